@@ -10,6 +10,8 @@
 #              full disk (tests/tests/faults.rs)
 #   endings    whatever ends a connection, 10,000 calls a cell; nothing lost or doubled (tests/tests/endings.rs)
 #   load       clients of all wires that come, call in any order and leave; every answer is right, nothing stays (tests/tests/load.rs)
+#   broker     the broker at full load while its targets are killed, among callers that do nothing, with copies that nobody reads, and while
+#              its file changes (broker/tests/suite/fire.rs)
 #   endurance  clients that call, listen, and are killed at random; nothing of them stays (tests/tests/endurance_dcom.rs)
 #   loom       the protocols of the shared-memory rings and of the hand-over of shards, in every order of their steps
 #   address    the rooms with `unsafe` under the address sanitizer (scripts/sanitize.sh)
@@ -21,7 +23,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all=(fuzz faults endings load endurance loom address thread miri)
+all=(fuzz faults endings load broker endurance loom address thread miri)
 minutes=$((24 * 60))
 if [ "${1:-}" = --minutes ]; then
   minutes=${2:?--minutes needs a number}
@@ -47,7 +49,7 @@ sources=$(rustc --print sysroot)/lib/rustlib/src/rust/library
 # Parts whose length can be chosen share the time; the others take what they need.
 long=0
 for part in "${parts[@]}"; do
-  [[ $part != fuzz && $part != faults && $part != load && $part != endurance ]] || long=$((long + 1))
+  [[ $part != fuzz && $part != faults && $part != load && $part != broker && $part != endurance ]] || long=$((long + 1))
 done
 seconds=$((minutes * 60 / (long > 0 ? long : 1)))
 echo "soak: seed $seed (SOAK_SEED=$seed repeats it), ${seconds} s for each of the $long parts that have no end of their own"
@@ -102,6 +104,16 @@ soak_load() {
   calls=$(sed -n 's/^load: \([0-9]*\) calls.*/\1/p' "$logs/load.log" | head -n 1)
   echo "${calls:-0} calls on $(grep -acE ' KiB grown$' "$logs/load.log") wires"
   [ "$result" = 0 ] && [ "${calls:-0}" -gt 0 ]
+}
+
+soak_broker() {
+  # Two tests take as long as they are told to, one after the other; the others count.
+  PATH="$(bash scripts/peers.sh path):$PATH" EVERYWIRE_FIRE_SECONDS=$((seconds / 2 > 20 ? seconds / 2 : 20)) \
+    cargo nextest run --profile soak --locked --workspace --no-output-indent --success-output immediate --test-threads=1 \
+    -E 'package(=everywire-broker) and test(/fire::/)' >"$logs/broker.log" 2>&1
+  local result=$?
+  echo "$(grep -acE '^fire: ' "$logs/broker.log") runs, $(sed -n 's/^fire: .* \([0-9]*\) kills;.*/\1/p' "$logs/broker.log" | awk '{ all += $1 } END { print all + 0 }') kills"
+  return $((result > 0))
 }
 
 soak_endurance() {
@@ -161,7 +173,7 @@ soak_miri() {
 
 # What the parts that run tests have in common is built before their time begins.
 for part in "${parts[@]}"; do
-  case $part in faults | endings | load | endurance)
+  case $part in faults | endings | load | broker | endurance)
     PATH="$(bash scripts/peers.sh path):$PATH" cargo nextest run --locked --workspace --no-run --cargo-quiet || exit 1
     break
     ;;

@@ -100,7 +100,8 @@ pub(crate) fn check_parent(path: &Path) -> Result<(), Trouble> {
     if mode & 0o022 != 0 { Err(Trouble::Untrusted(Untrusted::Mode { mode })) } else { Ok(()) }
 }
 
-/// Puts a file of mode 0600 in place of what is there, at once: readers see the old or the new, never a part.
+/// Puts a file of mode 0600 in place of what is there, at once: readers see the old or the new, never a part. Nothing waits for the
+/// disk, which may take seconds where others write: what is in such files is worth nothing once the machine was started anew.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut salt = [0; 8];
     system_random(&mut salt)?;
@@ -109,7 +110,6 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let fresh = Path::new(&name);
     let written = create(fresh).and_then(|mut file| {
         file.write_all(bytes)?;
-        file.sync_all()?;
         fs::rename(fresh, path)
     });
     if written.is_err() {

@@ -6,6 +6,7 @@
 //! connections; one that goes lets its calls end.
 
 use crate::admin::Admin;
+use crate::calls::Calls;
 use crate::config::{Config, CopyTo, Mistakes};
 use crate::copies::{Copier, Places};
 use crate::front::{Front, Place};
@@ -283,8 +284,9 @@ impl Inner {
                 fronts.push(Arc::clone(known));
                 continue;
             }
-            let builder = self.builder(&plan.config, &listen.name);
-            match Front::open(listen, *wire, builder, self.metrics.unmatched()) {
+            let calls = Arc::<Calls>::default();
+            let builder = self.builder(&plan.config, &listen.name, &calls);
+            match Front::open(listen, *wire, builder, calls, self.metrics.unmatched()) {
                 Ok(front) => {
                     let fields =
                         [("listener", listen.name.clone().into()), ("address", shown(&front.bound).into())];
@@ -300,17 +302,23 @@ impl Inner {
         mistakes.or(fronts)
     }
 
-    fn builder(&self, config: &Config, name: &str) -> Builder {
+    fn builder(&self, config: &Config, name: &str, calls: &Arc<Calls>) -> Builder {
         let (log, name) = (self.log.clone(), name.to_owned());
         let mut builder = everywire::Node::builder().grace(config.grace);
         if let Some(bytes) = config.max_message {
             builder = builder.max_message(bytes);
         }
-        builder.observer(Arc::new(move |notice: &Notice| tell(&log, &name, notice)))
+        let calls = Arc::clone(calls);
+        builder.observer(Arc::new(move |notice: &Notice| match notice {
+            Notice::Withdrawn { link, call } => calls.withdraw(*link, *call),
+            Notice::Closed { link } => calls.close(*link),
+            notice => tell(&log, &name, notice),
+        }))
     }
 
     fn routes(&self, plan: &Plan, fronts: &[Arc<Front>]) -> Result<Vec<Arc<Route>>, Mistakes> {
-        let world = World { upstream: &self.upstream, metrics: &self.metrics, log: &self.log };
+        let hops = plan.config.hops.0;
+        let world = World { upstream: &self.upstream, metrics: &self.metrics, log: &self.log, hops };
         let mut mistakes = Mistakes::default();
         let mut routes: Vec<Arc<Route>> = Vec::new();
         let mut copiers: Vec<(String, Arc<Copier>)> = Vec::new();
@@ -388,8 +396,9 @@ fn watches(
     let mut watches = Vec::new();
     for (plan, route) in plan.routes.iter().zip(routes) {
         let hears = |plan: &RoutePlan| {
-            let there = plan.targets.first().is_some_and(|target| target.wire.capabilities().signals);
-            there && plan.interface.signals.iter().len() > 0
+            let Some(there) = plan.targets.first().map(|target| target.wire) else { return false };
+            let news = there.news().is_some() && !plan.interface.attributes.is_empty();
+            there.capabilities().signals && (news || !plan.interface.signals.is_empty())
         };
         if !hears(plan) {
             continue;
@@ -400,8 +409,10 @@ fn watches(
         if to.is_empty() {
             continue;
         }
+        let news = plan.targets.first().and_then(|target| target.wire.news());
         for target in &route.targets {
-            let watched = Watched { route: Arc::clone(route), target: Arc::clone(target), to: to.clone() };
+            let (route, target) = (Arc::clone(route), Arc::clone(target));
+            let watched = Watched { route, target, to: to.clone(), news };
             let known = before.iter().position(|watch| watch.is_of(&watched));
             match known {
                 Some(at) => watches.push(before.swap_remove(at)),

@@ -1,5 +1,6 @@
 //! Listeners, and the gates at which calls come in.
 
+use crate::calls::Calls;
 use crate::config::Listen;
 use crate::metrics::Metrics;
 use crate::passage::Passage;
@@ -8,7 +9,7 @@ use crate::route::Route;
 use everywire::{Builder, Bytes, Failure, Initiator, Interface, Kind, Node, Reference};
 use everywire_model::{Answer, Hold, Link, Request, Servant, Shape, Wire};
 use prometheus_client::metrics::counter::Counter;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(crate) struct Front {
     pub(crate) bound: String,
     /// Calls that no route was for.
     unmatched: Counter,
+    /// Calls under way that came by it.
+    pub(crate) calls: Arc<Calls>,
     /// The objects, and what tells their contracts apart.
     gates: Mutex<HashMap<Place, (Cell, String)>>,
 }
@@ -43,6 +46,7 @@ impl Front {
         listen: &Listen,
         wire: &'static dyn Wire,
         builder: Builder,
+        calls: Arc<Calls>,
         unmatched: Counter,
     ) -> Result<Arc<Self>, Failure> {
         let node = Node::from(builder.build());
@@ -54,6 +58,7 @@ impl Front {
             address: listen.address.clone(),
             bound,
             unmatched,
+            calls,
             gates: Mutex::default(),
         }))
     }
@@ -78,21 +83,7 @@ impl Front {
     /// From now on these are the objects, and their routes. What is called meanwhile goes by the one or the other.
     pub(crate) fn set(self: &Arc<Self>, wanted: HashMap<Place, Vec<Arc<Route>>>) {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut gone = Vec::new();
-        gates.retain(|place, (cell, _)| {
-            let stays = wanted.contains_key(place);
-            if !stays {
-                *cell.write().unwrap_or_else(PoisonError::into_inner) = Arc::from([]);
-                gone.push(place.clone());
-            }
-            stays
-        });
-        for (key, _) in gone {
-            // All interfaces of the object go with it; those that stay are served anew below.
-            self.node.withdraw(&key);
-            self.node.withdraw_prefix(&key);
-            gates.retain(|(held, _), _| *held != key);
-        }
+        let places: HashSet<Place> = wanted.keys().cloned().collect();
         for (place, routes) in wanted {
             let Some(first) = routes.first() else { continue };
             let interface = first.interface.clone();
@@ -112,6 +103,19 @@ impl Front {
                 self.node.export_servant(&place.0, Arc::new(gate));
             }
             gates.insert(place, (cell, print));
+        }
+        // Behind that, so that no call finds nothing on its way from the one to the other.
+        let gone: Vec<_> = gates.extract_if(|place, _| !places.contains(place)).collect();
+        for ((key, id), (cell, _)) in gone {
+            if id.is_empty() {
+                self.node.withdraw_prefix(&key);
+            } else {
+                self.node.withdraw_interface(&key, &id);
+            }
+            if self.wire.makes_objects() {
+                // Objects of the class that callers hold are called no more either.
+                *cell.write().unwrap_or_else(PoisonError::into_inner) = Arc::from([]);
+            }
         }
     }
 
@@ -197,7 +201,8 @@ impl Servant for Gate {
             return;
         }
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
-        for route in routes.iter() {
+        let who = Who::of(link.peer().as_ref());
+        for route in routes.iter().filter(|route| route.lets(&who)) {
             let (Some(opaque), Some(target)) = (&route.opaque, route.targets.first()) else { continue };
             let listened = everywire::blocking(|| target.listen(link, &front, opaque.hears()));
             if let Err(failure) = listened {

@@ -7,6 +7,7 @@
 
 use crate::config::RouteConfig;
 use crate::front::Front;
+use crate::hops;
 use crate::pattern::Pattern;
 use crate::upstream::{Common, Upstream};
 use everywire::model::contract::InterfaceKind;
@@ -166,6 +167,8 @@ pub(crate) struct Lanes {
     /// Whether objects are made for whoever asks, so that none has its key from the target.
     made: bool,
     timeout: Duration,
+    /// Brokers that a signal may have passed; 0: nobody counts.
+    hops: u32,
     clients: Mutex<HashMap<u64, Client>>,
 }
 
@@ -193,8 +196,8 @@ impl Client {
 }
 
 impl Lanes {
-    pub(crate) fn new(reference: Reference, made: bool, timeout: Duration) -> Self {
-        Self { reference, made, timeout, clients: Mutex::default() }
+    pub(crate) fn new(reference: Reference, made: bool, timeout: Duration, hops: u32) -> Self {
+        Self { reference, made, timeout, hops, clients: Mutex::default() }
     }
 
     /// The way to the target for a call: its own object where the target names one, else the one that the caller names. Its connections
@@ -267,6 +270,7 @@ impl Lanes {
             let client = clients.entry(link.serial_number()).or_insert_with(|| Client::new(link, near));
             Arc::clone(&client.apart)
         };
+        let (most, name) = (self.hops, near.wire.hop_header());
         let mut reference = self.reference.clone();
         for profile in &mut reference.profiles {
             // All objects there.
@@ -274,9 +278,16 @@ impl Lanes {
         }
         let to = Arc::downgrade(link);
         let listener = move |tidings: Tidings<Incoming>| {
-            if let (Tidings::Signal(heard), Some(to)) = (tidings, to.upgrade())
+            if let (Tidings::Signal(mut heard), Some(to)) = (tidings, to.upgrade())
                 && fits(&heard.key)
+                // One that has passed too many brokers goes no further.
+                && let Ok(passed) = hops::count(&heard.body, most)
             {
+                if let Some(edit) = hops::tell(name, passed) {
+                    let mut headers = heard.body.headers().cloned().unwrap_or_default();
+                    headers.edit(edit);
+                    heard.body = heard.body.with_headers(headers);
+                }
                 // A caller that does not read is ended by its own connection.
                 let _ = to.emit(&heard.emission());
             }

@@ -1,12 +1,15 @@
 //! One call on its way through the broker.
 //!
-//! States: *let in* (matched, within its limits, copied), *sent* (a target has it, or it waits for the connection), *ended* (answered).
+//! States: *let in* (matched, within its limits, copied), *sent* (a target has it, or it waits for the connection), *ended* (answered, or
+//! withdrawn by its caller: then the target is told, where its wire has a word for it).
 //! Invariants: a call is sent to one target at a time; it is sent again only if nothing of it ran, or if the route says that its operation
 //! may run twice; once it may have run, no later failure says that it did not; and it is answered once, whatever happens.
 
+use crate::calls::{Entry, Note};
 use crate::config::Mode;
 use crate::copies::{Copied, Said};
 use crate::front::Front;
+use crate::hops;
 use crate::limits::Permit;
 use crate::pattern::Who;
 use crate::references::References;
@@ -19,7 +22,7 @@ use everywire::{Bytes, Failure, Initiator, Kind, Reference};
 use everywire_model::Raised;
 use everywire_model::object::unexpected;
 use everywire_model::visit::WithHeaders;
-use everywire_model::{Answer, Body, Encoded, Operation, Outcome, Request, Shape, Sink};
+use everywire_model::{Answer, Body, Encoded, Expects, Operation, Outcome, Request, Shape, Sink};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,6 +48,11 @@ pub(crate) struct Passage {
     /// Whether it may have run in an attempt that failed.
     maybe: bool,
     copied: Copied,
+    /// Brokers that it has passed, this one among them; 0 where nobody counts.
+    hops: u32,
+    /// Its place among the calls of its listener, whose callers may withdraw them; nothing for what nobody waits for.
+    entry: Option<Entry>,
+    answered: bool,
     _permit: Permit,
 }
 
@@ -60,6 +68,13 @@ impl Passage {
             let failure = Failure::new(Kind::Refused, Initiator::Peer, "this caller may not make this call");
             return request.answer(Answer::Failed(&failure));
         }
+        let hops = match hops::count(request.body(), route.hops) {
+            Ok(hops) => hops,
+            Err(failure) => {
+                route.metrics.refused("hops");
+                return request.answer(Answer::Failed(&failure));
+            }
+        };
         let begun = Instant::now();
         let source = route.limits.counts_sources().then(|| who.source());
         let permit = match route.limits.take(source, begun) {
@@ -87,6 +102,11 @@ impl Passage {
             }
         };
         route.metrics.under_way.inc();
+        let waits = request.expects() == Expects::Reply;
+        let entry = near
+            .as_ref()
+            .filter(|_| waits)
+            .and_then(|near| near.calls.enter(request.link().serial_number(), request.id()));
         let passage = Self {
             request,
             route: Arc::clone(route),
@@ -99,6 +119,9 @@ impl Passage {
             tried: Vec::new(),
             maybe: false,
             copied,
+            hops,
+            entry,
+            answered: false,
             _permit: permit,
         };
         Box::new(passage).send();
@@ -142,9 +165,15 @@ impl Passage {
         self.waited = true;
     }
 
-    /// A target gets it now.
-    pub(crate) fn sent(&mut self) {
+    /// A target gets it now. Returns whether its caller still wants it.
+    pub(crate) fn sent(&mut self) -> bool {
         self.attempts += 1;
+        self.entry.as_ref().is_none_or(|entry| entry.leaves(self.attempts))
+    }
+
+    /// What tells where it went, in this try, once that is known; it may have ended by then.
+    pub(crate) fn note(&self) -> Option<(Note, u32)> {
+        Some((self.entry.as_ref()?.note(), self.attempts))
     }
 
     /// The listener that it came by.
@@ -162,6 +191,11 @@ impl Passage {
         self.request.body().clone()
     }
 
+    /// Brokers that it has passed, this one among them; 0 where nobody counts.
+    pub(crate) fn hops(&self) -> u32 {
+        self.hops
+    }
+
     /// How its arguments are passed on.
     ///
     /// # Errors
@@ -171,7 +205,9 @@ impl Passage {
             return Ok(Values::default());
         }
         let resolver = self.request.link().resolver();
-        let sides = Sides { route: &self.route, resolver, to: self.far(), back: self.near.clone() };
+        let to_callers = !self.route.faces_callers;
+        let sides =
+            Sides { route: &self.route, resolver, to: self.far(), back: self.near.clone(), to_callers };
         sides.lead(body, &operation.arguments)
     }
 
@@ -187,6 +223,7 @@ impl Passage {
     pub(crate) fn handed_on(mut self: Box<Self>, sent: Result<(), Failure>) {
         match sent {
             Ok(()) => {
+                self.answered = true;
                 self.route.metrics.done.inc();
                 // A caller on a wire without oneways waits for an answer.
                 self.request.answer(Answer::Done(&|_: &mut dyn Sink| Ok(())));
@@ -227,7 +264,8 @@ impl Passage {
     /// What did not run may be sent again: to each of the other targets, and as often as the route says. What may have run, only if
     /// it may run twice.
     fn may_try_again(&self, failure: &Failure) -> bool {
-        if self.left().is_some_and(|left| left.is_zero()) {
+        let withdrawn = self.entry.as_ref().is_some_and(Entry::is_withdrawn);
+        if withdrawn || self.left().is_some_and(|left| left.is_zero()) {
             return false;
         }
         let others = u32::try_from(self.route.targets.len()).unwrap_or(u32::MAX).saturating_sub(1);
@@ -252,12 +290,15 @@ impl Passage {
         let target = self.tried.last().and_then(|at| self.route.targets.get(*at));
         let resolver = target.map(|target| target.object.target().resolver());
         let resolver = resolver.unwrap_or_else(|| self.request.link().resolver());
-        let sides = Sides { route: &self.route, resolver, to: self.near.clone(), back: self.far() };
+        let to_callers = self.route.faces_callers;
+        let sides =
+            Sides { route: &self.route, resolver, to: self.near.clone(), back: self.far(), to_callers };
         sides.lead(body, list).map_err(|failure| failure.with_completed(Completed::Yes))
     }
 
     /// Results of a call that nobody here reads.
     fn passed(mut self, body: Body) {
+        self.answered = true;
         self.route.metrics.done.inc();
         self.copied.answer(&self.route, &self.request, &body, Said::Done);
         let headers = &self.route.edits.answers;
@@ -271,6 +312,7 @@ impl Passage {
 
     /// An exception or a failure of such a call, as it came.
     fn passed_as(mut self, encoded: &Encoded, failure: &Failure) {
+        self.answered = true;
         if encoded.raised {
             self.route.metrics.raised.inc();
         } else {
@@ -288,6 +330,7 @@ impl Passage {
                 Ok(values) => values,
                 Err(failure) => return self.fail(&failure),
             };
+            self.answered = true;
             route.metrics.done.inc();
             self.copied.answer(&route, &self.request, body, Said::Done);
             let encode = |sink: &mut dyn Sink| values.put(body, &operation.results, sink);
@@ -313,6 +356,7 @@ impl Passage {
             Ok(values) => values,
             Err(failure) => return self.fail(&failure),
         };
+        self.answered = true;
         route.metrics.raised.inc();
         self.copied.answer(&route, &self.request, &raised.body, Said::Raised(known));
         let fields = |sink: &mut dyn Sink| values.put(&raised.body, &shape, sink);
@@ -343,6 +387,7 @@ impl Passage {
 
     /// Answers with a failure, in words for callers; what only concerns the broker goes to the log.
     fn fail(mut self, failure: &Failure) {
+        self.answered = true;
         let route = Arc::clone(&self.route);
         route.metrics.failed(failure.kind());
         let mut told = told(failure);
@@ -391,6 +436,14 @@ impl Passage {
 impl Drop for Passage {
     fn drop(&mut self) {
         self.route.metrics.under_way.dec();
+        if !self.answered {
+            // Its caller has withdrawn it while a target had it, or the broker has ended.
+            self.route.metrics.failed(Kind::Cancelled);
+            self.route.log.detail("withdrawn", || {
+                let completed = if self.attempts > 0 { Completed::Maybe } else { Completed::No };
+                vec![("route", self.route.name.to_string().into()), ("completed", word(completed).into())]
+            });
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::config::{Config, CopyTo, Mistakes, Mode, RouteConfig, Spot, meant};
 use crate::cross;
+use crate::loops;
 use everywire::{Bytes, Interface, Node, Reference};
 use everywire_idl::Preprocessing;
 use everywire_model::reference::unescape;
@@ -71,6 +72,15 @@ impl Plan {
                 copies_fit(&config, route, &routes, &mut mistakes);
             }
             same_objects(&config, &routes, &mut mistakes);
+            for circle in loops::find(&config, &wires, &routes) {
+                let Some(to) = routes.get(circle.route).and_then(|route| route.config.to.get(circle.target))
+                else {
+                    continue;
+                };
+                let message = format!("every call would go round: {}", circle.way.join(" to "));
+                let hint = "the target is a listener of this broker; name the server behind it";
+                mistakes.add(&config.file, to.spot, message, Some(hint.into()));
+            }
         }
         mistakes.or(Self { config, wires, routes })
     }

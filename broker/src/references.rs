@@ -23,16 +23,27 @@ pub(crate) struct References {
 
 #[derive(Default)]
 struct Held {
-    /// The reference that is given in the place of another, by the listener and the other one.
-    given: HashMap<(String, Reference), Reference>,
+    /// The reference that is given in the place of another.
+    given: HashMap<Place, Reference>,
     /// What stands behind a key.
     meant: HashMap<Bytes, Meant>,
 }
 
 struct Meant {
-    listener: String,
-    original: Reference,
+    place: Place,
     given: Reference,
+}
+
+/// The listener at which something is given, whether to callers of the route, and what is meant.
+type Place = (String, bool, Reference);
+
+/// Who gets a reference, and who gave it.
+pub(crate) struct Way<'w> {
+    /// The listener of the side that gets it, and that of the side that gave it.
+    pub(crate) to: Option<&'w Arc<Front>>,
+    pub(crate) back: Option<&'w Arc<Front>>,
+    /// Whether it is given to those who call the route, and not to its targets.
+    pub(crate) to_callers: bool,
 }
 
 impl References {
@@ -51,8 +62,7 @@ impl References {
         referent: &Referent,
         original: Reference,
         resolver: &dyn Resolver,
-        to: Option<&Arc<Front>>,
-        back: Option<&Arc<Front>>,
+        way: &Way<'_>,
     ) -> Result<Reference, Failure> {
         if original.profiles.is_empty() {
             return Ok(original);
@@ -60,21 +70,22 @@ impl References {
         if let Some(meant) = self.stands_for(&original) {
             return Ok(meant);
         }
-        let to = to.ok_or_else(|| {
+        let to = way.to.ok_or_else(|| {
             Failure::new(
                 Kind::Unsupported,
                 Initiator::Here,
                 "this route passes no references that way: no listener of the broker faces the target",
             )
         })?;
-        let id = (to.name.clone(), original.clone());
+        let id = (to.name.clone(), way.to_callers, original.clone());
         if let Some(given) = self.held().given.get(&id) {
             return Ok(given.clone());
         }
         let interface = interface(route, referent, &original)?;
         let object = resolver.resolve(&original)?.typed(interface.clone());
         let key = fresh()?;
-        let behind = Route::behind(route, interface.clone(), object, back.map(Arc::downgrade));
+        let back = way.back.map(Arc::downgrade);
+        let behind = Route::behind(route, interface.clone(), object, back, way.to_callers);
         let mut held = self.held();
         if held.meant.len() >= self.most {
             let most = u64::try_from(self.most).unwrap_or(u64::MAX);
@@ -87,8 +98,8 @@ impl References {
             .with_hint("raise `references` of the route"));
         }
         let given = to.serve(&key, interface, behind);
-        held.given.insert(id, given.clone());
-        held.meant.insert(key, Meant { listener: to.name.clone(), original, given: given.clone() });
+        held.given.insert(id.clone(), given.clone());
+        held.meant.insert(key, Meant { place: id, given: given.clone() });
         let count = i64::try_from(held.meant.len()).unwrap_or(i64::MAX);
         drop(held);
         route.metrics.references.set(count);
@@ -104,7 +115,7 @@ impl References {
                 own.wire == profile.wire
                     && own.endpoints.iter().any(|endpoint| profile.endpoints.contains(endpoint))
             });
-            ours.then(|| meant.original.clone())
+            ours.then(|| meant.place.2.clone())
         })
     }
 
@@ -112,7 +123,7 @@ impl References {
     pub(crate) fn forget(&self, key: &[u8]) -> bool {
         let mut held = self.held();
         let Some(meant) = held.meant.remove(key) else { return false };
-        held.given.remove(&(meant.listener, meant.original));
+        held.given.remove(&meant.place);
         true
     }
 }

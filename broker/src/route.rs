@@ -8,6 +8,7 @@ use crate::config::{BreakerConfig, Mode};
 use crate::copies::Copier;
 use crate::cross::carries;
 use crate::front::Front;
+use crate::hops;
 use crate::limits::Limits;
 use crate::log::Log;
 use crate::metrics::{Metrics, RouteMetrics};
@@ -17,7 +18,7 @@ use crate::plan::{RoutePlan, TargetPlan};
 use crate::references::{MOST, References};
 use crate::upstream::Upstream;
 use everywire::{Bytes, Failure, Interface, Node, Object};
-use everywire_model::{Contract, Hold, Request};
+use everywire_model::{Contract, Headers, Hold, Request};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -32,8 +33,9 @@ pub(crate) struct Route {
     pub(crate) facts: Vec<Facts>,
     peer: Vec<Caller>,
     user: Option<Pattern>,
-    allow: Vec<Caller>,
-    deny: Vec<Caller>,
+    lists: Arc<Lists>,
+    /// Whether those who call it are the route's callers, and not its targets.
+    pub(crate) faces_callers: bool,
     pub(crate) mode: Mode,
     pub(crate) targets: Vec<Arc<Upstream>>,
     pub(crate) balancer: Balancer,
@@ -53,6 +55,19 @@ pub(crate) struct Route {
     pub(crate) opaque: Option<Opaque>,
     headers: Vec<(String, Pattern)>,
     pub(crate) edits: Edits,
+    /// Brokers that a call may have passed; 0: nobody counts.
+    pub(crate) hops: u32,
+    /// What the targets' wire calls their count.
+    pub(crate) hop: Option<&'static str>,
+    /// Headers beside calls that have passed no other broker: the changes, and that count.
+    pub(crate) told: Headers,
+}
+
+/// Who is let through.
+#[derive(Debug, Default)]
+struct Lists {
+    allow: Vec<Caller>,
+    deny: Vec<Caller>,
 }
 
 /// What a route knows of an operation.
@@ -72,6 +87,7 @@ pub(crate) struct World<'w> {
     pub(crate) upstream: &'w Node,
     pub(crate) metrics: &'w Arc<Metrics>,
     pub(crate) log: &'w Log,
+    pub(crate) hops: u32,
 }
 
 impl Route {
@@ -100,8 +116,8 @@ impl Route {
             let name = shown(&target.text);
             let metrics = world.metrics.target(&config.name, &name);
             let breaker = config.breaker.map(Breaker::new);
-            let made = target.wire.makes_objects();
-            let lanes = plan.is_opaque().then(|| Lanes::new(target.reference.clone(), made, timeout));
+            let (made, hops) = (target.wire.makes_objects(), world.hops);
+            let lanes = plan.is_opaque().then(|| Lanes::new(target.reference.clone(), made, timeout, hops));
             Ok(Upstream::new(name, object, target.wire.capabilities().oneway, breaker, Some(metrics), lanes))
         };
         let matched = |name: &str| config.matches.operation.as_ref().is_none_or(|pattern| pattern.fits(name));
@@ -109,6 +125,8 @@ impl Route {
             let fits = |pattern: &Pattern| pattern.fits(label) || pattern.fits(name);
             (matched(label) || matched(name), config.idempotent.iter().any(fits))
         });
+        let edits = Edits::new(config);
+        let hop = plan.targets.first().and_then(|target| target.wire.hop_header()).filter(|_| world.hops > 0);
         Ok(Arc::new(Self {
             name: config.name.value.as_str().into(),
             contract: Arc::clone(&plan.contract),
@@ -117,8 +135,8 @@ impl Route {
             facts,
             peer: config.matches.peer.clone(),
             user: config.matches.user.clone(),
-            allow: config.allow.clone(),
-            deny: config.deny.clone(),
+            lists: Arc::new(Lists { allow: config.allow.clone(), deny: config.deny.clone() }),
+            faces_callers: true,
             mode: config.mode,
             targets: plan.targets.iter().map(target).collect::<Result<_, _>>()?,
             balancer: Balancer::new(config.balance),
@@ -138,22 +156,27 @@ impl Route {
                 .filter(|_| plan.is_opaque())
                 .map(|target| Opaque::new(config, &plan.key, target.wire)),
             headers: config.matches.header.clone(),
-            edits: Edits::new(config),
+            told: hops::beside(&edits.calls, hop, 1),
+            edits,
+            hops: world.hops,
+            hop,
         }))
     }
 
     /// The route to an object behind a reference that this one passes on: calls to it are neither matched nor copied, and nothing is
-    /// known of what may run twice.
+    /// known of what may run twice. Who may call this one may call that one; `faces_callers` says whether it is they who do.
     pub(crate) fn behind(
         &self,
         interface: Hold<Interface>,
         object: Object,
         far: Option<Weak<Front>>,
+        faces_callers: bool,
     ) -> Arc<Self> {
         let wire =
             object.reference().profiles.iter().find_map(|profile| everywire::wires::named(profile.wire));
         // Behind a node of this process every operation is carried.
         let oneway = wire.is_none_or(|wire| wire.capabilities().oneway);
+        let hop = wire.and_then(|wire| wire.hop_header()).filter(|_| self.hops > 0);
         let object = object.with_deadline(Some(self.timeout));
         let breaker: Option<BreakerConfig> = None;
         let target =
@@ -166,8 +189,8 @@ impl Route {
             key: Bytes::new(),
             peer: Vec::new(),
             user: None,
-            allow: Vec::new(),
-            deny: Vec::new(),
+            lists: Arc::clone(&self.lists),
+            faces_callers,
             mode: Mode::Forward,
             targets: vec![target],
             balancer: Balancer::new(crate::config::Balance::First),
@@ -184,13 +207,16 @@ impl Route {
             opaque: None,
             headers: Vec::new(),
             edits: Edits::default(),
+            hops: self.hops,
+            hop,
+            told: hops::beside(&Headers::default(), hop, 1),
         })
     }
 
     /// Whether it matters who calls.
     pub(crate) fn asks_who(&self) -> bool {
-        let named = self.peer.is_empty() && self.allow.is_empty() && self.deny.is_empty();
-        !named || self.user.is_some() || self.limits.counts_sources()
+        let lists = self.faces_callers && !(self.lists.allow.is_empty() && self.lists.deny.is_empty());
+        lists || !self.peer.is_empty() || self.user.is_some() || self.limits.counts_sources()
     }
 
     /// Whether it is for this call by this caller.
@@ -206,10 +232,12 @@ impl Route {
     }
 
     /// Whether it lets this caller through: whoever is denied is not, whoever is allowed is, and others are where nobody is named as
-    /// allowed.
+    /// allowed. Targets are not asked: they call what callers gave to them.
     pub(crate) fn lets(&self, who: &Who) -> bool {
-        !self.deny.iter().any(|caller| caller.is(who))
-            && (self.allow.is_empty() || self.allow.iter().any(|caller| caller.is(who)))
+        let Lists { allow, deny } = &*self.lists;
+        !self.faces_callers
+            || (!deny.iter().any(|caller| caller.is(who))
+                && (allow.is_empty() || allow.iter().any(|caller| caller.is(who))))
     }
 }
 

@@ -4,12 +4,14 @@
 //! runtime's threads, in order.
 
 use crate::front::Front;
+use crate::hops;
 use crate::log::Log;
 use crate::route::Route;
 use crate::upstream::Upstream;
 use everywire::{Failure, Kind, Tidings};
 use everywire_model::signal::Listener;
-use everywire_model::{Incoming, Interface, Signal, Sink, Subscription};
+use everywire_model::visit::WithHeaders;
+use everywire_model::{Headers, Incoming, Interface, News, Signal, Sink, Subscription};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -21,6 +23,8 @@ pub(crate) struct Watched {
     pub(crate) route: Arc<Route>,
     pub(crate) target: Arc<Upstream>,
     pub(crate) to: Vec<Weak<Front>>,
+    /// How the target tells of changed attributes, if it does.
+    pub(crate) news: Option<&'static News>,
 }
 
 /// Listens to a target until it is dropped.
@@ -31,14 +35,22 @@ pub(crate) struct Watch {
 
 #[derive(Default)]
 struct State {
-    news: Mutex<News>,
+    turn: Mutex<Turn>,
     rung: Condvar,
 }
 
 #[derive(Default)]
-struct News {
+struct Turn {
     over: bool,
     ended: bool,
+}
+
+impl State {
+    /// What was subscribed to is over.
+    fn end(&self) {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
+        self.rung.notify_all();
+    }
 }
 
 impl Watch {
@@ -63,8 +75,9 @@ impl Watch {
         let fronts = || self.watched.to.iter().zip(&other.to).all(|(left, right)| left.ptr_eq(right));
         let signals = |route: &Route| {
             let each = route.interface.signals.iter();
-            each.map(|signal| format!("{}{:?}", signal.name, signal.fields.fields().len()))
-                .collect::<Vec<_>>()
+            let signals = each.map(|signal| format!("{}{:?}", signal.name, signal.fields.fields().len()));
+            let attributes = route.interface.attributes.iter().map(|attribute| attribute.name.to_string());
+            signals.chain(attributes).collect::<Vec<_>>()
         };
         own.name == its.name
             && own.key == its.key
@@ -78,7 +91,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.state.news.lock().unwrap_or_else(PoisonError::into_inner).over = true;
+        self.state.turn.lock().unwrap_or_else(PoisonError::into_inner).over = true;
         self.state.rung.notify_all();
     }
 }
@@ -87,16 +100,16 @@ fn run(watched: &Arc<Watched>, state: &Arc<State>, log: &Log) {
     let mut pause = PAUSE.0;
     let mut told = false;
     loop {
-        match subscribe(watched, state) {
+        match listen(watched, state) {
             Ok(subscriptions) => {
                 (pause, told) = (PAUSE.0, false);
-                let mut news = state.news.lock().unwrap_or_else(PoisonError::into_inner);
-                while !news.over && !news.ended {
-                    news = state.rung.wait(news).unwrap_or_else(PoisonError::into_inner);
+                let mut turn = state.turn.lock().unwrap_or_else(PoisonError::into_inner);
+                while !turn.over && !turn.ended {
+                    turn = state.rung.wait(turn).unwrap_or_else(PoisonError::into_inner);
                 }
-                news.ended = false;
-                let over = news.over;
-                drop(news);
+                turn.ended = false;
+                let over = turn.over;
+                drop(turn);
                 drop(subscriptions);
                 if over {
                     return;
@@ -115,10 +128,10 @@ fn run(watched: &Arc<Watched>, state: &Arc<State>, log: &Log) {
                 if failure.kind() == Kind::Unsupported {
                     return;
                 }
-                let news = state.news.lock().unwrap_or_else(PoisonError::into_inner);
-                let waited = state.rung.wait_timeout_while(news, pause, |news| !news.over);
-                let (news, _) = waited.unwrap_or_else(PoisonError::into_inner);
-                if news.over {
+                let turn = state.turn.lock().unwrap_or_else(PoisonError::into_inner);
+                let waited = state.rung.wait_timeout_while(turn, pause, |turn| !turn.over);
+                let (turn, _) = waited.unwrap_or_else(PoisonError::into_inner);
+                if turn.over {
                     return;
                 }
                 pause = (pause * 2).min(PAUSE.1);
@@ -137,10 +150,7 @@ fn subscribe(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscript
                     pass_on(&watched, &heard);
                 }
             }
-            Tidings::Ended(_) => {
-                state.news.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
-                state.rung.notify_all();
-            }
+            Tidings::Ended(_) => state.end(),
             Tidings::Lost(_) | Tidings::Garbled(_) => {}
         })
     };
@@ -154,13 +164,39 @@ fn subscribe(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscript
     signals.iter().map(|signal| object.subscribe(Some(signal), listener())).collect()
 }
 
+/// The signals of the interface, and news of its attributes.
+fn listen(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscription>, Failure> {
+    let interface = &watched.route.interface;
+    let mut all = if interface.signals.is_empty() { Vec::new() } else { subscribe(watched, state)? };
+    if let Some(news) = watched.news.filter(|_| !interface.attributes.is_empty()) {
+        let listener = {
+            let (watched, state) = (Arc::downgrade(watched), Arc::clone(state));
+            Arc::new(move |tidings: Tidings<Incoming>| match tidings {
+                Tidings::Signal(heard) => {
+                    if let Some(watched) = watched.upgrade() {
+                        tell_news(&watched, news, &heard);
+                    }
+                }
+                Tidings::Ended(_) => state.end(),
+                Tidings::Lost(_) | Tidings::Garbled(_) => {}
+            })
+        };
+        let target = watched.target.object.target();
+        all.push(target.subscribe(Some(news.interface), Some(news.signal), listener)?);
+    }
+    Ok(all)
+}
+
 /// Emits a signal at each listener as one of the object that stands for the target there.
 fn pass_on(watched: &Watched, heard: &Incoming) {
     let route = &watched.route;
     let Some(signal) = find(&route.interface, heard) else { return };
+    let Some(hops) = counted(route, heard) else { return };
     for front in watched.to.iter().filter_map(Weak::upgrade) {
         let values = |sink: &mut dyn Sink| heard.body.pipe(&signal.fields, sink);
-        match front.node.emitter().emit(&route.key, &route.interface, signal, &values) {
+        let headers = hops::beside(&Headers::default(), front.wire.hop_header(), hops);
+        let with = WithHeaders { values: &values, headers: &headers };
+        match front.node.emitter().emit(&route.key, &route.interface, signal, &with) {
             Ok(()) => {
                 route.metrics.signals.inc();
             }
@@ -174,6 +210,39 @@ fn pass_on(watched: &Watched, heard: &Incoming) {
             }
         }
     }
+}
+
+/// Tells of changed attributes at each listener of the target's wire, in the target's words; callers on others ask.
+fn tell_news(watched: &Watched, news: &'static News, heard: &Incoming) {
+    let route = &watched.route;
+    if !(news.is_of)(&heard.body, &route.interface) {
+        return;
+    }
+    let Some(hops) = counted(route, heard) else { return };
+    let tells = |front: &Arc<Front>| front.wire.news().is_some_and(|own| std::ptr::eq(own, news));
+    for front in watched.to.iter().filter_map(Weak::upgrade).filter(tells) {
+        let values = |sink: &mut dyn Sink| heard.body.pipe(&news.signal.fields, sink);
+        let headers = hops::beside(&Headers::default(), front.wire.hop_header(), hops);
+        let with = WithHeaders { values: &values, headers: &headers };
+        match front.node.emitter().emit(&route.key, news.interface, news.signal, &with) {
+            Ok(()) => {
+                route.metrics.signals.inc();
+            }
+            Err(failure) => route.log.warn(
+                "news of attributes not passed on",
+                &[("route", route.name.to_string().into()), ("failure", failure.to_string().into())],
+            ),
+        }
+    }
+}
+
+/// Brokers that a signal has passed with this one, unless it has passed too many: then it goes no further. 0: nobody counts.
+fn counted(route: &Route, heard: &Incoming) -> Option<u32> {
+    let hops = hops::count(&heard.body, route.hops);
+    if hops.is_err() {
+        route.metrics.refused("hops");
+    }
+    hops.ok()
 }
 
 /// The signal that was heard.

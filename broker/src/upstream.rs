@@ -7,6 +7,7 @@
 use crate::balance::Candidate;
 use crate::breaker::{Breaker, Change};
 use crate::front::Front;
+use crate::hops;
 use crate::metrics::TargetMetrics;
 use crate::pass::Lanes;
 use crate::passage::Passage;
@@ -198,18 +199,27 @@ impl Upstream {
         if let Some(metrics) = &self.common.metrics {
             metrics.calls.inc();
         }
-        passage.sent();
+        if !passage.sent() {
+            return passage.ended(Outcome::Failed(withdrawn()));
+        }
         let route = Arc::clone(&passage.route);
         let body = passage.body();
+        let more;
+        let headers = match passage.hops() {
+            0 | 1 => &route.told,
+            hops => {
+                more = hops::beside(&route.edits.calls, route.hop, hops);
+                &more
+            }
+        };
         if route.opaque.is_some() {
             let (interface, operation, _) = passage.request().passing();
             let method = Method::Named { interface: &interface, operation: &operation };
             let nothing = passage.request().expects() == Expects::Nothing;
-            let headers = &route.edits.calls;
             if headers.is_empty() {
-                return self.pass(passage, &*target, method, &body, nothing);
+                return self.pass(passage, &target, method, &body, nothing);
             }
-            return self.pass(passage, &*target, method, &WithHeaders { values: &body, headers }, nothing);
+            return self.pass(passage, &target, method, &WithHeaders { values: &body, headers }, nothing);
         }
         let Some(operation) = route.interface.operations.get(passage.index) else {
             return passage.ended(Outcome::Failed(late()));
@@ -220,19 +230,18 @@ impl Upstream {
         };
         let encode = |sink: &mut dyn Sink| values.put(&body, &operation.arguments, sink);
         let method = Method::Typed { interface: Some(&route.interface), operation };
-        let headers = &route.edits.calls;
         if headers.is_empty() {
-            self.pass(passage, &*target, method, &encode, operation.oneway);
+            self.pass(passage, &target, method, &encode, operation.oneway);
         } else {
             let with = WithHeaders { values: &encode, headers };
-            self.pass(passage, &*target, method, &with, operation.oneway);
+            self.pass(passage, &target, method, &with, operation.oneway);
         }
     }
 
     fn pass(
         self: &Arc<Self>,
         passage: Box<Passage>,
-        target: &dyn Target,
+        target: &Arc<dyn Target>,
         method: Method<'_>,
         arguments: &dyn Encode,
         oneway: bool,
@@ -244,7 +253,8 @@ impl Upstream {
         }
         self.common.outstanding.fetch_add(1, Ordering::AcqRel);
         let under_way = UnderWay(Arc::clone(self));
-        target.submit(
+        let note = passage.note();
+        let ticket = target.submit(
             method,
             arguments,
             Box::new(move |outcome| {
@@ -257,6 +267,9 @@ impl Upstream {
                 passage.ended(outcome);
             }),
         );
+        if let Some((note, attempt)) = note {
+            note.there(attempt, Arc::clone(target), ticket);
+        }
     }
 
     /// A call ended: what that says of the target.
@@ -318,6 +331,10 @@ fn is_the_targets(kind: Kind) -> bool {
 
 pub(crate) fn ended() -> Failure {
     Failure::new(Kind::Cancelled, Initiator::Here, "the broker has ended")
+}
+
+fn withdrawn() -> Failure {
+    Failure::new(Kind::Cancelled, Initiator::User, "the caller has withdrawn the call")
 }
 
 fn late() -> Failure {

@@ -5,6 +5,7 @@
 
 use crate::cross::{self, Replace};
 use crate::front::Front;
+use crate::references::Way;
 use crate::route::Route;
 use crate::validate::Reader;
 use everywire::{Failure, Reference};
@@ -26,6 +27,8 @@ pub(crate) struct Sides<'s> {
     /// The listener of the side that gets the values, and that of the side that gave them.
     pub(crate) to: Option<Arc<Front>>,
     pub(crate) back: Option<Arc<Front>>,
+    /// Whether it is the route's callers who get them, and not its targets.
+    pub(crate) to_callers: bool,
 }
 
 impl Sides<'_> {
@@ -35,15 +38,10 @@ impl Sides<'_> {
     /// The values do not decode, or a reference cannot be passed on.
     pub(crate) fn lead(&self, body: &Body, list: &Shape) -> Result<Values, Failure> {
         let led = RefCell::new(Vec::new());
+        let way = Way { to: self.to.as_ref(), back: self.back.as_ref(), to_callers: self.to_callers };
         let lead = |referent: &Referent, reference: Reference| {
-            let given = self.route.references.lead(
-                self.route,
-                referent,
-                reference,
-                &*self.resolver,
-                self.to.as_ref(),
-                self.back.as_ref(),
-            )?;
+            let references = &self.route.references;
+            let given = references.lead(self.route, referent, reference, &*self.resolver, &way)?;
             led.borrow_mut().push(given.clone());
             Ok(given)
         };

@@ -4,6 +4,7 @@ use crate::contract::last_part;
 use crate::json::{self, Misfit, Notation};
 use crate::people::signature;
 use crate::trouble::{Done, Trouble};
+use everywire::model::words::nearest;
 use everywire::model::{Hold, InterfaceKind, Operation};
 use everywire::{Interface, Value};
 use serde_json::{Map, Value as Json};
@@ -162,7 +163,7 @@ fn unknown(name: &str, interfaces: &[&Interface]) -> Box<Trouble> {
     });
     let why = each.collect::<Vec<_>>().join("; ");
     let trouble = Trouble::usage(format!("there is no operation `{name}`"), why);
-    match nearest(name, &known) {
+    match nearest(name, known.iter().copied()) {
         Some(near) => trouble.hint(format!("did you mean `{near}`?")),
         None => trouble.hint("choose one of these, or name another --interface"),
     }
@@ -291,37 +292,6 @@ fn counted(count: usize) -> String {
     }
 }
 
-/// The known word nearest to a mistyped one.
-pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    let lower = word.to_ascii_lowercase();
-    let distance = |other: &str| distance(&lower, &other.to_ascii_lowercase());
-    known
-        .iter()
-        .copied()
-        .map(|other| (distance(other), other))
-        .min()
-        .filter(|(d, _)| *d <= 1 + word.len() / 4)
-        .map(|(_, o)| o)
-}
-
-/// Edits (insert, delete, replace) between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut previous = i;
-        let mut left = i + 1;
-        let mut next = vec![left];
-        for (to, up) in b.iter().zip(row.iter().skip(1)) {
-            left = (previous + usize::from(from != *to)).min(left + 1).min(up + 1);
-            previous = *up;
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -371,13 +341,5 @@ mod tests {
             found("seek", &[], false).is_err_and(|why| why.starts_with("none of them takes no argument"))
         );
         assert!(found("seek", &[], true).is_err(), "a document may give any number");
-    }
-
-    #[test]
-    fn the_nearest_word_is_found() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(nearest("depositt", &["withdraw", "deposit"]), Some("deposit"));
-        assert_eq!(nearest("zzz", &["withdraw", "deposit"]), None);
     }
 }

@@ -41,6 +41,15 @@ pub trait Codec: Send + Sync {
     fn headers(&self, _body: &Body) -> Visit<Vec<Header>> {
         Ok(Vec::new())
     }
+
+    /// How many hops a call with this body has passed, as the headers that came with it say
+    /// ([`crate::Wire::hop_header`]); 0 if they say nothing.
+    ///
+    /// # Errors
+    /// They do not decode.
+    fn hops(&self, _body: &Body) -> Visit<u32> {
+        Ok(0)
+    }
 }
 
 /// Encoded values: shared, immutable bytes and what is needed to read them. Copying one is counting a reference.

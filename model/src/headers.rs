@@ -61,6 +61,14 @@ impl Header {
         Self { name: name.into(), content: Content::Bytes(bytes.into()), must_understand: false }
     }
 
+    /// The number that it says in digits; 0 if it says anything else.
+    pub fn number(&self) -> u32 {
+        match &self.content {
+            Content::Text(text) => number(text.as_bytes()),
+            Content::Bytes(bytes) => number(bytes),
+        }
+    }
+
     /// What it says, for people: bytes as hexadecimal digits.
     pub fn display(&self) -> Cow<'_, str> {
         match &self.content {
@@ -68,6 +76,11 @@ impl Header {
             Content::Bytes(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
         }
     }
+}
+
+/// The number that the content of a header says in digits; 0 if it says anything else.
+pub fn number(content: &[u8]) -> u32 {
+    str::from_utf8(content).ok().and_then(|digits| digits.trim().parse().ok()).unwrap_or_default()
 }
 
 impl Headers {
@@ -150,6 +163,15 @@ impl Headers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_header_says_a_number_or_nothing_that_counts() {
+        let text = |text: &str| Header::text("a", text).number();
+        assert_eq!((text("3"), text(" 17\n"), text(""), text("-1"), text("many")), (3, 17, 0, 0, 0));
+        assert_eq!(text("99999999999999999999"), 0);
+        assert_eq!(Header::bytes("a", &b"12"[..]).number(), 12);
+        assert_eq!(Header::bytes("a", &b"\xff\xfe"[..]).number(), 0);
+    }
 
     #[test]
     fn changes_are_applied_in_order() {

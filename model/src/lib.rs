@@ -47,6 +47,7 @@ pub mod value;
 pub mod variant;
 pub mod visit;
 pub mod wire;
+pub mod words;
 
 pub use ambient::{Ambient, Objects};
 pub use body::{Beside, Body, Codec, Context, Handle};
@@ -76,4 +77,4 @@ pub use typecode::TypeCode;
 pub use value::Value;
 pub use variant::{Scalar, Variant};
 pub use visit::{Encode, Sink, Source, Visit};
-pub use wire::{Capabilities, Discovery, Explained, Listing, Part, Place, Presence, Sniff, Wire};
+pub use wire::{Capabilities, Discovery, Explained, Listing, News, Part, Place, Presence, Sniff, Wire};

@@ -1,9 +1,9 @@
 //! Wires: what a protocol's crate exports. The registry is a list of these, and nothing else names a wire.
 
 use crate::ambient::{Ambient, Objects};
-use crate::body::Codec;
+use crate::body::{Body, Codec};
 use crate::budget::Limits;
-use crate::contract::{Contract, Interface};
+use crate::contract::{Contract, Interface, Signal};
 use crate::failure::Failure;
 use crate::failure::{Initiator, Kind};
 use crate::hub::Program;
@@ -153,6 +153,17 @@ pub trait Wire: Send + Sync {
         format!("none: no authentication, no encryption; whoever {who} can call")
     }
 
+    /// What the header is called that tells the next hop how many of them a call has passed, in digits ([`Codec::hops`] reads it);
+    /// nothing where calls have no headers.
+    fn hop_header(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// How objects of this wire tell that attributes have changed, where they do so by a signal.
+    fn news(&self) -> Option<&'static News> {
+        None
+    }
+
     /// The failure of something this wire does not have.
     #[doc(hidden)]
     fn without(&self, what: &str) -> Failure {
@@ -167,6 +178,16 @@ pub trait Wire: Send + Sync {
 
     /// An annotated listing of one direction of a connection; works on truncated and on broken input.
     fn explain(&self, bytes: &[u8]) -> Listing;
+}
+
+/// A signal that tells of changed attributes, for whoever passes it on.
+pub struct News {
+    /// The interface that declares it: that of no object's own contract.
+    pub interface: &'static Interface,
+    /// The signal.
+    pub signal: &'static Signal,
+    /// Whether it tells, with these fields, of attributes of an interface or of one that it inherits.
+    pub is_of: fn(&Body, &Interface) -> bool,
 }
 
 /// Where a process serves: a way to it with an empty key. Its components are the wire's to read.

@@ -4,7 +4,7 @@ use crate::node::Node;
 use crate::patience::Latency;
 use crate::quotas::Quotas;
 use crate::shared::Shared;
-use everywire_model::{Failure, Limits, Violation, Wire};
+use everywire_model::{CallId, Failure, Limits, Violation, Wire};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +55,18 @@ pub enum Notice {
     Starved {
         /// Of what.
         why: String,
+    },
+    /// A connection by which calls may have come is over: nobody hears answers to those that are under way.
+    Closed {
+        /// The connection, by the number that [`everywire_model::Link::serial_number`] tells.
+        link: u64,
+    },
+    /// A caller has withdrawn a call: an answer is dropped.
+    Withdrawn {
+        /// The connection.
+        link: u64,
+        /// The call.
+        call: CallId,
     },
 }
 

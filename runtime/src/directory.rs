@@ -158,6 +158,21 @@ impl Directory {
         removed
     }
 
+    /// Removes one interface of an object, by its identity, and the object with the last of them.
+    pub(crate) fn remove_interface(&self, key: &[u8], id: &str) -> Option<Entry> {
+        let mut entries = write(&self.entries);
+        let mut removed = None;
+        if let Some(held) = entries.get_mut(key) {
+            let at = held.iter().position(|entry| entry.servant.interface().id == id);
+            removed = at.map(|at| held.remove(at));
+            if held.is_empty() {
+                entries.remove(key);
+            }
+        }
+        self.changed(entries);
+        removed
+    }
+
     /// Has a servant answer for all keys that begin so, in place of an earlier one.
     pub(crate) fn insert_prefix(&self, prefix: Bytes, entry: Entry) {
         let mut prefixes = write(&self.prefixes);

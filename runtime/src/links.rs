@@ -99,6 +99,14 @@ impl Shared {
         drop((held, gone));
     }
 
+    /// Withdraws a call from whichever of the connections that carry one at a time has it.
+    pub(crate) fn withdraw_abreast(&self, ticket: u64) {
+        let serial = |connection: &&Arc<Connection>| connection.is_serial() && !connection.is_over();
+        let held: Vec<_> = lock(&self.links).values().filter(serial).cloned().collect();
+        // Without the lock: whoever waits for the outcome is the user's.
+        let _ = held.iter().any(|connection| connection.withdraw(ticket));
+    }
+
     fn await_callbacks(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
         if connection.wire().capabilities().callbacks_on_connection && !connection.is_over() {
             self.stand_by(connection.wire());

@@ -127,6 +127,11 @@ impl Node {
         self.guard.shared.withdraw(key.as_ref())
     }
 
+    /// Serves one interface of an object no longer, by its identity; those beside it are served all the time. Returns whether it was served.
+    pub fn withdraw_interface(&self, key: impl AsRef<[u8]>, id: &str) -> bool {
+        self.guard.shared.withdraw_interface(key.as_ref(), id)
+    }
+
     /// Serves a class: whoever asks for an object of it, on wires where one can, gets a new one, which `make` makes. It is
     /// given the key under which the object will be served.
     pub fn export_class<I: RemoteTrait + ?Sized>(

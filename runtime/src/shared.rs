@@ -292,6 +292,17 @@ impl Shared {
         was_served
     }
 
+    /// Serves one interface of an object no longer, and the object itself if that was its last. Returns whether it was served.
+    pub(crate) fn withdraw_interface(&self, key: &[u8], id: &str) -> bool {
+        let Some(removed) = self.directory.remove_interface(key, id) else { return false };
+        self.ambients().iter().for_each(|ambient| ambient.withdrawn(key, removed.servant.interface()));
+        drop(removed);
+        if self.directory.get(key).is_empty() {
+            self.hooks.ended(key);
+        }
+        true
+    }
+
     /// Gives a connection of the calling side an event loop, so that futures can wait on it.
     pub(crate) fn seat(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
         if connection.seat().is_some() {
@@ -401,6 +412,11 @@ impl Shared {
     /// What wires expect to be told of.
     pub(crate) fn ambients(&self) -> Vec<Arc<dyn Ambient>> {
         read(&self.ambient).iter().filter_map(|held| held.ambient.clone()).collect()
+    }
+
+    /// Whether anybody gets notices.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observer.is_some()
     }
 
     pub(crate) fn notice(&self, notice: &Notice) {

@@ -420,8 +420,9 @@ impl Target for Remote {
 
     fn withdraw(&self, ticket: Ticket) {
         let way = lock(&self.way).clone();
-        if let Some(way) = way {
-            way.connection.withdraw(ticket.0);
+        if way.is_none_or(|way| !way.connection.withdraw(ticket.0)) {
+            // Where a connection carries one call at a time, later calls went by others.
+            self.node.withdraw_abreast(ticket.0);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What is wrong with a configuration, and where.
 
+use everywire_model::words::nearest;
 use std::fmt;
 
 /// A place in a file: line and column, both counted from 1; 0 where there is no file.
@@ -87,31 +88,7 @@ impl std::error::Error for Mistakes {}
 
 /// `did you mean ...`, if one of the known words is near.
 pub(crate) fn meant<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
-    let lower = word.to_ascii_lowercase();
-    known
-        .into_iter()
-        .map(|other| (distance(&lower, &other.to_ascii_lowercase()), other))
-        // Of those that are equally near the first.
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, _)| *distance <= 1 + word.len() / 4)
-        .map(|(_, other)| format!("did you mean `{other}`?"))
-}
-
-/// Edits (insert, delete, replace) between two words.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (at, character) in from.chars().enumerate() {
-        let (mut before, mut left) = (at, at + 1);
-        let mut next = vec![left];
-        for (other, above) in to.iter().zip(row.iter().skip(1)) {
-            left = (before + usize::from(character != *other)).min(left + 1).min(above + 1);
-            before = *above;
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
+    nearest(word, known).map(|other| format!("did you mean `{other}`?"))
 }
 
 #[cfg(test)]

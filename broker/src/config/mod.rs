@@ -29,6 +29,18 @@ pub struct Config {
     pub(crate) max_message: Option<u64>,
     /// Whether connections and each call are logged, too.
     pub(crate) verbose: bool,
+    /// Brokers that a call may pass, this one not counted; 0: nobody counts.
+    pub(crate) hops: Hops,
+}
+
+/// See [`Config::hops`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hops(pub(crate) u32);
+
+impl Default for Hops {
+    fn default() -> Self {
+        Self(crate::hops::MOST)
+    }
 }
 
 /// How long calls under way may take unless the file says otherwise.

@@ -5,8 +5,8 @@
 use super::mistakes::{Mistakes, meant};
 use super::section::{At, Reader, Section};
 use super::{
-    AdminConfig, Balance, BreakerConfig, Config, CopyConfig, CopyTo, EditConfig, GRACE, LimitConfig, Listen,
-    Match, Mode, RouteConfig,
+    AdminConfig, Balance, BreakerConfig, Config, CopyConfig, CopyTo, EditConfig, GRACE, Hops, LimitConfig,
+    Listen, Match, Mode, RouteConfig,
 };
 use crate::pattern::{Caller, Pattern};
 use everywire_model::headers::Content;
@@ -38,6 +38,10 @@ pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, Mis
         grace: root.time("grace").unwrap_or(GRACE),
         max_message: root.parsed("max-message", everywire_model::units::size).map(|size| size.value),
         verbose: root.flag("verbose").is_some_and(|flag| flag.value),
+        hops: root
+            .count("hops", 0)
+            .map(|count| Hops(u32::try_from(count).unwrap_or(u32::MAX)))
+            .unwrap_or_default(),
         ..Config::default()
     };
     for (name, section) in root.named("listen") {
@@ -98,9 +102,46 @@ fn whole(reader: &Reader<'_>, config: &Config) {
                 reader.wrong(copy.spot, "a route cannot have its own copies", None);
             } else if !routes().any(|known| known == name) {
                 reader.wrong(copy.spot, format!("there is no route `{name}`"), meant(name, routes()));
+            } else if let Some(round) = round(config, &route.name.value, name) {
+                let message = format!("copies would never end: {round}");
+                reader.wrong(copy.spot, message, Some("leave out one of these copies".into()));
             }
         }
     }
+}
+
+/// The way by which copies of `route` that go to the route `next` come back to it, as text.
+fn round(config: &Config, route: &str, next: &str) -> Option<String> {
+    let copies = |name: &str| {
+        let found = config.routes.iter().find(move |route| route.name.value == name);
+        found.into_iter().flat_map(|route| &route.copies).filter_map(|copy| match &copy.to {
+            CopyTo::Route(to) => Some(to.as_str()),
+            _ => None,
+        })
+    };
+    // Each route is looked at once, from the one that it was come to by.
+    let mut seen: Vec<(&str, usize)> = vec![(next, 0)];
+    let mut at = 0;
+    while let Some((name, _)) = seen.get(at).copied() {
+        if name == route {
+            let mut way = vec![name];
+            let mut back = at;
+            while back > 0 {
+                back = seen.get(back).map_or(0, |(_, from)| *from);
+                way.extend(seen.get(back).map(|(name, _)| *name));
+            }
+            way.push(route);
+            way.reverse();
+            return Some(way.join(" to "));
+        }
+        for to in copies(name) {
+            if !seen.iter().any(|(held, _)| *held == to) {
+                seen.push((to, at));
+            }
+        }
+        at += 1;
+    }
+    None
 }
 
 fn route(section: &Section<'_, '_>, folder: &Path) -> Option<RouteConfig> {

@@ -1,11 +1,15 @@
 //! What the tests share: a shop behind the broker, and a place on each wire.
 
 mod admin;
+mod attacks;
 mod bridges;
+mod cancels;
 mod changes;
 mod checks;
 mod copies;
+mod fire;
 mod foreign;
+mod loops;
 mod passing;
 mod policies;
 mod signals;

@@ -2,8 +2,10 @@
 
 use super::{LONG, Scratch, place, start};
 use everywire::Node;
+use everywire::model::{Incoming, Tidings, Variant};
 use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};
 use everywire_tests::servants::Galley;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::channel;
 
@@ -54,5 +56,57 @@ fn signals_are_heard_on_every_wire_that_carries_them() {
         }
         drop(listening);
         assert!(broker.metric(r#"signals_total{route="kitchen"}"#) >= 51.0);
+    }
+}
+
+#[test]
+fn changes_of_attributes_are_told_on_with_a_contract_and_without_one() {
+    let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/contracts/kitchen.dbus.xml");
+    let contract = format!("contract = \"{}\"\ninterface = \"org.example.Kitchen\"", contract.display());
+    for contract in [contract.as_str(), ""] {
+        let scratch = Scratch::new();
+        let backend = Node::new();
+        backend.listen(&place("dbus", "backend", &scratch)).unwrap();
+        let kitchen = Galley::export(&backend, "kitchen");
+        let broker = start(&format!(
+            "[listen.front]\naddress = \"{}\"\n[[route]]\nname = \"kitchen\"\nmatch = {{ key = \"kitchen\" }}\nto = \"{}\"\n{contract}\n",
+            place("dbus", "front", &scratch),
+            backend.print_friendly(kitchen.reference()),
+        ));
+        let client = Node::new();
+        let object = client.object(&broker.reference("kitchen")).unwrap();
+        let news = everywire::wires::named("dbus").unwrap().news().unwrap();
+        let (tell, told) = channel();
+        let listener = move |tidings: Tidings<Incoming>| {
+            if let Tidings::Signal(heard) = tidings {
+                let fields = heard
+                    .body
+                    .decode::<(String, BTreeMap<String, Variant>, Vec<String>)>(&news.signal.fields);
+                drop(tell.send(fields.unwrap()));
+            }
+        };
+        let _listening = object
+            .target()
+            .subscribe(Some(news.interface), Some(news.signal), std::sync::Arc::new(listener))
+            .unwrap();
+        let heard = client.connect::<dyn Kitchen>(&broker.reference("kitchen")).unwrap();
+        let mut title = 0;
+        // The broker may still be about to subscribe.
+        super::until("a change is told", || {
+            title += 1;
+            heard.set_title(&format!("title {title}")).unwrap();
+            told.recv_timeout(std::time::Duration::from_millis(50)).is_ok()
+        });
+        while told.recv_timeout(std::time::Duration::from_millis(200)).is_ok() {}
+        heard.set_title("last").unwrap();
+        let (mut values, mut invalid) = (BTreeMap::new(), Vec::new());
+        while values.is_empty() || invalid.is_empty() {
+            let (interface, changed, invalidated) = told.recv_timeout(LONG).unwrap();
+            assert_eq!(interface, "org.example.Kitchen");
+            values.extend(changed);
+            invalid.extend(invalidated);
+        }
+        assert!(format!("{:?}", values["Title"]).contains("last"), "{values:?}");
+        assert_eq!(invalid, ["Changes"], "whose value is not told");
     }
 }

@@ -3,7 +3,7 @@
 use crate::complete;
 use crate::contract::{self, Known, Preprocess, last_part};
 use crate::json::{Types, Words};
-use crate::operation::{self, nearest};
+use crate::operation;
 use crate::output::{Envelope, Style, note, tinted};
 use crate::signed::{self, Wanted};
 use crate::target;
@@ -167,7 +167,7 @@ fn find<'k>(known: &'k Known, arguments: &Arguments) -> Done<(&'k Interface, &'k
                 format!("there are {}", names.join(", "))
             };
             let trouble = Trouble::usage(format!("there is no signal `{word}`"), why);
-            Err(match nearest(bare, &names) {
+            Err(match everywire::model::words::nearest(bare, names.iter().copied()) {
                 Some(near) => trouble.hint(format!("did you mean `{near}`?")),
                 None => trouble.hint("choose one of these, or name another --interface"),
             })

@@ -2,7 +2,6 @@
 
 use crate::codes::{self, Row};
 use crate::complete;
-use crate::operation::nearest;
 use crate::output::{Envelope, Style, line, tinted};
 use crate::trouble::{Done, Trouble};
 use clap::Args;
@@ -31,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     if found.is_empty() && digits.is_none() {
         let known: Vec<&str> = codes::rows().iter().map(Row::word).collect();
         let trouble = Trouble::usage(format!("`{asked}` is not known"), "no table of the wires has it");
-        return Err(match nearest(&asked, &known) {
+        return Err(match everywire::model::words::nearest(&asked, known.iter().copied()) {
             Some(near) => trouble.hint(format!("did you mean `{near}`? `everywire explain` lists all")),
             None => trouble
                 .hint("`everywire explain` lists all; names of a service's own mean what its author says"),

@@ -332,6 +332,8 @@ fn told(notice: &Notice) -> String {
         Notice::Left { failure } => format!("left: {failure}"),
         Notice::Joined { place } => format!("joined: {place}"),
         Notice::Starved { why } => format!("starved: {why}"),
+        Notice::Closed { link } => format!("closed: connection {link}"),
+        Notice::Withdrawn { link, call } => format!("withdrawn: call {} of connection {link}", call.0),
         other => format!("{other:?}"),
     }
 }

@@ -7,7 +7,6 @@ use crate::complete;
 use crate::contract::{self, Known, Preprocess, last_part};
 use crate::json::{self, Notation, Types, Words};
 use crate::opcda;
-use crate::operation::nearest;
 use crate::output::{Style, line, note, tinted};
 use crate::people;
 use crate::stranger;
@@ -309,7 +308,10 @@ fn subscribe(
     if made.is_empty() {
         let why =
             if all.is_empty() { "none is known".into() } else { format!("known are {}", all.join(", ")) };
-        let near = arguments.signal.as_deref().and_then(|name| nearest(name, &all));
+        let near = arguments
+            .signal
+            .as_deref()
+            .and_then(|name| everywire::model::words::nearest(name, all.iter().copied()));
         return Err(Trouble::usage(format!("`{}` has no such signal", arguments.reference), why).hint(
             match near {
                 Some(near) => format!("did you mean `{near}`?"),

@@ -110,6 +110,10 @@ impl Connection {
         if self.role == Role::Joined && core.peer.is_some() {
             core.after.push(After::Left(failure));
         }
+        let may_be_called = self.is_serving() || self.capabilities.callbacks_on_connection;
+        if may_be_called && self.node.is_observed() {
+            core.after.push(After::Notice(Notice::Closed { link: self.serial_number }));
+        }
     }
 
     /// Hands an event of the calling side to whom it concerns.
@@ -174,6 +178,9 @@ impl Connection {
                 let hear = self.node.directory.prefix_servants();
                 if !hear.is_empty() {
                     core.after.push(After::Hear(hear, Some(id)));
+                }
+                if self.node.is_observed() {
+                    core.after.push(After::Notice(Notice::Withdrawn { link: self.serial_number, call: id }));
                 }
             }
         }

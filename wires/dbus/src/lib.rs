@@ -50,7 +50,7 @@ pub use values::{VALUES, Values};
 use bytes::Bytes;
 use everywire_model::wire::{Capabilities, Greeting, Listing, Sniff};
 use everywire_model::{
-    Ambient, Codec, Config, Discovery, Failure, Incoming, Interface, Limits, Object, Objects, Place,
+    Ambient, Codec, Config, Discovery, Failure, Incoming, Interface, Limits, News, Object, Objects, Place,
     Presence, Profile, Reference, Resolver, Session, Wire,
 };
 use session::DbusSession;
@@ -102,6 +102,14 @@ impl Wire for Dbus {
 
     fn default_limits(&self) -> Limits {
         Limits::default().with_message(limits::USUAL)
+    }
+
+    fn hop_header(&self) -> Option<&'static str> {
+        Some(passing::HOPS_NAME)
+    }
+
+    fn news(&self) -> Option<&'static News> {
+        Some(&standard::NEWS)
     }
 
     fn sniff(&self, first: &[u8]) -> Sniff {

@@ -22,7 +22,7 @@ use crate::values::NAME;
 use crate::waiting::Pending;
 use crate::{limits, names};
 use everywire_idl::signature as spelling;
-use everywire_model::headers::Content;
+use everywire_model::headers::{Content, number};
 use everywire_model::message::needs_contract;
 use everywire_model::shape::Struct;
 use everywire_model::visit::Carries;
@@ -43,6 +43,11 @@ const KEPT: u8 = frame::NO_AUTO_START | frame::ALLOW_INTERACTIVE_AUTHORIZATION;
 
 /// The field that only a bus writes (specification 0.43: the container that the sender is in).
 const CONTAINER: u8 = 10;
+
+/// Our field: how many hops a call has passed, in digits.
+const HOPS: u8 = 72;
+/// The same, as a header is called.
+pub(crate) const HOPS_NAME: &str = "72";
 
 /// The dialect of a body.
 #[inline]
@@ -407,6 +412,21 @@ fn each<'a>(raw: &'a [u8], little: bool, mut see: impl FnMut(u8, &'a [u8], Get<'
         }
     }
     Ok(())
+}
+
+/// How many hops the header fields beside a body tell of.
+pub(crate) fn hops(body: &Body) -> Visit<u32> {
+    let Some(headers) = body.headers() else { return Ok(0) };
+    let ours = headers.brought().filter(|header| header.name == HOPS_NAME);
+    let mut hops = ours.map(Header::number).max().unwrap_or_default();
+    if !headers.raw().is_empty() {
+        each(headers.raw(), body.little, |code, kind, mut value, _| {
+            if code == HOPS && kind == b"s" {
+                hops = hops.max(value.string().map_or(0, number));
+            }
+        })?;
+    }
+    Ok(hops)
 }
 
 /// The header fields beside a body that nobody here knows. Text and octets are told as such, any other value as the bytes of a

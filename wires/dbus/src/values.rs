@@ -32,6 +32,10 @@ impl Codec for Values {
         crate::passing::headers(body)
     }
 
+    fn hops(&self, body: &Body) -> Visit<u32> {
+        crate::passing::hops(body)
+    }
+
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
         let mut source = DbusSource::new(body);
         visit(&mut source)?;

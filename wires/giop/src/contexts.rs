@@ -14,6 +14,10 @@ pub const BI_DIR_IIOP: u32 = 5;
 pub const FAILURE: u32 = 0x4557_4601;
 /// Ours: fills a header up, and says nothing.
 pub const FILL: u32 = 0x4557_4602;
+/// Ours: how many hops a call has passed, in digits.
+pub const HOPS: u32 = 0x4557_4603;
+/// The same, as a header is called.
+pub(crate) const HOPS_NAME: &str = "0x45574603";
 
 /// The list of contexts of a message, as headers that came. It begins at a multiple of 4, so that its numbers stay where they were.
 pub(crate) fn received(message: &Bytes, list: Range<usize>) -> Headers {
@@ -36,6 +40,7 @@ pub fn name(id: u32) -> &'static str {
         17 => "Java exception detail",
         FAILURE => "failure",
         FILL => "filler",
+        HOPS => "hops",
         _ => "context",
     }
 }

@@ -97,6 +97,10 @@ impl Wire for Giop {
         }
     }
 
+    fn hop_header(&self) -> Option<&'static str> {
+        Some(contexts::HOPS_NAME)
+    }
+
     fn sniff(&self, first: &[u8]) -> Sniff {
         let known = first.len().min(frame::MAGIC.len());
         match (first.get(..known) == frame::MAGIC.get(..known), known == frame::MAGIC.len()) {

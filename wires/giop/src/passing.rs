@@ -13,7 +13,7 @@ use crate::requests::{put_target, shift};
 use crate::session::{GiopSession, Serving};
 use crate::values::CDR_NAME;
 use crate::{components, contexts};
-use everywire_model::headers::Content;
+use everywire_model::headers::{Content, number};
 use everywire_model::message::needs_contract;
 use everywire_model::visit::Carries;
 use everywire_model::{
@@ -278,6 +278,21 @@ fn context(header: &Header) -> Result<(u32, &[u8]), Failure> {
         Content::Text(text) => (id, text.as_bytes()),
         Content::Bytes(bytes) => (id, bytes),
     })
+}
+
+/// How many hops the contexts that came beside a body tell of.
+pub(crate) fn hops(body: &Body) -> Visit<u32> {
+    let mut hops = 0;
+    if let Some(headers) = body.headers().filter(|headers| !headers.raw().is_empty()) {
+        let mut get = Get { bytes: headers.raw(), pos: 0, base: 0, little: body.little };
+        contexts::each(&mut get, |id, data| {
+            if id == contexts::HOPS {
+                hops = hops.max(number(data));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(hops)
 }
 
 /// The contexts that came beside a body, as headers.

@@ -184,6 +184,8 @@ pub struct Outgoing {
     adopts: bool,
     /// Those words, and how many of them the peer was told.
     adopted: Option<(Arc<Words>, usize)>,
+    /// The most bytes of one message; 0: as many as there are.
+    pub most: usize,
 }
 
 /// How many numbers are remembered; a power of two.

@@ -54,6 +54,9 @@ pub struct Wcf;
 /// The greatest TCP segment at listening sockets, in bytes.
 const SEGMENT: u16 = 16_000;
 
+/// The largest message that is sent, unless the endpoint's own quota is larger.
+const LARGEST_SENT: u64 = 64 << 20;
+
 impl Wire for Wcf {
     fn name(&self) -> &'static str {
         "wcf"
@@ -84,8 +87,13 @@ impl Wire for Wcf {
     }
 
     fn default_limits(&self) -> Limits {
-        // Messages are bounded by the quotas of each endpoint (`MaxReceivedMessageSize`), which name themselves.
-        Limits::default().with_message(u32::MAX.into())
+        // What comes is bounded by the quotas of each endpoint (`MaxReceivedMessageSize`), which name themselves. This is for what is
+        // sent: a value of few octets elsewhere may be many here.
+        Limits::default().with_message(LARGEST_SENT)
+    }
+
+    fn hop_header(&self) -> Option<&'static str> {
+        Some(soap::HOPS)
     }
 
     fn sniff(&self, first: &[u8]) -> Sniff {

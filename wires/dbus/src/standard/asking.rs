@@ -8,16 +8,65 @@ use super::tree::{Exported, Tree};
 use crate::values::VALUES;
 use everywire_model::shape::Struct;
 use everywire_model::{
-    Answer, Attribute, Body, Bytes, CallId, Codec, Expects, Failure, Incoming, Initiator, Kind, MarshalList,
-    Reference, Request, Servant, Shape, Sink,
+    Answer, Attribute, Body, BoxFuture, Bytes, CallId, Codec, Endpoint, Expects, Failure, Headers, Incoming,
+    Initiator, Kind, Link, MarshalList, Peer, Reference, Request, Resolver, Servant, Shape, Sink,
 };
 use std::sync::{Arc, Mutex};
+
+/// On whose behalf accessors are asked: they see whoever asked for attributes by name, with what came beside. Nobody: this process.
+#[derive(Clone, Default)]
+pub(super) struct Behalf {
+    /// In the wire's terms; empty where the connection has one peer only.
+    sender: Bytes,
+    peer: Option<Peer>,
+    headers: Headers,
+}
+
+impl Behalf {
+    /// Of whoever made a call.
+    pub(super) fn of(request: &Request) -> Self {
+        let body = request.body();
+        let mut headers = Headers::default();
+        // As changes, which are in no byte order.
+        if let Some(Ok(came)) = body.headers().map(|headers| headers.list(body)) {
+            came.into_iter().for_each(|header| headers.add(header));
+        }
+        Self { sender: Bytes::copy_from_slice(request.sender()), peer: request.peer(), headers }
+    }
+}
+
+/// The way of an answer back, for a call on behalf of somebody.
+struct Aside {
+    link: Arc<dyn Link>,
+    peer: Option<Peer>,
+}
+
+impl Link for Aside {
+    fn answer(&self, id: CallId, answer: Answer<'_>) {
+        self.link.answer(id, answer);
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        self.link.spawn(task);
+    }
+
+    fn resolver(&self) -> Arc<dyn Resolver> {
+        self.link.resolver()
+    }
+
+    fn peer(&self) -> Option<Peer> {
+        self.peer.clone()
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        self.link.endpoint()
+    }
+}
 
 /// An accessor to be called.
 pub(super) struct Ask {
     key: Bytes,
-    /// Who wants to know; empty for this process.
-    sender: Bytes,
+    behalf: Behalf,
     servant: Arc<dyn Servant>,
     /// Number of the accessor in the servant's interface.
     index: usize,
@@ -48,13 +97,13 @@ impl Ask {
         object: &Exported,
         servant: &Arc<dyn Servant>,
         attribute: &Attribute,
-        sender: &[u8],
+        behalf: &Behalf,
     ) -> Result<Self, Failure> {
         let getter = servant.interface().operations.get(attribute.getter);
         let getter = getter.filter(|getter| !getter.results.fields().is_empty());
         let getter = getter.ok_or_else(|| errors::write_only(&attribute.name))?;
         let arguments = VALUES.write(&mut |sink: &mut dyn Sink| ().marshal_list(&getter.arguments, sink))?;
-        Ok(Self::new(object, servant, attribute.getter, sender, arguments))
+        Ok(Self::new(object, servant, attribute.getter, behalf, arguments))
     }
 
     /// A call of the operation with this number.
@@ -62,17 +111,20 @@ impl Ask {
         object: &Exported,
         servant: &Arc<dyn Servant>,
         index: usize,
-        sender: &[u8],
+        behalf: &Behalf,
         arguments: Body,
     ) -> Self {
         let name = servant.interface().operations.get(index).map_or("", |operation| &operation.name);
         Self {
             key: object.key.clone(),
-            sender: Bytes::copy_from_slice(sender),
+            behalf: behalf.clone(),
             servant: Arc::clone(servant),
             index,
             name: Bytes::copy_from_slice(name.as_bytes()),
-            arguments,
+            arguments: match behalf.headers.is_empty() {
+                true => arguments,
+                false => arguments.with_headers(behalf.headers.clone()),
+            },
         }
     }
 }
@@ -88,9 +140,11 @@ pub(super) fn ask(tree: &Tree, ask: Ask, done: impl FnOnce(Told) + Send + 'stati
             done(told);
         }
     }));
+    let Behalf { sender, peer, .. } = ask.behalf;
+    let link = Arc::new(Aside { link, peer });
     let incoming = Incoming {
         id: CallId(0),
-        sender: ask.sender,
+        sender,
         key: ask.key,
         interface: Bytes::new(),
         operation: ask.name,

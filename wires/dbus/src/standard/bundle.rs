@@ -1,6 +1,6 @@
 //! Objects with all their interfaces and properties, as managers tell of them.
 
-use super::asking::{Ask, ask_all};
+use super::asking::{Ask, Behalf, ask_all};
 use super::tape::Held;
 use super::tree::{Exported, Tree, is_own};
 use crate::names::of_interface;
@@ -29,7 +29,7 @@ pub(super) fn readings(
     object: &Exported,
     servant: &Arc<dyn Servant>,
     interface: &Interface,
-    sender: &[u8],
+    behalf: &Behalf,
 ) -> Vec<Reading> {
     let own = interface.attributes.iter().filter(|held| is_own(interface, held));
     own.filter_map(|held| {
@@ -37,7 +37,7 @@ pub(super) fn readings(
         Some(Reading {
             name: attribute.name.to_string(),
             shape: attribute.shape.clone(),
-            ask: Ask::reading(object, servant, attribute, sender).ok()?,
+            ask: Ask::reading(object, servant, attribute, behalf).ok()?,
         })
     })
     .collect()
@@ -48,7 +48,7 @@ pub(super) fn readings(
 pub(super) fn gather(
     tree: &Tree,
     objects: &[Exported],
-    sender: &[u8],
+    behalf: &Behalf,
     done: impl FnOnce(Bundle) + Send + 'static,
 ) {
     let mut bundle: Bundle = Vec::with_capacity(objects.len());
@@ -59,7 +59,7 @@ pub(super) fn gather(
         for interface in object.interfaces() {
             let name = of_interface(interface);
             if let Some((servant, _)) = object.servant(&name) {
-                for reading in readings(object, servant, interface, sender) {
+                for reading in readings(object, servant, interface, behalf) {
                     places.push((bundle.len(), interfaces.len(), reading.name, reading.shape));
                     asks.push(reading.ask);
                 }

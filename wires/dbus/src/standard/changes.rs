@@ -1,6 +1,6 @@
 //! `PropertiesChanged`: news of attributes.
 
-use super::asking::{Ask, ask};
+use super::asking::{Ask, Behalf, ask};
 use super::bundle::Values;
 use super::contracts::{CHANGED, PROPERTIES};
 use super::later::later;
@@ -62,7 +62,10 @@ impl Changes {
         let object = tree.object(&news.key);
         let reading = object.as_ref().and_then(|object| {
             let (servant, attribute) = object.property(&news.interface, &name)?;
-            Some((Ask::reading(object, servant, attribute, b"").ok()?, attribute.shape.clone()))
+            Some((
+                Ask::reading(object, servant, attribute, &Behalf::default()).ok()?,
+                attribute.shape.clone(),
+            ))
         });
         let told = move |value: Option<Held>| {
             if self.finish(&news.property(&name), number) {

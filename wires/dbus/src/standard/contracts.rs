@@ -1,7 +1,10 @@
 //! The interfaces that everybody who serves is expected to have (specification, "Standard Interfaces").
 
+use crate::names::of_interface;
 use everywire_model::contract::{Interface, Operation, Signal};
 use everywire_model::describe::{self, Shape, TEXT, TextKind, interface, map, operation, sequence, signal};
+use everywire_model::{Body, News, Variant};
+use std::collections::BTreeMap;
 
 /// The path of an object.
 const PATH: Shape = describe::text(TextKind::Path, None);
@@ -85,4 +88,17 @@ pub(super) static REMOVED: &Signal = &OBJECT_MANAGER_SIGNALS[1];
 /// Whether an interface is one of those that every object has.
 pub(super) fn is_standard(name: &str) -> bool {
     [&PEER, &INTROSPECTABLE, &PROPERTIES, &OBJECT_MANAGER].iter().any(|standard| standard.id == name)
+}
+
+/// `PropertiesChanged`, for whoever passes it on.
+pub static NEWS: News = News { interface: &PROPERTIES, signal: &PROPERTIES_SIGNALS[0], is_of: tells_of };
+
+/// Whether `PropertiesChanged` with these fields is of an interface, or of one that it inherits.
+fn tells_of(body: &Body, interface: &Interface) -> bool {
+    let fields = body.decode::<(String, BTreeMap<String, Variant>, Vec<String>)>(&CHANGED.fields);
+    fields.is_ok_and(|(name, ..)| is_called(interface, &name))
+}
+
+fn is_called(interface: &Interface, name: &str) -> bool {
+    of_interface(interface) == name || interface.bases.iter().any(|base| is_called(base, name))
 }

@@ -5,6 +5,7 @@
 //! above an object tells of it, not the nearest one alone: clients (GLib's `GDBusObjectManagerClient` is one) listen at
 //! the path they asked for objects, and nowhere else.
 
+use super::asking::Behalf;
 use super::bundle::{Bundle, gather};
 use super::contracts::{ADDED, OBJECT_MANAGER, REMOVED};
 use super::later::later;
@@ -34,9 +35,9 @@ impl Servant for Manager {
             Err(failure) => return request.finish(Err(failure)),
         };
         let objects = self.0.below(&path);
-        let sender = Bytes::copy_from_slice(request.sender());
+        let behalf = Behalf::of(&request);
         let mut request = request;
-        gather(&self.0, &objects, &sender, move |bundle| {
+        gather(&self.0, &objects, &behalf, move |bundle| {
             drop(request.reply::<(Bundle,), Failure>(Ok((bundle,))));
         });
     }
@@ -54,7 +55,7 @@ pub(super) fn tell_added(tree: &Tree, key: &[u8], servant: &Arc<dyn Servant>) {
             return;
         }
         let object = Exported { key: key.clone(), path, servants: vec![Arc::clone(&servant)] };
-        gather(&tree.clone(), &[object], b"", move |bundle| {
+        gather(&tree.clone(), &[object], &Behalf::default(), move |bundle| {
             if !is_served(&tree, &key, servant.interface()) {
                 return;
             }

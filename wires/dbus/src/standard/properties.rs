@@ -1,6 +1,6 @@
 //! `org.freedesktop.DBus.Properties`: attributes by name. Answers come from the accessors of the objects.
 
-use super::asking::{Ask, Told, ask, ask_all};
+use super::asking::{Ask, Behalf, Told, ask, ask_all};
 use super::bundle::{Reading, Values, readings};
 use super::contracts::{PROPERTIES, is_standard};
 use super::errors;
@@ -71,7 +71,7 @@ impl Properties {
         let (interface, name) = request.arguments::<(String, String)>()?;
         let object = self.0.expect(request.key(), &interface)?;
         let (servant, attribute) = property(&object, &interface, &name)?;
-        Ok((Ask::reading(&object, servant, attribute, request.sender())?, attribute.shape.clone()))
+        Ok((Ask::reading(&object, servant, attribute, &Behalf::of(request))?, attribute.shape.clone()))
     }
 
     fn prepare_set(&self, request: &Request) -> Result<Ask, Failure> {
@@ -90,14 +90,14 @@ impl Properties {
             let value = convey(source, attribute, &operation.arguments)?;
             source.close(&Shape::Variant)?;
             source.close(list)?;
-            Ok(Ask::new(&object, servant, setter, request.sender(), value))
+            Ok(Ask::new(&object, servant, setter, &Behalf::of(request), value))
         })
     }
 
     fn prepare_get_all(&self, request: &Request) -> Result<Vec<Reading>, Failure> {
         let (interface,) = request.arguments::<(String,)>()?;
         let object = self.0.expect(request.key(), &interface)?;
-        all_readings(&object, &interface, request.sender())
+        all_readings(&object, &interface, &Behalf::of(request))
     }
 }
 
@@ -107,10 +107,10 @@ fn values(names: Vec<(String, Shape)>, told: Vec<Told>) -> Result<Values, Told> 
     pairs.map(|((name, shape), told)| Ok((name, told.value(&shape)?))).collect()
 }
 
-fn all_readings(object: &Exported, interface: &str, sender: &[u8]) -> Result<Vec<Reading>, Failure> {
+fn all_readings(object: &Exported, interface: &str, behalf: &Behalf) -> Result<Vec<Reading>, Failure> {
     if !interface.is_empty() {
         return match object.servant(interface) {
-            Some((servant, interface)) => Ok(readings(object, servant, interface, sender)),
+            Some((servant, interface)) => Ok(readings(object, servant, interface, behalf)),
             None if is_standard(interface) => Ok(Vec::new()),
             None => Err(errors::unknown_interface(&object.path, interface)),
         };
@@ -118,7 +118,7 @@ fn all_readings(object: &Exported, interface: &str, sender: &[u8]) -> Result<Vec
     let mut all: Vec<Reading> = Vec::new();
     for held in object.interfaces() {
         if let Some((servant, held)) = object.servant(&of_interface(held)) {
-            for reading in readings(object, servant, held, sender) {
+            for reading in readings(object, servant, held, behalf) {
                 // Without an interface the first property of a name is meant, as in `Get`.
                 if all.iter().all(|other| other.name != reading.name) {
                     all.push(reading);

@@ -4,8 +4,9 @@ use super::Exporter;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How long the end of a node waits for others to take references back. Those that do not run them down.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// How long the end of a node waits for others to take references back: those that answer do so within milliseconds, unless their machine
+/// is busy. What others do not take back they run down, if they hear nothing more, and some never do.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 impl Exporter {
     /// Gives back what nobody here holds any more. What somebody holds goes on working.

@@ -13,6 +13,7 @@ use crate::values::{ReaderQuotas, TEXT};
 use everywire_model::headers::Content;
 use everywire_model::visit::Visit;
 use everywire_model::{Body, Failure, Header, Initiator, Kind};
+use memchr::memmem;
 
 /// The longest headers that are shown as text: words of a dictionary are longer than their numbers.
 const LONGEST: usize = 32 << 10;
@@ -133,6 +134,26 @@ fn elements(marked: &str, records: &mut nbfx::Writer) -> Visit<()> {
         }
     }
     Ok(())
+}
+
+/// Our block: how many hops a call has passed, in digits.
+pub(crate) const HOPS: &str = "{urn:everywire:hops}Hops";
+/// What is looked for before headers are taken apart: its namespace.
+const MARK: &[u8] = b"urn:everywire:hops";
+
+/// How many hops the headers beside a body tell of.
+///
+/// # Errors
+/// As [`headers`]: also of headers too long to be read, if they may tell of some.
+pub(crate) fn hops(body: &Body, words: &Words, quotas: &ReaderQuotas) -> Visit<u32> {
+    let others = body.headers().is_some_and(|held| !held.raw().is_empty());
+    // Names may be declared in front of the headers, too.
+    let document = body.bytes.get(..body.base).unwrap_or_default();
+    if !others || memmem::find(document, MARK).is_none() {
+        return Ok(0);
+    }
+    let all = headers(body, words, quotas)?;
+    Ok(all.iter().filter(|header| header.name == HOPS).map(Header::number).max().unwrap_or_default())
 }
 
 /// The headers beside a body, but for those of its connection.

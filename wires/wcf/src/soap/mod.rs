@@ -21,7 +21,7 @@ mod seen;
 mod template;
 mod waiting;
 
-pub(crate) use blocks::headers;
+pub(crate) use blocks::{HOPS, headers, hops};
 pub use exchange::{Answered, Exchange, Flushed, Side, Started};
 pub(crate) use rm::{Orphans, Sequences};
 

@@ -74,6 +74,11 @@ impl Codec for XmlCodec {
         crate::soap::headers(body, words, quotas)
     }
 
+    fn hops(&self, body: &Body) -> Visit<u32> {
+        let Reading { words, quotas, .. } = Reading::of(body);
+        crate::soap::hops(body, words, quotas)
+    }
+
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
         let Reading { words, quotas, types } = Reading::of(body);
         let types = types.as_deref();

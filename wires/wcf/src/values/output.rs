@@ -9,8 +9,8 @@ use crate::text::{base64, escape, escape_attribute};
 use apart::Apart;
 pub(super) use apart::{Named, XML};
 use bytes::Bytes;
-use everywire_model::Rope;
 use everywire_model::rope::SPLICE;
+use everywire_model::{Failure, Initiator, Rope, Visit};
 use std::io::Write;
 
 /// A prefix: a letter, or 0 for none.
@@ -35,11 +35,26 @@ pub(super) struct Output<'s> {
     part: Option<usize>,
     /// The value that is written apart from the elements.
     apart: Option<Box<Apart>>,
+    /// How long the output may become.
+    most: usize,
 }
 
 impl<'s> Output<'s> {
     pub(super) fn new(form: Form, words: &'s mut Outgoing, out: &'s mut Rope) -> Self {
-        Self { form, words, out, foldable: 0, in_tag: false, open: Vec::new(), part: None, apart: None }
+        // What waits to be sent is of others.
+        let most = if words.most == 0 { usize::MAX } else { out.flat().len().saturating_add(words.most) };
+        let (foldable, in_tag, open) = (0, false, Vec::new());
+        Self { form, words, out, foldable, in_tag, open, part: None, apart: None, most }
+    }
+
+    /// Whether there is room for more: what is few octets elsewhere may be many here.
+    ///
+    /// # Errors
+    /// The message is larger than it may be. Large octets do not count, which lie where they came from.
+    #[inline]
+    pub(super) fn within(&mut self) -> Visit<()> {
+        let size = self.out.flat().len();
+        if size > self.most { Err(too_large(self.words.most)) } else { Ok(()) }
     }
 
     /// The start of an element.
@@ -401,4 +416,11 @@ fn digits(value: u64, out: &mut Vec<u8>) {
         // A vector takes whatever is written.
         let _ = write!(out, "{value}");
     }
+}
+
+#[cold]
+fn too_large(most: usize) -> Failure {
+    let most = most as u64;
+    Failure::over_limit(Initiator::Here, "bytes in a SOAP message", most + 1, most)
+        .with_hint("raise MaxReceivedMessageSize in the address here, or the node's largest message")
 }

@@ -277,6 +277,7 @@ impl Sink for ElementSink<'_> {
     }
 
     fn open(&mut self, shape: &Shape, len: usize) -> Visit<()> {
+        self.output.within()?;
         if self.frames.is_empty() && !self.base.is_open() {
             let resolved = shape.resolved();
             if matches!(resolved, Shape::Struct(fields) if fields.name.is_empty() || self.graphs.layout().is_some())

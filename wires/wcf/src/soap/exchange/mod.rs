@@ -186,12 +186,14 @@ impl Exchange {
         let words = Words::with_quota(settings.quotas.max_session_size);
         let reading = Reading { words: Arc::new(words), quotas, types: None };
         let asks = side == Side::Client && settings.reliable && dialect.addressing;
-        let outgoing = match dialect.form {
+        let mut outgoing = match dialect.form {
             Form::Text => Outgoing::inline(),
             // Messages that may get lost must be understood without those before them.
             Form::Binary if dialect.session && !asks => Outgoing::session(),
             Form::Binary => Outgoing::statics(),
         };
+        let most = config.limits.message.max(settings.quotas.max_received_message_size);
+        outgoing.most = usize::try_from(most).unwrap_or(usize::MAX);
         Self {
             dialect,
             side,

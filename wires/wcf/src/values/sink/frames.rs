@@ -161,6 +161,7 @@ impl ElementSink<'_> {
     /// Starts the element of a scalar that begins now.
     #[inline]
     pub(super) fn begin_scalar(&mut self) -> Visit<()> {
+        self.output.within()?;
         if self.is_started
             && self.base.kind == Kind::Parameters
             && self.frames.is_empty()

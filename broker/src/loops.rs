@@ -1,0 +1,141 @@
+//! Routes that certainly lead back to themselves: told before anything runs.
+//!
+//! A target may be one of the broker's own listeners; then the route that serves what the target names gets the call. Whoever follows this from
+//! route to route and comes back to where it began has found a circle in which every call would go round until it has passed too many
+//! brokers ([`crate::hops`]). Invariant: what is told is certain. Listeners whose port is chosen later, hosts by other names, and routes that
+//! are for some callers or headers only are left to the count of hops.
+
+use crate::config::Config;
+use crate::plan::{RoutePlan, TargetPlan};
+use everywire_model::{Endpoint, Place, Profile, Wire};
+
+/// A circle: the route that it was looked for from, the number of its target, and the names of the routes on the way.
+pub(crate) struct Circle {
+    pub(crate) route: usize,
+    pub(crate) target: usize,
+    pub(crate) way: Vec<String>,
+}
+
+/// All circles, one for each route that is part of one.
+pub(crate) fn find(config: &Config, wires: &[&'static dyn Wire], routes: &[RoutePlan]) -> Vec<Circle> {
+    let places: Vec<_> =
+        config.listens.iter().zip(wires).map(|(listen, wire)| place(*wire, &listen.address)).collect();
+    let next = |from: usize| -> Vec<(usize, usize)> {
+        let Some(route) = routes.get(from) else { return Vec::new() };
+        let leads = |(number, target): (usize, &TargetPlan)| {
+            let at =
+                places.iter().position(|place| place.as_ref().is_some_and(|place| is_at(target, place)))?;
+            Some((number, receiver(routes, route, target, at)?))
+        };
+        route.targets.iter().enumerate().filter_map(leads).collect()
+    };
+    let mut circles = Vec::new();
+    for from in 0..routes.len() {
+        // Each route is looked at once, from the one that it was come to by.
+        let mut seen: Vec<(usize, usize, usize)> = Vec::new();
+        let mut at = 0;
+        let mut steps =
+            next(from).into_iter().map(|(target, to)| (to, usize::MAX, target)).collect::<Vec<_>>();
+        loop {
+            for step in steps.drain(..) {
+                if !seen.iter().any(|(held, ..)| *held == step.0) {
+                    seen.push(step);
+                }
+            }
+            let Some((here, back, target)) = seen.get(at).copied() else { break };
+            if here == from {
+                circles.push(Circle { route: from, target, way: way(routes, from, back, &seen) });
+                break;
+            }
+            // The target of the first route by which it began.
+            steps = next(here).into_iter().map(|(_, to)| (to, at, target)).collect();
+            at += 1;
+        }
+    }
+    circles
+}
+
+/// Names of the routes from one on to itself; `back` is where the last step came from.
+fn way(routes: &[RoutePlan], from: usize, back: usize, seen: &[(usize, usize, usize)]) -> Vec<String> {
+    let name = |at: usize| routes.get(at).map(|route| route.config.name.value.clone()).unwrap_or_default();
+    let mut all = vec![name(from)];
+    let mut at = back;
+    while let Some((here, before, _)) = seen.get(at).copied() {
+        all.push(name(here));
+        at = before;
+    }
+    all.push(name(from));
+    all.reverse();
+    all
+}
+
+/// Where a listener will be, as far as its address says.
+fn place(wire: &'static dyn Wire, address: &str) -> Option<Place> {
+    // Options that are the runtime's are no part of it.
+    let plain = address.split_once('?').map_or(address, |(plain, _)| plain);
+    wire.listen(address).or_else(|_| wire.listen(plain)).ok()
+}
+
+/// Whether a target is at a listener.
+fn is_at(target: &TargetPlan, place: &Place) -> bool {
+    let own = place.profile();
+    let same = |profile: &Profile| {
+        let meets = |endpoint: &Endpoint| own.endpoints.iter().any(|held| is_same(held, endpoint));
+        profile.wire == own.wire
+            && profile.endpoints.iter().any(meets)
+            // Behind a router the name tells one program from the others.
+            && (matches!(place, Place::Listen(_)) || profile.components == own.components)
+    };
+    target.reference.profiles.iter().any(same)
+}
+
+/// Whether whoever calls an endpoint comes to a listener.
+fn is_same(listener: &Endpoint, called: &Endpoint) -> bool {
+    match (listener, called) {
+        (Endpoint::Tcp { port: 0, .. }, _) => false,
+        (Endpoint::Tcp { host: own, port }, Endpoint::Tcp { host, port: other }) => {
+            let loops = |host: &str| {
+                host.eq_ignore_ascii_case("localhost")
+                    || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+            };
+            let all = own.is_empty()
+                || own == "*"
+                || own.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_unspecified());
+            port == other && (own.eq_ignore_ascii_case(host) || (loops(host) && (all || loops(own))))
+        }
+        _ => listener == called,
+    }
+}
+
+/// The route that gets what `route` sends to one of its targets, which is the listener number `at`: if that is certain.
+fn receiver(routes: &[RoutePlan], route: &RoutePlan, target: &TargetPlan, at: usize) -> Option<usize> {
+    let named = target.reference.profiles.first().map(|profile| &profile.key).filter(|key| !key.is_empty());
+    let listening = || routes.iter().enumerate().filter(move |(_, other)| other.listens.contains(&at));
+    let typed = |other: &RoutePlan| !other.is_opaque() && named.is_some_and(|key| other.key == *key);
+    let is_for_all = |other: &RoutePlan| {
+        let matches = &other.config.matches;
+        let of =
+            |held: &RoutePlan| held.config.matches.operation.as_ref().map(|pattern| pattern.value.clone());
+        matches.peer.is_empty()
+            && matches.user.is_none()
+            && matches.header.is_empty()
+            && (matches.interface.is_none() || matches.interface == route.config.matches.interface)
+            && (matches.operation.is_none() || of(other) == of(route))
+    };
+    if listening().any(|(_, other)| typed(other)) {
+        return listening().find(|(_, other)| typed(other) && is_for_all(other)).map(|(number, _)| number);
+    }
+    let fits = |other: &RoutePlan| {
+        let own = (!other.key.is_empty()).then(|| String::from_utf8_lossy(&other.key).into_owned());
+        match (&other.config.matches.key, own, named) {
+            (Some(pattern), _, Some(key)) => pattern.fits(&String::from_utf8_lossy(key)),
+            (None, Some(own), Some(key)) => own.as_bytes() == &key[..],
+            (None, None, _) => true,
+            // Which objects callers name is not known.
+            (_, _, None) => false,
+        }
+    };
+    listening()
+        .find(|(_, other)| other.is_opaque() && fits(other) && is_for_all(other))
+        .map(|(number, _)| number)
+}
