@@ -213,7 +213,7 @@ impl Connecting {
     }
 
     pub(super) fn ask_for(&mut self, errand: Errand, serial: u64) {
-        self.jobs.push_back(Job::Errand(Task { errand, waiters: vec![serial] }));
+        self.jobs.push_back(Job::Errand(Box::new(Task { errand, waiters: vec![serial] })));
         self.pump();
     }
 

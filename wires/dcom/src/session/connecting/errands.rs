@@ -80,12 +80,12 @@ impl Task {
 
 impl Connecting {
     /// Sends what an errand asks, if the peer has an interface for it.
-    pub(super) fn advance_errand(&mut self, mut task: Task) -> Progress {
+    pub(super) fn advance_errand(&mut self, mut task: Box<Task>) -> Progress {
         let question = loop {
             let question = match self.question(&task.errand) {
                 Ok(question) => question,
                 Err(failure) => {
-                    self.fail_task(task, &failure);
+                    self.fail_task(*task, &failure);
                     return Progress::Done;
                 }
             };
@@ -100,7 +100,7 @@ impl Connecting {
                 Way::Refused => {
                     if !fall_back(&mut task.errand) {
                         let failure = no_such_interface(question.iid);
-                        self.fail_task(task, &failure);
+                        self.fail_task(*task, &failure);
                         return Progress::Done;
                     }
                 }
@@ -126,12 +126,12 @@ impl Connecting {
         match sent {
             Ok(call) => {
                 let next = self.next_interface(&task.errand);
-                self.waiting.push_back(Waiting { call, purpose: Purpose::Errand(Box::new(task)) });
+                self.waiting.push_back(Waiting { call, purpose: Purpose::Errand(task) });
                 if let Some(next) = next {
                     self.send_alter(next);
                 }
             }
-            Err(failure) => self.fail_task(task, &failure),
+            Err(failure) => self.fail_task(*task, &failure),
         }
         Progress::Done
     }
@@ -221,7 +221,7 @@ impl Connecting {
             .map(|(ipid, public)| Refs { ipid, public, private: 0 })
             .collect();
         for refs in refs.chunks(RELEASED_AT_ONCE) {
-            let task = Task::new(Errand::Release { node, minor, refs: refs.to_vec() });
+            let task = Box::new(Task::new(Errand::Release { node, minor, refs: refs.to_vec() }));
             if self.channel.multiplex {
                 if let Progress::Waits(job) = self.advance_errand(task) {
                     self.jobs.push_back(job);
@@ -321,7 +321,7 @@ impl Connecting {
             _ => false,
         };
         if again {
-            self.jobs.push_front(Job::Errand(task));
+            self.jobs.push_front(Job::Errand(Box::new(task)));
         } else {
             self.fail_task(task, failure);
         }

@@ -18,7 +18,7 @@ pub(super) enum Job {
     /// A call of the user.
     Call(Box<Held>),
     /// Something that must be asked before.
-    Errand(Task),
+    Errand(Box<Task>),
 }
 
 /// A call that cannot be sent yet.
@@ -58,7 +58,7 @@ pub(super) enum Progress {
     /// It waits on.
     Waits(Job),
     /// It waits, and this must be asked for it.
-    Needs(Job, Task),
+    Needs(Job, Box<Task>),
 }
 
 /// What is known about an interface's presentation context.
@@ -123,7 +123,7 @@ impl Connecting {
                 None => {
                     // The context is asked for at the same time.
                     let (proxy, iid) = (Arc::clone(proxy), held.syntax.id);
-                    return Progress::Needs(Job::Call(held), Task::new(Errand::Query { proxy, iid }));
+                    return Progress::Needs(Job::Call(held), Box::new(Task::new(Errand::Query { proxy, iid })));
                 }
             },
         };
@@ -172,7 +172,7 @@ impl Connecting {
         match goal {
             Goal::Node { way: Some(profile), .. } if mapping::may_be_elsewhere(&profile) => {
                 let errand = Errand::Map { syntax, profile };
-                self.jobs.push_back(Job::Errand(Task { errand, waiters: vec![serial] }));
+                self.jobs.push_back(Job::Errand(Box::new(Task { errand, waiters: vec![serial] })));
             }
             _ => self.reply(serial, Outcome::Failed(failure)),
         }
@@ -195,7 +195,7 @@ impl Connecting {
     /// The errands that wait or were sent.
     pub(super) fn tasks(&mut self) -> impl Iterator<Item = &mut Task> {
         let held = self.jobs.iter_mut().filter_map(|job| match job {
-            Job::Errand(task) => Some(task),
+            Job::Errand(task) => Some(&mut **task),
             Job::Call(_) => None,
         });
         let sent = self.waiting.iter_mut().filter_map(|waiting| match &mut waiting.purpose {
@@ -226,7 +226,7 @@ impl Connecting {
     pub(super) fn fail_job(&mut self, job: Job, failure: &Failure) {
         match job {
             Job::Call(held) => self.reply(held.serial, Outcome::Failed(failure.clone())),
-            Job::Errand(task) => self.fail_task(task, failure),
+            Job::Errand(task) => self.fail_task(*task, failure),
         }
     }
 
