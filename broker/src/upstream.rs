@@ -12,7 +12,7 @@ use crate::pass::Lanes;
 use crate::passage::Passage;
 use everywire::{Failure, Initiator, Kind, Object};
 use everywire_model::visit::WithHeaders;
-use everywire_model::{Encode, Expects, Link, Method, Outcome, Sink, Target};
+use everywire_model::{Encode, Expects, Incoming, Link, Method, Outcome, Sink, Target};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -93,6 +93,14 @@ impl Upstream {
     ) -> Result<(), Failure> {
         match &self.lanes {
             Some(lanes) => lanes.listen(link, near, fits),
+            None => Ok(()),
+        }
+    }
+
+    /// Has the target hear what a caller says unasked: see [`Lanes::tell`].
+    pub(crate) fn tell(&self, link: u64, heard: &Incoming) -> Result<(), Failure> {
+        match &self.lanes {
+            Some(lanes) => lanes.tell(link, heard),
             None => Ok(()),
         }
     }
@@ -201,10 +209,11 @@ impl Upstream {
         passage.sent();
         let route = Arc::clone(&passage.route);
         let body = passage.body();
-        if route.opaque.is_some() {
+        if let Some(opaque) = &route.opaque {
             let (interface, operation, _) = passage.request().passing();
             let method = Method::Named { interface: &interface, operation: &operation };
-            let nothing = passage.request().expects() == Expects::Nothing;
+            let nothing =
+                passage.request().expects() == Expects::Nothing || opaque.is_oneway(passage.request());
             let headers = &route.edits.calls;
             if headers.is_empty() {
                 return self.pass(passage, &*target, method, &body, nothing);
