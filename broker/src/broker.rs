@@ -395,7 +395,7 @@ fn watches(
             continue;
         }
         let to = plan.listens.iter().filter_map(|at| fronts.get(*at));
-        let tells = |front: &&Arc<Front>| front.wire.capabilities().signals && !front.wire.makes_objects();
+        let tells = |front: &&Arc<Front>| front.wire.capabilities().signals;
         let to: Vec<_> = to.filter(tells).map(Arc::downgrade).collect();
         if to.is_empty() {
             continue;

@@ -77,10 +77,6 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report 
         let lacks = [near, far].into_iter().find(|wire| !wire.capabilities().signals);
         let crossing = match lacks {
             Some(wire) => Crossing::Never(format!("{} carries no signals", wire.name())),
-            None if near.makes_objects() && route.config.mode == Mode::Forward => Crossing::Never(format!(
-                "callers on {} have objects of their own, which emit nothing in this version",
-                near.name()
-            )),
             None => [near, far]
                 .into_iter()
                 .find_map(|wire| unfit(wire, &signal.fields))

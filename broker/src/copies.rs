@@ -14,12 +14,12 @@ use crate::front::Front;
 use crate::json;
 use crate::log::{Log, timestamp};
 use crate::metrics::Metrics;
-use crate::pass::Edits;
+use crate::pass::{self, Edits};
 use crate::pattern::Who;
 use crate::route::Route;
 use everywire::{Bytes, Failure, Initiator, Interface, Kind};
 use everywire_model::shape::Struct;
-use everywire_model::{Body, Encoded, Headers, Hold, Request, Shape};
+use everywire_model::{Body, Encoded, Headers, Hold, Request, Shape, Wire};
 use place::Place;
 use prometheus_client::metrics::counter::Counter;
 use rebuild::Head;
@@ -90,9 +90,10 @@ pub(crate) struct Copy {
     call: u64,
     route: Arc<str>,
     interface: Hold<Interface>,
-    /// The number of the operation, and what it is called where no contract numbers it.
+    /// The number of the operation, and what it is called where no contract numbers it, on which wire.
     index: usize,
-    operation: Bytes,
+    named: (Bytes, Bytes),
+    wire: Option<&'static dyn Wire>,
     /// Who called, where that is known.
     caller: Option<String>,
     what: What,
@@ -230,14 +231,15 @@ impl Copied {
             What::Arguments => route.edits.copies.clone(),
             _ => None,
         };
-        let (_, operation, _) = request.passing();
+        let (called, operation, _) = request.passing();
         Copy {
             at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO),
             call: self.call,
             route: Arc::clone(&route.name),
             interface: route.interface.clone(),
             index: request.index(),
-            operation,
+            named: (called, operation),
+            wire: route.opaque.as_ref().map(|opaque| opaque.wire),
             caller,
             what,
             body: body.clone(),
@@ -260,9 +262,10 @@ impl Copy {
 
     /// What the operation is called.
     fn label(&self) -> Cow<'_, str> {
-        match self.interface.operations.get(self.index) {
-            Some(operation) => Cow::Borrowed(&operation.label),
-            None => String::from_utf8_lossy(&self.operation),
+        match (self.interface.operations.get(self.index), self.wire) {
+            (Some(operation), _) => Cow::Borrowed(&operation.label),
+            (None, Some(wire)) => pass::label(wire, &self.named.0, &self.named.1),
+            (None, None) => String::from_utf8_lossy(&self.named.1),
         }
     }
 

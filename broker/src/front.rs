@@ -104,24 +104,12 @@ impl Front {
             // Calls that are numbered by another contract end by the routes of that.
             let cell: Cell = Arc::new(RwLock::new(Routes::from(routes)));
             let front = Arc::downgrade(self);
-            let gate = {
-                let (routes, interface) = (Arc::clone(&cell), interface.clone());
-                move || Gate {
-                    interface: interface.clone(),
-                    routes: Arc::clone(&routes),
-                    front: front.clone(),
-                }
-            };
-            if gate().is_opaque() {
-                self.node.export_prefix(&place.0, Arc::new(gate()));
+            let gate = Gate { interface, routes: Arc::clone(&cell), front };
+            if gate.is_opaque() {
+                self.node.export_prefix(&place.0, Arc::new(gate));
             } else {
-                self.node.export_servant(&place.0, Arc::new(gate()));
-            }
-            if self.wire.makes_objects() && !gate().is_opaque() {
-                // Whoever asks for an object of the class gets one that is called by the same routes.
-                self.node.export_class_servants(&place.0, interface, move |_| {
-                    Ok(vec![Arc::new(gate()) as Arc<dyn Servant>])
-                });
+                // One object for all, whom its signals reach; where objects are made for whoever asks, it is the one that runs.
+                self.node.export_servant(&place.0, Arc::new(gate));
             }
             gates.insert(place, (cell, print));
         }

@@ -14,6 +14,7 @@ use everywire::{Apart, Bytes, Failure, Initiator, Interface, Kind, Reference};
 use everywire_model::object::unexpected;
 use everywire_model::{
     Answer, Body, Expects, Headers, Incoming, Link, Method, Outcome, Request, Servant, Subscription, Tidings,
+    Wire,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -45,8 +46,8 @@ pub(crate) static ANY: Interface = Interface {
 };
 
 /// Which calls a route without a contract is for.
-#[derive(Debug, Default)]
 pub(crate) struct Opaque {
+    pub(crate) wire: &'static dyn Wire,
     key: Option<Pattern>,
     interface: Option<Pattern>,
     operation: Option<Pattern>,
@@ -56,10 +57,14 @@ pub(crate) struct Opaque {
 
 impl Opaque {
     /// Of a route; `key` is that of its target where only one object is meant.
-    pub(crate) fn new(config: &RouteConfig, key: &Bytes) -> Self {
-        let named = config.matches.key.as_ref().map(|key| key.value.clone());
-        let own = (!key.is_empty()).then(|| Pattern::exact(&String::from_utf8_lossy(key)));
+    pub(crate) fn new(config: &RouteConfig, key: &Bytes, wire: &'static dyn Wire) -> Self {
+        let named = config.matches.key.as_ref().map(|key| match key.value.is_plain() {
+            true => Pattern::exact(&wire.named_as(key.value.text().as_bytes())),
+            false => key.value.clone(),
+        });
+        let own = (!key.is_empty()).then(|| Pattern::exact(&wire.named_as(key)));
         Self {
+            wire,
             key: named.or(own),
             interface: config.matches.interface.clone(),
             operation: config.matches.operation.as_ref().map(|operation| operation.value.clone()),
@@ -70,11 +75,25 @@ impl Opaque {
 
     /// Whether it is for such a call.
     pub(crate) fn is_for(&self, request: &Request) -> bool {
-        let fits = |pattern: &Option<Pattern>, text: &[u8]| {
-            pattern.as_ref().is_none_or(|pattern| pattern.fits(&String::from_utf8_lossy(text)))
-        };
         let Method::Named { interface, operation } = request.method() else { return false };
-        fits(&self.key, request.key()) && fits(&self.interface, interface) && fits(&self.operation, operation)
+        if self.key.as_ref().is_some_and(|pattern| !pattern.fits(&self.wire.key_word(request.key()))) {
+            return false;
+        }
+        if self.interface.is_none() && self.operation.is_none() {
+            return true;
+        }
+        let (interface, operation) = self.wire.call_words(interface, operation);
+        let fits =
+            |pattern: &Option<Pattern>, text: &str| pattern.as_ref().is_none_or(|pattern| pattern.fits(text));
+        // Whoever asks for an object itself has named no operation yet.
+        let itself = self.wire.makes_objects() && interface.is_empty() && operation.is_empty();
+        itself || (fits(&self.interface, &interface) && fits(&self.operation, &operation))
+    }
+
+    /// What a call is of, for people.
+    pub(crate) fn label(&self, request: &Request) -> String {
+        let Method::Named { interface, operation } = request.method() else { return String::new() };
+        label(self.wire, interface, operation).into_owned()
     }
 
     /// Whether signals of an object with this key are for its callers.
@@ -85,7 +104,11 @@ impl Opaque {
 
     /// Whether the operation may run twice.
     pub(crate) fn is_idempotent(&self, request: &Request) -> bool {
-        let name = String::from_utf8_lossy(request.method().name());
+        let Method::Named { interface, operation } = request.method() else { return false };
+        if self.idempotent.is_empty() {
+            return false;
+        }
+        let (_, name) = self.wire.call_words(interface, operation);
         self.idempotent.iter().any(|pattern| pattern.fits(&name))
     }
 
@@ -133,6 +156,16 @@ impl Edits {
     }
 }
 
+/// What a call is of that no contract describes, for people.
+pub(crate) fn label<'a>(wire: &dyn Wire, interface: &'a [u8], operation: &'a [u8]) -> Cow<'a, str> {
+    let (interface, operation) = wire.call_words(interface, operation);
+    match (wire.makes_objects(), &*interface) {
+        (false, _) => operation,
+        (true, "") => Cow::Borrowed("(an object)"),
+        (true, interface) => format!("{interface} {operation}").into(),
+    }
+}
+
 /// Whether all that is asked of headers is so.
 pub(crate) fn headers_fit(wanted: &[(String, Pattern)], body: &Body) -> bool {
     if wanted.is_empty() {
@@ -148,6 +181,8 @@ pub(crate) fn headers_fit(wanted: &[(String, Pattern)], body: &Body) -> bool {
 /// The lanes to one target, by the connections of callers.
 pub(crate) struct Lanes {
     reference: Reference,
+    /// Whether objects are made for whoever asks, so that none has its key from the target.
+    made: bool,
     timeout: Duration,
     clients: Mutex<HashMap<u64, Client>>,
     /// What callers say unasked, in order, by their connections.
@@ -238,8 +273,8 @@ fn give_back(mut request: Request, outcome: &Outcome<Body>) {
 }
 
 impl Lanes {
-    pub(crate) fn new(reference: Reference, timeout: Duration) -> Self {
-        Self { reference, timeout, clients: Mutex::default(), sayings: Mutex::default() }
+    pub(crate) fn new(reference: Reference, made: bool, timeout: Duration) -> Self {
+        Self { reference, made, timeout, clients: Mutex::default(), sayings: Mutex::default() }
     }
 
     /// The way to the target for a call: its own object where the target names one, else the one that the caller names. Its connections
@@ -254,7 +289,7 @@ impl Lanes {
         common: &Arc<Common>,
     ) -> Result<Arc<Upstream>, Failure> {
         let own = self.reference.profiles.first().map(|profile| &profile.key).filter(|key| !key.is_empty());
-        let key: &[u8] = match own {
+        let key: &[u8] = match own.filter(|_| !self.made) {
             Some(key) => key,
             None => request.key(),
         };
@@ -280,10 +315,13 @@ impl Lanes {
             return Ok(Arc::clone(lane));
         }
         let key = Bytes::copy_from_slice(key);
-        let mut reference = self.reference.clone();
-        for profile in &mut reference.profiles {
-            profile.key = key.clone();
-        }
+        let onward = if self.made { request.onward(&self.reference) } else { None };
+        let reference = onward.unwrap_or_else(|| {
+            let mut same = self.reference.clone();
+            let own = own.unwrap_or(&key);
+            same.profiles.iter_mut().for_each(|profile| profile.key = own.clone());
+            same
+        });
         let object = client.apart.resolve(&reference)?.with_deadline(Some(self.timeout));
         let lane = Upstream::lane(common, object);
         if client.lanes.len() >= LANES {

@@ -357,7 +357,10 @@ impl Passage {
         }
         let operation = match self.operation() {
             Some(operation) => operation.label.to_string(),
-            None => self.request.method().label().into_owned(),
+            None => match &route.opaque {
+                Some(opaque) => opaque.label(&self.request),
+                None => self.request.method().label().into_owned(),
+            },
         };
         let target = self.tried.last().and_then(|at| route.targets.get(*at));
         let target = target.map(|target| target.name().to_owned()).unwrap_or_default();

@@ -100,7 +100,8 @@ impl Route {
             let name = shown(&target.text);
             let metrics = world.metrics.target(&config.name, &name);
             let breaker = config.breaker.map(Breaker::new);
-            let lanes = plan.is_opaque().then(|| Lanes::new(target.reference.clone(), timeout));
+            let made = target.wire.makes_objects();
+            let lanes = plan.is_opaque().then(|| Lanes::new(target.reference.clone(), made, timeout));
             Ok(Upstream::new(name, object, target.wire.capabilities().oneway, breaker, Some(metrics), lanes))
         };
         let matched = |name: &str| config.matches.operation.as_ref().is_none_or(|pattern| pattern.fits(name));
@@ -131,7 +132,11 @@ impl Route {
             copies,
             metrics: world.metrics.route(&config.name),
             log: world.log.clone(),
-            opaque: plan.is_opaque().then(|| Opaque::new(config, &plan.key)),
+            opaque: plan
+                .targets
+                .first()
+                .filter(|_| plan.is_opaque())
+                .map(|target| Opaque::new(config, &plan.key, target.wire)),
             headers: config.matches.header.clone(),
             edits: Edits::new(config),
         }))

@@ -105,6 +105,11 @@ pub trait Ambient: Any + Send + Sync {
     fn counts_references(&self) -> bool {
         false
     }
+    /// Of a hop: where a call of what stands here under this key goes on, whose backend is `to`. `None`: to the object of the same key
+    /// there, as on all wires whose messages name keys.
+    fn onward(&self, _key: &[u8], _to: &Reference) -> Option<Reference> {
+        None
+    }
     /// The object under a key is to be served until nobody refers to it any more, elsewhere or by this lease.
     fn lend(&self, _key: &[u8]) -> Lease {
         Lease::default()

@@ -12,6 +12,7 @@ use crate::object::{Object, Resolver};
 use crate::reference::{Endpoint, Profile, Reference};
 use crate::session::{Config, Session};
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A protocol.
@@ -75,6 +76,27 @@ pub trait Wire: Send + Sync {
     /// Another key under which the object may have been exported, where the wire cannot spell every key.
     fn respell(&self, _key: &[u8]) -> Option<Bytes> {
         None
+    }
+
+    /// Whether a call is for the wire's own servants alone, whoever answers for keys that begin as this one.
+    fn is_own(&self, _asked: &Incoming) -> bool {
+        false
+    }
+
+    /// What a call that passes names in place of this key, where messages name no keys: a hop compares by that.
+    fn named_as<'k>(&self, key: &'k [u8]) -> Cow<'k, str> {
+        String::from_utf8_lossy(key)
+    }
+
+    /// The key that a call that passes came with, for patterns and for people.
+    fn key_word<'k>(&self, key: &'k [u8]) -> Cow<'k, str> {
+        String::from_utf8_lossy(key)
+    }
+
+    /// The interface and the operation that a call that passes names, for patterns and for people. Both are empty where it asks for an
+    /// object itself.
+    fn call_words<'k>(&self, interface: &'k [u8], operation: &'k [u8]) -> (Cow<'k, str>, Cow<'k, str>) {
+        (String::from_utf8_lossy(interface), String::from_utf8_lossy(operation))
     }
 
     /// What this wire's peers expect of everybody who serves (introspection, properties), and whatever else the wire keeps

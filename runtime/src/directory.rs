@@ -306,6 +306,9 @@ impl Directory {
         let found = found.or_else(|| {
             // For these keys it stands before those that stand by for every object.
             let entry = if here { None } else { self.by_prefix(&asked.key) }?;
+            if wire.is_own(asked) {
+                return None;
+            }
             let index = wire.operation(entry.servant.interface(), asked).unwrap_or(Request::UNKNOWN);
             Some((entry.servant, index, Some(entry.records)))
         });

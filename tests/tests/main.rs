@@ -19,6 +19,7 @@ mod dbus_peers;
 mod dbus_tools;
 mod dcom_com;
 mod dcom_kerberos;
+mod dcom_passing;
 mod dcom_peers;
 mod dcom_samba;
 mod dcom_wine;

@@ -74,7 +74,7 @@ fn results_exceptions_and_failures_pass_without_a_contract() {
 
 #[test]
 fn each_wire_that_passes_needs_no_contract() {
-    for wire in ["iiop", "dbus", "net.tcp", "basic"] {
+    for wire in ["iiop", "dbus", "dcom", "net.tcp", "basic"] {
         let scratch = Scratch::new();
         let (_backend, store, target) = shop_at(&super::place(wire, "backend", &scratch));
         let front = super::place(wire, "front", &scratch);
@@ -121,7 +121,7 @@ fn every_object_of_a_target_without_a_key_is_reached() {
 
 /// Takes whatever is called, and keeps the headers beside it.
 #[derive(Default)]
-struct Ears(Mutex<Vec<String>>, Condvar);
+struct Ears(Mutex<Vec<String>>, Condvar, Option<&'static str>);
 
 impl Servant for Ears {
     fn interface(&self) -> &Interface {
@@ -135,7 +135,7 @@ impl Servant for Ears {
         self.0.lock().unwrap().extend(told);
         self.1.notify_all();
         let mut beside = Headers::default();
-        beside.add(Header::text("0x45570010", "answer"));
+        beside.add(Header::text(self.2.unwrap_or("0x45570010"), "answer"));
         request.answer(Answer::Done(&WithHeaders { values: &visit::Nothing, headers: &beside }));
     }
 }
@@ -189,6 +189,92 @@ fn headers_are_matched_and_changed_before_and_behind_a_copy() {
     assert!(call.contains(r#""operation":"anything""#) && call.contains(r#""value":"new""#), "{call}");
     assert!(call.contains("0x45570003") && !call.contains("0x45570002"), "{call}");
     assert!(answer.contains("616e73776572") && !answer.contains("6d6f7265"), "{answer}");
+}
+
+#[test]
+fn extensions_of_orpc_are_changed_before_and_behind_a_copy() {
+    let id = |number: u32| format!("4557000{number}-1a8c-11d3-b68f-00c04f8b72e7");
+    let scratch = Scratch::new();
+    let ears = Arc::new(Ears(Mutex::default(), Condvar::new(), Some("45570005-1a8c-11d3-b68f-00c04f8b72e7")));
+    let backend = Node::new();
+    backend.listen(&super::place("dcom", "backend", &scratch)).unwrap();
+    let target = backend.print_friendly(&backend.export_servant("ears", ears.clone()));
+    let file = scratch.path("copies.ndjson");
+    let interface = <dyn Shop as Remote>::interface();
+    let index = interface.index_of(b"noted").unwrap();
+    let broker = start(&format!(
+        r#"
+        [listen.front]
+        address = "{front}"
+        [[route]]
+        name = "ears"
+        to = "{target}"
+        match = {{ key = "ears", interface = "????????-*", operation = "{number}" }}
+        copy = {{ to = "{file}", answers = true }}
+        edits = [
+            {{ put = "{one}", value = "new", before-copy = true }},
+            {{ add = "{{{two}}}", bytes = "00ff" }},
+            {{ remove = "{three}" }},
+            {{ add = "{four}", value = "more", answers = true }},
+        ]
+        "#,
+        front = super::place("dcom", "front", &scratch),
+        number = index + 3,
+        one = id(1),
+        two = id(2).to_uppercase(),
+        three = id(3).to_uppercase(),
+        four = id(4),
+    ));
+    let client = Node::new();
+    let object =
+        client.object(&broker.reference("ears")).unwrap().typed(everywire::model::Hold::Static(interface));
+    let mut headers = Headers::default();
+    headers.add(Header::text(id(3), "gone"));
+    headers.add(Header::text(id(1), "old"));
+    let ask = |index: usize| {
+        let values = WithHeaders { values: &visit::Nothing, headers: &headers };
+        object.invoke(&interface.operations[index], &values)
+    };
+    let Outcome::Done(body) = ask(index) else { panic!() };
+    assert_eq!(*ears.0.lock().unwrap(), [format!("{}=6e6577", id(1)), format!("{}=00ff", id(2))]);
+    let list = body.headers().unwrap().list(&body).unwrap();
+    let told: Vec<_> = list.iter().map(|header| (header.name.clone(), header.display())).collect();
+    assert_eq!(told, [(id(5), "616e73776572".into()), (id(4), "6d6f7265".into())]);
+    // Another operation is no route's.
+    match ask(index + 1) {
+        Outcome::Failed(failure) => assert_eq!(failure.kind(), Kind::NoObject, "{failure}"),
+        other => panic!("{other:?}"),
+    }
+    let mut copies = String::new();
+    until("the copies are there", || {
+        copies = std::fs::read_to_string(&file).unwrap_or_default();
+        copies.lines().filter(|line| line.contains(&format!(" {}\"", index + 3))).count() == 2
+    });
+    let mut of_calls = copies.lines().filter(|line| line.contains(&format!(" {}\"", index + 3)));
+    let (call, answer) = (of_calls.next().unwrap(), of_calls.next().unwrap());
+    assert!(call.contains(r#""value":"6e6577""#) || call.contains(r#""value":"new""#), "{call}");
+    assert!(call.contains(&id(3)) && !call.contains(&id(2)), "{call}");
+    assert!(answer.contains("616e73776572") && !answer.contains("6d6f7265"), "{answer}");
+    assert!(copies.contains(r#""operation":"(an object)""#), "{copies}");
+}
+
+#[test]
+fn a_caller_on_dcom_has_the_objects_of_the_route_alone() {
+    let scratch = Scratch::new();
+    let (_backend, _, target) = shop_at(&super::place("dcom", "backend", &scratch));
+    let front = super::place("dcom", "front", &scratch);
+    let broker = start(&format!(
+        "[listen.front]\naddress = \"{front}\"\n[[route]]\nname = \"all\"\nto = \"{target}\"\n"
+    ));
+    // A caller that names another class finds none.
+    let client = Node::new();
+    let other = broker.reference("all").replace("shop", "nobody");
+    let failure = client.connect::<dyn Shop>(&other).unwrap().noted().unwrap_err();
+    assert_eq!(failure.code(), Some("0x80040154"), "{failure}");
+    let shop = client.connect::<dyn Shop>(&broker.reference("all")).unwrap();
+    assert_eq!(shop.noted().unwrap(), 0);
+    // What a body leads to is past the broker, and works.
+    assert_eq!(shop.branch("north").unwrap().unwrap().title().unwrap(), "north");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 #[test]
 fn signals_are_heard_on_every_wire_that_carries_them() {
     let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/contracts/kitchen.dbus.xml");
-    for near in ["dbus", "dcop", "net.tcp"] {
+    for near in ["dbus", "dcop", "dcom", "net.tcp"] {
         let scratch = Scratch::new();
         let backend = Node::new();
         backend.listen(&place("dbus", "backend", &scratch)).unwrap();

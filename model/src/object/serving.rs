@@ -111,6 +111,11 @@ impl Request {
         (incoming.interface.clone(), incoming.operation.clone(), incoming.body.clone())
     }
 
+    /// Where it goes on, of a hop to `to`, where that is another object than the one with its key there.
+    pub fn onward(&self, to: &Reference) -> Option<Reference> {
+        self.incoming.body.ambient()?.onward(&self.incoming.key, to)
+    }
+
     /// Whether the caller waits for an answer.
     pub fn expects(&self) -> Expects {
         self.incoming.expects

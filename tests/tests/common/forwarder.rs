@@ -148,7 +148,8 @@ impl Forwarder {
         if let Some(object) = client.objects.get(&key) {
             return Ok(object.clone());
         }
-        let object = client.apart.resolve(&self.at(&key))?;
+        let to = request.onward(&self.backend).unwrap_or_else(|| self.at(&key));
+        let object = client.apart.resolve(&to)?;
         client.objects.insert(key, object.clone());
         Ok(object)
     }

@@ -24,6 +24,7 @@
 //! service is `host/HOST`, HOST as it stands in the address, unless `target` says otherwise. A server with `keytab` takes
 //! Kerberos, by itself and by SPNEGO, from everybody whom the realm knows; with `users` it takes NTLM from those as well.
 
+use crate::exporter::TAG_PASSED;
 use crate::limits::REFERENCE_TEXT;
 use crate::objref::ObjRef;
 use crate::security::{Level, Security};
@@ -64,6 +65,7 @@ const MAX_LOCATOR: u64 = 1 << 20;
 pub fn class_of(profile: &Profile) -> Option<Uuid> {
     let object = profile.lease.get::<crate::exporter::Proxy>().is_some()
         || profile.component(TAG_OBJREF).is_some()
+        || profile.component(TAG_PASSED).is_some()
         || profile.component(TAG_SYSTEM).is_some();
     (!object && !profile.key.is_empty()).then(|| clsid_of_key(&profile.key))
 }

@@ -27,6 +27,7 @@ pub mod names;
 pub mod ndr;
 pub mod objref;
 pub mod orpc;
+mod passing;
 pub mod pdu;
 pub mod remunknown;
 pub mod resolver;
@@ -50,6 +51,7 @@ use everywire_model::{
     Ambient, Codec, Config, Endpoint, Failure, Incoming, Interface, InterfaceKind, Limits, Object, Objects,
     Place, Profile, Reference, Resolver, Session, Wire,
 };
+use std::borrow::Cow;
 use std::sync::Arc;
 use uuid::{Uuid, uuid};
 
@@ -222,6 +224,34 @@ impl Wire for Dcom {
         let iid = Uuid::from_bytes_le(asked.interface.get(..16)?.try_into().ok()?);
         let opnum = u16::from_le_bytes(asked.operation.get(..2)?.try_into().ok()?);
         number(interface, iid, opnum).or_else(|| standard::dispatch_index(interface, iid, opnum))
+    }
+
+    fn is_own(&self, asked: &Incoming) -> bool {
+        // The node's, or plain DCE/RPC of it: which keys there are, their callers do not name.
+        let iid = asked.interface.get(..16).and_then(|raw| raw.try_into().ok()).map(Uuid::from_bytes_le);
+        asked.key.is_empty() || iid.is_some_and(|iid| !is_orpc(iid))
+    }
+
+    fn named_as<'k>(&self, key: &'k [u8]) -> Cow<'k, str> {
+        midl::clsid_of_key(key).to_string().into()
+    }
+
+    fn key_word<'k>(&self, key: &'k [u8]) -> Cow<'k, str> {
+        let class = key.split(|octet| *octet == exporter::SEPARATOR).next().unwrap_or_default();
+        String::from_utf8_lossy(class)
+    }
+
+    fn call_words<'k>(&self, interface: &'k [u8], operation: &'k [u8]) -> (Cow<'k, str>, Cow<'k, str>) {
+        let iid = interface.try_into().ok().map(Uuid::from_bytes_le);
+        let opnum = operation.try_into().ok().map(u16::from_le_bytes);
+        match iid.zip(opnum) {
+            // Objects and interfaces are asked for.
+            Some((REM_UNKNOWN | REM_UNKNOWN2 | SCM_ACTIVATOR | REMOTE_ACTIVATION, _)) => {
+                (Cow::Borrowed(""), Cow::Borrowed(""))
+            }
+            Some((iid, opnum)) => (iid.to_string().into(), opnum.to_string().into()),
+            None => (String::from_utf8_lossy(interface), String::from_utf8_lossy(operation)),
+        }
     }
 
     fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {

@@ -16,7 +16,7 @@ const ERROR_OBJECT: Uuid = uuid!("0000031b-0000-0000-c000-000000000046");
 const IERRORINFO: Uuid = uuid!("1cf2b120-547d-101b-8e65-08002b2bd119");
 
 /// The most extensions in one message; two are known.
-const MAX_EXTENSIONS: usize = 64;
+pub(crate) const MAX_EXTENSIONS: usize = 64;
 /// What stands before a string of error information that is there.
 const PRESENT: u32 = u32::MAX;
 

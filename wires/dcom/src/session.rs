@@ -17,9 +17,23 @@ mod verification;
 pub use accepting::Accepting;
 pub use connecting::Connecting;
 
+pub(crate) use connecting::put_this;
+pub(crate) use exception::EXTENT as EXCEPTION_EXTENT;
+
 pub(crate) use crate::{REM_UNKNOWN, REM_UNKNOWN2, SCM_ACTIVATOR};
 
 use uuid::Uuid;
+
+/// A stub that passes, for tests.
+#[cfg(test)]
+pub(crate) fn passing_body(
+    stub: &bytes::Bytes,
+    base: usize,
+    little: bool,
+    kind: u32,
+) -> everywire_model::Body {
+    values::passing(stub, base, little, everywire_model::Budget::default(), None, kind)
+}
 
 /// Whether results of an ORPC operation hold their HRESULT as values, so that the session neither adds nor takes one.
 #[inline]

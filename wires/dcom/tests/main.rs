@@ -15,6 +15,7 @@ mod ndr_oracle;
 mod ndr_sizes;
 mod ndr_variants;
 mod ndr_words;
+mod passing;
 mod review;
 mod sessions_allocations;
 mod sessions_golden;

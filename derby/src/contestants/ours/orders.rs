@@ -159,7 +159,10 @@ fn told(ref_file: &Path) -> Result<String, Failure> {
 
 /// The backend itself, for whoever passes messages on to it: what it tells leads to the hop.
 pub(in crate::contestants) fn behind(stand: &Stand<'_>, front: u16, back: u16) -> Result<String, Failure> {
-    Ok(told(&stand.ref_file)?.replace(&format!("127.0.0.1:{front}"), &format!("127.0.0.1:{back}")))
+    let told = told(&stand.ref_file)?.replace(&format!("127.0.0.1:{front}"), &format!("127.0.0.1:{back}"));
+    // There the published place is told once more, by whoever makes the object.
+    let here = if told.starts_with("dcom:") { "&exporter=here" } else { "" };
+    Ok(told + here)
 }
 
 /// Both sides find what they must know beside the address.

@@ -129,4 +129,8 @@ impl Ambient for Correspondence {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         Vec::new()
     }
+
+    fn onward(&self, key: &[u8], to: &Reference) -> Option<Reference> {
+        self.exporter.onward(key, to)
+    }
 }

@@ -1,10 +1,11 @@
 //! What this node has marshalled: objects, their interfaces, and who refers to them (MS-DCOM 3.1.1.1).
 
+use super::imports::Proxy;
 use crate::hresult::{E_OUTOFMEMORY, S_OK};
 use crate::limits::{PRINCIPAL_OBJECTS, PRIVATE_HOLDERS};
 use bytes::Bytes;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use uuid::Uuid;
 
@@ -25,6 +26,8 @@ pub struct Served {
     pub interface: Bytes,
     /// Whether it is of another contract language than MIDL.
     pub foreign: bool,
+    /// Whether it stands for an object elsewhere, to which calls pass.
+    pub passes: bool,
     life: Arc<Life>,
 }
 
@@ -39,7 +42,8 @@ struct Life {
 impl Served {
     pub(super) fn new(key: Bytes, iid: Uuid, foreign: bool, alive: Arc<AtomicBool>) -> Self {
         let life = Arc::new(Life { disconnected: AtomicBool::new(false), alive });
-        Self { key, iid, interface: Bytes::copy_from_slice(&iid.to_bytes_le()), foreign, life }
+        let interface = Bytes::copy_from_slice(&iid.to_bytes_le());
+        Self { key, iid, interface, foreign, passes: false, life }
     }
 
     /// Whether the IPID stands for it still: to be asked before each call by whoever remembers it. Counts as a sign of life.
@@ -58,6 +62,8 @@ pub(super) struct Exports {
     table: Mutex<Table>,
     /// For each call that comes in.
     ipids: RwLock<HashMap<Uuid, Slot>>,
+    /// How many objects stand for others elsewhere.
+    passing: AtomicUsize,
 }
 
 struct Slot {
@@ -71,7 +77,12 @@ struct Table {
     objects: HashMap<u64, Exported>,
     /// How many objects were made for whom.
     made: HashMap<Arc<str>, usize>,
+    /// Those that stand for objects elsewhere.
+    passed: HashMap<PassedPlace, u64>,
 }
+
+/// By which class an object elsewhere was asked for, and where its proxy is: that is kept as long as the entry.
+type PassedPlace = (Bytes, usize);
 
 struct Exported {
     key: Bytes,
@@ -79,6 +90,8 @@ struct Exported {
     owner: Option<Arc<str>>,
     /// The program exported it until nobody refers to it; else it stays served.
     lent: bool,
+    /// What it stands for, of a hop, and by which class that was asked for.
+    passed: Option<(Bytes, Arc<Proxy>)>,
     interfaces: Vec<Exposed>,
     /// Whether it is run down when nobody shows a sign of life.
     pinged: bool,
@@ -99,12 +112,13 @@ struct Exposed {
     private: Vec<(Arc<str>, u64)>,
 }
 
-/// An object that nobody refers to any more.
-#[derive(Debug, PartialEq, Eq)]
+/// An object that nobody refers to any more. To be dropped without locks: what it stood for is let go elsewhere.
 pub(super) struct Dropped {
     pub(super) key: Bytes,
     /// Whether it was made for the wire and is to be served no longer.
     pub(super) made: bool,
+    /// What it stood for.
+    _passed: Option<Arc<Proxy>>,
 }
 
 /// An interface of an object, as it was marshalled.
@@ -142,7 +156,8 @@ impl Exports {
         }
         let ipid = Uuid::new_v4();
         object.interfaces.push(Exposed { iid, ipid, public: refs.into(), private: Vec::new() });
-        let served = Served::new(object.key.clone(), iid, foreign, Arc::clone(&object.alive));
+        let mut served = Served::new(object.key.clone(), iid, foreign, Arc::clone(&object.alive));
+        served.passes = object.passed.is_some();
         let slot = Slot { served, oid };
         self.ipids_mut().insert(ipid, slot);
         Marshalled { oid, ipid, pinged }
@@ -277,15 +292,64 @@ impl Exports {
         if let Some(owner) = &object.owner {
             table.give_back(owner);
         }
-        Some(Dropped { key: object.key, made: object.owner.is_some() || object.lent })
+        let made = (object.owner.is_some() && object.passed.is_none()) || object.lent;
+        let passed = object.passed.map(|(class, proxy)| {
+            table.passed.remove(&(class, Arc::as_ptr(&proxy).addr()));
+            self.passing.fetch_sub(1, Ordering::Relaxed);
+            proxy
+        });
+        Some(Dropped { key: object.key, made, _passed: passed })
+    }
+
+    /// An object that stands for one elsewhere, which was asked for by a class: the one there is, or a new one for its owner, for whom room
+    /// was reserved. It is kept by one hold more.
+    pub(super) fn stand_for(&self, class: &[u8], proxy: &Arc<Proxy>, owner: &Arc<str>) -> (Bytes, u64) {
+        let mut table = self.table();
+        let place = (Bytes::copy_from_slice(class), Arc::as_ptr(proxy).addr());
+        if let Some(oid) = table.passed.get(&place).copied()
+            && let Some(object) = table.objects.get_mut(&oid)
+        {
+            object.holds += 1;
+            let key = object.key.clone();
+            table.give_back(owner);
+            return (key, oid);
+        }
+        let mut key = class.to_vec();
+        key.push(super::passing::SEPARATOR);
+        key.extend_from_slice(format!("{:016x}", super::unguessable()).as_bytes());
+        let oid = table.enter(&key);
+        if let Some(object) = table.objects.get_mut(&oid) {
+            object.owner = Some(Arc::clone(owner));
+            object.passed = Some((place.0.clone(), Arc::clone(proxy)));
+            object.holds += 1;
+        }
+        table.passed.insert(place, oid);
+        self.passing.fetch_add(1, Ordering::Relaxed);
+        (key.into(), oid)
+    }
+
+    /// What the object under a key stands for.
+    pub(super) fn stands_for(&self, key: &[u8]) -> Option<Arc<Proxy>> {
+        if self.passing.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let table = self.table();
+        let object = table.oids.get(key).and_then(|oid| table.objects.get(oid))?;
+        object.passed.as_ref().map(|(_, proxy)| Arc::clone(proxy))
+    }
+
+    /// Whether anything stands for an object elsewhere.
+    pub(super) fn passes(&self) -> bool {
+        self.passing.load(Ordering::Relaxed) > 0
     }
 
     /// The object is served no longer: its IPIDs are disconnected.
     pub(super) fn withdrawn(&self, key: &[u8]) {
         let mut table = self.table();
-        if let Some(oid) = table.oids.get(key).copied() {
-            let _ = self.forget(&mut table, oid);
-        }
+        let oid = table.oids.get(key).copied();
+        let gone = oid.and_then(|oid| self.forget(&mut table, oid));
+        drop(table);
+        drop(gone);
     }
 
     /// A ping set got the object. Returns whether there is such an object.
@@ -379,6 +443,7 @@ impl Table {
             key,
             owner: None,
             lent: false,
+            passed: None,
             interfaces: Vec::new(),
             pinged: true,
             sets: 0,

@@ -29,6 +29,11 @@ impl Hold {
     pub(super) fn lend(exporter: Arc<Exporter>, key: &[u8]) -> Self {
         Self { oid: exporter.exports.lend(key), exporter }
     }
+
+    /// Takes over a hold that was counted.
+    pub(super) fn held(exporter: Arc<Exporter>, oid: u64) -> Self {
+        Self { exporter, oid }
+    }
 }
 
 impl Drop for Hold {

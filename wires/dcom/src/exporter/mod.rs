@@ -18,6 +18,7 @@ mod exports;
 mod imports;
 mod leaving;
 mod marshalling;
+mod passing;
 mod pinger;
 mod places;
 pub(crate) mod raw;
@@ -28,6 +29,7 @@ pub use exports::Served;
 pub use imports::{Proxy, RemoteOxid, TAG_RESOLVER};
 pub use marshalling::Hold;
 pub(crate) use marshalling::exposed;
+pub(crate) use passing::{Adopted, SEPARATOR, TAG_PASSED};
 
 use crate::bindings::DualStringArray;
 use crate::resolver::{ComplexPing, Resolved};
@@ -40,8 +42,8 @@ use classes::Running;
 use clock::Clock;
 use everywire_model::signal::{Backlog, Listener};
 use everywire_model::{
-    Ambient, Emission, Failure, Initiator, Interface, InterfaceKind, Lease, Object, Objects, Servant, Shape,
-    Signal, Subscription,
+    Ambient, Emission, Failure, Initiator, Interface, InterfaceKind, Lease, Object, Objects, Reference,
+    Servant, Shape, Signal, Subscription,
 };
 use exports::{Dropped, Exports};
 use imports::Imports;
@@ -241,7 +243,8 @@ impl Exporter {
     pub fn offers(&self, key: &[u8], iid: Uuid) -> bool {
         let servants = self.objects.servants(key);
         if servants.is_empty() {
-            return false;
+            let known = |proxy: Arc<Proxy>| iid == IUNKNOWN || proxy.ipid(iid).is_some();
+            return self.exports.stands_for(key).is_some_and(known);
         }
         let callable = |held: &Interface| {
             !matches!(held.kind, InterfaceKind::Class | InterfaceKind::Procedures) && iid_of(held) == iid
@@ -290,8 +293,8 @@ impl Exporter {
 
     /// What nobody refers to any more: if it was made for the wire, it is served no longer.
     fn drop_object(&self, dropped: Option<Dropped>) {
-        if let Some(Dropped { key, made: true }) = dropped {
-            self.objects.withdraw(&key);
+        if let Some(Dropped { key, made: true, .. }) = &dropped {
+            self.objects.withdraw(key);
         }
     }
 
@@ -396,6 +399,10 @@ impl Ambient for Exporter {
 
     fn counts_references(&self) -> bool {
         true
+    }
+
+    fn onward(&self, key: &[u8], to: &Reference) -> Option<Reference> {
+        self.leads_on(key, to)
     }
 
     fn lend(&self, key: &[u8]) -> Lease {

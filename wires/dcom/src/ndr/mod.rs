@@ -36,10 +36,21 @@ pub(crate) use variant::{
 };
 
 use everywire_model::visit::{Sink, Source, Visit};
-use everywire_model::{Body, Budget, Codec};
+use everywire_model::{Body, Budget, Codec, Header};
 
 /// What [`Body::dialect`] says of results whose texts stand behind pointers ([`NdrSink::with_texts_behind_pointers`]).
 pub(crate) const POINTED: u32 = 2;
+/// What [`Body::dialect`] says of a body whose headers are the ORPCTHIS in front of it,
+pub(crate) const THIS: u32 = 4;
+/// of one whose headers are an ORPCTHAT,
+pub(crate) const THAT: u32 = 8;
+/// of one that is all of its stub behind those: an answer with its HRESULT,
+pub(crate) const WHOLE: u32 = 32;
+/// and of the status of a fault, that stands for an answer.
+pub(crate) const FAULT: u32 = 16;
+
+/// What bodies that pass are known by: see [`Codec::name`].
+pub(crate) const NAME: &str = "ndr";
 
 /// The codec of transfer syntax 8a885d04-1ceb-11c9-9fe8-08002b104860, version 2.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,6 +61,14 @@ pub struct Ndr;
 pub static NDR: Ndr = Ndr;
 
 impl Codec for Ndr {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn headers(&self, body: &Body) -> Visit<Vec<Header>> {
+        crate::passing::headers(body)
+    }
+
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
         visit(&mut NdrSource::new(body))
     }

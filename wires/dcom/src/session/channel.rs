@@ -3,6 +3,7 @@
 use super::assembly::Assemblies;
 use super::shield::{self, Shield};
 use crate::frame::{self, FIRST, HEADER, Header, LAST, MIN_FRAGMENT, PduKind, Trailer};
+use crate::passing::turn_pdu;
 use crate::pdu::{Breach, Pdu, put_request, put_response};
 use bytes::BytesMut;
 use everywire_model::{Event, Failure, Initiator, Limits, Rope, Violation, Visit};
@@ -203,6 +204,18 @@ impl Channel {
         shield: Option<usize>,
         fill: impl FnOnce(&mut Vec<u8>) -> Visit<()>,
     ) -> Visit<()> {
+        self.message_as(heading, shield, true, fill)
+    }
+
+    /// The same with a stub in this byte order.
+    #[inline]
+    pub(crate) fn message_as(
+        &mut self,
+        heading: &Heading,
+        shield: Option<usize>,
+        little: bool,
+        fill: impl FnOnce(&mut Vec<u8>) -> Visit<()>,
+    ) -> Visit<()> {
         let minor = self.minor;
         let out = self.out.flat();
         let start = out.len();
@@ -220,9 +233,13 @@ impl Channel {
             let shield = shield.and_then(|index| self.shields.get_mut(index)).filter(|shield| shield.signs());
             if shield.is_none() && out.len() - start <= usize::from(self.xmit) {
                 frame::set_length(out, start);
+                if !little {
+                    turn_pdu(out.get_mut(start..).unwrap_or_default());
+                }
                 return Ok(());
             }
-            split(out, start, stub, minor, heading, usize::from(self.xmit), shield)
+            let (minor, limit) = (minor, usize::from(self.xmit));
+            split(out, start, stub, &Cut { minor, heading, limit, little }, shield)
         });
         if result.is_err() {
             out.truncate(start);
@@ -306,17 +323,24 @@ pub(crate) struct Token<'a> {
     pub(crate) value: &'a [u8],
 }
 
-/// Rewrites the message that stands from `start` on, its stub from `stub` on, as fragments of at most `limit` bytes,
-/// protected if there is a shield.
+/// How a message is cut.
+struct Cut<'a> {
+    minor: u8,
+    heading: &'a Heading,
+    /// Bytes that a fragment may have.
+    limit: usize,
+    little: bool,
+}
+
+/// Rewrites the message that stands from `start` on, its stub from `stub` on, as fragments, protected if there is a shield.
 fn split(
     out: &mut Vec<u8>,
     start: usize,
     stub: usize,
-    minor: u8,
-    heading: &Heading,
-    limit: usize,
+    cut: &Cut<'_>,
     mut shield: Option<&mut Shield>,
 ) -> Visit<()> {
+    let Cut { minor, heading, limit, little } = *cut;
     let limit = limit.max(MIN_FRAGMENT.into());
     let overhead = heading.len() + shield.as_ref().map_or(0, |shield| shield.overhead());
     // Fragments but the last carry a multiple of 16, which needs no padding.
@@ -325,7 +349,7 @@ fn split(
     if size <= room
         && let Some(shield) = shield
     {
-        return shield.protect(out, start, stub - start);
+        return shield.protect(out, start, stub - start, little);
     }
     let whole = out.split_off(stub);
     out.truncate(start);
@@ -339,8 +363,13 @@ fn split(
         let head = out.len() - begin;
         out.extend_from_slice(part);
         match &mut shield {
-            Some(shield) => shield.protect(out, begin, head)?,
-            None => frame::set_length(out, begin),
+            Some(shield) => shield.protect(out, begin, head, little)?,
+            None => {
+                frame::set_length(out, begin);
+                if !little {
+                    turn_pdu(out.get_mut(begin..).unwrap_or_default());
+                }
+            }
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use uuid::{Uuid, uuid};
 
 /// The extension's identity: the exception's id as counted UTF-8, then, at a multiple of 8, its fields in NDR.
-const EXTENT: Uuid = uuid!("5a3c4f0e-79d1-4d0b-9f5e-3b1de2f0c6a8");
+pub(crate) const EXTENT: Uuid = uuid!("5a3c4f0e-79d1-4d0b-9f5e-3b1de2f0c6a8");
 
 /// The extension for an exception.
 pub(crate) fn put(shape: &Struct, fields: &dyn Encode) -> Visit<Extent> {

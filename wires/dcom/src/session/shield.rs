@@ -2,6 +2,7 @@
 
 use crate::exporter::Correspondence;
 use crate::frame::{self, Header, TRAILER, Trailer};
+use crate::passing::turn_pdu;
 use crate::pdu::Breach;
 use crate::security::Level;
 use bytes::Bytes;
@@ -95,7 +96,13 @@ impl Shield {
     }
 
     /// Ends the PDU that began at `start` and whose stub begins `head` bytes later: padding, trailer, signature.
-    pub(crate) fn protect(&mut self, out: &mut Vec<u8>, start: usize, head: usize) -> Visit<()> {
+    pub(crate) fn protect(
+        &mut self,
+        out: &mut Vec<u8>,
+        start: usize,
+        head: usize,
+        little: bool,
+    ) -> Visit<()> {
         let stub = out.len().saturating_sub(start + head);
         let pad = stub.next_multiple_of(PAD) - stub;
         out.extend(std::iter::repeat_n(0, pad));
@@ -104,6 +111,12 @@ impl Shield {
         out.resize(signed + self.signature, 0);
         frame::set_length(out, start);
         frame::set_auth_length(out, start, self.signature);
+        if !little {
+            turn_pdu(out.get_mut(start..).unwrap_or_default());
+            if let Some(context) = out.get_mut(signed - 4..signed) {
+                context.reverse();
+            }
+        }
         let Some((front, signature)) = out.split_at_mut_checked(signed) else { return Err(misplaced()) };
         let sealed = head..head + stub + pad;
         let (message, sealed) = match (self.whole, front.get_mut(start..)) {

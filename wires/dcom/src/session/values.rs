@@ -2,11 +2,11 @@
 
 use super::shield::Talk;
 use crate::exporter::{Correspondence, Exporter};
-use crate::ndr::{NDR, NdrSink, References};
+use crate::ndr::{NDR, NdrSink, References, WHOLE};
 use crate::objref::SIGNATURE;
 use crate::security::Security;
 use bytes::Bytes;
-use everywire_model::{Ambient, Beside, Body, Budget, Context, Encode, Visit};
+use everywire_model::{Ambient, Beside, Body, Budget, Context, Encode, Headers, Visit};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -90,6 +90,32 @@ pub(crate) fn put_u32(out: &mut Vec<u8>, stub: usize, value: u32) {
     let pad = len.next_multiple_of(4) - len;
     out.extend_from_slice([0; 3].get(..pad).unwrap_or_default());
     out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// A whole stub that passes, of which ORPCTHIS or ORPCTHAT ([`crate::ndr::THIS`], [`crate::ndr::THAT`]) takes `base` bytes.
+pub(crate) fn passing(
+    stub: &Bytes,
+    base: usize,
+    little: bool,
+    budget: Budget,
+    talk: Option<&Talk>,
+    kind: u32,
+) -> Body {
+    let base = base.min(stub.len());
+    let ambient = talk.and_then(|talk| talk.beside.ambient.clone());
+    let headers = Headers::received(stub.slice(..base));
+    let beside = Some(Arc::new(Beside { ambient, headers, ..Beside::default() }));
+    let (bytes, context) = (stub.slice(base..), Context::default());
+    Body { bytes, base, little, dialect: kind | WHOLE, context, budget, codec: &NDR, beside }
+}
+
+/// The same values with the extensions in front of them as headers.
+#[cold]
+pub(crate) fn with_extensions(body: Body, stub: &Bytes, kind: u32) -> Body {
+    let headers = Headers::received(stub.slice(..body.base.min(stub.len())));
+    let mut body = body.with_headers(headers);
+    body.dialect |= kind;
+    body
 }
 
 /// Values that begin `base` bytes into their stub.

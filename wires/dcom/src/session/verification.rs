@@ -54,17 +54,18 @@ pub(crate) fn put(out: &mut Vec<u8>, stub: usize, said: &Said) {
     out.extend_from_slice(&said.opnum.to_le_bytes());
 }
 
-/// Checks the trailer at the end of a stub, if there is one. What merely looks like its beginning is left alone.
-pub(crate) fn check(stub: &[u8], header: &Header, said: &Said) -> Result<(), Breach> {
+/// Checks the trailer at the end of a stub, if there is one, and returns where the stub ends without. What merely looks like its
+/// beginning is left alone.
+pub(crate) fn check(stub: &[u8], header: &Header, said: &Said) -> Result<usize, Breach> {
     let from = stub.len().saturating_sub(REACH).next_multiple_of(4);
-    let Some(tail) = stub.get(from..) else { return Ok(()) };
+    let Some(tail) = stub.get(from..) else { return Ok(stub.len()) };
     let starts = (0..tail.len().saturating_sub(MAGIC.len())).step_by(4).rev();
     for start in starts {
         if let Some(commands) = tail.get(start..).and_then(|rest| rest.strip_prefix(&MAGIC)) {
-            return check_commands(commands, header, said);
+            return check_commands(commands, header, said).map(|()| from + start);
         }
     }
-    Ok(())
+    Ok(stub.len())
 }
 
 fn check_commands(mut rest: &[u8], header: &Header, said: &Said) -> Result<(), Breach> {

@@ -23,6 +23,8 @@ mod serving;
 pub(crate) mod typeinfo;
 mod values;
 
+pub(crate) use serving::host_of;
+
 use crate::exporter::Exporter;
 use crate::{IDISPATCH, iid_of, opnum_base};
 use everywire_model::{Interface, Servant};

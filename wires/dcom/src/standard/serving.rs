@@ -31,10 +31,14 @@ pub(super) fn principal(request: &Request) -> String {
         return String::from_utf8_lossy(request.sender()).into_owned();
     }
     let Some(peer) = request.peer() else { return String::new() };
-    // Each connection of a client has another port.
-    match peer.address.text.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host.to_owned(),
-        _ => peer.address.text,
+    host_of(&peer.address.text).to_owned()
+}
+
+/// Where a peer is, without its port: each connection of a client has another.
+pub(crate) fn host_of(text: &str) -> &str {
+    match text.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => text,
     }
 }
 

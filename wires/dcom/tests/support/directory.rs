@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex};
 #[derive(Default)]
 pub struct Directory {
     pub keys: Mutex<BTreeMap<Bytes, Vec<Arc<dyn Servant>>>>,
+    /// Who answers for all other keys.
+    pub others: Mutex<Option<Arc<dyn Servant>>>,
     places: Vec<Place>,
 }
 
@@ -31,6 +33,9 @@ impl Objects for Directory {
     }
     fn servants(&self, key: &[u8]) -> Vec<Arc<dyn Servant>> {
         self.keys.lock().unwrap().get(key).cloned().unwrap_or_default()
+    }
+    fn by_prefix(&self, _: &[u8]) -> Option<Arc<dyn Servant>> {
+        self.others.lock().unwrap().clone()
     }
     fn emit(&self, _: &[u8], _: &Interface, _: &Signal, _: &dyn Encode) -> Result<(), Failure> {
         Ok(())

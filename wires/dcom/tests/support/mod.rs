@@ -87,6 +87,18 @@ impl Node {
         Self::of(directory)
     }
 
+    /// One that serves nothing itself, and answers for all keys.
+    pub fn hop() -> Self {
+        let directory = Arc::new(Directory::listening());
+        *directory.others.lock().unwrap() = Some(Arc::new(Named(Hold::new(interface("Anything", "")))));
+        Self::of(directory)
+    }
+
+    /// The same node at another connection.
+    pub fn share(&self) -> Self {
+        Self { directory: Arc::clone(&self.directory), exporter: Arc::clone(&self.exporter) }
+    }
+
     pub fn empty() -> Self {
         Self::of(Arc::default())
     }
@@ -254,7 +266,8 @@ impl Pair {
         }
     }
 
-    fn serve(&mut self, incoming: Incoming) {
+    /// Has the servants of the wire answer a call, or keeps it for the test.
+    pub fn serve(&mut self, incoming: Incoming) {
         if !incoming.key.is_empty() {
             self.calls.push(incoming);
             return;

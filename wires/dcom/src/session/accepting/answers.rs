@@ -14,13 +14,25 @@ impl Accepting {
     /// Answers a call; one whose results do not encode gets that failure instead.
     pub(super) fn answer_call(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
         self.count(0, 1);
+        if let Some(asked) = &serving.hop {
+            return self.answer_asked(serving, asked, answer);
+        }
         let sent = match answer {
-            Answer::Done(results) => self.put_results(serving, results),
+            Answer::Done(results) => {
+                let carries = results.carries();
+                match (carries.body, carries.headers) {
+                    (None, None) => self.put_results(serving, results),
+                    _ => self.put_beside(serving, results, carries),
+                }
+            }
             Answer::Raised { shape, fields } if serving.orpc => exception::put(shape, fields)
                 .and_then(|extent| self.put_failed(serving, hresult::DISP_E_EXCEPTION, vec![extent])),
             Answer::Raised { shape, .. } => {
                 let what = format!("the servant raised {}, which plain RPC cannot carry", shape.name);
                 Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+            }
+            Answer::Passed { encoded, failure } if serving.orpc => {
+                self.put_encoded(serving, encoded, failure)
             }
             Answer::Failed(failure) | Answer::Passed { failure, .. } => {
                 self.put_failure(serving, failure);
@@ -57,7 +69,7 @@ impl Accepting {
     }
 
     /// Answers with a failing HRESULT where the caller can expect one, else with a fault.
-    fn put_failure(&mut self, serving: &Serving, failure: &Failure) {
+    pub(super) fn put_failure(&mut self, serving: &Serving, failure: &Failure) {
         // What no servant saw is the runtime's to tell, not an object's.
         let fault = match failure.kind() {
             Kind::NoObject if serving.orpc && failure.code().is_none() => Some(hresult::RPC_E_DISCONNECTED),
@@ -115,13 +127,13 @@ impl Accepting {
         })
     }
 
-    fn talk_of(&self, serving: &Serving) -> Option<Talk> {
+    pub(super) fn talk_of(&self, serving: &Serving) -> Option<Talk> {
         let shield = serving.shield.and_then(|index| self.channel.shields.get(index));
         shield.map_or(self.talk.as_ref(), |shield| shield.correspondence.as_ref()).cloned()
     }
 }
 
-fn heading(serving: &Serving) -> Heading {
+pub(super) fn heading(serving: &Serving) -> Heading {
     Heading {
         kind: PduKind::Response,
         flags: 0,

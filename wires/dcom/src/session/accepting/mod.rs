@@ -1,11 +1,12 @@
 //! The side that was connected to.
 //!
 //! `binding` agrees on contexts, sizes and who calls, `requests` takes calls, `admission` decides whether they are let
-//! through, `answers` answers them.
+//! through, `answers` answers them, `passing` those that pass without a contract.
 
 mod admission;
 mod answers;
 mod binding;
+mod passing;
 mod requests;
 mod targets;
 
@@ -22,6 +23,7 @@ use everywire_model::{
     Answer, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator, Kind, PeerAddress, Profile,
     Rope, Session, Violation,
 };
+use passing::Asked;
 use std::sync::Arc;
 use std::time::Instant;
 use uuid::Uuid;
@@ -140,6 +142,8 @@ struct Serving {
     /// Withdrawn: the answer will be dropped. The entry stays until then, so that withdrawing calls does not let a peer
     /// have more of them executed at a time than the limit.
     cancelled: bool,
+    /// What was asked for that is elsewhere, and is answered with references of this node's.
+    hop: Option<Box<Asked>>,
 }
 
 impl Accepting {

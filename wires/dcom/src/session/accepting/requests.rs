@@ -3,6 +3,7 @@
 use super::{Accepting, Blame, Serving, Target};
 use crate::exporter::Served;
 use crate::frame::{self, FIRST, Header, LAST};
+use crate::ndr::THIS;
 use crate::orpc::OrpcThis;
 use crate::pdu::cursor::Cursor;
 use crate::pdu::{Breach, Request};
@@ -159,21 +160,22 @@ impl Accepting {
             self.tell_level(call.shield);
             return refuse(self, hresult::NCA_ACCESS_DENIED);
         }
+        let mut end = stub.len();
         if self.channel.shields.get(call.shield.unwrap_or(usize::MAX)).is_some_and(|shield| shield.signs()) {
             let said =
                 verification::Said::new(syntax, heading.call, heading.context, heading.opnum, call.little);
-            verification::check(&stub, header, &said)?;
+            end = verification::check(&stub, header, &said)?;
         }
         if self.serving.len() >= self.channel.limits.outstanding {
             return refuse(self, hresult::NCA_SERVER_TOO_BUSY);
         }
         let object = heading.object.filter(|object| !object.is_nil());
-        let mut foreign = false;
+        let (mut foreign, mut passes) = (false, false);
         let (key, orpc) = match (&target, object) {
             (Target::Objects, Some(ipid)) => match self.served(ipid) {
                 // IRemUnknown has two names, and the object without a key.
                 Some(served) if served.key.is_empty() == node => {
-                    foreign = served.foreign;
+                    (foreign, passes) = (served.foreign, served.passes);
                     (served.key.clone(), true)
                 }
                 Some(_) => return refuse(self, hresult::RPC_E_INVALID_IPID),
@@ -194,12 +196,23 @@ impl Accepting {
         } else {
             0
         };
-        let keeps_hresult = orpc && self.keeps_hresult(&key, syntax.id, heading, ordinary);
+        let asked =
+            if ordinary { None } else { self.asked_elsewhere(syntax.id, heading, &stub, base, call.little) };
+        passes |= asked.is_some();
+        let (key, hop) = asked.map_or((key, None), |(key, hop)| (key, Some(hop)));
+        let keeps_hresult =
+            orpc && (hop.is_some() || (!passes && self.keeps_hresult(&key, syntax.id, heading, ordinary)));
         let (talk, sender) = match call.shield.and_then(|index| self.channel.shields.get(index)) {
             Some(shield) => (shield.correspondence.as_ref(), shield.principal.clone()),
             None => (self.talk.as_ref(), Bytes::new()),
         };
-        let body = values::body(stub.slice(base..), base, call.little, self.channel.limits.budget, talk);
+        let budget = self.channel.limits.budget;
+        let body = if passes {
+            values::passing(&stub.slice(..end), base, call.little, budget, talk, THIS)
+        } else {
+            let body = values::body(stub.slice(base..), base, call.little, budget, talk);
+            if base > OrpcThis::LEN { values::with_extensions(body, &stub, THIS) } else { body }
+        };
         self.count(1, 0);
         if matches!(target, Target::Node) {
             self.tell_counts();
@@ -222,6 +235,7 @@ impl Accepting {
                 foreign,
                 replies,
                 cancelled: false,
+                hop,
             });
         }
         self.channel.events.push_back(Event::Call(Box::new(Incoming {

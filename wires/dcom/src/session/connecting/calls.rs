@@ -2,12 +2,15 @@
 
 use super::errands::{Errand, Task};
 use super::jobs::{Goal, Held, Job};
+use super::passing::Passed;
+use super::replies::Results;
 use super::{Connecting, Purpose, Waiting};
 use crate::address::{TAG_OBJREF, class_of};
 use crate::classes::declared;
-use crate::exporter::{Proxy, TAG_RESOLVER};
+use crate::exporter::{Proxy, TAG_PASSED, TAG_RESOLVER};
 use crate::frame::{MAYBE, PduKind};
 use crate::orpc::OrpcThis;
+use crate::passing::Lead;
 use crate::pdu::Syntax;
 use crate::session::channel::Heading;
 use crate::session::{is_ordinary, tells_hresult, values, verification};
@@ -62,6 +65,8 @@ pub(super) struct Target {
     pub(super) foreign: bool,
     /// Minor version of ORPC.
     pub(super) minor: u16,
+    /// Whether the call passes, so that its answer does.
+    pub(super) passed: bool,
 }
 
 impl Connecting {
@@ -69,14 +74,18 @@ impl Connecting {
     #[inline]
     pub(super) fn begin(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
+        if let Method::Named { interface, operation } = call.method {
+            return self.begin_named(call, interface, operation);
+        }
         if let Some(class) = call.method.interface().filter(|known| known.kind == InterfaceKind::Class) {
             return self.begin_of_class(class, call);
         }
         let Some(proxy) = call.profile.lease.get::<Proxy>() else { return self.begin_elsewhere(call) };
-        if let Some(target) = self.usual(call, proxy) {
+        let beside = call.arguments.carries().headers.is_some();
+        if let Some(target) = self.usual(call, proxy).filter(|_| !beside) {
             return self.send_call(&target, call.arguments, call.expects);
         }
-        self.begin_at(proxy, call)
+        self.begin_at(proxy, call, beside)
     }
 
     /// Where a call goes that is like the last one, if it is and may be sent now.
@@ -95,11 +104,12 @@ impl Connecting {
         let (object, orpc, syntax) = (Some(recent.ipid), known.orpc, known.syntax);
         let hresult = orpc && (known.ordinary || !tells_hresult(syntax.id, opnum));
         let foreign = known.foreign;
-        Some(Target { syntax, context, opnum, object, orpc, hresult, foreign, minor: recent.minor })
+        let (minor, passed) = (recent.minor, false);
+        Some(Target { syntax, context, opnum, object, orpc, hresult, foreign, minor, passed })
     }
 
     /// Begins a call of an object.
-    fn begin_at(&mut self, proxy: &Proxy, call: &Call<'_>) -> Result<CallId, Failure> {
+    fn begin_at(&mut self, proxy: &Proxy, call: &Call<'_>, beside: bool) -> Result<CallId, Failure> {
         let resolution = proxy.oxid().resolution();
         let Some(resolution) = resolution.filter(|_| is_at_exporter(call.profile)) else {
             return self.resolve(call.profile);
@@ -120,7 +130,7 @@ impl Connecting {
         if proxy.oxid().has_releases() && self.may_send() {
             self.send_releases(proxy.oxid(), resolution.rem_unknown, minor);
         }
-        if let Some(target) = self.usual(call, proxy) {
+        if let Some(target) = self.usual(call, proxy).filter(|_| !beside) {
             return self.send_call(&target, call.arguments, call.expects);
         }
         self.hold(Goal::Object(shared), call, opnum, minor, dispatch)
@@ -160,7 +170,7 @@ impl Connecting {
     }
 
     /// An OBJREF that nobody unmarshalled yet becomes a reference.
-    fn unmarshalled(&mut self, profile: &Profile) -> Result<Option<CallId>, Failure> {
+    pub(super) fn unmarshalled(&mut self, profile: &Profile) -> Result<Option<CallId>, Failure> {
         let Some(raw) = profile.component(TAG_OBJREF) else { return Ok(None) };
         let reference = self.exporter.as_ref().ok_or_else(no_node)?.adopt_text(raw, profile)?;
         let serial = self.take_serial();
@@ -169,7 +179,7 @@ impl Connecting {
     }
 
     /// Asks for an object of a class; calls for the same one share the answer.
-    fn activate(&mut self, clsid: Uuid, iid: Uuid, profile: &Profile) -> CallId {
+    pub(super) fn activate(&mut self, clsid: Uuid, iid: Uuid, profile: &Profile) -> CallId {
         let serial = self.take_serial();
         let same = |errand: &Errand| matches!(errand, Errand::Activate { clsid: c, iid: i, .. } if (*c, *i) == (clsid, iid));
         if !self.join_task(same, serial) {
@@ -182,6 +192,12 @@ impl Connecting {
     #[cold]
     fn resolve(&mut self, profile: &Profile) -> Result<CallId, Failure> {
         let Some(proxy) = profile.lease.share::<Proxy>() else { return Err(no_interface()) };
+        self.resolve_for(proxy, profile)
+    }
+
+    /// Asks where an object is; `profile` is the way by which that is known.
+    #[cold]
+    pub(super) fn resolve_for(&mut self, proxy: Arc<Proxy>, profile: &Profile) -> Result<CallId, Failure> {
         let serial = self.take_serial();
         if proxy.oxid().resolution().is_some() {
             // Somebody asked meanwhile; this connection leads to the resolver all the same.
@@ -206,6 +222,9 @@ impl Connecting {
         self.check_open()?;
         if let Some(moved) = self.unmarshalled(profile)? {
             return Ok(moved);
+        }
+        if profile.component(TAG_PASSED).is_some() {
+            return self.probe_passed(profile);
         }
         if let Some(proxy) = profile.lease.share::<Proxy>() {
             if proxy.oxid().resolution().is_none() || !is_at_exporter(profile) {
@@ -241,8 +260,9 @@ impl Connecting {
         expects: Expects,
     ) -> Result<CallId, Failure> {
         let talk = self.talk.take();
-        let sent =
-            self.send_request(target, expects, |out, stub| values::put(out, stub, arguments, talk.as_ref()));
+        let sent = self.send_request(target, expects, None, |out, stub| {
+            values::put(out, stub, arguments, talk.as_ref())
+        });
         self.talk = talk;
         let call = sent?;
         let serial = self.take_serial();
@@ -255,17 +275,19 @@ impl Connecting {
     /// Notes that a call was sent and is to be answered.
     #[inline]
     pub(super) fn wait(&mut self, call: u32, serial: u64, target: &Target) {
-        let purpose =
-            Purpose::Call { serial, orpc: target.orpc, hresult: target.hresult, foreign: target.foreign };
+        let kind = Results { hresult: target.hresult, foreign: target.foreign, passed: target.passed };
+        let purpose = Purpose::Call { serial, orpc: target.orpc, kind };
         self.waiting.push_back(Waiting { call, purpose });
     }
 
-    /// Sends a request; `fill` writes what follows ORPCTHIS to a buffer whose stub begins at the place it is given.
+    /// Sends a request; `fill` writes what follows ORPCTHIS to a buffer whose stub begins at the place it is given. ORPCTHIS is an
+    /// ordinary one, unless `lead` says otherwise.
     #[inline]
     pub(super) fn send_request(
         &mut self,
         target: &Target,
         expects: Expects,
+        lead: Option<&Lead<'_>>,
         fill: impl FnOnce(&mut Vec<u8>, usize) -> Visit<()>,
     ) -> Visit<u32> {
         let call = self.next_call;
@@ -278,15 +300,18 @@ impl Connecting {
             object: target.object,
         };
         let causality = self.causality;
+        let little = lead.is_none_or(|lead| lead.little);
         let shield = self.channel.shields.first();
         let said = shield
             .filter(|shield| shield.signs() && !shield.covers_headers())
-            .map(|_| verification::Said::new(target.syntax, call, target.context, target.opnum, true));
+            .map(|_| verification::Said::new(target.syntax, call, target.context, target.opnum, little));
         let shield = (!self.channel.shields.is_empty()).then_some(0);
-        self.channel.message(&heading, shield, |out| {
+        self.channel.message_as(&heading, shield, little, |out| {
             let stub = out.len();
-            if target.orpc {
-                put_this(out, target.minor, causality);
+            match lead {
+                Some(lead) => lead.put_this(out, target.minor, causality)?,
+                None if target.orpc => put_this(out, target.minor, causality),
+                None => {}
             }
             fill(out, stub)?;
             if let Some(said) = &said {
@@ -328,8 +353,11 @@ impl Connecting {
         } else {
             values::put(&mut values, 0, call.arguments, self.talk.as_ref())?;
         }
+        let headers = call.arguments.carries().headers.filter(|headers| !headers.is_empty());
+        let passed = headers.map(|headers| Passed::beside(headers.clone(), orpc)).transpose()?;
         let (serial, expects) = (self.take_serial(), call.expects);
-        let held = Held { serial, goal, syntax, opnum, orpc, foreign, minor, values, expects, operation };
+        let held =
+            Held { serial, goal, syntax, opnum, orpc, foreign, minor, values, passed, expects, operation };
         self.jobs.push_back(Job::Call(Box::new(held)));
         self.pump();
         Ok(CallId(serial))
@@ -383,7 +411,7 @@ impl Connecting {
 
 /// Whether a way leads to an object's exporter, and not to the resolver that knows where that is.
 #[inline]
-fn is_at_exporter(way: &Profile) -> bool {
+pub(super) fn is_at_exporter(way: &Profile) -> bool {
     way.component(TAG_RESOLVER).is_none()
 }
 
@@ -435,7 +463,7 @@ fn index_of(interface: &Interface, operation: &Operation) -> Option<usize> {
 
 /// Writes ORPCTHIS without extensions.
 #[inline]
-fn put_this(out: &mut Vec<u8>, minor: u16, causality: u128) {
+pub(crate) fn put_this(out: &mut Vec<u8>, minor: u16, causality: u128) {
     let mut this = [0; OrpcThis::LEN];
     let [minor, _] = minor.to_le_bytes();
     let (head, rest) = this.split_at_mut(12);

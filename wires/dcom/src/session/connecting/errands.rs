@@ -4,7 +4,7 @@ use super::binding::syntax;
 use super::calls::{Target, lower, no_node, no_such_interface};
 use super::jobs::{Job, Progress, Way};
 use super::{Connecting, Purpose, Waiting, empty_body, mapping};
-use crate::activation::{Activation, remote, scm};
+use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Proxy, RemoteOxid};
 use crate::hresult;
 use crate::orpc::OrpcThat;
@@ -42,6 +42,15 @@ pub(super) enum Errand {
         /// By the older of the two interfaces.
         old: bool,
     },
+    /// The same for somebody else, whose hop this is.
+    ActivateFor {
+        asked: Activation,
+        profile: Profile,
+        /// By the older of the two interfaces.
+        old: bool,
+    },
+    /// Interfaces of an object for somebody else.
+    QueryFor { proxy: Arc<Proxy>, iids: Vec<Uuid> },
     /// Where an object is.
     Resolve { proxy: Arc<Proxy>, profile: Profile },
     /// An interface of an object; calls that wait for it are among the jobs.
@@ -108,8 +117,9 @@ impl Connecting {
             hresult: false,
             foreign: false,
             minor,
+            passed: false,
         };
-        let sent = self.send_request(&target, Expects::Reply, |out, _| {
+        let sent = self.send_request(&target, Expects::Reply, None, |out, _| {
             out.extend_from_slice(&stub);
             Ok(())
         });
@@ -147,33 +157,24 @@ impl Connecting {
                     protseqs: PROTSEQS.to_vec(),
                     impersonation: IDENTIFY,
                 };
-                if *old {
-                    let stub = remote::write_request(&activation);
-                    Question { iid: REMOTE_ACTIVATION, opnum: 0, object: None, minor, stub }
-                } else {
-                    let (opnum, stub) = (scm::opnum(&activation), scm::write_request(&activation));
-                    Question { iid: SCM_ACTIVATOR, opnum, object: None, minor, stub }
-                }
+                activating(&activation, *old, minor)
             }
+            Errand::ActivateFor { asked, old, .. } => {
+                let ours = Activation {
+                    version: (VERSION.0.into(), minor),
+                    protseqs: PROTSEQS.to_vec(),
+                    impersonation: IDENTIFY,
+                    ..asked.clone()
+                };
+                activating(&ours, *old, minor)
+            }
+            Errand::QueryFor { proxy, iids } => self.querying(proxy, iids.clone())?,
             Errand::Resolve { proxy, .. } => {
                 let stub = resolver::resolve_oxid2_request(proxy.oxid().id(), &PROTSEQS);
                 let opnum = resolver::opnum::RESOLVE_OXID2;
                 Question { iid: OBJECT_EXPORTER, opnum, object: None, minor, stub }
             }
-            Errand::Query { proxy, iid } => {
-                let resolution = proxy.oxid().resolution().ok_or_else(no_node)?;
-                let query = Query { ipid: proxy.any_ipid(), refs: REFERENCES, iids: vec![*iid] };
-                let stub = remunknown::query_request(&query);
-                let minor = resolution.version.1.min(VERSION.1.into());
-                let opnum = remunknown::opnum::REM_QUERY_INTERFACE;
-                Question {
-                    iid: self.node_interface(),
-                    opnum,
-                    object: Some(resolution.rem_unknown),
-                    minor,
-                    stub,
-                }
-            }
+            Errand::Query { proxy, iid } => self.querying(proxy, vec![*iid])?,
             Errand::Map { syntax, .. } => {
                 let stub = mapping::request(syntax);
                 Question { iid: ENDPOINT_MAPPER, opnum: mapping::MAP, object: None, minor, stub }
@@ -187,6 +188,15 @@ impl Connecting {
                 Question { iid: self.node_interface(), opnum, object: Some(*node), minor: *minor, stub }
             }
         })
+    }
+
+    fn querying(&self, proxy: &Proxy, iids: Vec<Uuid>) -> Result<Question, Failure> {
+        let resolution = proxy.oxid().resolution().ok_or_else(no_node)?;
+        let query = Query { ipid: proxy.any_ipid(), refs: REFERENCES, iids };
+        let stub = remunknown::query_request(&query);
+        let minor = resolution.version.1.min(VERSION.1.into());
+        let opnum = remunknown::opnum::REM_QUERY_INTERFACE;
+        Ok(Question { iid: self.node_interface(), opnum, object: Some(resolution.rem_unknown), minor, stub })
     }
 
     /// IRemUnknown2, or IRemUnknown at peers that have no other.
@@ -226,16 +236,21 @@ impl Connecting {
     /// The answer to an errand.
     pub(super) fn errand_in(&mut self, task: Task, stub: &Bytes, little: bool) {
         let Task { errand, waiters } = task;
+        if matches!(errand, Errand::ActivateFor { .. } | Errand::QueryFor { .. }) {
+            return self.adopted_in(Task { errand, waiters }, stub, little);
+        }
         let outcome: Result<Option<Reference>, Failure> = match &errand {
             Errand::Activate { iid, profile, old, .. } => {
-                self.activated(stub, little, *iid, *old, profile).map(Some)
+                self.activated(stub, little, &[*iid], *old, profile).map(|(found, _)| Some(found))
             }
             Errand::Resolve { proxy, profile } => self.resolved(stub, little, proxy, profile).map(Some),
             Errand::Map { syntax, profile } => mapping::moved(stub, little, syntax, profile).map(Some),
             Errand::Query { proxy, iid } => {
                 found(stub, little, proxy, *iid).and_then(|()| self.found_on(proxy, *iid))
             }
-            Errand::Alive | Errand::Release { .. } => Ok(None),
+            Errand::Alive | Errand::Release { .. } | Errand::ActivateFor { .. } | Errand::QueryFor { .. } => {
+                Ok(None)
+            }
         };
         match outcome {
             Ok(moved) => {
@@ -252,22 +267,23 @@ impl Connecting {
         self.pump();
     }
 
-    fn activated(
+    pub(super) fn activated(
         &self,
         stub: &Bytes,
         little: bool,
-        iid: Uuid,
+        iids: &[Uuid],
         old: bool,
         profile: &Profile,
-    ) -> Result<Reference, Failure> {
+    ) -> Result<(Reference, Activated), Failure> {
         let (results, base) = after_that(stub, little)?;
         let get = Get::after(results, base, little);
-        let parsed = if old { remote::parse_reply(get, &[iid]) } else { scm::parse_reply(get) };
+        let parsed = if old { remote::parse_reply(get, iids) } else { scm::parse_reply(get) };
         let activated = parsed.map_err(|violation| violation.at(base))?;
         if is_failing(activated.hresult) {
             return Err(hresult::failure(activated.hresult, None));
         }
-        self.exporter.as_ref().ok_or_else(no_node)?.adopt_activated(&activated, profile)
+        let found = self.exporter.as_ref().ok_or_else(no_node)?.adopt_activated(&activated, profile)?;
+        Ok((found, activated))
     }
 
     fn resolved(
@@ -290,8 +306,10 @@ impl Connecting {
     pub(super) fn errand_fault(&mut self, mut task: Task, status: u32, failure: &Failure) {
         let unknown = matches!(status, hresult::NCA_UNK_IF | hresult::NCA_OP_RNG_ERROR);
         let again = match &task.errand {
-            Errand::Activate { .. } if unknown => fall_back(&mut task.errand),
-            Errand::Activate { .. } if status == hresult::RPC_E_VERSION_MISMATCH => {
+            Errand::Activate { .. } | Errand::ActivateFor { .. } if unknown => fall_back(&mut task.errand),
+            Errand::Activate { .. } | Errand::ActivateFor { .. }
+                if status == hresult::RPC_E_VERSION_MISMATCH =>
+            {
                 match lower(self.orpc_minor) {
                     Some(minor) => {
                         self.orpc_minor = minor;
@@ -317,10 +335,20 @@ const RELEASED_AT_ONCE: usize = 500;
 /// Goes over to the older interface; whether there is one.
 fn fall_back(errand: &mut Errand) -> bool {
     match errand {
-        Errand::Activate { old, .. } => !std::mem::replace(old, true),
+        Errand::Activate { old, .. } | Errand::ActivateFor { old, .. } => !std::mem::replace(old, true),
         // The first refusal was IRemUnknown2's: `node_interface` knows.
         _ => false,
     }
+}
+
+/// What asks for an object of a class, by the older of the two interfaces or the newer.
+fn activating(activation: &Activation, old: bool, minor: u16) -> Question {
+    if old {
+        let stub = remote::write_request(activation);
+        return Question { iid: REMOTE_ACTIVATION, opnum: 0, object: None, minor, stub };
+    }
+    let (opnum, stub) = (scm::opnum(activation), scm::write_request(activation));
+    Question { iid: SCM_ACTIVATOR, opnum, object: None, minor, stub }
 }
 
 fn is_failing(hresult: u32) -> bool {
@@ -328,7 +356,7 @@ fn is_failing(hresult: u32) -> bool {
 }
 
 /// What stands behind ORPCTHAT, and how long that is.
-fn after_that(stub: &Bytes, little: bool) -> Result<(&[u8], usize), Failure> {
+pub(super) fn after_that(stub: &Bytes, little: bool) -> Result<(&[u8], usize), Failure> {
     let (_, taken) = OrpcThat::parse(stub, little).map_err(|violation| violation.at(0))?;
     Ok((stub.get(taken..).unwrap_or_default(), taken))
 }

@@ -3,6 +3,7 @@
 use super::binding::syntax;
 use super::calls::{Target, no_such_interface};
 use super::errands::{Errand, Task};
+use super::passing::Passed;
 use super::{Connecting, Purpose, Stage, Waiting, mapping};
 use crate::exporter::Proxy;
 use crate::pdu::Syntax;
@@ -29,8 +30,10 @@ pub(super) struct Held {
     pub(super) orpc: bool,
     pub(super) foreign: bool,
     pub(super) minor: u16,
-    /// The encoded arguments.
+    /// The encoded arguments, where they do not pass.
     pub(super) values: Vec<u8>,
+    /// What passes, and what stands in front of it.
+    pub(super) passed: Option<Box<Passed>>,
     pub(super) expects: Expects,
     /// What Invoke was asked for, if it is called.
     pub(super) operation: Option<Box<Operation>>,
@@ -144,12 +147,10 @@ impl Connecting {
             }
         };
         let Held { serial, syntax, opnum, orpc, foreign, minor, expects, .. } = *held;
-        let hresult = orpc && !tells_hresult(syntax.id, opnum);
-        let target = Target { syntax, context, opnum, object, orpc, hresult, foreign, minor };
-        let sent = self.send_request(&target, expects, |out, _| {
-            out.extend_from_slice(&held.values);
-            Ok(())
-        });
+        let passed = held.passed.as_ref().is_some_and(|passed| passed.answers_pass());
+        let hresult = orpc && !passed && !tells_hresult(syntax.id, opnum);
+        let target = Target { syntax, context, opnum, object, orpc, hresult, foreign, minor, passed };
+        let sent = self.send_held(&target, &held);
         match sent {
             Ok(call) if expects == Expects::Reply => {
                 if held.operation.is_some() || (orpc && !self.proven) {

@@ -1,14 +1,15 @@
 //! The side that connects.
 //!
 //! `binding` agrees on contexts and says who calls, `calls` sends calls, `jobs` are the calls that wait for something
-//! and the errands they wait for, `errands` asks for what they need, `mapping` where procedures are, `replies` takes
-//! answers, `wine` sends calls on where a connection carries one interface.
+//! and the errands they wait for, `errands` asks for what they need, `mapping` where procedures are, `passing` has calls
+//! that pass without a contract, `replies` takes answers, `wine` sends calls on where a connection carries one interface.
 
 mod binding;
 mod calls;
 mod errands;
 mod jobs;
 mod mapping;
+mod passing;
 mod replies;
 mod wine;
 
@@ -22,6 +23,7 @@ use crate::security::Security;
 use crate::wine::{MINOR, interface_of};
 use bytes::{Bytes, BytesMut};
 use calls::Known;
+pub(crate) use calls::put_this;
 use errands::Task;
 use everywire_auth::security::Initiator as Authentication;
 use everywire_model::{
@@ -29,6 +31,7 @@ use everywire_model::{
     Kind, Outcome, Peer, PeerAddress, Profile, Rope, Session, Violation,
 };
 use jobs::{Held, Job};
+use replies::Results;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
@@ -103,10 +106,7 @@ enum Purpose {
         serial: u64,
         /// Whether results begin with ORPCTHAT.
         orpc: bool,
-        /// Whether they end with an HRESULT that is the wire's.
-        hresult: bool,
-        /// Whether the interface is of another contract language than MIDL.
-        foreign: bool,
+        kind: Results,
     },
     /// One that may be sent again, or was sent by Invoke.
     Held(Box<Held>),
@@ -120,6 +120,15 @@ impl Purpose {
             Self::Call { serial, .. } => Some(*serial),
             Self::Held(held) => Some(held.serial),
             Self::Errand(_) => None,
+        }
+    }
+
+    /// Whether it passes as it came, and so do its results.
+    fn passes(&self) -> bool {
+        match self {
+            Self::Call { kind, .. } => kind.passed,
+            Self::Held(held) => held.passed.as_ref().is_some_and(|passed| passed.answers_pass()),
+            Self::Errand(_) => false,
         }
     }
 }

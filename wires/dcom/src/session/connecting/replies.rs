@@ -4,7 +4,7 @@ use super::jobs::{Held, Job};
 use super::{Connecting, Purpose, Stage, Waiting};
 use crate::frame::{DID_NOT_EXECUTE, FIRST, HEADER, Header, LAST};
 use crate::hresult;
-use crate::ndr::POINTED;
+use crate::ndr::{POINTED, THAT};
 use crate::orpc::{OrpcThat, error_info};
 use crate::pdu::cursor::Cursor;
 use crate::pdu::{Breach, Pdu, Response};
@@ -116,6 +116,7 @@ impl Connecting {
             Some(Purpose::Held(held)) if other_version && !doubtful => self.send_older(held, failure),
             Some(call) => {
                 let failure = if doubtful { self.doubt(header.call, &failure) } else { failure };
+                let failure = if call.passes() { self.as_fault(failure, fault.status) } else { failure };
                 if let Some(serial) = call.serial() {
                     self.reply(serial, Outcome::Failed(failure));
                 }
@@ -199,7 +200,7 @@ impl Connecting {
     #[inline]
     fn results_in(&mut self, purpose: Purpose, stub: Bytes, little: bool) {
         let (serial, orpc, kind) = match purpose {
-            Purpose::Call { serial, orpc, hresult, foreign } => (serial, orpc, Results { hresult, foreign }),
+            Purpose::Call { serial, orpc, kind } => (serial, orpc, kind),
             Purpose::Held(held) => return self.held_in(&held, stub, little),
             Purpose::Errand(task) => return self.errand_in(*task, &stub, little),
         };
@@ -219,7 +220,8 @@ impl Connecting {
     fn held_in(&mut self, held: &Held, stub: Bytes, little: bool) {
         self.proven |= held.orpc;
         let hresult = !tells_hresult(held.syntax.id, held.opnum) && held.operation.is_none();
-        let kind = Results { hresult, foreign: held.foreign };
+        let passed = held.passed.as_ref().is_some_and(|passed| passed.answers_pass());
+        let kind = Results { hresult, foreign: held.foreign, passed };
         let outcome = self.orpc_outcome(stub, little, kind).unwrap_or_else(Outcome::Failed);
         let outcome = match (&held.operation, outcome) {
             (Some(operation), Outcome::Done(body)) => invoked(operation, &body),
@@ -232,6 +234,9 @@ impl Connecting {
     /// What a method says, behind ORPCTHAT and before its HRESULT.
     #[inline]
     fn orpc_outcome(&self, stub: Bytes, little: bool, kind: Results) -> Result<Outcome<Body>, Failure> {
+        if kind.passed {
+            return self.passed_outcome(&stub, little);
+        }
         // The usual ORPCTHAT says nothing.
         let plain = stub.first_chunk::<{ OrpcThat::LEN }>() == Some(&[0; OrpcThat::LEN]);
         let (that, taken) = if plain {
@@ -242,7 +247,7 @@ impl Connecting {
         };
         if !kind.hresult {
             let body = self.body(stub.slice(taken.min(stub.len())..), taken, little, kind.foreign);
-            return Ok(Outcome::Done(body));
+            return Ok(Outcome::Done(extended(body, &stub, &that)));
         }
         // It is the last number of the stub; what follows it is no whole one.
         let end = (stub.len() & !3).saturating_sub(4);
@@ -253,6 +258,7 @@ impl Connecting {
         let code = if little { u32::from_le_bytes(*raw) } else { u32::from_be_bytes(*raw) };
         if code & 0x8000_0000 == 0 {
             let body = self.body(stub.slice(taken..end), taken, little, kind.foreign);
+            let body = extended(body, &stub, &that);
             return Ok(Outcome::Done(if code == hresult::S_OK {
                 body
             } else {
@@ -281,11 +287,22 @@ impl Connecting {
 
 /// How the results of a method are held.
 #[derive(Debug, Clone, Copy)]
-struct Results {
+pub(super) struct Results {
     /// Whether they end with an HRESULT that is the wire's.
-    hresult: bool,
+    pub(super) hresult: bool,
     /// Whether the interface is of another contract language than MIDL.
-    foreign: bool,
+    pub(super) foreign: bool,
+    /// Whether they pass as they came.
+    pub(super) passed: bool,
+}
+
+/// Results with the extensions that came with them, if some did.
+#[inline]
+fn extended(body: Body, stub: &Bytes, that: &Option<OrpcThat>) -> Body {
+    match that {
+        Some(that) if !that.extensions.is_empty() => values::with_extensions(body, stub, THAT),
+        _ => body,
+    }
 }
 
 /// The failure for a fault.
@@ -307,6 +324,6 @@ fn not_let_in(status: u32) -> Failure {
 }
 
 #[cold]
-fn undecodable(failure: Failure) -> Failure {
+pub(super) fn undecodable(failure: Failure) -> Failure {
     failure.with_completed(Completed::Maybe)
 }

@@ -1,0 +1,159 @@
+//! Objects elsewhere for which this node stands: those of a hop without a contract.
+//!
+//! Who asks for a class that is not here, where somebody answers for all keys that begin so, gets an object of this node's own: with its
+//! OXID, an OID and IPIDs. Each stands for one object elsewhere, whose references are held as long as somebody refers to it here. Its key
+//! is the class's, [`SEPARATOR`], and a number: so whoever answers for the class is the one who has its calls.
+
+use super::imports::Proxy;
+use super::pinger::REFS;
+use super::{Exporter, Hold};
+use crate::activation::{Activated, Activation};
+use crate::address::{TAG_OBJREF, system};
+use crate::hresult::{E_NOINTERFACE, E_OUTOFMEMORY, RPC_E_DISCONNECTED, RPC_S_SERVER_TOO_BUSY, S_OK};
+use crate::objref::StdObjRef;
+use crate::remunknown::Query;
+use crate::security::Security;
+use crate::{IUNKNOWN, hresult};
+use bytes::Bytes;
+use everywire_model::{Ambient, Profile, Reference, Servant};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// The component of a way to what an object of this node stands for; the key is that object's.
+pub(crate) const TAG_PASSED: u32 = 0x5041_5353;
+
+/// What stands between the class and the number in a key of such an object: no key that a user gives has it.
+pub(crate) const SEPARATOR: u8 = 0;
+
+/// What an activation elsewhere yielded, or an object elsewhere that was asked for interfaces: between the two sessions of a hop, in place
+/// of values.
+pub(crate) struct Adopted {
+    /// The object, if there is one.
+    pub(crate) proxy: Arc<Proxy>,
+    /// Each interface asked for, with its HRESULT.
+    pub(crate) found: Vec<(Uuid, u32)>,
+}
+
+impl Ambient for Adopted {
+    fn servants(&self) -> Vec<Arc<dyn Servant>> {
+        Vec::new()
+    }
+}
+
+impl Adopted {
+    /// The HRESULT of an interface, as far as it is known: one that the object has is [`S_OK`].
+    fn hresult(&self, iid: Uuid) -> u32 {
+        let told = self.found.iter().find(|(held, _)| *held == iid).map(|(_, hresult)| *hresult);
+        match told {
+            Some(hresult) if hresult::is_failure(hresult) => hresult,
+            _ if iid == IUNKNOWN || self.proxy.ipid(iid).is_some() => S_OK,
+            Some(_) => E_OUTOFMEMORY,
+            None => E_NOINTERFACE,
+        }
+    }
+}
+
+impl Exporter {
+    /// The key of a class that is not here, if somebody answers for all keys that begin so.
+    pub(crate) fn passing_class(&self, clsid: Uuid) -> Option<Bytes> {
+        let key = clsid.to_string();
+        self.objects().by_prefix(key.as_bytes())?;
+        self.class(clsid).is_none().then(|| key.into())
+    }
+
+    /// The key of the object that has this IPID, and what it stands for, if it stands for one elsewhere.
+    pub(crate) fn passed_by(&self, ipid: Uuid) -> Option<(Bytes, Arc<Proxy>)> {
+        if !self.exports.passes() {
+            return None;
+        }
+        let key = self.exports.key_of(ipid)?;
+        let proxy = self.exports.stands_for(&key)?;
+        Some((key, proxy))
+    }
+
+    /// What the object under a key stands for.
+    pub(crate) fn passed(&self, key: &[u8]) -> Option<Arc<Proxy>> {
+        self.exports.stands_for(key)
+    }
+
+    /// See [`Ambient::onward`].
+    pub(super) fn leads_on(&self, key: &[u8], to: &Reference) -> Option<Reference> {
+        let target = to.profiles.iter().find(|profile| profile.wire == "dcom")?;
+        let profile = if key.contains(&SEPARATOR) {
+            let proxy = self.passed(key);
+            let known = proxy.as_ref().map(|proxy| proxy.profile(Some(target)));
+            let security = proxy.map_or_else(|| Security::of(target), |proxy| proxy.security());
+            // What is held is let go when nobody here refers to the object, and not when nobody calls it any more.
+            let mut components = known.as_ref().map(|known| known.components.clone()).unwrap_or_default();
+            components.push((TAG_PASSED, Bytes::new()));
+            Profile {
+                key: Bytes::copy_from_slice(key),
+                components,
+                lease: security.lease(),
+                ..known.unwrap_or_else(|| target.clone())
+            }
+        } else if target.component(TAG_OBJREF).is_some() {
+            return None;
+        } else {
+            // Objects are asked of the node: of the class that its address names, or else of the one that the caller names.
+            Profile {
+                key: target.key.clone(),
+                ..system(target.endpoints.clone(), &Security::of(target), None)
+            }
+        };
+        Some(Reference { type_id: String::new(), profiles: vec![profile], foreign: Vec::new() })
+    }
+
+    /// What somebody gets who asked for an object that is elsewhere: references of this node's own.
+    pub(crate) fn activate_passed(
+        &self,
+        class: &[u8],
+        asked: &Activation,
+        adopted: &Adopted,
+        principal: &str,
+    ) -> Result<Activated, u32> {
+        let (key, _hold) = self.stand_for(class, &adopted.proxy, principal)?;
+        let interface = |iid: &Uuid| match adopted.hresult(*iid) {
+            S_OK => (*iid, S_OK, Some(self.objref(&key, *iid, REFS).write())),
+            hresult => (*iid, hresult, None),
+        };
+        let interfaces: Vec<_> = asked.iids.iter().map(interface).collect();
+        if interfaces.iter().all(|(_, _, objref)| objref.is_none()) {
+            return Err(E_NOINTERFACE);
+        }
+        Ok(Activated { oxid: self.oxid(), resolved: self.resolution(), hresult: S_OK, interfaces })
+    }
+
+    /// An object of this node that stands for one elsewhere. The hold keeps it until its first reference is counted.
+    fn stand_for(
+        &self,
+        class: &[u8],
+        proxy: &Arc<Proxy>,
+        principal: &str,
+    ) -> Result<(Bytes, Option<Hold>), u32> {
+        let owner = self.reserve(principal).map_err(|_| RPC_S_SERVER_TOO_BUSY)?;
+        let (key, oid) = self.exports.stand_for(class, proxy, &owner);
+        self.clock.tick(self.objects());
+        Ok((key, self.arc().map(|exporter| Hold::held(exporter, oid))))
+    }
+
+    /// References to interfaces of an object that stands for one elsewhere, after that was asked for them.
+    pub(crate) fn query_passed(
+        &self,
+        key: &[u8],
+        query: &Query,
+        adopted: &Adopted,
+    ) -> Vec<Result<StdObjRef, u32>> {
+        let hold = self.hold(key);
+        // It may have been let go meanwhile.
+        let here = self.passed(key).is_some();
+        let export = |iid: &Uuid| match adopted.hresult(*iid) {
+            _ if !here => Err(RPC_E_DISCONNECTED),
+            S_OK => Ok(self.export(key, *iid, query.refs)),
+            hresult => Err(hresult),
+        };
+        let found = query.iids.iter().map(export).collect();
+        drop(hold);
+        found
+    }
+}

@@ -1,0 +1,396 @@
+//! Calls and answers that pass without a contract: stubs as they came, behind an ORPCTHIS or ORPCTHAT with the same flags, causality and
+//! extensions (MS-DCOM 2.2.13, 2.2.21).
+//!
+//! What a stub's bytes depend on is kept: its data representation is that of the new PDU, and what follows ORPCTHIS or ORPCTHAT begins at the
+//! same place of a block of eight. Extensions are headers, known by their GUID; where none is changed they go on as they came. The version
+//! in ORPCTHIS is the connection's own. OBJREFs in a stub are not touched: they lead past the hop.
+
+use crate::frame;
+use crate::ndr::{NAME, THAT, THIS, WHOLE};
+use crate::orpc::{Extent, OrpcThat, OrpcThis};
+use everywire_model::headers::Content;
+use everywire_model::message::needs_contract;
+use everywire_model::visit::Carries;
+use everywire_model::{Body, Failure, Header, Headers, Initiator, Kind, Visit};
+use uuid::Uuid;
+
+/// What stands between what is read first of ORPCTHIS and its extensions.
+const MINOR: std::ops::Range<usize> = 2..4;
+
+/// What stands in front of the values of a message.
+#[derive(Debug, Default)]
+pub(crate) struct Lead<'a> {
+    /// As it came: a whole ORPCTHIS or ORPCTHAT; nothing of one that is new.
+    came: &'a [u8],
+    /// Whether it, and the values, are little-endian.
+    pub(crate) little: bool,
+    /// The values' place in a block of eight.
+    place: usize,
+    /// All its extensions, where they are others than those that came.
+    extents: Option<Vec<Extent>>,
+}
+
+impl<'a> Lead<'a> {
+    /// In front of what a message carries; `kind` is [`THIS`] or [`THAT`].
+    ///
+    /// # Errors
+    /// The body is another wire's or no message of this kind, or a header is no extension.
+    pub(crate) fn of(carries: Carries<'a>, kind: u32) -> Result<Self, Failure> {
+        let mut lead = Self { little: true, ..Self::default() };
+        let own = carries.body.and_then(Body::headers);
+        if let Some(body) = carries.body {
+            check(body, kind)?;
+            lead.came = own.map(|own| &**own.raw()).unwrap_or_default();
+            lead.little = body.little;
+            lead.place = body.base & 7;
+        }
+        let edits = [own, carries.headers];
+        if edits.iter().flatten().all(|headers| headers.edits().is_empty()) {
+            return Ok(lead);
+        }
+        let mut all = match carries.body.filter(|_| !lead.came.is_empty()) {
+            Some(body) => extents(body)?,
+            None => Vec::new(),
+        };
+        all.retain(|extent| edits.iter().flatten().all(|headers| keeps(headers, extent.id)));
+        for header in edits.iter().flatten().flat_map(|headers| headers.brought()) {
+            all.push(extent(header)?);
+        }
+        if all.len() > crate::orpc::MAX_EXTENSIONS {
+            let (have, most) = (all.len() as u64, crate::orpc::MAX_EXTENSIONS as u64);
+            return Err(Failure::over_limit(Initiator::User, "extensions in a message", have, most));
+        }
+        lead.extents = Some(all);
+        Ok(lead)
+    }
+
+    /// Appends an ORPCTHIS to a stub that begins at the end of `out`.
+    ///
+    /// # Errors
+    /// The values cannot begin at their place.
+    pub(crate) fn put_this(&self, out: &mut Vec<u8>, minor: u16, causality: u128) -> Visit<()> {
+        let stub = out.len();
+        if self.came.len() < OrpcThis::LEN {
+            crate::session::put_this(out, minor, causality);
+            if !self.little {
+                turn_this(out.get_mut(stub..).unwrap_or_default());
+            }
+        } else {
+            out.extend_from_slice(self.came);
+            let minor = if self.little { minor.to_le_bytes() } else { minor.to_be_bytes() };
+            if let Some(place) = out.get_mut(stub..).and_then(|this| this.get_mut(MINOR)) {
+                place.copy_from_slice(&minor);
+            }
+        }
+        self.put_extents(out, stub, OrpcThis::LEN)
+    }
+
+    /// Appends an ORPCTHAT to a stub that begins at the end of `out`.
+    ///
+    /// # Errors
+    /// The values cannot begin at their place.
+    pub(crate) fn put_that(&self, out: &mut Vec<u8>) -> Visit<()> {
+        let stub = out.len();
+        if self.came.len() < OrpcThat::LEN {
+            out.extend_from_slice(&[0; OrpcThat::LEN]);
+        } else {
+            out.extend_from_slice(self.came);
+        }
+        self.put_extents(out, stub, OrpcThat::LEN)
+    }
+
+    /// Puts other extensions in the place of those that stand there, whose pointer ends `head` octets into the stub.
+    fn put_extents(&self, out: &mut Vec<u8>, stub: usize, head: usize) -> Visit<()> {
+        if let Some(extents) = &self.extents {
+            out.truncate(stub + head - 4);
+            // Of a sender whose array has an odd length.
+            let odd = self.place == 4 && !extents.is_empty();
+            put_extents(out, stub, self.little, extents, odd);
+        }
+        match (out.len() - stub) & 7 == self.place {
+            true => Ok(()),
+            false => Err(needs_contract("values that are aligned in another way")),
+        }
+    }
+}
+
+/// Whether a body passes here.
+fn check(body: &Body, kind: u32) -> Result<(), Failure> {
+    if body.codec.name() != NAME {
+        return Err(needs_contract("a body of another wire"));
+    }
+    let known = body.headers().is_some_and(|headers| !headers.raw().is_empty());
+    match body.dialect & (THIS | THAT | WHOLE | crate::wine::WINE) {
+        found if found == kind | WHOLE => Ok(()),
+        // Values that somebody encoded.
+        0 if kind == THIS && !known && body.base & 7 == 0 => Ok(()),
+        _ => Err(needs_contract("a body that is no whole stub")),
+    }
+}
+
+/// The extensions that came with a body, as headers.
+pub(crate) fn headers(body: &Body) -> Visit<Vec<Header>> {
+    let all = extents(body)?;
+    Ok(all.into_iter().map(|extent| Header::bytes(extent.id.to_string(), extent.data)).collect())
+}
+
+fn extents(body: &Body) -> Visit<Vec<Extent>> {
+    let Some(headers) = body.headers() else { return Ok(Vec::new()) };
+    let found = match body.dialect & (THIS | THAT) {
+        THIS => OrpcThis::parse(headers.raw(), body.little).map(|(this, _)| this.extensions),
+        THAT => OrpcThat::parse(headers.raw(), body.little).map(|(that, _)| that.extensions),
+        _ => return Ok(Vec::new()),
+    };
+    found.map_err(|violation| violation.at(0))
+}
+
+/// The GUID that a header is known by; braces are left out of it.
+fn id(name: &str) -> Option<Uuid> {
+    let plain = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name);
+    if plain.len() == 36 { Uuid::try_parse(plain).ok() } else { None }
+}
+
+/// Whether an extension that came still goes out, however the changes spell it.
+fn keeps(headers: &Headers, extent: Uuid) -> bool {
+    use everywire_model::Edit;
+    !headers.edits().iter().any(|edit| match edit {
+        Edit::Add(_) => false,
+        Edit::Put(header) => id(&header.name) == Some(extent),
+        Edit::Remove(name) => id(name) == Some(extent),
+    })
+}
+
+/// The extension that a header is.
+fn extent(header: &Header) -> Result<Extent, Failure> {
+    let Some(id) = id(&header.name).filter(|id| *id != crate::session::EXCEPTION_EXTENT) else {
+        let what = format!("`{}` names no extension", header.name);
+        return Err(Failure::new(Kind::BadArgument, Initiator::User, what)
+            .with_hint("give its GUID, such as 45570001-1a8c-11d3-b68f-00c04f8b72e7"));
+    };
+    let data = match &header.content {
+        Content::Text(text) => bytes::Bytes::copy_from_slice(text.as_bytes()),
+        Content::Bytes(bytes) => bytes.clone(),
+    };
+    Ok(Extent { id, data })
+}
+
+/// Appends the pointer to an ORPC_EXTENT_ARRAY, and what it points to, to the stub that begins at `stub`; `odd` has it end half a block
+/// of eight later.
+fn put_extents(out: &mut Vec<u8>, stub: usize, little: bool, extents: &[Extent], odd: bool) {
+    let word = |out: &mut Vec<u8>, value: usize| {
+        let value = u32::try_from(value).unwrap_or(u32::MAX);
+        out.extend_from_slice(&if little { value.to_le_bytes() } else { value.to_be_bytes() });
+    };
+    const REFERENT: usize = 0x2_0000;
+    word(out, if extents.is_empty() { 0 } else { REFERENT });
+    if extents.is_empty() {
+        return;
+    }
+    let slots = extents.len().next_multiple_of(2) + usize::from(odd);
+    word(out, extents.len());
+    word(out, 0);
+    word(out, REFERENT + 4);
+    word(out, slots);
+    for slot in 0..slots {
+        word(out, if slot < extents.len() { REFERENT + 8 + 4 * slot } else { 0 });
+    }
+    for extent in extents {
+        let room = extent.data.len().next_multiple_of(8);
+        word(out, room);
+        out.extend_from_slice(&if little { extent.id.to_bytes_le() } else { *extent.id.as_bytes() });
+        word(out, extent.data.len());
+        out.extend_from_slice(&extent.data);
+        out.resize(out.len() + room - extent.data.len(), 0);
+    }
+    debug_assert!((out.len() - stub).is_multiple_of(4));
+}
+
+/// An ORPCTHIS without extensions in the other byte order.
+fn turn_this(this: &mut [u8]) {
+    let (mut at, sizes) = (0, [2, 2, 4, 4, 4, 2, 2, 8, 4]);
+    for (index, size) in sizes.into_iter().enumerate() {
+        // The last part of a GUID is octets.
+        if index != 7
+            && let Some(number) = this.get_mut(at..at + size)
+        {
+            number.reverse();
+        }
+        at += size;
+    }
+}
+
+/// Puts a PDU into the other byte order: its header, and what stands before the stub of a request or response. The stub and the trailer
+/// are left alone.
+pub(crate) fn turn_pdu(pdu: &mut [u8]) {
+    let Some(&[_, _, kind, flags, ..]) = pdu.first_chunk::<{ frame::HEADER }>() else { return };
+    let mut turn = |at: usize, size: usize| {
+        if let Some(number) = pdu.get_mut(at..at + size) {
+            number.reverse();
+        }
+    };
+    for (at, size) in [(8, 2), (10, 2), (12, 4), (16, 4), (20, 2)] {
+        turn(at, size);
+    }
+    if kind == frame::PduKind::Request as u8 {
+        turn(22, 2);
+        if flags & frame::OBJECT != 0 {
+            for (at, size) in [(24, 4), (28, 2), (30, 2)] {
+                turn(at, size);
+            }
+        }
+    }
+    if let Some(representation) = pdu.get_mut(4) {
+        *representation = 0;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::session::passing_body;
+    use bytes::Bytes;
+    use everywire_model::Encode;
+    use everywire_model::visit::{Nothing, WithHeaders};
+
+    const ID: Uuid = uuid::uuid!("45570001-1a8c-11d3-b68f-00c04f8b72e7");
+
+    fn extent(len: u8) -> Extent {
+        Extent { id: Uuid::from_u128(len.into()), data: (0..len).collect::<Vec<_>>().into() }
+    }
+
+    /// A stub of another sender: ORPCTHIS with these extensions, then four octets.
+    fn stub(little: bool, extents: &[Extent], odd: bool) -> (Bytes, usize) {
+        let mut out = Vec::new();
+        crate::session::put_this(&mut out, 7, 0x0102_0304_0506_0708);
+        if !little {
+            turn_this(&mut out);
+        }
+        out.truncate(OrpcThis::LEN - 4);
+        put_extents(&mut out, 0, little, extents, odd);
+        let base = out.len();
+        out.extend_from_slice(&[1, 2, 3, 4]);
+        (out.into(), base)
+    }
+
+    /// What goes out of what came in.
+    fn passed(arguments: &dyn Encode) -> Result<(Vec<u8>, bool), Failure> {
+        let lead = Lead::of(arguments.carries(), THIS)?;
+        let mut out = Vec::new();
+        lead.put_this(&mut out, 6, 9)?;
+        out.extend_from_slice(&arguments.carries().body.unwrap().bytes);
+        Ok((out, lead.little))
+    }
+
+    #[test]
+    fn what_is_not_changed_goes_on_as_it_came_but_for_its_version() {
+        for little in [true, false] {
+            for (extents, odd) in
+                [(vec![], false), (vec![extent(0), extent(9)], false), (vec![extent(3)], true)]
+            {
+                let (stub, base) = stub(little, &extents, odd);
+                let (this, taken) = OrpcThis::parse(&stub, little).unwrap();
+                assert_eq!((taken, &this.extensions), (base, &extents));
+                let body = passing_body(&stub, base, little, THIS);
+                let (out, as_little) = passed(&body).unwrap();
+                let mut expected = stub.to_vec();
+                expected[if little { 2 } else { 3 }] = 6;
+                assert_eq!((out, as_little), (expected, little));
+            }
+        }
+    }
+
+    #[test]
+    fn changed_extensions_leave_the_values_at_their_place() {
+        for little in [true, false] {
+            for (extents, odd) in
+                [(vec![], false), (vec![extent(0), extent(9)], false), (vec![extent(3)], true)]
+            {
+                let (stub, base) = stub(little, &extents, odd);
+                let body = passing_body(&stub, base, little, THIS);
+                let mut headers = Headers::default();
+                headers.put(Header::bytes(ID.to_string(), vec![5; 5]));
+                headers.remove(format!("{{{}}}", extent(9).id));
+                let (out, _) = passed(&WithHeaders { values: &body, headers: &headers }).unwrap();
+                let (this, taken) = OrpcThis::parse(&out.clone().into(), little).unwrap();
+                assert_eq!((taken & 7, &out[taken..]), (base & 7, &[1, 2, 3, 4][..]));
+                let kept = extents.iter().filter(|held| held.id != extent(9).id).cloned();
+                let brought = Extent { id: ID, data: vec![5; 5].into() };
+                assert_eq!(this.extensions, kept.chain([brought]).collect::<Vec<_>>());
+                let before = OrpcThis::parse(&stub, little).unwrap().0;
+                assert_eq!((this.cid, this.version), (before.cid, (5, 6)));
+                let names: Vec<_> =
+                    body.codec.headers(&body).unwrap().into_iter().map(|held| held.name).collect();
+                assert_eq!(names, extents.iter().map(|held| held.id.to_string()).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_extensions_go_out_than_come_in() {
+        let (stub, base) = stub(true, &[extent(1)], false);
+        let body = passing_body(&stub, base, true, THIS);
+        let mut headers = Headers::default();
+        (0..64).for_each(|_| headers.add(Header::text(ID.to_string(), "x")));
+        let refused = passed(&WithHeaders { values: &body, headers: &headers }).unwrap_err();
+        assert_eq!(refused.kind(), Kind::LimitExceeded);
+        let mut own = Headers::default();
+        own.add(Header::text(crate::session::EXCEPTION_EXTENT.to_string(), "x"));
+        let refused = Lead::of(WithHeaders { values: &Nothing, headers: &own }.carries(), THIS).unwrap_err();
+        assert_eq!(refused.kind(), Kind::BadArgument);
+    }
+
+    #[test]
+    fn no_octet_of_what_came_makes_it_panic() {
+        let mut headers = Headers::default();
+        headers.add(Header::text(ID.to_string(), "x"));
+        for little in [true, false] {
+            let (stub, base) = stub(little, &[extent(3), extent(8)], false);
+            for at in 0..base {
+                for value in [0, 1, 0x7f, 0xff] {
+                    let mut changed = stub.to_vec();
+                    changed[at] = value;
+                    for len in [base, at] {
+                        let body = passing_body(&changed.clone().into(), len, little, THIS);
+                        let _ = passed(&body);
+                        let _ = passed(&WithHeaders { values: &body, headers: &headers });
+                        let _ = body.codec.headers(&body);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_passes_whole_and_in_its_byte_order() {
+        let stub: Bytes = vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0x80, 4, 2, 7].into();
+        let body = passing_body(&stub, 8, false, THAT);
+        let lead = Lead::of(body.carries(), THAT).unwrap();
+        let mut out = Vec::new();
+        lead.put_that(&mut out).unwrap();
+        out.extend_from_slice(&body.bytes);
+        assert_eq!((out, lead.little), (stub.to_vec(), false));
+        // One whose HRESULT was taken off, and a call, are no answers.
+        let mut cut = body.clone();
+        cut.dialect = THAT;
+        assert_eq!(Lead::of(cut.carries(), THAT).unwrap_err().kind(), Kind::Unsupported);
+        assert_eq!(Lead::of(body.carries(), THIS).unwrap_err().kind(), Kind::Unsupported);
+    }
+
+    #[test]
+    fn a_pdu_is_put_into_the_other_byte_order() {
+        use crate::pdu::{Pdu, Request};
+        let request = Request { alloc_hint: 9, context: 2, opnum: 3, object: Some(ID), stub: 0..0 };
+        let mut out = Vec::new();
+        Pdu::Request(request).write(&mut out, frame::FIRST | frame::LAST, 77, &[1, 2, 3, 4]);
+        turn_pdu(&mut out);
+        let (header, pdu, _) = Pdu::parse(&out).unwrap();
+        assert!(!header.little && header.call == 77 && usize::from(header.length) == out.len());
+        let Pdu::Request(read) = pdu else { panic!() };
+        assert_eq!((read.alloc_hint, read.context, read.opnum, read.object), (9, 2, 3, Some(ID)));
+        assert_eq!(&out[read.stub], [1, 2, 3, 4]);
+        for len in 0..out.len() {
+            turn_pdu(&mut out[..len]);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Calls and answers that pass without a contract, and what is asked for of objects elsewhere for which this node stands.
+//!
+//! Whoever answers for keys by how they begin gets activations of classes that are not here, and questions for interfaces that nobody here
+//! knows, as calls of such a key. Their answers say what came of it elsewhere ([`Adopted`]), and the caller gets references of this
+//! node's own.
+
+use super::answers::heading;
+use super::{Accepting, Serving};
+use crate::activation::{Activated, Activation, remote, scm};
+use crate::exporter::{Adopted, raw};
+use crate::hresult::{self, E_UNEXPECTED, REGDB_E_CLASSNOTREG, S_OK};
+use crate::ndr::{FAULT, THAT};
+use crate::orpc::OrpcThat;
+use crate::passing::Lead;
+use crate::remunknown::{self, Query, opnum};
+use crate::session::channel::Heading;
+use crate::session::values;
+use crate::standard::host_of;
+use crate::stub::Get;
+use crate::{IUNKNOWN, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION, SCM_ACTIVATOR, VERSION};
+use bytes::Bytes;
+use everywire_model::visit::Carries;
+use everywire_model::{Answer, Body, Encode, Encoded, Failure, Initiator, Kind, Visit};
+use std::any::Any;
+use uuid::Uuid;
+
+/// What was asked for that is elsewhere.
+pub(super) enum Asked {
+    /// An object of a class.
+    Object {
+        activation: Activation,
+        /// By the older of the two interfaces.
+        old: bool,
+    },
+    /// Interfaces of an object.
+    Interfaces {
+        query: Query,
+        /// By RemQueryInterface2.
+        second: bool,
+    },
+}
+
+impl Accepting {
+    /// The key of what is asked for, if that is elsewhere: what cannot be read, or is known here, is answered here.
+    #[cold]
+    pub(super) fn asked_elsewhere(
+        &self,
+        iid: Uuid,
+        heading: &Heading,
+        stub: &Bytes,
+        base: usize,
+        little: bool,
+    ) -> Option<(Bytes, Box<Asked>)> {
+        let exporter = self.exporter.as_ref()?;
+        let get = || Get::after(stub.get(base..).unwrap_or_default(), base, little);
+        match (iid, heading.opnum) {
+            (REM_UNKNOWN | REM_UNKNOWN2, opnum::REM_QUERY_INTERFACE | opnum::REM_QUERY_INTERFACE2) => {
+                let second = heading.opnum == opnum::REM_QUERY_INTERFACE2;
+                let parse =
+                    if second { remunknown::parse_query2_request } else { remunknown::parse_query_request };
+                // The servant tells what is wrong with it.
+                let query = parse(get()).ok()?;
+                let (key, proxy) = exporter.passed_by(query.ipid)?;
+                let known = |iid: &Uuid| *iid == IUNKNOWN || proxy.ipid(*iid).is_some();
+                let small = query.iids.len() <= crate::limits::INTERFACES_ASKED;
+                (small && !query.iids.iter().all(known))
+                    .then(|| (key, Box::new(Asked::Interfaces { query, second })))
+            }
+            (REMOTE_ACTIVATION, remote::REMOTE_ACTIVATION) => {
+                let activation = remote::parse_request(get(), (VERSION.0.into(), VERSION.1.into())).ok()?;
+                self.class_elsewhere(activation, true)
+            }
+            (SCM_ACTIVATOR, scm::GET_CLASS_OBJECT | scm::CREATE_INSTANCE) => {
+                self.class_elsewhere(scm::parse_request(get(), heading.opnum).ok()?, false)
+            }
+            _ => None,
+        }
+    }
+
+    fn class_elsewhere(&self, activation: Activation, old: bool) -> Option<(Bytes, Box<Asked>)> {
+        let (major, minor) = activation.version;
+        let usable = major == u16::from(VERSION.0) && minor <= u16::from(VERSION.1);
+        let some = (1..=crate::limits::INTERFACES_ASKED).contains(&activation.iids.len());
+        let key = self.exporter.as_ref()?.passing_class(activation.clsid).filter(|_| usable && some)?;
+        Some((key, Box::new(Asked::Object { activation, old })))
+    }
+
+    /// Answers with references of this node's own to what was found elsewhere.
+    #[cold]
+    pub(super) fn answer_asked(
+        &mut self,
+        serving: &Serving,
+        asked: &Asked,
+        answer: Answer<'_>,
+    ) -> Result<(), Failure> {
+        let unlike = unlike();
+        let failure = match answer {
+            Answer::Done(results) => {
+                let told =
+                    results.carries().body.and_then(Body::ambient).map(|ambient| &**ambient as &dyn Any);
+                match told.and_then(<dyn Any>::downcast_ref::<Adopted>) {
+                    Some(adopted) => return self.put_adopted(serving, asked, adopted),
+                    None => &unlike,
+                }
+            }
+            Answer::Failed(failure) | Answer::Passed { failure, .. } => failure,
+            Answer::Raised { .. } | Answer::Moved(_) => &unlike,
+        };
+        let told = failure.code().is_some()
+            || matches!(failure.kind(), Kind::NoObject | Kind::NoOperation | Kind::BadArgument);
+        if !told {
+            // Nobody was asked, or nobody has answered: that is no answer of the activator's.
+            self.put_failure(serving, failure);
+            return Ok(());
+        }
+        let hresult = match (failure.kind(), failure.code(), asked) {
+            (Kind::NoObject, None, Asked::Object { .. }) => REGDB_E_CLASSNOTREG,
+            _ => hresult::of(failure),
+        };
+        self.put_own(serving, &refused(asked, hresult))
+    }
+
+    fn put_adopted(&mut self, serving: &Serving, asked: &Asked, adopted: &Adopted) -> Result<(), Failure> {
+        let Some(exporter) = &self.exporter else { return Ok(()) };
+        let at = self.talk_of(serving).and_then(|talk| talk.references.address());
+        let stub = match asked {
+            Asked::Object { activation, old } => {
+                let who = self.principal(serving);
+                match exporter.activate_passed(&serving.key, activation, adopted, &who) {
+                    Ok(activated) if *old => remote::write_reply(&activated.seen_at(at)),
+                    Ok(activated) => scm::write_reply(&activated.seen_at(at)),
+                    Err(hresult) => refused(asked, hresult),
+                }
+            }
+            Asked::Interfaces { query, second: false } => {
+                remunknown::query_reply(&exporter.query_passed(&serving.key, query, adopted))
+            }
+            Asked::Interfaces { query, second: true } => {
+                let found = exporter.query_passed(&serving.key, query, adopted).into_iter();
+                let bindings = exporter.bindings();
+                let objref = |(iid, std): (&Uuid, Result<_, u32>)| {
+                    let std = std?;
+                    let whole =
+                        crate::objref::ObjRef::Standard { iid: *iid, std, resolver: bindings.clone() };
+                    Ok(whole.seen_at(at).write())
+                };
+                let all: Vec<_> = query.iids.iter().zip(found).map(objref).collect();
+                remunknown::query2_reply(&all)
+            }
+        };
+        self.put_own(serving, &stub)
+    }
+
+    fn put_own(&mut self, serving: &Serving, stub: &[u8]) -> Result<(), Failure> {
+        let talk = self.talk_of(serving);
+        self.channel.message(&heading(serving), serving.shield, |out| {
+            let begin = out.len();
+            out.extend_from_slice(&[0; OrpcThat::LEN]);
+            values::put(out, begin, &raw::Raw(stub), talk.as_ref())
+        })
+    }
+
+    /// Who asks, for quotas.
+    fn principal(&self, serving: &Serving) -> String {
+        let shield = serving.shield.and_then(|index| self.channel.shields.get(index));
+        match shield.filter(|shield| !shield.principal.is_empty()) {
+            Some(shield) => String::from_utf8_lossy(&shield.principal).into_owned(),
+            None => host_of(&self.peer.text).to_owned(),
+        }
+    }
+
+    /// Answers with results that pass as they came, or with extensions beside values.
+    #[cold]
+    pub(super) fn put_beside(
+        &mut self,
+        serving: &Serving,
+        results: &dyn Encode,
+        carries: Carries<'_>,
+    ) -> Visit<()> {
+        if !serving.orpc {
+            let what = "extensions or an encoded answer on a call of plain RPC";
+            return Err(Failure::new(Kind::Unsupported, Initiator::Here, what));
+        }
+        let lead = Lead::of(carries, THAT)?;
+        let talk = self.talk_of(serving);
+        let keeps = serving.keeps_hresult;
+        self.channel.message_as(&heading(serving), serving.shield, lead.little, |out| {
+            let stub = out.len();
+            lead.put_that(out)?;
+            if let Some(body) = carries.body {
+                out.extend_from_slice(&body.bytes);
+                return Ok(());
+            }
+            let code = values::put_as(out, stub, results, talk.as_ref(), serving.foreign)?;
+            if !keeps {
+                values::put_u32(out, stub, code);
+            }
+            Ok(())
+        })
+    }
+
+    /// Answers with a failure as it came: a failing HRESULT behind whatever results, or a fault.
+    #[cold]
+    pub(super) fn put_encoded(
+        &mut self,
+        serving: &Serving,
+        encoded: &Encoded,
+        failure: &Failure,
+    ) -> Result<(), Failure> {
+        let body = &encoded.body;
+        let ours = body.codec.name() == crate::ndr::NAME;
+        let status = encoded.id.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let sent = match status {
+            Some(status) if ours && body.dialect & FAULT != 0 => {
+                let unexecuted = failure.completed() == everywire_model::Completed::No;
+                self.send_fault_by(serving.shield, serving.call, serving.context, status, unexecuted);
+                return Ok(());
+            }
+            _ if ours => self.put_beside(serving, body, body.carries()),
+            _ => Err(unlike()),
+        };
+        if sent.is_err() {
+            self.put_failure(serving, failure);
+        }
+        Ok(())
+    }
+}
+
+/// The answer that there is nothing.
+fn refused(asked: &Asked, hresult: u32) -> Vec<u8> {
+    match asked {
+        Asked::Object { activation, old } => {
+            let interfaces = activation.iids.iter().map(|iid| (*iid, S_OK, None)).collect();
+            let activated = Activated { hresult, interfaces, ..Activated::default() };
+            if *old { remote::write_reply(&activated) } else { scm::write_reply(&activated) }
+        }
+        Asked::Interfaces { query, second } => {
+            if *second {
+                remunknown::query2_reply(&query.iids.iter().map(|_| Err(hresult)).collect::<Vec<_>>())
+            } else {
+                remunknown::query_reply(&query.iids.iter().map(|_| Err(hresult)).collect::<Vec<_>>())
+            }
+        }
+    }
+}
+
+/// The failure of an answer that says nothing of what was asked for.
+fn unlike() -> Failure {
+    Failure::new(Kind::Internal, Initiator::Here, "the answer names no object")
+        .with_code(format!("{E_UNEXPECTED:#010x}"))
+}

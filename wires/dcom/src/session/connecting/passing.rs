@@ -1,0 +1,339 @@
+//! Calls that pass without a contract, on their way to the object that they are for; and what is asked for on behalf of somebody else.
+//!
+//! A call is sent at once where its object, its interface's presentation context and the peer's version are known, else kept until they
+//! are, as any other. Activations and questions for interfaces are not passed on: this side asks for the same by itself, keeps what it gets
+//! ([`Adopted`]), and the session by which they came hands out references of its own.
+
+use super::binding::syntax;
+use super::calls::{Target, is_at_exporter, no_node};
+use super::errands::{Errand, Task, after_that};
+use super::jobs::{Goal, Held, Job, Way};
+use super::replies::undecodable;
+use super::{Connecting, empty_body};
+use crate::activation::{remote, scm};
+use crate::address::class_of;
+use crate::exporter::{Adopted, Proxy, TAG_PASSED};
+use crate::ndr::{FAULT, NAME, THAT, THIS};
+use crate::orpc::{OrpcThat, error_info};
+use crate::passing::Lead;
+use crate::remunknown::{self, opnum};
+use crate::session::{exception, values};
+use crate::stub::Get;
+use crate::{IUNKNOWN, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION, SCM_ACTIVATOR, hresult, is_orpc};
+use bytes::Bytes;
+use everywire_idl::midl::clsid_of_key;
+use everywire_model::message::needs_contract;
+use everywire_model::visit::Carries;
+use everywire_model::{
+    Ambient, Beside, Body, Call, CallId, Encoded, Failure, Headers, Initiator, Kind, Outcome, Profile, Visit,
+};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// What is kept of a call that passes, or that has headers beside its values.
+pub(super) struct Passed {
+    body: Option<Body>,
+    edits: Option<Headers>,
+    /// Whether nobody here knows the operation.
+    named: bool,
+}
+
+impl Passed {
+    /// Headers beside values.
+    ///
+    /// # Errors
+    /// The call is one of plain RPC.
+    pub(super) fn beside(headers: Headers, orpc: bool) -> Result<Box<Self>, Failure> {
+        if !orpc {
+            let what = "calls of plain RPC have no headers";
+            return Err(Failure::new(Kind::Unsupported, Initiator::User, what));
+        }
+        let passed = Self { body: None, edits: Some(headers), named: false };
+        // What is no extension is told now, and not when its turn comes.
+        Lead::of(passed.carries(), THIS)?;
+        Ok(Box::new(passed))
+    }
+
+    /// Whether the answer passes as it comes.
+    pub(super) fn answers_pass(&self) -> bool {
+        self.named
+    }
+
+    fn carries(&self) -> Carries<'_> {
+        Carries { body: self.body.as_ref(), headers: self.edits.as_ref() }
+    }
+}
+
+impl Connecting {
+    /// Begins a call of an operation that nobody here knows.
+    pub(super) fn begin_named(
+        &mut self,
+        call: &Call<'_>,
+        interface: &[u8],
+        operation: &[u8],
+    ) -> Result<CallId, Failure> {
+        let iid = interface.try_into().ok().map(Uuid::from_bytes_le);
+        let opnum = operation.try_into().ok().map(u16::from_le_bytes);
+        let Some((iid, opnum)) = iid.zip(opnum) else {
+            let what = "an operation is named by 16 octets of its interface and 2 of its number";
+            return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
+        };
+        if self.only.is_some() {
+            return Err(needs_contract("a call to Wine's COM"));
+        }
+        let carries = call.arguments.carries();
+        let lead = Lead::of(carries, THIS)?;
+        if !is_orpc(iid) {
+            return Err(needs_contract("a call of plain RPC"));
+        }
+        let profile = call.profile;
+        if let Some(moved) = self.unmarshalled(profile)? {
+            return Ok(moved);
+        }
+        let meant = self.meant(profile)?;
+        if matches!(iid, SCM_ACTIVATOR | REMOTE_ACTIVATION) {
+            return self.activate_for(carries.body, iid, opnum, meant, profile);
+        }
+        let Some(proxy) = meant else {
+            return match class_of(profile) {
+                Some(clsid) => Ok(self.activate(clsid, IUNKNOWN, profile)),
+                None => Err(needs_contract("a call of the node itself")),
+            };
+        };
+        let resolution = proxy.oxid().resolution().filter(|_| is_at_exporter(profile));
+        let Some(resolution) = resolution else { return self.resolve_for(proxy, profile) };
+        if matches!(iid, REM_UNKNOWN | REM_UNKNOWN2) {
+            return self.query_for(carries.body, opnum, proxy);
+        }
+        let minor = self.orpc_minor.min(resolution.version.1);
+        if proxy.oxid().has_releases() && self.may_send() {
+            self.send_releases(proxy.oxid(), resolution.rem_unknown, minor);
+        }
+        let syntax = syntax(iid);
+        if let (Some(object), true, Way::Open(context)) = (proxy.ipid(iid), self.proven, self.way(&syntax))
+            && self.may_send()
+        {
+            let object = Some(object);
+            let (orpc, hresult, foreign, passed) = (true, false, false, true);
+            let target = Target { syntax, context, opnum, object, orpc, hresult, foreign, minor, passed };
+            let talk = self.talk.take();
+            let sent =
+                self.send_request(&target, call.expects, Some(&lead), |out, stub| match carries.body {
+                    Some(body) => {
+                        out.extend_from_slice(&body.bytes);
+                        Ok(())
+                    }
+                    None => values::put(out, stub, call.arguments, talk.as_ref()),
+                });
+            self.talk = talk;
+            let number = sent?;
+            let serial = self.take_serial();
+            if call.expects == everywire_model::Expects::Reply {
+                self.wait(number, serial, &target);
+            }
+            return Ok(CallId(serial));
+        }
+        let mut encoded = Vec::new();
+        if carries.body.is_none() {
+            values::put(&mut encoded, 0, call.arguments, self.talk.as_ref())?;
+        }
+        let (body, edits) = (carries.body.cloned(), carries.headers.cloned());
+        let serial = self.take_serial();
+        self.jobs.push_back(Job::Call(Box::new(Held {
+            serial,
+            goal: Goal::Object(proxy),
+            syntax,
+            opnum,
+            orpc: true,
+            foreign: false,
+            minor,
+            values: encoded,
+            passed: Some(Box::new(Passed { body, edits, named: true })),
+            expects: call.expects,
+            operation: None,
+        })));
+        self.pump();
+        Ok(CallId(serial))
+    }
+
+    /// The object that a way leads to, if it leads to one.
+    fn meant(&self, profile: &Profile) -> Result<Option<Arc<Proxy>>, Failure> {
+        if profile.component(TAG_PASSED).is_none() {
+            return Ok(profile.lease.share::<Proxy>());
+        }
+        let exporter = self.exporter.as_ref().ok_or_else(no_node)?;
+        exporter.passed(&profile.key).map(Some).ok_or_else(let_go)
+    }
+
+    /// Whether an object is there that one of this node's stands for: it is held, so that it is.
+    #[cold]
+    pub(super) fn probe_passed(&mut self, profile: &Profile) -> Result<CallId, Failure> {
+        let proxy = self.meant(profile)?.ok_or_else(let_go)?;
+        if proxy.oxid().resolution().is_none() || !is_at_exporter(profile) {
+            return self.resolve_for(proxy, profile);
+        }
+        let serial = self.take_serial();
+        self.reply(serial, Outcome::Done(empty_body(self.channel.limits.budget)));
+        Ok(CallId(serial))
+    }
+
+    /// Sends a call that was kept.
+    pub(super) fn send_held(&mut self, target: &Target, held: &Held) -> Visit<u32> {
+        let Some(passed) = &held.passed else {
+            return self.send_request(target, held.expects, None, |out, _| {
+                out.extend_from_slice(&held.values);
+                Ok(())
+            });
+        };
+        let lead = Lead::of(passed.carries(), THIS)?;
+        self.send_request(target, held.expects, Some(&lead), |out, _| {
+            out.extend_from_slice(passed.body.as_ref().map_or(&*held.values, |body| &*body.bytes));
+            Ok(())
+        })
+    }
+
+    /// Asks for an object that somebody else asked for.
+    #[cold]
+    fn activate_for(
+        &mut self,
+        body: Option<&Body>,
+        iid: Uuid,
+        opnum: u16,
+        meant: Option<Arc<Proxy>>,
+        profile: &Profile,
+    ) -> Result<CallId, Failure> {
+        let body = body.ok_or_else(|| needs_contract("an activation that is no message"))?;
+        let parsed = match iid {
+            REMOTE_ACTIVATION => remote::parse_request(Get::of(body), (crate::VERSION.0.into(), 0)),
+            _ => scm::parse_request(Get::of(body), opnum),
+        };
+        let mut asked = parsed.map_err(|violation| violation.at(body.base))?;
+        if let Some(proxy) = meant {
+            // It is there already.
+            return Ok(self.ask_alone(Errand::QueryFor { proxy, iids: asked.iids }));
+        }
+        if !profile.key.is_empty() {
+            asked.clsid = clsid_of_key(&profile.key);
+        }
+        Ok(self.ask_alone(Errand::ActivateFor { asked, profile: profile.clone(), old: false }))
+    }
+
+    /// Asks an object for interfaces that somebody else asked it for.
+    #[cold]
+    fn query_for(&mut self, body: Option<&Body>, number: u16, proxy: Arc<Proxy>) -> Result<CallId, Failure> {
+        let body =
+            body.filter(|_| matches!(number, opnum::REM_QUERY_INTERFACE | opnum::REM_QUERY_INTERFACE2));
+        let body = body.ok_or_else(|| needs_contract("a call of the node itself"))?;
+        let parse = match number {
+            opnum::REM_QUERY_INTERFACE => remunknown::parse_query_request,
+            _ => remunknown::parse_query2_request,
+        };
+        let query = parse(Get::of(body)).map_err(|violation| violation.at(body.base))?;
+        Ok(self.ask_alone(Errand::QueryFor { proxy, iids: query.iids }))
+    }
+
+    fn ask_alone(&mut self, errand: Errand) -> CallId {
+        let serial = self.take_serial();
+        self.ask_for(errand, serial);
+        CallId(serial)
+    }
+
+    /// What was asked for on behalf of somebody else.
+    pub(super) fn adopted_in(&mut self, task: Task, stub: &Bytes, little: bool) {
+        let adopted = match &task.errand {
+            Errand::ActivateFor { asked, profile, old } => {
+                self.activated(stub, little, &asked.iids, *old, profile).and_then(|(reference, activated)| {
+                    let mut held = reference.profiles.iter();
+                    let proxy =
+                        held.find_map(|profile| profile.lease.share::<Proxy>()).ok_or_else(no_node)?;
+                    let found = activated.interfaces.into_iter().map(|(iid, status, _)| (iid, status));
+                    Ok(Adopted { proxy, found: found.collect() })
+                })
+            }
+            Errand::QueryFor { proxy, iids } => {
+                found(stub, little, proxy, iids).map(|found| Adopted { proxy: Arc::clone(proxy), found })
+            }
+            _ => Err(no_node()),
+        };
+        match adopted {
+            Ok(adopted) => {
+                let ambient = Arc::new(adopted) as Arc<dyn Ambient>;
+                let beside = Arc::new(Beside { ambient: Some(ambient), ..Beside::default() });
+                for serial in task.waiters {
+                    let mut body = empty_body(self.channel.limits.budget);
+                    body.beside = Some(Arc::clone(&beside));
+                    self.reply(serial, Outcome::Done(body));
+                }
+            }
+            Err(failure) => self.fail_task(task, &failure),
+        }
+        self.pump();
+    }
+
+    /// What a method said that nobody here knows. Whether it failed is told by the last number of its results, as all methods of COM have
+    /// it; the bytes are the same either way.
+    pub(super) fn passed_outcome(&self, stub: &Bytes, little: bool) -> Result<Outcome<Body>, Failure> {
+        let budget = self.channel.limits.budget;
+        let plain = stub.first_chunk::<{ OrpcThat::LEN }>() == Some(&[0; OrpcThat::LEN]);
+        let (that, taken) = if plain {
+            (None, OrpcThat::LEN)
+        } else {
+            let parsed = OrpcThat::parse(stub, little).map_err(|violation| undecodable(violation.at(0)))?;
+            (Some(parsed.0), parsed.1)
+        };
+        let body = values::passing(stub, taken, little, budget, self.talk.as_ref(), THAT);
+        let end = (stub.len() & !3).saturating_sub(4);
+        let raw = stub.get(end..).and_then(|rest| rest.first_chunk()).filter(|_| end >= taken);
+        let code = raw.map(|raw| if little { u32::from_le_bytes(*raw) } else { u32::from_be_bytes(*raw) });
+        let Some(code) = code.filter(|code| hresult::is_failure(*code)) else {
+            return Ok(Outcome::Done(body));
+        };
+        let extensions = that.map(|that| that.extensions).unwrap_or_default();
+        let beside = self.talk.as_ref().map(|talk| Arc::clone(&talk.beside));
+        if code == hresult::DISP_E_EXCEPTION
+            && let Some(Outcome::Raised(mut raised)) = exception::get(&extensions, budget, beside)
+        {
+            let (id, kind) = (raised.id.clone(), true);
+            raised.encoded = Some(Arc::new(Encoded { id, raised: kind, body }));
+            return Ok(Outcome::Raised(raised));
+        }
+        let failure = hresult::failure(code, error_info(&extensions).as_ref());
+        let encoded = Encoded { id: format!("{code:#010x}"), raised: false, body };
+        Ok(Outcome::Failed(failure.with_encoded(encoded)))
+    }
+
+    /// The failure of a fault that passes.
+    #[cold]
+    pub(super) fn as_fault(&self, failure: Failure, status: u32) -> Failure {
+        let mut body = empty_body(self.channel.limits.budget);
+        body.dialect = FAULT;
+        debug_assert_eq!(body.codec.name(), NAME);
+        failure.with_encoded(Encoded { id: format!("{status:#010x}"), raised: false, body })
+    }
+}
+
+/// Keeps the interfaces that an object was asked for; the HRESULT of each.
+fn found(stub: &Bytes, little: bool, proxy: &Proxy, iids: &[Uuid]) -> Result<Vec<(Uuid, u32)>, Failure> {
+    let (results, base) = after_that(stub, little)?;
+    let parsed = remunknown::parse_query_reply(Get::after(results, base, little));
+    let all = parsed.map_err(|violation| violation.at(base))?;
+    let all = match all {
+        Ok(all) => all,
+        // Of one that has none of them.
+        Err(status) => return Ok(iids.iter().map(|iid| (*iid, status)).collect()),
+    };
+    let each = iids.iter().zip(all).map(|(iid, result)| match result {
+        Ok(std) => {
+            proxy.learn(*iid, &std);
+            (*iid, hresult::S_OK)
+        }
+        Err(status) => (*iid, status),
+    });
+    Ok(each.collect())
+}
+
+/// The failure of a call of what nobody refers to any more.
+#[cold]
+fn let_go() -> Failure {
+    hresult::failure(hresult::RPC_E_DISCONNECTED, None).with_completed(everywire_model::Completed::No)
+}
