@@ -48,7 +48,7 @@ impl Rebuilder {
             What::Arguments => {
                 let head = copy.head.as_deref()?;
                 let mut said = Vec::new();
-                let talk = Talk::begin(head, &copy.operation, &body, &mut said)?;
+                let talk = Talk::begin(head, &copy.named.1, &body, &mut said)?;
                 if head.answers {
                     if self.open.len() >= MOST {
                         self.open.pop_front();
