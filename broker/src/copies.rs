@@ -6,9 +6,11 @@
 
 mod capture;
 mod place;
+mod rebuild;
 mod shadow;
 
 use crate::config::{CopyConfig, CopyTo};
+use crate::front::Front;
 use crate::json;
 use crate::log::{Log, timestamp};
 use crate::metrics::Metrics;
@@ -20,6 +22,7 @@ use everywire_model::shape::Struct;
 use everywire_model::{Body, Encoded, Headers, Hold, Request, Shape, Wire};
 use place::Place;
 use prometheus_client::metrics::counter::Counter;
+use rebuild::Head;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -97,14 +100,16 @@ pub(crate) struct Copy {
     body: Body,
     /// Changes of headers that the copy has.
     edits: Option<Arc<Headers>>,
+    /// Of calls that are to be messages in a capture: what stands before the body.
+    head: Option<Box<Head>>,
 }
 
 enum What {
     Arguments,
     Results,
     Raised(Hold<Struct>),
-    /// An exception that nobody here reads: its identity.
-    Passed(String),
+    /// An exception, or a failure, that nobody here reads: its identity, and whether it is an exception.
+    Passed(String, bool),
 }
 
 /// How a call was answered.
@@ -156,7 +161,12 @@ impl Copied {
     ///
     /// # Errors
     /// One cannot be taken, and must be.
-    pub(crate) fn of(route: &Route, request: &Request, who: &Who) -> Result<Self, Failure> {
+    pub(crate) fn of(
+        route: &Route,
+        request: &Request,
+        who: &Who,
+        near: Option<&Front>,
+    ) -> Result<Self, Failure> {
         let mut copied = Self::default();
         if route.copies.is_empty() {
             return Ok(copied);
@@ -166,7 +176,11 @@ impl Copied {
             let taken = match &copier.to {
                 To::Place(place) => {
                     let caller = route.asks_who().then(|| who.source());
-                    place.put(copied.copy(route, request, caller, What::Arguments, request.body()))
+                    let mut copy = copied.copy(route, request, caller, What::Arguments, request.body());
+                    copy.head = near
+                        .filter(|_| place.captures)
+                        .map(|near| Box::new(Head::of(near, request, copier.answers)));
+                    place.put(copy)
                 }
                 To::Route(to) => {
                     let body = Edits::on(route.edits.copies.as_deref(), request.body());
@@ -201,7 +215,7 @@ impl Copied {
             let what = match said {
                 Said::Done => What::Results,
                 Said::Raised(shape) => What::Raised(shape.clone()),
-                Said::Passed(encoded) => What::Passed(encoded.id.clone()),
+                Said::Passed(encoded) => What::Passed(encoded.id.clone(), encoded.raised),
             };
             let counter = if place.put(self.copy(route, request, None, what, body)) {
                 &copier.taken
@@ -230,6 +244,7 @@ impl Copied {
             what,
             body: body.clone(),
             edits,
+            head: None,
         }
     }
 }
@@ -238,6 +253,11 @@ impl Copy {
     /// Bytes that it holds.
     fn len(&self) -> usize {
         self.body.bytes.len()
+    }
+
+    /// The body with the changes of headers that the copy has.
+    fn changed(&self) -> Body {
+        Edits::on(self.edits.as_deref(), &self.body)
     }
 
     /// What the operation is called.
@@ -256,7 +276,7 @@ impl Copy {
             What::Arguments => operation.map(|operation| operation.arguments.clone()),
             What::Results => operation.map(|operation| operation.results.clone()),
             What::Raised(shape) => Some(Shape::Struct(shape.clone())),
-            What::Passed(_) => None,
+            What::Passed(..) => None,
         }
     }
 
@@ -264,7 +284,7 @@ impl Copy {
     fn raised(&self) -> Cow<'_, str> {
         match &self.what {
             What::Raised(shape) => Shape::Struct(shape.clone()).noun().into_owned().into(),
-            What::Passed(id) => Cow::Borrowed(id),
+            What::Passed(id, _) => Cow::Borrowed(id),
             What::Arguments | What::Results => Cow::Borrowed(""),
         }
     }
@@ -284,7 +304,7 @@ impl Copy {
         if let Some(caller) = &self.caller {
             line.push_str(&format!(",\"caller\":{}", json::text(caller)));
         }
-        let body = Edits::on(self.edits.as_deref(), &self.body);
+        let body = self.changed();
         if let Some(Ok(headers)) = body.headers().map(|headers| headers.list(&body))
             && !headers.is_empty()
         {
@@ -300,7 +320,7 @@ impl Copy {
         match &self.what {
             What::Arguments => line.push_str(&format!(",\"arguments\":{values}")),
             What::Results => line.push_str(&format!(",\"results\":{values}")),
-            What::Raised(_) | What::Passed(_) => {
+            What::Raised(_) | What::Passed(..) => {
                 let name = json::text(&self.raised());
                 line.push_str(&format!(",\"raised\":{name},\"fields\":{values}"));
             }
@@ -314,7 +334,7 @@ impl Copy {
         let what = match &self.what {
             What::Arguments => "arguments of".to_owned(),
             What::Results => "results of".to_owned(),
-            What::Raised(_) | What::Passed(_) => format!("{} of", self.raised()),
+            What::Raised(_) | What::Passed(..) => format!("{} of", self.raised()),
         };
         format!("{}: {what} {}, call {}", self.route, self.label(), self.call)
     }

@@ -1,13 +1,13 @@
 //! Listeners, and the gates at which calls come in.
 
 use crate::calls::Calls;
-use crate::config::Listen;
+use crate::config::{Listen, Mode};
 use crate::metrics::Metrics;
-use crate::passage::Passage;
+use crate::passage::{Passage, there};
 use crate::pattern::Who;
 use crate::route::Route;
 use everywire::{Builder, Bytes, Failure, Initiator, Interface, Kind, Node, Reference};
-use everywire_model::{Answer, Hold, Link, Request, Servant, Shape, Wire};
+use everywire_model::{Answer, Hold, Incoming, Link, Request, Servant, Shape, Wire};
 use prometheus_client::metrics::counter::Counter;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
@@ -173,6 +173,11 @@ impl Servant for Gate {
         &self.interface
     }
 
+    fn elsewhere(&self) -> Option<Reference> {
+        let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
+        routes.iter().find(|route| route.mode == Mode::Redirect).and_then(|route| there(route, &route.key))
+    }
+
     fn dispatch(&self, mut request: Request) {
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
         let asked = routes.iter().any(|route| route.asks_who());
@@ -210,6 +215,22 @@ impl Servant for Gate {
                     vec![("route", (*route.name).into()), ("failure", failure.to_string().into())]
                 });
             }
+        }
+    }
+
+    fn heard(&self, link: &dyn Link, heard: &Incoming) {
+        let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
+        let fits =
+            |route: &&Arc<Route>| route.opaque.as_ref().is_some_and(|opaque| opaque.hears()(&heard.key));
+        let Some(route) = routes.iter().find(fits) else { return };
+        let Some(target) = route.targets.first() else { return };
+        match everywire::blocking(|| target.tell(link.serial_number(), heard)) {
+            Ok(()) => {
+                route.metrics.signals.inc();
+            }
+            Err(failure) => route.log.detail("signal not passed on", || {
+                vec![("route", (*route.name).into()), ("failure", failure.to_string().into())]
+            }),
         }
     }
 

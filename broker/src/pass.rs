@@ -11,8 +11,12 @@ use crate::hops;
 use crate::pattern::Pattern;
 use crate::upstream::{Common, Upstream};
 use everywire::model::contract::InterfaceKind;
-use everywire::{Apart, Bytes, Failure, Interface, Reference};
-use everywire_model::{Body, Headers, Incoming, Link, Method, Request, Subscription, Tidings, Wire};
+use everywire::{Apart, Bytes, Failure, Initiator, Interface, Kind, Reference};
+use everywire_model::object::unexpected;
+use everywire_model::{
+    Answer, Body, Expects, Headers, Incoming, Link, Method, Outcome, Request, Servant, Subscription, Tidings,
+    Wire,
+};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -20,6 +24,9 @@ use std::time::Duration;
 
 /// Objects of one target that one connection of a caller may call without finding the way anew.
 const LANES: usize = 1024;
+
+/// Signals of one caller that may wait until its connection to the target is made.
+const KEPT: usize = 1024;
 
 /// Whenever there are so many more callers, those who have left are looked for.
 const SWEEP: usize = 64;
@@ -46,6 +53,7 @@ pub(crate) struct Opaque {
     interface: Option<Pattern>,
     operation: Option<Pattern>,
     idempotent: Vec<Pattern>,
+    oneway: Vec<Pattern>,
 }
 
 impl Opaque {
@@ -62,6 +70,7 @@ impl Opaque {
             interface: config.matches.interface.clone(),
             operation: config.matches.operation.as_ref().map(|operation| operation.value.clone()),
             idempotent: config.idempotent.clone(),
+            oneway: config.oneway.iter().map(|pattern| pattern.value.clone()).collect(),
         }
     }
 
@@ -102,6 +111,15 @@ impl Opaque {
         }
         let (_, name) = self.wire.call_words(interface, operation);
         self.idempotent.iter().any(|pattern| pattern.fits(&name))
+    }
+
+    /// Whether nothing is answered, whatever the message says.
+    pub(crate) fn is_oneway(&self, request: &Request) -> bool {
+        if self.oneway.is_empty() {
+            return false;
+        }
+        let name = String::from_utf8_lossy(request.method().name());
+        self.oneway.iter().any(|pattern| pattern.fits(&name))
     }
 }
 
@@ -170,6 +188,16 @@ pub(crate) struct Lanes {
     /// Brokers that a signal may have passed; 0: nobody counts.
     hops: u32,
     clients: Mutex<HashMap<u64, Client>>,
+    /// What callers say unasked, in order, by their connections.
+    sayings: Mutex<HashMap<u64, Arc<Mutex<Saying>>>>,
+}
+
+/// What a caller says while its connection to the target is being made.
+#[derive(Default)]
+struct Saying {
+    /// Whether the target hears at once.
+    heard: bool,
+    kept: Vec<Incoming>,
 }
 
 /// What one connection of a caller has.
@@ -184,20 +212,73 @@ struct Client {
 }
 
 impl Client {
-    fn new(link: &Arc<dyn Link>, near: &Front) -> Self {
-        Self {
-            link: Arc::downgrade(link),
-            apart: near.node.apart(),
-            lanes: HashMap::new(),
-            last: None,
-            signals: None,
+    fn new(link: &Arc<dyn Link>, near: &Front, timeout: Duration) -> Self {
+        let (link, apart) = (Arc::downgrade(link), near.node.apart());
+        if near.wire.capabilities().callbacks_on_connection {
+            apart.serve_back(Arc::new(Backward { link: Weak::clone(&link), timeout }));
         }
+        Self { link, apart, lanes: HashMap::new(), last: None, signals: None }
+    }
+}
+
+/// What a target asks on the connection that is a caller's: the caller is asked, and its answer goes back.
+struct Backward {
+    link: Weak<dyn Link>,
+    timeout: Duration,
+}
+
+impl Servant for Backward {
+    fn interface(&self) -> &Interface {
+        &ANY
+    }
+
+    fn dispatch(&self, mut request: Request) {
+        let Some(caller) = self.link.upgrade().and_then(|link| link.caller()) else {
+            let what = "whoever called is gone, or cannot be called back";
+            let gone = Failure::new(Kind::Unreachable, Initiator::Peer, what);
+            return request.answer(Answer::Failed(&gone));
+        };
+        if !request.sender().is_empty() {
+            // Anybody on a bus may name this connection: whoever called by it is not there for them.
+            let nobody =
+                Failure::new(Kind::NoObject, Initiator::Peer, "nothing is served on this connection");
+            return request.answer(Answer::Failed(&nobody));
+        }
+        let target = caller.target().with_deadline(Some(self.timeout));
+        let (interface, operation, body) = request.passing();
+        let method = Method::Named { interface: &interface, operation: &operation };
+        if request.expects() == Expects::Nothing {
+            // Nobody would hear of it.
+            let _ = target.notify(method, &body);
+            return;
+        }
+        target.submit(method, &body, Box::new(move |outcome| give_back(request, &outcome)));
+    }
+}
+
+/// Answers with what another connection answered, as it came.
+fn give_back(mut request: Request, outcome: &Outcome<Body>) {
+    match outcome {
+        Outcome::Done(body) => request.answer(Answer::Done(body)),
+        Outcome::Raised(raised) => {
+            let failure = unexpected(&raised.id);
+            match &raised.encoded {
+                Some(encoded) => request.answer(Answer::Passed { encoded, failure: &failure }),
+                None => request.answer(Answer::Failed(&failure)),
+            }
+        }
+        Outcome::Failed(failure) => match failure.encoded() {
+            Some(encoded) => request.answer(Answer::Passed { encoded, failure }),
+            None => request.answer(Answer::Failed(failure)),
+        },
+        Outcome::Moved(reference) => request.answer(Answer::Moved(reference)),
     }
 }
 
 impl Lanes {
     pub(crate) fn new(reference: Reference, made: bool, timeout: Duration, hops: u32) -> Self {
-        Self { reference, made, timeout, hops, clients: Mutex::default() }
+        let (clients, sayings) = (Mutex::default(), Mutex::default());
+        Self { reference, made, timeout, hops, clients, sayings }
     }
 
     /// The way to the target for a call: its own object where the target names one, else the one that the caller names. Its connections
@@ -225,7 +306,7 @@ impl Lanes {
             std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
             std::collections::hash_map::Entry::Vacant(place) => {
                 let near = near.ok_or_else(crate::upstream::ended)?;
-                place.insert(Client::new(request.link(), near))
+                place.insert(Client::new(request.link(), near, self.timeout))
             }
         };
         if let Some((held, lane)) = &client.last
@@ -267,7 +348,8 @@ impl Lanes {
         let clients = || self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let apart = {
             let mut clients = clients();
-            let client = clients.entry(link.serial_number()).or_insert_with(|| Client::new(link, near));
+            let client =
+                clients.entry(link.serial_number()).or_insert_with(|| Client::new(link, near, self.timeout));
             Arc::clone(&client.apart)
         };
         let (most, name) = (self.hops, near.wire.hop_header());
@@ -293,15 +375,50 @@ impl Lanes {
             }
         };
         let object = apart.resolve(&reference)?.with_deadline(Some(self.timeout));
-        let signals = object.subscribe(None, Arc::new(listener))?;
+        let subscribed = object.subscribe(None, Arc::new(listener));
+        let saying = self.saying(link.serial_number());
+        let mut saying = saying.lock().unwrap_or_else(PoisonError::into_inner);
+        saying.heard = true;
+        let kept = std::mem::take(&mut saying.kept);
+        let signals = subscribed?;
+        kept.iter().try_for_each(|heard| apart.emit(&heard.emission()))?;
+        drop(saying);
         if let Some(client) = clients().get_mut(&link.serial_number()) {
             client.signals = Some(signals);
         }
         Ok(())
     }
 
+    fn saying(&self, link: u64) -> Arc<Mutex<Saying>> {
+        let mut sayings = self.sayings.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(sayings.entry(link).or_default())
+    }
+
+    /// Has the target hear what a caller says unasked: at once, or when it can.
+    ///
+    /// # Errors
+    /// It does not pass as it is, or too much of it waits for the target.
+    pub(crate) fn tell(&self, link: u64, heard: &Incoming) -> Result<(), Failure> {
+        let saying = self.saying(link);
+        // Until it was said: another thread may have the next one.
+        let mut saying = saying.lock().unwrap_or_else(PoisonError::into_inner);
+        if !saying.heard {
+            if saying.kept.len() >= KEPT {
+                let (count, limit) = (KEPT as u64 + 1, KEPT as u64);
+                return Err(Failure::over_limit(Initiator::Here, "signals for a target", count, limit));
+            }
+            saying.kept.push(heard.clone());
+            return Ok(());
+        }
+        let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let apart = clients.get(&link).map(|client| Arc::clone(&client.apart));
+        drop(clients);
+        apart.map_or(Ok(()), |apart| apart.emit(&heard.emission()))
+    }
+
     /// The connection of a caller is over.
     pub(crate) fn forget(&self, link: u64) {
+        self.sayings.lock().unwrap_or_else(PoisonError::into_inner).remove(&link);
         let gone = self.clients.lock().unwrap_or_else(PoisonError::into_inner).remove(&link);
         // Without the lock: connections end.
         drop(gone);

@@ -94,7 +94,7 @@ impl Passage {
             route.metrics.refused("invalid");
             return request.answer(Answer::Failed(&failure));
         }
-        let copied = match Copied::of(route, &request, who) {
+        let copied = match Copied::of(route, &request, who, near.as_deref()) {
             Ok(copied) => copied,
             Err(failure) => {
                 route.metrics.refused("copy");
@@ -225,8 +225,14 @@ impl Passage {
             Ok(()) => {
                 self.answered = true;
                 self.route.metrics.done.inc();
-                // A caller on a wire without oneways waits for an answer.
-                self.request.answer(Answer::Done(&|_: &mut dyn Sink| Ok(())));
+                if self.route.opaque.is_some() {
+                    // Only the route knows that it has no answer: its caller does not wait for one.
+                    let silence = Body { bytes: Bytes::new(), ..self.request.body().clone() };
+                    self.request.answer(Answer::Done(&silence));
+                } else {
+                    // A caller on a wire without oneways waits for an answer.
+                    self.request.answer(Answer::Done(&|_: &mut dyn Sink| Ok(())));
+                }
                 self.over();
             }
             Err(failure) => self.ended(Outcome::Failed(failure)),
@@ -453,16 +459,21 @@ fn forget(references: &References, near: &Arc<Front>, key: &[u8]) {
     }
 }
 
+/// Where one of the targets is, for a caller that names this key.
+pub(crate) fn there(route: &Route, key: &[u8]) -> Option<Reference> {
+    let picked = route.balancer.pick(&route.targets, &[]).and_then(|at| route.targets.get(at))?;
+    let mut reference = picked.object.reference().clone().with_type(route.interface.id.to_string());
+    // A target without a key stands for the object that the caller names.
+    for profile in reference.profiles.iter_mut().filter(|profile| profile.key.is_empty()) {
+        profile.key = Bytes::copy_from_slice(key);
+    }
+    Some(reference)
+}
+
 /// Tells the caller where a target is.
 fn redirect(mut request: Request, route: &Arc<Route>) {
-    let picked = route.balancer.pick(&route.targets, &[]).and_then(|at| route.targets.get(at));
-    match picked {
-        Some(target) => {
-            let mut reference = target.object.reference().clone().with_type(route.interface.id.to_string());
-            // A target without a key stands for the object that the caller names.
-            for profile in reference.profiles.iter_mut().filter(|profile| profile.key.is_empty()) {
-                profile.key = Bytes::copy_from_slice(request.key());
-            }
+    match there(route, request.key()) {
+        Some(reference) => {
             request.answer(Answer::Moved(&reference));
             route.metrics.done.inc();
         }

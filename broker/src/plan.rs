@@ -9,7 +9,7 @@ use crate::loops;
 use everywire::{Bytes, Interface, Node, Reference};
 use everywire_idl::Preprocessing;
 use everywire_model::reference::unescape;
-use everywire_model::{Contract, Hold, Shape, Wire};
+use everywire_model::{Contract, Hold, Operation, Shape, Wire};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -134,6 +134,10 @@ fn look_up(
     if let Some(key) = route.matches.key.as_ref().filter(|key| !key.is_plain()) {
         let message = format!("`{}`: a route with a contract has one object", key.value);
         mistakes.add(file, key.spot, message, Some("give one key, or leave the contract out".into()));
+    }
+    if let Some(pattern) = route.oneway.first() {
+        let message = "`oneway` is for routes without a contract: a contract says itself what has no answer";
+        mistakes.add(file, pattern.spot, message, None);
     }
     let contract = read(file, route, contracts, mistakes)?;
     let interface = interface(file, route, &contract, mistakes)?;
@@ -339,7 +343,11 @@ impl RoutePlan {
             // None passes: what has one is refused when it is called, as a check tells.
             return found;
         }
-        for operation in self.interface.operations.iter() {
+        let wanted = self.config.matches.operation.as_ref();
+        let is_for = |operation: &&Operation| {
+            wanted.is_none_or(|pattern| pattern.fits(&operation.label) || pattern.fits(&operation.name))
+        };
+        for operation in self.interface.operations.iter().filter(is_for) {
             for (shape, goes_in) in [(&operation.arguments, true), (&operation.results, false)] {
                 for (name, id) in referents(shape) {
                     if !id.is_empty() && self.contract.interface(&id).is_none() {

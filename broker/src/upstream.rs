@@ -13,7 +13,7 @@ use crate::pass::Lanes;
 use crate::passage::Passage;
 use everywire::{Failure, Initiator, Kind, Object};
 use everywire_model::visit::WithHeaders;
-use everywire_model::{Encode, Expects, Link, Method, Outcome, Sink, Target};
+use everywire_model::{Encode, Expects, Incoming, Link, Method, Outcome, Sink, Target};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -94,6 +94,14 @@ impl Upstream {
     ) -> Result<(), Failure> {
         match &self.lanes {
             Some(lanes) => lanes.listen(link, near, fits),
+            None => Ok(()),
+        }
+    }
+
+    /// Has the target hear what a caller says unasked: see [`Lanes::tell`].
+    pub(crate) fn tell(&self, link: u64, heard: &Incoming) -> Result<(), Failure> {
+        match &self.lanes {
+            Some(lanes) => lanes.tell(link, heard),
             None => Ok(()),
         }
     }
@@ -212,10 +220,11 @@ impl Upstream {
                 &more
             }
         };
-        if route.opaque.is_some() {
+        if let Some(opaque) = &route.opaque {
             let (interface, operation, _) = passage.request().passing();
             let method = Method::Named { interface: &interface, operation: &operation };
-            let nothing = passage.request().expects() == Expects::Nothing;
+            let nothing =
+                passage.request().expects() == Expects::Nothing || opaque.is_oneway(passage.request());
             if headers.is_empty() {
                 return self.pass(passage, &target, method, &body, nothing);
             }

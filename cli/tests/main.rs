@@ -4,11 +4,14 @@
 
 mod asking;
 mod broker;
+mod captures;
 mod dcom;
 mod demo;
 mod derby;
+mod dmz;
 mod explain;
 mod failures;
+mod headers;
 mod hops;
 mod offline;
 mod opc_serve;

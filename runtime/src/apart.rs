@@ -11,9 +11,9 @@ use crate::signals::stopped;
 use crate::sync::lock;
 use crate::target::Remote;
 use bytes::{BufMut, Bytes, BytesMut};
-use everywire_model::{Failure, Initiator, Kind, Object, Reference};
+use everywire_model::{Emission, Failure, Initiator, Kind, Link, Object, Reference, Servant};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// Numbers them in this process.
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -27,12 +27,19 @@ pub struct Apart {
     node: Weak<Shared>,
     /// The event loop that its connections belong to: that of whoever it was made for.
     shard: Weak<Shard>,
+    /// Who is asked when a peer calls on one of its connections.
+    backward: OnceLock<Arc<dyn Servant>>,
 }
 
 impl Apart {
     pub(crate) fn new(node: Weak<Shared>) -> Arc<Self> {
         let shard = led_here().map(|shard| Arc::downgrade(&shard)).unwrap_or_default();
-        Arc::new(Self { number: NEXT.fetch_add(1, Ordering::Relaxed), node, shard })
+        Arc::new(Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            node,
+            shard,
+            backward: OnceLock::new(),
+        })
     }
 
     /// The object behind a reference, called over these connections.
@@ -48,9 +55,35 @@ impl Apart {
         }))
     }
 
+    /// Has this servant answer what peers ask on connections that are made from now on, where the wire carries calls both ways: whatever
+    /// they ask for, its body unread ([`everywire_model::Request::UNKNOWN`]). The first one stays.
+    pub fn serve_back(&self, servant: Arc<dyn Servant>) {
+        // Another one would get calls of peers that know the first.
+        let _ = self.backward.set(servant);
+    }
+
+    /// Tells the peers of its connections of a signal. Waits for those that do not read, until they are cut off.
+    ///
+    /// # Errors
+    /// It does not encode.
+    pub fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        let node = self.node.upgrade().ok_or_else(stopped)?;
+        let links = lock(&node.links);
+        let held: Vec<_> = links
+            .iter()
+            .filter(|(way, _)| self.has(way))
+            .map(|(_, connection)| Arc::clone(connection))
+            .collect();
+        drop(links);
+        held.iter().try_for_each(|connection| Link::emit(&**connection, emission))
+    }
+
     /// A connection is one of its own: answers are read by the event loop that sends them on.
     pub(crate) fn take_in(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
         connection.last();
+        if let Some(servant) = self.backward.get() {
+            connection.serve_back(Arc::clone(servant));
+        }
         match self.shard.upgrade() {
             Some(shard) if connection.seat().is_none() => shard.reserve(connection).map_err(no_loop),
             _ => Ok(()),

@@ -41,7 +41,7 @@ use bytes::{Bytes, BytesMut};
 use everywire_model::{Answer, Emission, Profile, Purpose};
 use everywire_model::{
     Body, BoxFuture, CallId, Capabilities, Completed, Config, Endpoint, Failure, Handle, Initiator, Kind,
-    Link, Object, Outcome, Peer, Resolver, Session, Wire,
+    Link, Object, Outcome, Peer, Resolver, Servant, Session, Wire,
 };
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -124,6 +124,8 @@ pub(crate) struct Connection {
     /// The operation whose servant runs, or ran last: the records of its servant and its number in them, and where they are in memory.
     running: Mutex<Option<(BlockingRecords, usize)>>,
     running_at: AtomicUsize,
+    /// Who answers calls that its peer makes, if that is not whoever serves their objects.
+    backward: OnceLock<Arc<dyn Servant>>,
     /// Whether it is watched among the strangers; changes under the lock only.
     stranger: AtomicBool,
     /// A number that no other connection of this process has or had.
@@ -315,6 +317,7 @@ impl Connection {
             seat: OnceLock::new(),
             running: Mutex::default(),
             running_at: AtomicUsize::new(0),
+            backward: OnceLock::new(),
             stranger: AtomicBool::new(stranger),
             serial_number: SERIAL_NUMBERS.fetch_add(1, Ordering::Relaxed),
             lasting: AtomicBool::new(false),

@@ -9,6 +9,7 @@ mod attacks_dbus;
 mod attacks_dcom;
 mod attacks_dcop;
 mod common;
+mod crosswise;
 mod dbus;
 mod dbus_auth;
 mod dbus_bus;

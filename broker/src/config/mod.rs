@@ -76,6 +76,8 @@ pub(crate) struct RouteConfig {
     pub(crate) timeout: Option<Duration>,
     pub(crate) retries: u32,
     pub(crate) idempotent: Vec<Pattern>,
+    /// Of a route without a contract: operations that have no answer, though messages do not say so.
+    pub(crate) oneway: Vec<At<Pattern>>,
     pub(crate) breaker: Option<BreakerConfig>,
     pub(crate) limit: LimitConfig,
     pub(crate) balance: Balance,

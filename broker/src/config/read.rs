@@ -162,6 +162,11 @@ fn route(section: &Section<'_, '_>, folder: &Path) -> Option<RouteConfig> {
         timeout: section.time("timeout"),
         retries: section.count("retries", 0).map_or(0, |count| u32::try_from(count).unwrap_or(u32::MAX)),
         idempotent: patterns(section.texts("idempotent")),
+        oneway: section
+            .texts("oneway")
+            .into_iter()
+            .map(|text| At { value: Pattern::new(&text), spot: text.spot })
+            .collect(),
         breaker: section.section("breaker", "`breaker`").map(|section| breaker(&section)),
         limit: section.section("limit", "`limit`").map(|section| limit(&section)).unwrap_or_default(),
         balance: section

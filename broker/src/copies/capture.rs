@@ -1,14 +1,36 @@
-//! Captures: blocks of pcapng (draft-ietf-opsawg-pcapng), one packet for each copy.
+//! Captures: blocks of pcapng (draft-ietf-opsawg-pcapng), of two interfaces.
 //!
-//! The packets are encoded bodies as they passed, of link type 147 (`LINKTYPE_USER0`), each with a comment that says what it is: headers are not
-//! part of a copy.
+//! What can be made a message again ([`super::rebuild`]) stands in segments of TCP between two addresses of documentation (RFC 5737), a
+//! connection for each call, of link type 101 (`LINKTYPE_RAW`): what reads captures reads it. Of everything else the encoded body is a packet
+//! of link type 147 (`LINKTYPE_USER0`). Each copy has a comment that says what it is.
 
 use super::Copy;
+use super::rebuild::{Rebuilder, Said};
+use std::collections::VecDeque;
 
-/// The link type of packets that only we know how to read.
+/// The link type of packets that only we know how to read, and that of IP.
 const USER: u16 = 147;
+const RAW: u16 = 101;
+/// Their interfaces, in the order in which they are described.
+const BODIES: u32 = 0;
+const MESSAGES: u32 = 1;
 
-/// Section header and description of the one interface, whose times count microseconds.
+/// Who calls, and who is called.
+const CALLER: [u8; 4] = [192, 0, 2, 1];
+const CALLED: [u8; 4] = [192, 0, 2, 2];
+/// Ports of callers begin here.
+const PORTS: u64 = 1024;
+/// The most bytes in a segment.
+const SEGMENT: usize = 32 << 10;
+/// Calls whose answers may come.
+const MOST: usize = 1024;
+
+/// Flags of TCP.
+const SYN: u8 = 2;
+const PUSH: u8 = 8;
+const ACK: u8 = 16;
+
+/// Section header and descriptions of the interfaces, whose times count microseconds.
 pub(super) fn section() -> Vec<u8> {
     let mut header = Vec::new();
     header.extend_from_slice(&0x1A2B_3C4D_u32.to_le_bytes());
@@ -17,35 +39,140 @@ pub(super) fn section() -> Vec<u8> {
     // The length of the section is not known.
     header.extend_from_slice(&u64::MAX.to_le_bytes());
     let mut blocks = block(0x0A0D_0D0A, &header);
-    let mut interface = Vec::new();
-    interface.extend_from_slice(&USER.to_le_bytes());
-    interface.extend_from_slice(&[0; 2]);
-    // No limit on the length of packets.
-    interface.extend_from_slice(&0_u32.to_le_bytes());
-    blocks.extend(block(1, &interface));
+    for link in [USER, RAW] {
+        let mut interface = Vec::new();
+        interface.extend_from_slice(&link.to_le_bytes());
+        interface.extend_from_slice(&[0; 2]);
+        // No limit on the length of packets.
+        interface.extend_from_slice(&0_u32.to_le_bytes());
+        blocks.extend(block(1, &interface));
+    }
     blocks
 }
 
+/// What is written of copies, one after the other.
+#[derive(Default)]
+pub(super) struct Tape {
+    rebuilder: Rebuilder,
+    /// The next bytes of each connection, of the caller and of the called.
+    flows: VecDeque<(u64, [u32; 2])>,
+}
+
+impl Tape {
+    /// The packets of a copy.
+    pub(super) fn packets(&mut self, copy: &Copy) -> Vec<u8> {
+        match self.rebuilder.say(copy) {
+            Some(said) => self.segments(copy, &said),
+            None => packet(copy, BODIES, &copy.body.bytes, true),
+        }
+    }
+
+    fn segments(&mut self, copy: &Copy, said: &[Said]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let known = self.flows.iter().position(|(call, _)| *call == copy.call);
+        let mut next = match known.and_then(|at| self.flows.remove(at)) {
+            Some((_, next)) => next,
+            None => {
+                let port = port(copy.call);
+                out.extend(packet(copy, MESSAGES, &segment(true, port, [0, 0], SYN, &[]), true));
+                out.extend(packet(copy, MESSAGES, &segment(false, port, [1, 0], SYN | ACK, &[]), false));
+                [1, 1]
+            }
+        };
+        for (at, part) in said.iter().enumerate() {
+            for (number, piece) in part.bytes.chunks(SEGMENT).enumerate() {
+                let ip = segment(part.outward, port(copy.call), next, PUSH | ACK, piece);
+                let first = known.is_some() && at == 0 && number == 0;
+                out.extend(packet(copy, MESSAGES, &ip, first));
+                let [caller, called] = &mut next;
+                let said = if part.outward { caller } else { called };
+                *said = said.wrapping_add(u32::try_from(piece.len()).unwrap_or_default());
+            }
+        }
+        if self.flows.len() >= MOST {
+            self.flows.pop_front();
+        }
+        self.flows.push_back((copy.call, next));
+        out
+    }
+}
+
+/// The caller's port of a call.
+fn port(call: u64) -> u16 {
+    u16::try_from(PORTS + call % (65_536 - PORTS)).unwrap_or(u16::MAX)
+}
+
+/// A segment of TCP in a packet of IP: RFC 791 and RFC 9293, without options. `next` are the next bytes of the caller and of the called.
+fn segment(outward: bool, port: u16, next: [u32; 2], flags: u8, payload: &[u8]) -> Vec<u8> {
+    /// Where the called listens: one of the ports that are nobody's own.
+    const LISTENS: u16 = 65_535;
+    let [caller, called] = next;
+    let (from, to) = if outward { (CALLER, CALLED) } else { (CALLED, CALLER) };
+    let (source, target) = if outward { (port, LISTENS) } else { (LISTENS, port) };
+    let (sequence, acknowledged) = if outward { (caller, called) } else { (called, caller) };
+    let acknowledged = if flags & ACK == 0 { 0 } else { acknowledged };
+    let mut tcp = Vec::with_capacity(20 + payload.len());
+    tcp.extend_from_slice(&source.to_be_bytes());
+    tcp.extend_from_slice(&target.to_be_bytes());
+    tcp.extend_from_slice(&sequence.to_be_bytes());
+    tcp.extend_from_slice(&acknowledged.to_be_bytes());
+    tcp.extend_from_slice(&[5 << 4, flags, 0xff, 0xff, 0, 0, 0, 0]);
+    tcp.extend_from_slice(payload);
+    let len = u16::try_from(tcp.len()).unwrap_or(u16::MAX);
+    let mut pseudo = [&from[..], &to, &[0, 6], &len.to_be_bytes()].concat();
+    pseudo.extend_from_slice(&tcp);
+    if let Some(slot) = tcp.get_mut(16..18) {
+        slot.copy_from_slice(&checksum(&pseudo).to_be_bytes());
+    }
+    let mut ip = vec![0x45, 0];
+    ip.extend_from_slice(&(20 + len).to_be_bytes());
+    // Not to be cut up; of TCP.
+    ip.extend_from_slice(&[0, 0, 0x40, 0, 64, 6, 0, 0]);
+    ip.extend_from_slice(&from);
+    ip.extend_from_slice(&to);
+    let sum = checksum(&ip);
+    if let Some(slot) = ip.get_mut(10..12) {
+        slot.copy_from_slice(&sum.to_be_bytes());
+    }
+    ip.extend(tcp);
+    ip
+}
+
+/// The checksum of IP and TCP (RFC 1071).
+fn checksum(bytes: &[u8]) -> u16 {
+    let words = bytes.chunks(2).map(|pair| match pair {
+        [high, low] => u32::from(u16::from_be_bytes([*high, *low])),
+        [high, ..] => u32::from(*high) << 8,
+        [] => 0,
+    });
+    let mut sum = words.fold(0_u32, u32::wrapping_add);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !u16::try_from(sum).unwrap_or_default()
+}
+
 /// An enhanced packet.
-pub(super) fn packet(copy: &Copy) -> Vec<u8> {
-    let body = &copy.body.bytes;
+fn packet(copy: &Copy, interface: u32, content: &[u8], titled: bool) -> Vec<u8> {
     let micros = u64::try_from(copy.at.as_micros()).unwrap_or(u64::MAX);
-    let mut packet = 0_u32.to_le_bytes().to_vec();
+    let mut packet = interface.to_le_bytes().to_vec();
     let [a, b, c, d, e, f, g, h] = micros.to_le_bytes();
     packet.extend_from_slice(&[e, f, g, h, a, b, c, d]);
-    let len = u32::try_from(body.len()).unwrap_or(u32::MAX);
+    let len = u32::try_from(content.len()).unwrap_or(u32::MAX);
     packet.extend_from_slice(&len.to_le_bytes());
     packet.extend_from_slice(&len.to_le_bytes());
-    packet.extend_from_slice(body);
+    packet.extend_from_slice(content);
     pad(&mut packet);
-    let title = copy.title();
-    let title = title.as_bytes().get(..title.len().min(1000)).unwrap_or_default();
-    packet.extend_from_slice(&1_u16.to_le_bytes());
-    packet.extend_from_slice(&u16::try_from(title.len()).unwrap_or_default().to_le_bytes());
-    packet.extend_from_slice(title);
-    pad(&mut packet);
-    // The end of the options.
-    packet.extend_from_slice(&[0; 4]);
+    if titled {
+        let title = copy.title();
+        let title = title.as_bytes().get(..title.len().min(1000)).unwrap_or_default();
+        packet.extend_from_slice(&1_u16.to_le_bytes());
+        packet.extend_from_slice(&u16::try_from(title.len()).unwrap_or_default().to_le_bytes());
+        packet.extend_from_slice(title);
+        pad(&mut packet);
+        // The end of the options.
+        packet.extend_from_slice(&[0; 4]);
+    }
     block(6, &packet)
 }
 

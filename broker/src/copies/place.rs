@@ -1,6 +1,7 @@
 //! A place that copies are written to, by a thread of its own.
 
-use super::{Copy, capture};
+use super::Copy;
+use super::capture::{self, Tape};
 use crate::config::CopyTo;
 use crate::log::Log;
 use prometheus_client::metrics::counter::Counter;
@@ -30,6 +31,8 @@ pub(crate) struct Place {
     program: Program,
     held: Arc<AtomicUsize>,
     broken: Arc<AtomicBool>,
+    /// Whether copies become messages there.
+    pub(super) captures: bool,
 }
 
 impl Place {
@@ -59,7 +62,8 @@ impl Place {
             log.warn("copies", &[("failure", error.to_string().into())]);
         }
         let (queue, done) = (RwLock::new(Some(sender)), Mutex::new(done));
-        Arc::new(Self { queue, done, program, held, broken })
+        let captures = matches!(to, CopyTo::Capture(_));
+        Arc::new(Self { queue, done, program, held, broken, captures })
     }
 
     /// Takes a copy, if there is room for it. Never waits.
@@ -110,7 +114,7 @@ struct Writer {
 /// An open place.
 enum Output {
     Lines(BufWriter<File>),
-    Capture(BufWriter<File>),
+    Capture(BufWriter<File>, Box<Tape>),
     Program(Program, BufWriter<ChildStdin>),
     /// Nothing but their number and their octets is kept.
     Count,
@@ -211,7 +215,7 @@ impl Output {
                 let mut file = BufWriter::new(file);
                 // A section of its own each time: captures may be put one behind the other.
                 file.write_all(&capture::section())?;
-                Ok(Self::Capture(file))
+                Ok(Self::Capture(file, Box::default()))
             }
             CopyTo::Program(command) => {
                 let mut child = Command::new("sh")
@@ -236,7 +240,7 @@ impl Output {
     fn write(&mut self, copy: &Copy) -> io::Result<()> {
         match self {
             Self::Lines(file) => file.write_all(copy.line().as_bytes()),
-            Self::Capture(file) => file.write_all(&capture::packet(copy)),
+            Self::Capture(file, tape) => file.write_all(&tape.packets(copy)),
             Self::Program(_, input) => input.write_all(copy.line().as_bytes()),
             Self::Count => Ok(()),
         }
@@ -244,7 +248,7 @@ impl Output {
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Lines(file) | Self::Capture(file) => file.flush(),
+            Self::Lines(file) | Self::Capture(file, _) => file.flush(),
             Self::Count => Ok(()),
             Self::Program(program, input) => {
                 input.flush()?;

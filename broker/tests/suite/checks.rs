@@ -1,6 +1,8 @@
 //! What is told of a configuration before it runs.
 
 use super::{config, contract, try_start};
+use everywire::Kind;
+use everywire::model::{Endpoint, Place};
 use everywire_broker::{Crossing, check};
 
 /// A file in which only `route` differs.
@@ -120,4 +122,27 @@ fn a_check_tells_what_each_operation_loses_between_two_wires() {
     );
     let all = crossing("net.tcp://127.0.0.1:1", "iiop://127.0.0.1:1/shop");
     assert!(matches!(of(&all, "tell"), Crossing::Never(why) if why.contains("references")), "{all:?}");
+}
+
+/// What each wire says of itself, by which references are known to cross, and what its codec does.
+#[test]
+fn wires_that_say_so_carry_references() {
+    for wire in everywire::wires::ALL {
+        let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port: 1 };
+        let sample = wire.publish("", &[Place::socket(wire.name(), endpoint)], b"key");
+        let written = wire.codec().write(&mut |sink| sink.reference(Some(&sample)));
+        // Where there are classes, such a sample is one, and only objects pass.
+        let refused = written.is_err_and(|failure| failure.kind() == Kind::Unsupported);
+        let carries = wire.capabilities().references;
+        assert_eq!(carries, !refused || wire.makes_objects(), "{}", wire.name());
+    }
+}
+
+#[test]
+fn one_way_messages_are_named_only_where_no_contract_tells() {
+    let typed = format!(
+        "to = \"iiop://127.0.0.1:1/shop\"\ncontract = \"{}\"\ninterface = \"market::Shop\"\noneway = \"note\"",
+        contract()
+    );
+    wrong(&file(&typed), "broker.toml:9:10: `oneway` is for routes without a contract");
 }

@@ -27,6 +27,11 @@ pub trait Servant: Send + Sync {
     /// `everywire::blocking`, or is asynchronous.
     fn dispatch(&self, request: Request);
 
+    /// Where the object is, of one that only tells its callers so: descriptions have that address.
+    fn elsewhere(&self) -> Option<Reference> {
+        None
+    }
+
     /// Of one that answers for a prefix of keys: whether there is such an object, and of that type where one is asked for.
     ///
     /// # Errors
@@ -41,6 +46,10 @@ pub trait Servant: Send + Sync {
 
     /// Of one that answers for a prefix of keys: a connection by which calls may have come is over.
     fn closed(&self, _link: &dyn Link) {}
+
+    /// Of one that answers for a prefix of keys: the other end of a connection by which calls may come tells of a signal of its own, which
+    /// nobody here listens to. Must not wait for long: what comes behind it on the connection waits.
+    fn heard(&self, _link: &dyn Link, _heard: &Incoming) {}
 
     /// Of one that answers for a prefix of keys: the caller has withdrawn this call of the connection; an answer is dropped.
     fn cancelled(&self, _link: &dyn Link, _call: CallId) {}

@@ -166,6 +166,12 @@ impl Connection {
                     Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
                 let _ = core.session.answer(id, Answer::Failed(&failure));
             }
+            Event::Signal { subscriptions, heard } if subscriptions.is_empty() => {
+                let hear = self.node.directory.prefix_servants();
+                if !hear.is_empty() && self.role == Role::Accepted {
+                    core.after.push(After::Heard(hear, *heard));
+                }
+            }
             Event::Signal { subscriptions, heard } => self.hear(core, &subscriptions, *heard),
             Event::Lost { subscription, failure } => {
                 if let Some(heeder) = core.listeners.get(&subscription) {

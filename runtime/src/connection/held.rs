@@ -4,7 +4,7 @@ use super::{Asker, Connection, Core, Resuming};
 use crate::builder::Notice;
 use crate::directory::Remembered;
 use crate::signals::Heeder;
-use everywire_model::{Body, CallId, Failure, Link, Outcome, Servant};
+use everywire_model::{Body, CallId, Failure, Incoming, Link, Outcome, Servant};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
 
@@ -24,6 +24,8 @@ pub(super) enum After {
     Opened(Vec<Arc<dyn Servant>>, Arc<dyn Link>),
     /// Whoever answers for prefixes hears that it is over, or that a call was withdrawn.
     Hear(Vec<Arc<dyn Servant>>, Option<CallId>),
+    /// Whoever answers for prefixes hears what a caller tells.
+    Heard(Vec<Arc<dyn Servant>>, Incoming),
     /// A look-up that is not remembered any more: it may be the last that holds a servant.
     Stale(#[allow(dead_code)] Box<Remembered>),
 }
@@ -107,6 +109,9 @@ impl PutOff<'_> {
                             None => servant.closed(self.connection),
                         }
                     }
+                }
+                After::Heard(servants, heard) => {
+                    servants.iter().for_each(|servant| servant.heard(self.connection, &heard));
                 }
                 After::Opened(servants, link) => servants.iter().for_each(|servant| servant.opened(&link)),
                 After::Stale(found) => drop(found),

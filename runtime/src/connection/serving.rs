@@ -405,10 +405,25 @@ impl Connection {
         let _ = catch_unwind(AssertUnwindSafe(|| servant.dispatch(request)));
     }
 
+    /// Has one servant answer all that its peer asks of this side.
+    pub(crate) fn serve_back(&self, servant: Arc<dyn Servant>) {
+        // A connection is taken in once.
+        let _ = self.backward.set(servant);
+    }
+
     /// Serves a call that came in on a connection of the calling side: a callback.
     pub(super) fn call_back(self: &Arc<Self>, incoming: Box<Incoming>) {
+        if let Some(servant) = self.backward.get() {
+            return self.dispatch(incoming, servant, Request::UNKNOWN);
+        }
         let mut core = self.enter();
         match self.look_up(&mut core, &incoming) {
+            // Whoever answers for all keys knows calls of its own callers only.
+            Ok(found) if found.index == Request::UNKNOWN => {
+                drop(core);
+                let failure = no_object(&incoming.key);
+                everywire_model::Link::answer(&**self, incoming.id, Answer::Failed(&failure));
+            }
             Ok(found) => {
                 drop(core);
                 self.dispatch(incoming, &found.servant, found.index);

@@ -2,6 +2,7 @@
  *
  *   sdbus_peer serve PATH     one client after the other, at a socket of its own
  *   sdbus_peer call PATH
+ *   sdbus_peer tell PATH      emits signals of its own, and asks until all came, in order
  */
 #include <errno.h>
 #include <stdio.h>
@@ -113,6 +114,24 @@ static int set_title(sd_bus *bus, const char *path, const char *interface, const
     return sd_bus_emit_properties_changed(bus, path, interface, property, NULL);
 }
 
+/* Signals of whoever calls. */
+static uint32_t told;
+
+static int hear(sd_bus_message *signal, void *data, sd_bus_error *error)
+{
+    (void)data, (void)error;
+    uint32_t number;
+    if (sd_bus_message_read(signal, "u", &number) >= 0 && number == told)
+        told++;
+    return 0;
+}
+
+static int heard(sd_bus_message *call, void *data, sd_bus_error *error)
+{
+    (void)data, (void)error;
+    return sd_bus_reply_method_return(call, "u", told);
+}
+
 static const sd_bus_vtable table[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_METHOD("Nothing", "", "", nothing, SD_BUS_VTABLE_UNPRIVILEGED),
@@ -127,6 +146,7 @@ static const sd_bus_vtable table[] = {
     SD_BUS_METHOD("EchoDeep", "aaaa(aya{t(ia(sv))})", "aaaa(aya{t(ia(sv))})", echo, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("EchoHandles", "ha(sh)", "ha(sh)", echo, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Divide", "ii", "ii", divide, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Heard", "", "u", heard, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Total", "ai", "x", total, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Fire", "u", "", fire, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_SIGNAL("Tick", "us", 0),
@@ -162,6 +182,7 @@ static void serve(const char *path)
         check(sd_bus_negotiate_fds(bus, 1), "negotiate_fds");
         check(sd_bus_start(bus), "start");
         check(sd_bus_add_object_vtable(bus, NULL, OBJECT, INTERFACE, table, NULL), "vtable");
+        check(sd_bus_add_match(bus, NULL, "type='signal',interface='" INTERFACE ".Caller',member='Told'", hear, NULL), "a match");
         for (;;) {
             int result = sd_bus_process(bus, NULL);
             if (result == 0)
@@ -282,11 +303,40 @@ static int fired(sd_bus_message *answer, void *data, sd_bus_error *error)
     return 0;
 }
 
+static void tell(const char *path)
+{
+    char address[256];
+    sd_bus *bus = NULL;
+    sd_bus_message *reply = NULL;
+    uint32_t number = 0;
+    snprintf(address, sizeof(address), "unix:path=%s", path);
+    check(sd_bus_new(&bus), "new");
+    check(sd_bus_set_address(bus, address), "address");
+    check(sd_bus_start(bus), "start");
+    for (uint32_t at = 0; at < 100; at++)
+        check(sd_bus_emit_signal(bus, "/org/example/Caller", INTERFACE ".Caller", "Told", "u", at), "a signal");
+    /* A hop may still be on its way to the service. */
+    for (int times = 0; times < 10000; times++) {
+        check(sd_bus_call_method(bus, NULL, OBJECT, INTERFACE, "Heard", NULL, &reply, ""), "Heard");
+        check(sd_bus_message_read(reply, "u", &number), "a number");
+        reply = sd_bus_message_unref(reply);
+        if (number == 100)
+            break;
+        usleep(1000);
+    }
+    if (number != 100)
+        fprintf(stderr, "sdbus_peer: %u of 100 signals were heard in order\n", number);
+    wanted(number == 100, "all signals in order");
+    puts("ok");
+}
+
 int main(int count, char **arguments)
 {
     wanted(count == 3, "arguments");
     if (strcmp(arguments[1], "serve") == 0)
         serve(arguments[2]);
+    else if (strcmp(arguments[1], "tell") == 0)
+        tell(arguments[2]);
     else
         call(arguments[2]);
     return 0;

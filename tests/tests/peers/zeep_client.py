@@ -1,6 +1,6 @@
 """Another implementation of SOAP, zeep, reads the contract of a server and calls it.
 
-    zeep_client.py bench|cellar|mill|mtom|quotas|strangers ADDRESS-OF-THE-WSDL [OPTION=VALUE...]
+    zeep_client.py bench|cellar|dcop|mill|mtom|quotas|strangers ADDRESS-OF-THE-WSDL [OPTION=VALUE...]
 
 quotas: sends more than the server takes, and something small after it; strangers: calls as somebody whom nobody knows.
 Options: ca=FILE, whose certificates are trusted, and no others; login=USER:PASSWORD, said in each request (HTTP Basic);
@@ -101,6 +101,33 @@ def cellar(client):
     except zeep.exceptions.Fault as fault:
         same(fault.message, "closed today", "Take.3")
     same(service.Take(0), 17, "Take.after")
+
+
+def dcop(client):
+    """kitchen.kidl, as an application of DCOP serves it behind a broker."""
+    service = client.service
+    same(service.nothing(), None, "nothing")
+    same(service.echoBool(True), True, "echoBool")
+    same(service.echoText("Grüße <&> €"), "Grüße <&> €", "echoText")
+    same(service.echoNarrow("narrow"), "narrow", "echoNarrow")
+    same(service.echoBytes(bytes(range(256))), bytes(range(256)), "echoBytes")
+    same(service.echoTexts({"string": ["a", "ä"]}), ["a", "ä"], "echoTexts")
+    pairs = service.echoMap({"KeyValueOfstringint": [{"Key": "a", "Value": 1}, {"Key": "b", "Value": -2}]})
+    same([(pair["Key"], pair["Value"]) for pair in pairs], [("a", 1), ("b", -2)], "echoMap")
+    same(service.echoDoubles({"double": [0.5, -1e300]}), [0.5, -1e300], "echoDoubles")
+    rect = service.echoRect({"left": 0, "top": 1, "right": 9, "bottom": 10})
+    same([rect[side] for side in ("left", "top", "right", "bottom")], [0, 1, 9, 10], "echoRect")
+    same(service.divide(17, 5), 3, "divide")
+    try:
+        service.divide(1, 0)
+        raise AssertionError("no fault")
+    except zeep.exceptions.Fault as fault:
+        print("divide.0", fault.code, fault.message)
+    same(service.divide(8, 2), 4, "divide.again")
+    same(service.bytes(1000), bytes(i % 256 for i in range(1000)), "bytes")
+    for what in ("this", "that"):
+        same(service.remember(what), None, "remember")
+    same(service.remembered(), ["this", "that"], "remembered")
 
 
 def mill(client):
@@ -254,5 +281,5 @@ client = zeep.Client(address, transport=transport, wsse=token)
 if "at" in options:
     # The contract is read there, and what it describes is elsewhere.
     client.service._binding_options["address"] = options["at"]
-{"bench": bench, "cellar": cellar, "mill": mill, "mtom": mtom, "quotas": quotas, "strangers": strangers}[deed](client)
+{"bench": bench, "cellar": cellar, "dcop": dcop, "mill": mill, "mtom": mtom, "quotas": quotas, "strangers": strangers}[deed](client)
 print("ok")

@@ -176,6 +176,10 @@ impl View {
                 b"s" | b"o" => get.string()?.escape_ascii().to_string(),
                 b"g" => get.signature()?.escape_ascii().to_string(),
                 b"u" => get.u32()?.to_string(),
+                b"ay" => {
+                    let len = get.array()?;
+                    hex(get.take(len)?)
+                }
                 _ => {
                     signature::skip(get, kind, 64)?;
                     format!("a value of the type `{}`", kind.escape_ascii())
@@ -187,9 +191,15 @@ impl View {
                 field::SENDER => self.notes.push(format!("from {value}")),
                 field::DESTINATION => self.notes.push(format!("for {value}")),
                 field::UNIX_FDS => self.notes.push(format!("{value} handles")),
+                code if code > field::UNIX_FDS => {}
                 _ => self.notes.push(value.clone()),
             }
-            self.note(from, get.pos - from, field::word(code), value);
+            // Those that the specification has no meaning for are headers of whoever sends them.
+            let (name, value) = match code {
+                code if code > field::UNIX_FDS => ("header", format!("{code} = {value}")),
+                code => (field::word(code), value),
+            };
+            self.note(from, get.pos - from, name, value);
         }
         Ok(())
     }

@@ -102,7 +102,7 @@ impl DbusSession {
         let reply = message.reply;
         let Some(pending) = self.awaited(reply, message.known, false) else { return Ok(()) };
         let Some(known) = self.seen.get(message.known) else { return Ok(()) };
-        let (signature, headers) = (known.signature.clone(), known.passed_headers(&pending));
+        let (signature, headers) = (known.signature.clone(), known.headers_beside(&pending));
         let mut body = self.body(message, signature, RESULTS);
         if let Some(headers) = headers {
             body = body.with_headers(headers);
@@ -136,7 +136,7 @@ impl DbusSession {
         let Some(pending) = self.awaited(reply, message.known, true) else { return Ok(()) };
         let Some(known) = self.seen.get(message.known) else { return Ok(()) };
         let (name, signature) = (known.fields.error.clone(), known.signature.clone());
-        let headers = known.passed_headers(&pending);
+        let headers = known.headers_beside(&pending);
         let name = String::from_utf8_lossy(&name);
         let mut body = self.body(message, signature, RESULTS);
         if let Some(headers) = headers {

@@ -81,10 +81,10 @@ impl Seen {
 }
 
 impl Known {
-    /// The fields that nobody here knows, where they came with the answer to a call that was passed on.
-    pub(crate) fn passed_headers(&self, answered: &Pending) -> Option<Headers> {
-        let passed = self.fields.others && matches!(answered, Pending::Call { passed: true, .. });
-        passed.then(|| Headers::received(self.raw.clone()))
+    /// The fields that nobody here knows, where they came with the answer to a call of this side's users.
+    pub(crate) fn headers_beside(&self, answered: &Pending) -> Option<Headers> {
+        let wanted = self.fields.others && matches!(answered, Pending::Call { .. });
+        wanted.then(|| Headers::received(self.raw.clone()))
     }
 
     fn read(header: &Header, raw: &[u8]) -> Result<Self, Wrong> {

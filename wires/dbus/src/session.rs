@@ -42,6 +42,8 @@ pub(crate) struct DbusSession {
     pub(crate) subscriptions: Subscriptions,
     /// What the connection is for, if a bus is at the other end.
     pub(crate) bus: Option<Bus>,
+    /// Whether the peer connected to this side.
+    pub(crate) accepted: bool,
     pub(crate) address: PeerAddress,
     /// The way that was tried, and after a refusal the one to try next.
     pub(crate) way: Profile,
@@ -110,6 +112,7 @@ impl DbusSession {
             seen: Seen::default(),
             subscriptions: Subscriptions::default(),
             bus: None,
+            accepted: false,
             address: config.peer.clone(),
             way: config.profile.clone(),
             refused: false,
@@ -330,6 +333,7 @@ impl DbusSession {
 
     /// The time by which the greeting must be over.
     pub(crate) fn limit_greeting(&mut self, accepting: bool) {
+        self.accepted = accepting;
         let time = if accepting { limits::GREETING } else { limits::WELCOME };
         // The only use of a clock here: the session begins before anybody tells it the time.
         self.ready_by = Instant::now().checked_add(time).map(|due| (due, time.as_secs()));

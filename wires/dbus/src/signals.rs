@@ -351,7 +351,7 @@ impl DbusSession {
                 found
             }
         };
-        if subscriptions.is_empty() {
+        if subscriptions.is_empty() && !self.accepted {
             return;
         }
         let fields = &known.fields;

@@ -320,6 +320,10 @@ impl Reading<'_> {
             let id = self.get.u32()?;
             let data = self.get.octets()?;
             let mut value = format!("{} ({id:#x}), {} bytes", contexts::name(id), data.len());
+            if contexts::name(id) == "context" {
+                // Nobody but its users knows what it says.
+                value = format!("{value}: {}", hex(data));
+            }
             if id == contexts::CODE_SETS
                 && let Ok((narrow, wide)) = code_sets(data)
             {

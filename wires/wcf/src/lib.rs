@@ -78,7 +78,8 @@ impl Wire for Wcf {
             signals: true,
             signals_are_calls: false,
             handles: false,
-            references: true,
+            // None but nil.
+            references: false,
             callbacks_on_connection: true,
             probe: true,
             cancel: false,

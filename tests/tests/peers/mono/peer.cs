@@ -11,7 +11,7 @@
 //   peer.exe host FILE KEY PROCESS
 //       serves and calls as it is told, for many tests: see host.cs
 //
-// CONTRACT bench | hello | cellar | mill; BINDING see bindings.cs; CHECK bench[=LARGEST] | duplex | types | arrays | classes |
+// CONTRACT bench | hello | cellar | mill | benchmarking | Kitchen (to call only); BINDING see bindings.cs; CHECK bench[=LARGEST] | seven | kitchen | duplex | types | arrays | classes |
 // operations | oneway | faults | quotas | objects | addressed | mill. $EVERYWIRE_TRUST names the file of the certificate that servers must have.
 using System;
 using System.Collections.Generic;
@@ -25,6 +25,7 @@ using System.ServiceModel.Description;
 using System.Text;
 using System.Threading;
 using Everywire.Cellar;
+using Everywire.Cross;
 using Everywire.Mill;
 
 static class Peer
@@ -104,6 +105,8 @@ static class Peer
         Listener listener = new Listener();
         object proxy = contract == "mill" ? new ChannelFactory<IMill>(made, to).CreateChannel()
                      : contract == "bench" ? new ChannelFactory<IRemoteObject>(made, to).CreateChannel()
+                     : contract == "benchmarking" ? new ChannelFactory<IBenchmarking>(made, to).CreateChannel()
+                     : contract == "Kitchen" ? new ChannelFactory<IKitchen>(made, to).CreateChannel()
                      : contract == "hello" ? new DuplexChannelFactory<IHello>(new InstanceContext(listener), made, to).CreateChannel()
                      : (object)new ChannelFactory<ICellar>(made, to).CreateChannel();
         foreach (string word in checks)
@@ -113,6 +116,8 @@ static class Peer
             {
                 case "mill": MillChecks.All((IMill)proxy); break;
                 case "bench": Checks.Bench((IRemoteObject)proxy, check.Length > 1 ? int.Parse(check[1]) : 1000000); break;
+                case "seven": CrossChecks.Seven((IBenchmarking)proxy); break;
+                case "kitchen": CrossChecks.Kitchen((IKitchen)proxy); break;
                 case "duplex": Checks.Duplex((IHello)proxy, listener); break;
                 case "types": Checks.Types((ICellar)proxy); break;
                 case "arrays": Checks.Arrays((ICellar)proxy); break;

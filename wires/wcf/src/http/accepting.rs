@@ -1,6 +1,7 @@
 //! The accepting side of the HTTP bindings.
 
 mod door;
+mod pages;
 mod parsed_heads;
 mod requests;
 mod responses;
@@ -59,6 +60,9 @@ pub struct Accepting {
     events: VecDeque<Event>,
     /// The call that the request in hand became.
     current: Option<CallId>,
+    /// The page of a description that the request in hand is for, if somebody else has it; how many there were.
+    page: Option<(CallId, Box<str>)>,
+    pages: u64,
     /// Whether the request in hand waits for what another connection brings.
     awaiting: bool,
     /// What this connection takes up of what the place allows for.
@@ -118,6 +122,8 @@ impl Accepting {
             out: Rope::new(),
             events: VecDeque::new(),
             current: None,
+            page: None,
+            pages: 0,
             awaiting: false,
             held: Held::new(&settings, config.waker.clone()),
             waiting: VecDeque::new(),
@@ -327,6 +333,18 @@ impl Accepting {
         if begins { self.waiting.pop_front() } else { None }
     }
 
+    /// Serves what came behind a request that was answered now.
+    fn go_on(&mut self) {
+        self.doomed = self.work(Instant::now()).err();
+        self.drain();
+        if (!self.events.is_empty() || !self.waiting.is_empty() || self.doomed.is_some() || self.resting)
+            && let Some(waker) = &self.waker
+        {
+            // Whoever answers late is not the one who looks for events.
+            waker.wake_by_ref();
+        }
+    }
+
     /// Tells the peer that it is too slow, in the library's place.
     fn hurry(&mut self, breach: Breach) -> Breach {
         let mut pipe = self.server.end.pipe();
@@ -399,6 +417,11 @@ impl Session for Accepting {
 
     fn answer(&mut self, id: CallId, answer: Answer<'_>) -> Result<(), Failure> {
         self.held.finish(id);
+        if self.is_page(id) {
+            self.give_page(answer);
+            self.go_on();
+            return Ok(());
+        }
         // It was here when the connection first asked for it.
         let missing =
             matches!(answer, Answer::Failed(failure) if failure.kind() == Kind::NoObject) && self.is_gone();
@@ -416,15 +439,7 @@ impl Session for Accepting {
             Err(_) if envelope.is_empty() => self.respond(empty(StatusCode::INTERNAL_SERVER_ERROR)),
             Err(_) => self.reply(envelope, true),
         }
-        // What came behind the request is served now.
-        self.doomed = self.work(Instant::now()).err();
-        self.drain();
-        if (!self.events.is_empty() || !self.waiting.is_empty() || self.doomed.is_some() || self.resting)
-            && let Some(waker) = &self.waker
-        {
-            // Whoever answers late is not the one who looks for events.
-            waker.wake_by_ref();
-        }
+        self.go_on();
         result.map(|_| ())
     }
 
@@ -439,6 +454,7 @@ impl Session for Accepting {
 
     fn disconnected(&mut self, failure: &Failure) {
         self.current = None;
+        self.page = None;
         self.awaiting = false;
         let told: Vec<Event> = self.events.drain(..).chain(self.waiting.drain(..)).collect();
         for event in told {

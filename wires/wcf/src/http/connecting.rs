@@ -1,6 +1,7 @@
 //! The connecting side of the HTTP bindings.
 
 mod outcomes;
+mod pages;
 mod sequence;
 
 use super::breach::{Breach, over_limit};
@@ -61,6 +62,8 @@ pub struct Connecting {
     action: Option<(Arc<str>, HeaderMap)>,
     read: Option<(HeaderValue, Arc<Format>)>,
     errands: u64,
+    /// The page that a hop's caller waits for, and where that one asks for it.
+    page: Option<(CallId, Box<str>)>,
     /// Calls of a reliable session that have no outcome yet; `None` without such a session.
     reliable: Option<Vec<Pending>>,
     /// Why calls fail, where that is more than the violation says.
@@ -138,6 +141,7 @@ impl Connecting {
             action: None,
             read: None,
             errands: ERRANDS,
+            page: None,
             reliable: (settings.reliable && dialect.addressing).then(Vec::new),
             refusal: None,
             begun: Instant::now(),
@@ -465,6 +469,9 @@ impl Session for Connecting {
             && let Some(query) = contract::note(&operation.notes, GET)
         {
             return self.errand(key, Some(query), Asking::Page);
+        }
+        if let Some(begun) = self.pass_page(call) {
+            return begun;
         }
         let mut envelope = Rope::new();
         envelope.flat().reserve(self.room.min(64 << 10));

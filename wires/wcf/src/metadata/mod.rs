@@ -9,11 +9,13 @@ mod contract;
 mod exchange;
 mod markup;
 mod pages;
+mod passed;
 mod service;
 
 pub use asking::{discover, list};
 pub(crate) use markup::binary;
 pub use pages::{Page, page};
+pub(crate) use passed::{asked, describes, operation, readdress};
 
 use everywire_model::{Objects, Servant};
 use std::sync::Arc;

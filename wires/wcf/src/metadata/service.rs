@@ -26,6 +26,8 @@ struct Way {
     settings: Arc<Settings>,
     /// It accepts at every address of this machine, and nobody said which one to publish: whoever asks spells one.
     wildcard: bool,
+    /// The key of an object that is called elsewhere.
+    at: Option<Bytes>,
 }
 
 impl Service {
@@ -47,11 +49,24 @@ impl Service {
                 reached.profile_mut().endpoints = reach.endpoints;
                 let published = address::publish("", &[reached], key);
                 let settings = published.profiles.first().map(Settings::of)?;
-                Some(Way { settings, wildcard: reach.wildcard })
+                Some(Way { settings, wildcard: reach.wildcard, at: None })
             };
             objects.places().into_iter().filter_map(way).collect()
         };
-        let object = |(key, servants): (Bytes, _)| Object { ways: ways(&key), key, servants };
+        let object = |(key, servants): (Bytes, Vec<Arc<dyn Servant>>)| {
+            // Whoever only tells where the object is describes it there.
+            let elsewhere = servants.iter().find_map(|servant| servant.elsewhere());
+            let theirs = elsewhere.iter().flat_map(|reference| &reference.profiles);
+            let theirs: Vec<Way> = theirs
+                .filter(|profile| profile.wire == "wcf")
+                .map(|profile| Way {
+                    settings: Settings::of(profile),
+                    at: Some(profile.key.clone()),
+                    wildcard: false,
+                })
+                .collect();
+            Object { ways: if theirs.is_empty() { ways(&key) } else { theirs }, key, servants }
+        };
         Some(Self { objects: found.into_iter().map(object).collect() })
     }
 
@@ -86,9 +101,9 @@ impl Service {
     fn ports(&self, object: &Object, contract: &names::QName, asked: Option<&str>) -> Vec<Port> {
         let asked = asked.filter(|_| self.objects.len() == 1);
         let mut ports: Vec<Port> = Vec::new();
-        for Way { settings, wildcard } in &object.ways {
-            let own = settings.via(&object.key);
-            let address = match asked {
+        for Way { settings, wildcard, at } in &object.ways {
+            let own = settings.via(at.as_ref().unwrap_or(&object.key));
+            let address = match asked.filter(|_| at.is_none()) {
                 // The caller's spelling of the host leads here.
                 Some(asked) if place(asked).1 == place(&own).1 => asked.to_owned(),
                 Some(asked) if *wildcard => own.replacen(place(&own).0, place(asked).0, 1),

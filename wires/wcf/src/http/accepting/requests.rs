@@ -40,8 +40,11 @@ impl Accepting {
             Method::POST => {}
             Method::GET | Method::HEAD => {
                 let host = parts.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
-                let response = self.page(path, parts.uri.query().unwrap_or_default(), host);
-                self.respond(response);
+                let query = parts.uri.query().unwrap_or_default();
+                if !self.ask_for_page(path, query, host) {
+                    let response = self.page(path, query, host);
+                    self.respond(response);
+                }
                 return Ok(());
             }
             _ => {

@@ -28,7 +28,10 @@ impl Connecting {
                     self.done(flight.id, Bytes::new());
                 }
             }
-            Asking::Page if status.is_success() => self.done(flight.id, body),
+            Asking::Page if status.is_success() => {
+                let page = self.readdressed(flight, body);
+                self.done(flight.id, page);
+            }
             Asking::Page => {
                 // Who is no service says so in plain words, such as a listener of another protocol.
                 let body = self.plain(headers, body).unwrap_or_default();

@@ -23,7 +23,7 @@ use crate::settings::Settings;
 use crate::values::Reading;
 use bytes::Bytes;
 use everywire_model::body::Beside;
-use everywire_model::{CallId, Config, Event, Limits, Profile};
+use everywire_model::{Budget, CallId, Config, Event, Limits, Profile};
 use messages::Own;
 use passing::Passages;
 use plans::Plans;
@@ -243,6 +243,11 @@ impl Exchange {
     #[inline]
     pub fn poll(&mut self) -> Option<Event> {
         self.events.pop_front()
+    }
+
+    /// What bodies may cost who reads them.
+    pub fn budget(&self) -> Budget {
+        self.limits.budget
     }
 
     /// Calls begun by either side and not yet answered.

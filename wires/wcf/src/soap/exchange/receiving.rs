@@ -469,11 +469,16 @@ impl Exchange {
             let plan = plan.unwrap_or_else(|| if passes { guess().passing() } else { guess() });
             return Some((key.clone(), plan));
         }
-        if self.hear(asked, document, head.body) {
+        // A hop has no objects of its own: whoever called by it is meant, and not who only listens.
+        let hop = self.node.as_ref().is_some_and(|node| node.passes(b""));
+        if self.hear(asked, document, head.body, !hop) {
             return None;
         }
         let callee = || self.node.as_ref().and_then(|node| node.callee(asked.as_bytes()));
         let Some(key) = self.settings.callback.clone().or_else(callee) else {
+            if hop {
+                return Some((Bytes::new(), guess().passing()));
+            }
             if wanted {
                 let failure = Failure::new(Kind::NoOperation, Initiator::Peer, "");
                 let said = crate::soap::faults::said(&failure, asked, "", false);

@@ -48,8 +48,9 @@ impl Listeners {
         }
     }
 
-    /// The subscriptions that a callback with this action is for, with the object and the name of the signal.
-    fn find(&self, action: &str) -> Option<(Vec<CallId>, Bytes, Bytes)> {
+    /// The subscriptions that a callback with this action is for, with the object and the name of the signal; `any`: also those that
+    /// name none.
+    fn find(&self, action: &str, any: bool) -> Option<(Vec<CallId>, Bytes, Bytes)> {
         let mut found: Option<(Vec<CallId>, Bytes, Bytes)> = None;
         for subscription in &self.subscriptions {
             let name = match &subscription.signals {
@@ -57,6 +58,7 @@ impl Listeners {
                     Some((_, name)) => name.clone(),
                     None => continue,
                 },
+                None if !any => continue,
                 None => Bytes::copy_from_slice(action.rsplit('/').next().unwrap_or(action).as_bytes()),
             };
             match &mut found {
@@ -147,9 +149,9 @@ impl Exchange {
         self.listeners.subscriptions.retain(|subscription| subscription.id != id);
     }
 
-    /// Hands a callback to those who listen; `false` if nobody does.
-    pub(super) fn hear(&mut self, action: &str, document: &Bytes, base: usize) -> bool {
-        let Some((subscriptions, key, signal)) = self.listeners.find(action) else { return false };
+    /// Hands a callback to those who listen, `any`: also to those who listen to whatever comes; `false` if nobody does.
+    pub(super) fn hear(&mut self, action: &str, document: &Bytes, base: usize, any: bool) -> bool {
+        let Some((subscriptions, key, signal)) = self.listeners.find(action, any) else { return false };
         let body = self.body(document.clone(), Place::outside(base));
         let heard = Incoming::signal(Bytes::new(), key, Bytes::new(), signal, body);
         self.events.push_back(Event::Signal { subscriptions, heard: Box::new(heard) });
