@@ -5,7 +5,7 @@
 use bytes::BytesMut;
 use everywire_auth::nns::{Channel, ProtectionLevel};
 use everywire_auth::security::{Credentials, Mechanism, Options, Secret, UserTable};
-use everywire_model::{Failure, Kind, Rope};
+use everywire_model::{Failure, Kind, SendBuffer};
 use std::sync::Arc;
 
 const LEVELS: [ProtectionLevel; 3] =
@@ -37,14 +37,14 @@ fn pass(
     from_server: &[u8],
     piece: usize,
 ) -> Result<[Vec<u8>; 4], Failure> {
-    let (mut up, mut down) = (Rope::new(), Rope::new());
+    let (mut up, mut down) = (SendBuffer::new(), SendBuffer::new());
     up.flat().extend_from_slice(from_client);
     down.flat().extend_from_slice(from_server);
     let [mut line_up, mut line_down] = [Vec::new(), Vec::new()];
     let [mut at_server, mut at_client, mut in_server, mut in_client] = [(); 4].map(|()| BytesMut::new());
     let mut failure = None;
     loop {
-        let (mut there, mut back) = (Rope::new(), Rope::new());
+        let (mut there, mut back) = (SendBuffer::new(), SendBuffer::new());
         client.send(&mut up, &mut there)?;
         server.send(&mut down, &mut back)?;
         if there.is_empty() && back.is_empty() {
@@ -149,9 +149,9 @@ fn dotnet_is_answered() {
     let first: Vec<u8> =
         (0..FIRST.len()).step_by(2).map(|at| u8::from_str_radix(&FIRST[at..at + 2], 16).unwrap()).collect();
     let mut theirs = server(ProtectionLevel::EncryptAndSign);
-    let (mut plain, mut out) = (BytesMut::new(), Rope::new());
+    let (mut plain, mut out) = (BytesMut::new(), SendBuffer::new());
     theirs.receive(&mut BytesMut::from(&*first), &mut plain).unwrap();
-    theirs.send(&mut Rope::new(), &mut out).unwrap();
+    theirs.send(&mut SendBuffer::new(), &mut out).unwrap();
     let answer = out.to_vec();
     assert_eq!(answer[..3], [0x16, 1, 0]);
     assert_eq!(usize::from(u16::from_be_bytes([answer[3], answer[4]])), answer.len() - 5);
@@ -164,7 +164,7 @@ fn an_empty_last_word_of_dotnet_is_passed_over() {
     for level in LEVELS {
         let (mut ours, mut theirs) = (client(Mechanism::Negotiate, "engine", level), server(level));
         pass(&mut ours, &mut theirs, b"", b"", usize::MAX).unwrap();
-        let (mut plain, mut out, mut said) = (Rope::new(), Rope::new(), BytesMut::new());
+        let (mut plain, mut out, mut said) = (SendBuffer::new(), SendBuffer::new(), BytesMut::new());
         plain.flat().extend_from_slice(b"\x0cwords");
         ours.send(&mut plain, &mut out).unwrap();
         let mut line = BytesMut::from(&b"\x14\x01\x00\x00\x00"[..]);
@@ -221,7 +221,7 @@ fn frames_that_come_again_or_late_end_it() {
     let level = ProtectionLevel::Sign;
     let frames = |ours: &mut Channel| {
         [b"one", b"two"].map(|words| {
-            let (mut plain, mut out) = (Rope::new(), Rope::new());
+            let (mut plain, mut out) = (SendBuffer::new(), SendBuffer::new());
             plain.flat().extend_from_slice(words);
             ours.send(&mut plain, &mut out).unwrap();
             out.to_vec()

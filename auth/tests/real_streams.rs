@@ -6,7 +6,7 @@ use crate::support::{Scratch, chmod};
 use bytes::BytesMut;
 use everywire_auth::nns::{Channel, ProtectionLevel};
 use everywire_auth::security::{Credentials, Mechanism, Options, Secret, UserTable};
-use everywire_model::{Failure, Kind, Rope};
+use everywire_model::{Failure, Kind, SendBuffer};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -42,10 +42,10 @@ fn talk(
     enough: usize,
 ) -> Result<Vec<u8>, Failure> {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let (mut plain, mut said, mut input) = (Rope::new(), BytesMut::new(), BytesMut::new());
+    let (mut plain, mut said, mut input) = (SendBuffer::new(), BytesMut::new(), BytesMut::new());
     plain.flat().extend_from_slice(words);
     loop {
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         channel.send(&mut plain, &mut out)?;
         stream.write_all(&out.to_vec()).unwrap();
         if said.len() >= enough && plain.is_empty() {
@@ -56,7 +56,7 @@ fn talk(
         assert!(count > 0, "the peer hung up");
         input.extend_from_slice(&buffer[..count]);
         if let Err(failure) = channel.receive(&mut input, &mut said) {
-            let mut last = Rope::new();
+            let mut last = SendBuffer::new();
             channel.send(&mut plain, &mut last)?;
             stream.write_all(&last.to_vec()).unwrap();
             return Err(failure);
@@ -92,7 +92,7 @@ fn pyspnego_calls() {
         if good {
             let mut text = told.unwrap_or_else(|failure| panic!("{protocol} {level:?}: {failure}"));
             text.reverse();
-            let (mut plain, mut out) = (Rope::new(), Rope::new());
+            let (mut plain, mut out) = (SendBuffer::new(), SendBuffer::new());
             plain.flat().extend_from_slice(&text);
             channel.send(&mut plain, &mut out).unwrap();
             stream.write_all(&out.to_vec()).unwrap();

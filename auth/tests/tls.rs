@@ -5,7 +5,7 @@
 use crate::support::{Scratch, chmod};
 use bytes::BytesMut;
 use everywire_auth::tls::{Channel, ClientSettings, ServerSettings};
-use everywire_model::{Failure, Kind, Rope};
+use everywire_model::{Failure, Kind, SendBuffer};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -64,12 +64,12 @@ fn pass(
     from_client: &[u8],
     from_server: &[u8],
 ) -> Result<(Vec<u8>, Vec<u8>), Failure> {
-    let (mut up, mut down) = (Rope::new(), Rope::new());
+    let (mut up, mut down) = (SendBuffer::new(), SendBuffer::new());
     up.flat().extend_from_slice(from_client);
     down.flat().extend_from_slice(from_server);
     let (mut at_server, mut at_client) = (BytesMut::new(), BytesMut::new());
     loop {
-        let (mut there, mut back) = (Rope::new(), Rope::new());
+        let (mut there, mut back) = (SendBuffer::new(), SendBuffer::new());
         client.send(&mut up, &mut there)?;
         server.send(&mut down, &mut back)?;
         if there.is_empty() && back.is_empty() {
@@ -79,8 +79,8 @@ fn pass(
         client.receive(&mut BytesMut::from(&*back.to_vec()), &mut at_client)?;
         if let Err(failure) = at_once {
             // What the server says last reaches the client.
-            let mut last = Rope::new();
-            server.send(&mut Rope::new(), &mut last)?;
+            let mut last = SendBuffer::new();
+            server.send(&mut SendBuffer::new(), &mut last)?;
             client.receive(&mut BytesMut::from(&*last.to_vec()), &mut at_client)?;
             return Err(failure);
         }
@@ -104,7 +104,7 @@ fn bytes_pass_both_ways() {
 fn nothing_goes_before_the_handshake_is_over() {
     let papers = Papers::new();
     let mut client = Channel::client(&papers.client("ca.pem"), "localhost", "").unwrap();
-    let (mut plain, mut out) = (Rope::new(), Rope::new());
+    let (mut plain, mut out) = (SendBuffer::new(), SendBuffer::new());
     plain.flat().extend_from_slice(b"a secret");
     client.send(&mut plain, &mut out).unwrap();
     assert!(!client.is_established() && plain.len() == 8 && !out.is_empty());
@@ -207,7 +207,7 @@ fn hostile_bytes_end_it() {
     let mut client = Channel::client(&papers.client("ca.pem"), "localhost", "").unwrap();
     let mut server = Channel::server(&settings).unwrap();
     meet(&mut client, &mut server).unwrap();
-    let (mut plain, mut out) = (Rope::new(), Rope::new());
+    let (mut plain, mut out) = (SendBuffer::new(), SendBuffer::new());
     plain.flat().extend_from_slice(b"words");
     client.send(&mut plain, &mut out).unwrap();
     let mut changed = out.to_vec();
@@ -224,8 +224,8 @@ fn nothing_is_heard_behind_a_goodbye() {
     let mut server = Channel::server(&papers.server("server")).unwrap();
     meet(&mut client, &mut server).unwrap();
     client.close();
-    let (mut out, mut said) = (Rope::new(), BytesMut::new());
-    client.send(&mut Rope::new(), &mut out).unwrap();
+    let (mut out, mut said) = (SendBuffer::new(), BytesMut::new());
+    client.send(&mut SendBuffer::new(), &mut out).unwrap();
     let mut bytes = BytesMut::from(&*out.to_vec());
     bytes.extend_from_slice(b"left over");
     drop(server.receive(&mut bytes, &mut said));
@@ -240,10 +240,10 @@ fn talk(
     enough: usize,
 ) -> Result<Vec<u8>, Failure> {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let (mut plain, mut said) = (Rope::new(), BytesMut::new());
+    let (mut plain, mut said) = (SendBuffer::new(), BytesMut::new());
     plain.flat().extend_from_slice(words);
     loop {
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         channel.send(&mut plain, &mut out)?;
         stream.write_all(&out.to_vec()).unwrap();
         if said.len() >= enough && plain.is_empty() {
@@ -254,8 +254,8 @@ fn talk(
         assert!(count > 0, "the peer hung up");
         let taken = channel.receive(&mut BytesMut::from(&buffer[..count]), &mut said);
         if taken.is_err() {
-            let mut alert = Rope::new();
-            channel.send(&mut Rope::new(), &mut alert)?;
+            let mut alert = SendBuffer::new();
+            channel.send(&mut SendBuffer::new(), &mut alert)?;
             stream.write_all(&alert.to_vec()).unwrap();
         }
         taken?;

@@ -14,8 +14,8 @@ use everywire::model::contract::InterfaceKind;
 use everywire::{Apart, Bytes, Failure, Initiator, Interface, Kind, Reference};
 use everywire_model::object::unexpected;
 use everywire_model::{
-    Answer, Body, Expects, Headers, Incoming, Link, Method, Outcome, Request, Servant, Subscription, Tidings,
-    Wire,
+    Answer, Body, Expects, Headers, Incoming, Link, Method, Outcome, Request, Servant, SignalEvent,
+    Subscription, Wire,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -359,8 +359,8 @@ impl Lanes {
             profile.key = Bytes::new();
         }
         let to = Arc::downgrade(link);
-        let listener = move |tidings: Tidings<Incoming>| {
-            if let (Tidings::Signal(mut heard), Some(to)) = (tidings, to.upgrade())
+        let listener = move |event: SignalEvent<Incoming>| {
+            if let (SignalEvent::Signal(mut heard), Some(to)) = (event, to.upgrade())
                 && fits(&heard.key)
                 // One that has passed too many brokers goes no further.
                 && let Ok(passed) = hops::count(&heard.body, most)

@@ -8,7 +8,7 @@ use crate::hops;
 use crate::log::Log;
 use crate::route::Route;
 use crate::upstream::Upstream;
-use everywire::{Failure, Kind, Tidings};
+use everywire::{Failure, Kind, SignalEvent};
 use everywire_model::signal::Listener;
 use everywire_model::visit::WithHeaders;
 use everywire_model::{Headers, Incoming, Interface, News, Signal, Sink, Subscription};
@@ -144,14 +144,14 @@ fn run(watched: &Arc<Watched>, state: &Arc<State>, log: &Log) {
 fn subscribe(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscription>, Failure> {
     let listener = || -> Listener {
         let (watched, state) = (Arc::downgrade(watched), Arc::clone(state));
-        Arc::new(move |tidings| match tidings {
-            Tidings::Signal(heard) => {
+        Arc::new(move |event| match event {
+            SignalEvent::Signal(heard) => {
                 if let Some(watched) = watched.upgrade() {
                     pass_on(&watched, &heard);
                 }
             }
-            Tidings::Ended(_) => state.end(),
-            Tidings::Lost(_) | Tidings::Garbled(_) => {}
+            SignalEvent::Disconnected(_) => state.end(),
+            SignalEvent::OwnerLost(_) | SignalEvent::Undecodable(_) => {}
         })
     };
     let object = &watched.target.object;
@@ -171,14 +171,14 @@ fn listen(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscription
     if let Some(news) = watched.news.filter(|_| !interface.attributes.is_empty()) {
         let listener = {
             let (watched, state) = (Arc::downgrade(watched), Arc::clone(state));
-            Arc::new(move |tidings: Tidings<Incoming>| match tidings {
-                Tidings::Signal(heard) => {
+            Arc::new(move |event: SignalEvent<Incoming>| match event {
+                SignalEvent::Signal(heard) => {
                     if let Some(watched) = watched.upgrade() {
                         tell_news(&watched, news, &heard);
                     }
                 }
-                Tidings::Ended(_) => state.end(),
-                Tidings::Lost(_) | Tidings::Garbled(_) => {}
+                SignalEvent::Disconnected(_) => state.end(),
+                SignalEvent::OwnerLost(_) | SignalEvent::Undecodable(_) => {}
             })
         };
         let target = watched.target.object.target();

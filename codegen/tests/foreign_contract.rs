@@ -9,7 +9,7 @@ use crate::memory::{World, block_on};
 use crate::tape::TAPE;
 use everywire_model::body::Handle;
 use everywire_model::shape::{Order, PointerKind, Shape};
-use everywire_model::{Failure, Kind, Occasion, Operation, Ref, Remote, Tidings};
+use everywire_model::{Failure, Kind, Operation, Ref, Remote, SignalEvent, TypedSignal};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -126,8 +126,8 @@ fn signals_reach_those_who_listen_here_and_elsewhere() {
     let closed = Arc::clone(&heard);
     let third = there
         .signals()
-        .watch(move |tidings: Tidings<InventoryClosed>| {
-            closed.lock().unwrap().push(format!("{tidings:?}"));
+        .watch(move |event: SignalEvent<InventoryClosed>| {
+            closed.lock().unwrap().push(format!("{event:?}"));
         })
         .unwrap();
     let sold =

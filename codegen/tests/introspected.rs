@@ -9,7 +9,8 @@ use crate::tape::TAPE;
 use everywire_model::body::Handle;
 use everywire_model::describe::TEXT;
 use everywire_model::{
-    Bytes, Emits, Failure, Kind, Notify, Occasion, Ref, Remote, Shape, Subscription, Tidings, Value, Variant,
+    Bytes, Emits, Failure, Kind, Notify, Ref, Remote, Shape, SignalEvent, Subscription, TypedSignal, Value,
+    Variant,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -294,10 +295,12 @@ fn a_signal_that_does_not_decode_is_told() {
     let listening = Arc::clone(&heard);
     let subscription = there
         .signals()
-        .watch(move |tidings: Tidings<GalleryHung>| {
-            listening.lock().unwrap().push(match tidings {
-                Tidings::Signal(hung) => hung.path,
-                Tidings::Lost(failure) | Tidings::Garbled(failure) | Tidings::Ended(failure) => {
+        .watch(move |event: SignalEvent<GalleryHung>| {
+            listening.lock().unwrap().push(match event {
+                SignalEvent::Signal(hung) => hung.path,
+                SignalEvent::OwnerLost(failure)
+                | SignalEvent::Undecodable(failure)
+                | SignalEvent::Disconnected(failure) => {
                     format!("{:?}", failure.kind())
                 }
             });
@@ -306,7 +309,7 @@ fn a_signal_that_does_not_decode_is_told() {
     // The same signal with other fields, as of another version of the contract.
     struct Other;
     impl Emits<Other> for dyn Gallery {}
-    impl Occasion for Other {
+    impl TypedSignal for Other {
         fn interface() -> &'static everywire_model::Interface {
             GalleryHung::interface()
         }

@@ -4,7 +4,7 @@ use crate::bench_kidl::{DcopBenchmarkingService, DcopBenchmarkingServiceHello};
 use crate::memory::World;
 use crate::tape::TAPE;
 use crate::types_kidl::{KURL, X, describe};
-use everywire_model::{Bytes, Failure, Occasion, Ref, Remote, Shape};
+use everywire_model::{Bytes, Failure, Ref, Remote, Shape, TypedSignal};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 

@@ -9,7 +9,7 @@ use everywire_model::{
     Answer, Body, BoxFuture, Bytes, CallId, Codec, Encode, Endpoint, Failure, Initiator, Interface, Kind,
     Link, Object, Outcome, Peer, Profile, Ref, Reference, Remote, Request, Resolver, Servant, Target,
 };
-use everywire_model::{Emitter, Subscription, Tidings};
+use everywire_model::{Emitter, SignalEvent, Subscription};
 use everywire_model::{Expects, Incoming, Method};
 use std::collections::HashMap;
 use std::pin::pin;
@@ -122,7 +122,7 @@ impl Emitter for World {
         let told: Vec<_> =
             listeners.iter().filter(|(_, wanted, _)| fits(wanted)).map(|(.., told)| told.clone()).collect();
         drop(listeners);
-        told.iter().for_each(|listener| listener(Tidings::Signal(heard.clone())));
+        told.iter().for_each(|listener| listener(SignalEvent::Signal(heard.clone())));
         Ok(())
     }
 

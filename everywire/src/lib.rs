@@ -27,8 +27,8 @@ pub use bytes;
 pub use bytes::Bytes;
 pub use everywire_model as model;
 pub use everywire_model::{
-    Failure, Initiator, Interface, Kind, Limits, Object, Ref, Reference, Remote, Signaller, Subscription,
-    Success, Tidings, Value, signal::Audience,
+    Failure, Initiator, Interface, Kind, Limits, Object, Ref, Reference, Remote, SignalEvent, Signaller,
+    Subscription, Success, Value, signal::Audience,
 };
 pub use everywire_runtime::{
     Apart, Builder, Latency, Lent, Monitor, Notice, Observer, Quotas, WeakNode, blocking, caller, hub,

@@ -1,12 +1,12 @@
 //! Bodies: encoded values that nobody has looked at yet.
 
-use crate::ambient::Ambient;
 use crate::budget::Budget;
 use crate::headers::{Header, Headers};
 use crate::marshal::UnmarshalList;
 use crate::message::needs_contract;
 use crate::shape::Shape;
 use crate::visit::{Carries, Encode, Sink, Source, Visit};
+use crate::wire_state::WireState;
 use bytes::Bytes;
 use std::fmt;
 use std::ops::Deref;
@@ -114,7 +114,7 @@ pub struct Beside {
     /// Handles that came with the message.
     pub handles: Vec<Handle>,
     /// What the wire keeps for this node: a codec may need it to make references of what it reads.
-    pub ambient: Option<Arc<dyn Ambient>>,
+    pub wire_state: Option<Arc<dyn WireState>>,
     /// How the operation succeeded whose results these are; see [`Body::status`].
     pub status: i32,
     /// What has no bytes of its own, of values that stay in this process.
@@ -147,8 +147,8 @@ impl Body {
     }
 
     /// What the wire keeps for this node, where its codec needs that.
-    pub fn ambient(&self) -> Option<&Arc<dyn Ambient>> {
-        self.beside.as_ref()?.ambient.as_ref()
+    pub fn wire_state(&self) -> Option<&Arc<dyn WireState>> {
+        self.beside.as_ref()?.wire_state.as_ref()
     }
 
     /// How the operation succeeded whose results these are, on wires that tell it by a number beside them (an HRESULT); 0 is

@@ -4,7 +4,7 @@
 use crate::body::Handle;
 use crate::failure::{Failure, Violation};
 use crate::reference::Endpoint;
-use crate::rope::Rope;
+use crate::send_buffer::SendBuffer;
 use crate::session::PeerAddress;
 use bytes::BytesMut;
 use std::time::Instant;
@@ -52,7 +52,7 @@ pub trait Hub: Send {
     fn wanted(&self, id: PeerId) -> usize;
 
     /// What is to be sent to a peer.
-    fn transmit(&mut self, id: PeerId) -> Option<&mut Rope>;
+    fn transmit(&mut self, id: PeerId) -> Option<&mut SendBuffer>;
 
     /// What is to be done, in order.
     fn poll(&mut self) -> Option<HubEvent>;

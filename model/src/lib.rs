@@ -8,7 +8,7 @@
 //!
 //! * [`Interface`], [`Operation`], [`Shape`]: what can be asked, from any contract language.
 //! * [`Sink`], [`Source`]: the visit by which typed values become a wire's bytes and back.
-//! * [`Body`]: encoded values nobody has looked at; [`Rope`]: bytes to send.
+//! * [`Body`]: encoded values nobody has looked at; [`SendBuffer`]: bytes to send.
 //! * [`Session`], [`Event`]: one connection's protocol, without I/O.
 //! * [`Wire`]: what a protocol's crate exports.
 //! * [`Object`], [`Ref`], [`Servant`], [`Request`]: callers and servants.
@@ -16,7 +16,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod ambient;
 pub mod body;
 pub mod budget;
 pub mod contract;
@@ -34,8 +33,8 @@ pub mod options;
 pub mod pipe;
 pub mod reach;
 pub mod reference;
-pub mod rope;
 pub mod same;
+pub mod send_buffer;
 pub mod session;
 pub mod shape;
 pub mod signal;
@@ -47,9 +46,9 @@ pub mod value;
 pub mod variant;
 pub mod visit;
 pub mod wire;
+pub mod wire_state;
 pub mod words;
 
-pub use ambient::{Ambient, Objects};
 pub use body::{Beside, Body, Codec, Context, Handle};
 pub use budget::{Budget, Limits};
 pub use bytes::Bytes;
@@ -64,17 +63,18 @@ pub use marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
 pub use message::{Answer, Call, Encoded, Expects, Incoming, Method, Outcome, Raised};
 pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};
 pub use reach::Reach;
-pub use reference::{Address, Endpoint, Lease, Profile, Reference, UNDER_WAY};
-pub use rope::Rope;
+pub use reference::{Address, Endpoint, Lease, Profile, RESUME_TOKEN, Reference};
 pub use same::same_bytes;
+pub use send_buffer::SendBuffer;
 pub use session::{
     CallId, Config, Emission, Event, Interest, Link, Peer, PeerAddress, Purpose, Session, Topic,
 };
 pub use shape::{Hold, Shape};
-pub use signal::{Emits, Emitter, Occasion, Signaller, Subscription, Tidings};
+pub use signal::{Emits, Emitter, SignalEvent, Signaller, Subscription, TypedSignal};
 pub use success::Success;
 pub use typecode::TypeCode;
 pub use value::Value;
 pub use variant::{Scalar, Variant};
 pub use visit::{Encode, Sink, Source, Visit};
 pub use wire::{Capabilities, Discovery, Explained, Listing, News, Part, Place, Presence, Sniff, Wire};
+pub use wire_state::{Objects, WireState};

@@ -20,7 +20,7 @@ pub struct Reference {
 
 /// The component of a way by which one call goes on that has left before, and may have run: a wire that moves a call there
 /// ([`crate::Outcome::Moved`]) takes up again what it knows of it. Nothing else is called by such a way.
-pub const UNDER_WAY: u32 = 0x5741_5957;
+pub const RESUME_TOKEN: u32 = 0x5741_5957;
 
 /// One way to reach an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -121,7 +121,7 @@ impl Reference {
 
     /// Whether it is where a call goes on that may have run already.
     pub fn is_under_way(&self) -> bool {
-        self.profiles.iter().any(|profile| profile.component(UNDER_WAY).is_some())
+        self.profiles.iter().any(|profile| profile.component(RESUME_TOKEN).is_some())
     }
 }
 

@@ -5,15 +5,15 @@
 //! (a *link*, in the runtime) polls until `None` after each `receive`, and sends what `transmit` holds after anything
 //! else.
 
-use crate::ambient::Ambient;
 use crate::body::{Body, Handle};
 use crate::budget::Limits;
 use crate::contract::{Interface, Signal};
 use crate::failure::{Failure, Initiator, Kind, Violation};
 use crate::message::{Answer, Call, Incoming, Outcome, needs_contract};
 use crate::reference::{Endpoint, Profile};
-use crate::rope::Rope;
+use crate::send_buffer::SendBuffer;
 use crate::visit::Encode;
+use crate::wire_state::WireState;
 use bytes::{Bytes, BytesMut};
 use std::fmt;
 use std::net::IpAddr;
@@ -46,7 +46,7 @@ pub trait Session: Send {
     fn poll(&mut self) -> Option<Event>;
 
     /// What is to be sent.
-    fn transmit(&mut self) -> &mut Rope;
+    fn transmit(&mut self) -> &mut SendBuffer;
 
     /// Begins a call. The arguments are encoded at once; nothing of a failed encoding is sent.
     fn start(&mut self, now: Instant, call: &Call<'_>) -> Result<CallId, Failure>;
@@ -97,7 +97,7 @@ pub trait Session: Send {
 
     /// Whether a goodbye is under way to which the peer has to answer before the rest of it can go: the link reads on for a
     /// moment before it closes.
-    fn is_parting(&self) -> bool {
+    fn is_closing(&self) -> bool {
         false
     }
 
@@ -123,12 +123,12 @@ pub trait Session: Send {
     /// Whether its protocol carries one call at a time: while one is outstanding, others are better off on a connection of
     /// their own. A call that is begun all the same waits for its turn; one that expects nothing ends its turn with an
     /// [`Event::Reply`], too. A call that is withdrawn while it has its turn stays outstanding until the peer is done with it.
-    fn is_serial(&self) -> bool {
+    fn one_at_a_time(&self) -> bool {
         false
     }
 
     /// Whether it wants to read no more before it was polled again: what it has is waiting for something else.
-    fn is_full(&self) -> bool {
+    fn read_paused(&self) -> bool {
         false
     }
 
@@ -156,15 +156,15 @@ pub struct Config {
     pub profile: Profile,
     /// What the connection is for.
     pub purpose: Purpose,
-    /// What the wire keeps for this node, as [`crate::Wire::ambient`] made it.
-    pub ambient: Option<Arc<dyn Ambient>>,
+    /// What the wire keeps for this node, as [`crate::Wire::wire_state`] made it.
+    pub wire_state: Option<Arc<dyn WireState>>,
     /// To be rung when the session has something to tell that did not come by its own connection: its link polls it then.
     pub waker: Option<Waker>,
 }
 
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { limits, peer, local: _, profile, purpose, ambient: _, waker: _ } = self;
+        let Self { limits, peer, local: _, profile, purpose, wire_state: _, waker: _ } = self;
         write!(f, "Config({peer:?}, {profile:?}, {purpose:?}, {limits:?})")
     }
 }
@@ -300,7 +300,7 @@ pub enum Event {
         /// The question as a call, where it came as one: for whoever passes it on.
         asked: Option<Box<Incoming>>,
     },
-    /// A call came back. Where calls are carried one at a time ([`Session::is_serial`]), those that expect nothing come back
+    /// A call came back. Where calls are carried one at a time ([`Session::one_at_a_time`]), those that expect nothing come back
     /// too: done, without results, when the peer has taken them; or with the failure that kept them from it.
     Reply {
         /// Which.

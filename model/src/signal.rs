@@ -14,15 +14,15 @@ use std::sync::{Arc, Weak};
 
 /// What a subscriber gets.
 #[derive(Debug, Clone)]
-pub enum Tidings<T> {
+pub enum SignalEvent<T> {
     /// A signal.
     Signal(T),
     /// Whoever emits it has left. The subscription stands: should they come back, signals go on.
-    Lost(Failure),
+    OwnerLost(Failure),
     /// A signal that does not decode: the other side has another contract.
-    Garbled(Failure),
+    Undecodable(Failure),
     /// The connection broke: the subscription is over, and must be made anew.
-    Ended(Failure),
+    Disconnected(Failure),
 }
 
 /// What happens among those who listen to an object, on wires where they are known: told to whoever serves it.
@@ -72,7 +72,7 @@ pub struct Backlog {
 }
 
 /// Gets signals, on the runtime's threads, in order.
-pub type Listener = Arc<dyn Fn(Tidings<Incoming>) + Send + Sync>;
+pub type Listener = Arc<dyn Fn(SignalEvent<Incoming>) + Send + Sync>;
 
 /// Ends when dropped.
 #[must_use = "a subscription ends when it is dropped"]
@@ -111,39 +111,39 @@ pub struct Signals<'r, I: ?Sized> {
 
 impl<I: Remote + ?Sized> Signals<'_, I> {
     /// Calls `listener` for each signal of this kind, on the runtime's threads, until the subscription is dropped.
-    pub fn on<S: Occasion>(
+    pub fn on<S: TypedSignal>(
         &self,
         listener: impl Fn(S) + Send + Sync + 'static,
     ) -> Result<Subscription, Failure>
     where
         I: Emits<S>,
     {
-        self.watch(move |tidings| {
-            if let Tidings::Signal(signal) = tidings {
+        self.watch(move |event| {
+            if let SignalEvent::Signal(signal) = event {
                 listener(signal);
             }
         })
     }
 
     /// As [`Signals::on`]; the listener is also told when the emitter is lost, and of signals that do not decode.
-    pub fn watch<S: Occasion>(
+    pub fn watch<S: TypedSignal>(
         &self,
-        listener: impl Fn(Tidings<S>) + Send + Sync + 'static,
+        listener: impl Fn(SignalEvent<S>) + Send + Sync + 'static,
     ) -> Result<Subscription, Failure>
     where
         I: Emits<S>,
     {
-        let listener: Listener = Arc::new(move |tidings| {
-            listener(match tidings {
-                Tidings::Signal(heard) => match S::read(&heard.body) {
-                    Ok(signal) => Tidings::Signal(signal),
+        let listener: Listener = Arc::new(move |event| {
+            listener(match event {
+                SignalEvent::Signal(heard) => match S::read(&heard.body) {
+                    Ok(signal) => SignalEvent::Signal(signal),
                     Err(failure) => {
-                        Tidings::Garbled(failure.at(format_args!("signal {}", S::signal().label)))
+                        SignalEvent::Undecodable(failure.at(format_args!("signal {}", S::signal().label)))
                     }
                 },
-                Tidings::Lost(failure) => Tidings::Lost(failure),
-                Tidings::Garbled(failure) => Tidings::Garbled(failure),
-                Tidings::Ended(failure) => Tidings::Ended(failure),
+                SignalEvent::OwnerLost(failure) => SignalEvent::OwnerLost(failure),
+                SignalEvent::Undecodable(failure) => SignalEvent::Undecodable(failure),
+                SignalEvent::Disconnected(failure) => SignalEvent::Disconnected(failure),
             });
         });
         match &self.of.side {
@@ -157,7 +157,7 @@ impl<I: Remote + ?Sized> Signals<'_, I> {
     }
 
     /// Emits a signal of this object, which must live here.
-    pub fn emit<S: Occasion>(&self, signal: &S) -> Result<(), Failure>
+    pub fn emit<S: TypedSignal>(&self, signal: &S) -> Result<(), Failure>
     where
         I: Emits<S>,
     {
@@ -184,7 +184,7 @@ impl<I: Remote + ?Sized> Signals<'_, I> {
 }
 
 /// A generated signal.
-pub trait Occasion: Send + Sized + 'static {
+pub trait TypedSignal: Send + Sized + 'static {
     /// The interface that declares it.
     fn interface() -> &'static Interface;
     /// Its description.
@@ -196,7 +196,7 @@ pub trait Occasion: Send + Sized + 'static {
 }
 
 /// Implemented by generated traits for each signal that their objects emit, inherited ones too.
-pub trait Emits<S: Occasion> {}
+pub trait Emits<S: TypedSignal> {}
 
 /// What tells the world of signals; implemented by the runtime.
 pub trait Emitter: Send + Sync {
@@ -257,7 +257,7 @@ impl<I: Remote + ?Sized> Signaller<I> {
     }
 
     /// Emits a signal. Once the node has ended nobody listens.
-    pub fn emit<S: Occasion>(&self, signal: &S) -> Result<(), Failure>
+    pub fn emit<S: TypedSignal>(&self, signal: &S) -> Result<(), Failure>
     where
         I: Emits<S>,
     {
@@ -300,7 +300,7 @@ impl<I: ?Sized> fmt::Debug for Signaller<I> {
     }
 }
 
-fn emit<S: Occasion>(emitter: &dyn Emitter, key: &[u8], signal: &S) -> Result<(), Failure> {
+fn emit<S: TypedSignal>(emitter: &dyn Emitter, key: &[u8], signal: &S) -> Result<(), Failure> {
     emitter.emit(key, S::interface(), S::signal(), &|sink: &mut dyn Sink| signal.write(sink))
 }
 

@@ -1,6 +1,5 @@
 //! Wires: what a protocol's crate exports. The registry is a list of these, and nothing else names a wire.
 
-use crate::ambient::{Ambient, Objects};
 use crate::body::{Body, Codec};
 use crate::budget::Limits;
 use crate::contract::{Contract, Interface, Signal};
@@ -11,6 +10,7 @@ use crate::message::Incoming;
 use crate::object::{Object, Resolver};
 use crate::reference::{Endpoint, Profile, Reference};
 use crate::session::{Config, Session};
+use crate::wire_state::{Objects, WireState};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ pub trait Wire: Send + Sync {
 
     /// What this wire's peers expect of everybody who serves (introspection, properties), and whatever else the wire keeps
     /// for a node. Made once for each node, before its first connection or listener of this wire.
-    fn ambient(&self, _objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
+    fn wire_state(&self, _objects: Arc<dyn Objects>) -> Option<Arc<dyn WireState>> {
         None
     }
 

@@ -4,7 +4,7 @@ use crate::builder::Notice;
 use crate::clock::lately;
 use crate::connection::{Connection, Role};
 use crate::quotas::Allowance;
-use crate::seat::Seat;
+use crate::registration::Registration;
 use crate::shared::Shared;
 use crate::shares::Source;
 use crate::transport::listener::Listener;
@@ -81,8 +81,8 @@ impl Shared {
             } else {
                 allowance.shares.enter(connection.number(), source, Arc::downgrade(&connection));
             }
-            let seated = self.shard().and_then(|shard| shard.adopt(&connection));
-            match seated {
+            let delivered = self.shard().and_then(|shard| shard.adopt(&connection));
+            match delivered {
                 Ok(()) => {
                     connection.remind_first();
                     if !full {
@@ -133,7 +133,7 @@ impl Allowance {
         };
         let Some(leaving) = self.shares.oldest_fresh(before).or_else(quiet) else { return false };
         leaving.cut(&Failure::new(Kind::Busy, Initiator::Here, "made room for another connection"));
-        if let Some(shard) = leaving.seat().and_then(Seat::shard) {
+        if let Some(shard) = leaving.registration().and_then(Registration::shard) {
             shard.forget(&leaving);
         }
         true

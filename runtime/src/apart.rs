@@ -85,7 +85,7 @@ impl Apart {
             connection.serve_back(Arc::clone(servant));
         }
         match self.shard.upgrade() {
-            Some(shard) if connection.seat().is_none() => shard.reserve(connection).map_err(no_loop),
+            Some(shard) if connection.registration().is_none() => shard.reserve(connection).map_err(no_loop),
             _ => Ok(()),
         }
     }

@@ -5,35 +5,35 @@
 
 pub(crate) mod backward;
 pub(crate) mod calling;
-mod chair;
 mod company;
 mod deadlines;
 mod ending;
 mod held;
-mod knock;
 mod listening;
 mod parting;
 mod reading;
+mod reply_slot;
 mod resuming;
 mod serving;
 mod turns;
+mod waker;
 mod weighing;
 
 use held::{After, Held};
-use knock::Knock;
 pub(crate) use resuming::Asker;
 use resuming::Resuming;
 pub(crate) use serving::{Served, flush_before_blocking};
 pub(crate) use turns::Turn;
 use turns::Turns;
+use waker::ConnectionWaker;
 
 use crate::builder::Notice;
 use crate::directory::Remembered;
 use crate::patience::{Patience, make_way};
 use crate::quotas::Allowance;
-use crate::seat::Seat;
+use crate::registration::Registration;
 use crate::shared::Shared;
-use crate::signals::{Courier, Heeder, PATIENCE};
+use crate::signals::{EventQueue, PATIENCE, Subscriber};
 use crate::sync::lock;
 use crate::transport::Stream;
 use crate::worker_pool::BlockingRecords;
@@ -113,14 +113,14 @@ pub(crate) struct Connection {
     serial: bool,
     turns: Turns,
     /// Signals for listeners here.
-    courier: Arc<Courier>,
+    event_queue: Arc<EventQueue>,
     /// Whether answers are told behind the signals that came before them.
     in_order: AtomicBool,
     core: Mutex<Core>,
     /// Threads that want the lock while another looks for bytes: then that one lets go for a moment.
     contenders: AtomicUsize,
     /// Where an event loop watches it, once one does.
-    seat: OnceLock<Seat>,
+    registration: OnceLock<Registration>,
     /// The operation whose servant runs, or ran last: the records of its servant and its number in them, and where they are in memory.
     running: Mutex<Option<(BlockingRecords, usize)>>,
     running_at: AtomicUsize,
@@ -154,7 +154,7 @@ struct Core {
     /// Calls of threads that are still sending them while another reads, and what came of them.
     sending: Vec<(CallId, Option<Outcome<Body>>)>,
     /// Who listens to which signals. While somebody does, the connection is always read.
-    listeners: HashMap<CallId, Arc<Heeder>>,
+    listeners: HashMap<CallId, Arc<Subscriber>>,
     /// What was overheard.
     overheard: VecDeque<Bytes>,
     /// What is to be done once the lock is free, because it runs code of others.
@@ -221,7 +221,7 @@ struct Waiting {
 }
 
 enum Waiter {
-    Thread(Arc<chair::Chair>),
+    Thread(Arc<reply_slot::ReplySlot>),
     Future(Asker),
 }
 
@@ -234,7 +234,7 @@ impl Connection {
         wire: &'static dyn Wire,
         role: Role,
     ) -> Arc<Self> {
-        let knock = Arc::<Knock>::default();
+        let waker = Arc::<ConnectionWaker>::default();
         let endpoint =
             profile.endpoints.first().cloned().unwrap_or(Endpoint::InProcess { name: String::new() });
         let peer = stream.peer(endpoint.transport());
@@ -249,12 +249,12 @@ impl Connection {
             local: stream.local(endpoint.transport()),
             profile: profile.clone(),
             purpose,
-            ambient: node.ambient(wire),
-            waker: (role == Role::Accepted).then(|| knock.waker()),
+            wire_state: node.wire_state(wire),
+            waker: (role == Role::Accepted).then(|| waker.waker()),
         };
         let session = if role == Role::Accepted { wire.accept(&config) } else { wire.connect(&config) };
         let capabilities = wire.capabilities();
-        let serial = session.is_serial();
+        let serial = session.one_at_a_time();
         let handles = capabilities.handles && matches!(endpoint, Endpoint::Unix { .. });
         let now = Instant::now();
         let number = if role == Role::Accepted { allowance.shares.number() } else { 0 };
@@ -310,11 +310,11 @@ impl Connection {
             handles,
             serial,
             turns: Turns::default(),
-            courier: Arc::default(),
+            event_queue: Arc::default(),
             in_order: AtomicBool::new(false),
             core: Mutex::new(core),
             contenders: AtomicUsize::new(0),
-            seat: OnceLock::new(),
+            registration: OnceLock::new(),
             running: Mutex::default(),
             running_at: AtomicUsize::new(0),
             backward: OnceLock::new(),
@@ -326,7 +326,7 @@ impl Connection {
             left: AtomicBool::new(false),
             turned_away: AtomicBool::new(false),
         });
-        knock.lead_to(&connection);
+        waker.lead_to(&connection);
         connection
     }
 
@@ -353,7 +353,7 @@ impl Connection {
     }
 
     /// Whether it carries one call at a time.
-    pub(crate) fn is_serial(&self) -> bool {
+    pub(crate) fn one_at_a_time(&self) -> bool {
         self.serial
     }
 
@@ -400,17 +400,17 @@ impl Connection {
         &self.stream
     }
 
-    pub(crate) fn sit(&self, seat: Seat) {
+    pub(crate) fn set_registration(&self, registration: Registration) {
         // A connection is watched by one event loop for its whole life.
-        let _ = self.seat.set(seat);
+        let _ = self.registration.set(registration);
     }
 
-    pub(crate) fn seat(&self) -> Option<&Seat> {
-        self.seat.get()
+    pub(crate) fn registration(&self) -> Option<&Registration> {
+        self.registration.get()
     }
 
     /// Whether the calling thread serves this connection, and will send what its servant answers and emits. Not one that
-    /// was deposed because its servant blocked: nobody knows when that returns.
+    /// was preempted because its servant blocked: nobody knows when that returns.
     fn sends_later(&self) -> bool {
         SERVING.get() == std::ptr::from_ref(self).addr() && crate::shard::leads_here()
     }
@@ -445,21 +445,21 @@ impl Connection {
 
     /// Sends what there is to send, as far as the transport takes it.
     fn flush(&self, core: &mut Core) -> io::Result<()> {
-        let rope = core.session.transmit();
+        let buffer = core.session.transmit();
         let mut vain = 0;
-        while !rope.is_empty() {
-            match self.stream.write(rope, PIECE) {
+        while !buffer.is_empty() {
+            match self.stream.write(buffer, PIECE) {
                 Ok(n) => {
-                    rope.consume(n);
+                    buffer.consume(n);
                     vain = 0;
-                    if !rope.is_empty() {
+                    if !buffer.is_empty() {
                         // A peer on this CPU takes the piece while it is in the cache.
                         make_way();
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     vain += 1;
-                    if vain > YIELDS || rope.len() < PIECE / 2 || !make_way() {
+                    if vain > YIELDS || buffer.len() < PIECE / 2 || !make_way() {
                         break;
                     }
                 }
@@ -482,7 +482,7 @@ impl Core {
 
     fn complete(&mut self, waiting: Waiting, outcome: Outcome<Body>) {
         let after = match (waiting.waiter, outcome) {
-            (Waiter::Thread(chair), outcome) => return chair.serve(outcome),
+            (Waiter::Thread(reply_slot), outcome) => return reply_slot.serve(outcome),
             (Waiter::Future(asker), Outcome::Moved(way)) if way.is_under_way() => {
                 After::GoOn(Resuming::new(asker, way, waiting.until))
             }
@@ -521,7 +521,7 @@ impl Link for Connection {
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {
-        self.node.spawn(task, self.seat());
+        self.node.spawn(task, self.registration());
     }
 
     fn resolver(&self) -> Arc<dyn Resolver> {

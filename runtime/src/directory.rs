@@ -294,14 +294,14 @@ impl Directory {
         Bytes::from(format!("object-{}", self.next.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Who answers: a servant of the object, else one of those that stand by for every object (`ambient`). No text is
+    /// Who answers: a servant of the object, else one of those that stand by for every object (`wire_state`). No text is
     /// searched when the connection asks what it asked the last time: then what it remembers is taken.
     pub(crate) fn find(
         &self,
         wire: &dyn Wire,
         asked: &Incoming,
         remembered: &mut Option<Box<Remembered>>,
-        ambient: impl FnOnce() -> Vec<Arc<dyn Servant>>,
+        wire_state: impl FnOnce() -> Vec<Arc<dyn Servant>>,
     ) -> Found {
         let version = self.version.load(Ordering::Acquire);
         if let Some(last) = remembered.take_if(|last| {
@@ -327,7 +327,7 @@ impl Directory {
             let index = wire.operation(entry.servant.interface(), asked).unwrap_or(Request::UNKNOWN);
             Some((entry.servant, index, Some(entry.records)))
         });
-        match found.or_else(|| ambient().into_iter().find_map(|servant| answers(servant, None))) {
+        match found.or_else(|| wire_state().into_iter().find_map(|servant| answers(servant, None))) {
             Some((servant, index, records)) => {
                 // Copies: what came with the message would keep the whole of it in memory.
                 let own = |bytes: &Bytes| Bytes::copy_from_slice(bytes);

@@ -332,11 +332,11 @@ impl Driver<'_> {
     fn flush(&mut self, id: PeerId) {
         let index = usize::try_from(id.0 & 0xffff_ffff).unwrap_or(usize::MAX);
         let Some(peer) = self.peers.get_mut(index).filter(|peer| peer.id == id) else { return };
-        let Some(rope) = self.hub.transmit(id) else { return };
+        let Some(buffer) = self.hub.transmit(id) else { return };
         let mut failed = false;
-        while !rope.is_empty() {
-            match peer.stream.write(rope, PIECE) {
-                Ok(n) => rope.consume(n),
+        while !buffer.is_empty() {
+            match peer.stream.write(buffer, PIECE) {
+                Ok(n) => buffer.consume(n),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => {
@@ -345,7 +345,7 @@ impl Driver<'_> {
                 }
             }
         }
-        let writing = !rope.is_empty();
+        let writing = !buffer.is_empty();
         if writing != peer.writing && !failed {
             peer.writing = writing;
             let mut flags = EventFlags::IN;

@@ -165,8 +165,8 @@ impl Node {
     /// Has a listener hear no more of the object under a key: one of those of which [`Node::on_audience`] tells. Returns whether
     /// it listened.
     pub fn dismiss(&self, key: impl AsRef<[u8]>, interface: &str, listener: u32) -> bool {
-        let ambients = self.guard.shared.ambients();
-        ambients.iter().any(|ambient| ambient.dismiss(key.as_ref(), interface, listener))
+        let wire_states = self.guard.shared.wire_states();
+        wire_states.iter().any(|wire_state| wire_state.dismiss(key.as_ref(), interface, listener))
     }
 }
 
@@ -177,7 +177,7 @@ impl Shared {
         let wires: Vec<&'static str> = wires.filter(|name| *name != IN_PROCESS).collect();
         let counting = |name: &str| {
             let wire = self.wire_named(name)?;
-            self.ambient(wire).filter(|ambient| ambient.counts_references())
+            self.wire_state(wire).filter(|wire_state| wire_state.counts_references())
         };
         if wires.is_empty() || !wires.iter().all(|name| counting(name).is_some()) {
             return;
@@ -187,7 +187,7 @@ impl Shared {
             let held = leases.iter().find(|(wire, _)| *wire == profile.wire).map(|(_, lease)| lease.clone());
             let lease = match held {
                 Some(lease) => lease,
-                None => counting(profile.wire).map(|ambient| ambient.lend(key)).unwrap_or_default(),
+                None => counting(profile.wire).map(|wire_state| wire_state.lend(key)).unwrap_or_default(),
             };
             leases.push((profile.wire, lease.clone()));
             profile.lease = lease;

@@ -2,20 +2,20 @@
 //!
 //! One thread at a time *leads* a shard. It looks at the connections that were busy last, without asking the kernel
 //! about the others; when nothing has come for a while it sleeps in `epoll_wait`. A servant runs on the leading thread.
-//! If it blocks, it is *deposed*: another thread takes the lead, and the old one ends when its servant returns. Blocking
+//! If it blocks, it is *preempted*: another thread takes the lead, and the old one ends when its servant returns. Blocking
 //! is noticed at once when it happens in a stub of ours or in [`blocking`], and by a supervisor within some 20 ms
 //! otherwise.
 
-mod lead;
+mod leader;
 mod many_callers;
 
-pub use lead::blocking;
-pub(crate) use lead::{Lead, about_to_block, leads_here, led_here, with_lead_of_no_call};
+pub use leader::blocking;
+pub(crate) use leader::{Leader, about_to_block, leads_here, led_here, with_lead_of_no_call};
 
 use crate::alarms::Alarms;
 use crate::connection::{Connection, flush_before_blocking};
 use crate::patience::Latency;
-use crate::seat::Seat;
+use crate::registration::Registration;
 use crate::shared::Shared;
 use crate::supervisor::Supervisor;
 use crate::sync::lock;
@@ -35,7 +35,7 @@ use std::time::Instant;
 
 /// Marks an event of a stream's control socket.
 pub(crate) const CONTROL: u64 = 1 << 63;
-/// Marks the events of connections that are told once, those of the calling side: whoever serves may be deposed, and what is told
+/// Marks the events of connections that are told once, those of the calling side: whoever serves may be preempted, and what is told
 /// once must have been seen to by then.
 const ONCE: u64 = 1 << 62;
 /// The token of the shard's own bell.
@@ -131,20 +131,20 @@ impl Shard {
 
     /// Watches an accepted connection for requests.
     pub(crate) fn adopt(self: &Arc<Self>, connection: &Arc<Connection>) -> io::Result<()> {
-        self.seat(connection, EventFlags::IN)
+        self.register(connection, EventFlags::IN)
     }
 
-    /// Gives a connection of the calling side a seat, without watching it yet.
+    /// Registers a connection of the calling side, without watching it yet.
     pub(crate) fn reserve(self: &Arc<Self>, connection: &Arc<Connection>) -> io::Result<()> {
-        self.seat(connection, EventFlags::ONESHOT)
+        self.register(connection, EventFlags::ONESHOT)
     }
 
-    fn seat(self: &Arc<Self>, connection: &Arc<Connection>, flags: EventFlags) -> io::Result<()> {
+    fn register(self: &Arc<Self>, connection: &Arc<Connection>, flags: EventFlags) -> io::Result<()> {
         let mut token = self.insert(Watched::Connection(Arc::clone(connection)));
         if flags.contains(EventFlags::ONESHOT) {
             token |= ONCE;
         }
-        connection.sit(Seat { shard: Arc::downgrade(self), token });
+        connection.set_registration(Registration { shard: Arc::downgrade(self), token });
         let (stream, control) = connection.stream().watched();
         epoll::add(self.watching(connection), stream, EventData::new_u64(token), flags)?;
         if let Some(control) = control {
@@ -191,7 +191,7 @@ impl Shard {
 
     /// Stops watching a connection that is over.
     pub(crate) fn forget(&self, connection: &Arc<Connection>) {
-        let Some(seat) = connection.seat() else { return };
+        let Some(registration) = connection.registration() else { return };
         let (stream, control) = connection.stream().watched();
         // It may have been removed before.
         let _ = epoll::delete(self.watching(connection), stream);
@@ -203,7 +203,7 @@ impl Shard {
             self.put_serving(&mut serving, None);
         }
         drop(serving);
-        let (index, generation) = Self::entry(seat.token);
+        let (index, generation) = Self::entry(registration.token);
         let mut slab = lock(&self.watched);
         if slab.get(index).is_some_and(|(held, _)| u64::from(*held) == generation) {
             let removed = slab.remove(index);
@@ -294,11 +294,11 @@ impl Shard {
         spawned.map(drop)
     }
 
-    /// A thread's life: leads until deposed, then waits for a while to be called up.
+    /// A thread's life: leads until preempted, then waits for a while to be called up.
     fn thread(self: Arc<Self>, term: u64) {
         let mut term = Some(term);
         while let Some(led) = term {
-            Lead::of(&self, led);
+            Leader::of(&self, led);
             term = self.terms.rest();
         }
     }

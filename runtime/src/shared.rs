@@ -4,13 +4,13 @@ use crate::builder::{Builder, Notice, Observer};
 use crate::connection::Connection;
 use crate::directory::{Directory, Entry};
 use crate::here::here;
-use crate::keeper::Keeper;
+use crate::housekeeper::Housekeeper;
 use crate::lending::Hooks;
 use crate::links::Way;
 use crate::patience::Latency;
 use crate::quotas::Allowance;
 use crate::reach::Addresses;
-use crate::seat::Seat;
+use crate::registration::Registration;
 use crate::shard::Shard;
 use crate::shares::Shares;
 use crate::signals::{Listeners, stopped};
@@ -25,8 +25,8 @@ use bytes::Bytes;
 use everywire_model::object::Local;
 use everywire_model::reach::Publish;
 use everywire_model::{
-    Ambient, BoxFuture, Emitter, Endpoint, Failure, Initiator, Kind, Limits, Object, Place, Profile,
-    Reference, Resolver, Servant, Wire, options,
+    BoxFuture, Emitter, Endpoint, Failure, Initiator, Kind, Limits, Object, Place, Profile, Reference,
+    Resolver, Servant, Wire, WireState, options,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -52,7 +52,7 @@ pub(crate) struct Shared {
     pub(crate) directory: Directory,
     pub(crate) listeners: Listeners,
     pub(crate) hooks: Hooks,
-    pub(crate) keeper: Keeper,
+    pub(crate) housekeeper: Housekeeper,
     /// Threads for operations that block.
     pub(crate) pool: Pool,
     pub(crate) links: Mutex<HashMap<Way, Arc<Connection>>>,
@@ -71,7 +71,7 @@ pub(crate) struct Shared {
     /// Where others reach these places.
     pub(crate) addresses: Addresses,
     /// What stands by for every object, on the wires that are served here and have such servants.
-    ambient: RwLock<Vec<StandBy>>,
+    wire_state: RwLock<Vec<StandBy>>,
     /// Connections that serve and carry signals.
     audience: Mutex<Vec<Weak<Connection>>>,
     /// New calls are refused.
@@ -88,7 +88,7 @@ pub(crate) struct Shared {
 struct StandBy {
     wire: &'static str,
     /// Nothing, where the wire expects nothing of everybody.
-    ambient: Option<Arc<dyn Ambient>>,
+    wire_state: Option<Arc<dyn WireState>>,
     servants: Vec<Arc<dyn Servant>>,
 }
 
@@ -110,7 +110,7 @@ impl Shared {
             directory: Directory::default(),
             listeners: Listeners::default(),
             hooks: Hooks::default(),
-            keeper: Keeper::default(),
+            housekeeper: Housekeeper::default(),
             pool: Pool::new(blocked),
             links: Mutex::default(),
             shards: OnceLock::new(),
@@ -121,7 +121,7 @@ impl Shared {
             turned_away: AtomicUsize::new(0),
             places: Mutex::default(),
             addresses: Addresses::default(),
-            ambient: RwLock::default(),
+            wire_state: RwLock::default(),
             audience: Mutex::default(),
             draining: AtomicBool::new(false),
             inward: AtomicUsize::new(0),
@@ -269,19 +269,19 @@ impl Shared {
         let servant = Arc::clone(&entry.servant);
         self.directory.insert(key.clone(), entry);
         self.await_all_callbacks();
-        self.ambients().iter().for_each(|ambient| ambient.exported(key, &servant));
+        self.wire_states().iter().for_each(|wire_state| wire_state.exported(key, &servant));
     }
 
     /// Other keys are answered for by how they begin: wires that remember whom they are for look anew.
     pub(crate) fn prefixes_changed(&self) {
-        self.ambients().iter().for_each(|ambient| ambient.prefixes_changed());
+        self.wire_states().iter().for_each(|wire_state| wire_state.prefixes_changed());
     }
 
     /// Serves the key no longer. Returns whether it was served.
     pub(crate) fn withdraw(&self, key: &[u8]) -> bool {
         let removed = self.directory.remove(key);
-        for ambient in self.ambients() {
-            removed.iter().for_each(|entry| ambient.withdrawn(key, entry.servant.interface()));
+        for wire_state in self.wire_states() {
+            removed.iter().for_each(|entry| wire_state.withdrawn(key, entry.servant.interface()));
         }
         let was_served = !removed.is_empty();
         // Servants end before it is told that they did.
@@ -295,7 +295,9 @@ impl Shared {
     /// Serves one interface of an object no longer, and the object itself if that was its last. Returns whether it was served.
     pub(crate) fn withdraw_interface(&self, key: &[u8], id: &str) -> bool {
         let Some(removed) = self.directory.remove_interface(key, id) else { return false };
-        self.ambients().iter().for_each(|ambient| ambient.withdrawn(key, removed.servant.interface()));
+        self.wire_states()
+            .iter()
+            .for_each(|wire_state| wire_state.withdrawn(key, removed.servant.interface()));
         drop(removed);
         if self.directory.get(key).is_empty() {
             self.hooks.ended(key);
@@ -304,29 +306,31 @@ impl Shared {
     }
 
     /// Gives a connection of the calling side an event loop, so that futures can wait on it.
-    pub(crate) fn seat(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
-        if connection.seat().is_some() {
+    pub(crate) fn register(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
+        if connection.registration().is_some() {
             return Ok(());
         }
-        // One at a time: a connection has one seat.
+        // One at a time: a connection is registered once.
         let _links = lock(&self.links);
-        if connection.seat().is_none() {
+        if connection.registration().is_none() {
             self.shard().and_then(|shard| shard.reserve(connection)).map_err(no_loop)?;
         }
         Ok(())
     }
 
     /// Runs a future on this thread until it first has to wait; then on an event loop.
-    pub(crate) fn spawn(&self, task: BoxFuture<'static, ()>, seat: Option<&Seat>) {
+    pub(crate) fn spawn(&self, task: BoxFuture<'static, ()>, registration: Option<&Registration>) {
         // Without an event loop the future is dropped, and with it its request, which answers with a failure.
-        if let Some(shard) = seat.and_then(Seat::shard).or_else(|| self.shard().ok().cloned()) {
+        if let Some(shard) = registration.and_then(Registration::shard).or_else(|| self.shard().ok().cloned())
+        {
             Task::start(task, &shard);
         }
     }
 
     /// Runs a future on an event loop: on that of a connection, if it has one.
-    pub(crate) fn queue(&self, task: BoxFuture<'static, ()>, seat: Option<&Seat>) {
-        if let Some(shard) = seat.and_then(Seat::shard).or_else(|| self.shard().ok().cloned()) {
+    pub(crate) fn queue(&self, task: BoxFuture<'static, ()>, registration: Option<&Registration>) {
+        if let Some(shard) = registration.and_then(Registration::shard).or_else(|| self.shard().ok().cloned())
+        {
             Task::queue(task, &shard);
         }
     }
@@ -381,21 +385,21 @@ impl Shared {
 
     /// Has what the wire expects of everybody who serves stand by.
     pub(crate) fn stand_by(&self, wire: &'static dyn Wire) {
-        if read(&self.ambient).iter().any(|held| held.wire == wire.name()) {
+        if read(&self.wire_state).iter().any(|held| held.wire == wire.name()) {
             return;
         }
-        let mut held = write(&self.ambient);
+        let mut held = write(&self.wire_state);
         if !held.iter().any(|held| held.wire == wire.name()) {
-            let ambient = wire.ambient(Arc::new(View { node: self.weak(), wire: wire.name() }));
-            let servants = ambient.as_ref().map(|ambient| ambient.servants()).unwrap_or_default();
-            held.push(StandBy { wire: wire.name(), ambient, servants });
+            let wire_state = wire.wire_state(Arc::new(View { node: self.weak(), wire: wire.name() }));
+            let servants = wire_state.as_ref().map(|wire_state| wire_state.servants()).unwrap_or_default();
+            held.push(StandBy { wire: wire.name(), wire_state, servants });
         }
     }
 
     /// The servants that stand by for every object on a wire.
     pub(crate) fn standing_by(&self, wire: &'static dyn Wire) -> Vec<Arc<dyn Servant>> {
         self.stand_by(wire);
-        let held = read(&self.ambient);
+        let held = read(&self.wire_state);
         held.iter()
             .find(|held| held.wire == wire.name())
             .map(|held| held.servants.clone())
@@ -403,15 +407,15 @@ impl Shared {
     }
 
     /// What a wire keeps for this node.
-    pub(crate) fn ambient(&self, wire: &'static dyn Wire) -> Option<Arc<dyn Ambient>> {
+    pub(crate) fn wire_state(&self, wire: &'static dyn Wire) -> Option<Arc<dyn WireState>> {
         self.stand_by(wire);
-        let held = read(&self.ambient);
-        held.iter().find(|held| held.wire == wire.name()).and_then(|held| held.ambient.clone())
+        let held = read(&self.wire_state);
+        held.iter().find(|held| held.wire == wire.name()).and_then(|held| held.wire_state.clone())
     }
 
     /// What wires expect to be told of.
-    pub(crate) fn ambients(&self) -> Vec<Arc<dyn Ambient>> {
-        read(&self.ambient).iter().filter_map(|held| held.ambient.clone()).collect()
+    pub(crate) fn wire_states(&self) -> Vec<Arc<dyn WireState>> {
+        read(&self.wire_state).iter().filter_map(|held| held.wire_state.clone()).collect()
     }
 
     /// Whether anybody gets notices.
@@ -429,13 +433,13 @@ impl Shared {
         let why = Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped");
         if !self.stopped.swap(true, Ordering::AcqRel) {
             // While its connections still stand.
-            self.ambients().iter().for_each(|ambient| ambient.leave());
+            self.wire_states().iter().for_each(|wire_state| wire_state.leave());
         }
-        self.keeper.stop();
+        self.housekeeper.stop();
         lock(&self.places).clear();
         let links: Vec<_> = lock(&self.links).drain().map(|(_, connection)| connection).collect();
         for connection in links {
-            if connection.seat().is_some() {
+            if connection.registration().is_some() {
                 connection.cut(&why);
             }
         }

@@ -2,14 +2,14 @@
 
 use crate::builder::Notice;
 use crate::connection::{Asker, Connection};
-use crate::seat::Seat;
+use crate::registration::Registration;
 use crate::shared::Shared;
 use crate::sync::lock;
 use bytes::Bytes;
 use everywire_model::signal::{Backlog, Listener};
 use everywire_model::{
     Attribute, Body, Completed, Emission, Emitter, Encode, Failure, Incoming, Initiator, Interface, Kind,
-    Outcome, Resolver, Signal, Subscription, Tidings, Topic,
+    Outcome, Resolver, Signal, SignalEvent, Subscription, Topic,
 };
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,12 +26,12 @@ pub(crate) const FLOOD: usize = 1 << 20;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Somebody who listens, until the subscription is dropped.
-pub(crate) struct Heeder {
+pub(crate) struct Subscriber {
     listener: Listener,
     over: AtomicBool,
 }
 
-impl Heeder {
+impl Subscriber {
     pub(crate) fn new(listener: Listener) -> Arc<Self> {
         Arc::new(Self { listener, over: AtomicBool::new(false) })
     }
@@ -44,7 +44,7 @@ impl Heeder {
 
 /// Signals on their way to listeners. One thread at a time delivers, in order.
 #[derive(Default)]
-pub(crate) struct Courier {
+pub(crate) struct EventQueue {
     queue: Mutex<Queue>,
 }
 
@@ -56,7 +56,7 @@ struct Queue {
 
 /// What is on its way.
 enum Item {
-    Tidings(Arc<Heeder>, Tidings<Incoming>),
+    SignalEvent(Arc<Subscriber>, SignalEvent<Incoming>),
     /// An answer that came behind signals, where their order is kept.
     Answer(Asker, Outcome<Body>),
 }
@@ -64,20 +64,20 @@ enum Item {
 impl Item {
     fn deliver(self) {
         match self {
-            Self::Tidings(heeder, _) if heeder.over.load(Ordering::Acquire) => {}
-            Self::Tidings(heeder, tidings) => (heeder.listener)(tidings),
+            Self::SignalEvent(subscriber, _) if subscriber.over.load(Ordering::Acquire) => {}
+            Self::SignalEvent(subscriber, event) => (subscriber.listener)(event),
             Self::Answer(asker, outcome) => asker.tell(outcome),
         }
     }
 }
 
-impl Courier {
-    /// Queues; somebody must see to [`Courier::rouse`] afterwards.
-    pub(crate) fn post(&self, heeder: Arc<Heeder>, tidings: Tidings<Incoming>) {
-        lock(&self.queue).items.push_back(Item::Tidings(heeder, tidings));
+impl EventQueue {
+    /// Queues; somebody must see to [`EventQueue::rouse`] afterwards.
+    pub(crate) fn post(&self, subscriber: Arc<Subscriber>, event: SignalEvent<Incoming>) {
+        lock(&self.queue).items.push_back(Item::SignalEvent(subscriber, event));
     }
 
-    /// Queues the outcome of a call; as [`Courier::post`].
+    /// Queues the outcome of a call; as [`EventQueue::post`].
     pub(crate) fn answer(&self, asker: Asker, outcome: Outcome<Body>) {
         lock(&self.queue).items.push_back(Item::Answer(asker, outcome));
     }
@@ -109,14 +109,14 @@ impl Courier {
 /// One run of a courier. Dropped before it ran, because its event loop has ended, it throws away what waits: listeners may
 /// hold what holds the event loop.
 struct Delivery {
-    courier: Arc<Courier>,
+    event_queue: Arc<EventQueue>,
     made: bool,
 }
 
 impl Delivery {
     fn make(mut self) {
         self.made = true;
-        while let Some(items) = self.courier.next() {
+        while let Some(items) = self.event_queue.next() {
             for item in items {
                 // A listener that panics has told the log; the others still get theirs.
                 let _ = catch_unwind(AssertUnwindSafe(|| item.deliver()));
@@ -128,7 +128,7 @@ impl Delivery {
 impl Drop for Delivery {
     fn drop(&mut self) {
         if !self.made {
-            let items = std::mem::take(&mut lock(&self.courier.queue).items);
+            let items = std::mem::take(&mut lock(&self.event_queue.queue).items);
             // Without the lock: dropping listeners runs code of the user's, and so does an outcome.
             for item in items {
                 if let Item::Answer(asker, _) = item {
@@ -144,7 +144,7 @@ impl Drop for Delivery {
 pub(crate) struct Listeners {
     held: Mutex<Vec<LocalListener>>,
     next: AtomicU64,
-    courier: Arc<Courier>,
+    event_queue: Arc<EventQueue>,
 }
 
 struct LocalListener {
@@ -152,17 +152,17 @@ struct LocalListener {
     key: Bytes,
     interface: Option<String>,
     signal: Option<String>,
-    heeder: Arc<Heeder>,
+    subscriber: Arc<Subscriber>,
 }
 
 impl Listeners {
-    fn matching(&self, key: &[u8], interface: &Interface, signal: &Signal) -> Vec<Arc<Heeder>> {
+    fn matching(&self, key: &[u8], interface: &Interface, signal: &Signal) -> Vec<Arc<Subscriber>> {
         let fits = |held: &&LocalListener| {
             held.key == key
                 && held.interface.as_ref().is_none_or(|id| *id == interface.id)
                 && held.signal.as_ref().is_none_or(|name| *name == signal.name)
         };
-        lock(&self.held).iter().filter(fits).map(|held| Arc::clone(&held.heeder)).collect()
+        lock(&self.held).iter().filter(fits).map(|held| Arc::clone(&held.subscriber)).collect()
     }
 
     fn remove(&self, id: u64) {
@@ -172,7 +172,7 @@ impl Listeners {
             at.map(|at| held.swap_remove(at))
         };
         if let Some(removed) = removed {
-            removed.heeder.end();
+            removed.subscriber.end();
         }
     }
 
@@ -210,12 +210,12 @@ impl Shared {
     /// Has what a courier holds delivered by an event loop: that of the connection it is for.
     pub(crate) fn dispatch(
         &self,
-        courier: &Arc<Courier>,
+        event_queue: &Arc<EventQueue>,
         after: Option<&Weak<Connection>>,
-        seat: Option<&Seat>,
+        registration: Option<&Registration>,
     ) {
-        if courier.rouse() {
-            let delivery = Delivery { courier: Arc::clone(courier), made: false };
+        if event_queue.rouse() {
+            let delivery = Delivery { event_queue: Arc::clone(event_queue), made: false };
             let after = after.cloned();
             let deliver = async move {
                 delivery.make();
@@ -223,26 +223,26 @@ impl Shared {
                     connection.listen_on();
                 }
             };
-            self.queue(Box::pin(deliver), seat);
+            self.queue(Box::pin(deliver), registration);
         }
     }
 
     /// Tells those who listen within this process.
     fn tell_here(&self, emission: &Emission<'_>) -> Result<(), Failure> {
         let (interface, signal) = emission.topic.typed()?;
-        let heeders = self.listeners.matching(emission.key, interface, signal);
-        if heeders.is_empty() {
+        let subscribers = self.listeners.matching(emission.key, interface, signal);
+        if subscribers.is_empty() {
             return Ok(());
         }
-        if self.listeners.courier.waiting() > FLOOD {
+        if self.listeners.event_queue.waiting() > FLOOD {
             let what = format!("more than {FLOOD} signals wait for a listener in this process");
             return Err(Failure::new(Kind::LimitExceeded, Initiator::Here, what));
         }
         let heard = self.heard_here(emission)?;
-        for heeder in heeders {
-            self.listeners.courier.post(heeder, Tidings::Signal(heard.clone()));
+        for subscriber in subscribers {
+            self.listeners.event_queue.post(subscriber, SignalEvent::Signal(heard.clone()));
         }
-        self.dispatch(&self.listeners.courier, None, None);
+        self.dispatch(&self.listeners.event_queue, None, None);
         Ok(())
     }
 
@@ -277,14 +277,14 @@ impl Emitter for Shared {
         let emission = Emission { key, topic: Topic::Typed { interface, signal }, arguments };
         let here = self.tell_here(&emission);
         let elsewhere = self.broadcast(&emission, None);
-        let otherwise = self.ambients().iter().try_for_each(|ambient| ambient.emit(&emission));
+        let otherwise = self.wire_states().iter().try_for_each(|wire_state| wire_state.emit(&emission));
         here.and(elsewhere)
             .and(otherwise)
             .map_err(|failure| failure.at(format_args!("signal {}", signal.label)))
     }
 
     fn changed(&self, key: &[u8], interface: &Interface, attribute: &Attribute) -> Result<(), Failure> {
-        self.ambients().iter().try_for_each(|ambient| ambient.changed(key, interface, attribute))
+        self.wire_states().iter().try_for_each(|wire_state| wire_state.changed(key, interface, attribute))
     }
 
     fn listen(
@@ -300,7 +300,7 @@ impl Emitter for Shared {
             key: Bytes::copy_from_slice(key),
             interface: interface.map(|interface| interface.id.to_string()),
             signal: signal.map(|signal| signal.name.to_string()),
-            heeder: Heeder::new(listener),
+            subscriber: Subscriber::new(listener),
         });
         let node = self.weak();
         Subscription::new(move || {
@@ -311,8 +311,11 @@ impl Emitter for Shared {
     }
 
     fn backlog(&self, key: &[u8]) -> Backlog {
-        let each = self.ambients();
-        each.iter().map(|ambient| ambient.backlog(key)).max_by_key(|one| one.signals).unwrap_or_default()
+        let each = self.wire_states();
+        each.iter()
+            .map(|wire_state| wire_state.backlog(key))
+            .max_by_key(|one| one.signals)
+            .unwrap_or_default()
     }
 
     fn undelivered(&self, failure: &Failure) {

@@ -5,7 +5,7 @@ use crate::clock::{TICK, lately};
 use crate::connection::calling::Ask;
 use crate::connection::{Asker, Connection, Turn};
 use crate::shared::Shared;
-use crate::signals::{Heeder, stopped};
+use crate::signals::{Subscriber, stopped};
 use crate::sync::lock;
 use everywire_model::object::{Completion, Ready, Ticket};
 use everywire_model::signal::Listener;
@@ -255,7 +255,7 @@ impl Remote {
     ) -> Option<Result<Subscription, Failure>> {
         let wire = self.node.wire_named(self.reference.profiles.first()?.wire)?;
         let object = Object::new(self.with_deadline(self.deadline));
-        self.node.ambient(wire)?.subscribe(&object, interface, signal, listener)
+        self.node.wire_state(wire)?.subscribe(&object, interface, signal, listener)
     }
 
     fn place(&self, failure: Failure, method: Method<'_>) -> Failure {
@@ -299,7 +299,7 @@ impl Search {
     fn run(mut self, until: Option<Instant>) {
         let this = &self.of;
         let found = this.locate(until).and_then(|()| this.way(until));
-        let found = found.and_then(|(way, _turn)| this.node.seat(&way.connection));
+        let found = found.and_then(|(way, _turn)| this.node.register(&way.connection));
         let seekers = this.take_seekers();
         self.told = true;
         let this = &self.of;
@@ -373,7 +373,7 @@ impl Target for Remote {
         for attempt in 0..2 {
             let way = self.locate(until).and_then(|()| self.way(until));
             // Once the call has begun, it is the session that says when the next one may.
-            let (way, _turn) = match way.and_then(|way| self.node.seat(&way.0.connection).map(|()| way)) {
+            let (way, _turn) = match way.and_then(|way| self.node.register(&way.0.connection).map(|()| way)) {
                 Ok(way) => way,
                 Err(failure) => {
                     asker.tell(Outcome::Failed(self.place(failure, method)));
@@ -439,8 +439,8 @@ impl Target for Remote {
     fn offers(&self, interface: &str) -> Result<bool, Failure> {
         let wire = self.reference.profiles.first().and_then(|profile| self.node.wire_named(profile.wire));
         let object = Object::new(self.with_deadline(self.deadline));
-        let ambient = wire.and_then(|wire| self.node.ambient(wire));
-        let asked = ambient.and_then(|ambient| ambient.offers(&object, interface));
+        let wire_state = wire.and_then(|wire| self.node.wire_state(wire));
+        let asked = wire_state.and_then(|wire_state| wire_state.offers(&object, interface));
         asked.unwrap_or_else(|| {
             let what = "this wire cannot ask an object for an interface";
             Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
@@ -459,16 +459,16 @@ impl Target for Remote {
         }
         let (mut way, mut _turn) = self.way(until)?;
         let mut retried = false;
-        let heeder = Heeder::new(listener);
+        let subscriber = Subscriber::new(listener);
         // Once more if the connection turned out to be closed.
         loop {
-            self.node.seat(&way.connection)?;
+            self.node.register(&way.connection)?;
             if self.apart.is_some() {
                 // A hop's: whoever is behind it is to see what happened as it happened.
                 way.connection.keep_order();
             }
             let interest = Interest { profile: &way.profile, interface, signal };
-            match way.connection.subscribe(&interest, &heeder, now, until) {
+            match way.connection.subscribe(&interest, &subscriber, now, until) {
                 Err(_) if way.connection.is_over() && !retried => {
                     *lock(&self.way) = None;
                     (way, _turn) = self.way(until)?;
@@ -478,7 +478,7 @@ impl Target for Remote {
                 Ok(id) => {
                     let connection = Arc::clone(&way.connection);
                     return Ok(Subscription::new(move || {
-                        heeder.end();
+                        subscriber.end();
                         connection.unsubscribe(id);
                     }));
                 }

@@ -5,8 +5,8 @@
 //! block call one successor, not two. A thread learns its term from whoever called it: the present one may be another's by the
 //! time it looks.
 //!
-//! A leader is deposed for one call of its servants, which goes by its number, and only while that call runs: handing over and the
-//! end of the call both claim the number, and one of them gets it. So nobody is deposed who serves another call by then, or
+//! A leader is preempted for one call of its servants, which goes by its number, and only while that call runs: handing over and the
+//! end of the call both claim the number, and one of them gets it. So nobody is preempted who serves another call by then, or
 //! sleeps until something comes: two threads would wait for the same events, and the one that was told of them would leave.
 //!
 //! The model checker runs this in every order of its steps (`runtime/loom`).
@@ -28,13 +28,13 @@ pub(crate) struct Terms {
     over: AtomicBool,
     /// The call whose servant runs on the leading thread, 0 for none.
     running: AtomicU64,
-    bench: Mutex<Bench>,
+    spare_pool: Mutex<SparePool>,
     called_up: Condvar,
     /// Threads that may be blocked at a time.
     blocked: usize,
 }
 
-struct Bench {
+struct SparePool {
     /// All threads, the leading, the blocked and the waiting ones.
     threads: usize,
     idle: usize,
@@ -60,7 +60,7 @@ impl Terms {
             term: AtomicU64::new(1),
             over: AtomicBool::new(false),
             running: AtomicU64::new(0),
-            bench: Mutex::new(Bench { threads: 1, idle: 0, wanted: None }),
+            spare_pool: Mutex::new(SparePool { threads: 1, idle: 0, wanted: None }),
             called_up: Condvar::new(),
             blocked,
         }
@@ -102,7 +102,7 @@ impl Terms {
     pub(crate) fn finish(&self, term: u64, call: u64) -> bool {
         if self.running.compare_exchange(call, 0, Ordering::AcqRel, Ordering::Acquire).is_err() {
             // Whoever has claimed it holds the lock until the next term has begun.
-            drop(lock(&self.bench));
+            drop(lock(&self.spare_pool));
         }
         self.is(term)
     }
@@ -110,12 +110,12 @@ impl Terms {
     /// Ends the present term, if it is this one and this call of its leader still runs. `before` runs when that is certain, and
     /// before the successor can lead.
     pub(crate) fn hand_over(&self, term: u64, call: u64, before: impl FnOnce()) -> Successor {
-        let mut bench = lock(&self.bench);
+        let mut spare_pool = lock(&self.spare_pool);
         if !self.is(term) {
             return Successor::Nobody;
         }
-        let spare = bench.idle > 0 && bench.wanted.is_none();
-        if !spare && bench.threads > self.blocked {
+        let spare = spare_pool.idle > 0 && spare_pool.wanted.is_none();
+        if !spare && spare_pool.threads > self.blocked {
             return Successor::Nobody;
         }
         if call == 0 || self.running.compare_exchange(call, 0, Ordering::AcqRel, Ordering::Acquire).is_err() {
@@ -124,19 +124,19 @@ impl Terms {
         before();
         self.term.store(term + 1, Ordering::Release);
         if spare {
-            bench.idle -= 1;
-            bench.wanted = Some(term + 1);
+            spare_pool.idle -= 1;
+            spare_pool.wanted = Some(term + 1);
             self.called_up.notify_one();
             return Successor::Spare;
         }
-        bench.threads += 1;
+        spare_pool.threads += 1;
         Successor::New(term + 1)
     }
 
     /// No thread was to be had for a term: whoever led before leads on, if it still can.
     pub(crate) fn take_back(&self, term: u64) {
-        let mut bench = lock(&self.bench);
-        bench.threads -= 1;
+        let mut spare_pool = lock(&self.spare_pool);
+        spare_pool.threads -= 1;
         if self.now() == term {
             self.term.store(term - 1, Ordering::Release);
         }
@@ -145,45 +145,45 @@ impl Terms {
     /// A thread that does not lead any more waits for a while. Returns the term that it is called up for, or nothing: then it
     /// ends, and does not count any more.
     pub(crate) fn rest(&self) -> Option<u64> {
-        let mut bench = lock(&self.bench);
-        if bench.idle >= SPARES {
-            bench.threads -= 1;
+        let mut spare_pool = lock(&self.spare_pool);
+        if spare_pool.idle >= SPARES {
+            spare_pool.threads -= 1;
             return None;
         }
-        bench.idle += 1;
+        spare_pool.idle += 1;
         loop {
             // Whoever calls up has counted it out.
-            if let Some(term) = bench.wanted.take() {
+            if let Some(term) = spare_pool.wanted.take() {
                 return Some(term);
             }
             if self.over.load(Ordering::Acquire) {
                 break;
             }
             let (back, timeout) =
-                self.called_up.wait_timeout(bench, PATIENCE).unwrap_or_else(PoisonError::into_inner);
-            bench = back;
-            if timeout.timed_out() && bench.wanted.is_none() {
+                self.called_up.wait_timeout(spare_pool, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+            spare_pool = back;
+            if timeout.timed_out() && spare_pool.wanted.is_none() {
                 break;
             }
         }
-        bench.idle -= 1;
-        bench.threads -= 1;
+        spare_pool.idle -= 1;
+        spare_pool.threads -= 1;
         None
     }
 
     /// All threads end.
     pub(crate) fn end(&self) {
         // Under the lock: one that has looked and is about to wait would not hear of it.
-        let bench = lock(&self.bench);
+        let spare_pool = lock(&self.spare_pool);
         self.over.store(true, Ordering::Release);
         self.called_up.notify_all();
-        drop(bench);
+        drop(spare_pool);
     }
 
     /// Threads that count; the models ask.
     #[cfg(test)]
     #[allow(dead_code)]
     pub(crate) fn threads(&self) -> usize {
-        lock(&self.bench).threads
+        lock(&self.spare_pool).threads
     }
 }

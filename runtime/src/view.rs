@@ -105,7 +105,7 @@ impl Objects for View {
 
     fn attend(&self) {
         if let Some(node) = self.node.upgrade() {
-            node.keeper.attend(&node);
+            node.housekeeper.attend(&node);
         }
     }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bytes::BytesMut;
-use everywire_model::{Endpoint, Failure, Handle, Hub, HubEvent, PeerAddress, PeerId, Rope, Violation};
+use everywire_model::{Endpoint, Failure, Handle, Hub, HubEvent, PeerAddress, PeerId, SendBuffer, Violation};
 use everywire_runtime::hub::{self, Settings, Stop};
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -23,7 +23,7 @@ const STACK: usize = 128 << 10;
 
 struct Room {
     name: String,
-    peers: HashMap<PeerId, Rope>,
+    peers: HashMap<PeerId, SendBuffer>,
     silent: Vec<PeerId>,
     /// Until when they may be.
     patience: Option<Instant>,
@@ -46,7 +46,7 @@ impl Hub for Room {
     }
     fn connected(&mut self, id: PeerId, peer: PeerAddress, _: Instant) {
         assert!(peer.credentials.is_some());
-        self.peers.insert(id, Rope::new());
+        self.peers.insert(id, SendBuffer::new());
         self.silent.push(id);
     }
     fn receive(
@@ -91,7 +91,7 @@ impl Hub for Room {
     fn wanted(&self, _: PeerId) -> usize {
         0
     }
-    fn transmit(&mut self, id: PeerId) -> Option<&mut Rope> {
+    fn transmit(&mut self, id: PeerId) -> Option<&mut SendBuffer> {
         self.peers.get_mut(&id)
     }
     fn poll(&mut self) -> Option<HubEvent> {

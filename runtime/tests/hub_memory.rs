@@ -4,7 +4,7 @@
 
 use crate::plain;
 use bytes::BytesMut;
-use everywire_model::{Endpoint, Failure, Handle, Hub, HubEvent, PeerAddress, PeerId, Rope, Violation};
+use everywire_model::{Endpoint, Failure, Handle, Hub, HubEvent, PeerAddress, PeerId, SendBuffer, Violation};
 use everywire_runtime::hub::{self, Settings, Stop};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::HashMap;
@@ -44,7 +44,7 @@ static ALLOCATOR: Counting = Counting;
 /// Takes messages of one size and answers each with a byte.
 struct Sink {
     name: String,
-    peers: HashMap<PeerId, Rope>,
+    peers: HashMap<PeerId, SendBuffer>,
     flush: Vec<PeerId>,
     opened: mpsc::Sender<()>,
 }
@@ -58,7 +58,7 @@ impl Hub for Sink {
         Ok(())
     }
     fn connected(&mut self, id: PeerId, _: PeerAddress, _: Instant) {
-        self.peers.insert(id, Rope::new());
+        self.peers.insert(id, SendBuffer::new());
     }
     fn receive(
         &mut self,
@@ -77,7 +77,7 @@ impl Hub for Sink {
     fn wanted(&self, _: PeerId) -> usize {
         0
     }
-    fn transmit(&mut self, id: PeerId) -> Option<&mut Rope> {
+    fn transmit(&mut self, id: PeerId) -> Option<&mut SendBuffer> {
         self.peers.get_mut(&id)
     }
     fn poll(&mut self) -> Option<HubEvent> {

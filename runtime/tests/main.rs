@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod ambient;
 mod backward;
 mod blocking;
 mod callbacks;
@@ -20,3 +19,4 @@ mod shares;
 mod signals;
 mod slow_peers;
 mod starved;
+mod wire_state;

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::plain::{Honest, Plain, Probe, until};
-use everywire_model::{Ambient, Objects, Servant};
+use everywire_model::{Objects, Servant, WireState};
 use everywire_runtime::Builder;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ static FRAIL: Plain = Plain { keeps: Some(keep), ..Plain::of(&["frail"]) };
 static TENDED: AtomicUsize = AtomicUsize::new(0);
 static DUE: Mutex<Option<Instant>> = Mutex::new(None);
 
-fn keep(objects: Arc<dyn Objects>) -> Arc<dyn Ambient> {
+fn keep(objects: Arc<dyn Objects>) -> Arc<dyn WireState> {
     *KEPT.lock().unwrap() = Some(objects);
     Arc::new(Frail)
 }
@@ -23,7 +23,7 @@ static KEPT: Mutex<Option<Arc<dyn Objects>>> = Mutex::new(None);
 
 struct Frail;
 
-impl Ambient for Frail {
+impl WireState for Frail {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         Vec::new()
     }

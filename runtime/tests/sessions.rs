@@ -24,7 +24,7 @@ static LASTING: Plain = Plain { fate: Some(moved), ..Plain::of(&["lasting"]) };
 fn moved(way: &Profile, id: CallId) -> Outcome<Body> {
     let mut way = way.clone();
     way.key = Bytes::from(format!("call {}", id.0));
-    way.components = vec![(UNDER_WAY, Bytes::new())];
+    way.components = vec![(RESUME_TOKEN, Bytes::new())];
     Outcome::Moved(Reference { profiles: vec![way], ..Reference::default() })
 }
 

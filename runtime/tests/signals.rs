@@ -4,7 +4,7 @@
 
 use crate::plain;
 use crate::plain::{Honest, LONG, Probe, Ticked, addresses, probe_at};
-use everywire_model::{Ref, Tidings};
+use everywire_model::{Ref, SignalEvent};
 use everywire_runtime::Node;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -74,12 +74,12 @@ fn the_loss_of_the_emitter_is_told_once() {
     each("loss", |address, scene| {
         let (tell, told) = mpsc::channel();
         let subscription =
-            scene.far.signals().watch(move |tidings: Tidings<Ticked>| tell.send(tidings).unwrap()).unwrap();
+            scene.far.signals().watch(move |event: SignalEvent<Ticked>| tell.send(event).unwrap()).unwrap();
         assert_eq!(scene.far.add_one(1).unwrap(), 2);
         scene.exported.signals().emit(&Ticked(1)).unwrap();
-        assert!(matches!(told.recv_timeout(LONG).unwrap(), Tidings::Signal(Ticked(1))), "{address}");
+        assert!(matches!(told.recv_timeout(LONG).unwrap(), SignalEvent::Signal(Ticked(1))), "{address}");
         scene.server.stop();
-        assert!(matches!(told.recv_timeout(LONG).unwrap(), Tidings::Ended(_)), "{address}");
+        assert!(matches!(told.recv_timeout(LONG).unwrap(), SignalEvent::Disconnected(_)), "{address}");
         drop(subscription);
         assert!(told.try_recv().is_err(), "{address}");
     });

@@ -365,8 +365,8 @@ fn cve_2024_34397_nobody_speaks_for_the_bus() {
         let noted = Arc::clone(&heard);
         let _subscription = kitchen
             .signals()
-            .watch(move |tidings: everywire::model::Tidings<KitchenTick>| {
-                noted.lock().expect("whole").push(format!("{tidings:?}"));
+            .watch(move |event: everywire::model::SignalEvent<KitchenTick>| {
+                noted.lock().expect("whole").push(format!("{event:?}"));
             })
             .expect("a subscription");
         kitchen.nothing().expect("it answers");

@@ -5,7 +5,7 @@ use crate::common::foreign::{BUSES, Beside, bus, socket, until};
 use crate::common::galley::{self, NAME, PATH};
 use everywire::model::describe::{Shape, TEXT};
 use everywire::model::shape::Field;
-use everywire::model::{Direction, Hold, Operation, Parameter, Tidings};
+use everywire::model::{Direction, Hold, Operation, Parameter, SignalEvent};
 use everywire::{Failure, Interface, Kind, Node, Notice, Object, Ref, Remote};
 use everywire_derby::buses::Bus;
 use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};
@@ -152,8 +152,8 @@ fn the_loss_of_a_sender_is_noticed_and_its_return_heard() {
         let (counted, noted) = (Arc::clone(&ticks), Arc::clone(&lost));
         let _subscription = kitchen
             .signals()
-            .watch(move |tidings: Tidings<KitchenTick>| match tidings {
-                Tidings::Signal(_) => *counted.lock().expect("whole") += 1,
+            .watch(move |event: SignalEvent<KitchenTick>| match event {
+                SignalEvent::Signal(_) => *counted.lock().expect("whole") += 1,
                 other => noted.lock().expect("whole").push(format!("{other:?}")),
             })
             .expect("a subscription");

@@ -6,7 +6,7 @@ use crate::common::dcopserver::DcopServer;
 use crate::common::foreign::{Beside, run, run_with, until};
 use crate::common::forwarder::Hop;
 use everywire::model::describe::{Shape, TEXT, WIDE_TEXT};
-use everywire::model::{Tidings, Variant};
+use everywire::model::{SignalEvent, Variant};
 use everywire::{Bytes, Kind, Node, Notice, Ref, Value};
 use everywire_tests::dcop_kitchen::{Kitchen, KitchenTick, QDateTime, QPoint, QRect};
 use everywire_tests::peers::here;
@@ -263,8 +263,8 @@ fn the_death_of_an_application_is_noticed() {
     let (counted, noted) = (Arc::clone(&ticks), Arc::clone(&lost));
     let _subscription = kitchen
         .signals()
-        .watch(move |tidings: Tidings<KitchenTick>| match tidings {
-            Tidings::Signal(_) => *counted.lock().expect("whole") += 1,
+        .watch(move |event: SignalEvent<KitchenTick>| match event {
+            SignalEvent::Signal(_) => *counted.lock().expect("whole") += 1,
             other => noted.lock().expect("whole").push(format!("{other:?}")),
         })
         .expect("a subscription");

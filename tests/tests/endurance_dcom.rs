@@ -52,9 +52,9 @@ fn cycle(node: &Node, address: &str) -> Result<(), Failure> {
     let class = everywire::Object::new(Arc::clone(object.target())).typed(Hold::Static(&PANTRY_CLASS));
     let (tell, told) = mpsc::channel();
     let ticked: &Signal = &PANTRY_CLASS.signals[0];
-    let listener = Arc::new(move |tidings: everywire::Tidings<_>| {
+    let listener = Arc::new(move |event: everywire::SignalEvent<_>| {
         // Whoever listened may have heard enough.
-        let _ = tell.send(matches!(tidings, everywire::Tidings::Signal(_)));
+        let _ = tell.send(matches!(event, everywire::SignalEvent::Signal(_)));
     });
     let subscription = class.subscribe(Some(ticked), listener)?;
     object.call::<_, (), Failure>(&PANTRY.operations[4], (1,))?;

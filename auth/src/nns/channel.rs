@@ -7,7 +7,7 @@ use crate::security::{
     Users, acceptor, initiator,
 };
 use bytes::{Buf, BytesMut};
-use everywire_model::{Failure, Initiator as Cause, Kind, Rope};
+use everywire_model::{Failure, Initiator as Cause, Kind, SendBuffer};
 use std::sync::Arc;
 
 /// What to try where the two sides protect differently.
@@ -229,7 +229,7 @@ impl Channel {
     /// # Errors
     ///
     /// The context does not protect anymore.
-    pub fn send(&mut self, plain: &mut Rope, out: &mut Rope) -> Result<(), Failure> {
+    pub fn send(&mut self, plain: &mut SendBuffer, out: &mut SendBuffer) -> Result<(), Failure> {
         if !self.out.is_empty() {
             out.flat().append(&mut self.out);
         }
@@ -325,7 +325,7 @@ impl Standing {
         Ok(())
     }
 
-    fn send(&mut self, plain: &mut Rope, out: &mut Rope) -> Result<(), Failure> {
+    fn send(&mut self, plain: &mut SendBuffer, out: &mut SendBuffer) -> Result<(), Failure> {
         if self.level == ProtectionLevel::None {
             out.append(plain);
             return Ok(());

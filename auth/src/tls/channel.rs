@@ -3,7 +3,7 @@
 use super::{ClientSettings, ServerSettings};
 use crate::hex;
 use bytes::{Buf, BytesMut};
-use everywire_model::{Failure, Initiator, Kind, Rope};
+use everywire_model::{Failure, Initiator, Kind, SendBuffer};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{AlertDescription, CertificateError, ClientConnection, Connection, Error, ServerConnection};
 use sha1::{Digest, Sha1};
@@ -120,7 +120,7 @@ impl Channel {
     /// # Errors
     ///
     /// The keys are used up.
-    pub fn send(&mut self, plain: &mut Rope, out: &mut Rope) -> Result<(), Failure> {
+    pub fn send(&mut self, plain: &mut SendBuffer, out: &mut SendBuffer) -> Result<(), Failure> {
         if self.is_established() {
             while !plain.is_empty() {
                 let slices = plain.slices(16, PIECE);
@@ -136,7 +136,7 @@ impl Channel {
         self.flush(out)
     }
 
-    fn flush(&mut self, out: &mut Rope) -> Result<(), Failure> {
+    fn flush(&mut self, out: &mut SendBuffer) -> Result<(), Failure> {
         while self.tls.wants_write() {
             self.tls.write_tls(out.flat()).map_err(|error| broken(&error))?;
         }

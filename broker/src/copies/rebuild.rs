@@ -9,7 +9,7 @@ use crate::front::Front;
 use bytes::{Bytes, BytesMut};
 use everywire_model::{
     Answer, Body, Call, CallId, Config, Encode, Encoded, Event, Expects, Failure, Initiator, Kind, Method,
-    PeerAddress, Place, Profile, Purpose, Request, Rope, Session, Wire,
+    PeerAddress, Place, Profile, Purpose, Request, SendBuffer, Session, Wire,
 };
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -85,7 +85,7 @@ impl Talk {
             local: None,
             profile,
             purpose: Purpose::Calls,
-            ambient: None,
+            wire_state: None,
             waker: None,
         };
         for (place, way) in places(head.wire, &head.address) {
@@ -123,10 +123,10 @@ impl Talk {
                     true => (&mut self.client, &mut self.server),
                     false => (&mut self.server, &mut self.client),
                 };
-                let rope: Rope = std::mem::take(from.transmit());
-                if !rope.is_empty() {
+                let buffer: SendBuffer = std::mem::take(from.transmit());
+                if !buffer.is_empty() {
                     spoke = true;
-                    let bytes = rope.to_vec();
+                    let bytes = buffer.to_vec();
                     let mut input = BytesMut::from(bytes.as_slice());
                     to.receive(Instant::now(), &mut input, &mut Vec::new()).ok()?;
                     said.push(Said { outward, bytes });

@@ -2,7 +2,7 @@
 
 use super::{LONG, Scratch, place, start};
 use everywire::Node;
-use everywire::model::{Incoming, Tidings, Variant};
+use everywire::model::{Incoming, SignalEvent, Variant};
 use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};
 use everywire_tests::servants::Galley;
 use std::collections::BTreeMap;
@@ -77,8 +77,8 @@ fn changes_of_attributes_are_told_on_with_a_contract_and_without_one() {
         let object = client.object(&broker.reference("kitchen")).unwrap();
         let news = everywire::wires::named("dbus").unwrap().news().unwrap();
         let (tell, told) = channel();
-        let listener = move |tidings: Tidings<Incoming>| {
-            if let Tidings::Signal(heard) = tidings {
+        let listener = move |event: SignalEvent<Incoming>| {
+            if let SignalEvent::Signal(heard) = event {
                 let fields = heard
                     .body
                     .decode::<(String, BTreeMap<String, Variant>, Vec<String>)>(&news.signal.fields);

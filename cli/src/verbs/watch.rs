@@ -18,7 +18,7 @@ use clap_complete::engine::ArgValueCompleter;
 use everywire::model::object::unexpected;
 use everywire::model::units::{self, Deadline};
 use everywire::model::{
-    Hold, Incoming, Operation, Outcome, Shape, Signal, Sink, Source, Subscription, Tidings, Wire,
+    Hold, Incoming, Operation, Outcome, Shape, Signal, SignalEvent, Sink, Source, Subscription, Wire,
 };
 use everywire::{Bytes, Failure, Interface, Kind, Node, Object, Value};
 use serde_json::json;
@@ -160,12 +160,14 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
             None => told.recv().ok(),
         };
         match news {
-            Some(Some((_, Tidings::Signal(heard)))) => {
+            Some(Some((_, SignalEvent::Signal(heard)))) => {
                 printer.print(&heard);
                 left -= 1;
             }
-            Some(Some((_, Tidings::Lost(failure) | Tidings::Garbled(failure)))) => printer.lost(&failure),
-            Some(Some((of, Tidings::Ended(failure)))) if of == round => {
+            Some(Some((_, SignalEvent::OwnerLost(failure) | SignalEvent::Undecodable(failure)))) => {
+                printer.lost(&failure)
+            }
+            Some(Some((of, SignalEvent::Disconnected(failure)))) if of == round => {
                 printer.lost(&failure);
                 drop(subscriptions);
                 round += 1;
@@ -173,7 +175,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
                 subscriptions = made;
                 printer.back();
             }
-            Some(Some((_, Tidings::Ended(_)))) => {}
+            Some(Some((_, SignalEvent::Disconnected(_)))) => {}
             Some(None) | None => break,
         }
     }
@@ -182,7 +184,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
 }
 
 /// What was told, by which subscriptions; nothing when it is time to end.
-type News = Option<(u32, Tidings<Incoming>)>;
+type News = Option<(u32, SignalEvent<Incoming>)>;
 
 /// What is asked for, and of whom.
 struct Asking<'a> {
@@ -250,10 +252,10 @@ fn subscribe(
     };
     let listener = |tell: mpsc::Sender<News>| -> everywire::model::signal::Listener {
         let tell = std::sync::Mutex::new(tell);
-        Arc::new(move |tidings| {
+        Arc::new(move |event| {
             if let Ok(tell) = tell.lock() {
                 // The program is ending.
-                let _ = tell.send(Some((round, tidings)));
+                let _ = tell.send(Some((round, event)));
             }
         })
     };

@@ -53,7 +53,7 @@ pub(super) fn implement(types: &Types<'_, '_>, interface: &Interface, family: &F
         let Some(fields) = fields(signal) else { continue };
         implement_fields(types, name, fields, page);
         page.gap();
-        page.block(&format!("impl ew::Occasion for {name}"), |page| {
+        page.block(&format!("impl ew::TypedSignal for {name}"), |page| {
             page.block("fn interface() -> &'static ew::Interface", |page| {
                 page.line(format!("&describe::{described}"));
             });

@@ -329,7 +329,7 @@ pub mod benchmarking {
             }
         }
 
-        impl ew::Occasion for InterfaceHello {
+        impl ew::TypedSignal for InterfaceHello {
             fn interface() -> &'static ew::Interface {
                 &describe::INTERFACE
             }

@@ -321,7 +321,7 @@ impl<'a> ew::Unmarshal<'a> for DcopBenchmarkingServiceHello {
     }
 }
 
-impl ew::Occasion for DcopBenchmarkingServiceHello {
+impl ew::TypedSignal for DcopBenchmarkingServiceHello {
     fn interface() -> &'static ew::Interface {
         &describe::DCOP_BENCHMARKING_SERVICE
     }

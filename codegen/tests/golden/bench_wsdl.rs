@@ -626,7 +626,7 @@ impl<'a> ew::Unmarshal<'a> for IHelloOnHello {
     }
 }
 
-impl ew::Occasion for IHelloOnHello {
+impl ew::TypedSignal for IHelloOnHello {
     fn interface() -> &'static ew::Interface {
         &describe::I_HELLO
     }

@@ -863,7 +863,7 @@ pub mod clock {
         }
     }
 
-    impl ew::Occasion for IClockTick {
+    impl ew::TypedSignal for IClockTick {
         fn interface() -> &'static ew::Interface {
             &describe::I_CLOCK
         }

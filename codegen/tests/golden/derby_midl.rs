@@ -752,7 +752,7 @@ impl<'a> ew::Unmarshal<'a> for SlowConnectionPointsHello {
     }
 }
 
-impl ew::Occasion for SlowConnectionPointsHello {
+impl ew::TypedSignal for SlowConnectionPointsHello {
     fn interface() -> &'static ew::Interface {
         &describe::SLOW_CONNECTION_POINTS
     }

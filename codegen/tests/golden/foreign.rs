@@ -394,7 +394,7 @@ impl<'a> ew::Unmarshal<'a> for InventorySold {
     }
 }
 
-impl ew::Occasion for InventorySold {
+impl ew::TypedSignal for InventorySold {
     fn interface() -> &'static ew::Interface {
         &describe::INVENTORY
     }
@@ -427,7 +427,7 @@ impl<'a> ew::Unmarshal<'a> for InventoryClosed {
     }
 }
 
-impl ew::Occasion for InventoryClosed {
+impl ew::TypedSignal for InventoryClosed {
     fn interface() -> &'static ew::Interface {
         &describe::INVENTORY
     }
@@ -746,7 +746,7 @@ pub mod deep {
         }
     }
 
-    impl ew::Occasion for ArchiveBurnt {
+    impl ew::TypedSignal for ArchiveBurnt {
         fn interface() -> &'static ew::Interface {
             &describe::ARCHIVE
         }

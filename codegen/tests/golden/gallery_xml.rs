@@ -767,7 +767,7 @@ pub mod org {
             }
         }
 
-        impl ew::Occasion for GalleryHung {
+        impl ew::TypedSignal for GalleryHung {
             fn interface() -> &'static ew::Interface {
                 &describe::GALLERY
             }
@@ -807,7 +807,7 @@ pub mod org {
             }
         }
 
-        impl ew::Occasion for GalleryClosed {
+        impl ew::TypedSignal for GalleryClosed {
             fn interface() -> &'static ew::Interface {
                 &describe::GALLERY
             }

@@ -1411,7 +1411,7 @@ impl<'a> ew::Unmarshal<'a> for TankOverflowed {
     }
 }
 
-impl ew::Occasion for TankOverflowed {
+impl ew::TypedSignal for TankOverflowed {
     fn interface() -> &'static ew::Interface {
         &describe::TANK
     }
@@ -1444,7 +1444,7 @@ impl<'a> ew::Unmarshal<'a> for TankEmptied {
     }
 }
 
-impl ew::Occasion for TankEmptied {
+impl ew::TypedSignal for TankEmptied {
     fn interface() -> &'static ew::Interface {
         &describe::TANK
     }

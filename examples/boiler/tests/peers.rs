@@ -1,7 +1,7 @@
 //! The guide's claims about the boiler: over a Unix socket, and over TCP with users.
 
 use boiler::{Boiler, BoilerBoiled, CLASS, IGauge, Kettle, TOO_HOT};
-use everywire::model::Tidings;
+use everywire::model::SignalEvent;
 use everywire::{Failure, Kind, Node};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +28,7 @@ fn heat(client: &Node, class: &str) {
     boiler.attach(Some(client.export_anonymous::<dyn IGauge>(Arc::new(Dial(move_to))))).unwrap();
     let (tell, told) = mpsc::channel();
     let subscription =
-        boiler.signals().watch(move |tidings: Tidings<BoilerBoiled>| tell.send(tidings).unwrap()).unwrap();
+        boiler.signals().watch(move |event: SignalEvent<BoilerBoiled>| tell.send(event).unwrap()).unwrap();
 
     boiler.set_limit(60.0).unwrap();
     assert_eq!(boiler.limit().unwrap().to_bits(), 60f64.to_bits());
@@ -37,8 +37,10 @@ fn heat(client: &Node, class: &str) {
     assert_eq!(boiler.heat(40.0).unwrap().to_bits(), 60f64.to_bits());
     assert_eq!(moved.recv().unwrap().to_bits(), 60f64.to_bits());
     match told.recv().unwrap() {
-        Tidings::Signal(boiled) => assert_eq!(boiled.text, "switched off"),
-        Tidings::Lost(failure) | Tidings::Garbled(failure) | Tidings::Ended(failure) => panic!("{failure}"),
+        SignalEvent::Signal(boiled) => assert_eq!(boiled.text, "switched off"),
+        SignalEvent::OwnerLost(failure)
+        | SignalEvent::Undecodable(failure)
+        | SignalEvent::Disconnected(failure) => panic!("{failure}"),
     }
     drop(subscription);
     // Whoever asks for an object of the class gets one of their own.

@@ -1,6 +1,6 @@
 //! The guide's claims about the player, without a bus: over a Unix socket, peer to peer.
 
-use everywire::model::Tidings;
+use everywire::model::SignalEvent;
 use everywire::{Kind, Node};
 use player::org::example::{Player, PlayerFinished};
 use player::{Jukebox, NO_SUCH_TITLE};
@@ -19,7 +19,7 @@ fn a_peer_sees_all_of_the_player() {
 
     let (tell, told) = mpsc::channel();
     let subscription =
-        player.signals().watch(move |tidings: Tidings<PlayerFinished>| tell.send(tidings).unwrap()).unwrap();
+        player.signals().watch(move |event: SignalEvent<PlayerFinished>| tell.send(event).unwrap()).unwrap();
     player.play("Dusk").unwrap();
     assert_eq!(player.title().unwrap(), "Dusk");
     let refused = player.play("Noon").unwrap_err();
@@ -35,11 +35,13 @@ fn a_peer_sees_all_of_the_player() {
 
     player.stop().unwrap();
     match told.recv().unwrap() {
-        Tidings::Signal(finished) => {
+        SignalEvent::Signal(finished) => {
             assert_eq!(finished.title, "Dusk");
             assert!(finished.details.contains_key("skipped"));
         }
-        Tidings::Lost(failure) | Tidings::Garbled(failure) | Tidings::Ended(failure) => panic!("{failure}"),
+        SignalEvent::OwnerLost(failure)
+        | SignalEvent::Undecodable(failure)
+        | SignalEvent::Disconnected(failure) => panic!("{failure}"),
     }
     drop(subscription);
 }

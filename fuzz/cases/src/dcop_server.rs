@@ -54,9 +54,9 @@ impl Net {
         initiator.greet(&mut out);
         loop {
             self.feed(at, &std::mem::take(&mut out));
-            let Some(rope) = self.server.transmit(id) else { return };
-            input.extend_from_slice(&rope.to_vec());
-            rope.consume(rope.len());
+            let Some(buffer) = self.server.transmit(id) else { return };
+            input.extend_from_slice(&buffer.to_vec());
+            buffer.consume(buffer.len());
             match initiator.receive(&mut input, &mut out) {
                 Ok(Progress::More) if !out.is_empty() => {}
                 Ok(Progress::Done { .. }) => break,
@@ -78,8 +78,8 @@ impl Net {
                     if holds(deaf % CLIENTS) {
                         continue;
                     }
-                    if let Some(rope) = self.server.transmit(id) {
-                        rope.consume(rope.len());
+                    if let Some(buffer) = self.server.transmit(id) {
+                        buffer.consume(buffer.len());
                     }
                 }
                 HubEvent::Close(id) => {

@@ -17,9 +17,9 @@ use everywire_idl::midl;
 use everywire_model::object::{BoxFuture, Resolver};
 use everywire_model::shape::Hold;
 use everywire_model::{
-    Ambient, Answer, Budget, CallId, Config, Endpoint, Event, Failure, Incoming, Initiator, Interface,
-    InterfaceKind, Kind, Limits, Link, Objects, Operation, Peer, PeerAddress, Profile, Request, Servant,
-    Session, Shape, Sink, Value, Wire,
+    Answer, Budget, CallId, Config, Endpoint, Event, Failure, Incoming, Initiator, Interface, InterfaceKind,
+    Kind, Limits, Link, Objects, Operation, Peer, PeerAddress, Profile, Request, Servant, Session, Shape,
+    Sink, Value, Wire, WireState,
 };
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -191,7 +191,7 @@ impl House {
             limits: Limits::default(),
             peer: PeerAddress { text: "tcp:127.0.0.1:40000".into(), credentials: None },
             profile,
-            ambient: Some(Arc::clone(&exporter) as Arc<dyn Ambient>),
+            wire_state: Some(Arc::clone(&exporter) as Arc<dyn WireState>),
             ..Config::default()
         };
         let iid = iid_of(interface);

@@ -5,10 +5,10 @@ use bytes::Bytes;
 use everywire_model::visit::Nothing;
 use everywire_model::{
     Answer, Call, Config, Event, Expects, Failure, Initiator, Interest, Interface, InterfaceKind, Kind,
-    Method, Operation, Profile, Rope, Shape, Signal, Value,
+    Method, Operation, Profile, SendBuffer, Shape, Signal, Value,
 };
 use everywire_wcf::settings::{Binding, Settings};
-use everywire_wcf::soap::{Dialect, Exchange, Side};
+use everywire_wcf::soap::{Dialect, Side, SoapChannel};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,14 +44,14 @@ pub fn soap_envelope(data: &[u8]) {
         doc: "".into(),
     };
     let profile = Profile { key: key.clone(), ..Profile::default() };
-    let mut exchange = Exchange::new(dialect, &Config::default(), &settings, side);
+    let mut exchange = SoapChannel::new(dialect, &Config::default(), &settings, side);
     exchange.opened(key.clone());
     if choice & 32 != 0 {
         exchange.subscribe(&Interest { profile: &profile, interface: Some(&interface), signal: None });
     }
     let mut now = Instant::now();
     let failure = Failure::new(Kind::Internal, Initiator::Here, "fuzz");
-    let mut out = Rope::new();
+    let mut out = SendBuffer::new();
     while let [step, low, high, more @ ..] = rest {
         let len = (usize::from(*low) | usize::from(*high) << 8).min(more.len());
         let (message, after) = more.split_at(len);

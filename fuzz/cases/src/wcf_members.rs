@@ -2,7 +2,7 @@
 //! was read and written once reads the same ever after, in both forms.
 
 use everywire_model::body::Beside;
-use everywire_model::{Body, Budget, Bytes, Context, Rope, Shape, Sink, Value};
+use everywire_model::{Body, Budget, Bytes, Context, SendBuffer, Shape, Sink, Value};
 use everywire_wcf::dictionary::Outgoing;
 use everywire_wcf::plan::Plan;
 use everywire_wcf::values::{BINARY, Form, ReaderQuotas, Reading, TEXT, XML, write_body};
@@ -27,13 +27,13 @@ fn read(form: Form, bytes: &[u8], quotas: ReaderQuotas) -> Option<Value> {
         context: Context::default(),
         budget: Budget::for_message(bytes.len() as u64),
         codec: &XML,
-        beside: Some(Arc::new(Beside { ambient: Some(Arc::new(reading)), ..Beside::default() })),
+        beside: Some(Arc::new(Beside { wire_state: Some(Arc::new(reading)), ..Beside::default() })),
     };
     body.read(|source| Value::decode(&SEND.1, source)).ok()
 }
 
 fn written(form: Form, value: &Value) -> Option<Vec<u8>> {
-    let mut out = Rope::new();
+    let mut out = SendBuffer::new();
     let encode = |sink: &mut dyn Sink| value.encode(&SEND.1, sink);
     write_body(form, &SEND.0.arguments, &mut Outgoing::statics(), &encode, &mut out).ok()?;
     Some(out.to_vec())

@@ -112,7 +112,7 @@ pub fn wcf_objects(data: &[u8]) {
     let quotas = if choice & 0x80 == 0 { ReaderQuotas::default() } else { ReaderQuotas::CLASSIC };
     let reading = |types| {
         Arc::new(Beside {
-            ambient: Some(Arc::new(Reading { quotas, types, ..Reading::default() })),
+            wire_state: Some(Arc::new(Reading { quotas, types, ..Reading::default() })),
             ..Beside::default()
         })
     };

@@ -12,8 +12,8 @@ use everywire_dcom::{DCOM, Security, iid_of};
 use everywire_model::shape::{Hold, Name, Referent};
 use everywire_model::visit::{Nothing, Sink};
 use everywire_model::{
-    Ambient, Call, Config, Encode, Event, Expects, Failure, Handle, Initiator, Interface, InterfaceKind,
-    Kind, Method, Operation, Outcome, Profile, Reference, Session, Shape, Value, Wire,
+    Call, Config, Encode, Event, Expects, Failure, Handle, Initiator, Interface, InterfaceKind, Kind, Method,
+    Operation, Outcome, Profile, Reference, Session, Shape, Value, Wire, WireState,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -88,8 +88,8 @@ pub fn wine_session(data: &[u8]) {
     if other && choice & 2 != 0 {
         profile.components = Vec::new();
     }
-    let ambient = Some(Arc::clone(&exporter) as Arc<dyn Ambient>);
-    let config = Config { profile: profile.clone(), ambient, ..Config::default() };
+    let wire_state = Some(Arc::clone(&exporter) as Arc<dyn WireState>);
+    let config = Config { profile: profile.clone(), wire_state, ..Config::default() };
     let mut session = DCOM.connect(&config);
     let mut input = BytesMut::new();
     if choice & 4 == 0 {

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use everywire_model::shape::{Field, Hold, Struct};
 use everywire_model::visit::Sink;
-use everywire_model::{Body, Budget, Context, Rope, Shape, Value};
+use everywire_model::{Body, Budget, Context, SendBuffer, Shape, Value};
 use everywire_wcf::dictionary::Outgoing;
 use everywire_wcf::text::{Event, Reader, Writer};
 use everywire_wcf::values::{Form, Layout, QName, ReaderQuotas, TEXT, XML, write_body};
@@ -24,7 +24,7 @@ pub fn xml_text(data: &[u8]) {
     let base = if usize::from(*base) < rest.len() { usize::from(*base) } else { 0 };
     let Ok(value) = body(rest, base).read(|source| Value::decode(&list, source)) else { return };
     let layout = Layout::new(Some(QName::new("urn:o", "Op")), "urn:o", &list, "", &[]);
-    let mut out = Rope::new();
+    let mut out = SendBuffer::new();
     let visit = |sink: &mut dyn Sink| value.encode(&list, sink);
     if write_body(Form::Text, &layout, &mut Outgoing::inline(), &visit, &mut out).is_err() {
         return;

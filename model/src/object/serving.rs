@@ -113,7 +113,7 @@ impl Request {
 
     /// Where it goes on, of a hop to `to`, where that is another object than the one with its key there.
     pub fn onward(&self, to: &Reference) -> Option<Reference> {
-        self.incoming.body.ambient()?.onward(&self.incoming.key, to)
+        self.incoming.body.wire_state()?.onward(&self.incoming.key, to)
     }
 
     /// Whether the caller waits for an answer.

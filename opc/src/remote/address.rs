@@ -184,9 +184,9 @@ impl Address {
         let mut options = self.options.clone();
         let by_ticket = options.iter().any(|option| option == "mech=kerberos");
         if !self.who.is_empty() && !has("credentials") && !by_ticket {
-            let ambient = std::env::var(CREDENTIALS).ok().filter(|path| !path.is_empty());
+            let wire_state = std::env::var(CREDENTIALS).ok().filter(|path| !path.is_empty());
             let user = self.who.trim_end_matches('@');
-            let path = ambient.ok_or_else(|| {
+            let path = wire_state.ok_or_else(|| {
                 let what = format!("the password of `{user}` is not known");
                 Failure::new(Kind::BadReference, Initiator::User, what).with_hint(format!(
                     "name a file with lines username=, password=, domain=, mode 0600, by ?credentials=FILE or ${CREDENTIALS}"

@@ -21,7 +21,7 @@ use crate::contract::{
     DataAccessGroup, DataAccessGroupOnDataChange, IOPCAsyncIO2, IOPCGroupStateMgt, IOPCGroupStateMgt2,
     IOPCItemMgt, IOPCSyncIO, OPCDATASOURCE,
 };
-use everywire::{Failure, Initiator, Kind, Ref, Subscription as Advised, Tidings};
+use everywire::{Failure, Initiator, Kind, Ref, SignalEvent, Subscription as Advised};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
@@ -329,13 +329,15 @@ impl Feed {
         notes: &mut Vec<String>,
     ) -> Result<Listening, Failure> {
         let (state, tell) = (Arc::clone(&self.state), self.tell.clone());
-        let advised = group.class.signals().watch(move |tidings| match tidings {
-            Tidings::Signal(change) => {
+        let advised = group.class.signals().watch(move |event| match event {
+            SignalEvent::Signal(change) => {
                 let change: DataAccessGroupOnDataChange = change;
                 state.heard(number, change);
             }
-            Tidings::Garbled(failure) => state.garbled(number, failure),
-            Tidings::Lost(failure) | Tidings::Ended(failure) => tell.tell(Note::Ended(number, failure)),
+            SignalEvent::Undecodable(failure) => state.garbled(number, failure),
+            SignalEvent::OwnerLost(failure) | SignalEvent::Disconnected(failure) => {
+                tell.tell(Note::Ended(number, failure))
+            }
         })?;
         let mut keep_alive = None;
         if !session.is_plain {

@@ -19,8 +19,8 @@ use crate::contract::{
 };
 use crate::sync::lock;
 use crate::{Code, Data, Vqt};
-use everywire::{Failure, Initiator, Kind, Ref, Remote, Subscription as Advised, Tidings};
-use everywire_model::{Hold, Incoming, Occasion};
+use everywire::{Failure, Initiator, Kind, Ref, Remote, SignalEvent, Subscription as Advised};
+use everywire_model::{Hold, Incoming, TypedSignal};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, Weak};
@@ -158,7 +158,7 @@ impl Desk {
     }
 }
 
-fn is<S: Occasion>(name: &[u8]) -> bool {
+fn is<S: TypedSignal>(name: &[u8]) -> bool {
     S::signal().name.as_bytes() == name
 }
 
@@ -477,13 +477,15 @@ fn way(
     let object = object.typed(Hold::Static(<dyn DataAccessGroup as Remote>::interface()));
     let desk = Arc::clone(desk);
     // One sink for all of its methods: many servers take no second one.
-    let listener = move |tidings: Tidings<Incoming>| match tidings {
-        Tidings::Signal(heard) => {
+    let listener = move |event: SignalEvent<Incoming>| match event {
+        SignalEvent::Signal(heard) => {
             if let Err(failure) = desk.heard(&heard) {
                 desk.end(&failure);
             }
         }
-        Tidings::Lost(failure) | Tidings::Garbled(failure) | Tidings::Ended(failure) => desk.end(&failure),
+        SignalEvent::OwnerLost(failure)
+        | SignalEvent::Undecodable(failure)
+        | SignalEvent::Disconnected(failure) => desk.end(&failure),
     };
     match object.subscribe(None, Arc::new(listener)) {
         Ok(advised) => Ok((io, String::new(), Some(advised))),

@@ -36,15 +36,15 @@ impl House {
     fn thread(house: &Arc<Self>, term: u64) {
         let mut term = Some(term);
         while let Some(led) = term {
-            house.lead(led);
+            house.leader(led);
             term = house.terms.rest();
         }
     }
 
-    fn lead(&self, term: u64) {
+    fn leader(&self, term: u64) {
         if self.terms.is(term) {
             let mut led = self.led.lock().unwrap();
-            assert!(!led.contains(&term), "two threads lead term {term}");
+            assert!(!led.contains(&term), "two threads leader term {term}");
             led.push(term);
         }
     }
@@ -52,7 +52,7 @@ impl House {
     /// A first leader in its first call, and a supervisor beside it.
     fn watched() -> (Arc<Self>, JoinHandle<()>) {
         let house = Self::new(8);
-        house.lead(1);
+        house.leader(1);
         house.terms.begin(1);
         let watched = Arc::clone(&house);
         let supervisor = thread::spawn(move || Self::watch(&watched));
@@ -95,9 +95,9 @@ fn nobody_is_deposed_for_a_call_that_has_ended() {
     explore(3, || {
         let (house, supervisor) = House::watched();
         let leads = house.terms.finish(1, 1);
-        assert_eq!(house.terms.is(1), leads, "deposed after it was told to lead on");
+        assert_eq!(house.terms.is(1), leads, "preempted after it was told to leader on");
         supervisor.join().unwrap();
-        assert_eq!(house.terms.is(1), leads, "deposed after it was told to lead on");
+        assert_eq!(house.terms.is(1), leads, "preempted after it was told to leader on");
         house.end();
     });
 }
@@ -107,11 +107,11 @@ fn a_thread_that_waits_is_called_up_or_sent_home() {
     explore(3, || {
         let house = House::new(8);
         let waiting = Arc::clone(&house);
-        // Deposed: its servant has returned, and it waits for a term of its own.
+        // Preempted: its servant has returned, and it waits for a term of its own.
         house.terms.begin(1);
         House::hand_over(&house, 1, 1);
         let first = thread::spawn(move || {
-            waiting.lead(1);
+            waiting.leader(1);
             if let Some(term) = waiting.terms.rest() {
                 House::thread(&waiting, term);
             }
@@ -145,20 +145,20 @@ fn threads_are_not_more_than_may_be_blocked() {
     });
 }
 
-/// What the test below runs: as the runtime was, whose threads looked for their term themselves, and whose supervisor deposed
+/// What the test below runs: as the runtime was, whose threads looked for their term themselves, and whose supervisor preempted
 /// whoever led by the time that it acted.
 #[test]
 #[ignore = "it fails, as it should, and takes its process along"]
 fn careless() {
     explore(3, || {
         let house = House::new(8);
-        house.lead(1);
+        house.leader(1);
         let call_up = |house: &Arc<House>| {
             let term = house.terms.now();
             house.terms.begin(term);
             if let Successor::New(_) = house.terms.hand_over(term, term, || {}) {
                 let next = Arc::clone(house);
-                let thread = thread::spawn(move || next.lead(next.terms.now()));
+                let thread = thread::spawn(move || next.leader(next.terms.now()));
                 house.threads.lock().unwrap().push(thread);
             }
         };
@@ -178,5 +178,5 @@ fn threads_that_look_for_their_term_lead_one_together() {
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&said.stderr);
-    assert!(!said.status.success() && text.contains("two threads lead term"), "{text}");
+    assert!(!said.status.success() && text.contains("two threads leader term"), "{text}");
 }

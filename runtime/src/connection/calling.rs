@@ -3,9 +3,9 @@
 //! With several calls under way, one thread reads for all (`company`). Futures have no thread that could read; when only
 //! they wait, an event loop reads for them.
 
-use super::chair::Chair;
 use super::company::{COMPANY, TOGETHER};
 use super::deadlines::sooner;
+use super::reply_slot::ReplySlot;
 use super::{Armed, Asker, Connection, Core, Held, Waiter, Waiting, timed_out};
 use crate::shard;
 use everywire_model::{
@@ -119,9 +119,9 @@ impl Connection {
         until: Option<Instant>,
     ) -> Outcome<Body> {
         if core.reading {
-            let chair = Arc::new(Chair::new());
-            core.waiting.push(Waiting { id, until, waiter: Waiter::Thread(Arc::clone(&chair)) });
-            return self.sit_and_wait(core, &chair, id, until);
+            let reply_slot = Arc::new(ReplySlot::new());
+            core.waiting.push(Waiting { id, until, waiter: Waiter::Thread(Arc::clone(&reply_slot)) });
+            return self.sit_and_wait(core, &reply_slot, id, until);
         }
         self.read_until(core, id, until)
     }
@@ -446,13 +446,13 @@ impl Connection {
             self.arm(&mut core);
         } else if !core.reading && !core.waiting.is_empty() {
             let next = core.waiting.iter().find_map(|waiting| match &waiting.waiter {
-                Waiter::Thread(chair) => Some(Arc::clone(chair)),
+                Waiter::Thread(reply_slot) => Some(Arc::clone(reply_slot)),
                 Waiter::Future(..) => None,
             });
             match next {
-                Some(chair) => {
+                Some(reply_slot) => {
                     core.reading = true;
-                    core.looking = chair.appoint();
+                    core.looking = reply_slot.appoint();
                 }
                 None => self.arm(&mut core),
             }
@@ -473,10 +473,10 @@ impl Connection {
         if wanted == Armed::default() || (wanted == core.armed && !bell) {
             return;
         }
-        if let Some(seat) = self.seat() {
+        if let Some(registration) = self.registration() {
             // Asked for before and not told yet: still wanted. A bell must be asked for anew, a thread may have heard it.
             core.armed = Armed { bytes: wanted.bytes || core.armed.bytes, room: wanted.room };
-            seat.arm(self.stream(), core.armed.bytes, wanted.room, self.is_lasting());
+            registration.arm(self.stream(), core.armed.bytes, wanted.room, self.is_lasting());
         }
     }
 
@@ -485,10 +485,10 @@ impl Connection {
     #[inline]
     fn disarm(&self, core: &mut Core) {
         if core.armed.bytes
-            && let Some(seat) = self.seat()
+            && let Some(registration) = self.registration()
         {
             core.armed.bytes = false;
-            seat.disarm(self.stream(), core.armed.room);
+            registration.disarm(self.stream(), core.armed.room);
             self.stream().after_sleep(false);
         }
     }

@@ -1,7 +1,7 @@
 //! Several threads that call over one connection.
 //!
-//! One of them reads for all: it hands the others theirs, and when it has its own it appoints the next. The others sit in a
-//! [`Chair`]. States of the connection, all under its lock:
+//! One of them reads for all: it hands the others theirs, and when it has its own it appoints the next. The others wait in a
+//! [`ReplySlot`]. States of the connection, all under its lock:
 //!
 //! * `company == 0`: one thread at a time calls. It sends at once, and keeps the lock while it looks for the answer.
 //! * `company > 0`: several do, or did a few calls ago. Whoever begins a call leaves its bytes in the session and lets the others run
@@ -9,7 +9,7 @@
 //! * `looking`: the reader lets others run, or was appointed while it was awake. It sends what they leave before it reads. No thread
 //!   waits for that longer than one yield of its own: then it sends itself ([`Connection::send_rest`]).
 
-use super::chair::Chair;
+use super::reply_slot::ReplySlot;
 use super::{Connection, Held, timed_out};
 use crate::clock::{moment, since};
 use crate::patience::Patience;
@@ -66,46 +66,46 @@ impl Connection {
     pub(super) fn sit_and_wait(
         &self,
         mut core: Held<'_>,
-        chair: &Arc<Chair>,
+        reply_slot: &Arc<ReplySlot>,
         id: CallId,
         until: Option<Instant>,
     ) -> Outcome<Body> {
         let unsent = !core.session.transmit().is_empty();
         drop(core);
-        let mut told = self.look_once(chair);
+        let mut told = self.look_once(reply_slot);
         if !told && unsent {
             // The reader's to send; but it is not waited for any longer.
             self.send_rest(until);
         }
-        told = told || self.look(chair);
+        told = told || self.look(reply_slot);
         if !told {
             shard::about_to_block();
         }
         let told = told || {
-            let told = chair.sleep(until);
+            let told = reply_slot.sleep(until);
             WAITING.with_borrow_mut(|patience| patience.as_mut().map(Patience::slept));
             told
         };
         if !told {
             let mut core = self.enter();
             core.waiting.retain(|waiting| waiting.id != id);
-            if chair.take().appointed {
+            if reply_slot.take().appointed {
                 core.reading = false;
             }
             self.give_up(&mut core, id);
             self.pass_on(core);
             return Outcome::Failed(timed_out(&self.endpoint));
         }
-        let seated = chair.take();
-        if !seated.appointed
-            && let Some(outcome) = seated.outcome
+        let delivered = reply_slot.take();
+        if !delivered.appointed
+            && let Some(outcome) = delivered.outcome
         {
             return outcome;
         }
         let mut core = self.enter();
         core.waiting.retain(|waiting| waiting.id != id);
         // It may have been appointed and then served, also between the two looks.
-        if let Some(outcome) = seated.outcome.or_else(|| chair.take().outcome) {
+        if let Some(outcome) = delivered.outcome.or_else(|| reply_slot.take().outcome) {
             // Somebody else must read now.
             core.reading = false;
             self.pass_on(core);
@@ -115,13 +115,13 @@ impl Connection {
     }
 
     /// Lets the reader run, then looks whether there is something in the chair.
-    fn look_once(&self, chair: &Chair) -> bool {
+    fn look_once(&self, reply_slot: &ReplySlot) -> bool {
         WAITING.with_borrow_mut(|patience| {
             let patience = patience.get_or_insert_with(|| Patience::new(self.node.latency));
             if patience.gives_way_after_sending(None) {
                 patience.give_way_among_others();
             }
-            let told = chair.is_told();
+            let told = reply_slot.is_told();
             if told {
                 patience.rewarded();
             }
@@ -130,11 +130,11 @@ impl Connection {
     }
 
     /// Looks for a while, before its thread sleeps: to be woken costs more than most calls do.
-    fn look(&self, chair: &Chair) -> bool {
+    fn look(&self, reply_slot: &ReplySlot) -> bool {
         WAITING.with_borrow_mut(|patience| {
             let patience = patience.get_or_insert_with(|| Patience::new(self.node.latency));
             loop {
-                if chair.is_told() {
+                if reply_slot.is_told() {
                     patience.rewarded();
                     return true;
                 }

@@ -95,9 +95,9 @@ impl Connection {
     fn remind_of_all(&self, core: &mut Core) {
         if let Some(deadline) = self.next_deadline(core)
             && core.reminded.is_none_or(|reminded| deadline < reminded)
-            && let Some(seat) = self.seat()
+            && let Some(registration) = self.registration()
         {
-            seat.remind(deadline, core.reminded.replace(deadline));
+            registration.remind(deadline, core.reminded.replace(deadline));
         }
         core.reminded_of_silence = self.will_be_told_of_silence(core);
     }

@@ -9,7 +9,7 @@ use crate::clock::lately;
 use crate::connection::Role;
 use crate::transport::Stream;
 use bytes::BytesMut;
-use everywire_model::{Answer, Completed, Event, Failure, Initiator, Kind, Outcome, Tidings, Violation};
+use everywire_model::{Answer, Completed, Event, Failure, Initiator, Kind, Outcome, SignalEvent, Violation};
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -94,14 +94,14 @@ impl Connection {
         for waiting in std::mem::take(&mut core.waiting) {
             core.complete(waiting, Outcome::Failed(failure.clone()));
         }
-        for (_, heeder) in core.listeners.drain() {
-            self.courier.post(heeder, Tidings::Ended(failure.clone()));
+        for (_, subscriber) in core.listeners.drain() {
+            self.event_queue.post(subscriber, SignalEvent::Disconnected(failure.clone()));
         }
         self.rouse();
         self.stream.shutdown();
-        if let Some(seat) = self.seat() {
+        if let Some(registration) = self.registration() {
             // Its place is given up soon, also if nothing that is watched tells of its end.
-            seat.remind(lately(), None);
+            registration.remind(lately(), None);
         }
         let hear = self.node.directory.prefix_servants();
         if !hear.is_empty() {
@@ -125,7 +125,7 @@ impl Connection {
                     let ends = !matches!(outcome, Outcome::Moved(_));
                     match waiting.waiter {
                         Waiter::Future(asker) if ends && self.keeps_order(core) => {
-                            self.courier.answer(asker, outcome);
+                            self.event_queue.answer(asker, outcome);
                             self.rouse();
                         }
                         _ => core.complete(waiting, outcome),
@@ -146,14 +146,14 @@ impl Connection {
             Event::Call(incoming) if self.capabilities.callbacks_on_connection => {
                 let this = Weak::clone(&self.this);
                 // All on one event loop: they begin in order, and one that blocks does not block the next.
-                let seat = self.seat().cloned();
+                let registration = self.registration().cloned();
                 self.node.queue(
                     Box::pin(async move {
                         if let Some(connection) = this.upgrade() {
                             connection.call_back(incoming);
                         }
                     }),
-                    seat.as_ref(),
+                    registration.as_ref(),
                 );
             }
             Event::Call(incoming) => {
@@ -174,8 +174,8 @@ impl Connection {
             }
             Event::Signal { subscriptions, heard } => self.hear(core, &subscriptions, *heard),
             Event::Lost { subscription, failure } => {
-                if let Some(heeder) = core.listeners.get(&subscription) {
-                    self.courier.post(Arc::clone(heeder), Tidings::Lost(failure));
+                if let Some(subscriber) = core.listeners.get(&subscription) {
+                    self.event_queue.post(Arc::clone(subscriber), SignalEvent::OwnerLost(failure));
                     self.rouse();
                 }
             }

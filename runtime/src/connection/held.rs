@@ -3,7 +3,7 @@
 use super::{Asker, Connection, Core, Resuming};
 use crate::builder::Notice;
 use crate::directory::Remembered;
-use crate::signals::Heeder;
+use crate::signals::Subscriber;
 use everywire_model::{Body, CallId, Failure, Incoming, Link, Outcome, Servant};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
@@ -17,7 +17,7 @@ pub(super) enum After {
     /// The router is gone.
     Left(Failure),
     /// Somebody to be forgotten.
-    Forget(#[allow(dead_code)] Arc<Heeder>),
+    Forget(#[allow(dead_code)] Arc<Subscriber>),
     /// The connections hold more memory than they may.
     MakeRoom,
     /// Whoever answers for prefixes hears that it is there.
@@ -100,7 +100,7 @@ impl PutOff<'_> {
                 After::GoOn(call) => call.begin(&self.connection.node),
                 After::Notice(notice) => self.connection.node.notice(&notice),
                 After::Left(failure) => self.connection.left(&failure),
-                After::Forget(heeder) => drop(heeder),
+                After::Forget(subscriber) => drop(subscriber),
                 After::MakeRoom => self.connection.allowance.make_room(),
                 After::Hear(servants, call) => {
                     for servant in servants {

@@ -3,10 +3,10 @@
 use super::{After, Connection, Core};
 use crate::Notice;
 use crate::shard;
-use crate::signals::{FLOOD, Heeder, WAITING};
+use crate::signals::{FLOOD, Subscriber, WAITING};
 use bytes::Bytes;
 use everywire_model::{
-    CallId, Completed, Emission, Failure, Incoming, Initiator, Interest, Kind, Outcome, Profile, Tidings,
+    CallId, Completed, Emission, Failure, Incoming, Initiator, Interest, Kind, Outcome, Profile, SignalEvent,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -162,7 +162,7 @@ impl Connection {
     pub(crate) fn subscribe(
         &self,
         interest: &Interest<'_>,
-        heeder: &Arc<Heeder>,
+        subscriber: &Arc<Subscriber>,
         now: Instant,
         until: Option<Instant>,
     ) -> Result<CallId, Failure> {
@@ -172,7 +172,7 @@ impl Connection {
             return Err(failure.clone());
         }
         let id = core.session.subscribe(now, interest)?;
-        core.listeners.insert(id, Arc::clone(heeder));
+        core.listeners.insert(id, Arc::clone(subscriber));
         if let Err(error) = self.flush(&mut core) {
             let failure = self.broken(&error);
             self.fail(&mut core, failure);
@@ -195,31 +195,31 @@ impl Connection {
     /// Listens no longer.
     pub(crate) fn unsubscribe(&self, id: CallId) {
         let mut core = self.enter();
-        let Some(heeder) = core.listeners.remove(&id) else { return };
-        heeder.end();
+        let Some(subscriber) = core.listeners.remove(&id) else { return };
+        subscriber.end();
         if core.failed.is_none() {
             core.session.unsubscribe(id);
             // The peer is told when it can be; if the connection breaks, there is nothing to tell.
             let _ = self.flush(&mut core);
             self.arm(&mut core);
         }
-        core.after.push(After::Forget(heeder));
+        core.after.push(After::Forget(subscriber));
     }
 
     /// Hands a signal to those it is for.
     pub(super) fn hear(&self, core: &mut Core, subscriptions: &[CallId], heard: Incoming) {
-        if self.courier.waiting() > FLOOD {
+        if self.event_queue.waiting() > FLOOD {
             let what = format!("more than {FLOOD} signals wait for a listener that does not return");
             self.fail(core, Failure::new(Kind::LimitExceeded, Initiator::Here, what).at(&self.endpoint));
             return;
         }
-        let mut heeders = subscriptions.iter().filter_map(|id| core.listeners.get(id));
-        let last = heeders.next_back();
-        for heeder in heeders {
-            self.courier.post(Arc::clone(heeder), Tidings::Signal(heard.clone()));
+        let mut subscribers = subscriptions.iter().filter_map(|id| core.listeners.get(id));
+        let last = subscribers.next_back();
+        for subscriber in subscribers {
+            self.event_queue.post(Arc::clone(subscriber), SignalEvent::Signal(heard.clone()));
         }
-        if let Some(heeder) = last {
-            self.courier.post(Arc::clone(heeder), Tidings::Signal(heard));
+        if let Some(subscriber) = last {
+            self.event_queue.post(Arc::clone(subscriber), SignalEvent::Signal(heard));
         }
         self.rouse();
     }
@@ -232,12 +232,12 @@ impl Connection {
 
     /// Whether listeners are so far behind that no more is read for them.
     pub(super) fn is_behind(&self) -> bool {
-        self.courier.waiting() > WAITING
+        self.event_queue.waiting() > WAITING
     }
 
     /// Sees to it that signals reach their listeners.
     pub(super) fn rouse(&self) {
-        self.node.dispatch(&self.courier, Some(&self.this), self.seat());
+        self.node.dispatch(&self.event_queue, Some(&self.this), self.registration());
     }
 
     /// Listeners have caught up: signals are read again.

@@ -57,7 +57,7 @@ impl Connection {
         core.session.close();
         let mut fine = self.flush(core).is_ok();
         let until = Instant::now() + FAREWELL;
-        while fine && core.failed.is_none() && core.session.is_parting() && Instant::now() < until {
+        while fine && core.failed.is_none() && core.session.is_closing() && Instant::now() < until {
             if !self.make_progress(core) && core.failed.is_none() {
                 let writing = !core.session.transmit().is_empty();
                 fine = self.stream.wait(writing, Some(until)).is_ok();

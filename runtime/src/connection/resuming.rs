@@ -77,7 +77,7 @@ impl Resuming {
             for endpoint in &profile.endpoints {
                 let found = node.connection(profile, endpoint, self.until, None);
                 // Once the call has begun, it is the session that says when the next one may.
-                let found = found.and_then(|found| node.seat(&found.0).map(|()| found));
+                let found = found.and_then(|found| node.register(&found.0).map(|()| found));
                 let (connection, _turn) = match found {
                     Ok(found) => found,
                     Err(failure) => {

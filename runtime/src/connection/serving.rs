@@ -4,7 +4,7 @@ use super::backward::Calling;
 use super::{After, Connection, Core, Held, Watch, serves};
 use crate::clock::lately;
 use crate::directory::{Found, Remembered};
-use crate::shard::Lead;
+use crate::shard::Leader;
 use crate::shares::Source;
 use crate::stopping::ending;
 use crate::sync::lock;
@@ -29,12 +29,12 @@ pub(crate) enum Served {
     /// The connection is over.
     Over,
     /// A servant blocked, and another thread leads the shard now.
-    Deposed,
+    Preempted,
 }
 
 impl Connection {
     /// Serves what has arrived.
-    pub(crate) fn serve(self: &Arc<Self>, lead: &Lead) -> Served {
+    pub(crate) fn serve(self: &Arc<Self>, leader: &Leader) -> Served {
         let mut served = Served::Nothing;
         let mut core = self.enter();
         let (mut reads, mut events) = (0, 0);
@@ -56,7 +56,7 @@ impl Connection {
             }
             let event = match core.session.poll() {
                 Some(event) => event,
-                None if core.session.is_full() => {
+                None if core.session.read_paused() => {
                     // It reads on when it was woken.
                     let waited = !core.session.transmit().is_empty();
                     let fits = self.send_replies(&mut core, false);
@@ -85,7 +85,7 @@ impl Connection {
                     let freed = waited && fits && core.session.transmit().is_empty();
                     match if freed { core.session.poll() } else { None } {
                         Some(event) => event,
-                        None if freed && core.session.is_full() => continue,
+                        None if freed && core.session.read_paused() => continue,
                         // Whoever has an answer needs a moment before it asks again: no second look now, unless a message is
                         // still incomplete.
                         None if !fits || (reads > 0 && core.session.wanted() == 0) || reads == READS => break,
@@ -106,15 +106,15 @@ impl Connection {
                 Event::Call(incoming) if self.node.is_draining() => {
                     let _ = core.session.answer(incoming.id, Answer::Failed(&ending()));
                 }
-                Event::Call(incoming) => match self.take_call(core, incoming, lead) {
+                Event::Call(incoming) => match self.take_call(core, incoming, leader) {
                     Some(back) => core = back,
-                    None => return Served::Deposed,
+                    None => return Served::Preempted,
                 },
                 Event::Probe { key, asked: Some(incoming), .. } if self.passes(&key) => {
                     // Whoever answers for all such keys is asked as the caller asked.
-                    match self.take_call(core, incoming, lead) {
+                    match self.take_call(core, incoming, leader) {
                         Some(back) => core = back,
-                        None => return Served::Deposed,
+                        None => return Served::Preempted,
                     }
                 }
                 Event::Probe { id, key, type_id, .. } => {
@@ -131,7 +131,9 @@ impl Connection {
                         self.allowance.shares.name(self.number, Source::account(account));
                     }
                     core.peer = Some(peer);
-                    if self.capabilities.signals && !self.capabilities.signals_are_calls && !self.is_serial()
+                    if self.capabilities.signals
+                        && !self.capabilities.signals_are_calls
+                        && !self.one_at_a_time()
                     {
                         // Whoever only listens may be silent for ever.
                         self.establish(&mut core);
@@ -154,7 +156,7 @@ impl Connection {
                 core.used = lately();
             }
             if core.failed.is_none() && !again && !sent {
-                let reading = !core.session.is_full();
+                let reading = !core.session.read_paused();
                 self.send_replies(&mut core, reading);
             }
         }
@@ -187,12 +189,12 @@ impl Connection {
         self: &'c Arc<Self>,
         mut core: Held<'c>,
         incoming: Box<Incoming>,
-        lead: &Lead,
+        leader: &Leader,
     ) -> Option<Held<'c>> {
         self.establish(&mut core);
         self.hold_body(&mut core, &incoming);
-        let (mut core, deposed) = self.call(core, incoming, lead);
-        if deposed {
+        let (mut core, preempted) = self.call(core, incoming, leader);
+        if preempted {
             self.place(&mut core, true);
             // This thread no longer leads: whatever is left belongs to the one that does.
             self.send_replies(&mut core, true);
@@ -257,10 +259,10 @@ impl Connection {
     pub(super) fn watch(&self, core: &mut Core, reading: bool, writing: bool) {
         let wanted = Watch { reading, writing };
         if core.watched != wanted
-            && let Some(seat) = self.seat()
+            && let Some(registration) = self.registration()
         {
             core.watched = wanted;
-            seat.watch(self, reading, writing);
+            registration.watch(self, reading, writing);
         }
     }
 
@@ -274,9 +276,10 @@ impl Connection {
 
     #[cold]
     fn change_place(&self, core: &mut Core, calls: bool) {
-        if let Some(seat) = self.seat() {
+        if let Some(registration) = self.registration() {
             let Watch { reading, writing } = core.watched;
-            seat.change_place(self, reading, writing, || self.stranger.store(!calls, Ordering::Relaxed));
+            registration
+                .change_place(self, reading, writing, || self.stranger.store(!calls, Ordering::Relaxed));
         }
     }
 
@@ -304,7 +307,7 @@ impl Connection {
         self: &'c Arc<Self>,
         mut core: Held<'c>,
         incoming: Box<Incoming>,
-        lead: &Lead,
+        leader: &Leader,
     ) -> (Held<'c>, bool) {
         let failure = match self.look_up(&mut core, &incoming) {
             Ok(found) if found.blocking_record().is_some_and(BlockingRecord::blocks) => {
@@ -321,13 +324,13 @@ impl Connection {
                 drop(core);
                 self.note_running(&found);
                 serves(std::ptr::from_ref(&**self).addr());
-                lead.enter_servant(self);
+                leader.enter_servant(self);
                 self.dispatch(incoming, &found.servant, found.index);
-                let deposed = lead.leave_servant();
+                let preempted = leader.leave_servant();
                 serves(0);
                 let mut core = self.enter();
                 core.remember(found);
-                return (core, deposed);
+                return (core, preempted);
             }
             Err(failure) => failure,
         };

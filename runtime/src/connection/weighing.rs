@@ -64,9 +64,9 @@ impl Connection {
         core.input = BytesMut::new();
         (core.large, core.weight, core.bodies) = (false, 0, 0);
         core.under_way = Vec::new();
-        let rope = core.session.transmit();
-        rope.consume(rope.len());
-        rope.shrink();
+        let buffer = core.session.transmit();
+        buffer.consume(buffer.len());
+        buffer.shrink();
         if self.number != 0 {
             self.allowance.shares.leave(self.number);
         }

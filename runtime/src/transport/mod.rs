@@ -8,7 +8,7 @@ pub(crate) mod shm;
 
 use crate::shares::Source;
 use bytes::BytesMut;
-use everywire_model::{Endpoint, Failure, Handle, Initiator, Kind, PeerAddress, Rope};
+use everywire_model::{Endpoint, Failure, Handle, Initiator, Kind, PeerAddress, SendBuffer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg, sockopt};
@@ -135,25 +135,25 @@ impl Stream {
         }
     }
 
-    /// Writes as much of the rope as the transport takes, but not much more than `most` bytes; the caller consumes that
+    /// Writes as much of the send buffer as the transport takes, but not much more than `most` bytes; the caller consumes that
     /// much.
-    pub(crate) fn write(&self, rope: &Rope, most: usize) -> io::Result<usize> {
+    pub(crate) fn write(&self, buffer: &SendBuffer, most: usize) -> io::Result<usize> {
         match self {
             Self::Socket(fd) => {
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-                let (handles, room) = rope.handles();
+                let (handles, room) = buffer.handles();
                 let most = most.min(room);
                 if let Some(handles) = handles {
-                    return rights::send(fd, &rope.slices(GATHER, most), handles);
+                    return rights::send(fd, &buffer.slices(GATHER, most), handles);
                 }
-                Ok(match rope.contiguous() {
+                Ok(match buffer.contiguous() {
                     Some(flat) => send(fd, &flat[..flat.len().min(most)], flags)?,
                     None => {
-                        sendmsg(fd, &rope.slices(GATHER, most), &mut SendAncillaryBuffer::default(), flags)?
+                        sendmsg(fd, &buffer.slices(GATHER, most), &mut SendAncillaryBuffer::default(), flags)?
                     }
                 })
             }
-            Self::Shm(channel) => channel.write(rope),
+            Self::Shm(channel) => channel.write(buffer),
         }
     }
 

@@ -17,7 +17,7 @@
 
 use super::ring::{Ring, Side};
 use bytes::BytesMut;
-use everywire_model::Rope;
+use everywire_model::SendBuffer;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -107,7 +107,7 @@ impl Channel {
     }
 
     /// Puts as much as there is room for.
-    pub(crate) fn write(&self, rope: &Rope) -> io::Result<usize> {
+    pub(crate) fn write(&self, buffer: &SendBuffer) -> io::Result<usize> {
         let side = self.protocol();
         let (tail, mut room) = side.room()?;
         let mut at = tail;
@@ -117,9 +117,9 @@ impl Channel {
             at = at.wrapping_add(part.len() as u64);
             room -= part.len();
         };
-        match rope.contiguous() {
+        match buffer.contiguous() {
             Some(flat) => put(flat),
-            None => rope.slices(64, RING).iter().for_each(|slice| put(slice)),
+            None => buffer.slices(64, RING).iter().for_each(|slice| put(slice)),
         }
         let n = at.wrapping_sub(tail);
         if n == 0 {

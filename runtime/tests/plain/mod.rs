@@ -43,7 +43,7 @@ pub static PLAINSERIAL: Plain = Plain { serial: true, ..Plain::of(&["plainserial
 pub static PLAINMUTE: Plain = Plain { mute: true, ..Plain::of(&["plainmute"]) };
 
 /// Makes what a wire keeps for a node.
-pub type Keep = fn(Arc<dyn Objects>) -> Arc<dyn Ambient>;
+pub type Keep = fn(Arc<dyn Objects>) -> Arc<dyn WireState>;
 
 /// What becomes of a call without an answer when its connection ends.
 pub type Fate = fn(&Profile, CallId) -> Outcome<Body>;
@@ -160,7 +160,7 @@ impl Wire for Plain {
     fn accept(&self, config: &Config) -> Box<dyn Session> {
         Box::new(PlainSession::new(config, self))
     }
-    fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
+    fn wire_state(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn WireState>> {
         self.keeps.map(|keep| keep(objects))
     }
     fn lane(&self, profile: &Profile) -> Bytes {

@@ -57,7 +57,7 @@ pub struct Ticked(pub i32);
 
 impl Emits<Ticked> for dyn Probe {}
 
-impl Occasion for Ticked {
+impl TypedSignal for Ticked {
     fn interface() -> &'static Interface {
         interface()
     }

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 pub(super) struct PlainSession {
-    out: Rope,
+    out: SendBuffer,
     events: VecDeque<Event>,
     next: u64,
     open: Vec<u64>,
@@ -31,7 +31,7 @@ pub(super) struct PlainSession {
 impl PlainSession {
     pub(super) fn new(config: &Config, wire: &Plain) -> Self {
         Self {
-            out: Rope::new(),
+            out: SendBuffer::new(),
             events: VecDeque::from([Event::Ready(Peer::admitted(config.peer.clone(), "none"))]),
             next: 1,
             open: Vec::new(),
@@ -48,7 +48,12 @@ impl PlainSession {
         }
     }
 
-    fn frame(&mut self, kind: u8, call: u64, fill: &mut dyn FnMut(&mut Rope) -> Visit<()>) -> Visit<()> {
+    fn frame(
+        &mut self,
+        kind: u8,
+        call: u64,
+        fill: &mut dyn FnMut(&mut SendBuffer) -> Visit<()>,
+    ) -> Visit<()> {
         let mark = self.out.mark();
         let (at, start) = (self.out.flat().len(), self.out.position());
         self.out.flat().extend_from_slice(&[0; 4]);
@@ -121,7 +126,7 @@ impl Session for PlainSession {
                     let expects = if oneway { Expects::Nothing } else { Expects::Reply };
                     if !oneway {
                         self.open.push(call);
-                    } else if self.is_serial() {
+                    } else if self.one_at_a_time() {
                         self.frame(1, call, &mut |_| Ok(())).unwrap();
                     }
                     self.events.push_back(Event::Call(Box::new(Incoming {
@@ -181,7 +186,7 @@ impl Session for PlainSession {
     fn poll(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
-    fn transmit(&mut self) -> &mut Rope {
+    fn transmit(&mut self) -> &mut SendBuffer {
         &mut self.out
     }
     fn start(&mut self, _: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
@@ -200,10 +205,10 @@ impl Session for PlainSession {
         }
         Ok(CallId(id))
     }
-    fn is_full(&self) -> bool {
+    fn read_paused(&self) -> bool {
         self.full
     }
-    fn is_serial(&self) -> bool {
+    fn one_at_a_time(&self) -> bool {
         self.sent.is_some()
     }
     fn probe(&mut self, _: Instant, profile: &Profile) -> Result<CallId, Failure> {

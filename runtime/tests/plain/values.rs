@@ -14,7 +14,7 @@ impl Codec for PlainCodec {
         visit(&mut PlainSource { whole: &body.bytes, rest: &body.bytes, budget: body.budget })
     }
     fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         visit(&mut PlainSink(&mut out))?;
         Ok(Body {
             bytes: out.to_vec().into(),
@@ -33,7 +33,7 @@ fn unsupported<T>() -> Visit<T> {
     Err(Failure::new(Kind::Unsupported, Initiator::Here, "not plain"))
 }
 
-pub(super) struct PlainSink<'r>(pub(super) &'r mut Rope);
+pub(super) struct PlainSink<'r>(pub(super) &'r mut SendBuffer);
 
 macro_rules! put {
     ($($name:ident $type:ty),*) => {

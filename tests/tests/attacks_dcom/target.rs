@@ -6,7 +6,8 @@ use crate::common::foreign::PATIENCE;
 pub use crate::common::foreign::until;
 use everywire::model::wire::{Capabilities, Discovery, Listing, Presence, Sniff};
 use everywire::model::{
-    Ambient, Codec, Config, Hold, Incoming, Limits, Object, Objects, Place, Profile, Resolver, Session, Wire,
+    Codec, Config, Hold, Incoming, Limits, Object, Objects, Place, Profile, Resolver, Session, Wire,
+    WireState,
 };
 use everywire::{Builder, Bytes, Failure, Interface, Node, Notice, Quotas, Reference};
 use everywire_dcom::DCOM;
@@ -92,9 +93,9 @@ impl Wire for Observed {
     fn operation(&self, interface: &Interface, asked: &Incoming) -> Option<usize> {
         DCOM.operation(interface, asked)
     }
-    fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
+    fn wire_state(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn WireState>> {
         let exporter = Exporter::with_period(objects, self.period);
-        Some(Arc::clone(self.exporter.get_or_init(|| exporter)) as Arc<dyn Ambient>)
+        Some(Arc::clone(self.exporter.get_or_init(|| exporter)) as Arc<dyn WireState>)
     }
     fn lane(&self, profile: &Profile) -> Bytes {
         DCOM.lane(profile)

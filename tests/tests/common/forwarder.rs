@@ -4,7 +4,7 @@ use super::{References, Server};
 use everywire::model::contract::InterfaceKind;
 use everywire::model::{
     Answer, Bytes, CallId, Expects, Failure, Incoming, Interface, Link, Object, Outcome, Reference, Request,
-    Servant, Signal, Subscription, Tidings,
+    Servant, Signal, SignalEvent, Subscription,
 };
 use everywire::{Apart, Node};
 use std::collections::HashMap;
@@ -116,8 +116,8 @@ impl Forwarder {
         let wire = self.backend.profiles[0].wire;
         let subscribe = |to: &Reference, signal: Option<&Signal>| {
             let link = Arc::downgrade(link);
-            let listener = move |tidings: Tidings<Incoming>| {
-                if let (Tidings::Signal(heard), Some(link)) = (tidings, link.upgrade()) {
+            let listener = move |event: SignalEvent<Incoming>| {
+                if let (SignalEvent::Signal(heard), Some(link)) = (event, link.upgrade()) {
                     link.emit(&heard.emission()).expect("it passes");
                 }
             };

@@ -3,7 +3,7 @@
 use super::foreign::until;
 use everywire::model::describe::{Shape, TEXT};
 use everywire::model::shape::{Field, Struct, Text, TextKind};
-use everywire::model::{Hold, Tidings, Variant};
+use everywire::model::{Hold, SignalEvent, Variant};
 use everywire::{Bytes, Kind, Node, Ref, Value};
 use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenRich, KitchenTick};
 use everywire_tests::servants::dbus::{DIVISION_BY_ZERO, KEY, pipe_with, read_from};
@@ -199,8 +199,8 @@ pub fn properties(node: &Node, kitchen: &Ref<dyn Kitchen>) {
     let _subscription = object
         .subscribe(
             None,
-            Arc::new(move |tidings| {
-                if let Tidings::Signal(heard) = tidings {
+            Arc::new(move |event| {
+                if let SignalEvent::Signal(heard) = event {
                     assert_eq!(heard.key, KEY);
                     let shape = heard.body.codec.shape(&heard.body).expect("it tells its shape");
                     let value = heard.body.read(|source| Value::decode(&shape, source)).expect("it decodes");

@@ -50,8 +50,8 @@ pub use values::{VALUES, Values};
 use bytes::Bytes;
 use everywire_model::wire::{Capabilities, Greeting, Listing, Sniff};
 use everywire_model::{
-    Ambient, Codec, Config, Discovery, Failure, Incoming, Interface, Limits, News, Object, Objects, Place,
-    Presence, Profile, Reference, Resolver, Session, Wire,
+    Codec, Config, Discovery, Failure, Incoming, Interface, Limits, News, Object, Objects, Place, Presence,
+    Profile, Reference, Resolver, Session, Wire, WireState,
 };
 use session::DbusSession;
 use std::sync::Arc;
@@ -168,8 +168,8 @@ impl Wire for Dbus {
         names::respell(key)
     }
 
-    fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
-        Some(standard::ambient(objects))
+    fn wire_state(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn WireState>> {
+        Some(standard::wire_state(objects))
     }
 
     fn discover(&self, object: &Object) -> Result<Discovery, Failure> {

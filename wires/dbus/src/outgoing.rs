@@ -25,7 +25,7 @@ impl DbusSession {
     /// Appends a message; nothing of it is left if that fails or it gets too large.
     #[inline]
     pub(crate) fn send(
-        out: &mut everywire_model::Rope,
+        out: &mut everywire_model::SendBuffer,
         scratch: &mut crate::sink::Scratch,
         setup: Setup,
         envelope: &mut impl Envelope,

@@ -28,7 +28,7 @@ use everywire_model::shape::Struct;
 use everywire_model::visit::Carries;
 use everywire_model::{
     Body, Call, CallId, Encode, Encoded, Expects, Failure, Header, Headers, Hold, Initiator, Kind, Method,
-    Outcome, Rope, Visit,
+    Outcome, SendBuffer, Visit,
 };
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ impl DbusSession {
     /// Appends a message whose body is passed on, or that has headers; nothing of it is left if that fails.
     #[cold]
     pub(crate) fn send_with(
-        out: &mut Rope,
+        out: &mut SendBuffer,
         scratch: &mut Scratch,
         setup: Setup,
         envelope: &mut impl Envelope,

@@ -19,7 +19,7 @@ use crate::waiting::{Pending, Waiting};
 use bytes::{Bytes, BytesMut};
 use everywire_model::{
     Answer, Body, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator, Interest, Kind, Limits,
-    Outcome, Peer, PeerAddress, Profile, Purpose, Rope, Session, Violation,
+    Outcome, Peer, PeerAddress, Profile, Purpose, SendBuffer, Session, Violation,
 };
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -30,7 +30,7 @@ pub(crate) struct DbusSession {
     pub(crate) limits: Limits,
     /// Whether both sides agreed to pass handles.
     pub(crate) handles: bool,
-    pub(crate) out: Rope,
+    pub(crate) out: SendBuffer,
     pub(crate) scratch: Scratch,
     pub(crate) events: VecDeque<Event>,
     /// Calls sent and not answered, by serial number.
@@ -102,7 +102,7 @@ impl DbusSession {
             stage,
             limits: limits::on(config),
             handles: false,
-            out: Rope::new(),
+            out: SendBuffer::new(),
             scratch: Scratch::default(),
             events: VecDeque::new(),
             waiting: Waiting::default(),
@@ -218,7 +218,7 @@ impl Session for DbusSession {
     }
 
     #[inline]
-    fn transmit(&mut self) -> &mut Rope {
+    fn transmit(&mut self) -> &mut SendBuffer {
         &mut self.out
     }
 

@@ -5,10 +5,10 @@ use crate::signature::{alignment_of, check, unspelled};
 use crate::{address, limits, names};
 use bytes::Bytes;
 use everywire_idl::signature as spelling;
-use everywire_model::rope::SPLICE;
+use everywire_model::send_buffer::SPLICE;
 use everywire_model::shape::{Enum, Struct, Text, TextKind};
 use everywire_model::visit::Numbers;
-use everywire_model::{Failure, Handle, Hold, Initiator, Kind, Reference, Rope, Shape, Sink, Visit};
+use everywire_model::{Failure, Handle, Hold, Initiator, Kind, Reference, SendBuffer, Shape, Sink, Visit};
 use std::sync::Arc;
 
 /// What stands before the values: it names their signature, which is known when the first of them comes.
@@ -125,12 +125,12 @@ pub(crate) struct Setup {
     pub(crate) several: bool,
 }
 
-/// Writes values behind what a message's beginning has put into a rope.
+/// Writes values behind what a message's beginning has put into a send buffer.
 pub(crate) struct DbusSink<'r, 'h> {
-    rope: &'r mut Rope,
+    buffer: &'r mut SendBuffer,
     head: &'h mut dyn Head,
     scratch: &'h mut Scratch,
-    /// Length of the rope's flat buffer plus this (wrapping) is the offset in the message.
+    /// Length of the send buffer's flat buffer plus this (wrapping) is the offset in the message.
     shift: usize,
     setup: Setup,
     begun: Begun,
@@ -140,24 +140,24 @@ pub(crate) struct DbusSink<'r, 'h> {
 }
 
 impl<'r, 'h> DbusSink<'r, 'h> {
-    /// Writes a message at the end of a rope; offsets in it are counted from `base` there.
+    /// Writes a message at the end of a send buffer; offsets in it are counted from `base` there.
     #[inline]
     pub(crate) fn new(
-        rope: &'r mut Rope,
+        buffer: &'r mut SendBuffer,
         base: usize,
         head: &'h mut dyn Head,
         scratch: &'h mut Scratch,
         setup: Setup,
     ) -> Self {
         scratch.clear();
-        let shift = base.wrapping_sub(rope.flat().len());
-        Self { rope, head, scratch, shift, setup, begun: Begun::No, special: true, depth: 0 }
+        let shift = base.wrapping_sub(buffer.flat().len());
+        Self { buffer, head, scratch, shift, setup, begun: Begun::No, special: true, depth: 0 }
     }
 
     /// To be called after the values: a message without any begins here.
     #[inline]
     pub(crate) fn finish(&mut self) -> Visit<()> {
-        if self.begun == Begun::No { self.head.begin("", None, self.rope.flat()) } else { Ok(()) }
+        if self.begun == Begun::No { self.head.begin("", None, self.buffer.flat()) } else { Ok(()) }
     }
 
     /// Offset in the message.
@@ -167,7 +167,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
 
     #[inline]
     fn put(&mut self) -> Put<'_> {
-        Put { shift: self.shift, swap: self.setup.swap, out: self.rope.flat() }
+        Put { shift: self.shift, swap: self.setup.swap, out: self.buffer.flat() }
     }
 
     /// Refuses a part before it is copied, where the message would grow over the limit.
@@ -190,7 +190,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
         let Some(frame) = self.scratch.frames.last_mut().filter(|frame| frame.depth == at_depth) else {
             return Ok(());
         };
-        let mut put = Put { shift: self.shift, swap: self.setup.swap, out: self.rope.flat() };
+        let mut put = Put { shift: self.shift, swap: self.setup.swap, out: self.buffer.flat() };
         match &mut frame.kind {
             FrameKind::Map { value } => {
                 if !*value {
@@ -224,7 +224,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
         }
         if self.begun == Begun::No {
             self.begun = Begun::Bare;
-            self.head.begin(&self.scratch.spelled, None, self.rope.flat())?;
+            self.head.begin(&self.scratch.spelled, None, self.buffer.flat())?;
         }
         Ok(())
     }
@@ -235,11 +235,11 @@ impl<'r, 'h> DbusSink<'r, 'h> {
         self.begun = Begun::List;
         self.special = false;
         self.depth = 1;
-        if self.head.repeat(list, self.rope.flat()) {
+        if self.head.repeat(list, self.buffer.flat()) {
             return Ok(());
         }
         spelling::of_list(shape, &mut self.scratch.spelled).map_err(|error| unspelled(&error))?;
-        self.head.begin(&self.scratch.spelled, Some(list), self.rope.flat())
+        self.head.begin(&self.scratch.spelled, Some(list), self.buffer.flat())
     }
 
     fn enter(&mut self) -> Visit<()> {
@@ -398,7 +398,7 @@ impl Sink for DbusSink<'_, '_> {
 
     fn bytes(&mut self, shape: &Shape, value: &[u8]) -> Visit<()> {
         self.octets(shape, value.len())?;
-        self.rope.flat().extend_from_slice(value);
+        self.buffer.flat().extend_from_slice(value);
         Ok(())
     }
 
@@ -407,7 +407,7 @@ impl Sink for DbusSink<'_, '_> {
             return self.bytes(shape, value);
         }
         self.octets(shape, value.len())?;
-        self.rope.splice(value.clone());
+        self.buffer.splice(value.clone());
         self.shift = self.shift.wrapping_add(value.len());
         Ok(())
     }
@@ -424,7 +424,7 @@ impl Sink for DbusSink<'_, '_> {
         let size = values.len().saturating_mul(values.width());
         self.fits(size)?;
         let swap = self.setup.swap;
-        let out = self.rope.flat();
+        let out = self.buffer.flat();
         let start = out.len();
         out.resize(start + size, 0);
         let room = out.get_mut(start..).unwrap_or_default();

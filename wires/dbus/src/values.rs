@@ -6,7 +6,7 @@ use crate::source::DbusSource;
 use bytes::Bytes;
 use everywire_idl::signature as spelling;
 use everywire_model::body::Handle;
-use everywire_model::{Beside, Body, Budget, Codec, Context, Header, Rope, Shape, Sink, Source, Visit};
+use everywire_model::{Beside, Body, Budget, Codec, Context, Header, SendBuffer, Shape, Sink, Source, Visit};
 
 /// The values of D-Bus messages, in either byte order.
 #[derive(Debug, Clone, Copy)]
@@ -59,13 +59,13 @@ impl Values {
     /// # Errors
     /// Values that D-Bus cannot carry, or that do not fit their shapes.
     pub fn write_as(&self, little: bool, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
-        let (mut rope, mut scratch) = (Rope::new(), Scratch::default());
+        let (mut buffer, mut scratch) = (SendBuffer::new(), Scratch::default());
         let setup = Setup { swap: little != NATIVE_LITTLE, limit: u64::MAX, handles: true, several: true };
         let mut head = NoHead;
-        let mut sink = DbusSink::new(&mut rope, 0, &mut head, &mut scratch, setup);
+        let mut sink = DbusSink::new(&mut buffer, 0, &mut head, &mut scratch, setup);
         visit(&mut sink)?;
         sink.finish()?;
-        let bytes = Bytes::from(rope.to_vec());
+        let bytes = Bytes::from(buffer.to_vec());
         let context = scratch.spelled.as_bytes().into();
         Ok(Self::body(bytes, 0, little, context, std::mem::take(&mut scratch.handles)))
     }

@@ -48,8 +48,8 @@ use bytes::Bytes;
 use everywire_idl::midl;
 use everywire_model::wire::{Capabilities, Discovery, Greeting, Listing, Presence, Sniff};
 use everywire_model::{
-    Ambient, Codec, Config, Endpoint, Failure, Incoming, Interface, InterfaceKind, Limits, Object, Objects,
-    Place, Profile, Reference, Resolver, Session, Wire,
+    Codec, Config, Endpoint, Failure, Incoming, Interface, InterfaceKind, Limits, Object, Objects, Place,
+    Profile, Reference, Resolver, Session, Wire, WireState,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -254,7 +254,7 @@ impl Wire for Dcom {
         }
     }
 
-    fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
+    fn wire_state(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn WireState>> {
         Some(exporter::Exporter::new(objects))
     }
 

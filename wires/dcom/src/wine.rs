@@ -199,7 +199,7 @@ mod tests {
     use crate::ndr::{NdrSink, NdrSource, References};
     use everywire_model::shape::{Enum, Field, Hold};
     use everywire_model::visit::{Sink, Source};
-    use everywire_model::{Ambient, Budget};
+    use everywire_model::{Budget, WireState};
     use std::borrow::Cow;
     use std::sync::Arc;
 
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    impl Ambient for Nowhere {
+    impl WireState for Nowhere {
         fn servants(&self) -> Vec<Arc<dyn everywire_model::Servant>> {
             Vec::new()
         }

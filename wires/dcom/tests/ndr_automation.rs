@@ -287,7 +287,7 @@ fn references_pass_through_the_node() {
 
     let mut body = common::body(&bytes, true);
     let hook: Arc<dyn References> = Arc::clone(&keys) as _;
-    body.beside = Some(Arc::new(Beside { ambient: Some(Arc::new(Hook(hook))), ..Beside::default() }));
+    body.beside = Some(Arc::new(Beside { wire_state: Some(Arc::new(Hook(hook))), ..Beside::default() }));
     let value = body.read(|source| Value::decode(&list, source)).unwrap();
     assert_eq!(unnamed(&value), object("abc"));
     assert_eq!((keys.read.load(Ordering::Relaxed), keys.written.load(Ordering::Relaxed)), (1, 2));

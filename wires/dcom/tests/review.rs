@@ -161,8 +161,8 @@ fn a_listener_that_panics_hears_the_next_signal() {
     let client = node();
     let (send, heard) = channel();
     let send = Mutex::new(send);
-    let listener: signal::Listener = Arc::new(move |tidings| {
-        if let Tidings::Signal(heard) = tidings {
+    let listener: signal::Listener = Arc::new(move |event| {
+        if let SignalEvent::Signal(heard) = event {
             let (times,) = heard.body.decode::<(i32,)>(&SIGNALS[0].fields).unwrap();
             assert_ne!(times, 1, "the listener's own fault");
             send.lock().unwrap().send(times).unwrap();

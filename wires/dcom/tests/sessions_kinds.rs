@@ -187,8 +187,8 @@ fn references_of_a_caller_are_called_as_that_caller() {
         let way = pair.activate(&class_way(terms.way()), &counter);
         let _ = pair.call(&way, &counter, 0, &put_int(5));
         let incoming = pair.incoming();
-        let ambient: &dyn Any = &**incoming.body.ambient().unwrap();
-        let security = ambient.downcast_ref::<Correspondence>().unwrap().security();
+        let wire_state: &dyn Any = &**incoming.body.wire_state().unwrap();
+        let security = wire_state.downcast_ref::<Correspondence>().unwrap().security();
         assert_eq!(security.level, level);
         let user = security.credentials.as_ref().map(|known| known.user.clone());
         assert_eq!(user.as_deref(), (level > Level::None).then_some("ali"));

@@ -165,16 +165,16 @@ fn code(failure: &Failure) -> u32 {
         .unwrap_or(0)
 }
 
-fn listen(house: &House, signal: Option<&Signal>) -> (Subscription, Receiver<Tidings<Incoming>>) {
+fn listen(house: &House, signal: Option<&Signal>) -> (Subscription, Receiver<SignalEvent<Incoming>>) {
     let (send, heard) = channel();
     let send = Mutex::new(send);
-    let listener: signal::Listener = Arc::new(move |tidings| drop(send.lock().unwrap().send(tidings)));
+    let listener: signal::Listener = Arc::new(move |event| drop(send.lock().unwrap().send(event)));
     (house.lamp.subscribe(signal, listener).unwrap(), heard)
 }
 
-fn brightness(tidings: Tidings<Incoming>) -> i32 {
-    match tidings {
-        Tidings::Signal(heard) => {
+fn brightness(event: SignalEvent<Incoming>) -> i32 {
+    match event {
+        SignalEvent::Signal(heard) => {
             assert_eq!(&heard.operation[..], b"Lit");
             let (brightness, by) = heard.body.decode::<(i32, String)>(&LAMP_SIGNALS[0].fields).unwrap();
             assert_eq!(by, format!("hand {brightness}"));
@@ -213,7 +213,7 @@ fn signals_without_a_sink_in_the_contract_have_one_all_the_same() {
     let (_subscription, heard) = listen(&house, Some(&LAMP_SIGNALS[2]));
     house.emit(2, vec![("degrees", Value::Float(36.5))]);
     match heard.recv_timeout(WAIT).unwrap() {
-        Tidings::Signal(heard) => {
+        SignalEvent::Signal(heard) => {
             assert_eq!(heard.body.decode::<(f64,)>(&LAMP_SIGNALS[2].fields).unwrap(), (36.5,));
         }
         other => panic!("{other:?}"),
@@ -230,7 +230,7 @@ fn sinks_that_are_called_by_name_hear_in_order_too() {
     }
     for number in 0..20_i16 {
         match heard.recv_timeout(WAIT).unwrap() {
-            Tidings::Signal(heard) => {
+            SignalEvent::Signal(heard) => {
                 let told = heard.body.decode::<(i16, String)>(&LAMP_SIGNALS[3].fields).unwrap();
                 assert_eq!(told, (number, number.to_string()));
             }

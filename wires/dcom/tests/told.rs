@@ -332,7 +332,7 @@ fn signals_are_heard_without_their_contract_as_with_it() {
     let listen = |interface: &Hold<Interface>| {
         let (send, heard) = channel();
         let send = Mutex::new(send);
-        let listener: signal::Listener = Arc::new(move |tidings| drop(send.lock().unwrap().send(tidings)));
+        let listener: signal::Listener = Arc::new(move |event| drop(send.lock().unwrap().send(event)));
         let object = Object::new(Arc::clone(object.target())).typed(interface.clone());
         (object.subscribe(None, listener).unwrap(), heard)
     };
@@ -343,7 +343,7 @@ fn signals_are_heard_without_their_contract_as_with_it() {
         let fields = |sink: &mut dyn Sink| value.encode(&signal.fields, sink);
         server.emitter().emit(b"echo", &own, signal, &fields).unwrap();
         for ((_, heard), interface, name) in &ears {
-            let Tidings::Signal(heard) = heard.recv_timeout(WAIT).unwrap() else { panic!("a signal") };
+            let SignalEvent::Signal(heard) = heard.recv_timeout(WAIT).unwrap() else { panic!("a signal") };
             assert_eq!(
                 (&heard.interface[..], &heard.operation[..]),
                 (name.as_bytes(), signal.name.as_bytes())

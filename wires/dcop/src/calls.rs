@@ -125,7 +125,7 @@ impl DcopSession {
     }
 
     /// Appends a message that `fill` writes; nothing of it is left if that fails or the message gets too large.
-    /// `fill` gets the position of the rope at which the message began, and the limit.
+    /// `fill` gets the position of the send buffer at which the message began, and the limit.
     #[inline]
     pub(crate) fn message_of(
         &mut self,

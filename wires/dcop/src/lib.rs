@@ -57,8 +57,8 @@ pub use values::{DATA_STREAM, DataStream};
 
 use everywire_model::wire::{Capabilities, Greeting, Listing, Sniff};
 use everywire_model::{
-    Ambient, Codec, Config, Discovery, Failure, Incoming, Interface, Object, Objects, Place, Presence,
-    Profile, Program, Purpose, Reference, Resolver, Session, Wire,
+    Codec, Config, Discovery, Failure, Incoming, Interface, Object, Objects, Place, Presence, Profile,
+    Program, Purpose, Reference, Resolver, Session, Wire, WireState,
 };
 use session::DcopSession;
 use std::sync::Arc;
@@ -163,7 +163,7 @@ impl Wire for Dcop {
         types::operation(interface, &asked.operation).or_else(|| standard::several(interface, &asked.key))
     }
 
-    fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
+    fn wire_state(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn WireState>> {
         Some(Arc::new(standard::Standard::new(objects)))
     }
 

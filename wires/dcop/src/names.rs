@@ -5,30 +5,30 @@ use crate::{strings, types};
 use bytes::Bytes;
 use everywire_idl::kidl;
 use everywire_model::shape::{Hold, Struct};
-use everywire_model::{Rope, Shape, Visit};
+use everywire_model::{SendBuffer, Shape, Visit};
 
 /// Where the length of a reply's data will be written, once the head is there.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Head {
-    /// Offset in the rope's flat buffer, and the rope's position behind it.
+    /// Offset in the send buffer's flat buffer, and the send buffer's position behind it.
     pub(crate) length: Option<(usize, usize)>,
 }
 
 impl Head {
     /// Appends a type and room for the length.
-    pub(crate) fn put(&mut self, rope: &mut Rope, kind: &[u8]) {
-        let out = rope.flat();
+    pub(crate) fn put(&mut self, buffer: &mut SendBuffer, kind: &[u8]) {
+        let out = buffer.flat();
         strings::put_name(out, kind);
         let at = out.len();
         out.extend_from_slice(&[0; 4]);
-        self.length = Some((at, rope.position()));
+        self.length = Some((at, buffer.position()));
     }
 
     /// Sets the length, when all data are there.
-    pub(crate) fn finish(self, rope: &mut Rope) {
+    pub(crate) fn finish(self, buffer: &mut SendBuffer) {
         if let Some((at, begin)) = self.length {
-            let len = u32::try_from(rope.position() - begin).unwrap_or(u32::MAX);
-            if let Some(place) = rope.flat().get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+            let len = u32::try_from(buffer.position() - begin).unwrap_or(u32::MAX);
+            if let Some(place) = buffer.flat().get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
                 *place = len.to_be_bytes();
             }
         }
@@ -52,20 +52,25 @@ impl TypeNames {
 
     /// Appends the type of these results, and room for the length of the data.
     #[inline]
-    pub(crate) fn put_head(&mut self, results: &Shape, rope: &mut Rope, head: &mut Head) -> Visit<()> {
+    pub(crate) fn put_head(
+        &mut self,
+        results: &Shape,
+        buffer: &mut SendBuffer,
+        head: &mut Head,
+    ) -> Visit<()> {
         let Shape::Struct(results) = results.resolved() else {
-            head.put(rope, self.spelled(types::name(results)?).as_bytes());
+            head.put(buffer, self.spelled(types::name(results)?).as_bytes());
             return Ok(());
         };
         let same = |(held, trinity, _): &&(Hold<Struct>, bool, Bytes)| {
             std::ptr::eq(&**held, &**results) && *trinity == self.trinity
         };
         if let Some((_, _, name)) = self.known.iter().find(same) {
-            head.put(rope, name);
+            head.put(buffer, name);
             return Ok(());
         }
         let name = Bytes::from(self.spelled(types::results(&results.fields)?));
-        head.put(rope, &name);
+        head.put(buffer, &name);
         let entry = (results.clone(), self.trinity, name);
         match self.known.get_mut(self.next) {
             Some(place) => *place = entry,

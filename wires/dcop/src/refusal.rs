@@ -2,19 +2,21 @@
 
 use crate::violations::Wrong;
 use bytes::BytesMut;
-use everywire_model::{Answer, Call, CallId, Event, Failure, Handle, Profile, Rope, Session, Violation};
+use everywire_model::{
+    Answer, Call, CallId, Event, Failure, Handle, Profile, SendBuffer, Session, Violation,
+};
 use std::time::Instant;
 
 /// A session that is over as soon as anything happens.
 pub(crate) struct Refusal {
     wrong: Wrong,
     due: Instant,
-    nothing: Rope,
+    nothing: SendBuffer,
 }
 
 impl Refusal {
     pub(crate) fn new(wrong: Wrong) -> Self {
-        Self { wrong, due: Instant::now(), nothing: Rope::new() }
+        Self { wrong, due: Instant::now(), nothing: SendBuffer::new() }
     }
 
     fn violation(&self) -> Violation {
@@ -42,7 +44,7 @@ impl Session for Refusal {
         None
     }
 
-    fn transmit(&mut self) -> &mut Rope {
+    fn transmit(&mut self) -> &mut SendBuffer {
         &mut self.nothing
     }
 

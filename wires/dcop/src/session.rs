@@ -17,7 +17,7 @@ use crate::{address, servers};
 use bytes::{Bytes, BytesMut};
 use everywire_model::{
     Answer, Body, Call, CallId, Config, Context, Emission, Event, Failure, Handle, Initiator as By, Interest,
-    Kind, Limits, Outcome, PeerAddress, Profile, Purpose, Rope, Session, Violation,
+    Kind, Limits, Outcome, PeerAddress, Profile, Purpose, SendBuffer, Session, Violation,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) struct DcopSession {
     /// The id that the server gave.
     pub(crate) name: Bytes,
     pub(crate) framing: Option<Framing>,
-    pub(crate) out: Rope,
+    pub(crate) out: SendBuffer,
     pub(crate) events: VecDeque<Event>,
     /// Keys of calls that were sent; they ascend from a random one.
     pub(crate) next_key: u32,
@@ -157,7 +157,7 @@ impl DcopSession {
             trinity: false,
             name: Bytes::new(),
             framing: None,
-            out: Rope::new(),
+            out: SendBuffer::new(),
             events: VecDeque::new(),
             next_key: u32::from_ne_bytes(seed),
             pending: HashMap::default(),
@@ -285,7 +285,7 @@ impl Session for DcopSession {
     }
 
     #[inline]
-    fn transmit(&mut self) -> &mut Rope {
+    fn transmit(&mut self) -> &mut SendBuffer {
         if let Phase::Greeting(_) = self.phase {
             self.greet();
         }

@@ -3,14 +3,14 @@
 use crate::names::{Head, TypeNames};
 use crate::{address, strings, types, variants};
 use bytes::Bytes;
-use everywire_model::rope::SPLICE;
+use everywire_model::send_buffer::SPLICE;
 use everywire_model::shape::{Enum, Text, TextKind};
 use everywire_model::visit::Numbers;
-use everywire_model::{Failure, Handle, Initiator, Kind, Reference, Rope, Shape, Sink, Visit};
+use everywire_model::{Failure, Handle, Initiator, Kind, Reference, SendBuffer, Shape, Sink, Visit};
 
-/// Writes values into a rope.
+/// Writes values into a send buffer.
 pub(crate) struct StreamSink<'r> {
-    rope: &'r mut Rope,
+    buffer: &'r mut SendBuffer,
     /// The position that the message may not grow beyond.
     end: usize,
     /// What to do with the types of the values, which the first composite tells.
@@ -30,21 +30,21 @@ pub(crate) enum Lead<'r> {
 }
 
 impl<'r> StreamSink<'r> {
-    /// Goes on with the message that begins at `start` (a position of the rope) and may take `limit` bytes.
-    pub(crate) fn new(rope: &'r mut Rope, start: usize, limit: u64, lead: Lead<'r>) -> Self {
+    /// Goes on with the message that begins at `start` (a position of the send buffer) and may take `limit` bytes.
+    pub(crate) fn new(buffer: &'r mut SendBuffer, start: usize, limit: u64, lead: Lead<'r>) -> Self {
         let end = start.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX));
-        Self { rope, end, lead, widen: false }
+        Self { buffer, end, lead, widen: false }
     }
 
     #[inline]
     fn put<const N: usize>(&mut self, raw: [u8; N]) {
-        self.rope.flat().extend_from_slice(&raw);
+        self.buffer.flat().extend_from_slice(&raw);
     }
 
     /// Refuses a part before it is copied, where the message would grow over the limit.
     #[inline]
     fn fits(&mut self, part: usize) -> Visit<()> {
-        let size = self.rope.position().saturating_add(part);
+        let size = self.buffer.position().saturating_add(part);
         if size > self.end { Err(over(size, self.end)) } else { Ok(()) }
     }
 
@@ -171,21 +171,21 @@ impl Sink for StreamSink<'_> {
         }
         if matches!(shape.kind, TextKind::Wide | TextKind::Counted) {
             self.fits(2 * value.len() + 4)?;
-            put_utf16(self.rope.flat(), value);
+            put_utf16(self.buffer.flat(), value);
             return Ok(());
         }
         if value.as_bytes().contains(&0) {
             return Err(misfit("text with a NUL inside cannot travel as a QCString".to_owned()));
         }
         self.fits(value.len() + 5)?;
-        strings::put_name(self.rope.flat(), value.as_bytes());
+        strings::put_name(self.buffer.flat(), value.as_bytes());
         Ok(())
     }
 
     fn bytes(&mut self, shape: &Shape, value: &[u8]) -> Visit<()> {
         self.fits(value.len())?;
         self.begin(shape, value.len())?;
-        self.rope.flat().extend_from_slice(value);
+        self.buffer.flat().extend_from_slice(value);
         Ok(())
     }
 
@@ -195,13 +195,13 @@ impl Sink for StreamSink<'_> {
         }
         self.fits(value.len())?;
         self.begin(shape, value.len())?;
-        self.rope.splice(value.clone());
+        self.buffer.splice(value.clone());
         Ok(())
     }
 
     fn numbers(&mut self, values: Numbers<'_>) -> Visit<()> {
         self.fits(values.len().saturating_mul(values.width()))?;
-        values.put(false, self.rope.flat());
+        values.put(false, self.buffer.flat());
         Ok(())
     }
 
@@ -212,7 +212,7 @@ impl Sink for StreamSink<'_> {
 
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {
         let (app, object, kind) = address::parts(value)?;
-        let out = self.rope.flat();
+        let out = self.buffer.flat();
         for part in [&app[..], &object[..], kind.as_bytes()] {
             if part.contains(&0) {
                 return Err(misfit("a name in a reference has a NUL inside".to_owned()));
@@ -231,7 +231,7 @@ impl Sink for StreamSink<'_> {
         match &mut self.lead {
             Lead::Skip => {}
             Lead::Reply(names, head) => {
-                names.put_head(shape, self.rope, head)?;
+                names.put_head(shape, self.buffer, head)?;
                 self.lead = Lead::Skip;
             }
             Lead::Note(_) => self.learn(shape)?,

@@ -4,7 +4,7 @@ use crate::sink::{Lead, StreamSink};
 use crate::source::StreamSource;
 use crate::types;
 use bytes::Bytes;
-use everywire_model::{Body, Budget, Codec, Context, Encode, Rope, Shape, Sink, Source, Visit};
+use everywire_model::{Body, Budget, Codec, Context, Encode, SendBuffer, Shape, Sink, Source, Visit};
 
 /// `QDataStream` of Qt 3.3, always big-endian. A body's context holds the types of its values, joined by
 /// commas, or the whole signature of the call that carried them; its dialect is the number of the server it came by.
@@ -27,10 +27,10 @@ impl Codec for DataStream {
     }
 
     fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
-        let mut rope = Rope::new();
+        let mut buffer = SendBuffer::new();
         let mut types = String::new();
-        visit(&mut StreamSink::new(&mut rope, 0, u64::MAX, Lead::Note(&mut types)))?;
-        Ok(Self::body(rope.to_vec().into(), types.as_bytes().into(), 0, Budget::default()))
+        visit(&mut StreamSink::new(&mut buffer, 0, u64::MAX, Lead::Note(&mut types)))?;
+        Ok(Self::body(buffer.to_vec().into(), types.as_bytes().into(), 0, Budget::default()))
     }
 
     fn shape(&self, body: &Body) -> Option<Shape> {

@@ -23,10 +23,10 @@ fn a_call_takes_no_memory_on_its_way() {
             net.server.receive(PeerId(from), net.now, input, &mut Vec::new()).unwrap();
             while let Some(event) = net.server.poll() {
                 let HubEvent::Flush(to) = event else { panic!("{event:?}") };
-                let rope = net.server.transmit(to).unwrap();
-                let len = rope.contiguous().unwrap().len();
+                let buffer = net.server.transmit(to).unwrap();
+                let len = buffer.contiguous().unwrap().len();
                 assert_eq!(len, message.len());
-                rope.consume(len);
+                buffer.consume(len);
                 passed += 1;
             }
         }

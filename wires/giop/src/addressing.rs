@@ -12,7 +12,7 @@ use crate::replies::undecodable;
 use crate::session::{Addressing, GiopSession};
 use crate::sink::CdrSink;
 use bytes::Bytes;
-use everywire_model::{Call, Failure, Initiator, Kind, Profile, Rope, Visit};
+use everywire_model::{Call, Failure, Initiator, Kind, Profile, SendBuffer, Visit};
 
 /// Most octets of arguments that are kept on a connection; larger requests come back to their caller as not executed.
 const KEPT: usize = 1 << 20;
@@ -90,14 +90,14 @@ impl GiopSession {
         dialect: Dialect,
     ) -> Visit<()> {
         let limit = KEPT.saturating_sub(self.trials.octets);
-        let mut rope = Rope::new();
+        let mut buffer = SendBuffer::new();
         // As they stand in the message, where they begin at a multiple of 8. What is over the limit is not kept.
-        let mut sink = CdrSink::new(&mut rope, 0, NATIVE_LITTLE, dialect, limit as u64).over(self.local);
+        let mut sink = CdrSink::new(&mut buffer, 0, NATIVE_LITTLE, dialect, limit as u64).over(self.local);
         call.arguments.encode(&mut sink)?;
-        if rope.position() > limit {
+        if buffer.position() > limit {
             return Ok(());
         }
-        let values = Bytes::from(rope.to_vec());
+        let values = Bytes::from(buffer.to_vec());
         self.trials.octets += values.len();
         let operation = call.method.name().into();
         self.keep(id, call.profile, Some((operation, says, dialect, values)));

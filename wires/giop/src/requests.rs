@@ -297,7 +297,7 @@ impl GiopSession {
     }
 }
 
-/// Length of the rope's flat buffer plus this is the offset in the message that began at `start`.
+/// Length of the send buffer's flat buffer plus this is the offset in the message that began at `start`.
 #[inline]
 pub(crate) fn shift(session: &mut GiopSession, start: usize) -> usize {
     session.out.position().wrapping_sub(start).wrapping_sub(session.out.flat().len())

@@ -13,7 +13,7 @@ use crate::sink::over;
 use bytes::BytesMut;
 use everywire_model::{
     Answer, Call, CallId, Config, Event, Expects, Failure, Handle, Initiator, Kind, Limits, Outcome, Peer,
-    Profile, Rope, Session, Violation, Visit,
+    Profile, SendBuffer, Session, Violation, Visit,
 };
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ pub(crate) struct GiopSession {
     pub(crate) local: Option<IpAddr>,
     /// Most bytes of a message or fragment that is sent, header included; 0: messages are not split.
     pub(crate) fragment: usize,
-    pub(crate) out: Rope,
+    pub(crate) out: SendBuffer,
     pub(crate) events: VecDeque<Event>,
     /// Calls sent and not answered; their ids ascend (wrapping).
     pub(crate) waiting: VecDeque<u32>,
@@ -146,7 +146,7 @@ impl GiopSession {
             limits: config.limits.clone(),
             local: config.local,
             fragment,
-            out: Rope::new(),
+            out: SendBuffer::new(),
             events: VecDeque::from([ready]),
             waiting: VecDeque::new(),
             passed: VecDeque::new(),
@@ -168,7 +168,7 @@ impl GiopSession {
     }
 
     /// Appends a message that `fill` writes; nothing of it is left if that fails or the message gets too large.
-    /// `fill` gets the position of the rope at which the message began.
+    /// `fill` gets the position of the send buffer at which the message began.
     #[inline]
     pub(crate) fn message(
         &mut self,
@@ -282,7 +282,7 @@ impl Session for GiopSession {
     }
 
     #[inline]
-    fn transmit(&mut self) -> &mut Rope {
+    fn transmit(&mut self) -> &mut SendBuffer {
         &mut self.out
     }
 

@@ -5,16 +5,18 @@ use crate::codesets::{Dialect, Narrow, to_latin1};
 use crate::typecodes::{self, Enclosing};
 use crate::{ior, limits};
 use bytes::Bytes;
-use everywire_model::rope::SPLICE;
+use everywire_model::send_buffer::SPLICE;
 use everywire_model::shape::{Enum, Text, TextKind};
 use everywire_model::visit::Numbers;
-use everywire_model::{Failure, Handle, Initiator, Kind, Reference, Rope, Shape, Sink, TypeCode, Visit};
+use everywire_model::{
+    Failure, Handle, Initiator, Kind, Reference, SendBuffer, Shape, Sink, TypeCode, Visit,
+};
 use std::net::IpAddr;
 
-/// Writes values behind what a message's beginning has put into a rope.
+/// Writes values behind what a message's beginning has put into a send buffer.
 pub(crate) struct CdrSink<'r> {
-    rope: &'r mut Rope,
-    /// Length of the rope's flat buffer plus this (wrapping) is the offset in the message.
+    buffer: &'r mut SendBuffer,
+    /// Length of the send buffer's flat buffer plus this (wrapping) is the offset in the message.
     shift: usize,
     swap: bool,
     dialect: Dialect,
@@ -27,11 +29,17 @@ pub(crate) struct CdrSink<'r> {
 }
 
 impl<'r> CdrSink<'r> {
-    /// Goes on with the message that begins at `start` (a position of the rope).
-    pub(crate) fn new(rope: &'r mut Rope, start: usize, little: bool, dialect: Dialect, limit: u64) -> Self {
-        let shift = rope.position().wrapping_sub(start).wrapping_sub(rope.flat().len());
+    /// Goes on with the message that begins at `start` (a position of the send buffer).
+    pub(crate) fn new(
+        buffer: &'r mut SendBuffer,
+        start: usize,
+        little: bool,
+        dialect: Dialect,
+        limit: u64,
+    ) -> Self {
+        let shift = buffer.position().wrapping_sub(start).wrapping_sub(buffer.flat().len());
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Self { rope, shift, swap: little != NATIVE_LITTLE, dialect, limit, local: None, null: false }
+        Self { buffer, shift, swap: little != NATIVE_LITTLE, dialect, limit, local: None, null: false }
     }
 
     /// The same, for a connection whose end here has this address.
@@ -42,7 +50,7 @@ impl<'r> CdrSink<'r> {
 
     #[inline]
     fn put(&mut self) -> Put<'_> {
-        Put { shift: self.shift, swap: self.swap, out: self.rope.flat() }
+        Put { shift: self.shift, swap: self.swap, out: self.buffer.flat() }
     }
 
     /// Refuses a part before it is copied, where the message would grow over the limit.
@@ -213,7 +221,7 @@ impl Sink for CdrSink<'_> {
     fn bytes(&mut self, shape: &Shape, value: &[u8]) -> Visit<()> {
         self.fits(value.len())?;
         self.begin(shape, value.len())?;
-        self.rope.flat().extend_from_slice(value);
+        self.buffer.flat().extend_from_slice(value);
         Ok(())
     }
 
@@ -223,7 +231,7 @@ impl Sink for CdrSink<'_> {
         }
         self.fits(value.len())?;
         self.begin(shape, value.len())?;
-        self.rope.splice(value.clone());
+        self.buffer.splice(value.clone());
         self.shift = self.shift.wrapping_add(value.len());
         Ok(())
     }

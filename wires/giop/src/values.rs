@@ -5,7 +5,7 @@ use crate::codesets::Dialect;
 use crate::sink::CdrSink;
 use crate::source::CdrSource;
 use bytes::Bytes;
-use everywire_model::{Body, Budget, Codec, Context, Header, Rope, Sink, Source, Visit};
+use everywire_model::{Body, Budget, Codec, Context, Header, SendBuffer, Sink, Source, Visit};
 
 /// CDR, in either byte order.
 #[derive(Debug, Clone, Copy)]
@@ -53,9 +53,9 @@ impl Cdr {
         base: usize,
         visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>,
     ) -> Visit<Body> {
-        let mut rope = Rope::new();
-        visit(&mut CdrSink::new(&mut rope, 0usize.wrapping_sub(base), little, dialect, u64::MAX))?;
-        let bytes = Bytes::from(rope.to_vec());
+        let mut buffer = SendBuffer::new();
+        visit(&mut CdrSink::new(&mut buffer, 0usize.wrapping_sub(base), little, dialect, u64::MAX))?;
+        let bytes = Bytes::from(buffer.to_vec());
         Ok(Self::body(bytes, base, little, dialect, Budget::default()))
     }
 

@@ -5,7 +5,7 @@
 use crate::support;
 use crate::support::*;
 use everywire_giop::Giop;
-use everywire_model::rope::SPLICE;
+use everywire_model::send_buffer::SPLICE;
 use everywire_model::shape::{Field, Struct};
 use everywire_model::*;
 use std::time::Instant;

@@ -22,7 +22,7 @@
 //! Calls over TCP are secured by Windows where there are credentials and nothing else is said. Passwords go in the clear over TLS and
 //! inside this machine only.
 
-mod wishes;
+mod options;
 
 use crate::compression::Format;
 use crate::limits::{Quotas, REFERENCE_TEXT};
@@ -33,9 +33,9 @@ use everywire_auth::security::{Credentials, Mechanism, Secret, UserTable, accept
 use everywire_auth::tls::{ClientSettings, ServerSettings};
 use everywire_model::reference::{escape, unescape};
 use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Place, Profile, Reference};
+use options::AddressOptions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wishes::Wishes;
 
 /// The port of net.tcp.
 pub const PORT: u16 = 808;
@@ -201,7 +201,7 @@ pub fn parse_like(uri: &str, like: &Settings) -> Result<Profile, Failure> {
         settings.uri_scheme = wishes.uri_scheme;
         return Ok(profile(endpoint, key, settings.sealed()));
     }
-    wishes.ambient = false;
+    wishes.wire_state = false;
     let settings = wishes.client(&endpoint)?;
     Ok(profile(endpoint, key, settings))
 }
@@ -218,8 +218,8 @@ pub(crate) fn bare(profile: &Profile) -> Settings {
     };
     let told = std::str::from_utf8(told).unwrap_or_default();
     let (scheme, options) = told.split_once('?').unwrap_or((told, ""));
-    let Ok(mut wishes) = Wishes::of_scheme(scheme) else { return plain() };
-    wishes.ambient = false;
+    let Ok(mut wishes) = AddressOptions::of_scheme(scheme) else { return plain() };
+    wishes.wire_state = false;
     for option in options.split('&').filter(|option| !option.is_empty()) {
         if wishes.apply(option).is_err() {
             return plain();
@@ -297,7 +297,7 @@ fn is_local(endpoint: Option<&Endpoint>) -> bool {
 struct Parts {
     endpoint: Endpoint,
     key: Bytes,
-    wishes: Wishes,
+    wishes: AddressOptions,
 }
 
 fn split(text: &str) -> Result<Parts, Failure> {
@@ -309,7 +309,7 @@ fn split(text: &str) -> Result<Parts, Failure> {
     let (rest, options) = text.split_once('?').unwrap_or((text, ""));
     let Some((scheme, rest)) = rest.split_once("://") else { return Err(wrong("`://` is missing")) };
     let (name, transport) = scheme.split_once('+').unwrap_or((scheme, ""));
-    let mut wishes = Wishes::of_scheme(&name.to_ascii_lowercase())?;
+    let mut wishes = AddressOptions::of_scheme(&name.to_ascii_lowercase())?;
     // A key may hold an `@`, so only what stands before the first `/` is looked at; sockets' paths begin with one.
     let authority = rest.split('/').next().unwrap_or_default();
     let (who, place) = match authority.rsplit_once('@').filter(|(who, _)| !who.is_empty()) {

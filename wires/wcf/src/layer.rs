@@ -4,7 +4,7 @@ use crate::settings::Settings;
 use bytes::BytesMut;
 use everywire_auth::security::{Credentials, Secret};
 use everywire_auth::{nns, tls};
-use everywire_model::{Failure, Initiator, Kind, Rope};
+use everywire_model::{Failure, Initiator, Kind, SendBuffer};
 
 /// Protects a connection from some byte on. It is a state machine: `receive` takes what came, `send` yields what has to go, be it
 /// the handshake's or the caller's.
@@ -106,7 +106,7 @@ impl Layer {
     /// # Errors
     ///
     /// The keys are used up.
-    pub fn send(&mut self, plain: &mut Rope, out: &mut Rope) -> Result<(), Failure> {
+    pub fn send(&mut self, plain: &mut SendBuffer, out: &mut SendBuffer) -> Result<(), Failure> {
         match &mut self.0 {
             Inner::Plain => out.append(plain),
             Inner::Tls(channel) => channel.send(plain, out)?,

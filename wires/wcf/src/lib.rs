@@ -13,7 +13,6 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
-pub mod ambient;
 pub mod compression;
 pub mod dictionary;
 pub mod explain;
@@ -31,6 +30,7 @@ pub mod text;
 pub mod throttle;
 pub mod values;
 pub mod violations;
+pub mod wire_state;
 
 pub use settings::Settings;
 pub use values::{Form, Layout, QName, Reading, XML};
@@ -39,8 +39,8 @@ pub use violations::Violation;
 use bytes::Bytes;
 use everywire_model::wire::{Capabilities, Discovery, Greeting, Listing, Presence, Sniff};
 use everywire_model::{
-    Ambient, Codec, Config, Failure, Incoming, Interface, Limits, Object, Objects, Place, Profile, Reference,
-    Resolver, Session, Wire,
+    Codec, Config, Failure, Incoming, Interface, Limits, Object, Objects, Place, Profile, Reference,
+    Resolver, Session, Wire, WireState,
 };
 use std::sync::Arc;
 
@@ -170,8 +170,8 @@ impl Wire for Wcf {
         plan::index_of(interface, &asked.operation)
     }
 
-    fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
-        Some(ambient::Node::new(objects))
+    fn wire_state(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn WireState>> {
+        Some(wire_state::Node::new(objects))
     }
 
     fn lane(&self, profile: &Profile) -> Bytes {

@@ -15,16 +15,16 @@ use std::time::Duration;
 const ALL: usize = 1024;
 
 /// A node, and connections to it from wherever the test says.
-struct Node(Arc<dyn Ambient>);
+struct Node(Arc<dyn WireState>);
 
 impl Node {
     fn new() -> Self {
-        Self(ambient(remote_object(), KEY))
+        Self(wire_state(remote_object(), KEY))
     }
 
     fn from(&self, address: &str) -> Pair {
         let peer = PeerAddress { text: format!("tcp:{address}"), credentials: None };
-        let config = Config { ambient: Some(Arc::clone(&self.0)), peer, ..Config::default() };
+        let config = Config { wire_state: Some(Arc::clone(&self.0)), peer, ..Config::default() };
         Pair::with(Dialect { session: false, ..Dialect::WS }, &config, |settings| {
             settings.binding = Binding::Ws
         })
@@ -75,7 +75,7 @@ fn n8_a_request_that_is_held_when_its_session_makes_room_is_held_no_longer() {
     let node = Node::new();
     let bell = Arc::<Bell>::default();
     let config = Config {
-        ambient: Some(Arc::clone(&node.0)),
+        wire_state: Some(Arc::clone(&node.0)),
         peer: PeerAddress { text: "tcp:10.0.0.1:1".into(), credentials: None },
         waker: Some(Arc::clone(&bell).into()),
         ..Config::default()
@@ -107,7 +107,7 @@ fn n8_a_call_that_runs_when_its_session_makes_room_has_its_answer() {
     let node = Node::new();
     let bell = Arc::<Bell>::default();
     let config = |bell: &Arc<Bell>| Config {
-        ambient: Some(Arc::clone(&node.0)),
+        wire_state: Some(Arc::clone(&node.0)),
         peer: PeerAddress { text: "tcp:10.0.0.1:1".into(), credentials: None },
         waker: Some(Arc::clone(bell).into()),
         ..Config::default()

@@ -303,7 +303,7 @@ fn n8_callbacks_that_nobody_asked_for_are_dropped() {
     );
     for number in 0..1000 {
         let arguments = List(&signal.fields, vec![Arg::Said(number.to_string())]);
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         let call = Call {
             profile: &Profile::default(),
             method: Method::Typed {

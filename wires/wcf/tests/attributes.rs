@@ -5,7 +5,7 @@
 use crate::common;
 use crate::common::{arguments, body_in, decode, encode, unhex};
 use everywire_model::shape::{Hold, Struct};
-use everywire_model::{Body, Budget, Definition, Failure, Interface, Rope, Shape, Sink, Value};
+use everywire_model::{Body, Budget, Definition, Failure, Interface, SendBuffer, Shape, Sink, Value};
 use everywire_wcf::dictionary::{Outgoing, Words, static_word};
 use everywire_wcf::nbfx::xml::to_xml;
 use everywire_wcf::values::{Form, ReaderQuotas, Reading, write_detail};
@@ -312,7 +312,7 @@ fn details_of_faults_have_attributes() {
         types.unwrap()
     };
     let detail = |shape: &Hold<Struct>, value: &Value, form| {
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         let fields = Shape::Struct(shape.clone());
         let encode = |sink: &mut dyn Sink| value.encode(&fields, sink);
         write_detail(form, shape, &mut Outgoing::statics(), &encode, &mut out).unwrap();

@@ -4,7 +4,9 @@
 
 use crate::common::{arguments, body, body_in, decode, encode, results, unhex};
 use everywire_model::shape::{Arm, Array, Field, Hold, Map, Pointer, PointerKind, Struct, Text, Union};
-use everywire_model::{Budget, Bytes, Codec, Failure, Kind, Rope, Shape, Sink, Value, value::TypedShape};
+use everywire_model::{
+    Budget, Bytes, Codec, Failure, Kind, SendBuffer, Shape, Sink, Value, value::TypedShape,
+};
 use everywire_wcf::dictionary::{Outgoing, Words, static_word};
 use everywire_wcf::nbfx::xml::to_xml;
 use everywire_wcf::nbfx::{self, Prefix, Record, Word, Writer};
@@ -87,7 +89,7 @@ fn a_megabyte_is_one_record_and_shared_both_ways() {
     let list = parameters(&[("return", Shape::sequence(Shape::U8))]);
     let layout = results("GetBytes", TEMPURI, &list);
     let value = Value::Struct(vec![field("return", Value::Bytes(octets.clone()))]);
-    let mut out = Rope::new();
+    let mut out = SendBuffer::new();
     let visit = |sink: &mut dyn Sink| value.encode(&list, sink);
     write_body(Form::Binary, &layout, &mut Outgoing::inline(), &visit, &mut out).unwrap();
     let parts = out.slices(usize::MAX, usize::MAX);
@@ -207,7 +209,7 @@ fn bodies_are_piped_from_one_form_to_the_other() {
     let first = XML.write(&mut |sink| value.encode(&shape, sink)).unwrap();
     assert_eq!(first.read(|source| Value::decode(&shape, source)).unwrap(), value);
     let layout = arguments("Op", TEMPURI, &shape);
-    let mut out = Rope::new();
+    let mut out = SendBuffer::new();
     let visit = |sink: &mut dyn Sink| first.pipe(&shape, sink);
     write_body(Form::Text, &layout, &mut Outgoing::inline(), &visit, &mut out).unwrap();
     let text = body_in(Form::Text, out.to_vec(), &Words::default(), Budget::default());

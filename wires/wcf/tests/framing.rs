@@ -107,7 +107,7 @@ fn many_calls_are_under_way_at_once_in_buffered_mode() {
 #[test]
 fn streamed_calls_take_turns() {
     let mut pair = Pair::streamed();
-    assert!(pair.client.is_serial());
+    assert!(pair.client.one_at_a_time());
     for _ in 0..3 {
         pair.call(Expects::Reply);
     }
@@ -443,22 +443,22 @@ fn sessions_and_calls_wait_where_the_address_bounds_them() {
     // One call is told of; the other waits, and nothing is read behind it.
     let calls: Vec<_> = std::iter::from_fn(|| pair.server.poll()).collect();
     let ids: Vec<CallId> = calls.iter().filter_map(call_id).collect();
-    assert_eq!((ids.len(), pair.server.is_full(), pair.server.outstanding()), (1, true, 2));
+    assert_eq!((ids.len(), pair.server.read_paused(), pair.server.outstanding()), (1, true, 2));
     let gone = Failure::new(Kind::NoObject, everywire_model::Initiator::Peer, "gone");
     pair.server.answer(ids[0], Answer::Failed(&gone)).unwrap();
     let next: Vec<_> = std::iter::from_fn(|| pair.server.poll()).collect();
-    assert_eq!((next.iter().filter_map(call_id).count(), pair.server.is_full()), (1, false));
+    assert_eq!((next.iter().filter_map(call_id).count(), pair.server.read_paused()), (1, false));
 
     // One session waits, unacknowledged, and is full; the next one is refused.
     let mut other = session();
     give(&mut other, &unhex(PREAMBLE)).unwrap();
-    assert!(events(&mut other).is_empty() && sent(&mut other).is_empty() && other.is_full());
+    assert!(events(&mut other).is_empty() && sent(&mut other).is_empty() && other.read_paused());
     let mut third = session();
     assert_eq!(give(&mut third, &unhex(PREAMBLE)).unwrap_err().name, "Busy");
     assert!(String::from_utf8_lossy(&sent(&mut third)).ends_with("ServerTooBusy"));
     drop(pair);
     assert!(matches!(events(&mut other)[..], [Event::Ready(_)]));
-    assert_eq!((sent(&mut other), other.is_full()), (vec![0x0b], false));
+    assert_eq!((sent(&mut other), other.read_paused()), (vec![0x0b], false));
     // Whoever waits and leaves is forgotten; whoever waits for too long is told.
     let mut late = session();
     give(&mut late, &unhex(PREAMBLE)).unwrap();
@@ -510,7 +510,7 @@ fn who_has_to_read_on_refuses_what_is_too_much() {
     // Its servant calls back, so what comes behind the calls that wait must be read.
     call(&mut server, Expects::Reply).unwrap();
     give(&mut server, &asks.repeat(256)).unwrap();
-    assert!(!server.is_full());
+    assert!(!server.read_paused());
     sent(&mut server);
     give(&mut server, &asks).unwrap();
     let refusal = String::from_utf8_lossy(&sent(&mut server)).into_owned();
@@ -529,7 +529,7 @@ fn one_way_calls_that_wait_outlive_whoever_made_them() {
     server.disconnected(&Failure::new(Kind::Unreachable, Initiator::Peer, "gone"));
     let left = calls(&mut server);
     assert_eq!(left.iter().map(|call| call.expects).collect::<Vec<_>>(), [Expects::Nothing]);
-    assert!(!server.is_full());
+    assert!(!server.read_paused());
 }
 
 fn call_id(event: &Event) -> Option<CallId> {

@@ -122,7 +122,7 @@ fn large_octets_of_every_binding() {
 #[test]
 fn calls_wait_for_their_turn() {
     let mut pair = Pair::new("basic", "");
-    assert!(pair.client.is_serial());
+    assert!(pair.client.one_at_a_time());
     let ids: Vec<CallId> = ["a", "b", "c"].iter().map(|said| pair.start(0, vec![text(said)])).collect();
     assert_eq!(pair.client.outstanding(), 3);
     for (id, said) in ids.into_iter().zip(["a", "b", "c"]) {

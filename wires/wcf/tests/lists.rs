@@ -5,7 +5,7 @@
 use crate::common::{arguments, body_in, decode, encode, results};
 use everywire_idl::wsdl::marks::{Attribute, Mark};
 use everywire_model::shape::{Enum, Field, Hold, Struct, Text};
-use everywire_model::{Budget, Failure, Kind, Rope, Shape, Sink, Value};
+use everywire_model::{Budget, Failure, Kind, SendBuffer, Shape, Sink, Value};
 use everywire_wcf::dictionary::{Outgoing, Words, static_word};
 use everywire_wcf::nbfx::xml::to_xml;
 use everywire_wcf::values::{Form, write_body};
@@ -49,7 +49,7 @@ fn held(value: Value) -> Value {
 }
 
 fn write(form: Form, fields: &Shape, value: &Value) -> Result<Vec<u8>, Failure> {
-    let mut out = Rope::new();
+    let mut out = SendBuffer::new();
     let visit = |sink: &mut dyn Sink| value.encode(fields, sink);
     write_body(form, &arguments("Op", "urn:o", fields), &mut Outgoing::statics(), &visit, &mut out)?;
     Ok(out.to_vec())

@@ -22,7 +22,7 @@ struct Passed {
 
 impl Chain {
     fn new(dialect: Dialect, contract: &Interface) -> Self {
-        let config = Config { ambient: Some(hop("tcp/")), ..Config::default() };
+        let config = Config { wire_state: Some(hop("tcp/")), ..Config::default() };
         let mut front = Pair::with(dialect, &config, |_| {});
         front.server.opened(front.key.clone());
         let mut back = serving(dialect, contract);
@@ -39,7 +39,7 @@ impl Chain {
             arguments: if changes.is_empty() { &incoming.body } else { &body },
             expects: incoming.expects,
         };
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         let started = self.back.client.start(self.back.now, &call, &mut out)?;
         let sent = out.to_vec();
         self.back.hand_over(&sent, started.action.as_deref()).unwrap();
@@ -264,7 +264,7 @@ fn headers_are_kept_changed_and_removed() {
             incoming.body = incoming.body.clone().with_headers(changes.clone());
             assert_eq!(shown(&incoming.body).len(), 3);
         }
-        let config = Config { ambient: Some(hop("tcp/")), ..Config::default() };
+        let config = Config { wire_state: Some(hop("tcp/")), ..Config::default() };
         // Another hop stands behind this one: it sees what there is.
         chain.back = Pair::with(Dialect::WS, &config, |_| {});
         chain.forward(&incoming, &beside).unwrap();
@@ -353,7 +353,7 @@ fn headers_travel_beside_values() {
                 arguments: &WithHeaders { values: &values, headers: &headers },
                 expects: Expects::Reply,
             };
-            let mut out = Rope::new();
+            let mut out = SendBuffer::new();
             let started = chain.front.client.start(chain.front.now, &call, &mut out).unwrap();
             chain.front.hand_over(&out.to_vec(), started.action.as_deref()).unwrap();
             let incoming = chain.front.incoming();
@@ -382,7 +382,7 @@ fn headers_travel_beside_values() {
                 arguments: &WithHeaders { values: &values, headers: &bad },
                 expects: Expects::Reply,
             };
-            let started = chain.front.client.start(chain.front.now, &call, &mut Rope::new());
+            let started = chain.front.client.start(chain.front.now, &call, &mut SendBuffer::new());
             // Where the transport tells where a message goes, that of addressing is a header like any other.
             assert_eq!(started.is_ok(), name.ends_with("}To") && !dialect.addressing, "{name}");
         }
@@ -427,7 +427,7 @@ fn what_does_not_pass_needs_a_contract() {
             arguments: &incoming.body,
             expects: Expects::Reply,
         };
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         match pair.client.start(pair.now, &call, &mut out) {
             Ok(_) => false,
             Err(failure) => {
@@ -506,7 +506,7 @@ fn broken_messages_pass_or_are_refused() {
                         arguments: &incoming.body,
                         expects: Expects::Reply,
                     };
-                    let mut out = Rope::new();
+                    let mut out = SendBuffer::new();
                     if chain.back.client.start(chain.back.now, &call, &mut out).is_ok() {
                         passed += 1;
                         let _ = chain.back.hand_over(&out.to_vec(), None);

@@ -37,7 +37,7 @@ struct Network {
 impl Network {
     fn new(dialect: Dialect, fates: &[Fate]) -> Self {
         let contract = remote_object();
-        let config = Config { ambient: Some(ambient(contract.clone(), KEY)), ..Config::default() };
+        let config = Config { wire_state: Some(wire_state(contract.clone(), KEY)), ..Config::default() };
         let pair = Pair::with(dialect, &config, |settings| settings.reliable = true);
         let fates = fates.iter().copied().collect();
         let (to_server, to_client) = (Vec::new(), Vec::new());
@@ -301,7 +301,7 @@ mod attacks {
 
     #[test]
     fn n8_one_channel_has_one_session() {
-        let config = Config { ambient: Some(ambient(remote_object(), KEY)), ..Config::default() };
+        let config = Config { wire_state: Some(wire_state(remote_object(), KEY)), ..Config::default() };
         let (mut pair, _) = granted(Pair::with(Dialect::WS, &config, |settings| {
             settings.binding = everywire_wcf::settings::Binding::NetTcp;
         }));
@@ -382,7 +382,7 @@ mod attacks {
 
     #[test]
     fn n8_whoever_takes_no_answers_gets_no_more_of_them() {
-        let config = Config { ambient: Some(ambient(remote_object(), KEY)), ..Config::default() };
+        let config = Config { wire_state: Some(wire_state(remote_object(), KEY)), ..Config::default() };
         let connection = || {
             Pair::with(Dialect { session: false, ..Dialect::WS }, &config, |settings| {
                 settings.binding = everywire_wcf::settings::Binding::Ws;
@@ -420,7 +420,7 @@ mod attacks {
         pair.hand_over(&message("urn:other", "1"), None).unwrap();
         assert!(fault(&mut pair).contains("UnknownSequence"));
         assert!(pair.server.poll().is_none());
-        let config = Config { ambient: Some(ambient(remote_object(), KEY)), ..Config::default() };
+        let config = Config { wire_state: Some(wire_state(remote_object(), KEY)), ..Config::default() };
         let (mut pair, _) = granted(Pair::with(Dialect::WS, &config, |settings| {
             settings.binding = everywire_wcf::settings::Binding::NetTcp;
         }));

@@ -23,7 +23,7 @@ struct Client {
 
 impl Client {
     fn new(version: &'static str) -> Self {
-        let config = Config { ambient: Some(ambient(remote_object(), KEY)), ..Config::default() };
+        let config = Config { wire_state: Some(wire_state(remote_object(), KEY)), ..Config::default() };
         let text = Dialect { session: false, ..Dialect::WS };
         let pair = Pair::with(text, &config, |settings| settings.binding = Binding::NetTcp);
         let mut client = Self { pair, version, id: String::new() };

@@ -28,7 +28,7 @@ fn connection(config: &Config) -> Pair {
 }
 
 fn node(contract: &Interface) -> Config {
-    Config { ambient: Some(ambient(contract.clone(), KEY)), ..Config::default() }
+    Config { wire_state: Some(wire_state(contract.clone(), KEY)), ..Config::default() }
 }
 
 fn start(pair: &mut Pair, contract: &Interface) -> CallId {
@@ -381,7 +381,7 @@ fn a_call_goes_on_over_the_next_connection_until_it_has_its_answer() {
         other => panic!("{other:?}"),
     };
     let way = moved(&mut servant, call);
-    assert!(way.component(UNDER_WAY).is_some());
+    assert!(way.component(RESUME_TOKEN).is_some());
     // Others begin sessions of their own meanwhile.
     let mut other = connection(&config);
     start(&mut other, &contract);
@@ -416,7 +416,7 @@ fn a_call_goes_on_over_the_next_connection_until_it_has_its_answer() {
             assert!(next.client_says().is_none(), "nothing is left to ask");
         } else {
             next.client.disconnected(&gone());
-            assert_eq!(moved(&mut next, again).component(UNDER_WAY), way.component(UNDER_WAY));
+            assert_eq!(moved(&mut next, again).component(RESUME_TOKEN), way.component(RESUME_TOKEN));
         }
     }
     // It has its answer: whoever comes for it once more is told that it may have run.
@@ -430,7 +430,7 @@ fn a_call_goes_on_over_the_next_connection_until_it_has_its_answer() {
         arguments: &arguments,
         expects: Expects::Reply,
     };
-    let failure = late.client.start(late.now, &call, &mut Rope::new()).unwrap_err();
+    let failure = late.client.start(late.now, &call, &mut SendBuffer::new()).unwrap_err();
     assert_eq!((failure.kind(), failure.completed()), (Kind::Unreachable, Completed::Maybe));
 }
 
@@ -440,14 +440,15 @@ fn response(body: &str) -> Vec<u8> {
 }
 
 /// A client over HTTP whose call has left in a session.
-fn calling(ambient: &Arc<dyn Ambient>) -> (http::Connecting, String) {
+fn calling(wire_state: &Arc<dyn WireState>) -> (http::Connecting, String) {
     let way = http_support::way("wshttp://127.0.0.1:8000/echo?reliable=on");
-    calling_by(way, ambient, 0)
+    calling_by(way, wire_state, 0)
 }
 
 /// The same by this way, with the operation of this number.
-fn calling_by(way: Profile, ambient: &Arc<dyn Ambient>, operation: usize) -> (http::Connecting, String) {
-    let config = Config { profile: way.clone(), ambient: Some(Arc::clone(ambient)), ..Config::default() };
+fn calling_by(way: Profile, wire_state: &Arc<dyn WireState>, operation: usize) -> (http::Connecting, String) {
+    let config =
+        Config { profile: way.clone(), wire_state: Some(Arc::clone(wire_state)), ..Config::default() };
     let mut session = http::Connecting::new(&config);
     let interface = http_support::interface();
     let operation = &interface.operations[operation];
@@ -484,26 +485,26 @@ fn only_the_end_of_a_connection_leaves_a_session_to_go_on_with() {
         b"nonsense\r\n\r\n",
     ];
     for response in strange {
-        let ambient = ambient(remote_object(), KEY);
-        let (mut session, _) = calling(&ambient);
+        let wire_state = wire_state(remote_object(), KEY);
+        let (mut session, _) = calling(&wire_state);
         http_support::send(&mut session, response).unwrap_err();
         session.disconnected(&gone());
-        let (_, asked) = calling(&ambient);
+        let (_, asked) = calling(&wire_state);
         assert!(asked.contains("CreateSequence"), "{}: {asked}", String::from_utf8_lossy(response));
     }
-    let ambient = ambient(remote_object(), KEY);
-    let (mut session, _) = calling(&ambient);
+    let wire_state = wire_state(remote_object(), KEY);
+    let (mut session, _) = calling(&wire_state);
     session.cancel(CallId(1));
     session.disconnected(&gone());
-    let (_, asked) = calling(&ambient);
+    let (_, asked) = calling(&wire_state);
     assert!(asked.contains("MessageNumber>1<") && !asked.contains("CreateSequence"), "{asked}");
 }
 
 #[test]
 fn a_one_way_call_goes_on_over_the_next_connection_until_it_has_arrived() {
-    let ambient = ambient(remote_object(), KEY);
+    let wire_state = wire_state(remote_object(), KEY);
     let (mut session, _) =
-        calling_by(http_support::way("wshttp://127.0.0.1:8000/echo?reliable=on"), &ambient, 2);
+        calling_by(http_support::way("wshttp://127.0.0.1:8000/echo?reliable=on"), &wire_state, 2);
     for _ in 0..2 {
         session.disconnected(&gone());
         let [(_, Outcome::Moved(reference))] = &http_support::replies(&mut session)[..] else {
@@ -512,9 +513,9 @@ fn a_one_way_call_goes_on_over_the_next_connection_until_it_has_arrived() {
         assert!(reference.is_under_way());
         // Others do not take its session meanwhile.
         let (_, other) =
-            calling_by(http_support::way("wshttp://127.0.0.1:8000/echo?reliable=on"), &ambient, 2);
+            calling_by(http_support::way("wshttp://127.0.0.1:8000/echo?reliable=on"), &wire_state, 2);
         assert!(other.contains("CreateSequence"), "{other}");
-        let (next, again) = calling_by(reference.profiles[0].clone(), &ambient, 2);
+        let (next, again) = calling_by(reference.profiles[0].clone(), &wire_state, 2);
         assert!(again.contains("/Tell<") && again.contains("MessageNumber>1<"), "{again}");
         session = next;
     }

@@ -18,19 +18,19 @@ use std::time::Duration;
 const TEXT: Dialect = Dialect { session: false, ..Dialect::WS };
 
 /// A connection over HTTP whose requests wait with this bell.
-fn connection(node: &Arc<dyn Ambient>, bell: &Arc<Bell>) -> Pair {
+fn connection(node: &Arc<dyn WireState>, bell: &Arc<Bell>) -> Pair {
     let waker = Some(Arc::clone(bell).into());
-    let config = Config { ambient: Some(Arc::clone(node)), waker, ..Config::default() };
+    let config = Config { wire_state: Some(Arc::clone(node)), waker, ..Config::default() };
     Pair::with(TEXT, &config, |settings| settings.binding = Binding::Ws)
 }
 
-fn node() -> Arc<dyn Ambient> {
-    ambient(remote_object(), KEY)
+fn node() -> Arc<dyn WireState> {
+    wire_state(remote_object(), KEY)
 }
 
 /// A client that has a session, in which one call was answered.
 fn opened(dialect: Dialect, contract: &Interface) -> Pair {
-    let config = Config { ambient: Some(ambient(contract.clone(), KEY)), ..Config::default() };
+    let config = Config { wire_state: Some(wire_state(contract.clone(), KEY)), ..Config::default() };
     let mut pair = Pair::with(dialect, &config, |settings| settings.reliable = true);
     pair.start(contract, "VoidCall", Vec::new());
     let (_, create) = pair.client_says().unwrap();
@@ -60,7 +60,7 @@ fn refusal(pair: &mut Pair, contract: &Interface) -> Option<Failure> {
         arguments: &Nothing,
         expects: Expects::Reply,
     };
-    pair.client.start(pair.now, &call, &mut Rope::new()).err()
+    pair.client.start(pair.now, &call, &mut SendBuffer::new()).err()
 }
 
 #[test]

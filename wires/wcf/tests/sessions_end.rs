@@ -48,7 +48,7 @@ fn ends(offer: &str) -> [(&'static str, Vec<u8>); 3] {
 
 /// A client with an open session and the identifier of its way back.
 fn client(contract: &Interface) -> (Pair, String) {
-    let config = Config { ambient: Some(ambient(contract.clone(), KEY)), ..Config::default() };
+    let config = Config { wire_state: Some(wire_state(contract.clone(), KEY)), ..Config::default() };
     let dialect = Dialect { session: false, ..Dialect::WS };
     let mut pair = Pair::with(dialect, &config, |settings| settings.reliable = true);
     start(&mut pair, contract);
@@ -95,7 +95,7 @@ fn calls_of_a_session_that_the_service_ends_fail_at_once() {
             arguments: &List(&operation.arguments, vec![Arg::Int(1)]),
             expects: Expects::Reply,
         };
-        let failure = pair.client.start(pair.now, &call, &mut Rope::new()).unwrap_err();
+        let failure = pair.client.start(pair.now, &call, &mut SendBuffer::new()).unwrap_err();
         assert_eq!((failure.kind(), failure.completed()), (Kind::Unreachable, Completed::No), "{failure}");
     }
 }
@@ -141,7 +141,7 @@ fn a_connection_of_http_ends_with_its_session() {
 fn a_session_over_http_goes_on_over_other_connections() {
     let contract = remote_object();
     let operation = find(&contract, "InOutInt").clone();
-    let config = Config { ambient: Some(ambient(contract.clone(), KEY)), ..Config::default() };
+    let config = Config { wire_state: Some(wire_state(contract.clone(), KEY)), ..Config::default() };
     let connection = || {
         let dialect = Dialect { session: false, ..Dialect::WS };
         Pair::with(dialect, &config, |settings| {
@@ -199,7 +199,7 @@ fn a_session_over_http_goes_on_over_other_connections() {
 fn a_client_goes_on_with_its_session_over_its_next_connection() {
     let contract = remote_object();
     let operation = find(&contract, "InOutInt").clone();
-    let config = Config { ambient: Some(ambient(contract.clone(), KEY)), ..Config::default() };
+    let config = Config { wire_state: Some(wire_state(contract.clone(), KEY)), ..Config::default() };
     let connection = || {
         let dialect = Dialect { session: false, ..Dialect::WS };
         Pair::with(dialect, &config, |settings| {
@@ -258,7 +258,7 @@ fn granted(create: &str) -> String {
 #[test]
 fn a_refused_session_names_the_reason_and_is_not_asked_for_again() {
     let contract = remote_object();
-    let config = Config { ambient: Some(ambient(contract.clone(), KEY)), ..Config::default() };
+    let config = Config { wire_state: Some(wire_state(contract.clone(), KEY)), ..Config::default() };
     let dialect = Dialect { session: false, ..Dialect::WS };
     let mut pair = Pair::with(dialect, &config, |settings| settings.reliable = true);
     start(&mut pair, &contract);
@@ -274,7 +274,7 @@ fn a_refused_session_names_the_reason_and_is_not_asked_for_again() {
 fn an_answer_that_the_window_keeps_back_is_not_sent_empty() {
     let contract = remote_object();
     let dialect = Dialect { session: false, ..Dialect::WS };
-    let config = Config { ambient: Some(ambient(contract.clone(), KEY)), ..Config::default() };
+    let config = Config { wire_state: Some(wire_state(contract.clone(), KEY)), ..Config::default() };
     let mut pair = Pair::with(dialect, &config, |settings| {
         settings.reliable = true;
         settings.binding = everywire_wcf::settings::Binding::Ws;

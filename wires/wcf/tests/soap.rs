@@ -88,8 +88,8 @@ fn dotnet_framework_is_answered_as_it_answered_itself() {
         vec![operation("Echo", vec![string("text")], text())],
         vec![],
     );
-    let ours = ambient(contract.clone(), "Demo");
-    let config = Config { ambient: Some(ours), ..Config::default() };
+    let ours = wire_state(contract.clone(), "Demo");
+    let config = Config { wire_state: Some(ours), ..Config::default() };
     let mut pair = Pair::with(Dialect::NET_TCP, &config, |_| {});
     pair.key = Bytes::from_static(b"Demo");
     let all = common::envelopes();
@@ -209,7 +209,7 @@ fn failures_keep_their_kind_and_say_their_code() {
 fn a_servants_own_code_travels_and_internal_errors_are_told_only_when_asked_for() {
     let contract = remote_object();
     for (detail, told) in [(false, false), (true, true)] {
-        let config = Config { ambient: Some(ambient(contract.clone(), KEY)), ..Config::default() };
+        let config = Config { wire_state: Some(wire_state(contract.clone(), KEY)), ..Config::default() };
         let mut pair = Pair::with(Dialect::WS, &config, |settings| settings.exception_detail = detail);
         let failure = Failure::new(Kind::Internal, Initiator::Here, "the disk is full");
         let (_, outcome) = pair.call(&contract, "VoidCall", vec![], Answer::Failed(&failure));
@@ -231,7 +231,7 @@ fn results_that_do_not_encode_become_a_fault() {
     pair.hand_over(&payload, None).unwrap();
     let incoming = pair.incoming();
     let broken = |_: &mut dyn Sink| Err(Failure::new(Kind::Unsupported, Initiator::Here, "no"));
-    let mut out = Rope::new();
+    let mut out = SendBuffer::new();
     pair.server.answer(incoming.id, Answer::Done(&broken), &mut out).unwrap_err();
     pair.bring_back(&out.to_vec()).unwrap();
     let (id, outcome) = pair.outcome();
@@ -328,7 +328,7 @@ fn callbacks_reach_those_who_subscribed_and_nobody_else() {
         let arguments = List(&signal.fields, vec![Arg::Said(text.into())]);
         let topic = Topic::Typed { interface: &contract, signal: &signal };
         let emission = Emission { key: KEY.as_bytes(), topic, arguments: &arguments };
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         let sends = pair.server.emit(pair.now, &emission, &mut out).unwrap();
         assert_eq!(sends, !out.is_empty());
         sends.then(|| out.to_vec())
@@ -394,7 +394,8 @@ fn a_captured_duplex_session_is_understood() {
 #[test]
 fn two_way_callbacks_are_calls() {
     let (_, callbacks) = hello();
-    let config = Config { ambient: Some(ambient((*callbacks).clone(), "listener")), ..Config::default() };
+    let config =
+        Config { wire_state: Some(wire_state((*callbacks).clone(), "listener")), ..Config::default() };
     let mut pair = Pair::with(Dialect::NET_TCP, &config, |_| {});
     let operation = find(&callbacks, "Ask");
     for round in 0..2 {
@@ -406,7 +407,7 @@ fn two_way_callbacks_are_calls() {
             arguments: &arguments,
             expects: Expects::Reply,
         };
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         let started = pair.server.start(pair.now, &call, &mut out).unwrap();
         assert_eq!(started.action, None, "only HTTP has a place for it outside the envelope");
         pair.bring_back(&out.to_vec()).unwrap();
@@ -414,7 +415,7 @@ fn two_way_callbacks_are_calls() {
         assert_eq!((&*incoming.key, incoming.expects), (&b"listener"[..], Expects::Reply));
         assert_eq!(&*incoming.operation, b"http://tempuri.org/IHello/Ask");
         let results = List(&operation.results, vec![Arg::Int(40 + round)]);
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         pair.client.answer(incoming.id, Answer::Done(&results), &mut out).unwrap();
         pair.hand_over(&out.to_vec(), None).unwrap();
         let Some(Event::Reply { id, outcome: Outcome::Done(body) }) = pair.server.poll() else {
@@ -498,7 +499,7 @@ fn basic_requests_without_an_action_are_known_by_their_first_element() {
 #[test]
 fn too_many_calls_are_refused_on_either_side() {
     let contract = remote_object();
-    let mut config = Config { ambient: Some(ambient(contract.clone(), KEY)), ..Config::default() };
+    let mut config = Config { wire_state: Some(wire_state(contract.clone(), KEY)), ..Config::default() };
     config.limits.outstanding = 2;
     let mut pair = Pair::with(Dialect::NET_TCP, &config, |_| {});
     let mut last = Vec::new();
@@ -512,7 +513,7 @@ fn too_many_calls_are_refused_on_either_side() {
         arguments: &Nothing,
         expects: Expects::Reply,
     };
-    let failure = pair.client.start(pair.now, &call, &mut Rope::new()).unwrap_err();
+    let failure = pair.client.start(pair.now, &call, &mut SendBuffer::new()).unwrap_err();
     assert_eq!(failure.kind(), Kind::LimitExceeded);
     pair.hand_over(&last, None).unwrap();
     let (flushed, payload) = pair.server_says().unwrap();

@@ -5,7 +5,7 @@
 use crate::common::{arguments, decode};
 use everywire_idl::wsdl::marks::{Mark, within};
 use everywire_model::shape::{Alias, Field, Hold, Struct, Text};
-use everywire_model::{Rope, Shape, Sink, Value};
+use everywire_model::{SendBuffer, Shape, Sink, Value};
 use everywire_wcf::dictionary::{Outgoing, Words, static_word};
 use everywire_wcf::nbfx::xml::to_xml;
 use everywire_wcf::values::{Form, Layout, QName, write_body};
@@ -33,7 +33,7 @@ fn record(fields: Vec<(&str, Value)>) -> Value {
 
 /// The body and the headers that these values are, as text.
 fn written(form: Form, layout: &Layout, fields: &Shape, value: &Value) -> (Vec<u8>, String, String) {
-    let mut out = Rope::new();
+    let mut out = SendBuffer::new();
     let visit = |sink: &mut dyn Sink| value.encode(fields, sink);
     let headers = write_body(form, layout, &mut Outgoing::statics(), &visit, &mut out).unwrap();
     let shown = |bytes: &[u8]| match form {

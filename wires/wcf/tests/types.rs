@@ -4,7 +4,7 @@
 
 use crate::common::{arguments, body_with, each_document, results};
 use everywire_model::shape::{Alias, Arm, Enum, Field, Hold, Map, Struct, Text, Union};
-use everywire_model::{Budget, Rope, Shape, Sink, Value, value::TypedShape};
+use everywire_model::{Budget, SendBuffer, Shape, Sink, Value, value::TypedShape};
 use everywire_wcf::dictionary::{Outgoing, Words, static_word};
 use everywire_wcf::nbfx::{self, xml::to_xml};
 use everywire_wcf::text::{Event, Reader};
@@ -220,7 +220,7 @@ fn meaning(xml: &str) -> String {
 }
 
 fn written(form: Form, value: &Value, words: &mut Outgoing, layout: &Layout, fields: &Shape) -> Vec<u8> {
-    let mut out = Rope::new();
+    let mut out = SendBuffer::new();
     write_body(form, layout, words, &|sink: &mut dyn Sink| value.encode(fields, sink), &mut out).unwrap();
     out.to_vec()
 }
@@ -323,7 +323,7 @@ fn a_fault_detail_is_an_element_of_its_own() {
     };
     let value = record(vec![("Code", Value::Integer(7)), ("Reason", said("typed"))]);
     let whole = Shape::Struct(Hold::new(shape.clone()));
-    let mut out = Rope::new();
+    let mut out = SendBuffer::new();
     let visit = |sink: &mut dyn Sink| value.encode(&whole, sink);
     write_detail(Form::Text, &shape, &mut Outgoing::inline(), &visit, &mut out).unwrap();
     let detail = String::from_utf8(out.to_vec()).unwrap();
@@ -343,7 +343,7 @@ fn a_fault_detail_is_an_element_of_its_own() {
     }
     assert_eq!(count, 2);
 
-    let mut out = Rope::new();
+    let mut out = SendBuffer::new();
     write_detail(Form::Binary, &shape, &mut Outgoing::statics(), &visit, &mut out).unwrap();
     assert_eq!(meaning(&to_xml(&out.to_vec(), static_word).unwrap()), meaning(&detail));
     let body = body_with(Form::Binary, out.to_vec(), 0, Reading::default(), Budget::default());
@@ -371,7 +371,7 @@ fn fields_that_are_headers_stand_apart_and_are_found_in_the_envelope() {
     let layout = Layout::new(Some(QName::new("urn:o", "Op")), "urn:o", &list, "", &headers);
     let visit = |sink: &mut dyn Sink| value.encode(&list, sink);
     for (form, soap) in [(Form::Text, "http://schemas.xmlsoap.org/soap/envelope/"), (Form::Binary, "")] {
-        let (mut out, mut words) = (Rope::new(), Outgoing::statics());
+        let (mut out, mut words) = (SendBuffer::new(), Outgoing::statics());
         out.flat().extend_from_slice(b"before");
         let headers = write_body(form, &layout, &mut words, &visit, &mut out).unwrap().unwrap();
         let body = out.to_vec()[6..].to_vec();

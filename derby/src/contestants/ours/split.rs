@@ -143,12 +143,12 @@ fn pass(
     buffer: &mut bytes::BytesMut,
     now: Instant,
 ) -> Result<(), Failure> {
-    let rope = from.transmit();
-    match rope.contiguous() {
+    let outgoing = from.transmit();
+    match outgoing.contiguous() {
         Some(bytes) => buffer.extend_from_slice(bytes),
-        None => buffer.extend_from_slice(&rope.to_vec()),
+        None => buffer.extend_from_slice(&outgoing.to_vec()),
     }
-    rope.consume(rope.len());
+    outgoing.consume(outgoing.len());
     Ok(to.receive(now, buffer, &mut Vec::new())?)
 }
 

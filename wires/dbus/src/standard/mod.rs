@@ -1,6 +1,6 @@
 //! What peers expect of everybody who serves (specification, "Standard Interfaces"), and what is asked of them.
 //!
-//! * [`ambient`]: `Peer`, `Introspectable`, `Properties` and `ObjectManager` for all served objects, with signals.
+//! * [`wire_state`]: `Peer`, `Introspectable`, `Properties` and `ObjectManager` for all served objects, with signals.
 //! * [`discover`]: an object's contract, from its own description.
 //! * [`list`]: who is on a bus, and which objects somebody there has.
 //! * [`driver`]: the bus itself as an object.
@@ -31,12 +31,12 @@ pub use list::list;
 pub use peer::machine_id;
 
 use changes::Changes;
-use everywire_model::{Ambient, Attribute, Failure, Interface, Objects, Servant};
+use everywire_model::{Attribute, Failure, Interface, Objects, Servant, WireState};
 use std::sync::Arc;
 use tree::Tree;
 
 /// The standard interfaces of the objects that a process serves.
-pub fn ambient(objects: Arc<dyn Objects>) -> Arc<dyn Ambient> {
+pub fn wire_state(objects: Arc<dyn Objects>) -> Arc<dyn WireState> {
     let tree = Tree(objects);
     let servants: [Arc<dyn Servant>; 4] = [
         Arc::new(properties::Properties(tree.clone())),
@@ -53,7 +53,7 @@ struct Standard {
     changes: Changes,
 }
 
-impl Ambient for Standard {
+impl WireState for Standard {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         self.servants.to_vec()
     }

@@ -117,12 +117,12 @@ pub fn exchange(one: &mut Side, other: &mut Side, step: usize) {
 fn pass(from: &mut Side, to: &mut Side, step: usize) -> usize {
     let mut moved = 0;
     while !from.session.transmit().is_empty() {
-        let rope = from.session.transmit();
-        let (handles, most) = rope.handles();
+        let buffer = from.session.transmit();
+        let (handles, most) = buffer.handles();
         to.handles.extend(handles.unwrap_or_default().iter().cloned());
-        let slices = rope.slices(1, step.min(most));
+        let slices = buffer.slices(1, step.min(most));
         let piece = slices[0].to_vec();
-        rope.consume(piece.len());
+        buffer.consume(piece.len());
         moved += piece.len();
         to.hear(&piece).unwrap();
     }

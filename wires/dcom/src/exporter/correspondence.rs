@@ -5,13 +5,13 @@ use crate::ndr::References;
 use crate::security::Security;
 use crate::wine::WINE;
 use bytes::Bytes;
-use everywire_model::{Ambient, Reference, Request, Servant, Visit};
+use everywire_model::{Reference, Request, Servant, Visit, WireState};
 use std::any::Any;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-/// What a connection's bodies carry in [`everywire_model::body::Beside::ambient`]: the exporter, and the security of references
+/// What a connection's bodies carry in [`everywire_model::body::Beside::wire_state`]: the exporter, and the security of references
 /// that come in. A body in which there may be references has one of its own ([`Correspondence::of_one_body`]).
 pub struct Correspondence {
     exporter: Arc<Exporter>,
@@ -79,8 +79,8 @@ impl Correspondence {
 
     /// That of the connection by which a call came.
     pub fn of_call(request: &Request) -> Option<&Self> {
-        let ambient: &dyn Any = &**request.body().ambient()?;
-        ambient.downcast_ref()
+        let wire_state: &dyn Any = &**request.body().wire_state()?;
+        wire_state.downcast_ref()
     }
 
     /// The address of this machine by which the peer of the connection knows it.
@@ -125,7 +125,7 @@ impl References for Correspondence {
     }
 }
 
-impl Ambient for Correspondence {
+impl WireState for Correspondence {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         Vec::new()
     }

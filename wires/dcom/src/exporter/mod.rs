@@ -4,7 +4,7 @@
 //!   counts. An object that nobody refers to, or whose holders are silent for three ping periods, leaves the tables; if it was
 //!   made for the wire (by activation, by [`Exporter::serve`]), it is served no longer.
 //! * Imports ([`Exporter::adopt`]): each object elsewhere has one [`Proxy`], the lease of all references to it.
-//! * The keeper ([`Ambient::tend`]) pings, runs down, and gives back references that no call carried away.
+//! * The keeper ([`WireState::tend`]) pings, runs down, and gives back references that no call carried away.
 //!
 //! Locks are private to the parts, and none is held while code of others runs: servants, [`Objects`], drops of leases.
 //! `exports`, `sets` and `imports` say in which order theirs are taken.
@@ -42,8 +42,8 @@ use classes::Running;
 use clock::Clock;
 use everywire_model::signal::{Backlog, Listener};
 use everywire_model::{
-    Ambient, Emission, Failure, Initiator, Interface, InterfaceKind, Lease, Object, Objects, Reference,
-    Servant, Shape, Signal, Subscription,
+    Emission, Failure, Initiator, Interface, InterfaceKind, Lease, Object, Objects, Reference, Servant,
+    Shape, Signal, Subscription, WireState,
 };
 use exports::{Dropped, Exports};
 use imports::Imports;
@@ -144,8 +144,8 @@ impl Exporter {
     }
 
     /// The exporter behind what a session or a servant was given: itself, or a [`Correspondence`].
-    pub fn of(ambient: &Arc<dyn Ambient>) -> Option<Arc<Self>> {
-        let any: Arc<dyn Any + Send + Sync> = Arc::clone(ambient) as _;
+    pub fn of(wire_state: &Arc<dyn WireState>) -> Option<Arc<Self>> {
+        let any: Arc<dyn Any + Send + Sync> = Arc::clone(wire_state) as _;
         match any.downcast::<Self>() {
             Ok(exporter) => Some(exporter),
             Err(other) => other.downcast_ref::<Correspondence>().map(|held| Arc::clone(held.exporter())),
@@ -364,7 +364,7 @@ impl Exporter {
     }
 }
 
-impl Ambient for Exporter {
+impl WireState for Exporter {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         self.standing_by().to_vec()
     }

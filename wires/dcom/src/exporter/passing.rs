@@ -15,7 +15,7 @@ use crate::remunknown::Query;
 use crate::security::Security;
 use crate::{IUNKNOWN, hresult};
 use bytes::Bytes;
-use everywire_model::{Ambient, Profile, Reference, Servant};
+use everywire_model::{Profile, Reference, Servant, WireState};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -34,7 +34,7 @@ pub(crate) struct Adopted {
     pub(crate) found: Vec<(Uuid, u32)>,
 }
 
-impl Ambient for Adopted {
+impl WireState for Adopted {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         Vec::new()
     }
@@ -76,7 +76,7 @@ impl Exporter {
         self.exports.stands_for(key)
     }
 
-    /// See [`Ambient::onward`].
+    /// See [`WireState::onward`].
     pub(super) fn leads_on(&self, key: &[u8], to: &Reference) -> Option<Reference> {
         let target = to.profiles.iter().find(|profile| profile.wire == "dcom")?;
         let profile = if key.contains(&SEPARATOR) {

@@ -7,7 +7,7 @@ use crate::objref::ObjRef;
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
-use everywire_model::{Ambient, Body, Lease, Profile, Reference, Servant};
+use everywire_model::{Body, Lease, Profile, Reference, Servant, WireState};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl fmt::Debug for Hook {
     }
 }
 
-impl Ambient for Hook {
+impl WireState for Hook {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         Vec::new()
     }
@@ -52,10 +52,10 @@ impl Ambient for Hook {
 
 /// What the connection that a body came by makes of OBJREFs.
 pub(super) fn references_of(body: &Body) -> Option<&dyn References> {
-    let ambient: &dyn Any = &**body.ambient()?;
-    match ambient.downcast_ref::<Correspondence>() {
+    let wire_state: &dyn Any = &**body.wire_state()?;
+    match wire_state.downcast_ref::<Correspondence>() {
         Some(correspondence) => Some(correspondence),
-        None => ambient.downcast_ref::<Hook>().map(|hook| &*hook.0),
+        None => wire_state.downcast_ref::<Hook>().map(|hook| &*hook.0),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::frame::{self, FIRST, HEADER, Header, LAST, MIN_FRAGMENT, PduKind, Tra
 use crate::passing::turn_pdu;
 use crate::pdu::{Breach, Pdu, put_request, put_response};
 use bytes::BytesMut;
-use everywire_model::{Event, Failure, Initiator, Limits, Rope, Violation, Visit};
+use everywire_model::{Event, Failure, Initiator, Limits, SendBuffer, Violation, Visit};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -32,7 +32,7 @@ pub(crate) enum State {
 pub(crate) struct Channel {
     pub(crate) state: State,
     pub(crate) limits: Limits,
-    pub(crate) out: Rope,
+    pub(crate) out: SendBuffer,
     pub(crate) events: VecDeque<Event>,
     /// Minor version of the protocol, as the client said.
     pub(crate) minor: u8,
@@ -95,7 +95,7 @@ impl Channel {
         Self {
             state: State::Unbound,
             limits: limits.clone(),
-            out: Rope::new(),
+            out: SendBuffer::new(),
             events: VecDeque::new(),
             minor: 0,
             xmit: FRAGMENT,

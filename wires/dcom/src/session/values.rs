@@ -6,7 +6,7 @@ use crate::ndr::{NDR, NdrSink, References, WHOLE};
 use crate::objref::SIGNATURE;
 use crate::security::Security;
 use bytes::Bytes;
-use everywire_model::{Ambient, Beside, Body, Budget, Context, Encode, Headers, Visit};
+use everywire_model::{Beside, Body, Budget, Context, Encode, Headers, Visit, WireState};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -31,15 +31,18 @@ impl Talk {
         let both = Correspondence::new(Arc::clone(exporter), Arc::clone(security), principal);
         let both =
             Arc::new(both.with_local(end.sockets).with_address(end.address).with_association(association));
-        let ambient = Arc::clone(&both) as Arc<dyn Ambient>;
-        Self { beside: Arc::new(Beside { ambient: Some(ambient), ..Beside::default() }), references: both }
+        let wire_state = Arc::clone(&both) as Arc<dyn WireState>;
+        Self {
+            beside: Arc::new(Beside { wire_state: Some(wire_state), ..Beside::default() }),
+            references: both,
+        }
     }
 
     /// What stands beside a body in which there may be references.
     #[cold]
     fn beside_one_body(&self) -> Arc<Beside> {
-        let ambient = Arc::new(self.references.of_one_body()) as Arc<dyn Ambient>;
-        Arc::new(Beside { ambient: Some(ambient), ..Beside::default() })
+        let wire_state = Arc::new(self.references.of_one_body()) as Arc<dyn WireState>;
+        Arc::new(Beside { wire_state: Some(wire_state), ..Beside::default() })
     }
 }
 
@@ -102,9 +105,9 @@ pub(crate) fn passing(
     kind: u32,
 ) -> Body {
     let base = base.min(stub.len());
-    let ambient = talk.and_then(|talk| talk.beside.ambient.clone());
+    let wire_state = talk.and_then(|talk| talk.beside.wire_state.clone());
     let headers = Headers::received(stub.slice(..base));
-    let beside = Some(Arc::new(Beside { ambient, headers, ..Beside::default() }));
+    let beside = Some(Arc::new(Beside { wire_state, headers, ..Beside::default() }));
     let (bytes, context) = (stub.slice(base..), Context::default());
     Body { bytes, base, little, dialect: kind | WHOLE, context, budget, codec: &NDR, beside }
 }

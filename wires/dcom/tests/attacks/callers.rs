@@ -186,8 +186,8 @@ fn join(node: &Node, place: &Security, user: &str, group: u32) -> Result<u32, Vi
     let mut way = Security::new(Level::Integrity);
     let (domain, password) = (String::new(), Secret::password("Sesame 1"));
     way.credentials = Some(Arc::new(Credentials { domain, user: user.into(), password }));
-    let ambient = Some(Arc::clone(&node.exporter) as Arc<dyn Ambient>);
-    let config = Config { profile: class_way(way.sealed()), ambient, ..Config::default() };
+    let wire_state = Some(Arc::clone(&node.exporter) as Arc<dyn WireState>);
+    let config = Config { profile: class_way(way.sealed()), wire_state, ..Config::default() };
     let mut client = DCOM.connect(&config);
     let mut server = DCOM.accept(&self::place(place.clone(), node, STRANGER, Limits::default()));
     let mut bind = drain(&mut *client);

@@ -7,7 +7,7 @@ use super::lamp::{LAMP, Lamp};
 use everywire_dcom::exporter::Counts;
 use everywire_dcom::iid_of;
 use everywire_dcom::ndr::References;
-use everywire_model::{Ambient, Objects, Servant};
+use everywire_model::{Objects, Servant, WireState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

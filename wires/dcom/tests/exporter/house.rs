@@ -11,9 +11,9 @@ use everywire_dcom::stub::Get;
 use everywire_dcom::{DCOM, NDR, NdrSink, OBJECT_EXPORTER, iid_of, opnum_base};
 use everywire_model::object::{Completion, Local, Target, Ticket};
 use everywire_model::{
-    Ambient, Answer, Beside, Body, BoxFuture, Budget, Bytes, CallId, Encode, Endpoint, Expects, Failure,
-    Hold, Incoming, Initiator, Interface, Kind, Link, Method, Object, Objects, Outcome, Peer, Place, Profile,
-    Reference, Request, Resolver, Servant, Signal, Wire,
+    Answer, Beside, Body, BoxFuture, Budget, Bytes, CallId, Encode, Endpoint, Expects, Failure, Hold,
+    Incoming, Initiator, Interface, Kind, Link, Method, Object, Objects, Outcome, Peer, Place, Profile,
+    Reference, Request, Resolver, Servant, Signal, Wire, WireState,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -163,8 +163,8 @@ impl Node {
     }
 
     fn body(&self, bytes: Bytes) -> Body {
-        let ambient = Some(self.correspondence() as Arc<dyn Ambient>);
-        let beside = Some(Arc::new(Beside { ambient, ..Beside::default() }));
+        let wire_state = Some(self.correspondence() as Arc<dyn WireState>);
+        let beside = Some(Arc::new(Beside { wire_state, ..Beside::default() }));
         let budget = Budget::default();
         Body {
             bytes,
@@ -295,9 +295,9 @@ impl Way {
         self.store.net.calls.lock().unwrap().push((iid, opnum));
         let key = ipid.map(|ipid| node.exporter.served(ipid).map(|served| served.key)).unwrap_or_default();
         let body = node.call(&key.unwrap_or_default(), iid, opnum, stub, "peer")?;
-        let ambient =
-            Some(Arc::new(Correspondence::new(self.exporter(), security(), "")) as Arc<dyn Ambient>);
-        Ok(Body { beside: Some(Arc::new(Beside { ambient, ..Beside::default() })), ..body })
+        let wire_state =
+            Some(Arc::new(Correspondence::new(self.exporter(), security(), "")) as Arc<dyn WireState>);
+        Ok(Body { beside: Some(Arc::new(Beside { wire_state, ..Beside::default() })), ..body })
     }
 
     fn try_invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<Body, Failure> {

@@ -32,7 +32,7 @@ fn press(object: &Object) -> Result<i32, Failure> {
 /// Lets everything that is due be done.
 fn settle(node: &Node) {
     let now = Instant::now();
-    use everywire_model::Ambient;
+    use everywire_model::WireState;
     node.exporter.tend(now);
     node.exporter.tend(now + Duration::from_secs(1));
     node.exporter.tend(now + Duration::from_secs(2));
@@ -126,7 +126,7 @@ fn without_a_reference_to_spare_the_receiver_asks_for_its_own() {
     let got = third.adopt(&passed).unwrap();
     settle(&third);
     let period = everywire_dcom::exporter::PING_PERIOD;
-    use everywire_model::Ambient;
+    use everywire_model::WireState;
     client.exporter.tend(Instant::now() + period * 2);
     settle(&client);
     assert_eq!(client.exporter.counts(), Counts::default());

@@ -8,7 +8,7 @@ use everywire_dcom::objref::StdObjRef;
 use everywire_dcom::resolver::{self, ComplexPing};
 use everywire_dcom::stub::Get;
 use everywire_dcom::{OBJECT_EXPORTER, iid_of};
-use everywire_model::{Ambient, Servant};
+use everywire_model::{Servant, WireState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

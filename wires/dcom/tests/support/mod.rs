@@ -197,8 +197,8 @@ pub fn place(security: Security, node: &Node, peer: &str, limits: Limits) -> Con
         ..Profile::default()
     };
     let peer = PeerAddress { text: peer.into(), credentials: None };
-    let ambient = Some(Arc::clone(&node.exporter) as Arc<dyn Ambient>);
-    Config { limits, peer, profile, purpose: Purpose::Calls, ambient, ..Config::default() }
+    let wire_state = Some(Arc::clone(&node.exporter) as Arc<dyn WireState>);
+    Config { limits, peer, profile, purpose: Purpose::Calls, wire_state, ..Config::default() }
 }
 
 impl Pair {
@@ -212,8 +212,8 @@ impl Pair {
 
     /// A connection made for a way.
     pub fn to(way: &Profile, terms: Terms, limits: Limits, here: Node, there: Node) -> Self {
-        let ambient = Some(Arc::clone(&here.exporter) as Arc<dyn Ambient>);
-        let config = Config { limits: limits.clone(), profile: way.clone(), ambient, ..Config::default() };
+        let wire_state = Some(Arc::clone(&here.exporter) as Arc<dyn WireState>);
+        let config = Config { limits: limits.clone(), profile: way.clone(), wire_state, ..Config::default() };
         let place = place(terms.place(), &there, "tcp:192.0.2.7:40000", limits);
         Self {
             client: DCOM.connect(&config),

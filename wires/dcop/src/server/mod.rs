@@ -18,7 +18,7 @@ pub use program::PROGRAM;
 pub use settings::Settings;
 
 use bytes::BytesMut;
-use everywire_model::{Endpoint, Failure, Handle, Hub, HubEvent, PeerAddress, PeerId, Rope, Violation};
+use everywire_model::{Endpoint, Failure, Handle, Hub, HubEvent, PeerAddress, PeerId, SendBuffer, Violation};
 use place::Place;
 use router::Router;
 use std::io::Write as _;
@@ -163,7 +163,7 @@ impl Hub for Server {
         peer.map_or(0, |peer| peer.wanted)
     }
 
-    fn transmit(&mut self, id: PeerId) -> Option<&mut Rope> {
+    fn transmit(&mut self, id: PeerId) -> Option<&mut SendBuffer> {
         let slot = self.router.peers.slot(id)?;
         self.router.peers.get_mut(slot).map(|peer| &mut peer.out)
     }

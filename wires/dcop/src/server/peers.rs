@@ -2,7 +2,7 @@
 
 use crate::ice::{Acceptor, FRAME_HEADER, Framing, put_message, set_length};
 use bytes::{Buf, Bytes, BytesMut};
-use everywire_model::{HubEvent, PeerId, Rope};
+use everywire_model::{HubEvent, PeerId, SendBuffer};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Instant;
@@ -39,7 +39,7 @@ pub(super) struct Wait {
 pub(super) struct Peer {
     pub(super) id: PeerId,
     pub(super) state: State,
-    pub(super) out: Rope,
+    pub(super) out: SendBuffer,
     /// Whether an event tells the driver to send.
     flushing: bool,
     /// The id it registered; empty if none.
@@ -126,7 +126,7 @@ impl Peers {
         let peer = Box::new(Peer {
             id,
             state: State::Handshake(acceptor),
-            out: Rope::new(),
+            out: SendBuffer::new(),
             flushing: false,
             name: Vec::new(),
             last: Slot::MAX,
@@ -207,7 +207,7 @@ impl Post {
         } else if peer.out.position() > 2 * self.quota {
             // A queue that never runs empty would keep all that was ever sent.
             let rest = peer.out.to_vec();
-            peer.out = Rope::new();
+            peer.out = SendBuffer::new();
             peer.out.flat().extend_from_slice(&rest);
         }
         if !peer.flushing {

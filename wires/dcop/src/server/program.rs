@@ -5,7 +5,8 @@ use super::{Server, Settings};
 use bytes::BytesMut;
 use everywire_model::hub::ProgramOption;
 use everywire_model::{
-    Endpoint, Failure, Handle, Hub, HubEvent, Initiator, Kind, PeerAddress, PeerId, Program, Rope, Violation,
+    Endpoint, Failure, Handle, Hub, HubEvent, Initiator, Kind, PeerAddress, PeerId, Program, SendBuffer,
+    Violation,
 };
 use std::io::Write as _;
 use std::time::Instant;
@@ -115,7 +116,7 @@ impl Hub for Said {
         0
     }
 
-    fn transmit(&mut self, _: PeerId) -> Option<&mut Rope> {
+    fn transmit(&mut self, _: PeerId) -> Option<&mut SendBuffer> {
         None
     }
 

@@ -7,7 +7,7 @@ use super::signals::SERVER;
 use crate::ice::{FRAME_HEADER, Head, Wrong, minor};
 use crate::limits::FIRST_KEY;
 use bytes::{Buf, Bytes, BytesMut};
-use everywire_model::rope::SPLICE;
+use everywire_model::send_buffer::SPLICE;
 
 /// The ends of a message's way.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use super::signals::{NO_TREE, SERVER, Signals};
 use crate::ice::{Acceptor, FRAME_HEADER, Framing, Late, Peek, Wrong, late, minor};
 use crate::limits::{LONGEST, message_time};
 use bytes::BytesMut;
-use everywire_model::{HubEvent, PeerId, Rope, Violation};
+use everywire_model::{HubEvent, PeerId, SendBuffer, Violation};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
@@ -215,7 +215,7 @@ impl Router {
             if let Some(peer) = self.peers.get_mut(slot)
                 && !matches!(peer.state, State::Gone)
             {
-                peer.out = Rope::new();
+                peer.out = SendBuffer::new();
                 self.cut(slot);
             }
         }

@@ -7,7 +7,7 @@ use crate::ice::minor;
 use crate::limits::NAME;
 use bytes::Bytes;
 use everywire_idl::kidl::types;
-use everywire_model::rope::SPLICE;
+use everywire_model::send_buffer::SPLICE;
 use std::borrow::Cow;
 use std::collections::HashMap;
 

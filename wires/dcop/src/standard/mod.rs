@@ -13,7 +13,7 @@ use bytes::Bytes;
 pub(crate) use describe::BASE;
 use describe::{functions, interfaces};
 use everywire_model::describe::*;
-use everywire_model::{Ambient, Failure, Initiator, Kind, Objects, Request, Servant};
+use everywire_model::{Failure, Initiator, Kind, Objects, Request, Servant, WireState};
 use forward::Forward;
 pub(crate) use forward::{SEARCH, found};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -62,7 +62,7 @@ impl Standard {
     }
 }
 
-impl Ambient for Standard {
+impl WireState for Standard {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         let shared = || Arc::clone(&self.shared);
         vec![Arc::new(Tells { shared: shared() }), Arc::new(Forward { shared: shared() })]

@@ -126,14 +126,14 @@ impl Link for Aside {
 
 struct World {
     objects: Arc<Exported>,
-    standard: Arc<dyn Ambient>,
+    standard: Arc<dyn WireState>,
 }
 
 impl World {
     fn new() -> Self {
         let objects = Arc::new(Exported::default());
         let shared: Arc<dyn Objects> = Arc::clone(&objects) as Arc<dyn Objects>;
-        Self { standard: crate::DCOP.ambient(shared).unwrap(), objects }
+        Self { standard: crate::DCOP.wire_state(shared).unwrap(), objects }
     }
 
     fn export(&self, key: &'static str, refuses: bool) -> Arc<Bench> {

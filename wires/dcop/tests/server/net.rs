@@ -141,10 +141,10 @@ impl Net {
 
     fn send(&mut self, id: u64) {
         if !self.deaf.contains(&id)
-            && let Some(rope) = self.server.transmit(PeerId(id))
+            && let Some(buffer) = self.server.transmit(PeerId(id))
         {
-            let bytes = rope.to_vec();
-            rope.consume(bytes.len());
+            let bytes = buffer.to_vec();
+            buffer.consume(bytes.len());
             self.output.get_mut(&id).unwrap().extend(bytes);
         }
     }

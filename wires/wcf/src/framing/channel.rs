@@ -7,8 +7,8 @@ use crate::layer::Layer;
 use crate::settings::Settings;
 use crate::violations::Breach;
 use bytes::{Buf, Bytes, BytesMut};
-use everywire_model::rope::Mark;
-use everywire_model::{Config, Failure, Initiator, Kind, Rope};
+use everywire_model::send_buffer::Mark;
+use everywire_model::{Config, Failure, Initiator, Kind, SendBuffer};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,13 +24,13 @@ pub(super) struct Channel {
     pub(super) bounds: Bounds,
     pub(super) layer: Layer,
     /// What is to be sent.
-    pub(super) out: Rope,
+    pub(super) out: SendBuffer,
     /// Records that the layer has not protected yet.
-    inner: Rope,
+    inner: SendBuffer,
     /// Messages that wait for the channel to open, with their records; `None` once it is open.
-    held: Option<Rope>,
+    held: Option<SendBuffer>,
     /// One message that is being written, without its record: its size stands before it.
-    pub(super) payload: Rope,
+    pub(super) payload: SendBuffer,
     /// What the layer yielded and no record took yet.
     pub(super) plain: BytesMut,
     /// The chunks of a message that has begun.
@@ -72,10 +72,10 @@ impl Channel {
             settings: Arc::clone(settings),
             bounds: Bounds { via: quotas.max_via_size, content_type: quotas.max_content_type_size },
             layer: Layer::plain(),
-            out: Rope::new(),
-            inner: Rope::new(),
-            held: Some(Rope::new()),
-            payload: Rope::new(),
+            out: SendBuffer::new(),
+            inner: SendBuffer::new(),
+            held: Some(SendBuffer::new()),
+            payload: SendBuffer::new(),
             plain: BytesMut::new(),
             chunks: None,
             missing: 0,
@@ -123,7 +123,7 @@ impl Channel {
     pub(super) fn unwrap(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Failure> {
         let received = self.layer.receive(input, plain);
         // Even if that failed: the peer is to know why.
-        let sent = self.layer.send(&mut Rope::new(), &mut self.out);
+        let sent = self.layer.send(&mut SendBuffer::new(), &mut self.out);
         received.and(sent)
     }
 
@@ -148,7 +148,7 @@ impl Channel {
 
     /// Messages are held back again, until the next [`Channel::open`].
     pub(super) fn shut(&mut self) {
-        self.held = Some(Rope::new());
+        self.held = Some(SendBuffer::new());
         self.chunks = None;
         self.due = None;
     }
@@ -222,7 +222,7 @@ impl Channel {
     }
 
     /// Sends what is framed already.
-    pub(super) fn put_framed(&mut self, message: &mut Rope) -> Result<(), Failure> {
+    pub(super) fn put_framed(&mut self, message: &mut SendBuffer) -> Result<(), Failure> {
         self.target().append(message);
         self.seal()
     }
@@ -234,7 +234,7 @@ impl Channel {
     }
 
     #[inline]
-    fn target(&mut self) -> &mut Rope {
+    fn target(&mut self) -> &mut SendBuffer {
         if self.layer.is_plain() { &mut self.out } else { &mut self.inner }
     }
 
@@ -348,7 +348,7 @@ impl Channel {
     /// Bytes of messages that are not whole yet, or not sent yet.
     pub(super) fn kept(&self) -> usize {
         let chunks = self.chunks.as_ref().map_or(0, |chunks| chunks.size);
-        let held = self.held.as_ref().map_or(0, Rope::len);
+        let held = self.held.as_ref().map_or(0, SendBuffer::len);
         self.plain.len() + chunks + held
     }
 
@@ -384,7 +384,7 @@ impl Chunks {
 /// Moves a message behind the head of its record. In singleton mode the chunks' end and the End record stand behind it:
 /// nothing more is said then.
 #[inline]
-pub(super) fn frame(mode: Mode, payload: &mut Rope, out: &mut Rope) -> Result<(), Failure> {
+pub(super) fn frame(mode: Mode, payload: &mut SendBuffer, out: &mut SendBuffer) -> Result<(), Failure> {
     let size = payload.len();
     if size == 0 {
         return Ok(());
@@ -400,7 +400,7 @@ pub(super) fn frame(mode: Mode, payload: &mut Rope, out: &mut Rope) -> Result<()
     put_size(size, flat);
     out.append(payload);
     if payload.flat().capacity() > KEEP {
-        *payload = Rope::new();
+        *payload = SendBuffer::new();
     }
     if chunked {
         out.flat().extend_from_slice(&[0, RecordKind::End as u8]);

@@ -10,17 +10,17 @@ use super::breach::Breach;
 use super::content::{self, Format};
 use super::dialect;
 use super::server::Server;
-use crate::ambient::Node;
 use crate::layer::Layer;
 use crate::settings::Settings;
-use crate::soap::{Dialect, Exchange, Side};
+use crate::soap::{Dialect, Side, SoapChannel};
 use crate::throttle::Held;
+use crate::wire_state::Node;
 use bytes::{Bytes, BytesMut};
 use door::door;
 use everywire_model::body::Handle;
 use everywire_model::{
     Answer, Call, CallId, Config, Emission, Event, Expects, Failure, Initiator, Kind, Peer, PeerAddress,
-    Profile, Rope, Session, Violation,
+    Profile, SendBuffer, Session, Violation,
 };
 use http::{HeaderValue, StatusCode};
 use parsed_heads::ParsedHead;
@@ -46,7 +46,7 @@ pub const MAX_PIPELINED: usize = 1 << 20;
 pub struct Accepting {
     settings: Arc<Settings>,
     dialect: Dialect,
-    exchange: Exchange,
+    exchange: SoapChannel,
     layer: Result<Layer, Failure>,
     server: Server,
     node: Option<Arc<Node>>,
@@ -56,7 +56,7 @@ pub struct Accepting {
     account: Option<Box<str>>,
     /// When something came or was answered last.
     last: Instant,
-    out: Rope,
+    out: SendBuffer,
     events: VecDeque<Event>,
     /// The call that the request in hand became.
     current: Option<CallId>,
@@ -111,15 +111,15 @@ impl Accepting {
         let dialect = dialect(&settings);
         let most = settings.quotas.max_received_message_size;
         let mut session = Self {
-            exchange: Exchange::new(dialect, config, &settings, Side::Server),
+            exchange: SoapChannel::new(dialect, config, &settings, Side::Server),
             layer: settings.server_layer(),
             server: Server::new(most, door(&settings)),
-            node: config.ambient.as_ref().and_then(Node::of),
+            node: config.wire_state.as_ref().and_then(Node::of),
             address: config.peer.clone(),
             admitted: false,
             account: None,
             last: Instant::now(),
-            out: Rope::new(),
+            out: SendBuffer::new(),
             events: VecDeque::new(),
             current: None,
             page: None,
@@ -285,7 +285,7 @@ impl Accepting {
 
     /// Responds with what the exchange says on its own account; whether that is anything.
     fn flush(&mut self, now: Instant) -> bool {
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         let mut answered = false;
         while let Some(flushed) = self.exchange.flush(now, &mut out) {
             // Others have no way to the peer but a response.
@@ -293,7 +293,7 @@ impl Accepting {
                 answered = true;
                 self.reply(std::mem::take(&mut out), flushed.fault);
             }
-            out = Rope::new();
+            out = SendBuffer::new();
         }
         if answered {
             self.current = None;
@@ -397,7 +397,7 @@ impl Session for Accepting {
         event
     }
 
-    fn transmit(&mut self) -> &mut Rope {
+    fn transmit(&mut self) -> &mut SendBuffer {
         &mut self.out
     }
 
@@ -425,7 +425,7 @@ impl Session for Accepting {
         // It was here when the connection first asked for it.
         let missing =
             matches!(answer, Answer::Failed(failure) if failure.kind() == Kind::NoObject) && self.is_gone();
-        let mut envelope = Rope::new();
+        let mut envelope = SendBuffer::new();
         envelope.flat().reserve(self.room.min(64 << 10));
         let result = self.exchange.answer(id, answer, &mut envelope);
         if self.current != Some(id) {
@@ -492,11 +492,11 @@ impl Session for Accepting {
         [handshake, slow, self.idle(), self.exchange.deadline()].into_iter().flatten().min()
     }
 
-    fn is_serial(&self) -> bool {
+    fn one_at_a_time(&self) -> bool {
         true
     }
 
-    fn is_full(&self) -> bool {
+    fn read_paused(&self) -> bool {
         self.resting
     }
 

@@ -12,12 +12,12 @@ use super::{dialect, login, multipart};
 use crate::compression;
 use crate::layer::Layer;
 use crate::settings::{Encoding, Settings};
-use crate::soap::{Dialect, Exchange, Form, Side, Soap};
+use crate::soap::{Dialect, Form, Side, Soap, SoapChannel};
 use bytes::{Bytes, BytesMut};
 use everywire_model::body::Handle;
 use everywire_model::{
     Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Interest, Kind,
-    Peer, PeerAddress, Profile, Rope, Session, Violation, contract, reference,
+    Peer, PeerAddress, Profile, SendBuffer, Session, Violation, contract, reference,
 };
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
@@ -40,13 +40,13 @@ const ERRANDS: u64 = 1 << 62;
 pub struct Connecting {
     settings: Arc<Settings>,
     dialect: Dialect,
-    exchange: Exchange,
+    exchange: SoapChannel,
     layer: Result<Layer, Failure>,
     client: Option<Client>,
     address: PeerAddress,
     admitted: bool,
     limits: everywire_model::Limits,
-    out: Rope,
+    out: SendBuffer,
     /// Bytes at the end of `out` that are the layer's own, and of no request.
     behind: usize,
     events: VecDeque<Event>,
@@ -125,13 +125,13 @@ impl Connecting {
             common.insert(ACCEPT_ENCODING, GZIP);
         }
         let mut session = Self {
-            exchange: Exchange::new(dialect, config, &settings, Side::Client),
+            exchange: SoapChannel::new(dialect, config, &settings, Side::Client),
             layer: settings.client_layer(),
             client: Client::new(settings.quotas.max_received_message_size),
             address: config.peer.clone(),
             admitted: false,
             limits: config.limits.clone(),
-            out: Rope::new(),
+            out: SendBuffer::new(),
             behind: 0,
             events: VecDeque::new(),
             queue: VecDeque::new(),
@@ -271,7 +271,7 @@ impl Connecting {
         &mut self,
         key: &Bytes,
         action: &Arc<str>,
-        envelope: Rope,
+        envelope: SendBuffer,
     ) -> Result<Request<Vec<Bytes>>, Failure> {
         self.room = envelope.len();
         let mut parts = envelope.into_parts();
@@ -351,7 +351,7 @@ impl Connecting {
 
     /// Says the layer's goodbye, once nothing else follows.
     fn shut(&mut self) {
-        if !self.is_parting()
+        if !self.is_closing()
             && let Ok(layer) = &mut self.layer
         {
             layer.close();
@@ -443,7 +443,7 @@ impl Session for Connecting {
         None
     }
 
-    fn transmit(&mut self) -> &mut Rope {
+    fn transmit(&mut self) -> &mut SendBuffer {
         &mut self.out
     }
 
@@ -473,7 +473,7 @@ impl Session for Connecting {
         if let Some(begun) = self.pass_page(call) {
             return begun;
         }
-        let mut envelope = Rope::new();
+        let mut envelope = SendBuffer::new();
         envelope.flat().reserve(self.room.min(64 << 10));
         let started = self.exchange.start(now, call, &mut envelope)?;
         let replied = call.expects == Expects::Reply;
@@ -541,7 +541,7 @@ impl Session for Connecting {
         self.drain();
     }
 
-    fn is_parting(&self) -> bool {
+    fn is_closing(&self) -> bool {
         self.parting && !self.closed && !self.is_over() && (self.flight.is_some() || !self.queue.is_empty())
     }
 
@@ -559,7 +559,7 @@ impl Session for Connecting {
         self.closed = true;
     }
 
-    fn is_serial(&self) -> bool {
+    fn one_at_a_time(&self) -> bool {
         true
     }
 

@@ -5,8 +5,8 @@ use super::head_cache::MAX_HEAD;
 use super::heads::Heads;
 use crate::layer::Layer;
 use bytes::{Buf, Bytes, BytesMut};
-use everywire_model::rope::SPLICE;
-use everywire_model::{Failure, Rope};
+use everywire_model::send_buffer::SPLICE;
+use everywire_model::{Failure, SendBuffer};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -20,7 +20,7 @@ pub(super) struct Pipe {
     /// Received, and not yet read.
     pub(super) input: BytesMut,
     /// Written, and not yet sent.
-    pub(super) output: Rope,
+    pub(super) output: SendBuffer,
     /// The peer sends nothing more.
     pub(super) ended: bool,
     /// How much may be read before whoever reads must have understood where the message ends.
@@ -78,7 +78,7 @@ impl Pipe {
     }
 
     /// Puts what was written on its way, through a layer.
-    pub(super) fn drain(&mut self, layer: &mut Layer, out: &mut Rope) {
+    pub(super) fn drain(&mut self, layer: &mut Layer, out: &mut SendBuffer) {
         if !layer.is_plain() {
             // It fails when its keys are used up: then nothing goes, and the peer will notice.
             let _ = layer.send(&mut self.output, out);

@@ -13,7 +13,7 @@ use super::head_cache::{self, HeadCache};
 use super::heads::{Heads, MAX_HEAD};
 use super::pipe::{Bell, End, Stage};
 use bytes::Bytes;
-use everywire_model::Rope;
+use everywire_model::SendBuffer;
 use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -157,7 +157,7 @@ impl Server {
     }
 
     /// Answers a request with a known head.
-    pub(super) fn reply(&mut self, status: StatusCode, content_type: &HeaderValue, body: &mut Rope) {
+    pub(super) fn reply(&mut self, status: StatusCode, content_type: &HeaderValue, body: &mut SendBuffer) {
         let mut pipe = self.end.pipe();
         head_cache::put_plain_head(pipe.output.flat(), status, content_type, body.len());
         pipe.output.append(body);

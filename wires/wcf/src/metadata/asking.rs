@@ -211,8 +211,8 @@ fn text(body: &Body) -> Result<String, Failure> {
             Err(error) => Err(Failure::malformed("text that is not UTF-8", error.utf8_error().valid_up_to())),
         };
     }
-    let reading = body.ambient().and_then(|ambient| {
-        let any: Arc<dyn Any + Send + Sync> = Arc::clone(ambient) as _;
+    let reading = body.wire_state().and_then(|wire_state| {
+        let any: Arc<dyn Any + Send + Sync> = Arc::clone(wire_state) as _;
         any.downcast::<Reading>().ok()
     });
     nbfx::xml::to_xml(&body.bytes, |id| reading.as_ref()?.words.word(id))

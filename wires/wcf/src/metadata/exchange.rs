@@ -7,11 +7,11 @@ use everywire_model::{Failure, Initiator, Interface, Kind, Objects, Request, Ser
 use std::sync::Arc;
 
 /// Answers for every object, and for the node as a whole.
-pub(super) struct Exchange {
+pub(super) struct SoapChannel {
     objects: Arc<dyn Objects>,
 }
 
-impl Exchange {
+impl SoapChannel {
     pub(super) fn new(objects: Arc<dyn Objects>) -> Self {
         Self { objects }
     }
@@ -38,7 +38,7 @@ fn described(key: &[u8]) -> &[u8] {
     if last.eq_ignore_ascii_case(b"mex") { rest } else { key }
 }
 
-impl Servant for Exchange {
+impl Servant for SoapChannel {
     fn interface(&self) -> &Interface {
         contract::interface()
     }

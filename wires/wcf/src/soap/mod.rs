@@ -1,13 +1,13 @@
 //! SOAP: envelopes around bodies, addressing, correlation of calls and answers, faults, reliable sessions.
 //!
-//! [`Exchange`] is one channel's state without framing: framings hand it the payload of one message at a time, and send
+//! [`SoapChannel`] is one channel's state without framing: framings hand it the payload of one message at a time, and send
 //! what it appends to their ropes. `head` reads what stands before a body and `seen` recognizes it the next time;
 //! `template` writes it; `faults` turns failures into faults and back; `rm` numbers messages and repeats those that got
 //! lost.
 
 mod blocks;
+mod channel;
 mod cursor;
-mod exchange;
 mod faults;
 mod head;
 mod ids;
@@ -22,7 +22,7 @@ mod template;
 mod waiting;
 
 pub(crate) use blocks::{HOPS, headers, hops};
-pub use exchange::{Answered, Exchange, Flushed, Side, Started};
+pub use channel::{Answered, Flushed, Side, SoapChannel, Started};
 pub(crate) use rm::{Orphans, Sequences};
 
 pub use crate::values::Form;

@@ -7,10 +7,10 @@ use super::{Dialect, Form};
 use crate::dictionary::Outgoing;
 use crate::nbfx::integer;
 use crate::values::Layout;
-use everywire_model::Rope;
+use everywire_model::SendBuffer;
 
 /// What ends the body and the envelope.
-pub(super) fn finish(form: Form, out: &mut Rope) {
+pub(super) fn finish(form: Form, out: &mut SendBuffer) {
     let end: &[u8] = match form {
         Form::Binary => &[1, 1],
         Form::Text => b"</s:Body></s:Envelope>",
@@ -39,7 +39,7 @@ impl Template {
         if !values.has_start(form) {
             return self;
         }
-        let mut start = Rope::new();
+        let mut start = SendBuffer::new();
         values.put_start(words, &mut start);
         let (before, after) = (self.before, self.after);
         let start = start.to_vec();
@@ -52,7 +52,7 @@ impl Template {
     }
 
     #[inline]
-    pub(super) fn write(&self, form: Form, guid: &[u8; 16], out: &mut Rope) {
+    pub(super) fn write(&self, form: Form, guid: &[u8; 16], out: &mut SendBuffer) {
         let flat = out.flat();
         flat.extend_from_slice(&self.before);
         match form {
@@ -149,7 +149,7 @@ impl Saying<'_> {
 }
 
 /// Appends a table of new words.
-pub(super) fn put_table(table: &[u8], out: &mut Rope) {
+pub(super) fn put_table(table: &[u8], out: &mut SendBuffer) {
     integer::put(table.len(), out.flat());
     out.flat().extend_from_slice(table);
 }

@@ -7,7 +7,7 @@ use super::source::ElementSource;
 use super::{Form, ReaderQuotas, Types};
 use crate::dictionary::{Outgoing, Words};
 use everywire_model::visit::{Sink, Source, Visit};
-use everywire_model::{Ambient, Body, Budget, Codec, Context, Header, Rope, Servant};
+use everywire_model::{Body, Budget, Codec, Context, Header, SendBuffer, Servant, WireState};
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
@@ -23,7 +23,7 @@ pub const BINARY_INSIDE: u32 = 2;
 /// How many elements are around the content of a body that is part of an envelope.
 const ENVELOPE_DEPTH: usize = 2;
 
-/// What reading bodies of a session takes: it goes into [`everywire_model::body::Beside::ambient`], one for each
+/// What reading bodies of a session takes: it goes into [`everywire_model::body::Beside::wire_state`], one for each
 /// connection, replaced when words were learnt.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
@@ -35,7 +35,7 @@ pub struct Reading {
     pub types: Option<Arc<Types>>,
 }
 
-impl Ambient for Reading {
+impl WireState for Reading {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         Vec::new()
     }
@@ -45,9 +45,9 @@ impl Reading {
     /// What goes with a body; if nothing does, no words and the default quotas.
     pub(crate) fn of(body: &Body) -> &Self {
         static NONE: OnceLock<Reading> = OnceLock::new();
-        let beside = body.ambient().and_then(|ambient| {
-            let ambient: &dyn Any = &**ambient;
-            ambient.downcast_ref::<Self>()
+        let beside = body.wire_state().and_then(|wire_state| {
+            let wire_state: &dyn Any = &**wire_state;
+            wire_state.downcast_ref::<Self>()
         });
         beside.unwrap_or_else(|| NONE.get_or_init(Self::default))
     }
@@ -103,7 +103,7 @@ impl Codec for XmlCodec {
     }
 
     fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
-        let (mut words, mut out) = (Outgoing::statics(), Rope::new());
+        let (mut words, mut out) = (Outgoing::statics(), SendBuffer::new());
         let mut sink = ElementSink::new(None, Output::new(Form::Binary, &mut words, &mut out));
         visit(&mut sink)?;
         sink.finish()?;

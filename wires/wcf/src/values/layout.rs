@@ -6,7 +6,7 @@ use super::output::Output;
 use super::sink::ElementSink;
 use super::{Form, QName};
 use crate::dictionary::{Outgoing, Term};
-use everywire_model::Rope;
+use everywire_model::SendBuffer;
 use everywire_model::shape::{Shape, Struct};
 use everywire_model::visit::{Encode, Visit};
 
@@ -79,7 +79,7 @@ impl Layout {
     }
 
     /// Appends the wrapper's start, if [`Layout::has_start`]; [`write_rest`] writes what follows.
-    pub(crate) fn put_start(&self, words: &mut Outgoing, out: &mut Rope) {
+    pub(crate) fn put_start(&self, words: &mut Outgoing, out: &mut SendBuffer) {
         if let Some((namespace, name)) = &self.wrapper {
             let mut output = Output::new(Form::Binary, words, out);
             output.start(0, name);
@@ -112,7 +112,7 @@ pub fn write_body(
     layout: &Layout,
     words: &mut Outgoing,
     encode: &dyn Encode,
-    out: &mut Rope,
+    out: &mut SendBuffer,
 ) -> Visit<Option<Vec<u8>>> {
     let mark = out.mark();
     let mut sink = ElementSink::new(Some(layout), Output::new(form, words, out));
@@ -132,7 +132,7 @@ pub(crate) fn write_rest(
     layout: &Layout,
     words: &mut Outgoing,
     encode: &dyn Encode,
-    out: &mut Rope,
+    out: &mut SendBuffer,
 ) -> Visit<()> {
     let mark = out.mark();
     let mut sink = ElementSink::new(Some(layout), Output::new(Form::Binary, words, out)).started();
@@ -153,7 +153,7 @@ pub fn write_detail(
     shape: &Struct,
     words: &mut Outgoing,
     fields: &dyn Encode,
-    out: &mut Rope,
+    out: &mut SendBuffer,
 ) -> Visit<()> {
     write_body(form, &Layout::detail(shape), words, fields, out).map(|_| ())
 }

@@ -9,8 +9,8 @@ use crate::text::{base64, escape, escape_attribute};
 use apart::Apart;
 pub(super) use apart::{Named, XML};
 use bytes::Bytes;
-use everywire_model::rope::SPLICE;
-use everywire_model::{Failure, Initiator, Rope, Visit};
+use everywire_model::send_buffer::SPLICE;
+use everywire_model::{Failure, Initiator, SendBuffer, Visit};
 use std::io::Write;
 
 /// A prefix: a letter, or 0 for none.
@@ -24,7 +24,7 @@ pub(super) const INSTANCE: Letter = b'i';
 pub(super) struct Output<'s> {
     pub(super) form: Form,
     words: &'s mut Outgoing,
-    out: &'s mut Rope,
+    out: &'s mut SendBuffer,
     /// Binary: one more than the offset of the last record, if that is a text that may yet end its element.
     foldable: usize,
     /// Text: whether a start tag is not yet closed.
@@ -40,7 +40,7 @@ pub(super) struct Output<'s> {
 }
 
 impl<'s> Output<'s> {
-    pub(super) fn new(form: Form, words: &'s mut Outgoing, out: &'s mut Rope) -> Self {
+    pub(super) fn new(form: Form, words: &'s mut Outgoing, out: &'s mut SendBuffer) -> Self {
         // What waits to be sent is of others.
         let most = if words.most == 0 { usize::MAX } else { out.flat().len().saturating_add(words.most) };
         let (foldable, in_tag, open) = (0, false, Vec::new());

@@ -14,7 +14,7 @@ use crate::nbfx::{Item, Text as Value, xml};
 use crate::text::is_char;
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
-use everywire_model::rope::Mark;
+use everywire_model::send_buffer::Mark;
 use everywire_model::shape::{Enum, Shape, Text};
 use everywire_model::visit::{Numbers, Sink, Visit};
 use everywire_model::{Failure, Handle, Initiator, Kind as Why, Reference};

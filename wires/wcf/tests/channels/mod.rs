@@ -45,8 +45,8 @@ pub(crate) fn accepting_for(keys: &'static [&'static str]) -> Accepting {
 
 /// The same at this place.
 pub(crate) fn serving(keys: &'static [&'static str], place: Config) -> Accepting {
-    let node = everywire_wcf::ambient::Node::new(std::sync::Arc::new(crate::shelf::Shelf::of_keys(keys)));
-    Accepting::new(&Config { ambient: Some(node as _), ..place })
+    let node = everywire_wcf::wire_state::Node::new(std::sync::Arc::new(crate::shelf::Shelf::of_keys(keys)));
+    Accepting::new(&Config { wire_state: Some(node as _), ..place })
 }
 
 /// What a session has to send, taken from it.

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use everywire_model::body::Beside;
-use everywire_model::{Body, Budget, Context, Rope, Shape, Sink, Value, Visit};
+use everywire_model::{Body, Budget, Context, SendBuffer, Shape, Sink, Value, Visit};
 use everywire_wcf::dictionary::{Outgoing, Words};
 use everywire_wcf::nbfx::{Reader, Record, Writer};
 use everywire_wcf::values::{BINARY, Form, Layout, QName, Reading, TEXT, XML, write_body};
@@ -117,7 +117,7 @@ pub(crate) fn body_with(form: Form, bytes: Vec<u8>, base: usize, reading: Readin
         budget,
         codec: &XML,
         context: Context::default(),
-        beside: Some(Arc::new(Beside { ambient: Some(Arc::new(reading)), ..Beside::default() })),
+        beside: Some(Arc::new(Beside { wire_state: Some(Arc::new(reading)), ..Beside::default() })),
     }
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn encode(
     layout: &Layout,
     fields: &Shape,
 ) -> Vec<u8> {
-    let mut out = Rope::new();
+    let mut out = SendBuffer::new();
     let headers =
         write_body(form, layout, words, &|sink: &mut dyn Sink| value.encode(fields, sink), &mut out);
     assert_eq!(headers.unwrap(), None);

@@ -6,7 +6,7 @@ use crate::shelf::Shelf;
 use bytes::BytesMut;
 use everywire_model::shape::{Field, Hold, Struct, Text};
 use everywire_model::*;
-use everywire_wcf::ambient::Node;
+use everywire_wcf::wire_state::Node;
 use everywire_wcf::{address, http};
 use std::sync::Arc;
 use std::time::Instant;
@@ -82,7 +82,7 @@ pub fn accepting(address: &str) -> http::Accepting {
 pub fn place(address: &str) -> Config {
     let place = address::listen(address).unwrap();
     let node = Node::new(Arc::new(Shelf::with("echo", Arc::new(Quiet(interface())))));
-    Config { profile: place.profile().clone(), ambient: Some(node as _), ..Config::default() }
+    Config { profile: place.profile().clone(), wire_state: Some(node as _), ..Config::default() }
 }
 
 /// The way to an address.

@@ -9,7 +9,7 @@ use everywire_model::shape::{Field, Hold, Struct, Text};
 use everywire_model::visit::{Encode, Sink};
 use everywire_model::*;
 use everywire_wcf::settings::{Binding, Settings};
-use everywire_wcf::soap::{Answered, Dialect, Exchange, Flushed, Side, Started};
+use everywire_wcf::soap::{Answered, Dialect, Flushed, Side, SoapChannel, Started};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::Wake;
@@ -177,8 +177,8 @@ pub fn beginning() -> Instant {
 /// A client's channel and a server's.
 pub struct Pair {
     pub dialect: Dialect,
-    pub client: Exchange,
-    pub server: Exchange,
+    pub client: SoapChannel,
+    pub server: SoapChannel,
     pub key: Bytes,
     pub profile: Profile,
     pub now: Instant,
@@ -194,11 +194,11 @@ impl Pair {
         change(&mut settings);
         let settings = Arc::new(settings.sealed());
         let key = Bytes::from_static(KEY.as_bytes());
-        let mut server = Exchange::new(dialect, config, &settings, Side::Server);
+        let mut server = SoapChannel::new(dialect, config, &settings, Side::Server);
         server.opened(key.clone());
         Self {
             dialect,
-            client: Exchange::new(dialect, config, &settings, Side::Client),
+            client: SoapChannel::new(dialect, config, &settings, Side::Client),
             server,
             profile: Profile { wire: "wcf", key: key.clone(), ..Profile::default() },
             key,
@@ -221,7 +221,7 @@ impl Pair {
             arguments: &arguments,
             expects,
         };
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         let started = self.client.start(self.now, &call, &mut out).unwrap();
         (started, out.to_vec())
     }
@@ -246,7 +246,7 @@ impl Pair {
     }
 
     pub fn answer(&mut self, id: CallId, answer: Answer<'_>) -> (Answered, Vec<u8>) {
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         let answered = self.server.answer(id, answer, &mut out).unwrap();
         (answered, out.to_vec())
     }
@@ -280,14 +280,14 @@ impl Pair {
 
     /// What the server sends on its own account.
     pub fn server_says(&mut self) -> Option<(Flushed, Vec<u8>)> {
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         let flushed = self.server.flush(self.now, &mut out)?;
         Some((flushed, out.to_vec()))
     }
 
     /// What the client sends on its own account.
     pub fn client_says(&mut self) -> Option<(Flushed, Vec<u8>)> {
-        let mut out = Rope::new();
+        let mut out = SendBuffer::new();
         let flushed = self.client.flush(self.now, &mut out)?;
         Some((flushed, out.to_vec()))
     }
@@ -297,7 +297,7 @@ pub const DIALECTS: [Dialect; 4] = [Dialect::NET_TCP, Dialect::BINARY, Dialect::
 
 /// A pair whose server serves this contract.
 pub fn serving(dialect: Dialect, contract: &Interface) -> Pair {
-    let config = Config { ambient: Some(ambient(contract.clone(), KEY)), ..Config::default() };
+    let config = Config { wire_state: Some(wire_state(contract.clone(), KEY)), ..Config::default() };
     Pair::with(dialect, &config, |_| {})
 }
 
@@ -312,15 +312,15 @@ impl Wake for Bell {
 }
 
 /// A node that serves one object.
-pub fn ambient(interface: Interface, key: &'static str) -> Arc<dyn Ambient> {
+pub fn wire_state(interface: Interface, key: &'static str) -> Arc<dyn WireState> {
     let servant: Arc<dyn Servant> = Arc::new(Silent(Hold::new(interface)));
-    everywire_wcf::ambient::Node::new(Arc::new(Shelf::with(key, servant)))
+    everywire_wcf::wire_state::Node::new(Arc::new(Shelf::with(key, servant)))
 }
 
 /// A node where somebody without a contract answers for all keys that begin so.
-pub fn hop(prefix: &'static str) -> Arc<dyn Ambient> {
+pub fn hop(prefix: &'static str) -> Arc<dyn WireState> {
     let servant: Arc<dyn Servant> = Arc::new(Silent(Hold::new(interface("{}Any", vec![], vec![]))));
-    everywire_wcf::ambient::Node::new(Arc::new(Shelf::of_prefix(prefix, servant)))
+    everywire_wcf::wire_state::Node::new(Arc::new(Shelf::of_prefix(prefix, servant)))
 }
 
 struct Silent(Hold<Interface>);

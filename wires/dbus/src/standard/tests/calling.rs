@@ -97,7 +97,7 @@ fn house() -> There {
     for key in ["room/lamp", "room/lamp/bulb"] {
         house.export(key, Lamp::new(key));
     }
-    There::new(house.ambient.servants())
+    There::new(house.wire_state.servants())
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn news(sent: &Sent) -> News {
 
 fn tell(house: &House, key: &str, interface: &Interface, name: &str) {
     let attribute = interface.attributes.iter().find(|held| held.name == name).unwrap();
-    house.ambient.changed(key.as_bytes(), interface, attribute).unwrap();
+    house.wire_state.changed(key.as_bytes(), interface, attribute).unwrap();
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn each_attribute_is_told_of_in_its_own_way() {
     let house = House::new();
     house.export("lamp", Lamp::new("desk"));
     for name in ["level", "color", "model", "ticks"] {
-        house.ambient.changed(b"lamp", &LAMP, lamp_attribute(name)).unwrap();
+        house.wire_state.changed(b"lamp", &LAMP, lamp_attribute(name)).unwrap();
     }
     let sent = house.sent();
     assert_eq!(sent.len(), 2);
@@ -95,7 +95,7 @@ fn a_servant_may_tell_while_it_holds_its_lock() {
     {
         let mut level = lamp.level.lock().unwrap();
         *level = 41;
-        house.ambient.changed(b"lamp", &LAMP, lamp_attribute("level")).unwrap();
+        house.wire_state.changed(b"lamp", &LAMP, lamp_attribute("level")).unwrap();
         let name = lamp.name.lock().unwrap();
         house.export_and_tell("lamp/bulb", Arc::clone(&lamp) as _);
         drop(name);

@@ -94,7 +94,7 @@ fn each_manager_above_tells_of_a_new_object() {
 fn nobody_manages_the_root() {
     let house = House::new();
     house.export_and_tell("/", Lamp::new("root"));
-    house.ambient.withdrawn(b"/", &LAMP);
+    house.wire_state.withdrawn(b"/", &LAMP);
     assert!(house.sent().is_empty());
 }
 
@@ -102,7 +102,7 @@ fn nobody_manages_the_root() {
 fn each_manager_above_tells_of_what_is_gone() {
     let house = house();
     house.remove("room/lamp");
-    house.ambient.withdrawn(b"room/lamp", &LAMP);
+    house.wire_state.withdrawn(b"room/lamp", &LAMP);
     let sent = house.sent();
     let managers: Vec<_> = sent.iter().map(|sent| sent.key.clone()).collect();
     assert_eq!(managers, ["/", "room"]);
@@ -114,10 +114,10 @@ fn each_manager_above_tells_of_what_is_gone() {
 fn what_another_servant_has_is_not_gone() {
     let house = house();
     let slow = Slow::new(&["a"], &Shape::I32);
-    house.ambient.withdrawn(b"room/lamp", slow.interface());
+    house.wire_state.withdrawn(b"room/lamp", slow.interface());
     assert_eq!(removed(&house.sent()[0]).1, ["demo.Slow"]);
     // The lamp has the base too.
-    house.ambient.withdrawn(b"room/lamp", &super::lamp::NAMED);
+    house.wire_state.withdrawn(b"room/lamp", &super::lamp::NAMED);
     assert!(house.sent().is_empty());
 }
 

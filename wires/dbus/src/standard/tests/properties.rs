@@ -135,7 +135,7 @@ fn an_exception_of_a_setter_passes_through() {
 #[test]
 fn arguments_of_another_type_are_refused() {
     let (house, _) = house();
-    let servants = house.ambient.servants();
+    let servants = house.wire_state.servants();
     let servant = servants.iter().find(|servant| servant.interface().id == ID).unwrap();
     let list = everywire_idl::signature::nameless(vec![Shape::I32]);
     let wrong: Body = VALUES.write(&mut |sink: &mut dyn Sink| (7i32,).marshal_list(&list, sink)).unwrap();

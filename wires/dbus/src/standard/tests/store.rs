@@ -1,13 +1,13 @@
 //! Objects in memory, and a way to ask the standard servants about them.
 
 use crate::names::of_interface;
-use crate::standard::ambient;
+use crate::standard::wire_state;
 use crate::values::VALUES;
 use everywire_model::object::Local;
 use everywire_model::{
-    Ambient, Answer, Body, BoxFuture, Bytes, CallId, Codec, Encode, Endpoint, Expects, Failure, Incoming,
-    Initiator, Interface, Kind, Link, MarshalList, Object, Objects, Outcome, Peer, Reference, Request,
-    Resolver, Servant, Signal, Sink, UnmarshalList,
+    Answer, Body, BoxFuture, Bytes, CallId, Codec, Encode, Endpoint, Expects, Failure, Incoming, Initiator,
+    Interface, Kind, Link, MarshalList, Object, Objects, Outcome, Peer, Reference, Request, Resolver,
+    Servant, Signal, Sink, UnmarshalList, WireState,
 };
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -139,13 +139,13 @@ impl Resolver for Nowhere {
 /// The objects and what serves the standard interfaces for them.
 pub(super) struct House {
     pub(super) store: Arc<Store>,
-    pub(super) ambient: Arc<dyn Ambient>,
+    pub(super) wire_state: Arc<dyn WireState>,
 }
 
 impl House {
     pub(super) fn new() -> Self {
         let store = Arc::new(Store::default());
-        Self { ambient: ambient(Arc::clone(&store) as Arc<dyn Objects>), store }
+        Self { wire_state: wire_state(Arc::clone(&store) as Arc<dyn Objects>), store }
     }
 
     pub(super) fn export(&self, key: &'static str, servant: Arc<dyn Servant>) {
@@ -155,7 +155,7 @@ impl House {
 
     pub(super) fn export_and_tell(&self, key: &'static str, servant: Arc<dyn Servant>) {
         self.export(key, Arc::clone(&servant));
-        self.ambient.exported(key.as_bytes(), &servant);
+        self.wire_state.exported(key.as_bytes(), &servant);
     }
 
     pub(super) fn remove(&self, key: &str) {
@@ -189,7 +189,7 @@ impl House {
         operation: &str,
         arguments: A,
     ) -> Receiver<Outcome<Body>> {
-        let servants = self.ambient.servants();
+        let servants = self.wire_state.servants();
         let servant = servants.iter().find(|servant| servant.interface().id == interface).unwrap();
         call(servant, key, operation, &arguments)
     }
@@ -203,7 +203,7 @@ impl House {
         arguments: A,
     ) -> Result<R, Failure> {
         let outcome = self.begin(key, interface, operation, arguments).try_recv().unwrap();
-        let servants = self.ambient.servants();
+        let servants = self.wire_state.servants();
         let servant = servants.iter().find(|servant| servant.interface().id == interface).unwrap();
         let index = servant.interface().index_of(operation.as_bytes()).unwrap();
         finish(&servant.interface().operations[index].results, outcome)

@@ -21,7 +21,7 @@ use bytes::{Bytes, BytesMut};
 use everywire_auth::security::Acceptor;
 use everywire_model::{
     Answer, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator, Kind, PeerAddress, Profile,
-    Rope, Session, Violation,
+    SendBuffer, Session, Violation,
 };
 use passing::Asked;
 use std::sync::Arc;
@@ -150,7 +150,7 @@ impl Accepting {
     /// A session for a connection that came in by the place that the configuration's profile describes.
     pub fn new(config: &Config) -> Self {
         let place = Security::of(&config.profile);
-        let exporter = config.ambient.as_ref().and_then(Exporter::of);
+        let exporter = config.wire_state.as_ref().and_then(Exporter::of);
         let sockets = !binding::is_tcp(&config.profile);
         // What nobody in particular sends is called by nobody, unless the place has an account of its own.
         let back = if place.credentials.is_some() || sockets {
@@ -343,7 +343,7 @@ impl Session for Accepting {
     }
 
     #[inline]
-    fn transmit(&mut self) -> &mut Rope {
+    fn transmit(&mut self) -> &mut SendBuffer {
         &mut self.channel.out
     }
 

@@ -96,8 +96,11 @@ impl Accepting {
         let unlike = unlike();
         let failure = match answer {
             Answer::Done(results) => {
-                let told =
-                    results.carries().body.and_then(Body::ambient).map(|ambient| &**ambient as &dyn Any);
+                let told = results
+                    .carries()
+                    .body
+                    .and_then(Body::wire_state)
+                    .map(|wire_state| &**wire_state as &dyn Any);
                 match told.and_then(<dyn Any>::downcast_ref::<Adopted>) {
                     Some(adopted) => return self.put_adopted(serving, asked, adopted),
                     None => &unlike,

@@ -123,7 +123,10 @@ impl Connecting {
                 None => {
                     // The context is asked for at the same time.
                     let (proxy, iid) = (Arc::clone(proxy), held.syntax.id);
-                    return Progress::Needs(Job::Call(held), Box::new(Task::new(Errand::Query { proxy, iid })));
+                    return Progress::Needs(
+                        Job::Call(held),
+                        Box::new(Task::new(Errand::Query { proxy, iid })),
+                    );
                 }
             },
         };

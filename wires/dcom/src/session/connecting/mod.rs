@@ -28,7 +28,7 @@ use errands::Task;
 use everywire_auth::security::Initiator as Authentication;
 use everywire_model::{
     Answer, Body, Call, CallId, Completed, Config, Emission, Endpoint, Event, Failure, Handle, Initiator,
-    Kind, Outcome, Peer, PeerAddress, Profile, Rope, Session, Violation,
+    Kind, Outcome, Peer, PeerAddress, Profile, SendBuffer, Session, Violation,
 };
 use jobs::{Held, Job};
 use replies::Results;
@@ -137,7 +137,7 @@ impl Connecting {
     /// A session for a way: speaks at once.
     pub fn new(config: &Config) -> Self {
         let security = Security::of(&config.profile);
-        let exporter = config.ambient.as_ref().and_then(Exporter::of);
+        let exporter = config.wire_state.as_ref().and_then(Exporter::of);
         let sockets = !matches!(config.profile.endpoints.first(), Some(Endpoint::Tcp { .. }) | None);
         let end = End { sockets, address: config.local };
         let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &security, "", end, 0));
@@ -299,7 +299,7 @@ impl Session for Connecting {
     }
 
     #[inline]
-    fn transmit(&mut self) -> &mut Rope {
+    fn transmit(&mut self) -> &mut SendBuffer {
         &mut self.channel.out
     }
 

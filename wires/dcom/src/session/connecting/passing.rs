@@ -25,7 +25,8 @@ use everywire_idl::midl::clsid_of_key;
 use everywire_model::message::needs_contract;
 use everywire_model::visit::Carries;
 use everywire_model::{
-    Ambient, Beside, Body, Call, CallId, Encoded, Failure, Headers, Initiator, Kind, Outcome, Profile, Visit,
+    Beside, Body, Call, CallId, Encoded, Failure, Headers, Initiator, Kind, Outcome, Profile, Visit,
+    WireState,
 };
 use std::sync::Arc;
 use uuid::Uuid;
@@ -257,8 +258,8 @@ impl Connecting {
         };
         match adopted {
             Ok(adopted) => {
-                let ambient = Arc::new(adopted) as Arc<dyn Ambient>;
-                let beside = Arc::new(Beside { ambient: Some(ambient), ..Beside::default() });
+                let wire_state = Arc::new(adopted) as Arc<dyn WireState>;
+                let beside = Arc::new(Beside { wire_state: Some(wire_state), ..Beside::default() });
                 for serial in task.waiters {
                     let mut body = empty_body(self.channel.limits.budget);
                     body.beside = Some(Arc::clone(&beside));

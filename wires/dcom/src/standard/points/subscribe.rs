@@ -14,7 +14,7 @@ use bytes::Bytes;
 use everywire_model::signal::Listener;
 use everywire_model::{
     Endpoint, Failure, Hold, Incoming, Initiator, Interface, Kind, MarshalList, Method, Object, Place,
-    Profile, Reference, Request, Servant, Signal, Sink, Subscription, Tidings,
+    Profile, Reference, Request, Servant, Signal, SignalEvent, Sink, Subscription,
 };
 use std::collections::VecDeque;
 use std::net::UdpSocket;
@@ -297,15 +297,15 @@ impl Listening {
             Err(failure) if is_gone(&failure) && !state.over => {
                 state.over = true;
                 drop(state);
-                self.hear(Tidings::Ended(failure));
+                self.hear(SignalEvent::Disconnected(failure));
             }
             _ => {}
         }
     }
 
-    fn hear(&self, tidings: Tidings<Incoming>) {
+    fn hear(&self, event: SignalEvent<Incoming>) {
         // A listener that panics has told the log; it still gets what comes next.
-        let _ = catch_unwind(AssertUnwindSafe(|| (self.listener)(tidings)));
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.listener)(event)));
     }
 
     /// Hands on what was heard, in order: one thread at a time tells, each call is answered when it was told.
@@ -327,7 +327,7 @@ impl Listening {
             };
             let Some(((request, heard), over)) = next else { return };
             if !over {
-                self.hear(Tidings::Signal(heard));
+                self.hear(SignalEvent::Signal(heard));
             }
             request.run(|request| request.reply::<_, Failure>(Ok(())));
         }

@@ -5,14 +5,14 @@ use bytes::Bytes;
 use everywire_model::shape::{Enum, Shape, Text};
 use everywire_model::value::Value;
 use everywire_model::visit::{NumbersMut, Sink, Source, Visit};
-use everywire_model::{Ambient, Beside, Body, Budget, Codec, Context, Handle, Reference, Servant};
+use everywire_model::{Beside, Body, Budget, Codec, Context, Handle, Reference, Servant, WireState};
 use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A body that holds this value, one struct of arguments or results.
 pub(crate) fn body_of(value: Value) -> Body {
-    let held: Arc<dyn Ambient> = Arc::new(Held(value));
+    let held: Arc<dyn WireState> = Arc::new(Held(value));
     Body {
         bytes: Bytes::new(),
         base: 0,
@@ -21,14 +21,14 @@ pub(crate) fn body_of(value: Value) -> Body {
         context: Context::default(),
         budget: Budget::default(),
         codec: &VALUES,
-        beside: Some(Arc::new(Beside { ambient: Some(held), ..Beside::default() })),
+        beside: Some(Arc::new(Beside { wire_state: Some(held), ..Beside::default() })),
     }
 }
 
 /// The value, where a body keeps what belongs to it.
 struct Held(Value);
 
-impl Ambient for Held {
+impl WireState for Held {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         Vec::new()
     }
@@ -40,8 +40,8 @@ static VALUES: Values = Values;
 
 impl Codec for Values {
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
-        let ambient: Option<&'a dyn Any> = body.ambient().map(|held| &**held as &dyn Any);
-        match ambient.and_then(|any| any.downcast_ref::<Held>()) {
+        let wire_state: Option<&'a dyn Any> = body.wire_state().map(|held| &**held as &dyn Any);
+        match wire_state.and_then(|any| any.downcast_ref::<Held>()) {
             Some(Held(value)) => {
                 visit(&mut Tree { open: vec![Frame::One(Some(Item::Value(value)))], budget: body.budget })
             }

@@ -9,15 +9,15 @@ use super::super::faults::Fault;
 use super::super::preamble::{Mode, Preamble, Reading};
 use super::super::records::{self, Record, RecordKind, put_text};
 use super::{dialect, foreign};
-use crate::ambient::Node;
 use crate::settings::Settings;
-use crate::soap::{Dialect, Exchange};
+use crate::soap::{Dialect, SoapChannel};
 use crate::throttle::Held;
 use crate::violations::Breach;
+use crate::wire_state::Node;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{
     Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Handle, Initiator, Interest,
-    Kind, Profile, Rope, Session, Violation,
+    Kind, Profile, SendBuffer, Session, Violation,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct Accepting {
     preamble: Option<Preamble>,
     /// The path that the channel leads to.
     key: Bytes,
-    exchange: Option<Exchange>,
+    exchange: Option<SoapChannel>,
     /// How the exchange's envelopes are written.
     spoken: Option<Dialect>,
     /// Numbers of calls of channels before this one: late answers to those are for nobody.
@@ -91,7 +91,7 @@ impl Accepting {
         let now = Instant::now();
         Self {
             channel: Channel::new(config, &settings),
-            node: config.ambient.as_ref().and_then(Node::of),
+            node: config.wire_state.as_ref().and_then(Node::of),
             config: config.clone(),
             phase: Phase::Preamble(Reading::default()),
             preamble: None,
@@ -294,7 +294,7 @@ impl Accepting {
         self.channel.send_payload(mode)
     }
 
-    fn open_exchange(&mut self) -> Result<&mut Exchange, Failure> {
+    fn open_exchange(&mut self) -> Result<&mut SoapChannel, Failure> {
         if !matches!(self.phase, Phase::Open(Ends { peer: false, here: false })) {
             return Err(closed());
         }
@@ -357,7 +357,7 @@ impl Session for Accepting {
         if apart && let Some(event) = self.poll_apart() {
             return Some(event);
         }
-        if let Some(mut event) = self.exchange.as_mut().and_then(Exchange::poll) {
+        if let Some(mut event) = self.exchange.as_mut().and_then(SoapChannel::poll) {
             self.renumber(&mut event);
             return Some(event);
         }
@@ -370,7 +370,7 @@ impl Session for Accepting {
     }
 
     #[inline]
-    fn transmit(&mut self) -> &mut Rope {
+    fn transmit(&mut self) -> &mut SendBuffer {
         &mut self.channel.out
     }
 
@@ -470,7 +470,7 @@ impl Session for Accepting {
             _ => None,
         };
         let rare = self.opening_due.is_some() || self.channel.deadline().is_some();
-        match self.exchange.as_ref().and_then(Exchange::deadline) {
+        match self.exchange.as_ref().and_then(SoapChannel::deadline) {
             None if !rare => silence,
             exchange => {
                 [self.opening_due, self.channel.deadline(), silence, exchange].into_iter().flatten().min()
@@ -522,13 +522,13 @@ impl Session for Accepting {
         false
     }
 
-    fn is_full(&self) -> bool {
+    fn read_paused(&self) -> bool {
         // Who waits for the answer to a callback must read on: it comes behind what waits.
         self.phase == Phase::Waiting || (!self.waiting.is_empty() && self.callbacks.is_empty())
     }
 
     fn outstanding(&self) -> usize {
-        self.exchange.as_ref().map_or(0, Exchange::outstanding)
+        self.exchange.as_ref().map_or(0, SoapChannel::outstanding)
     }
 }
 

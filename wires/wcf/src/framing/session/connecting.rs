@@ -11,13 +11,13 @@ use super::super::records::{self, Record, RecordKind};
 use super::accepting::unprotected;
 use super::spoken;
 use crate::settings::{self, Security, Settings};
-use crate::soap::{Exchange, Side};
+use crate::soap::{Side, SoapChannel};
 use crate::values::XML;
 use crate::violations::Breach;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{
     Answer, Body, Budget, Call, CallId, Config, Context, Emission, Event, Expects, Failure, Handle,
-    Initiator, Interest, Kind, Outcome, PeerAddress, Profile, Rope, Session, Violation,
+    Initiator, Interest, Kind, Outcome, PeerAddress, Profile, SendBuffer, Session, Violation,
 };
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -29,7 +29,7 @@ const PROBES: u64 = 1 << 63;
 /// The session of the side that connected.
 pub struct Connecting {
     channel: Channel,
-    exchange: Exchange,
+    exchange: SoapChannel,
     preamble: Preamble,
     /// The path that the channel leads to.
     key: Bytes,
@@ -83,7 +83,7 @@ impl Connecting {
         let unix = config.peer.credentials.is_some();
         let mut session = Self {
             channel: Channel::new(config, &settings),
-            exchange: Exchange::new(dialect, config, &settings, Side::Client),
+            exchange: SoapChannel::new(dialect, config, &settings, Side::Client),
             preamble: Preamble { mode, via: settings.via(&key), encoding, compression: settings.compressed },
             key,
             peer: config.peer.clone(),
@@ -279,7 +279,7 @@ impl Session for Connecting {
     }
 
     #[inline]
-    fn transmit(&mut self) -> &mut Rope {
+    fn transmit(&mut self) -> &mut SendBuffer {
         &mut self.channel.out
     }
 
@@ -392,7 +392,7 @@ impl Session for Connecting {
         self.lost(&if known { failure.clone() } else { failure.clone().with_hint(hint) });
     }
 
-    fn is_serial(&self) -> bool {
+    fn one_at_a_time(&self) -> bool {
         self.is_streamed()
     }
 

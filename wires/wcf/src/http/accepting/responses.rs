@@ -6,7 +6,7 @@ use crate::http::compression::{GZIP, SMALL};
 use crate::http::multipart;
 use crate::metadata;
 use bytes::Bytes;
-use everywire_model::Rope;
+use everywire_model::SendBuffer;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
@@ -18,7 +18,7 @@ impl Accepting {
     }
 
     /// Answers with an envelope.
-    pub(super) fn reply(&mut self, mut envelope: Rope, fault: bool) {
+    pub(super) fn reply(&mut self, mut envelope: SendBuffer, fault: bool) {
         self.room = envelope.len();
         let status = if fault { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
         if self.server.is_repeating() && !self.packs && !self.compresses {

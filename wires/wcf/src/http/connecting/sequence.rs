@@ -3,7 +3,7 @@
 use super::{Asked, Asking, Connecting, Flight};
 use crate::http::breach::Breach;
 use bytes::Bytes;
-use everywire_model::{CallId, Event, Failure, Rope};
+use everywire_model::{CallId, Event, Failure, SendBuffer};
 use http::header::CONTENT_TYPE;
 use http::{StatusCode, response};
 use std::time::Instant;
@@ -23,7 +23,7 @@ impl Connecting {
         if self.flight.is_some() || !self.client.as_ref().is_some_and(|client| client.is_idle()) {
             return;
         }
-        let mut envelope = Rope::new();
+        let mut envelope = SendBuffer::new();
         while let Some(flushed) = self.exchange.flush(now, &mut envelope) {
             let envelope = std::mem::take(&mut envelope);
             if flushed.answers {

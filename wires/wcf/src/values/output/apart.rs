@@ -7,7 +7,7 @@ use super::{Form, Letter, Output, put_string};
 use crate::dictionary::Term;
 use crate::nbfx::{integer, records};
 use crate::text::escape_attribute;
-use everywire_model::rope::Mark;
+use everywire_model::send_buffer::Mark;
 
 /// The prefix of the namespace that XML itself names.
 pub(in crate::values) const XML: Letter = 1;

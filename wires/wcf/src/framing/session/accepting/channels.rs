@@ -3,8 +3,8 @@
 use super::{Accepting, Ends, Phase};
 use crate::framing::preamble::{Mode, Reading};
 use crate::framing::records::RecordKind;
-use crate::soap::Exchange;
-use everywire_model::{CallId, Event, Rope};
+use crate::soap::SoapChannel;
+use everywire_model::{CallId, Event, SendBuffer};
 
 impl Accepting {
     /// When the peer says no more and nobody waits for an answer, neither does this side.
@@ -43,7 +43,7 @@ impl Accepting {
     pub(super) fn layer_ends(&mut self) {
         self.channel.layer.close();
         // The goodbye is a courtesy.
-        let _ = self.channel.layer.send(&mut Rope::new(), &mut self.channel.out);
+        let _ = self.channel.layer.send(&mut SendBuffer::new(), &mut self.channel.out);
         self.phase = Phase::Over;
         self.ending = true;
     }
@@ -77,7 +77,7 @@ impl Accepting {
 
     /// The exchange and the number by which it knows a call, unless that was of an earlier channel.
     #[inline]
-    pub(super) fn of_exchange(&mut self, id: CallId) -> Option<(&mut Exchange, CallId)> {
+    pub(super) fn of_exchange(&mut self, id: CallId) -> Option<(&mut SoapChannel, CallId)> {
         let id = CallId(id.0.checked_sub(self.base)?);
         self.exchange.as_mut().map(|exchange| (exchange, id))
     }

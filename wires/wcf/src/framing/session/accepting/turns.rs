@@ -4,7 +4,7 @@ use super::{Accepting, Ends, Phase, dialect, unprotected};
 use crate::framing::preamble::Mode;
 use crate::framing::records::RecordKind;
 use crate::settings::Security;
-use crate::soap::{Exchange, Side};
+use crate::soap::{Side, SoapChannel};
 use crate::violations::Breach;
 use everywire_model::{Answer, Event, Expects, Failure, Initiator, Kind, Peer};
 use std::time::Instant;
@@ -46,7 +46,7 @@ impl Accepting {
         self.spoken = Some(dialect);
         let (config, settings) = (&self.config, &self.channel.settings);
         let exchange =
-            self.exchange.get_or_insert_with(|| Exchange::new(dialect, config, settings, Side::Server));
+            self.exchange.get_or_insert_with(|| SoapChannel::new(dialect, config, settings, Side::Server));
         if !settings.username {
             // Where each request says who asks, nobody listens before the first that was believed.
             exchange.opened(self.key.clone());
@@ -104,7 +104,7 @@ impl Accepting {
 
     /// Holds calls back beyond those that the place allows for, and what comes behind them.
     pub(super) fn count_calls(&mut self) -> Result<(), Breach> {
-        while let Some(mut event) = self.exchange.as_mut().and_then(Exchange::poll) {
+        while let Some(mut event) = self.exchange.as_mut().and_then(SoapChannel::poll) {
             // Without a callback under way nothing is read while calls wait: then one read bounds them.
             if let Event::Call(call) = &event
                 && self.waiting.len() >= MAX_WAITING

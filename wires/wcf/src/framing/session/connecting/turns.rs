@@ -4,7 +4,7 @@ use super::{Connecting, Phase, found};
 use crate::framing::channel::frame;
 use crate::framing::preamble::Mode;
 use crate::violations::Breach;
-use everywire_model::{CallId, Completed, Expects, Failure, Initiator, Kind, Rope};
+use everywire_model::{CallId, Completed, Expects, Failure, Initiator, Kind, SendBuffer};
 use std::time::Instant;
 
 /// A streamed call.
@@ -12,13 +12,13 @@ pub(super) struct Turn {
     pub(super) id: CallId,
     pub(super) expects: Expects,
     /// Its records, until they are sent.
-    pub(super) message: Rope,
+    pub(super) message: SendBuffer,
 }
 
 impl Connecting {
     /// Puts a call that the exchange wrote among those that wait for their turn.
     pub(super) fn enqueue(&mut self, now: Instant, id: CallId, expects: Expects) -> Result<(), Failure> {
-        let mut message = Rope::new();
+        let mut message = SendBuffer::new();
         self.channel.compress();
         frame(Mode::SingletonUnsized, &mut self.channel.payload, &mut message)?;
         self.queue.push_back(Turn { id, expects, message });

@@ -16,7 +16,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The objects that a process serves, as [`Ambient`] servants see them; implemented by the runtime.
+/// The objects that a process serves, as [`WireState`] servants see them; implemented by the runtime.
 pub trait Objects: Send + Sync {
     /// The keys, sorted.
     fn keys(&self) -> Vec<Bytes>;
@@ -57,7 +57,7 @@ pub trait Objects: Send + Sync {
     fn listen(&self, address: &str) -> Result<Place, Failure>;
     /// Turns references into objects.
     fn resolver(&self) -> Arc<dyn Resolver>;
-    /// [`Ambient::due`] has changed: it is asked again.
+    /// [`WireState::due`] has changed: it is asked again.
     fn attend(&self);
     /// A signal did not reach a listener that asked for it: whoever looks after this node is told.
     fn undelivered(&self, _failure: &Failure) {}
@@ -70,7 +70,7 @@ pub trait Objects: Send + Sync {
 /// What a wire's peers expect of everybody who serves, beside the exported objects: introspection, properties. A call
 /// that no exported servant answers is offered to these servants, whatever its key. Sessions get it with their
 /// [`crate::Config`], so it is also where a wire keeps what outlives a connection.
-pub trait Ambient: Any + Send + Sync {
+pub trait WireState: Any + Send + Sync {
     /// The servants. A request knows the key that was asked ([`crate::Request::key`]).
     fn servants(&self) -> Vec<Arc<dyn Servant>>;
     /// An object was exported.

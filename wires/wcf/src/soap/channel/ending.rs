@@ -1,24 +1,26 @@
 //! The end of a channel, and of a reliable session on it.
 
-use super::{Exchange, Side, resuming};
-use crate::ambient::Node;
+use super::{Side, SoapChannel, resuming};
 use crate::settings::Settings;
 use crate::soap::Dialect;
 use crate::soap::rm::Reliable;
-use everywire_model::{Answer, CallId, Completed, Config, Event, Failure, Initiator, Kind, Outcome, Rope};
+use crate::wire_state::Node;
+use everywire_model::{
+    Answer, CallId, Completed, Config, Event, Failure, Initiator, Kind, Outcome, SendBuffer,
+};
 use std::time::Instant;
 
 /// The reliable session of a client: one that has lost its connection, or a new one.
 pub(super) fn session(dialect: Dialect, config: &Config, settings: &Settings) -> Reliable {
     let http = settings.binding.is_http();
-    let node = config.ambient.as_ref().filter(|_| http).and_then(Node::of);
+    let node = config.wire_state.as_ref().filter(|_| http).and_then(Node::of);
     let question = resuming::question(&config.profile);
     let lane = settings.lane(&config.profile.key);
     let orphan = node.and_then(|node| node.orphans.adopt(&lane, Instant::now(), question));
     orphan.unwrap_or_else(|| Reliable::asking(dialect, http))
 }
 
-impl Exchange {
+impl SoapChannel {
     /// The channel ended: outstanding calls come out of `poll` as failures. Those of the peer that came in a reliable session over
     /// HTTP may still be answered: the session keeps their answers until they are asked for again.
     pub fn disconnected(&mut self, failure: &Failure) {
@@ -41,7 +43,7 @@ impl Exchange {
         let what = "the connection that brought the call ended before its turn came: nothing of it was done";
         let failure = Failure::new(Kind::Busy, Initiator::Peer, what).with_completed(Completed::No);
         // What cannot be said is lost with the connection.
-        let _ = self.answer(id, Answer::Failed(&failure), &mut Rope::new());
+        let _ = self.answer(id, Answer::Failed(&failure), &mut SendBuffer::new());
     }
 
     /// One outstanding call failed for reasons outside the envelope.

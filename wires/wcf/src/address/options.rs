@@ -6,7 +6,7 @@ use super::*;
 const MAX_TO: usize = 1024;
 
 /// What an address says, before it is known whether somebody connects or listens.
-pub(super) struct Wishes {
+pub(super) struct AddressOptions {
     pub(super) binding: Binding,
     pub(super) uri_scheme: &'static str,
     /// The scheme says TLS.
@@ -40,10 +40,10 @@ pub(super) struct Wishes {
     /// The options that stood in the address.
     pub(super) said: Vec<String>,
     /// Whether the credentials of this process may be used.
-    pub(super) ambient: bool,
+    pub(super) wire_state: bool,
 }
 
-impl Wishes {
+impl AddressOptions {
     pub(super) fn of_scheme(scheme: &str) -> Result<Self, Failure> {
         let known = SCHEMES.iter().find(|(name, ..)| *name == scheme);
         let &(_, binding, secure, uri_scheme) =
@@ -77,7 +77,7 @@ impl Wishes {
             compressed_requests: false,
             quotas: Quotas::default(),
             said: Vec::new(),
-            ambient: true,
+            wire_state: true,
         })
     }
 
@@ -192,7 +192,7 @@ impl Wishes {
         let by_default = self.security.is_none() && !self.binding.is_http() && !local && !files;
         let wants_them = self.username || self.security == Some(Security::Windows) || by_default;
         // Over HTTP a password is sent only to whom it is meant for: to whom the address names it.
-        if self.credentials.is_none() && self.ambient && wants_them {
+        if self.credentials.is_none() && self.wire_state && wants_them {
             self.credentials = ambient_credentials()?;
         }
         let known = self.credentials.is_some();

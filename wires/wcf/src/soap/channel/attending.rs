@@ -1,15 +1,15 @@
 //! Which reliable session a message is of.
 
-use super::{Answered, Exchange, Side};
+use super::{Answered, Side, SoapChannel};
 use crate::soap::faults::Said;
 use crate::soap::head::Head;
 use crate::soap::rm::{self, Owner, Reliable, Version};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
-use everywire_model::{Answer, CallId, Failure, Rope};
+use everywire_model::{Answer, CallId, Failure, SendBuffer};
 use std::time::Instant;
 
-impl Exchange {
+impl SoapChannel {
     /// Turns to the session that a message begins, or is of: over HTTP that may be any of the node's, whichever connection its
     /// other messages came by. Returns why there is none.
     pub(super) fn attend(&mut self, now: Instant, head: &Head<'_>, document: &Bytes) -> Visit<Option<Said>> {
@@ -102,7 +102,7 @@ impl Exchange {
         &mut self,
         id: CallId,
         answer: Answer<'_>,
-        out: &mut Rope,
+        out: &mut SendBuffer,
     ) -> Result<Answered, Failure> {
         let at = self.apart.iter().position(|(call, _)| *call == id);
         let Some((_, session)) = at.map(|at| self.apart.swap_remove(at)) else {
@@ -116,7 +116,7 @@ impl Exchange {
     }
 
     /// The request that began this call, which was answered last, is in hand: it waits until its answer may go. Then see
-    /// [`Exchange::flush`].
+    /// [`SoapChannel::flush`].
     #[cold]
     pub fn await_window(&mut self, id: CallId) {
         if let Some((_, session)) = self.kept.take().filter(|(call, _)| *call == id) {

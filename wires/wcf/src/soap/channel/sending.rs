@@ -2,7 +2,7 @@
 
 use super::compose::message;
 use super::plans::Described;
-use super::{Answered, Exchange, Serving, Side, Started, know, resuming};
+use super::{Answered, Serving, Side, SoapChannel, Started, know, resuming};
 use crate::plan::Plan;
 use crate::soap::faults::{Said, said};
 use crate::soap::ids::MessageId;
@@ -14,7 +14,9 @@ use crate::values::{write_body, write_detail, write_rest};
 use bytes::Bytes;
 use everywire_model::shape::Struct;
 use everywire_model::visit::{Encode, Visit};
-use everywire_model::{Answer, Call, CallId, Completed, Expects, Failure, Headers, Initiator, Kind, Rope};
+use everywire_model::{
+    Answer, Call, CallId, Completed, Expects, Failure, Headers, Initiator, Kind, SendBuffer,
+};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -30,14 +32,14 @@ pub(super) struct Sent<'a> {
     pub(super) fault: bool,
 }
 
-impl Exchange {
+impl SoapChannel {
     /// Appends the payload of one message that begins a call; a callback on the accepting side. In a reliable session it may
-    /// come later: see [`Exchange::flush`].
+    /// come later: see [`SoapChannel::flush`].
     ///
     /// # Errors
     /// The arguments do not encode, or too many calls are outstanding; `out` is as before.
     #[inline]
-    pub fn start(&mut self, now: Instant, call: &Call<'_>, out: &mut Rope) -> Result<Started, Failure> {
+    pub fn start(&mut self, now: Instant, call: &Call<'_>, out: &mut SendBuffer) -> Result<Started, Failure> {
         self.clock = now;
         let limit = self.limits.outstanding;
         if self.waiting.len() >= limit {
@@ -103,7 +105,7 @@ impl Exchange {
         wanted: bool,
         key: &Bytes,
         arguments: &dyn Encode,
-        out: &mut Rope,
+        out: &mut SendBuffer,
     ) -> Visit<()> {
         let guid = self.ids.of(id);
         let dialect = self.dialect;
@@ -165,7 +167,7 @@ impl Exchange {
         key: &Bytes,
         arguments: &dyn Encode,
         headers: &Headers,
-        out: &mut Rope,
+        out: &mut SendBuffer,
     ) -> Visit<()> {
         let Some(met) = self.plans.get(index) else { return Err(lost()) };
         let plan = Arc::clone(&met.plan);
@@ -192,7 +194,7 @@ impl Exchange {
         to: Option<&Bytes>,
         arguments: &dyn Encode,
         brought: &[u8],
-        out: &mut Rope,
+        out: &mut SendBuffer,
     ) -> Visit<()> {
         let guid = self.ids.of(id);
         let form = self.dialect.form;
@@ -220,11 +222,11 @@ impl Exchange {
         &mut self,
         sent: &Sent<'_>,
         content: &super::compose::Content<'_>,
-        out: &mut Rope,
+        out: &mut SendBuffer,
     ) -> Visit<()> {
         let dialect = self.dialect;
         if let Some(reliable) = &mut self.reliable {
-            let mut body = Rope::new();
+            let mut body = SendBuffer::new();
             let more = content(&mut self.words, &mut body)?.unwrap_or_default();
             let saying = &sent.saying;
             reliable.queue(Outbound {
@@ -262,12 +264,17 @@ impl Exchange {
         )
     }
 
-    /// Appends the answer to a call that came. In a reliable session it may come later: see [`Exchange::flush`].
+    /// Appends the answer to a call that came. In a reliable session it may come later: see [`SoapChannel::flush`].
     ///
     /// # Errors
     /// The results do not encode; the fault that says so was appended in their place.
     #[inline]
-    pub fn answer(&mut self, id: CallId, answer: Answer<'_>, out: &mut Rope) -> Result<Answered, Failure> {
+    pub fn answer(
+        &mut self,
+        id: CallId,
+        answer: Answer<'_>,
+        out: &mut SendBuffer,
+    ) -> Result<Answered, Failure> {
         if self.apart.is_empty() {
             self.answer_here(id, answer, out)
         } else {
@@ -280,7 +287,7 @@ impl Exchange {
         &mut self,
         id: CallId,
         answer: Answer<'_>,
-        out: &mut Rope,
+        out: &mut SendBuffer,
     ) -> Result<Answered, Failure> {
         let Some(call) = self.serving.remove(id) else { return Ok(Answered::default()) };
         let answered = self.answer_to(&call, answer, out);
@@ -289,7 +296,12 @@ impl Exchange {
     }
 
     #[inline]
-    fn answer_to(&mut self, call: &Serving, answer: Answer<'_>, out: &mut Rope) -> Result<Answered, Failure> {
+    fn answer_to(
+        &mut self,
+        call: &Serving,
+        answer: Answer<'_>,
+        out: &mut SendBuffer,
+    ) -> Result<Answered, Failure> {
         if let (Answer::Done(_), Some(listens)) = (&answer, call.plan.listening) {
             self.listeners.choose(&call.key, listens);
         }
@@ -330,12 +342,12 @@ impl Exchange {
 
     /// Whether an answer was appended, not kept back by a reliable session's window.
     #[inline]
-    fn has_left(&self, out: &Rope) -> bool {
+    fn has_left(&self, out: &SendBuffer) -> bool {
         self.reliable.is_none() || !out.is_empty()
     }
 
     #[inline]
-    fn reply(&mut self, call: &Serving, results: &dyn Encode, out: &mut Rope) -> Visit<()> {
+    fn reply(&mut self, call: &Serving, results: &dyn Encode, out: &mut SendBuffer) -> Visit<()> {
         let dialect = self.dialect;
         let carries = results.carries();
         if let Some(body) = carries.body {
@@ -396,7 +408,7 @@ impl Exchange {
         call: &Serving,
         shape: &Struct,
         fields: &dyn Encode,
-        out: &mut Rope,
+        out: &mut SendBuffer,
     ) -> Visit<Arc<str>> {
         let action: Arc<str> = match call.plan.fault(shape) {
             Some(declared) => Arc::clone(&declared.action),
@@ -418,7 +430,7 @@ impl Exchange {
         Ok(action)
     }
 
-    fn refuse(&mut self, call: &Serving, failure: &Failure, out: &mut Rope) -> Answered {
+    fn refuse(&mut self, call: &Serving, failure: &Failure, out: &mut SendBuffer) -> Answered {
         let to = self.settings.via(&call.key);
         let said = said(failure, &call.plan.action, &to, self.settings.exception_detail);
         match self.put_fault(&said, call.message_id.as_ref(), &[], None, out) {
@@ -437,7 +449,7 @@ impl Exchange {
         relates_to: Option<&MessageId>,
         not_understood: &[(String, String)],
         detail: Option<(&Struct, &dyn Encode)>,
-        out: &mut Rope,
+        out: &mut SendBuffer,
     ) -> Visit<()> {
         let dialect = self.dialect;
         let timed = self.settings.username && self.side == Side::Server;
@@ -450,7 +462,7 @@ impl Exchange {
             ..Saying::default()
         };
         let sent = Sent { saying, fault: true, ..Sent::default() };
-        let content = |words: &mut crate::dictionary::Outgoing, out: &mut Rope| {
+        let content = |words: &mut crate::dictionary::Outgoing, out: &mut SendBuffer| {
             let mut put = Put::new(dialect.form, words);
             let at = said.put(&mut put, dialect, detail.is_some());
             let bytes = put.into_bytes();
@@ -471,7 +483,7 @@ impl Exchange {
 fn write_plain(
     dialect: crate::soap::Dialect,
     words: &mut crate::dictionary::Outgoing,
-    out: &mut Rope,
+    out: &mut SendBuffer,
     template: &Template,
     guid: &[u8; 16],
     layout: &crate::values::Layout,

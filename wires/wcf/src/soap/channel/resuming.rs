@@ -1,20 +1,21 @@
 //! Calls of a reliable session over HTTP that are under way when their connection ends. Their messages have their numbers, and the
 //! service keeps their answers: so the caller is sent on to another connection, where his message goes out once more as it is.
 
-use super::{Exchange, Started};
+use super::{SoapChannel, Started};
 use bytes::Bytes;
 use everywire_model::{
-    Call, CallId, Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Profile, Reference, UNDER_WAY,
+    Call, CallId, Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Profile, RESUME_TOKEN,
+    Reference,
 };
 use std::sync::Arc;
 use std::time::Instant;
 
 /// What the call that goes on by this way is known by.
 pub(super) fn question(way: &Profile) -> Option<[u8; 16]> {
-    way.component(UNDER_WAY)?.as_ref().try_into().ok()
+    way.component(RESUME_TOKEN)?.as_ref().try_into().ok()
 }
 
-impl Exchange {
+impl SoapChannel {
     /// Takes out the calls that can go on over another connection: those whose message has left, of a session that is left where
     /// that one finds it.
     pub(super) fn under_way(&mut self) -> Vec<(CallId, [u8; 16])> {
@@ -43,8 +44,8 @@ impl Exchange {
             let outcome = match way {
                 Some(way) => {
                     let mut way = way.clone();
-                    way.components.retain(|(tag, _)| *tag != UNDER_WAY);
-                    way.components.push((UNDER_WAY, Bytes::copy_from_slice(&question)));
+                    way.components.retain(|(tag, _)| *tag != RESUME_TOKEN);
+                    way.components.push((RESUME_TOKEN, Bytes::copy_from_slice(&question)));
                     Outcome::Moved(Reference { profiles: vec![way], ..Reference::default() })
                 }
                 None => Outcome::Failed(failure.clone().with_completed(Completed::Maybe)),

@@ -1,14 +1,14 @@
 //! One-way callbacks: who listens to them on either side.
 
 use super::plans::Described;
-use super::{Exchange, Side};
+use super::{Side, SoapChannel};
 use crate::plan::Plan;
 use crate::soap::seen::{Kept, Place};
 use crate::values::{BINARY, BINARY_INSIDE, Form, TEXT, XML};
 use bytes::Bytes;
 use everywire_model::{
     Body, CallId, Context, Emission, Event, Failure, Headers, Incoming, Interest, Interface, Operation,
-    Outcome, Rope, Signal,
+    Outcome, SendBuffer, Signal,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -90,7 +90,7 @@ fn made(interface: &Interface, signal: &Signal) -> Arc<Plan> {
     Plan::of_callback(interface, interface, &operation)
 }
 
-impl Exchange {
+impl SoapChannel {
     /// The path that the channel was opened to (accepting side): callbacks of that object go to it.
     pub fn opened(&mut self, key: Bytes) {
         self.listeners.open(&key);
@@ -100,7 +100,12 @@ impl Exchange {
     ///
     /// # Errors
     /// The arguments do not encode; `out` is as before.
-    pub fn emit(&mut self, _now: Instant, emission: &Emission<'_>, out: &mut Rope) -> Result<bool, Failure> {
+    pub fn emit(
+        &mut self,
+        _now: Instant,
+        emission: &Emission<'_>,
+        out: &mut SendBuffer,
+    ) -> Result<bool, Failure> {
         let listens = |keys: &[Bytes]| keys.iter().any(|key| **key == *emission.key);
         if self.side == Side::Client || !listens(&self.listeners.opened) {
             return Ok(false);

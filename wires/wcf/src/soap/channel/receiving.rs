@@ -2,7 +2,7 @@
 
 use super::messages::Own;
 use super::passing::as_it_came;
-use super::{Exchange, Serving, Side, beside, know};
+use super::{Serving, Side, SoapChannel, beside, know};
 use crate::dictionary::split;
 use crate::limits::MAX_NAME;
 use crate::plan::Plan;
@@ -26,9 +26,9 @@ const SHORT: usize = 4 << 10;
 /// messages that are taken.
 const LEAST_KEPT: u64 = 1 << 20;
 
-impl Exchange {
+impl SoapChannel {
     /// Takes one message's payload. `action`: from outside the envelope (SOAPAction); `key`: the path it came to. A reply
-    /// without addressing belongs to the oldest outstanding call. Then see [`Exchange::flush`] and [`Exchange::poll`].
+    /// without addressing belongs to the oldest outstanding call. Then see [`SoapChannel::flush`] and [`SoapChannel::poll`].
     ///
     /// # Errors
     /// The message breaks the protocol: the channel must end.

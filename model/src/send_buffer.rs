@@ -10,7 +10,7 @@ pub const SPLICE: usize = 16 << 10;
 
 /// Bytes to send: a flat buffer, with large shared parts spliced in at offsets.
 #[derive(Debug, Default)]
-pub struct Rope {
+pub struct SendBuffer {
     flat: Vec<u8>,
     /// (offset into `flat`, the part that stands before that offset's byte), in ascending order.
     splices: Vec<(usize, Bytes)>,
@@ -22,8 +22,8 @@ pub struct Rope {
     attached: VecDeque<(usize, Vec<Handle>)>,
 }
 
-impl Rope {
-    /// An empty rope.
+impl SendBuffer {
+    /// An empty buffer.
     pub fn new() -> Self {
         Self::default()
     }
@@ -38,13 +38,13 @@ impl Rope {
         self.len() == 0
     }
 
-    /// Length counted from the first byte ever put in since the rope was last empty: what a codec aligns by.
+    /// Length counted from the first byte ever put in since the send buffer was last empty: what a codec aligns by.
     pub fn position(&self) -> usize {
         self.flat.len() + self.spliced
     }
 
     /// The flat buffer, for codecs that write in place. Bytes that are there already may be patched; the buffer must
-    /// not be shortened below a splice's offset (use [`Rope::truncate`]).
+    /// not be shortened below a splice's offset (use [`SendBuffer::truncate`]).
     pub fn flat(&mut self) -> &mut Vec<u8> {
         &mut self.flat
     }
@@ -59,7 +59,7 @@ impl Rope {
         }
     }
 
-    /// Moves everything that another rope holds, handles apart, to the end of this one: shared parts by reference. For
+    /// Moves everything that another send buffer holds, handles apart, to the end of this one: shared parts by reference. For
     /// protocols that write the length of a message before it.
     #[inline]
     pub fn append(&mut self, other: &mut Self) {
@@ -92,7 +92,7 @@ impl Rope {
         other.flat.clear();
     }
 
-    /// Has handles travel with the byte at `position` (counted as [`Rope::position`] does), mostly the first of a
+    /// Has handles travel with the byte at `position` (counted as [`SendBuffer::position`] does), mostly the first of a
     /// message that is put in already. Positions ascend.
     pub fn attach(&mut self, position: usize, handles: Vec<Handle>) {
         self.attached.push_back((position, handles));
@@ -113,7 +113,7 @@ impl Rope {
         (now, next.map_or(usize::MAX, |(at, _)| at.saturating_sub(self.taken)))
     }
 
-    /// A mark to return to with [`Rope::truncate`].
+    /// A mark to return to with [`SendBuffer::truncate`].
     pub fn mark(&self) -> Mark {
         Mark { flat: self.flat.len(), splices: self.splices.len() }
     }
@@ -166,7 +166,7 @@ impl Rope {
         if self.splices.is_empty() { self.flat.get(self.taken..) } else { None }
     }
 
-    /// Takes `n` bytes from the front: they were sent. An emptied rope starts anew and keeps a small buffer only.
+    /// Takes `n` bytes from the front: they were sent. An emptied send buffer starts anew and keeps a small buffer only.
     pub fn consume(&mut self, n: usize) {
         if n > 0 && self.attached.front().is_some_and(|(at, _)| *at <= self.taken) {
             self.attached.pop_front();
@@ -185,7 +185,7 @@ impl Rope {
         }
     }
 
-    /// Gives back the memory of an empty rope: connections that fall idle call this.
+    /// Gives back the memory of An empty buffer: connections that fall idle call this.
     pub fn shrink(&mut self) {
         if self.is_empty() {
             *self = Self::default();
@@ -219,7 +219,7 @@ impl Rope {
     }
 }
 
-/// A place in a [`Rope`].
+/// A place in a [`SendBuffer`].
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
     flat: usize,
@@ -227,7 +227,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Offset in [`Rope::flat`].
+    /// Offset in [`SendBuffer::flat`].
     pub fn flat(self) -> usize {
         self.flat
     }
@@ -246,34 +246,34 @@ mod tests {
     #[test]
     fn parts_are_what_was_put_in_and_not_taken() {
         for taken in [0, 2, 4, 100, SPLICE + 4, SPLICE + 6] {
-            let mut rope = Rope::new();
-            rope.flat().extend_from_slice(b"head");
+            let mut buffer = SendBuffer::new();
+            buffer.flat().extend_from_slice(b"head");
             let part = Bytes::from(vec![b'x'; SPLICE]);
-            rope.splice(part.clone());
-            rope.flat().extend_from_slice(b"tail");
-            rope.consume(taken);
-            let all = rope.to_vec();
-            let parts = rope.into_parts();
+            buffer.splice(part.clone());
+            buffer.flat().extend_from_slice(b"tail");
+            buffer.consume(taken);
+            let all = buffer.to_vec();
+            let parts = buffer.into_parts();
             assert_eq!(parts.concat(), all, "{taken} taken");
             assert!(parts.iter().all(|part| !part.is_empty()));
             if taken == 0 {
                 assert_eq!((parts.len(), parts[1].as_ptr()), (3, part.as_ptr()), "nothing is copied");
             }
         }
-        assert!(Rope::new().into_parts().is_empty());
+        assert!(SendBuffer::new().into_parts().is_empty());
     }
 
     #[test]
     fn splices_keep_their_place_and_are_consumed_in_order() {
-        let mut rope = Rope::new();
-        rope.flat().extend_from_slice(b"head");
-        rope.splice(Bytes::from(vec![b'x'; SPLICE]));
-        rope.flat().extend_from_slice(b"tail");
+        let mut buffer = SendBuffer::new();
+        buffer.flat().extend_from_slice(b"head");
+        buffer.splice(Bytes::from(vec![b'x'; SPLICE]));
+        buffer.flat().extend_from_slice(b"tail");
         let mut all = b"head".to_vec();
         all.extend(vec![b'x'; SPLICE]);
         all.extend(b"tail");
         for step in [1, 3, 100, SPLICE] {
-            let mut rope2 = Rope::new();
+            let mut rope2 = SendBuffer::new();
             rope2.flat().extend_from_slice(b"head");
             rope2.splice(Bytes::from(vec![b'x'; SPLICE]));
             rope2.flat().extend_from_slice(b"tail");
@@ -286,53 +286,53 @@ mod tests {
             }
             assert_eq!(seen, all);
         }
-        assert_eq!(rope.to_vec(), all);
+        assert_eq!(buffer.to_vec(), all);
     }
 
     #[test]
     fn what_is_inserted_stands_before_what_came_since_the_mark() {
-        let mut rope = Rope::new();
-        rope.flat().extend_from_slice(b"a");
-        rope.splice(Bytes::from(vec![b'x'; SPLICE]));
-        let mark = rope.mark();
-        rope.flat().extend_from_slice(b"b");
-        rope.splice(Bytes::from(vec![b'y'; SPLICE]));
-        rope.flat().extend_from_slice(b"c");
-        rope.insert(mark, b"12");
+        let mut buffer = SendBuffer::new();
+        buffer.flat().extend_from_slice(b"a");
+        buffer.splice(Bytes::from(vec![b'x'; SPLICE]));
+        let mark = buffer.mark();
+        buffer.flat().extend_from_slice(b"b");
+        buffer.splice(Bytes::from(vec![b'y'; SPLICE]));
+        buffer.flat().extend_from_slice(b"c");
+        buffer.insert(mark, b"12");
         let mut all = b"a".to_vec();
         all.extend(vec![b'x'; SPLICE]);
         all.extend(b"12b");
         all.extend(vec![b'y'; SPLICE]);
         all.extend(b"c");
-        assert_eq!((rope.to_vec(), rope.len()), (all.clone(), all.len()));
+        assert_eq!((buffer.to_vec(), buffer.len()), (all.clone(), all.len()));
     }
 
     #[test]
     fn truncate_leaves_no_trace() {
-        let mut rope = Rope::new();
-        rope.flat().extend_from_slice(b"keep");
-        let mark = rope.mark();
-        rope.splice(Bytes::from(vec![0; SPLICE]));
-        rope.flat().push(1);
-        rope.truncate(mark);
-        assert_eq!(rope.to_vec(), b"keep");
-        assert_eq!(rope.len(), 4);
+        let mut buffer = SendBuffer::new();
+        buffer.flat().extend_from_slice(b"keep");
+        let mark = buffer.mark();
+        buffer.splice(Bytes::from(vec![0; SPLICE]));
+        buffer.flat().push(1);
+        buffer.truncate(mark);
+        assert_eq!(buffer.to_vec(), b"keep");
+        assert_eq!(buffer.len(), 4);
     }
 
     #[test]
     fn a_rope_appended_to_another_keeps_its_order() {
         for taken in [0, 1, 3, 4, SPLICE, SPLICE + 4, SPLICE + 6] {
-            let mut other = Rope::new();
+            let mut other = SendBuffer::new();
             other.flat().extend_from_slice(b"one");
             other.splice(Bytes::from(vec![7; SPLICE]));
             other.flat().extend_from_slice(b"two");
             other.consume(taken);
-            let mut rope = Rope::new();
-            rope.flat().extend_from_slice(b"zero");
+            let mut buffer = SendBuffer::new();
+            buffer.flat().extend_from_slice(b"zero");
             let whole = [&b"zero"[..], &other.to_vec()].concat();
-            rope.append(&mut other);
-            assert_eq!(rope.to_vec(), whole, "{taken} taken");
-            assert_eq!(rope.len(), whole.len());
+            buffer.append(&mut other);
+            assert_eq!(buffer.to_vec(), whole, "{taken} taken");
+            assert_eq!(buffer.len(), whole.len());
             assert!(other.is_empty() && other.to_vec().is_empty());
         }
     }

@@ -7,9 +7,9 @@ use std::task::{Wake, Waker};
 
 /// Has the connection served by its event loop.
 #[derive(Default)]
-pub(super) struct Knock(OnceLock<Weak<Connection>>);
+pub(super) struct ConnectionWaker(OnceLock<Weak<Connection>>);
 
-impl Knock {
+impl ConnectionWaker {
     pub(super) fn waker(self: &Arc<Self>) -> Waker {
         Waker::from(Arc::clone(self))
     }
@@ -21,7 +21,7 @@ impl Knock {
     }
 }
 
-impl Wake for Knock {
+impl Wake for ConnectionWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -44,16 +44,16 @@ impl Connection {
                     connection.serve_again();
                 }
             }),
-            self.seat(),
+            self.registration(),
         );
     }
 
     /// Serves what its session has now, on the thread that leads the event loop.
     fn serve_again(self: &Arc<Self>) {
-        let served = shard::with_lead_of_no_call(|lead| self.serve(lead));
+        let served = shard::with_lead_of_no_call(|leader| self.serve(leader));
         match served {
             Some(Served::Over) => {
-                if let Some(shard) = self.seat().and_then(crate::seat::Seat::shard) {
+                if let Some(shard) = self.registration().and_then(crate::registration::Registration::shard) {
                     shard.forget(self);
                 }
             }

@@ -1,4 +1,4 @@
-//! Seats: a connection's place in a shard, and what it may ask of it.
+//! Registrations: a connection's place in a shard, and what it may ask of it.
 
 use crate::connection::Connection;
 use crate::shard::{CONTROL, Shard};
@@ -9,12 +9,12 @@ use std::time::Instant;
 
 /// A connection's place in a shard.
 #[derive(Clone)]
-pub(crate) struct Seat {
+pub(crate) struct Registration {
     pub(crate) shard: Weak<Shard>,
     pub(crate) token: u64,
 }
 
-impl Seat {
+impl Registration {
     /// Has the shard look at the connection by `when`, and no longer at `before`.
     pub(crate) fn remind(&self, when: Instant, before: Option<Instant>) {
         if let Some(shard) = self.shard.upgrade() {

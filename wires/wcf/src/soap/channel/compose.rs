@@ -4,14 +4,14 @@ use crate::dictionary::Outgoing;
 use crate::soap::Dialect;
 use crate::soap::template::{finish, put_table};
 use crate::violations::Violation;
-use everywire_model::Rope;
+use everywire_model::SendBuffer;
 use everywire_model::visit::Visit;
 
 /// Writes a head; the bytes are headers that belong to the body.
-pub(super) type Head<'a> = dyn FnMut(&mut Outgoing, &mut Rope, &[u8]) + 'a;
+pub(super) type Head<'a> = dyn FnMut(&mut Outgoing, &mut SendBuffer, &[u8]) + 'a;
 
 /// Writes what is inside a body; returns headers that belong to it.
-pub(super) type Content<'a> = dyn Fn(&mut Outgoing, &mut Rope) -> Visit<Option<Vec<u8>>> + 'a;
+pub(super) type Content<'a> = dyn Fn(&mut Outgoing, &mut SendBuffer) -> Visit<Option<Vec<u8>>> + 'a;
 
 /// Appends a whole payload.
 ///
@@ -21,7 +21,7 @@ pub(super) type Content<'a> = dyn Fn(&mut Outgoing, &mut Rope) -> Visit<Option<V
 pub(super) fn message(
     dialect: Dialect,
     words: &mut Outgoing,
-    out: &mut Rope,
+    out: &mut SendBuffer,
     has_headers: bool,
     head: &mut Head<'_>,
     content: &Content<'_>,
@@ -53,14 +53,14 @@ pub(super) fn message(
 fn document(
     dialect: Dialect,
     words: &mut Outgoing,
-    out: &mut Rope,
+    out: &mut SendBuffer,
     has_headers: bool,
     head: &mut Head<'_>,
     content: &Content<'_>,
 ) -> Visit<()> {
     if has_headers {
         // What stands among the headers is known once the body is written.
-        let mut body = Rope::new();
+        let mut body = SendBuffer::new();
         let headers = content(words, &mut body)?.unwrap_or_default();
         head(words, out, &headers);
         out.append(&mut body);

@@ -4,7 +4,7 @@ use crate::metadata;
 use crate::plan::{self, Plan};
 use crate::soap::{Orphans, Sequences};
 use bytes::Bytes;
-use everywire_model::{Ambient, Interface, Objects, Servant};
+use everywire_model::{Interface, Objects, Servant, WireState};
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -31,8 +31,8 @@ impl Node {
 
     /// The node behind what a session was given.
     #[must_use]
-    pub fn of(ambient: &Arc<dyn Ambient>) -> Option<Arc<Self>> {
-        let any: Arc<dyn Any + Send + Sync> = Arc::clone(ambient) as _;
+    pub fn of(wire_state: &Arc<dyn WireState>) -> Option<Arc<Self>> {
+        let any: Arc<dyn Any + Send + Sync> = Arc::clone(wire_state) as _;
         any.downcast().ok()
     }
 
@@ -118,7 +118,7 @@ impl Node {
     }
 }
 
-impl Ambient for Node {
+impl WireState for Node {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         self.standing().to_vec()
     }

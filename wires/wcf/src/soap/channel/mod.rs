@@ -16,11 +16,11 @@ use super::rm::{Owner, Reliable};
 use super::seen::Seen;
 use super::waiting::Open;
 use super::{Dialect, Form};
-use crate::ambient::Node;
 use crate::dictionary::{Outgoing, Words};
 use crate::plan::Plan;
 use crate::settings::Settings;
 use crate::values::Reading;
+use crate::wire_state::Node;
 use bytes::Bytes;
 use everywire_model::body::Beside;
 use everywire_model::{Budget, CallId, Config, Event, Limits, Profile};
@@ -121,7 +121,7 @@ impl Spare {
 
 /// One channel's messages in both directions: envelopes, addressing, correlation, faults, callbacks, subscriptions;
 /// without framing.
-pub struct Exchange {
+pub struct SoapChannel {
     dialect: Dialect,
     side: Side,
     settings: Arc<Settings>,
@@ -179,7 +179,7 @@ pub struct Exchange {
     clock: Instant,
 }
 
-impl Exchange {
+impl SoapChannel {
     /// A fresh channel.
     pub fn new(dialect: Dialect, config: &Config, settings: &Arc<Settings>, side: Side) -> Self {
         let quotas = settings.quotas.reader;
@@ -200,7 +200,7 @@ impl Exchange {
             settings: Arc::clone(settings),
             limits: config.limits.clone(),
             waker: config.waker.clone(),
-            node: config.ambient.as_ref().and_then(Node::of),
+            node: config.wire_state.as_ref().and_then(Node::of),
             words: outgoing,
             beside: beside(&reading),
             reading,
@@ -288,5 +288,5 @@ fn know(reading: &mut Reading, told: &mut Arc<Beside>, plan: &Plan) {
 }
 
 fn beside(reading: &Reading) -> Arc<Beside> {
-    Arc::new(Beside { ambient: Some(Arc::new(reading.clone())), ..Beside::default() })
+    Arc::new(Beside { wire_state: Some(Arc::new(reading.clone())), ..Beside::default() })
 }

@@ -6,8 +6,8 @@ use crate::plain;
 use crate::plain::{Honest, LONG, Plain, Probe, Ticked, probe_at, until};
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Ambient, Emission, Failure, Hold, Initiator, Interface, Kind, Object, Objects, Ref, Servant, Signal,
-    Subscription,
+    Emission, Failure, Hold, Initiator, Interface, Kind, Object, Objects, Ref, Servant, Signal, Subscription,
+    WireState,
 };
 use everywire_runtime::{Builder, Node};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 static KEPT: Plain = Plain { keeps: Some(keep), ..Plain::of(&["kept"]) };
 
-fn keep(objects: Arc<dyn Objects>) -> Arc<dyn Ambient> {
+fn keep(objects: Arc<dyn Objects>) -> Arc<dyn WireState> {
     let house = Arc::new(House {
         objects,
         due: Mutex::new(None),
@@ -41,7 +41,7 @@ struct House {
     left: AtomicUsize,
 }
 
-impl Ambient for House {
+impl WireState for House {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         Vec::new()
     }

@@ -17,9 +17,9 @@ const IDLE: Duration = Duration::from_secs(5);
 /// How long it rests after a panic.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Runs [`everywire_model::Ambient::tend`] when it is due, on a thread that exists only while something is.
+/// Runs [`everywire_model::WireState::tend`] when it is due, on a thread that exists only while something is.
 #[derive(Default)]
-pub(crate) struct Keeper {
+pub(crate) struct Housekeeper {
     bell: Arc<Bell>,
 }
 
@@ -36,7 +36,7 @@ struct State {
     over: bool,
 }
 
-impl Keeper {
+impl Housekeeper {
     /// What is due has changed.
     pub(crate) fn attend(&self, node: &Arc<Shared>) {
         let mut state = lock(&self.bell.state);
@@ -47,8 +47,9 @@ impl Keeper {
             return;
         }
         let (bell, node) = (Arc::clone(&self.bell), Arc::downgrade(node));
-        let started =
-            std::thread::Builder::new().name("everywire-keeper".to_owned()).spawn(move || keep(&bell, &node));
+        let started = std::thread::Builder::new()
+            .name("everywire-housekeeper".to_owned())
+            .spawn(move || keep(&bell, &node));
         // Without a thread nothing is kept until the next occasion to start one.
         state.running = started.is_ok();
     }
@@ -69,15 +70,17 @@ fn keep(bell: &Bell, node: &Weak<Shared>) {
             swept = Instant::now();
             held.sweep();
         }
-        let ambients = held.ambients();
+        let wire_states = held.wire_states();
         // Nobody else may be held up from ending while this thread waits.
         drop(held);
-        let due = ambients.iter().filter_map(|ambient| ambient.due()).min();
+        let due = wire_states.iter().filter_map(|wire_state| wire_state.due()).min();
         let now = Instant::now();
         if due.is_some_and(|due| due <= now) {
-            for ambient in ambients.iter().filter(|ambient| ambient.due().is_some_and(|due| due <= now)) {
+            for wire_state in
+                wire_states.iter().filter(|wire_state| wire_state.due().is_some_and(|due| due <= now))
+            {
                 // What panics has told the log; it is not to be told again and again.
-                if catch_unwind(AssertUnwindSafe(|| ambient.tend(now))).is_err() {
+                if catch_unwind(AssertUnwindSafe(|| wire_state.tend(now))).is_err() {
                     std::thread::sleep(PAUSE);
                 }
             }
@@ -86,7 +89,7 @@ fn keep(bell: &Bell, node: &Weak<Shared>) {
             }
             continue;
         }
-        drop(ambients);
+        drop(wire_states);
         let wait = due.map_or(IDLE, |due| (due - now).min(GLANCE));
         let mut state = lock(&bell.state);
         if !state.rung && !state.over {

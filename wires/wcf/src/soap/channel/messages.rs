@@ -1,10 +1,10 @@
 //! Messages that the exchange sends on its own account.
 
-use super::{Exchange, Flushed};
+use super::{Flushed, SoapChannel};
 use crate::soap::faults::Said;
 use crate::soap::ids::MessageId;
 use crate::soap::rm::Next;
-use everywire_model::{Failure, Rope};
+use everywire_model::{Failure, SendBuffer};
 use std::time::Instant;
 
 /// A message to send as soon as the framing asks.
@@ -14,17 +14,17 @@ pub(super) enum Own {
     Fault { said: Said, relates_to: Option<MessageId>, not_understood: Vec<(String, String)> },
 }
 
-impl Exchange {
+impl SoapChannel {
     /// Appends the next message that the exchange sends on its own account, or that a reliable session lets through now;
     /// called until there is none, after everything else.
     #[inline]
-    pub fn flush(&mut self, now: Instant, out: &mut Rope) -> Option<Flushed> {
+    pub fn flush(&mut self, now: Instant, out: &mut SendBuffer) -> Option<Flushed> {
         self.clock = now;
         if self.own.is_empty() && self.reliable.is_none() { None } else { self.flush_one(out) }
     }
 
     #[cold]
-    fn flush_one(&mut self, out: &mut Rope) -> Option<Flushed> {
+    fn flush_one(&mut self, out: &mut SendBuffer) -> Option<Flushed> {
         let flushed = self.flush_own(out).or_else(|| self.put_next(out));
         let refused =
             self.reliable.as_mut().filter(|_| flushed.is_none()).and_then(|reliable| reliable.refused());
@@ -33,7 +33,7 @@ impl Exchange {
         self.flush_own(out)
     }
 
-    fn flush_own(&mut self, out: &mut Rope) -> Option<Flushed> {
+    fn flush_own(&mut self, out: &mut SendBuffer) -> Option<Flushed> {
         while let Some(Own::Fault { said, relates_to, not_understood }) = self.own.pop_front() {
             let held = self.reliable.take();
             let put = self.put_fault(&said, relates_to.as_ref(), &not_understood, None, out);
@@ -47,7 +47,7 @@ impl Exchange {
     }
 
     /// Appends the next message of a reliable session, if one may go.
-    pub(super) fn put_next(&mut self, out: &mut Rope) -> Option<Flushed> {
+    pub(super) fn put_next(&mut self, out: &mut SendBuffer) -> Option<Flushed> {
         let mut reliable = self.reliable.take()?;
         if self.serving.len() == 0 && reliable.is_told_all() {
             reliable.close();
@@ -58,7 +58,7 @@ impl Exchange {
         flushed
     }
 
-    fn put_reliable(&mut self, next: Next, out: &mut Rope) -> Option<Flushed> {
+    fn put_reliable(&mut self, next: Next, out: &mut SendBuffer) -> Option<Flushed> {
         let Next { message, headers, answers } = next;
         let saying = crate::soap::template::Saying {
             action: &message.action,
@@ -72,7 +72,7 @@ impl Exchange {
         let sent =
             super::sending::Sent { saying, call: message.call, fault: message.fault, ..Default::default() };
         let body = message.body.clone();
-        let content = |_: &mut crate::dictionary::Outgoing, out: &mut Rope| {
+        let content = |_: &mut crate::dictionary::Outgoing, out: &mut SendBuffer| {
             out.splice(body.clone());
             Ok(None)
         };
@@ -81,7 +81,7 @@ impl Exchange {
         Some(Flushed { fault: message.fault, action, answers, call: message.call })
     }
 
-    /// Time has passed; then see [`Exchange::flush`].
+    /// Time has passed; then see [`SoapChannel::flush`].
     ///
     /// # Errors
     /// The peer is gone, as far as a reliable session can tell.
@@ -93,14 +93,14 @@ impl Exchange {
         }
     }
 
-    /// Ends a reliable session, once everything has arrived; then see [`Exchange::flush`].
+    /// Ends a reliable session, once everything has arrived; then see [`SoapChannel::flush`].
     pub fn close(&mut self) {
         if let Some(reliable) = &mut self.reliable {
             reliable.close();
         }
     }
 
-    /// Whether the request that came last gets its response later, from [`Exchange::flush`]: the waker tells when to look.
+    /// Whether the request that came last gets its response later, from [`SoapChannel::flush`]: the waker tells when to look.
     pub fn is_awaiting(&self) -> bool {
         self.reliable.as_ref().is_some_and(|reliable| reliable.is_awaiting())
     }

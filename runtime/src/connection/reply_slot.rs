@@ -1,7 +1,7 @@
 //! Where a thread waits while another one reads for both.
 //!
-//! States: *awake*: whoever sits here looks from time to time; *asleep*: it must be woken; *told*: there is something in the seat, which
-//! stays so. Only who tells, and who sits there, change the state.
+//! States: *awake*: the thread that waits here looks from time to time; *asleep*: it must be woken; *told*: there is something in the slot, which
+//! stays so. Only who tells, and the thread that waits there, change the state.
 
 use crate::sync::lock;
 use everywire_model::{Body, Outcome};
@@ -15,34 +15,34 @@ const ASLEEP: u8 = 1;
 const TOLD: u8 = 2;
 
 /// Where a thread waits while another reads.
-pub(crate) struct Chair {
+pub(crate) struct ReplySlot {
     state: AtomicU8,
-    seat: Mutex<Seated>,
+    held: Mutex<Delivered>,
     thread: Thread,
 }
 
 #[derive(Default)]
-pub(super) struct Seated {
+pub(super) struct Delivered {
     pub(super) outcome: Option<Outcome<Body>>,
     /// Nobody reads any more: do it yourself.
     pub(super) appointed: bool,
 }
 
-impl Chair {
+impl ReplySlot {
     /// For the calling thread.
     pub(super) fn new() -> Self {
-        Self { state: AtomicU8::new(AWAKE), seat: Mutex::default(), thread: thread::current() }
+        Self { state: AtomicU8::new(AWAKE), held: Mutex::default(), thread: thread::current() }
     }
 
     /// Brings the outcome of its call.
     pub(super) fn serve(&self, outcome: Outcome<Body>) {
-        lock(&self.seat).outcome = Some(outcome);
+        lock(&self.held).outcome = Some(outcome);
         self.tell();
     }
 
     /// Makes its thread the one that reads. Whether that was awake.
     pub(super) fn appoint(&self) -> bool {
-        lock(&self.seat).appointed = true;
+        lock(&self.held).appointed = true;
         self.tell()
     }
 
@@ -55,18 +55,18 @@ impl Chair {
         before == AWAKE
     }
 
-    /// Whether there is something in the seat.
+    /// Whether there is something in the slot.
     #[inline]
     pub(super) fn is_told(&self) -> bool {
         self.state.load(Ordering::Acquire) == TOLD
     }
 
     /// What there is. What was taken out once is gone.
-    pub(super) fn take(&self) -> Seated {
-        std::mem::take(&mut *lock(&self.seat))
+    pub(super) fn take(&self) -> Delivered {
+        std::mem::take(&mut *lock(&self.held))
     }
 
-    /// Sleeps until there is something in the seat, or the time has come. Whether there is.
+    /// Sleeps until there is something in the slot, or the time has come. Whether there is.
     pub(super) fn sleep(&self, until: Option<Instant>) -> bool {
         if self.state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_err() {
             return true;
@@ -104,40 +104,40 @@ mod tests {
 
     #[test]
     fn who_sleeps_is_woken_and_who_is_awake_sees_it() {
-        let chair = Arc::new(Chair::new());
-        assert!(!chair.is_told());
-        assert!(chair.appoint());
-        assert!(chair.sleep(None) && chair.is_told());
-        let seated = chair.take();
-        assert!(seated.appointed && seated.outcome.is_none());
+        let reply_slot = Arc::new(ReplySlot::new());
+        assert!(!reply_slot.is_told());
+        assert!(reply_slot.appoint());
+        assert!(reply_slot.sleep(None) && reply_slot.is_told());
+        let delivered = reply_slot.take();
+        assert!(delivered.appointed && delivered.outcome.is_none());
         for _ in 0..200 {
             let (to, from) = std::sync::mpsc::channel();
-            let sitter = thread::spawn(move || {
-                let chair = Arc::new(Chair::new());
-                to.send(Arc::clone(&chair)).unwrap();
-                assert!(chair.sleep(Some(Instant::now() + Duration::from_secs(600))));
-                chair.take().outcome.is_some()
+            let waiter = thread::spawn(move || {
+                let reply_slot = Arc::new(ReplySlot::new());
+                to.send(Arc::clone(&reply_slot)).unwrap();
+                assert!(reply_slot.sleep(Some(Instant::now() + Duration::from_secs(600))));
+                reply_slot.take().outcome.is_some()
             });
             from.recv().unwrap().serve(outcome());
-            assert!(sitter.join().unwrap());
+            assert!(waiter.join().unwrap());
         }
     }
 
     #[test]
     fn a_time_that_has_come_ends_the_sleep_with_nothing() {
-        let chair = Chair::new();
-        assert!(!chair.sleep(Some(Instant::now())));
-        assert!(chair.appoint(), "awake again");
+        let reply_slot = ReplySlot::new();
+        assert!(!reply_slot.sleep(Some(Instant::now())));
+        assert!(reply_slot.appoint(), "awake again");
     }
 
     #[test]
     fn a_thread_that_was_woken_for_nothing_sleeps_on() {
-        let chair = Arc::new(Chair::new());
+        let reply_slot = Arc::new(ReplySlot::new());
         thread::current().unpark();
-        let other = Arc::clone(&chair);
+        let other = Arc::clone(&reply_slot);
         let teller = thread::spawn(move || other.serve(outcome()));
-        assert!(chair.sleep(None));
-        assert!(chair.take().outcome.is_some());
+        assert!(reply_slot.sleep(None));
+        assert!(reply_slot.take().outcome.is_some());
         teller.join().unwrap();
     }
 }

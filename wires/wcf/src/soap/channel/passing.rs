@@ -10,7 +10,7 @@
 //! A head that came before in the same bytes ([`crate::soap::seen`]) leaves as it left before, with the same changes of headers: [`Passages`]
 //! holds what stands around the identifier. The copy of the body's context that it holds keeps another one from having its address.
 
-use super::{Exchange, Serving, Side, Started};
+use super::{Serving, Side, SoapChannel, Started};
 use crate::dictionary::{Outgoing, Words};
 use crate::plan::Plan;
 use crate::soap::ids::MessageId;
@@ -21,9 +21,11 @@ use crate::soap::{Form, security};
 use crate::values::{NAME, Reading, TEXT};
 use bytes::Bytes;
 use everywire_model::message::needs_contract;
-use everywire_model::rope::SPLICE;
+use everywire_model::send_buffer::SPLICE;
 use everywire_model::visit::Visit;
-use everywire_model::{Body, Call, CallId, Context, Edit, Encoded, Expects, Failure, Headers, Method, Rope};
+use everywire_model::{
+    Body, Call, CallId, Context, Edit, Encoded, Expects, Failure, Headers, Method, SendBuffer,
+};
 use std::sync::Arc;
 
 /// How many heads one channel keeps.
@@ -76,14 +78,14 @@ impl Passages {
     }
 }
 
-impl Exchange {
+impl SoapChannel {
     /// Begins a call whose body is passed on.
     pub(super) fn pass(
         &mut self,
         call: &Call<'_>,
         body: &Body,
         headers: Option<&Headers>,
-        out: &mut Rope,
+        out: &mut SendBuffer,
     ) -> Result<Started, Failure> {
         self.check_passes(body)?;
         let plan = match call.method {
@@ -150,7 +152,7 @@ impl Exchange {
         call: &Serving,
         body: &Body,
         headers: Option<&Headers>,
-        out: &mut Rope,
+        out: &mut SendBuffer,
     ) -> Visit<()> {
         if body.bytes.is_empty() && body.codec.name() == NAME {
             // The other side took the message, and had nothing to say.
@@ -214,7 +216,7 @@ impl Exchange {
         body: &Body,
         own: &Own<'_>,
         kept: Option<(&Bytes, Option<&[u8]>, bool)>,
-        out: &mut Rope,
+        out: &mut SendBuffer,
     ) -> Visit<()> {
         let (dialect, quotas) = (self.dialect, self.reading.quotas);
         let words = &Reading::of(body).words;
@@ -256,7 +258,7 @@ impl Exchange {
 
 /// Appends what stands before a document: the words that the peer has not met.
 #[inline]
-fn begin(session: bool, outgoing: &mut Outgoing, words: Option<&Arc<Words>>, out: &mut Rope) {
+fn begin(session: bool, outgoing: &mut Outgoing, words: Option<&Arc<Words>>, out: &mut SendBuffer) {
     words.inspect(|words| outgoing.adopt(words));
     if session {
         put_table(outgoing.fresh(), out);
@@ -266,7 +268,7 @@ fn begin(session: bool, outgoing: &mut Outgoing, words: Option<&Arc<Words>>, out
 
 /// Appends a document from some byte on.
 #[inline]
-fn rest(document: &Bytes, from: usize, out: &mut Rope) {
+fn rest(document: &Bytes, from: usize, out: &mut SendBuffer) {
     let rest = document.get(from..).unwrap_or_default();
     if rest.len() < SPLICE {
         out.flat().extend_from_slice(rest);

@@ -1,7 +1,7 @@
 //! The thread that leads a shard: what it looks at, in which order, and when it sleeps.
 //!
 //! States: *looking* at the connections that were busy last; *asking* the kernel about all of them, now and then or when those are
-//! quiet; *asleep* in the same question; *serving* a call, during which another thread may take the lead; *deposed*, after which it
+//! quiet; *asleep* in the same question; *serving* a call, during which another thread may take the lead; *preempted*, after which it
 //! touches nothing of the shard any more. While there are many callers ([`ManyCallers`]) it asks and sleeps only, and yields to nobody: with many
 //! callers the kernel knows best whose turn it is.
 //!
@@ -36,11 +36,11 @@ const EVENTS: usize = 512;
 const STRANGERS_AT_ONCE: usize = 8;
 
 thread_local! {
-    static LEADING: RefCell<Option<Rc<Lead>>> = const { RefCell::new(None) };
+    static LEADING: RefCell<Option<Rc<Leader>>> = const { RefCell::new(None) };
 }
 
 /// The thread that leads a shard.
-pub(crate) struct Lead {
+pub(crate) struct Leader {
     shard: Arc<Shard>,
     term: u64,
     /// The call that it began last.
@@ -61,18 +61,18 @@ fn rank(token: u64) -> u8 {
     }
 }
 
-impl Lead {
+impl Leader {
     /// Leads a shard in this term, on the calling thread, until another one does.
     pub(super) fn of(shard: &Arc<Shard>, term: u64) {
-        let lead = Rc::new(Self {
+        let leader = Rc::new(Self {
             shard: Arc::clone(shard),
             term,
             call: Cell::new(0),
             accepted: Cell::new(lately()),
             stranger_events: Cell::new(Vec::with_capacity(STRANGERS_AT_ONCE)),
         });
-        LEADING.set(Some(Rc::clone(&lead)));
-        lead.run();
+        LEADING.set(Some(Rc::clone(&leader)));
+        leader.run();
         LEADING.set(None);
     }
 
@@ -149,7 +149,7 @@ impl Lead {
             let inherited = lock(&shard.inherited).take();
             if let Some(connection) = inherited {
                 match connection.serve(self) {
-                    Served::Deposed => return,
+                    Served::Preempted => return,
                     Served::Over => shard.forget(&connection),
                     Served::Nothing | Served::Something => hot.push_back(connection),
                 }
@@ -183,7 +183,7 @@ impl Lead {
                             shard.forget(&connection);
                         }
                     }
-                    Served::Deposed => return,
+                    Served::Preempted => return,
                 }
             }
             looks += 1;
@@ -293,7 +293,7 @@ impl Lead {
                 let served = connection.serve(self);
                 match served {
                     Served::Over => shard.forget(&connection),
-                    Served::Deposed => return true,
+                    Served::Preempted => return true,
                     Served::Nothing if token & CONTROL != 0 && connection.stream().peer_gone() => {
                         connection.cut(&Failure::new(Kind::Unreachable, Initiator::Peer, "the peer is gone"));
                         shard.forget(&connection);
@@ -320,9 +320,9 @@ impl Lead {
         let none = Timespec { tv_sec: 0, tv_nsec: 0 };
         // An interrupted look found nothing.
         let _ = epoll::wait(&self.shard.strangers, spare_capacity(&mut events), Some(&none));
-        let deposed = events.iter().any(|event| self.handle(*event, hot, many));
+        let preempted = events.iter().any(|event| self.handle(*event, hot, many));
         self.stranger_events.set(events);
-        deposed
+        preempted
     }
 
     /// Puts a connection among those looked at directly, in place of the one that was there longest.
@@ -353,30 +353,30 @@ impl Lead {
 
 /// Does something with the lead of the calling thread, whose task has nothing else to do. The task no longer counts as a call: nobody
 /// takes the lead away before the next one begins. Nothing, if the thread has lost it.
-pub(crate) fn with_lead_of_no_call<T>(work: impl FnOnce(&Lead) -> T) -> Option<T> {
-    let lead = LEADING.with_borrow(Clone::clone)?;
-    (!lead.leave_servant()).then(|| work(&lead))
+pub(crate) fn with_lead_of_no_call<T>(work: impl FnOnce(&Leader) -> T) -> Option<T> {
+    let leader = LEADING.with_borrow(Clone::clone)?;
+    (!leader.leave_servant()).then(|| work(&leader))
 }
 
 /// Whether the calling thread leads a shard, now.
 pub(crate) fn leads_here() -> bool {
-    LEADING.with_borrow(|leading| leading.as_ref().is_some_and(|lead| lead.leads()))
+    LEADING.with_borrow(|leading| leading.as_ref().is_some_and(|leader| leader.leads()))
 }
 
 /// The shard that the calling thread leads.
 pub(crate) fn led_here() -> Option<Arc<Shard>> {
     LEADING.with_borrow(|leading| {
-        leading.as_ref().filter(|lead| lead.leads()).map(|lead| Arc::clone(&lead.shard))
+        leading.as_ref().filter(|leader| leader.leads()).map(|leader| Arc::clone(&leader.shard))
     })
 }
 
 /// Tells the runtime that the calling thread is about to block: if it leads a shard, another thread takes over.
 pub(crate) fn about_to_block() {
     LEADING.with_borrow(|leading| {
-        if let Some(lead) = leading
-            && lead.leads()
+        if let Some(leader) = leading
+            && leader.leads()
         {
-            let _blocked = lead.shard.hand_over(lead.term, lead.call.get());
+            let _blocked = leader.shard.hand_over(leader.term, leader.call.get());
         }
     });
 }
