@@ -71,7 +71,7 @@ Maintainer: $(git log -1 --format='%an <%ae>')
 Section: net
 Priority: optional
 Depends: libc6 (>= ${needed#GLIBC_}), libgcc-s1
-Recommends: libgssapi-krb5-2
+Recommends: $(awk -F'\t' '$1 == "gssapi" { print $5 }' peers/peers.tsv)
 Suggests: bash-completion
 Installed-Size: $(du -ks "$root" | cut -f1)
 Homepage: $(sed -n 's/^repository = "\(.*\)"$/\1/p' Cargo.toml)

@@ -73,9 +73,9 @@ fn each_form_of_ours_is_raced() {
 }
 
 #[test]
-fn a_form_that_is_not_there_is_named_with_its_error() {
-    let report = race("direct-dcom,forwarder-dcom,everywire-broker-dcom-pass");
-    let absent = report["absent"].as_array().unwrap();
-    let named = absent.iter().find(|absent| absent["name"] == "everywire-broker-dcom-pass");
-    assert!(named.is_some_and(|absent| !absent["why"].as_str().unwrap().is_empty()), "{absent:?}");
+fn what_passes_on_dcom_is_raced() {
+    let report = race("direct-dcom,forwarder-dcom,everywire-broker-dcom-pass,everywire-broker-dcom-typed");
+    for form in ["pass", "typed"] {
+        whole(&report, &format!("everywire-broker-dcom-{form}"));
+    }
 }

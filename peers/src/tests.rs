@@ -13,7 +13,7 @@ fn root() -> PathBuf {
 
 /// What every Debian has, however small, and what comes with Rust.
 const BASE: &[&str] =
-    &["sh", "/bin/sh", "bash", "cp", "base64", "stdbuf", "true", "cat", "sleep", "cargo", "rustc"];
+    &["sh", "/bin/sh", "bash", "cp", "base64", "stdbuf", "true", "cat", "sleep", "timeout", "cargo", "rustc"];
 
 #[test]
 fn each_line_is_whole() {

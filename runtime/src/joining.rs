@@ -35,7 +35,8 @@ impl Shared {
 
     /// The router is gone: looks for it again until it is back, or this node ends.
     pub(crate) fn left(&self, wire: &'static dyn Wire, address: &str, failure: &Failure) {
-        if !self.serves_behind(address) {
+        // Whoever is about to end has left by itself.
+        if self.is_draining() || !self.serves_behind(address) {
             return;
         }
         self.notice(&Notice::Left { failure: failure.clone() });

@@ -226,7 +226,9 @@ fn no_file_explodes() {
     let long: Vec<_> = files
         .iter()
         .filter(|file| {
-            file.components().any(|part| part.as_os_str() == "src")
+            // The repository may stand in a folder of that name.
+            let within = file.strip_prefix(root()).unwrap_or(file);
+            within.components().any(|part| part.as_os_str() == "src")
                 && fs::read_to_string(file).map(|text| text.lines().count()).unwrap_or(0) > 700
         })
         .collect();
