@@ -85,7 +85,7 @@ python3 scripts/advisories.py check
 failed=
 # The manifest of this rival has another name: a package within a package is left out when that is published.
 rival="$EVERYWIRE_ADVISORIES/zbus"
-cp -r derby/rivals/zbus "$rival" && mv "$rival/manifest.toml" "$rival/Cargo.toml"
+rm -rf "$rival" && cp -r derby/rivals/zbus "$rival" && mv "$rival/manifest.toml" "$rival/Cargo.toml"
 for folder in . fuzz "$rival"; do
   echo "deny: ${folder#"$EVERYWIRE_ADVISORIES/"}"
   # Reasons to skip something are those of the root; another folder need not have them all.
