@@ -33,7 +33,6 @@ mod loops;
 mod metrics;
 mod pass;
 mod passage;
-mod pattern;
 mod plan;
 mod references;
 mod route;

@@ -8,8 +8,8 @@
 use crate::config::RouteConfig;
 use crate::front::Front;
 use crate::hops;
-use crate::pattern::Pattern;
 use crate::upstream::{Common, Upstream};
+use everywire::layer::Pattern;
 use everywire::model::contract::InterfaceKind;
 use everywire::{Apart, Bytes, Failure, Initiator, Interface, Kind, Reference};
 use everywire_model::object::unexpected;

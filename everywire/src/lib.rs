@@ -31,7 +31,7 @@ pub use everywire_model::{
     Subscription, Success, Value, signal::Audience,
 };
 pub use everywire_runtime::{
-    Apart, Builder, Latency, Lent, Monitor, Notice, Observer, Quotas, WeakNode, blocking, caller, hub,
+    Apart, Builder, Latency, Lent, Monitor, Notice, Observer, Quotas, WeakNode, blocking, caller, hub, layer,
 };
 
 use std::ops::Deref;

@@ -217,6 +217,16 @@ impl Peer {
     }
 }
 
+impl fmt::Display for Peer {
+    /// For people: the account, if one was proved, and the address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.account {
+            Some(account) => write!(f, "{account} at {}", self.address.text),
+            None => f.write_str(&self.address.text),
+        }
+    }
+}
+
 /// Names one call on one connection. Calls of both directions are numbered apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub u64);

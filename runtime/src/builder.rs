@@ -1,5 +1,6 @@
 //! How a node is made, and what it tells.
 
+use crate::layer::Layer;
 use crate::node::Node;
 use crate::patience::Latency;
 use crate::quotas::Quotas;
@@ -85,6 +86,7 @@ pub struct Builder {
     pub(crate) grace: Duration,
     pub(crate) shards: usize,
     pub(crate) observer: Option<Observer>,
+    pub(crate) layers: Vec<Arc<dyn Layer>>,
 }
 
 impl Builder {
@@ -100,6 +102,7 @@ impl Builder {
             grace: Duration::from_secs(30),
             shards: std::thread::available_parallelism().map_or(1, usize::from),
             observer: None,
+            layers: Vec::new(),
         }
     }
 
@@ -164,6 +167,13 @@ impl Builder {
     #[must_use]
     pub fn observer(mut self, observer: Observer) -> Self {
         self.observer = Some(observer);
+        self
+    }
+
+    /// Something that sees each call before the servant, behind the layers that were added before it.
+    #[must_use]
+    pub fn layer(mut self, layer: impl Layer + 'static) -> Self {
+        self.layers.push(Arc::new(layer));
         self
     }
 

@@ -1,5 +1,6 @@
 //! The object directory: which servants answer for which key.
 
+use crate::layer::{self, Layers};
 use crate::sync::{read, write};
 use crate::worker_pool::{BlockingRecord, BlockingRecords, blocking_records};
 use bytes::Bytes;
@@ -31,6 +32,14 @@ impl Entry {
     pub(crate) fn typed<I: Remote + ?Sized>(servant: Arc<I>) -> Self {
         let skeleton = I::skeleton(Arc::clone(&servant));
         Self { local: Some(Typed::new(servant)), ..Self::new(skeleton) }
+    }
+
+    /// The same behind the layers of its node; then callers in this process have no way past them, either.
+    pub(crate) fn behind(self, layers: &Layers) -> Self {
+        if layers.is_empty() {
+            return self;
+        }
+        Self { servant: layer::behind(layers, self.servant), local: None, ..self }
     }
 }
 

@@ -114,7 +114,7 @@ impl Node {
         let shared = &self.guard.shared;
         let key = shared.directory.fresh_key();
         let servant = make(&Lent { node: shared.weak(), key: key.clone(), of: PhantomData });
-        shared.insert(&key, Entry::typed(Arc::clone(&servant)));
+        shared.export(&key, Entry::typed(Arc::clone(&servant)));
         let mut reference = shared.publish(&I::interface().id, &key);
         shared.lend(&key, &mut reference);
         let emitter = Arc::clone(shared) as Arc<dyn Emitter>;
@@ -127,7 +127,7 @@ impl Node {
         let shared = &self.guard.shared;
         let key = shared.directory.fresh_key();
         let type_id = servants.first().map(|servant| servant.interface().id.to_string()).unwrap_or_default();
-        servants.into_iter().for_each(|servant| shared.insert(&key, Entry::new(servant)));
+        servants.into_iter().for_each(|servant| shared.export(&key, Entry::new(servant)));
         let mut reference = shared.publish(&type_id, &key);
         shared.lend(&key, &mut reference);
         reference

@@ -24,6 +24,7 @@ mod here;
 mod housekeeper;
 pub mod hub;
 mod joining;
+pub mod layer;
 mod lending;
 mod links;
 mod monitor;

@@ -84,7 +84,7 @@ impl Node {
     pub fn export<I: RemoteTrait + ?Sized>(&self, key: impl AsRef<[u8]>, servant: Arc<I>) -> Ref<I> {
         let key = Bytes::copy_from_slice(key.as_ref());
         let type_id = I::interface().id.clone();
-        self.guard.shared.insert(&key, Entry::typed(Arc::clone(&servant)));
+        self.guard.shared.export(&key, Entry::typed(Arc::clone(&servant)));
         let emitter = Arc::clone(&self.guard.shared) as Arc<dyn Emitter>;
         Ref::local(servant, self.guard.shared.publish(&type_id, &key), key, emitter)
     }
@@ -99,7 +99,7 @@ impl Node {
     pub fn export_servant(&self, key: impl AsRef<[u8]>, servant: Arc<dyn Servant>) -> Reference {
         let key = Bytes::copy_from_slice(key.as_ref());
         let type_id = servant.interface().id.clone();
-        self.guard.shared.insert(&key, Entry::new(servant));
+        self.guard.shared.export(&key, Entry::new(servant));
         self.guard.shared.publish(&type_id, &key)
     }
 
@@ -107,10 +107,8 @@ impl Node {
     /// that the servant's interface has come with their number, all others with [`everywire_model::Request::UNKNOWN`]; what it has not answered holds
     /// back the connection it came by.
     pub fn export_prefix(&self, prefix: impl AsRef<[u8]>, servant: Arc<dyn Servant>) {
-        self.guard
-            .shared
-            .directory
-            .insert_prefix(Bytes::copy_from_slice(prefix.as_ref()), Entry::new(servant));
+        let entry = Entry::new(servant).behind(&self.guard.shared.layers);
+        self.guard.shared.directory.insert_prefix(Bytes::copy_from_slice(prefix.as_ref()), entry);
         self.guard.shared.await_all_callbacks();
         self.guard.shared.prefixes_changed();
     }

@@ -5,6 +5,7 @@ use crate::connection::Connection;
 use crate::directory::{Directory, Entry};
 use crate::here::here;
 use crate::housekeeper::Housekeeper;
+use crate::layer::Layers;
 use crate::lending::Hooks;
 use crate::links::Way;
 use crate::patience::Latency;
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     shard_count: usize,
     observer: Option<Observer>,
     pub(crate) directory: Directory,
+    /// What stands before the user's servants.
+    pub(crate) layers: Layers,
     pub(crate) listeners: Listeners,
     pub(crate) hooks: Hooks,
     pub(crate) housekeeper: Housekeeper,
@@ -108,6 +111,7 @@ impl Shared {
             shard_count: builder.shards,
             observer: builder.observer,
             directory: Directory::default(),
+            layers: builder.layers.into(),
             listeners: Listeners::default(),
             hooks: Hooks::default(),
             housekeeper: Housekeeper::default(),
@@ -262,6 +266,11 @@ impl Shared {
     pub(crate) fn places_of(&self, wire: &str) -> Vec<Place> {
         let places = lock(&self.places);
         places.iter().map(|(place, _)| place).filter(|place| place.profile().wire == wire).cloned().collect()
+    }
+
+    /// Serves an interface of an object of the user's, behind the layers of this node.
+    pub(crate) fn export(&self, key: &Bytes, entry: Entry) {
+        self.insert(key, entry.behind(&self.layers));
     }
 
     /// Serves an interface of an object.

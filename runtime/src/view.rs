@@ -76,7 +76,7 @@ impl Objects for View {
         let class = node.directory.class(class)?;
         let key = node.directory.fresh_key();
         Some((class.make)(&key).map(|entries| {
-            entries.into_iter().for_each(|entry| node.insert(&key, entry));
+            entries.into_iter().for_each(|entry| node.export(&key, entry));
             key
         }))
     }

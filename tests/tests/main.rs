@@ -31,6 +31,7 @@ mod endurance_dcom;
 mod faults;
 mod in_process;
 mod kerberos;
+mod layers;
 mod load;
 mod omniorb;
 mod opc_peers;

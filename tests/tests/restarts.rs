@@ -31,7 +31,7 @@ static LARGE: LazyLock<Interface> = LazyLock::new(|| {
 
 /// Holds its calls back while it is told to, and keeps a list of those that began.
 #[derive(Default)]
-struct Gate {
+pub(crate) struct Gate {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -44,22 +44,22 @@ struct State {
 }
 
 impl Gate {
-    fn open(&self) {
+    pub(crate) fn open(&self) {
         self.state.lock().expect("whole").open = true;
         self.changed.notify_all();
     }
 
-    fn began(&self) -> BTreeMap<i32, u32> {
+    pub(crate) fn began(&self) -> BTreeMap<i32, u32> {
         self.state.lock().expect("whole").began.clone()
     }
 
-    fn ended(&self) -> usize {
+    pub(crate) fn ended(&self) -> usize {
         self.state.lock().expect("whole").ended
     }
 }
 
 /// The servant of one server.
-struct Held(Arc<Gate>);
+pub(crate) struct Held(pub(crate) Arc<Gate>);
 
 impl Servant for Held {
     fn interface(&self) -> &Interface {
@@ -83,14 +83,14 @@ impl Servant for Held {
 }
 
 /// A wire: its address to listen at, and that of the object, after the path of a socket.
-struct Course {
-    name: &'static str,
+pub(crate) struct Course {
+    pub(crate) name: &'static str,
     scheme: &'static str,
     serving: &'static str,
     calling: &'static str,
 }
 
-const COURSES: [Course; 5] = [
+pub(crate) const COURSES: [Course; 5] = [
     Course { name: "giop", scheme: "iiop", serving: "", calling: "" },
     Course { name: "dbus", scheme: "dbus", serving: "", calling: "" },
     Course { name: "dcom", scheme: "dcom", serving: "", calling: "?exporter=here" },
@@ -99,11 +99,22 @@ const COURSES: [Course; 5] = [
 ];
 
 impl Course {
-    fn listen(&self, socket: &Path) -> String {
+    /// Callers of the same process.
+    pub(crate) fn within() -> Self {
+        Self { name: "within", scheme: "inproc", serving: "", calling: "" }
+    }
+
+    pub(crate) fn listen(&self, socket: &Path) -> String {
+        if self.scheme == "inproc" {
+            return format!("inproc://{}", socket.display().to_string().replace('/', "-"));
+        }
         format!("{}+unix://{}{}", self.scheme, socket.display(), self.serving)
     }
 
-    fn reference(&self, socket: &Path) -> String {
+    pub(crate) fn reference(&self, socket: &Path) -> String {
+        if self.scheme == "inproc" {
+            return format!("{}/counter", self.listen(socket));
+        }
         format!("{}+unix://{}#counter{}", self.scheme, socket.display(), self.calling)
     }
 
@@ -119,7 +130,7 @@ pub(crate) fn caller() -> Node {
     Node::builder().deadline(Some(LONG)).build().into()
 }
 
-fn call(node: &Node, address: &str, number: i32) -> Result<i32, Failure> {
+pub(crate) fn call(node: &Node, address: &str, number: i32) -> Result<i32, Failure> {
     object(node, address).call::<_, (i32,), Failure>(&INTERFACE.operations[0], (number,)).map(|(sum,)| sum)
 }
 

@@ -10,7 +10,7 @@ pub(crate) use mistakes::meant;
 pub use mistakes::{Mistake, Mistakes, Spot};
 pub(crate) use section::At;
 
-use crate::pattern::{Caller, Pattern};
+use everywire::layer::{Caller, Pattern};
 use everywire_model::Edit;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -8,7 +8,7 @@ use super::{
     AdminConfig, Balance, BreakerConfig, Config, CopyConfig, CopyTo, EditConfig, GRACE, Hops, LimitConfig,
     Listen, Match, Mode, RouteConfig,
 };
-use crate::pattern::{Caller, Pattern};
+use everywire::layer::{Caller, Pattern};
 use everywire_model::headers::Content;
 use everywire_model::{Edit, Header};
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Tables of a TOML file, read field by field: each field that is asked for is known, and any other is a mistake.
 
 use super::mistakes::{Mistakes, Spot, meant};
-use crate::pattern::Pattern;
+use everywire::layer::Pattern;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,9 +1,9 @@
 //! Copies by another route: the same call, of which nobody hears the answer.
 
 use crate::passage::Passage;
-use crate::pattern::Who;
 use crate::route::Route;
 use bytes::Bytes;
+use everywire::layer::Who;
 use everywire_model::{
     Answer, Body, BoxFuture, CallId, Endpoint, Expects, Incoming, Interface, Link, Peer, Request, Resolver,
     Servant,

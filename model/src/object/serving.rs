@@ -6,8 +6,8 @@ use crate::contract::{Interface, Operation};
 use crate::failure::{Completed, Failure, Initiator, Kind};
 use crate::marshal::{MarshalList, UnmarshalList};
 use crate::message::{Answer, Expects, Incoming, Method};
-use crate::reference::Reference;
-use crate::session::{CallId, Link, Peer};
+use crate::reference::{Endpoint, Reference};
+use crate::session::{CallId, Emission, Link, Peer};
 use crate::visit::Sink;
 use bytes::Bytes;
 use std::future::Future;
@@ -62,6 +62,8 @@ pub struct Request {
     link: Arc<dyn Link>,
     servant: Arc<dyn Servant>,
     answered: bool,
+    /// Whoever wants to know when it is over.
+    ended: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Request {
@@ -77,7 +79,7 @@ impl Request {
     ) -> Self {
         let incoming = incoming.into();
         let answered = incoming.expects == Expects::Nothing;
-        Self { index, incoming, link, servant, answered }
+        Self { index, incoming, link, servant, answered, ended: None }
     }
 
     /// Number of the operation in the servant's interface.
@@ -140,6 +142,41 @@ impl Request {
         self.servant.interface().operations.get(self.index)
     }
 
+    /// The interface and the operation, such as `Shop.count`: by their names in the contract, or in the words of the wire where the operation is
+    /// [`Request::UNKNOWN`].
+    pub fn full_name(&self) -> String {
+        match self.operation() {
+            Some(operation) => format!("{}.{}", self.servant.interface().name, operation.name),
+            None => {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                format!("{}.{}", text(&self.incoming.interface), text(&self.incoming.operation))
+            }
+        }
+    }
+
+    /// Does something when the call is over: right before its answer leaves; of one that wants none, when its servant lets go of it.
+    pub fn on_end(&mut self, told: impl FnOnce() + Send + 'static) {
+        self.ended = Some(match self.ended.take() {
+            None => Box::new(told),
+            Some(before) => Box::new(move || {
+                before();
+                told();
+            }),
+        });
+    }
+
+    /// Has the answer go through a function, which gets the connection, the call and the answer: for whoever watches it, changes it, or
+    /// keeps it back.
+    pub fn answer_through(&mut self, pass: impl Fn(&dyn Link, CallId, Answer<'_>) + Send + Sync + 'static) {
+        let link = Arc::clone(&self.link);
+        self.link = Arc::new(Through { link, pass });
+    }
+
+    #[cold]
+    fn end(ended: Box<dyn FnOnce() + Send>) {
+        ended();
+    }
+
     /// The typed arguments.
     #[inline]
     pub fn arguments<'a, A: UnmarshalList<'a>>(&'a self) -> Result<A, Failure> {
@@ -165,6 +202,9 @@ impl Request {
     pub fn reply<R: MarshalList, E: Raises>(&mut self, result: Result<R, E>) -> Result<(), Failure> {
         if !self.answered {
             self.answered = true;
+            if let Some(ended) = self.ended.take() {
+                Self::end(ended);
+            }
             match (result, self.servant.interface().operations.get(self.index)) {
                 (Ok(results), Some(operation)) => self.link.answer(
                     self.incoming.id,
@@ -181,6 +221,9 @@ impl Request {
     pub fn answer(&mut self, answer: Answer<'_>) {
         if !self.answered {
             self.answered = true;
+            if let Some(ended) = self.ended.take() {
+                Self::end(ended);
+            }
             self.link.answer(self.incoming.id, answer);
         }
     }
@@ -217,5 +260,49 @@ impl Drop for Request {
                     .with_hint("look for a panic in the server's log");
             self.answer(Answer::Failed(&failure));
         }
+        // Of one that wants no answer.
+        if let Some(ended) = self.ended.take() {
+            Self::end(ended);
+        }
+    }
+}
+
+/// A connection whose answers go through a function.
+struct Through<F> {
+    link: Arc<dyn Link>,
+    pass: F,
+}
+
+impl<F: Fn(&dyn Link, CallId, Answer<'_>) + Send + Sync> Link for Through<F> {
+    fn answer(&self, id: CallId, answer: Answer<'_>) {
+        (self.pass)(&*self.link, id, answer);
+    }
+
+    fn spawn(&self, task: super::BoxFuture<'static, ()>) {
+        self.link.spawn(task);
+    }
+
+    fn resolver(&self) -> Arc<dyn super::Resolver> {
+        self.link.resolver()
+    }
+
+    fn peer(&self) -> Option<Peer> {
+        self.link.peer()
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        self.link.endpoint()
+    }
+
+    fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        self.link.emit(emission)
+    }
+
+    fn serial_number(&self) -> u64 {
+        self.link.serial_number()
+    }
+
+    fn caller(&self) -> Option<super::Object> {
+        self.link.caller()
     }
 }

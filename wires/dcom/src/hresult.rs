@@ -101,7 +101,8 @@ pub fn failure(hresult: u32, info: Option<&ErrorInfo>) -> Failure {
     let message = message.unwrap_or_else(|| describe(hresult));
     let failure = Failure::new(kind(hresult), Initiator::Peer, message)
         .with_code(format!("{hresult:#010x}"))
-        .with_completed(Completed::Yes);
+        // Whoever ran out of time does not know what became of the call.
+        .with_completed(if hresult == RPC_E_TIMEOUT { Completed::Maybe } else { Completed::Yes });
     match info {
         Some(info) if !info.source.is_empty() => failure.at(&info.source),
         _ => failure,
@@ -253,6 +254,7 @@ mod tests {
             assert_eq!(of(&failure), code);
             assert_eq!(fault_status(&failure), code);
         }
+        assert_eq!(failure(RPC_E_TIMEOUT, None).completed(), Completed::Maybe);
         assert_eq!(failure(0x8004_0200, None).code(), Some("0x80040200"));
         assert_eq!(failure(E_NOTIMPL, None).message(), "Not implemented. (E_NOTIMPL)");
     }

@@ -1,4 +1,4 @@
-//! What routes match: words with `*` in them, and callers by address or account.
+//! What rules match: words with `*` in them, and callers by address or account.
 
 use everywire_model::Peer;
 use std::fmt;
@@ -6,31 +6,33 @@ use std::net::IpAddr;
 
 /// A word in which each `*` stands for any characters, and each `?` for one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pattern(String);
+pub struct Pattern(String);
 
 impl Pattern {
-    pub(crate) fn new(text: &str) -> Self {
+    /// One of this text.
+    pub fn new(text: &str) -> Self {
         Self(text.to_owned())
     }
 
     /// A word that stands for itself, whatever is in it.
-    pub(crate) fn exact(text: &str) -> Self {
+    pub fn exact(text: &str) -> Self {
         // A `?` stands for any character, itself among them.
         Self(text.replace('*', "?"))
     }
 
     /// Whether it is a word that stands for itself alone.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         !self.0.contains(['*', '?'])
     }
 
-    pub(crate) fn text(&self) -> &str {
+    /// What it was made of.
+    pub fn text(&self) -> &str {
         &self.0
     }
 
     /// Whether a word fits. Linear in practice and never worse than the product of both lengths: what came last after a `*` is
     /// tried one character further on.
-    pub(crate) fn fits(&self, word: &str) -> bool {
+    pub fn fits(&self, word: &str) -> bool {
         let (pattern, word) = (self.0.as_bytes(), word.as_bytes());
         let (mut at, mut seen) = (0, 0);
         let mut star: Option<(usize, usize)> = None;
@@ -65,7 +67,7 @@ impl fmt::Display for Pattern {
 
 /// Who calls: an address, a network, or an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Caller {
+pub enum Caller {
     /// Addresses whose first bits are these.
     Network(IpAddr, u8),
     /// An account that the caller proved to be, or `uid:NUMBER` of the kernel's word.
@@ -76,7 +78,7 @@ pub(crate) enum Caller {
 
 impl Caller {
     /// Reads `10.0.0.0/8`, `::1`, `local` or `user:NAME`.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(name) = text.strip_prefix("user:") {
             return Ok(Self::User(Pattern::new(name)));
         }
@@ -100,7 +102,7 @@ impl Caller {
     }
 
     /// Whether it is this one.
-    pub(crate) fn is(&self, who: &Who) -> bool {
+    pub fn is(&self, who: &Who) -> bool {
         match self {
             Self::Network(network, bits) => {
                 who.address.is_some_and(|address| within(address, *network, *bits))
@@ -125,17 +127,18 @@ fn within(address: IpAddr, network: IpAddr, bits: u8) -> bool {
             || address.get(whole).map(|octet| octet & mask) == network.get(whole).map(|octet| octet & mask))
 }
 
-/// A caller as routes see one.
+/// A caller as rules see one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Who {
+pub struct Who {
     /// The address; none on one machine.
-    pub(crate) address: Option<IpAddr>,
+    pub address: Option<IpAddr>,
     /// Its accounts: the one it proved to be, and `uid:NUMBER`.
-    pub(crate) users: Vec<String>,
+    pub users: Vec<String>,
 }
 
 impl Who {
-    pub(crate) fn of(peer: Option<&Peer>) -> Self {
+    /// What is known of a peer.
+    pub fn of(peer: Option<&Peer>) -> Self {
         let Some(peer) = peer else { return Self::default() };
         let mut users: Vec<String> = peer.account.iter().map(ToString::to_string).collect();
         users.extend(peer.address.credentials.map(|(_, uid)| format!("uid:{uid}")));
@@ -143,7 +146,7 @@ impl Who {
     }
 
     /// What limits for each caller count by: the account, else the address.
-    pub(crate) fn source(&self) -> String {
+    pub fn source(&self) -> String {
         match (self.users.first(), self.address) {
             (Some(user), _) => user.clone(),
             (None, Some(address)) => address.to_string(),

@@ -1,0 +1,120 @@
+//! Layers: what stands before the servants of a node, and sees each call of them first.
+//!
+//! A layer is given the call and what comes behind it ([`Next`]). It passes the call on, now or later; answers it itself, such as with a
+//! refusal; or watches how it ends. The layers of a node ([`crate::Builder::layer`]) stand before every object that the user exports, by whatever
+//! wire or in-process way its calls come, D-Bus properties and `IDispatch` among them; the first one sees a call first. What a wire itself answers,
+//! such as a description or a probe, is no call of a servant.
+//!
+//! Ready to use: [`AllowList`], [`Limit`], [`TimeLimit`], [`Trace`]. A node without layers does nothing for them.
+
+mod allow_list;
+mod limit;
+mod pattern;
+mod time_limit;
+mod trace;
+
+pub use allow_list::AllowList;
+pub use limit::Limit;
+pub use pattern::{Caller, Pattern, Who};
+pub use time_limit::TimeLimit;
+pub use trace::{CallRecord, Ending, Trace};
+
+use everywire_model::{CallId, Failure, Incoming, Interface, Link, Reference, Request, Servant};
+use std::sync::Arc;
+
+/// Stands before servants. See the module.
+pub trait Layer: Send + Sync {
+    /// Takes one call. Runs on a thread of the runtime, as servants do: what waits for long keeps others waiting.
+    ///
+    /// Whoever neither passes the call on nor answers it has it answered with a failure.
+    fn serve(&self, request: Request, next: Next<'_>);
+}
+
+/// What is behind a layer: further layers, and the servant.
+#[derive(Clone, Copy)]
+pub struct Next<'a> {
+    behind: &'a Layered,
+    /// The number of layers that have seen the call.
+    seen: usize,
+}
+
+impl Next<'_> {
+    /// Passes the call on.
+    pub fn serve(self, request: Request) {
+        match self.behind.layers.get(self.seen) {
+            Some(layer) => layer.serve(request, Next { seen: self.seen + 1, ..self }),
+            None => self.behind.servant.dispatch(request),
+        }
+    }
+
+    /// The same, to be kept: for a layer that first asks somebody else, such as whether the caller may.
+    #[must_use]
+    pub fn later(self) -> Later {
+        Later { behind: self.behind.clone(), seen: self.seen }
+    }
+}
+
+/// What is behind a layer, kept for a call that is passed on later.
+pub struct Later {
+    behind: Layered,
+    seen: usize,
+}
+
+impl Later {
+    /// Passes the call on.
+    pub fn serve(self, request: Request) {
+        Next { behind: &self.behind, seen: self.seen }.serve(request);
+    }
+}
+
+/// A servant behind the layers of its node.
+#[derive(Clone)]
+struct Layered {
+    layers: Layers,
+    servant: Arc<dyn Servant>,
+}
+
+/// Those of a node, the first first.
+pub(crate) type Layers = Arc<[Arc<dyn Layer>]>;
+
+/// The servant as its node serves it: behind these layers, if there are any.
+pub(crate) fn behind(layers: &Layers, servant: Arc<dyn Servant>) -> Arc<dyn Servant> {
+    match layers.is_empty() {
+        true => servant,
+        false => Arc::new(Layered { layers: Arc::clone(layers), servant }),
+    }
+}
+
+impl Servant for Layered {
+    fn interface(&self) -> &Interface {
+        self.servant.interface()
+    }
+
+    fn dispatch(&self, request: Request) {
+        Next { behind: self, seen: 0 }.serve(request);
+    }
+
+    fn elsewhere(&self) -> Option<Reference> {
+        self.servant.elsewhere()
+    }
+
+    fn locate(&self, key: &[u8], type_id: Option<&str>) -> Result<(), Failure> {
+        self.servant.locate(key, type_id)
+    }
+
+    fn opened(&self, link: &Arc<dyn Link>) {
+        self.servant.opened(link);
+    }
+
+    fn closed(&self, link: &dyn Link) {
+        self.servant.closed(link);
+    }
+
+    fn heard(&self, link: &dyn Link, heard: &Incoming) {
+        self.servant.heard(link, heard);
+    }
+
+    fn cancelled(&self, link: &dyn Link, call: CallId) {
+        self.servant.cancelled(link, call);
+    }
+}
