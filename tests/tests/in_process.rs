@@ -133,8 +133,10 @@ fn a_typed_reference_takes_a_deadline_wherever_its_object_lives() {
     let client = Node::new();
     let there = client.connect::<dyn BenchmarkingAsync>(&format!("{bound}sleeper")).unwrap();
     for object in [here, there] {
+        // A busy machine may answer late: only what never answers has a short deadline.
+        let later = object.with_deadline(Some(Duration::from_secs(60))).unwrap();
+        assert_eq!(pollster(later.in_out_string_call("x")).unwrap(), Bench.in_out_string_call("x").unwrap());
         let soon = object.with_deadline(Some(Duration::from_millis(5))).unwrap();
-        assert_eq!(pollster(soon.in_out_string_call("x")).unwrap(), Bench.in_out_string_call("x").unwrap());
         let failure = pollster(soon.out_string_call()).unwrap_err();
         assert_eq!(failure.kind(), Kind::TimedOut, "{failure}");
     }

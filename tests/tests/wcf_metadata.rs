@@ -11,7 +11,7 @@ use everywire::model::{Contract, Discovery, Interface, Remote as _};
 use everywire::{Kind, Node};
 use everywire_tests::peers::here;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -91,6 +91,27 @@ fn a_node_tells_of_all_its_services() {
     names.sort_unstable();
     assert_eq!(names, ["ICellar", "IRemoteObject"]);
     assert!(listed.iter().all(|presence| presence.address.contains(&places[0])), "{listed:?}");
+}
+
+/// A server that closes the connection instead of an answer, as one does whose time for an idle connection has just passed.
+#[test]
+fn a_description_is_asked_for_again_when_the_connection_ended() {
+    let (_node, places) = serving(&["basic"]);
+    let between = TcpListener::bind("127.0.0.1:0").expect("to listen");
+    let place = between.local_addr().expect("an address");
+    let server = places[0].clone();
+    std::thread::spawn(move || {
+        let (mut first, _) = between.accept().expect("a connection");
+        assert_ne!(first.read(&mut [0; 4096]).expect("a request"), 0);
+        drop(first);
+        let (mut client, _) = between.accept().expect("another connection");
+        let mut server = TcpStream::connect(server).expect("to connect");
+        let (mut from, mut to) = (client.try_clone().expect("a copy"), server.try_clone().expect("a copy"));
+        std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+        let _ = std::io::copy(&mut server, &mut client);
+    });
+    let told = discover(&format!("basic://{place}/cellar?{OPTIONS}")).expect("a contract");
+    same(interface(&told.contract, "{http://everywire.test/cellar}ICellar"), <dyn ICellar>::interface());
 }
 
 #[test]

@@ -11,8 +11,8 @@ use everywire_model::contract::Notes;
 use everywire_model::shape::Name;
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Body, Contract, Discovery, Failure, Initiator, Interface, Kind, Object, Operation, Outcome, Presence,
-    Profile, Reference, Resolver, Shape,
+    Body, Completed, Contract, Discovery, Failure, Initiator, Interface, Kind, Object, Operation, Outcome,
+    Presence, Profile, Reference, Resolver, Shape,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -189,8 +189,17 @@ fn metadata(object: &Object) -> Result<String, Failure> {
     }
 }
 
+/// The answer to a question that changes nothing at the service. Because of that, it is asked once more when a connection
+/// ended before the answer came (RFC 9110, section 9.2.2): servers close idle connections at the moment of a request, too.
 fn answer(object: &Object, operation: &Operation) -> Result<Body, Failure> {
-    match object.invoke(operation, &Nothing) {
+    let mut outcome = object.invoke(operation, &Nothing);
+    if let Outcome::Failed(failure) = &outcome
+        && failure.kind() == Kind::Unreachable
+        && failure.completed() == Completed::Maybe
+    {
+        outcome = object.invoke(operation, &Nothing);
+    }
+    match outcome {
         Outcome::Done(body) => Ok(body),
         Outcome::Failed(failure) => Err(failure),
         Outcome::Raised(raised) => {
