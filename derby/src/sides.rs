@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A server has this long to become ready.
-pub(crate) const READY: Duration = Duration::from_secs(20);
+/// A server has this long to become ready: Python and Java read their libraries from a disk that may be busy.
+pub(crate) const READY: Duration = Duration::from_secs(60);
 /// One operation of one client ends after this long at the latest.
 pub(crate) const OPERATION: Duration = Duration::from_secs(20);
 /// Where both sides meet on one machine.

@@ -4,7 +4,7 @@
 //! Short here, bounded by counts; `make soak` runs the same for as long as `EVERYWIRE_FIRE_SECONDS` says and with as many as the
 //! promises of `docs/broker.md` name, and prints what it saw.
 
-use super::{LONG, Running, Scratch, Store, contract, start, until};
+use super::{LONG, Running, Scratch, Store, contract, own_loopback, start, until};
 use everywire::model::Completed;
 use everywire::{Node, Ref};
 use everywire_tests::shop::market::Shop;
@@ -60,7 +60,7 @@ struct Target {
 impl Target {
     fn new() -> Self {
         let (node, store) = (Node::new(), Store::new());
-        let address = node.listen("iiop://127.0.0.1:0").unwrap();
+        let address = node.listen(&format!("iiop://{}:0", own_loopback())).unwrap();
         node.export::<dyn Shop>("shop", store.clone());
         Self { node, store, address }
     }

@@ -178,6 +178,13 @@ impl Store {
     }
 }
 
+/// An address of the loopback network that no other test has: a port of it that is given back is taken by nobody else before a target
+/// comes back there, and whoever calls there while it is away is refused.
+pub(crate) fn own_loopback() -> String {
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    format!("127.{}.{middle}.{low}", 64 | (high & 0x3f))
+}
+
 /// Waits for something that has no event.
 #[track_caller]
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
@@ -251,7 +258,8 @@ pub(crate) fn order(number: i32) -> Order {
 /// A shop at an address: the node, the store, and its reference.
 pub(crate) fn shop_at(address: &str) -> (Node, Arc<Store>, String) {
     let (node, store) = (Node::new(), Store::new());
-    node.listen(address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
+    let address = address.replace("127.0.0.1", &own_loopback());
+    node.listen(&address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
     let shop = node.export::<dyn Shop>("shop", store.clone());
     *store.node.lock().unwrap() = Some(node.downgrade());
     let reference = node.print_friendly(shop.reference());

@@ -16,7 +16,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// A bus has this long to become ready.
-const READY: Duration = Duration::from_secs(20);
+const READY: Duration = Duration::from_secs(60);
 
 /// A program that is a message bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

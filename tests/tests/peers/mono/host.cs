@@ -42,7 +42,8 @@ static class Host
         Console.SetOut(new Router());
         // Mono has two connections to a host unless told, and as many threads as processors, and adds two a second.
         ServicePointManager.DefaultConnectionLimit = 64;
-        ThreadPool.SetMinThreads(64, 64);
+        ThreadPool.SetMaxThreads(4096, 4096);
+        ThreadPool.SetMinThreads(1024, 1024);
         var listener = new TcpListener(IPAddress.Loopback, 0);
         listener.Start(64);
         File.WriteAllText(file + ".new", ((IPEndPoint)listener.LocalEndpoint).Port.ToString());
