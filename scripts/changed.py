@@ -2,7 +2,7 @@
 """Chooses the test programs that have not passed as they are now, so that a test of unchanged code does not run twice.
 
     changed.py choose [--without-peers]   prints a filter for cargo-nextest
-    changed.py passed                     remembers which programs passed in the run that just ended
+    changed.py passed                     remembers which of them passed in the run that just ended, as they were when they were chosen
 
 A program is the same if its file and the data files of its crate are the same. What other crates gave it is in its file, so a
 change of a crate runs the tests of all that stand on it. With CI=true everything runs.
@@ -24,6 +24,8 @@ NO_PEERS = "test(/^(architecture|attacks|attacks_dbus|attacks_dcop|attacks_dcom)
 
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", "target"))
 PASSED = TARGET / "passed"
+# What the run that begins now is made of. A source that changes during the run makes another program, which has passed nothing.
+CHOSEN = TARGET / "chosen.json"
 # Where .config/nextest.toml has the results written.
 RESULTS = TARGET / "nextest/default/junit.xml"
 
@@ -59,8 +61,10 @@ def mark(name):
 
 def choose(without_peers):
     same = []
+    chosen = programs()
+    CHOSEN.write_text(json.dumps({name: fingerprint for name, (_, fingerprint) in chosen.items()}))
     if os.environ.get("CI") != "true":
-        for name, (package, fingerprint) in programs().items():
+        for name, (package, fingerprint) in chosen.items():
             if package not in ALWAYS and mark(name).is_file() and mark(name).read_text() == fingerprint:
                 same.append(name)
     if same:
@@ -74,7 +78,7 @@ def choose(without_peers):
 def remember():
     suites = {suite.get("name"): suite for suite in xml.parse(RESULTS).getroot().iter("testsuite")}
     PASSED.mkdir(exist_ok=True)
-    for name, (package, fingerprint) in programs().items():
+    for name, fingerprint in json.loads(CHOSEN.read_text()).items():
         suite = suites.get(name)
         if suite is None:
             continue

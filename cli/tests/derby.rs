@@ -374,7 +374,7 @@ fn read(words: &str) -> (Json, Vec<Json>) {
 #[test]
 fn process_data_is_read_by_one_client_and_by_four() {
     let (report, rows) = read(
-        "--time 100s --only everywire-opc-tcp-connect,everywire-opc-tcp-one-shard,everywire-opc-shm,everywire-opc-inproc,raw-tcp \
+        "--time 15m --only everywire-opc-tcp-connect,everywire-opc-tcp-one-shard,everywire-opc-shm,everywire-opc-inproc,raw-tcp \
          --placement unpinned",
     );
     let row = |name: &str, operation: &str| {
@@ -416,7 +416,7 @@ fn rivals_read_process_data_or_are_named() {
     for placement in ["unpinned", "remote"] {
         let all = rivals.iter().filter(|(_, _, own)| *own == placement);
         let only = all.clone().map(|(name, _, _)| *name).collect::<Vec<_>>().join(",");
-        let (report, rows) = read(&format!("--time 100s --only {only} --placement {placement}"));
+        let (report, rows) = read(&format!("--time 15m --only {only} --placement {placement}"));
         let absent = |name: &str| report["absent"].as_array().unwrap().iter().find(|one| one["name"] == name);
         if let Some(absent) = absent("remote placement") {
             eprintln!("SKIPPED: no network namespaces here: {}", absent["why"]);

@@ -1,6 +1,6 @@
 //! Attacks on what stands between wires, each with what keeps it off. Those on one wire alone are the wire's own.
 
-use super::{LONG, Running, Scratch, contract, place, shop_at, start, until};
+use super::{LONG, Running, Scratch, contract, own_loopback, place, shop_at, start, until};
 use everywire::model::pipe::pipe;
 use everywire::model::visit::{Nothing, WithHeaders};
 use everywire::model::{
@@ -284,7 +284,7 @@ fn b3_a_circle_of_several_targets_does_not_multiply_calls() {
 fn b4_what_was_withdrawn_before_it_was_sent_is_never_sent() {
     let scratch = Scratch::new();
     // Greets nobody until it is told to.
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind((own_loopback(), 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     let (_backend, store, target) = shop_at("net.tcp://127.0.0.1:0?security=none");
     let behind: std::net::SocketAddr =
