@@ -13,6 +13,7 @@
 #   broker     the broker at full load while its targets are killed, among callers that do nothing, with copies that nobody reads, and while
 #              its file changes (broker/tests/suite/fire.rs)
 #   endurance  clients that call, listen, and are killed at random; nothing of them stays (tests/tests/endurance_dcom.rs)
+#   features   each wire, language and way of authentication is built alone, without warnings
 #   loom       the protocols of the shared-memory rings and of the hand-over of shards, in every order of their steps
 #   address    the rooms with `unsafe` under the address sanitizer (scripts/sanitize.sh)
 #   thread     the runtime's tests under the thread sanitizer
@@ -23,7 +24,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all=(fuzz faults endings load broker endurance loom address thread miri)
+all=(fuzz faults endings load broker endurance features loom address thread miri)
 minutes=$((24 * 60))
 if [ "${1:-}" = --minutes ]; then
   minutes=${2:?--minutes needs a number}
@@ -122,6 +123,22 @@ soak_endurance() {
   local result=$?
   grep -aoE '^[0-9]+ cycles and .*' "$logs/endurance.log" | cut -c1-110 | head -n 1
   return $((result > 0))
+}
+
+soak_features() {
+  local package feature failed=0 built=0
+  : >"$logs/features.log"
+  for package in everywire everywire-auth everywire-codegen; do
+    for feature in '' $(cargo metadata --locked --no-deps --format-version 1 |
+      python3 -c 'import json, sys; print(*[f for p in json.load(sys.stdin)["packages"] if p["name"] == sys.argv[1] for f in p["features"] if f != "default"])' "$package"); do
+      built=$((built + 1))
+      echo "== $package: ${feature:-none}" >>"$logs/features.log"
+      RUSTFLAGS="-D warnings" cargo check --quiet --locked --target-dir "$target/features" --package "$package" --no-default-features --features "$feature" >>"$logs/features.log" 2>&1 ||
+        failed=$((failed + 1))
+    done
+  done
+  echo "$built sets of features, $failed failed"
+  return $((failed > 0))
 }
 
 soak_loom() {

@@ -10,14 +10,24 @@
 //! access; symbolic links are not followed ([`Untrusted`] says which of these failed).
 
 #![forbid(unsafe_code)]
+// What several ways of authentication share has parts that a single one does not need.
+#![cfg_attr(
+    not(all(feature = "ice", feature = "sasl", feature = "security", feature = "tls")),
+    allow(dead_code)
+)]
 
 mod hex;
+#[cfg(feature = "ice")]
 pub mod ice;
+#[cfg(feature = "nns")]
 pub mod nns;
 mod private;
 mod random;
+#[cfg(feature = "sasl")]
 pub mod sasl;
+#[cfg(feature = "security")]
 pub mod security;
+#[cfg(feature = "tls")]
 pub mod tls;
 
 pub use private::Untrusted;

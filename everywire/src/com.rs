@@ -9,6 +9,8 @@
 //! assert_eq!(hresult::name(1).map(|(symbol, _)| symbol), Some("S_FALSE"));
 //! ```
 
+#![cfg(feature = "dcom")]
+
 pub use everywire_dcom::standard::{categories, enumerators};
 pub use everywire_dcom::{hresult, variant};
 

@@ -1,6 +1,5 @@
 //! What is wrong with a contract, for people and for programs.
 
-use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 
 /// The most mistakes shown at once; more are counted only.
@@ -9,7 +8,8 @@ pub(crate) const MOST: usize = 40;
 const WINDOW: usize = 120;
 
 /// All that is wrong with a contract.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Diagnostics {
     /// The mistakes, in the order of the text.
     pub list: Vec<Diagnostic>,
@@ -18,7 +18,8 @@ pub struct Diagnostics {
 }
 
 /// One mistake.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Diagnostic {
     /// Name of the file.
     pub file: String,
@@ -41,7 +42,8 @@ pub struct Diagnostic {
 }
 
 /// Another place that matters to a mistake.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Note {
     /// What is there.
     pub message: String,

@@ -1,7 +1,16 @@
 //! The contract languages that can be read, and the choice between them.
 
+#[cfg(feature = "dbus-xml")]
+use crate::dbus_xml;
 use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::{dbus_xml, kidl, midl, omg, wsdl};
+#[cfg(feature = "kidl")]
+use crate::kidl;
+#[cfg(feature = "midl")]
+use crate::midl;
+#[cfg(feature = "omg")]
+use crate::omg;
+#[cfg(feature = "wsdl")]
+use crate::wsdl;
 use everywire_model::Contract;
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
@@ -69,6 +78,7 @@ impl std::error::Error for Unprintable {}
 /// All languages that can be read.
 pub fn languages() -> &'static [Language] {
     &[
+        #[cfg(feature = "omg")]
         Language {
             name: "omg",
             title: "OMG IDL",
@@ -76,6 +86,7 @@ pub fn languages() -> &'static [Language] {
             read: read_idl,
             print: |contract| Ok(omg::print(contract)),
         },
+        #[cfg(feature = "dbus-xml")]
         Language {
             name: "dbus",
             title: "D-Bus introspection XML",
@@ -83,6 +94,7 @@ pub fn languages() -> &'static [Language] {
             read: |path, _| dbus_xml::parse_file(path),
             print: dbus_xml::print,
         },
+        #[cfg(feature = "kidl")]
         Language {
             name: "kidl",
             title: "kidl",
@@ -90,6 +102,7 @@ pub fn languages() -> &'static [Language] {
             read: |path, _| kidl::parse_file(path),
             print: kidl::print,
         },
+        #[cfg(feature = "midl")]
         Language {
             name: "midl",
             title: "MIDL",
@@ -97,6 +110,7 @@ pub fn languages() -> &'static [Language] {
             read: midl::parse_with,
             print: midl::print,
         },
+        #[cfg(feature = "wsdl")]
         Language {
             name: "wsdl",
             title: "WSDL",
@@ -107,22 +121,41 @@ pub fn languages() -> &'static [Language] {
     ]
 }
 
+/// Extensions whose languages this program is built without, and the feature that each needs.
+const LEFT_OUT: &[(&str, &str)] = &[
+    #[cfg(not(feature = "omg"))]
+    ("idl", "omg"),
+    #[cfg(not(feature = "dbus-xml"))]
+    ("xml", "dbus-xml"),
+    #[cfg(not(feature = "kidl"))]
+    ("kidl", "kidl"),
+    #[cfg(not(feature = "midl"))]
+    ("midl", "midl"),
+    #[cfg(not(feature = "midl"))]
+    ("odl", "midl"),
+    #[cfg(not(feature = "wsdl"))]
+    ("wsdl", "wsdl"),
+];
+
 /// The language of a contract file: its extension tells, and where two languages share it, the text.
 pub fn language_of(path: impl AsRef<Path>) -> Option<&'static Language> {
     let path = path.as_ref();
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let found = languages().iter().find(|language| language.extensions.contains(&extension.as_str()))?;
-    let is_midl = || std::fs::read(path).is_ok_and(|bytes| midl::is_midl(&String::from_utf8_lossy(&bytes)));
-    if found.name == "omg" && is_midl() {
-        languages().iter().find(|other| other.name == "midl")
-    } else {
-        Some(found)
+    #[cfg(feature = "midl")]
+    if found.name == "omg"
+        && std::fs::read(path).is_ok_and(|bytes| midl::is_midl(&String::from_utf8_lossy(&bytes)))
+    {
+        return languages().iter().find(|other| other.name == "midl");
     }
+    Some(found)
 }
 
 /// Reads a file of the extension that OMG IDL and MIDL share; the text tells which of them it is.
+#[cfg(feature = "omg")]
 fn read_idl(path: &Path, given: &Preprocessing) -> Result<Contract, Diagnostics> {
     match std::fs::read(path) {
+        #[cfg(feature = "midl")]
         Ok(bytes) if midl::is_midl(&String::from_utf8_lossy(&bytes)) => midl::parse_with(path, given),
         _ => omg::parse_with(path, given),
     }
@@ -150,9 +183,15 @@ pub fn read_with(path: impl AsRef<Path>, given: &Preprocessing) -> Result<Contra
                 .iter()
                 .flat_map(|language| language.extensions.iter().map(|e| format!(".{e} ({})", language.title)))
                 .collect();
-            let message = match extension.as_str() {
-                "" => "the file has no extension to tell its contract language".to_owned(),
-                other => format!("no contract language has the extension .{other}"),
+            let left_out = LEFT_OUT.iter().find(|(of, ..)| *of == extension);
+            let message = match (extension.as_str(), left_out) {
+                ("", _) => "the file has no extension to tell its contract language".to_owned(),
+                (other, Some((_, feature))) => {
+                    format!(
+                        "contracts .{other} are left out of this program: it is built without the feature `{feature}`"
+                    )
+                }
+                (other, None) => format!("no contract language has the extension .{other}"),
             };
             let mut diagnostic = Diagnostic::of_file(&path.to_string_lossy(), message);
             diagnostic.help = Some(format!("known are {}", known.join(", ")));

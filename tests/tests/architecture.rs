@@ -1,9 +1,10 @@
 //! The house rules that a machine can hold: which room may use which, and where a wire may be named.
 
-use everywire_tests::peers::root;
+use everywire_tests::peers::{output, root};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What each room may use of the others.
 fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
@@ -276,4 +277,39 @@ fn is_module(file: &Path) -> bool {
             declared.is_some_and(|(_, declared)| declared == name)
         })
     })
+}
+
+/// The crates that a program of one wire is built from, ours among them.
+fn crates_of(wire: &str) -> Vec<String> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let mut command = Command::new(cargo);
+    command.current_dir(root()).args([
+        "tree",
+        "--locked",
+        "--offline",
+        "--prefix",
+        "none",
+        "--edges",
+        "normal,build",
+    ]);
+    command.args(["--package", "everywire", "--no-default-features", "--features", wire]);
+    let mut crates: Vec<String> =
+        output(&mut command).lines().filter_map(|line| Some(line.split(' ').next()?.to_owned())).collect();
+    crates.sort_unstable();
+    crates.dedup();
+    crates
+}
+
+#[test]
+fn a_program_of_one_wire_is_built_from_what_it_needs() {
+    for (wire, most) in [("giop", 20), ("dbus", 30), ("dcop", 30), ("dcom", 45)] {
+        let crates = crates_of(wire);
+        assert!(crates.contains(&format!("everywire-{wire}")), "{crates:?}");
+        assert!(crates.len() <= most, "{wire}: {} crates: {crates:?}", crates.len());
+        for (other, _) in WORDS {
+            assert!(*other == wire || !crates.contains(&format!("everywire-{other}")), "{wire}: {crates:?}");
+        }
+        assert!(!crates.iter().any(|name| name == "rustls"), "{wire}: {crates:?}");
+    }
+    assert!(crates_of("wcf").iter().any(|name| name == "rustls"), "TLS would be seen");
 }

@@ -3,7 +3,7 @@
 use super::cookies::number;
 use super::{Cookie, Keyring, KeyringError};
 use crate::{Random, hex, same_secret};
-use sha1::{Digest, Sha1};
+use sha1_smol::Sha1;
 
 /// The context of servers that have no other.
 pub(super) const CONTEXT: &str = "org_freedesktop_general";
@@ -64,8 +64,11 @@ fn nonce(random: Random) -> Result<String, KeyringError> {
 
 /// Both challenges and the cookie as text, with colons between them.
 fn hash(server: &[u8], client: &[u8], cookie: &Cookie) -> [u8; 20] {
-    let hasher = Sha1::new().chain_update(server).chain_update(b":").chain_update(client);
-    hasher.chain_update(b":").chain_update(cookie.secret.as_bytes()).finalize().into()
+    let mut hasher = Sha1::new();
+    for part in [server, b":", client, b":", cookie.secret.as_bytes()] {
+        hasher.update(part);
+    }
+    hasher.digest().bytes()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use bytes::{Buf, BytesMut};
 use everywire_model::{Failure, Initiator, Kind, SendBuffer};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{AlertDescription, CertificateError, ClientConnection, Connection, Error, ServerConnection};
-use sha1::{Digest, Sha1};
+use sha1_smol::Sha1;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -174,7 +174,7 @@ impl Channel {
 /// Names in a client's certificate are its issuer's choice, and no two issuers need agree; the certificate itself cannot be
 /// another's.
 fn name_of(certificate: &CertificateDer<'_>) -> String {
-    format!("thumbprint {}", hex::text(&Sha1::digest(certificate)))
+    format!("thumbprint {}", hex::text(&Sha1::from(certificate).digest().bytes()))
 }
 
 #[cold]
