@@ -4,6 +4,7 @@
 #   make test    every test, with real peers; installs what it needs
 #   make quick   the check while you work: what has changed, without foreign programs
 #   make dist    what users install: crates and a Debian package
+#   make docs    the documents as a book: build/book/index.html
 #   make soak    fuzzing, faults, endurance, models, sanitizers: hours, apart from the tests
 
 CARGO ?= cargo
@@ -11,7 +12,7 @@ RACE  ?= callbacks calls opc bytes broker
 # All races together end within so many seconds after the build, the building of rivals included.
 DERBY_SECONDS ?= 570
 
-.PHONY: derby test quick dist soak setup build check fuzz instructions layout clean
+.PHONY: derby test quick dist docs soak setup build check fuzz instructions layout clean
 
 # The rivals come while the program is built, which needs none of them.
 derby:
@@ -37,6 +38,10 @@ soak:
 # PARTS="deb" for some of it; PROFILE=dev without optimisation.
 dist:
 	bash scripts/dist.sh $(PARTS)
+
+docs:
+	bash scripts/setup.sh python3 mdbook
+	PATH="$$(bash scripts/peers.sh path):$$PATH" mdbook build
 
 quick:
 	bash scripts/quick.sh
