@@ -58,7 +58,8 @@ deb() {
   install -Dm644 packaging/everywire-broker.service "$root/lib/systemd/system/everywire-broker.service"
   install -Dm644 packaging/copyright "$root/usr/share/doc/everywire/copyright"
   cat LICENSE-MIT LICENSE-APACHE >"$root/usr/share/doc/everywire/LICENSES"
-  install -Dm644 -t "$root/usr/share/doc/everywire" README.md SECURITY.md docs/*.md
+  # In the folders that their links name.
+  find README.md SECURITY.md docs -name '*.md' -exec install -Dm644 '{}' "$root/usr/share/doc/everywire/{}" ';'
   gzip -9nc CHANGELOG.md >"$root/usr/share/doc/everywire/changelog.gz"
   # The oldest C library that has what the program asks for.
   needed=$(objdump -T "$bin" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
