@@ -39,7 +39,7 @@ fn compare_with(golden: &Path, contract: &Contract, options: &Options) {
 /// A contract of the CORBA wire's own, whose code is part of that crate. It is small, since nothing there is asynchronous.
 fn check_of_wire(name: &str) {
     let wire = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wires/giop");
-    let contract = everywire_idl::read(&wire.join(format!("contracts/{name}.idl")))
+    let contract = everywire_idl::read(wire.join(format!("contracts/{name}.idl")))
         .unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let options = Options { source: format!("{name}.idl"), asynchronous: false, ..Options::default() };
     compare_with(&wire.join(format!("generated/{name}.rs")), &contract, &options);

@@ -44,11 +44,22 @@ pub(crate) fn corbaname(text: &str) -> Option<&str> {
     prefix.eq_ignore_ascii_case("corbaname:").then_some(rest)
 }
 
-/// `obj_addr { "," obj_addr } [ "/" key ] [ "#" name ]`, after `corbaname:` (OMG Naming Service, formal/04-10-03, section 2.5.3): the
-/// context. What a name there is bound to is for the naming service to say ([`crate::naming::look_up`]).
+/// The context that a `corbaname:` is; what a name in it is bound to is for the naming service to say ([`crate::naming::look_up`]).
 fn parse_corbaname(rest: &str) -> Result<Reference, Failure> {
-    let context = rest.split('#').next().unwrap_or_default();
-    let mut reference = parse_corbaloc(context)?;
+    match rest.split_once('#') {
+        Some((_, name)) if !name.is_empty() => {
+            let what = format!("the naming service has to be asked for `{name}`, which is not done here");
+            Err(Failure::new(Kind::BadReference, Initiator::User, what)
+                .with_hint("`everywire describe` prints the whole reference; give that"))
+        }
+        _ => corbaname_context(rest),
+    }
+}
+
+/// `obj_addr { "," obj_addr } [ "/" key ] [ "#" name ]`, after `corbaname:` (OMG Naming Service, formal/04-10-03, section 2.5.3): the
+/// context in which the name is looked up.
+pub(crate) fn corbaname_context(rest: &str) -> Result<Reference, Failure> {
+    let mut reference = parse_corbaloc(rest.split('#').next().unwrap_or_default())?;
     for profile in reference.profiles.iter_mut().filter(|profile| profile.key.is_empty()) {
         profile.key = Bytes::from_static(crate::naming::KEY);
     }

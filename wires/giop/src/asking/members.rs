@@ -11,7 +11,7 @@ use everywire_model::contract::LEFT_OUT;
 use everywire_model::describe::{
     Attribute, Direction, Field, Interface, InterfaceKind, Name, Notify, Operation, Parameter, Struct,
 };
-use everywire_model::{Failure, Hold, Shape};
+use everywire_model::{Failure, Hold, Initiator, Kind, Shape};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -89,6 +89,12 @@ impl Told<'_> {
                 continue;
             }
             let shape = match types.of(&told.r#type, questions) {
+                // JacORB's repository finds no type of attributes that can be written.
+                Ok(Shape::Void) => {
+                    let why = lacks_type();
+                    draft.leave_out(&told.name, &why);
+                    continue;
+                }
                 Ok(shape) => shape,
                 Err(failure) => {
                     draft.leave_out(&told.name, &failure);
@@ -160,4 +166,8 @@ fn operation(
 /// Exceptions. One that this side cannot hold is told by its id when it is raised.
 fn raises(told: &[ExceptionDescription], types: &mut Types, questions: &mut Questions) -> Vec<Hold<Struct>> {
     told.iter().filter_map(|told| types.exception(&told.r#type, questions).ok()).collect()
+}
+
+fn lacks_type() -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::Peer, "the repository tells no type of it")
 }

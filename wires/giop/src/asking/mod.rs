@@ -91,7 +91,8 @@ impl Asking {
         match self.made.get(&told.id) {
             Some(Some(made)) => return Ok(made.clone()),
             Some(None) => {
-                return Err(Failure::malformed(format_args!("`{}` is derived from itself", told.id), 0));
+                let what = format!("the interface `{}` is told to be derived from itself", told.id);
+                return Err(Failure::new(Kind::Malformed, Initiator::Peer, what));
             }
             None => {}
         }

@@ -76,14 +76,15 @@ fn no_service(failure: &Failure) -> Failure {
 
 /// What a `corbaname:` means (section 2.5.3): nothing, if the text is none, or names no more than a context.
 pub(crate) fn look_up(text: &str, resolver: &dyn Resolver) -> Option<Result<Reference, Failure>> {
-    let (_, name) = address::corbaname(text)?.split_once('#')?;
+    let rest = address::corbaname(text)?;
+    let (_, name) = rest.split_once('#')?;
     if name.is_empty() {
         return None;
     }
-    Some(named(text, name, resolver))
+    Some(named(rest, name, resolver))
 }
 
-fn named(text: &str, name: &str, resolver: &dyn Resolver) -> Result<Reference, Failure> {
+fn named(rest: &str, name: &str, resolver: &dyn Resolver) -> Result<Reference, Failure> {
     let wrong = || {
         let what = format!("`{name}` is no name of an object");
         Failure::new(Kind::BadReference, Initiator::User, what)
@@ -91,7 +92,7 @@ fn named(text: &str, name: &str, resolver: &dyn Resolver) -> Result<Reference, F
     };
     let plain = unescape(name).and_then(|octets| String::from_utf8(octets).ok()).ok_or_else(wrong)?;
     let wanted = names::parse(&plain).ok_or_else(wrong)?;
-    let context = NamingContextStub(resolver.resolve(&address::parse(text)?)?);
+    let context = NamingContextStub(resolver.resolve(&address::corbaname_context(rest)?)?);
     match resolve(&context, &wanted)? {
         Some(found) => Ok(found),
         None => Err(Failure::new(

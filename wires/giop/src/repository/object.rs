@@ -2,13 +2,13 @@
 //! its type.
 
 use super::shapes::id_of;
-use super::{build, gone, key};
+use super::{build, key};
 use crate::contracts::OBJECT;
 use crate::contracts::corba::DefinitionKind;
 use crate::naming;
 use crate::wire_state::{Node, alive};
 use everywire_model::object::no_operation;
-use everywire_model::{Failure, Interface, Reference, Request, Servant};
+use everywire_model::{Failure, Initiator, Interface, Kind, Reference, Request, Servant};
 use std::sync::Weak;
 
 /// Serves all objects, by their keys.
@@ -30,7 +30,7 @@ impl Servant for Implicit {
     fn dispatch(&self, request: Request) {
         request.run(|request| {
             let node = alive(&self.0)?;
-            let of = type_of(&node, request.key()).ok_or_else(|| gone(request.key()))?;
+            let of = type_of(&node, request.key()).ok_or_else(|| no_object(request.key()))?;
             match (request.index(), of) {
                 (0, Type::Served(id)) => {
                     let repository = node.repository(Some(&id));
@@ -66,4 +66,9 @@ fn type_of(node: &Node, key: &[u8]) -> Option<Type> {
         return Some(Type::Own(definition.interface));
     }
     naming::locate(node, key).map(Type::Own)
+}
+
+fn no_object(key: &[u8]) -> Failure {
+    let key = everywire_model::reference::escape(key);
+    Failure::new(Kind::NoObject, Initiator::Peer, format!("no object has the key `{key}`"))
 }
