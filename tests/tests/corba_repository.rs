@@ -158,7 +158,7 @@ fn an_object_tells_what_the_file_of_its_contract_says() {
           struct Odd { long x; };
           #pragma ID Odd "IDL:quite/another/thing:7.3"
           typedef sequence<Odd> Odds;
-          module inner { interface Valve { Odds odds(in Odd o); }; };
+          module inner { interface Valve { Odds pick(in Odd o); }; };
           interface Plain : inner::Valve {
             attribute Odd setting getraises (Jammed) setraises (Jammed);
           };

@@ -16,7 +16,7 @@ mod object;
 mod shapes;
 
 use crate::contracts::corba::{DefinitionKind, PrimitiveKind};
-use crate::wire_state::{Node, alive};
+use crate::wire_state::{Node, Wanted, alive};
 use everywire_model::{Failure, Hold, Initiator, Interface, Kind, Objects, Request, Servant, Shape};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -151,7 +151,7 @@ impl Servant for Served {
             let Some((definition, id)) = key::parse(request.key()) else { return Err(gone(request.key())) };
             // What is asked of the repository itself concerns all that is served now.
             let whole = definition.kind == DefinitionKind::DkRepository;
-            let repository = node.repository(Some(id).filter(|_| !whole));
+            let repository = node.repository(if whole { Wanted::Any } else { Wanted::Definition(id) });
             let number = repository.find(definition.kind, id).ok_or_else(|| gone(request.key()))?;
             answers::answer(&answers::Asked { node: &node, repository: &repository, number }, request)
         });
