@@ -73,7 +73,8 @@ impl Known {
         Ok(Self { contract: told.contract, source, own: told.own, children: told.children })
     }
 
-    /// The contract of an object alone, without what every object of its wire has; with the interfaces that its own are made of.
+    /// The contract of an object alone, without what every object of its wire has; with the interfaces that its own are made of, each
+    /// behind those that it is derived from.
     pub(crate) fn alone(&self) -> Contract {
         let mut names = HashSet::new();
         self.contract.interfaces().take(self.own).for_each(|interface| gather(interface, &mut names));
@@ -81,7 +82,28 @@ impl Known {
             Definition::Interface(interface) => names.contains(&interface.name),
             _ => true,
         };
-        Contract { definitions: self.contract.definitions.iter().filter(keep).cloned().collect() }
+        let mut definitions: Vec<Definition> = Vec::new();
+        for definition in self.contract.definitions.iter().filter(keep) {
+            match definition {
+                Definition::Interface(interface) => self.behind_bases(interface, &names, &mut definitions),
+                other => definitions.push(other.clone()),
+            }
+        }
+        Contract { definitions }
+    }
+
+    /// Adds an interface that is not there yet, after its bases.
+    fn behind_bases(&self, interface: &Interface, names: &HashSet<Name>, into: &mut Vec<Definition>) {
+        let same = |definition: &Definition| match definition {
+            Definition::Interface(held) => held.name == interface.name,
+            _ => false,
+        };
+        if into.iter().any(same) || !names.contains(&interface.name) {
+            return;
+        }
+        interface.bases.iter().for_each(|base| self.behind_bases(base, names, into));
+        // As the contract defines it, if it does.
+        into.extend(self.contract.definitions.iter().find(|definition| same(definition)).cloned());
     }
 
     /// From a file if one is given, else from the object itself.

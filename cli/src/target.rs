@@ -1,6 +1,15 @@
 //! References as people give them: text, `@FILE`, or `@FILE:NAME` of a file of named references.
 
 use crate::trouble::{Done, Trouble};
+use everywire::{Failure, Kind};
+
+/// A text that leads to no object: because it is no reference, or because whoever was asked for it did not tell one.
+pub(crate) fn unfit(otherwise: impl Into<String>, text: &str, failure: &Failure) -> Box<Trouble> {
+    match failure.kind() {
+        Kind::BadReference | Kind::Unsupported | Kind::LimitExceeded => Trouble::failure(otherwise, failure),
+        _ => Trouble::failure(format!("cannot look up `{text}`"), failure),
+    }
+}
 
 /// The text of a reference.
 pub(crate) fn text(given: &str) -> Done<String> {

@@ -17,6 +17,7 @@ mod offline;
 mod opc_serve;
 mod opcda;
 mod relay;
+mod repository;
 mod routers;
 mod serve_and_call;
 mod shells;

@@ -17,13 +17,16 @@ fn check(file: &str) {
 fn compare(file: &str, contract: &Contract) {
     let golden = file.strip_suffix(".idl").unwrap_or(file).replace('.', "_");
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{golden}.rs"));
-    let options = Options { source: file.to_owned(), ..Options::default() };
-    let generated = rust::generate(contract, &options);
-    assert_eq!(generated, rust::generate(contract, &options), "the same contract, the same text");
+    compare_with(&golden, contract, &Options { source: file.to_owned(), ..Options::default() });
+}
+
+fn compare_with(golden: &Path, contract: &Contract, options: &Options) {
+    let generated = rust::generate(contract, options);
+    assert_eq!(generated, rust::generate(contract, options), "the same contract, the same text");
     if std::env::var_os("EVERYWIRE_RECORD").is_some() {
-        std::fs::write(&golden, &generated).unwrap();
+        std::fs::write(golden, &generated).unwrap();
     }
-    let recorded = std::fs::read_to_string(&golden).unwrap();
+    let recorded = std::fs::read_to_string(golden).unwrap();
     let differs = recorded.lines().zip(generated.lines()).position(|(old, new)| old != new);
     assert!(
         recorded == generated,
@@ -31,6 +34,25 @@ fn compare(file: &str, contract: &Contract) {
         golden.display(),
         differs.map_or_else(|| recorded.lines().count().min(generated.lines().count()), |line| line + 1)
     );
+}
+
+/// A contract of the CORBA wire's own, whose code is part of that crate. It is small, since nothing there is asynchronous.
+fn check_of_wire(name: &str) {
+    let wire = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wires/giop");
+    let contract = everywire_idl::read(wire.join(format!("contracts/{name}.idl")))
+        .unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let options = Options { source: format!("{name}.idl"), asynchronous: false, ..Options::default() };
+    compare_with(&wire.join(format!("generated/{name}.rs")), &contract, &options);
+}
+
+#[test]
+fn the_interface_repository_is_current() {
+    check_of_wire("repository");
+}
+
+#[test]
+fn the_naming_service_is_current() {
+    check_of_wire("naming");
 }
 
 #[test]

@@ -126,6 +126,12 @@ pub trait Wire: Send + Sync {
         None
     }
 
+    /// The reference that a text means which somebody else has to be asked for, such as a name that a service keeps; nothing where
+    /// [`Wire::parse`] reads all that it says.
+    fn look_up(&self, _text: &str, _resolver: &dyn Resolver) -> Option<Result<Reference, Failure>> {
+        None
+    }
+
     /// Who is there to be called, at an address of this wire.
     fn list(&self, _text: &str, _resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
         Err(self.without("nobody keeps a list of servers"))

@@ -73,6 +73,11 @@ pub trait Objects: Send + Sync {
 pub trait WireState: Any + Send + Sync {
     /// The servants. A request knows the key that was asked ([`crate::Request::key`]).
     fn servants(&self) -> Vec<Arc<dyn Servant>>;
+    /// Whether one of these servants serves the object under a key that nobody exported, and of that type where one is asked for;
+    /// nothing where none does.
+    fn locate(&self, _key: &[u8], _type_id: Option<&str>) -> Option<Result<(), Failure>> {
+        None
+    }
     /// An object was exported.
     fn exported(&self, _key: &[u8], _servant: &Arc<dyn Servant>) {}
     /// An object is served no longer.

@@ -194,14 +194,22 @@ impl Node {
         self.guard.shared.publish(type_id, key.as_ref())
     }
 
-    /// A typed reference to an object, from text in any notation of any wire. Connects at the first call.
+    /// A typed reference to an object, from text in any notation of any wire. Connects at the first call, unless the text is a name that
+    /// a service keeps ([`Node::find`]).
     pub fn connect<I: RemoteTrait + ?Sized>(&self, text: &str) -> Result<Ref<I>, Failure> {
-        Ref::resolve(&*self.guard.shared, self.parse(text)?)
+        Ref::resolve(&*self.guard.shared, self.find(text)?)
     }
 
     /// An untyped object, from text in any notation of any wire.
     pub fn object(&self, text: &str) -> Result<Object, Failure> {
-        self.guard.shared.resolve(&self.parse(text)?)
+        self.guard.shared.resolve(&self.find(text)?)
+    }
+
+    /// The reference that a text means. A name that a service keeps is looked up there: then this waits for that service's answer.
+    pub fn find(&self, text: &str) -> Result<Reference, Failure> {
+        let shared = &self.guard.shared;
+        let asked = shared.wire_of(text).ok().and_then(|wire| wire.look_up(text, &**shared));
+        asked.unwrap_or_else(|| self.parse(text))
     }
 
     /// The object behind a reference that came as data.

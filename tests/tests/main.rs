@@ -9,6 +9,8 @@ mod attacks_dbus;
 mod attacks_dcom;
 mod attacks_dcop;
 mod common;
+mod corba_names;
+mod corba_repository;
 mod crosswise;
 mod dbus;
 mod dbus_auth;

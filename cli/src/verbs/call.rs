@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     }
     let object = node
         .object(&text)
-        .map_err(|f| Trouble::failure(format!("`{}` is no reference", short(&text)), &f))?;
+        .map_err(|f| target::unfit(format!("`{}` is no reference", short(&text)), &short(&text), &f))?;
     contract::somebody(object.reference())
         .map_err(|failure| Trouble::failure(format!("cannot call `{}`", arguments.operation), &failure))?;
     let (known, asked) = match &arguments.signature {

@@ -1,9 +1,8 @@
 //! `everywire demo`: an object on every wire, at free ports, and commands to try on it.
 //!
 //! One process serves one tank ([`vessel`]) on all wires, and simulated items of OPC. DCOP applications meet at a server: the demo
-//! runs one of its own, which announces itself in the demo's directory, so that it is nobody's session. Sockets, the contract for
-//! callers that cannot ask for it, and the DCOP server's file are in a directory of the demo's own, which only this user can enter
-//! and which is removed at the end.
+//! runs one of its own, which announces itself in the demo's directory, so that it is nobody's session. Sockets and the DCOP server's
+//! file are in a directory of the demo's own, which only this user can enter and which is removed at the end.
 //!
 //! Invariants: whatever is printed can be copied ([`commands`]); nothing is printed before all of it works; nothing listens but on
 //! this machine's loopback address and in that directory.
@@ -76,15 +75,11 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         node.listen(address)
             .map_err(|failure| Trouble::failure(format!("cannot listen on `{address}`"), &failure))?;
     }
-    let contract = place
-        .contract(vessel::CONTRACT)
-        .map_err(|error| Trouble::local("cannot write the contract", &error))?;
     let addresses = Addresses {
         // Now that it is known where it is.
         tank: node.reference(KEY).map(|tank| node.addresses(&tank)).unwrap_or_default(),
         opc: node.class_reference(&info.class).map(|class| node.addresses(&class)).unwrap_or_default(),
         server: info.prog_id.clone(),
-        contract,
     };
     announce(&commands::groups(&addresses), arguments.json);
     let over = Arc::new(AtomicBool::new(false));

@@ -108,7 +108,7 @@ fn contract_of(given: &str, preprocess: &Preprocess) -> Done<(Contract, String, 
     }
     let node = Node::from(Node::builder().shards(1).build());
     let object = node.object(&target::text(given)?).map_err(|failure| {
-        Trouble::failure(format!("`{given}` is neither a file nor a reference"), &failure)
+        target::unfit(format!("`{given}` is neither a file nor a reference"), given, &failure)
     })?;
     let known = Known::of(&object, None, preprocess)?;
     let contract = known.alone();

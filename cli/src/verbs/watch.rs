@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     }
     let object = node
         .object(&text)
-        .map_err(|failure| Trouble::failure(format!("`{text}` is no reference"), &failure))?;
+        .map_err(|failure| target::unfit(format!("`{text}` is no reference"), &text, &failure))?;
     let wire = contract::wire_of(object.reference()).ok();
     if let Some(wire) = wire.filter(|wire| !wire.capabilities().signals) {
         return Err(Trouble::usage(

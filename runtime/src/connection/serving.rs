@@ -214,7 +214,11 @@ impl Connection {
         if entries.is_empty() {
             return match self.node.directory.by_prefix(key) {
                 Some(entry) => entry.servant.locate(key, type_id),
-                None => Err(no_object(key)),
+                None => {
+                    let own = self.node.wire_state(self.wire);
+                    let own = own.and_then(|wire_state| wire_state.locate(key, type_id));
+                    own.unwrap_or_else(|| Err(no_object(key)))
+                }
             };
         }
         match type_id {

@@ -13,8 +13,7 @@ use std::net::IpAddr;
 /// The port of a `corbaloc` that names none.
 pub const CORBALOC_PORT: u16 = 2809;
 
-const NOTATIONS: &str =
-    "write iiop://HOST:PORT/KEY, iiop+unix:///PATH#KEY, corbaloc::HOST:PORT/KEY, or the whole IOR:...";
+const NOTATIONS: &str = "write iiop://HOST:PORT/KEY, iiop+unix:///PATH#KEY, corbaloc::HOST:PORT/KEY, corbaname::HOST:PORT#NAME, or the whole IOR:...";
 
 /// Reads a reference in any notation.
 pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
@@ -31,9 +30,40 @@ pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
         Some((prefix, hex)) if prefix.eq_ignore_ascii_case("IOR:") => parse_ior(hex),
         _ => match text.split_at_checked(9) {
             Some((prefix, rest)) if prefix.eq_ignore_ascii_case("corbaloc:") => parse_corbaloc(rest),
-            _ => parse_friendly(text),
+            _ => match corbaname(text) {
+                Some(rest) => parse_corbaname(rest),
+                None => parse_friendly(text),
+            },
         },
     }
+}
+
+/// What follows `corbaname:`, if the text begins so.
+pub(crate) fn corbaname(text: &str) -> Option<&str> {
+    let (prefix, rest) = text.trim().split_at_checked(10)?;
+    prefix.eq_ignore_ascii_case("corbaname:").then_some(rest)
+}
+
+/// The context that a `corbaname:` is; what a name in it is bound to is for the naming service to say ([`crate::naming::look_up`]).
+fn parse_corbaname(rest: &str) -> Result<Reference, Failure> {
+    match rest.split_once('#') {
+        Some((_, name)) if !name.is_empty() => {
+            let what = format!("the naming service has to be asked for `{name}`, which is not done here");
+            Err(Failure::new(Kind::BadReference, Initiator::User, what)
+                .with_hint("`everywire describe` prints the whole reference; give that"))
+        }
+        _ => corbaname_context(rest),
+    }
+}
+
+/// `obj_addr { "," obj_addr } [ "/" key ] [ "#" name ]`, after `corbaname:` (OMG Naming Service, formal/04-10-03, section 2.5.3): the
+/// context in which the name is looked up.
+pub(crate) fn corbaname_context(rest: &str) -> Result<Reference, Failure> {
+    let mut reference = parse_corbaloc(rest.split('#').next().unwrap_or_default())?;
+    for profile in reference.profiles.iter_mut().filter(|profile| profile.key.is_empty()) {
+        profile.key = Bytes::from_static(crate::naming::KEY);
+    }
+    Ok(reference)
 }
 
 /// Reads a friendly address and its scheme.

@@ -3,21 +3,29 @@
 //! Support level: GIOP 1.0, 1.1 and 1.2 are read and answered in the version of the request; requests go out in the
 //! version of the reference, 1.2 by default. Both byte orders, fragments both ways, locate, forward, cancel, close,
 //! all three ways to name a target, system and user exceptions, UTF-8, ISO-8859-1 and UTF-16 text, `any`. Not offered:
-//! bidirectional GIOP, value types, `fixed`, `long double`, types in an `any` that contain themselves.
+//! bidirectional GIOP, value types, `fixed`, `long double`, types in an `any` that contain themselves. Every node serves an interface
+//! repository of what it serves, and a context of names that can be read.
 //!
 //! The way through the crate: [`Giop`] is the entry; `address`, `ior` and `components` read and write references;
 //! `frame` message headers; `cdr`, `sink`, `source`, `typecodes` and `codesets` values; `session` and the files it
-//! names the state of a connection; `limits` and `violations` what is refused and how it is called; `explain` listings.
+//! names the state of a connection; `limits` and `violations` what is refused and how it is called; `explain` listings. `wire_state`
+//! keeps what stands by for all objects of a node: `repository` describes them, `naming` names them; `asking` asks others' repositories.
 
 #![forbid(unsafe_code)]
 
+// Generated code names the runtime as `::everywire`; here that is this crate, as far as the code needs it.
+extern crate self as everywire;
+pub(crate) use everywire_model as model;
+
 mod address;
 mod addressing;
+mod asking;
 mod cdr;
 mod close;
 pub mod codesets;
 pub mod components;
 pub mod contexts;
+mod contracts;
 mod exceptions;
 mod explain;
 mod fragments;
@@ -26,8 +34,10 @@ mod incoming;
 pub mod ior;
 pub mod limits;
 mod locate;
+mod naming;
 mod passing;
 mod replies;
+mod repository;
 mod requests;
 mod session;
 mod sink;
@@ -35,14 +45,19 @@ mod source;
 mod typecodes;
 mod values;
 pub mod violations;
+mod wire_state;
 
 pub use address::CORBALOC_PORT;
 pub use values::{CDR, Cdr};
 
 use bytes::Bytes;
-use everywire_model::wire::{Capabilities, Greeting, Listing, Sniff};
-use everywire_model::{Codec, Config, Endpoint, Failure, Place, Reference, Session, Wire};
+use everywire_model::wire::{Capabilities, Discovery, Greeting, Listing, Presence, Sniff};
+use everywire_model::{
+    Codec, Config, Endpoint, Failure, Incoming, Interface, Object, Objects, Place, Reference, Resolver,
+    Session, Wire, WireState,
+};
 use session::{GiopSession, Role};
+use std::sync::Arc;
 
 /// The wire, as it is registered.
 pub static GIOP: Giop = Giop::new();
@@ -78,7 +93,7 @@ impl Wire for Giop {
     }
 
     fn schemes(&self) -> &'static [&'static str] {
-        &["iiop", "IOR", "ior", "corbaloc"]
+        &["iiop", "IOR", "ior", "corbaloc", "corbaname"]
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -154,6 +169,30 @@ impl Wire for Giop {
 
     fn codec(&self) -> &'static dyn Codec {
         &CDR
+    }
+
+    fn operation(&self, interface: &Interface, asked: &Incoming) -> Option<usize> {
+        let index = interface.index_of(&asked.operation)?;
+        // Servants that stand by are of interfaces of the OMG's, and answer for their own keys only.
+        let answers = !interface.id.starts_with("IDL:omg.org/")
+            || (repository::answers(interface, &asked.key) && naming::answers(interface, &asked.key));
+        answers.then_some(index)
+    }
+
+    fn wire_state(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn WireState>> {
+        Some(wire_state::Node::new(objects))
+    }
+
+    fn discover(&self, object: &Object) -> Result<Discovery, Failure> {
+        asking::discover(object)
+    }
+
+    fn look_up(&self, text: &str, resolver: &dyn Resolver) -> Option<Result<Reference, Failure>> {
+        naming::look_up(text, resolver)
+    }
+
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+        naming::list(text, resolver)
     }
 
     fn component(&self, tag: u32, data: &[u8]) -> Option<String> {

@@ -62,6 +62,24 @@ fn remark(id: impl Into<Name>, target: Shape) -> Shape {
     Shape::Alias(Hold::new(Alias { name: Name::default(), id: id.into(), target }))
 }
 
+/// The shape of an exception, for its type code.
+pub(crate) fn of_exception(held: Hold<Struct>) -> Shape {
+    remark(EXCEPTION, Shape::Struct(held))
+}
+
+/// Whether a shape was remarked to be a fixed-point number.
+pub(crate) fn is_fixed(shape: &Shape) -> bool {
+    matches!(shape, Shape::Alias(held) if fixed(held).is_some())
+}
+
+/// Digits and scale of a fixed-point number.
+pub(crate) fn digits_and_scale(shape: &Shape) -> Option<(u16, u16)> {
+    match shape {
+        Shape::Alias(held) => fixed(held),
+        _ => None,
+    }
+}
+
 /// The exception that a shape was remarked to be: its value in an `any` begins with its repository id (9.3.5.2).
 pub(crate) fn exception(shape: &Shape) -> Option<&Struct> {
     match shape {

@@ -81,6 +81,24 @@ fn profiles_and_components_that_nobody_knows_survive() {
 }
 
 #[test]
+fn corbaname_without_a_name_is_its_context() {
+    for (text, version, key) in [
+        ("corbaname::host:1", (1, 0), "NameService"),
+        ("corbaname::host:1#", (1, 0), "NameService"),
+        ("CORBANAME:iiop:1.2@host:1/a/b", (1, 2), "a/b"),
+    ] {
+        let profile =
+            GIOP.parse(text).unwrap_or_else(|failure| panic!("{text}: {failure}")).profiles.remove(0);
+        assert_eq!((profile.version, &profile.key[..]), (version, key.as_bytes()), "{text}");
+        assert_eq!(profile.endpoints, [tcp("host", 1)], "{text}");
+    }
+    // A name has to be looked up, which reading does not.
+    let failure = GIOP.parse("corbaname::host:1#a/b").expect_err("it is not looked up");
+    assert!(failure.message().contains("`a/b`"), "{failure}");
+    assert!(GIOP.parse("corbaname:host").is_err());
+}
+
+#[test]
 fn corbaloc_in_its_forms() {
     for (written, version, ends, key) in [
         ("corbaloc::host:1/key", (1, 0), vec![tcp("host", 1)], &b"key"[..]),

@@ -8,8 +8,6 @@ pub(super) struct Addresses {
     pub(super) opc: Vec<String>,
     /// What the OPC server is called.
     pub(super) server: String,
-    /// The file of the contract in OMG IDL.
-    pub(super) contract: String,
 }
 
 /// The commands of one wire.
@@ -33,11 +31,12 @@ const ROWS: &[Row] = &[
     (
         "iiop",
         "iiop:",
-        "CORBA: an object for omniORB, JacORB and any other ORB. Its callers have the contract",
+        "CORBA: an object for omniORB, JacORB and any other ORB; it has an interface repository",
         &[
-            ("describe", "-c CONTRACT", "what the address says, and its interface"),
-            ("call", "Fill 5 -c CONTRACT", "an operation"),
-            ("call", "Level -c CONTRACT --json", "an attribute, as JSON"),
+            ("describe", "", "asks the interface repository what the object can do"),
+            ("describe", "--as omg", "its contract, in OMG IDL"),
+            ("call", "Fill 5", "an operation"),
+            ("call", "Level --json", "an attribute, as JSON"),
         ],
     ),
     (
@@ -106,14 +105,13 @@ const ITEMS: &[(&str, &str, &str, &str)] = &[
 
 /// All of them.
 pub(super) fn groups(at: &Addresses) -> Vec<Group> {
-    let contract = quoted(&at.contract);
     let mut groups: Vec<Group> = Vec::new();
     for (wire, scheme, title, rows) in ROWS {
         let Some(address) = at.tank.iter().find(|address| address.starts_with(scheme)) else { continue };
         let place = quoted(address);
-        let command = |(verb, rest, does): &(&str, &str, &'static str)| {
-            let rest = rest.replace("CONTRACT", &contract);
-            Try { text: format!("everywire {verb} {place} {rest}").trim_end().to_owned(), does }
+        let command = |(verb, rest, does): &(&str, &str, &'static str)| Try {
+            text: format!("everywire {verb} {place} {rest}").trim_end().to_owned(),
+            does,
         };
         let commands = rows.iter().map(command).collect();
         groups.push(Group { wire, title, address: address.clone(), commands });
@@ -164,14 +162,13 @@ mod tests {
             tank: tank.map(str::to_owned).to_vec(),
             opc: vec!["dcom://h:2/9fd8?level=none".into()],
             server: "Demo.1".into(),
-            contract: "/d/tank.idl".into(),
         };
         let groups = groups(&at);
         let wires: Vec<&str> = groups.iter().map(|group| group.wire).collect();
         assert_eq!(wires, ["iiop", "dcop", "dcom", "opcda"]);
         let texts: Vec<&str> =
             groups.iter().flat_map(|group| &group.commands).map(|one| one.text.as_str()).collect();
-        assert!(texts.contains(&"everywire call iiop://h:1/tank Fill 5 -c /d/tank.idl"), "{texts:?}");
+        assert!(texts.contains(&"everywire call iiop://h:1/tank Fill 5"), "{texts:?}");
         assert!(
             texts.contains(&"everywire call 'opcda://h:2/Demo.1/Random.Real8?level=none' read"),
             "{texts:?}"

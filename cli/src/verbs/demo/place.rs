@@ -33,19 +33,6 @@ impl Place {
         self.directory.join(name).to_string_lossy().into_owned()
     }
 
-    /// Writes the contract in the language of the wire whose objects do not tell it; returns the file.
-    pub(super) fn contract(&self, text: &str) -> io::Result<String> {
-        let wrong = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
-        let contract = everywire_idl::dbus_xml::parse(text, "tank.xml")
-            .map_err(|mistakes| wrong(mistakes.to_string()))?;
-        let language = everywire_idl::languages().iter().find(|language| language.name == "omg");
-        let language = language.ok_or_else(|| wrong("OMG IDL is not known".into()))?;
-        let printed = (language.print)(&contract).map_err(|unprintable| wrong(unprintable.to_string()))?;
-        let file = self.path("tank.idl");
-        fs::write(&file, printed)?;
-        Ok(file)
-    }
-
     /// Starts a server for DCOP, and returns where to join it; nothing where there cannot be one.
     pub(super) fn dcop(&mut self) -> Option<String> {
         let socket = self.path("dcop.sock");

@@ -12,8 +12,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(super) use contract::org::example::Tank;
 
-/// The contract, as `everywire demo` reads it.
-pub(super) const CONTRACT: &str = include_str!("../../../demo/tank.xml");
 /// The error that `Fill` answers with when there is no room.
 const FULL: &str = "org.example.Tank.Error.Full";
 /// The error that `Drain` answers with when there is not so much.

@@ -4,7 +4,7 @@ use super::{Form, document};
 use crate::contract::{self, Known, Preprocess};
 use crate::output::{self, Envelope, line};
 use crate::trouble::{Done, Trouble};
-use crate::{people, stranger};
+use crate::{people, stranger, target};
 use everywire::model::{Endpoint, InterfaceKind, Profile, Wire};
 use everywire::{Failure, Interface, Kind, Node, Object, Reference};
 use serde_json::{Value as Json, json};
@@ -34,22 +34,29 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
     let node = Node::from(Node::builder().deadline(deadline).shards(1).build());
     let object = node
         .object(text)
-        .map_err(|failure| Trouble::failure("this is neither a file nor a reference", &failure))?;
+        .map_err(|failure| target::unfit("this is neither a file nor a reference", text, &failure))?;
     let reference = object.reference();
+    let mut untold = None;
     let known = match with {
         Some(path) => Some(Known::of_file(path, preprocess)?),
         None if ask => match Known::of_object(&object) {
             Ok(known) => Some(known),
             // Not to tell is one thing, not to be there another: that shows below.
-            Err(failure) if failure.kind() == Kind::Unsupported => None,
+            Err(failure) if failure.kind() == Kind::Unsupported => {
+                untold = Some(failure);
+                None
+            }
             Err(failure) if failure.kind() == Kind::BadReference => {
                 return Err(Trouble::failure("there is no object to ask", &failure));
             }
             Err(failure) => {
-                return Err(stranger::named(
-                    Trouble::failure("the object does not answer", &failure),
-                    reference,
-                ));
+                let answer = Err(failure.clone());
+                if says_more(reference) && !json && form.is_none() {
+                    print(&node, reference, None, Some(&answer), Duration::ZERO);
+                }
+                let value = as_json(&node, reference, None, Some(&answer));
+                let trouble = Trouble::failure("the object does not answer", &failure);
+                return Err(stranger::named(trouble, reference).with_value(value));
             }
         },
         None => None,
@@ -65,7 +72,7 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
         };
     }
     if form.is_some() {
-        let why = "it did not tell its contract";
+        let why = untold.as_ref().map_or("it did not tell its contract", Failure::message);
         return Err(Trouble::usage("there is no contract to print in any form", why)
             .hint("describe the contract's file instead"));
     }
@@ -100,9 +107,21 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
         }
         answer => {
             print(&node, reference, interface.map(|held| &**held), answer.as_ref(), elapsed);
+            if let Some(untold) = untold.filter(|_| ask) {
+                line(&format!(
+                    "{:<12} not told: {}; give its file with --contract",
+                    "contract",
+                    untold.message()
+                ));
+            }
             Ok(())
         }
     }
+}
+
+/// Whether a reference says more than an address does.
+fn says_more(reference: &Reference) -> bool {
+    !reference.type_id.is_empty() || reference.profiles.len() > 1
 }
 
 /// What an object told of itself: its own interfaces, and the objects below it.
@@ -115,10 +134,12 @@ fn told(known: &Known, object: &Object, node: &Node, json: bool) -> Done {
     let children: Vec<String> = known.children.iter().map(|key| people::octets(key)).collect();
     if json {
         let own: Vec<Json> = interfaces.iter().map(|interface| document::interface(interface)).collect();
+        let mut value = as_json(node, object.reference(), interfaces.first().copied(), Some(&Ok(())));
+        value["security"] = json!(security);
+        value["interfaces"] = own.into();
+        value["children"] = json!(children);
         Envelope {
-            value: json!({
-                "address": address, "security": security, "interfaces": own, "children": children, "answers": true
-            }),
+            value,
             peer: profile.and_then(|profile| profile.endpoints.first()).map(ToString::to_string),
             wire: profile.map(|profile| profile.wire),
             ..Envelope::default()
@@ -126,8 +147,12 @@ fn told(known: &Known, object: &Object, node: &Node, json: bool) -> Done {
         .print();
         return Ok(());
     }
-    line(&format!("{:<12} {address}", "address"));
-    security.iter().for_each(|security| line(&format!("{:<12} {security}", "security")));
+    if says_more(object.reference()) {
+        rows(node, object.reference());
+    } else {
+        line(&format!("{:<12} {address}", "address"));
+        security.iter().for_each(|security| line(&format!("{:<12} {security}", "security")));
+    }
     for interface in interfaces {
         line(&format!("{:<12} {}", title(interface), named(interface)));
         print_members(interface);
@@ -173,14 +198,12 @@ fn print_members(interface: &Interface) {
     }
 }
 
-fn print(
-    node: &Node,
-    reference: &Reference,
-    interface: Option<&Interface>,
-    answer: Option<&Result<(), Failure>>,
-    elapsed: Duration,
-) {
-    let row = |name: &str, value: &str| line(&format!("{name:<12} {value}"));
+fn row(name: &str, value: &str) {
+    line(&format!("{name:<12} {value}"));
+}
+
+/// What a reference says.
+fn rows(node: &Node, reference: &Reference) {
     row("type", if reference.type_id.is_empty() { "(not told)" } else { &reference.type_id });
     row("address", &node.print_friendly(reference));
     for profile in &reference.profiles {
@@ -206,6 +229,16 @@ fn print(
             None => row("profile", &format!("tag {tag:#x}, unknown here, {} octets", data.len())),
         }
     }
+}
+
+fn print(
+    node: &Node,
+    reference: &Reference,
+    interface: Option<&Interface>,
+    answer: Option<&Result<(), Failure>>,
+    elapsed: Duration,
+) {
+    rows(node, reference);
     match answer {
         Some(Ok(())) => row("answers", &format!("yes, in {elapsed:.1?}")),
         Some(Err(failure)) if failure.kind() == Kind::Unsupported => row("answers", "(this wire cannot ask)"),

@@ -1,0 +1,173 @@
+//! The members of an interface, out of what a repository says of it.
+
+use super::questions::Questions;
+use super::types::Types;
+use crate::contracts::corba::interface_attr_extension::ExtFullInterfaceDescription;
+use crate::contracts::corba::interface_def::FullInterfaceDescription;
+use crate::contracts::corba::{
+    AttributeMode, ExceptionDescription, OperationDescription, OperationMode, ParameterMode,
+};
+use everywire_model::contract::LEFT_OUT;
+use everywire_model::describe::{
+    Attribute, Direction, Field, Interface, InterfaceKind, Name, Notify, Operation, Parameter, Struct,
+};
+use everywire_model::{Failure, Hold, Initiator, Kind, Shape};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// What was told of an interface.
+pub(super) struct Told<'a> {
+    pub(super) told: &'a FullInterfaceDescription,
+    pub(super) extended: Option<&'a ExtFullInterfaceDescription>,
+    /// Its scoped name.
+    pub(super) name: String,
+    pub(super) bases: Vec<Hold<Interface>>,
+}
+
+/// An interface that is being made.
+#[derive(Default)]
+struct Draft {
+    operations: Vec<Operation>,
+    /// The number of each operation by its name.
+    numbers: HashMap<Name, usize>,
+    attributes: Vec<Attribute>,
+    left_out: Vec<(Name, Name)>,
+}
+
+impl Draft {
+    /// Adds what a base has and no other base has brought.
+    fn inherit(&mut self, base: &Interface) {
+        let known = self.operations.len();
+        let places: Vec<usize> =
+            base.operations.iter().map(|operation| self.push(operation.clone())).collect();
+        for attribute in base.attributes.iter() {
+            let Some(getter) = places.get(attribute.getter).copied().filter(|place| *place >= known) else {
+                continue;
+            };
+            let setter = attribute.setter.and_then(|setter| places.get(setter).copied());
+            self.attributes.push(Attribute { getter, setter, ..attribute.clone() });
+        }
+    }
+
+    /// The number of an operation, which is added unless one of that name is there.
+    fn push(&mut self, operation: Operation) -> usize {
+        if let Some(number) = self.numbers.get(&operation.name) {
+            return *number;
+        }
+        let number = self.operations.len();
+        self.numbers.insert(operation.name.clone(), number);
+        self.operations.push(operation);
+        number
+    }
+
+    fn leave_out(&mut self, name: &str, why: &Failure) {
+        let what = format!("`{name}`: {}", why.message());
+        self.left_out.push((Name::Borrowed(LEFT_OUT), Name::from(what)));
+    }
+}
+
+impl Told<'_> {
+    /// The interface. What its bases have comes first, as everywhere; of its own, what is told.
+    pub(super) fn interface(self, types: &mut Types, questions: &mut Questions) -> Interface {
+        let mut draft = Draft::default();
+        self.bases.iter().for_each(|base| draft.inherit(base));
+        let inherited = draft.operations.len();
+        for told in &self.told.operations {
+            if draft.numbers.contains_key(told.name.as_str()) {
+                continue;
+            }
+            match operation(told, types, questions) {
+                Ok(operation) => {
+                    draft.push(operation);
+                }
+                Err(failure) => draft.leave_out(&told.name, &failure),
+            }
+        }
+        for told in &self.told.attributes {
+            let getter = format!("_get_{}", told.name);
+            if draft.numbers.contains_key(getter.as_str()) {
+                continue;
+            }
+            let shape = match types.of(&told.r#type, questions) {
+                // JacORB's repository finds no type of attributes that can be written.
+                Ok(Shape::Void) => {
+                    let why = lacks_type();
+                    draft.leave_out(&told.name, &why);
+                    continue;
+                }
+                Ok(shape) => shape,
+                Err(failure) => {
+                    draft.leave_out(&told.name, &failure);
+                    continue;
+                }
+            };
+            let more = self.extended.and_then(|all| all.attributes.iter().find(|more| more.id == told.id));
+            let mut raised = |all: Option<&Vec<ExceptionDescription>>| {
+                raises(all.map_or(&[], Vec::as_slice), types, questions)
+            };
+            let mut get = Operation::new(getter, Vec::new(), shape.clone());
+            get.label = Name::from(told.name.clone());
+            get.raises = Cow::Owned(raised(more.map(|more| &more.get_exceptions)));
+            let getter = draft.push(get);
+            let setter = (told.mode == AttributeMode::AttrNormal).then(|| {
+                let field = Field { name: Cow::Borrowed("value"), shape: shape.clone() };
+                let value = Parameter { direction: Direction::In, field };
+                let mut set = Operation::new(format!("_set_{}", told.name), vec![value], Shape::Void);
+                set.raises = Cow::Owned(raised(more.map(|more| &more.put_exceptions)));
+                let label = format!("set_{}", told.name);
+                if !draft.numbers.contains_key(label.as_str()) {
+                    set.label = label.into();
+                }
+                draft.push(set)
+            });
+            let name = Name::from(told.name.clone());
+            draft.attributes.push(Attribute { name, shape, getter, setter, notify: Notify::Value });
+        }
+        Interface {
+            name: self.name.into(),
+            id: self.told.id.clone().into(),
+            identities: Cow::Borrowed(&[]),
+            kind: InterfaceKind::Plain,
+            bases: self.bases.into(),
+            operations: draft.operations.into(),
+            inherited,
+            attributes: draft.attributes.into(),
+            signals: Cow::Borrowed(&[]),
+            notes: Cow::Owned(draft.left_out),
+            doc: Cow::Borrowed(""),
+        }
+    }
+}
+
+/// An operation.
+fn operation(
+    told: &OperationDescription,
+    types: &mut Types,
+    questions: &mut Questions,
+) -> Result<Operation, Failure> {
+    let returns = types.of(&told.result, questions)?;
+    let mut parameters = Vec::with_capacity(told.parameters.len());
+    for parameter in &told.parameters {
+        let direction = match parameter.mode {
+            ParameterMode::ParamIn => Direction::In,
+            ParameterMode::ParamOut => Direction::Out,
+            ParameterMode::ParamInout => Direction::InOut,
+        };
+        let shape = types.of(&parameter.r#type, questions)?;
+        let field = Field { name: parameter.name.clone().into(), shape };
+        parameters.push(Parameter { direction, field });
+    }
+    let mut made = Operation::new(told.name.clone(), parameters, returns);
+    made.oneway = told.mode == OperationMode::OpOneway;
+    made.raises = Cow::Owned(raises(&told.exceptions, types, questions));
+    Ok(made)
+}
+
+/// Exceptions. One that this side cannot hold is told by its id when it is raised.
+fn raises(told: &[ExceptionDescription], types: &mut Types, questions: &mut Questions) -> Vec<Hold<Struct>> {
+    told.iter().filter_map(|told| types.exception(&told.r#type, questions).ok()).collect()
+}
+
+fn lacks_type() -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::Peer, "the repository tells no type of it")
+}

@@ -1,0 +1,152 @@
+//! Asking an object for its contract: the interface repository that its server names (`_interface`), and what that says of the interface
+//! and of those that it is derived from.
+//!
+//! Another side's repository is asked: interfaces, questions and time are bounded, and so are the types in its answers (`types`),
+//! beyond what every message is bounded by. Operations with types whose values this side cannot hold are left out, and said to be.
+
+mod members;
+mod questions;
+mod types;
+
+use crate::contracts::corba::interface_attr_extension::ExtFullInterfaceDescription;
+use crate::contracts::corba::interface_def::FullInterfaceDescription;
+use crate::contracts::corba::{
+    Contained, ExtInterfaceDefStub, InterfaceAttrExtension, InterfaceDef, InterfaceDefStub, describe,
+};
+use crate::contracts::{INTERFACE, IS_A};
+use everywire_model::wire::Discovery;
+use everywire_model::{Contract, Definition, Failure, Hold, Initiator, Interface, Kind, Object, Reference};
+use questions::Questions;
+use std::collections::HashMap;
+use types::Types;
+
+/// Most interfaces of one contract.
+const INTERFACES: usize = 200;
+/// Deepest inheritance.
+const DEPTH: usize = 32;
+
+/// Asks an object for its contract.
+///
+/// # Errors
+/// Its server has no interface repository ([`Kind::Unsupported`]), or does not answer; there is no such object.
+pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
+    let described = match object.call::<_, (Option<Reference>,), Failure>(INTERFACE, ()) {
+        Ok((Some(described),)) => described,
+        Ok((None,)) => return Err(lacking("nil")),
+        Err(failure) if is_lack(&failure) => {
+            return Err(lacking(failure.code().unwrap_or_else(|| failure.message())));
+        }
+        Err(failure) => return Err(failure),
+    };
+    let mut asking = Asking {
+        questions: Questions::new(object.target().resolver()),
+        made: HashMap::new(),
+        order: Vec::new(),
+        types: Types::default(),
+    };
+    let first = asking
+        .interface(&described, DEPTH)
+        .map_err(|failure| failure.at("a question to the interface repository"))?;
+    // One that stands for several is nobody's own: what it is made of is.
+    let own: Vec<Hold<Interface>> =
+        if first.id.starts_with("LOCAL:") { first.bases.to_vec() } else { vec![first.clone()] };
+    let known = |other: &Hold<Interface>| other.id == first.id || own.iter().any(|held| held.id == other.id);
+    let rest: Vec<Hold<Interface>> = asking.order.into_iter().filter(|other| !known(other)).collect();
+    let count = own.len();
+    let mut definitions = asking.types.into_definitions()?;
+    definitions.extend(own.into_iter().chain(rest).map(Definition::Interface));
+    Ok(Discovery { contract: Contract { definitions }, own: count, children: Vec::new() })
+}
+
+/// Whether a failure is that of a server without an interface repository: what ORBs answer which do not know the operation, or know
+/// of no repository.
+fn is_lack(failure: &Failure) -> bool {
+    matches!(failure.kind(), Kind::Unsupported | Kind::NoOperation)
+        || failure.code().is_some_and(|code| code.starts_with("CORBA::INTF_REPOS"))
+}
+
+fn lacking(answer: &str) -> Failure {
+    let what = format!("its server has no interface repository: to `_interface` it answers {answer}");
+    Failure::new(Kind::Unsupported, Initiator::Peer, what).with_hint("give the contract with --contract FILE")
+}
+
+/// What is known so far.
+struct Asking {
+    questions: Questions,
+    /// Interfaces by their ids; nothing while its bases are asked for.
+    made: HashMap<String, Option<Hold<Interface>>>,
+    order: Vec<Hold<Interface>>,
+    types: Types,
+}
+
+impl Asking {
+    /// An interface and its bases.
+    fn interface(&mut self, described: &Reference, depth: usize) -> Result<Hold<Interface>, Failure> {
+        let Some(depth) = depth.checked_sub(1) else {
+            let levels = DEPTH as u64;
+            return Err(Failure::over_limit(Initiator::Peer, "levels of inheritance", levels + 1, levels));
+        };
+        let stub = InterfaceDefStub(self.questions.to(described, &describe::INTERFACE_DEF)?);
+        let told = stub.describe_interface()?;
+        match self.made.get(&told.id) {
+            Some(Some(made)) => return Ok(made.clone()),
+            Some(None) => {
+                let what = format!("the interface `{}` is told to be derived from itself", told.id);
+                return Err(Failure::new(Kind::Malformed, Initiator::Peer, what));
+            }
+            None => {}
+        }
+        if self.made.len() == INTERFACES {
+            let limit = INTERFACES as u64;
+            return Err(Failure::over_limit(Initiator::Peer, "interfaces of one contract", limit + 1, limit));
+        }
+        self.made.insert(told.id.clone(), None);
+        let name = self.absolute_name(described, &told)?;
+        let mut bases = Vec::new();
+        if !told.base_interfaces.is_empty() {
+            let stub = InterfaceDefStub(self.questions.to(described, &describe::INTERFACE_DEF)?);
+            for base in stub.base_interfaces()?.iter().flatten() {
+                bases.push(self.interface(base, depth)?);
+            }
+        }
+        let extended = self.extended(described, &told)?;
+        let told_of = members::Told { told: &told, extended: extended.as_ref(), name, bases };
+        let interface = Hold::new(told_of.interface(&mut self.types, &mut self.questions));
+        self.made.insert(told.id, Some(interface.clone()));
+        self.order.push(interface.clone());
+        Ok(interface)
+    }
+
+    /// The scoped name of an interface, which also shows the prefix of its id and of others.
+    fn absolute_name(
+        &mut self,
+        described: &Reference,
+        told: &FullInterfaceDescription,
+    ) -> Result<String, Failure> {
+        let stub = InterfaceDefStub(self.questions.to(described, &describe::INTERFACE_DEF)?);
+        // Some repositories do not know it.
+        let name = stub.absolute_name().unwrap_or_default();
+        let name = name.trim_start_matches("::");
+        let name = if name.is_empty() { &told.name } else { name };
+        self.types.learn(&told.id, name);
+        Ok(name.to_owned())
+    }
+
+    /// What the repository tells of attributes that raise exceptions, if it does.
+    fn extended(
+        &mut self,
+        described: &Reference,
+        told: &FullInterfaceDescription,
+    ) -> Result<Option<ExtFullInterfaceDescription>, Failure> {
+        if told.attributes.is_empty() {
+            return Ok(None);
+        }
+        let object = self.questions.to(described, &describe::EXT_INTERFACE_DEF)?;
+        let is = object.call::<_, (bool,), Failure>(&IS_A, (&*describe::EXT_INTERFACE_DEF.id,));
+        if !matches!(is, Ok((true,))) {
+            return Ok(None);
+        }
+        let stub = ExtInterfaceDefStub(self.questions.to(described, &describe::EXT_INTERFACE_DEF)?);
+        Ok(stub.describe_ext_interface().ok())
+    }
+}

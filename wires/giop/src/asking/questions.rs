@@ -1,0 +1,72 @@
+//! Questions to another side's repository, and how many there may be.
+
+use crate::contracts::corba::{
+    Contained, ContainedStub, InterfaceDefStub, Repository, RepositoryStub, describe,
+};
+use everywire_model::{Failure, Hold, Initiator, Interface, Kind, Object, Reference, Resolver};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Most questions about one contract.
+const QUESTIONS: usize = 2_000;
+/// How long all answers may take.
+const TIME: Duration = Duration::from_secs(60);
+
+/// Asks objects of a repository.
+pub(super) struct Questions {
+    resolver: Arc<dyn Resolver>,
+    asked: usize,
+    until: Option<Instant>,
+    /// The definition that was asked for first, and the repository that it is in, once that was asked for.
+    first: Option<Reference>,
+    repository: Option<Option<Reference>>,
+}
+
+impl Questions {
+    pub(super) fn new(resolver: Arc<dyn Resolver>) -> Self {
+        let until = Instant::now().checked_add(TIME);
+        Self { resolver, asked: 0, until, first: None, repository: None }
+    }
+
+    /// The way to an object of the repository, for one question.
+    ///
+    /// # Errors
+    /// There were too many, or they took too long.
+    pub(super) fn to(&mut self, reference: &Reference, of: &'static Interface) -> Result<Object, Failure> {
+        self.asked += 1;
+        if self.asked > QUESTIONS {
+            let (asked, limit) = (self.asked as u64, QUESTIONS as u64);
+            return Err(Failure::over_limit(Initiator::Peer, "questions about one contract", asked, limit));
+        }
+        let rest = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        if rest.is_some_and(|rest| rest.is_zero()) {
+            let what = format!("the contract was not told within {} seconds", TIME.as_secs());
+            return Err(Failure::new(Kind::TimedOut, Initiator::Peer, what));
+        }
+        if self.first.is_none() {
+            self.first = Some(reference.clone());
+        }
+        Ok(self.resolver.resolve(reference)?.typed(Hold::Static(of)))
+    }
+
+    /// The scoped name of the definition with this id, if the repository knows it.
+    pub(super) fn name_of(&mut self, id: &str) -> Option<String> {
+        let repository = match &self.repository {
+            Some(known) => known.clone(),
+            None => {
+                let first = self.first.clone()?;
+                let asked = InterfaceDefStub(self.to(&first, &describe::INTERFACE_DEF).ok()?);
+                let found = asked.containing_repository().ok().flatten();
+                let found = found.map(|found| found.reference().clone());
+                self.repository = Some(found.clone());
+                found
+            }
+        }?;
+        let asked = RepositoryStub(self.to(&repository, &describe::REPOSITORY).ok()?);
+        let found = asked.lookup_id(id).ok().flatten()?.reference().clone();
+        let asked = ContainedStub(self.to(&found, &describe::CONTAINED).ok()?);
+        let name = asked.absolute_name().ok()?;
+        let name = name.trim_start_matches("::");
+        (!name.is_empty()).then(|| name.to_owned())
+    }
+}

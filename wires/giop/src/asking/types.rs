@@ -1,0 +1,275 @@
+//! Types that a repository tells by type codes, as a contract's reader would have made them: with scoped names, each made once.
+//!
+//! A type code names its types without their scopes, and its reader takes for scopes what stands in the repository id. That holds a
+//! prefix, too (`IDL:omg.org/CosNaming/Name:1.0` is `CosNaming::Name`). Which prefixes there are is seen on interfaces, whose id and
+//! scoped name are both told; a part with a dot in it is none of IDL's names. Where an id shows nothing, the repository is asked.
+//!
+//! A type is known by its kind and id. Within itself it is a cell that is filled when it is complete.
+
+use super::questions::Questions;
+use crate::typecodes;
+use everywire_model::describe::{
+    Alias, Arm, Array, Enum, Field, Hold, Name, Referent, Sequence, Shape, Struct, Union,
+};
+use everywire_model::{Definition, Failure, Initiator, Kind, TypeCode};
+use std::any::Any;
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+
+/// Deepest nesting of types: that of type codes, and of what a type that contains itself adds.
+const DEPTH: usize = 64;
+/// Most types and parts of types of one contract.
+const NODES: usize = 100_000;
+
+/// The types of one contract.
+#[derive(Default)]
+pub(super) struct Types {
+    /// What ids begin with before their scopes: with its slash, or empty.
+    prefixes: HashSet<String>,
+    /// Scoped names by ids.
+    names: HashMap<String, String>,
+    /// Types that are made, by what they are: the noun of their kind, and their id.
+    made: HashMap<(&'static str, String), Shape>,
+    /// Types that are being made: what stands for them within themselves.
+    open: HashMap<(&'static str, String), Box<dyn Any>>,
+    exceptions: HashMap<String, Hold<Struct>>,
+    definitions: Vec<Definition>,
+    nodes: usize,
+    /// A type that contains itself could not be made: others may hold a part that is missing.
+    broken: Option<Failure>,
+}
+
+impl Types {
+    /// All named types and exceptions, each after those that it is made of.
+    ///
+    /// # Errors
+    /// A type that contains itself could not be made.
+    pub(super) fn into_definitions(self) -> Result<Vec<Definition>, Failure> {
+        match self.broken {
+            Some(failure) => Err(failure),
+            None => Ok(self.definitions),
+        }
+    }
+
+    /// A scoped name that was told.
+    pub(super) fn learn(&mut self, id: &str, scoped: &str) {
+        self.names.insert(id.to_owned(), scoped.to_owned());
+        if let Some(prefix) = path(id).and_then(|path| path.strip_suffix(&scoped.replace("::", "/")))
+            && (prefix.is_empty() || prefix.ends_with('/'))
+        {
+            self.prefixes.insert(prefix.to_owned());
+        }
+    }
+
+    /// The scoped name of something with this id; `bare` is its name without scopes.
+    fn name(&mut self, id: &str, bare: &str, questions: &mut Questions) -> Name {
+        let bare = bare.rsplit("::").next().unwrap_or(bare);
+        if let Some(known) = self.names.get(id) {
+            return Name::from(known.clone());
+        }
+        let scoped = match self.by_id(id, bare) {
+            Some(scoped) => scoped,
+            None if id.is_empty() => bare.to_owned(),
+            None => questions.name_of(id).unwrap_or_else(|| bare.to_owned()),
+        };
+        self.names.insert(id.to_owned(), scoped.clone());
+        Name::from(scoped)
+    }
+
+    /// The scoped name that an id shows.
+    fn by_id(&self, id: &str, bare: &str) -> Option<String> {
+        let path = path(id)?;
+        let known = self.prefixes.iter().filter_map(|prefix| path.strip_prefix(prefix.as_str()));
+        let shortest = known.min_by_key(|rest| rest.len())?;
+        // Not even the longest prefix may be that of this id.
+        let parts: Vec<&str> = shortest.split('/').collect();
+        let from = parts.iter().rposition(|part| part.contains('.')).map_or(0, |at| at + 1);
+        let scoped = parts.get(from..)?.join("::");
+        (scoped.rsplit("::").next() == Some(bare)).then_some(scoped)
+    }
+
+    /// The shape of the type that a code describes.
+    ///
+    /// # Errors
+    /// Values of it cannot be held here, or there is too much of it.
+    pub(super) fn of(&mut self, code: &TypeCode, questions: &mut Questions) -> Result<Shape, Failure> {
+        match code.shape() {
+            _ if let Some(failure) = &self.broken => Err(failure.clone()),
+            Some(shape) => self.shape(shape, DEPTH, questions),
+            None => Err(unsupported(&format!("a {}", code.kind()))),
+        }
+    }
+
+    /// The exception that a code describes.
+    ///
+    /// # Errors
+    /// As [`Types::of`].
+    pub(super) fn exception(
+        &mut self,
+        code: &TypeCode,
+        questions: &mut Questions,
+    ) -> Result<Hold<Struct>, Failure> {
+        let described = code.shape().and_then(typecodes::exception);
+        let described = described.ok_or_else(|| unsupported("something that is no exception"))?;
+        if let Some(made) = self.exceptions.get(described.id.as_ref()) {
+            return Ok(made.clone());
+        }
+        let fields = self.fields(&described.fields, DEPTH, questions)?;
+        let name = self.name(&described.id, &described.name, questions);
+        let made = Hold::new(Struct { name, id: described.id.clone(), fields: fields.into() });
+        self.exceptions.insert(described.id.to_string(), made.clone());
+        self.definitions.push(Definition::Exception(made.clone()));
+        Ok(made)
+    }
+
+    fn fields(
+        &mut self,
+        fields: &[Field],
+        depth: usize,
+        questions: &mut Questions,
+    ) -> Result<Vec<Field>, Failure> {
+        let made = fields.iter().map(|field| {
+            let shape = self.shape(&field.shape, depth, questions)?;
+            Ok(Field { name: field.name.clone(), shape })
+        });
+        made.collect()
+    }
+
+    fn shape(&mut self, shape: &Shape, depth: usize, questions: &mut Questions) -> Result<Shape, Failure> {
+        let Some(depth) = depth.checked_sub(1) else {
+            let levels = DEPTH as u64;
+            return Err(Failure::over_limit(Initiator::Peer, "levels of a type", levels + 1, levels));
+        };
+        self.nodes += 1;
+        if self.nodes > NODES {
+            let (nodes, limit) = (self.nodes as u64, NODES as u64);
+            return Err(Failure::over_limit(Initiator::Peer, "types of one contract", nodes, limit));
+        }
+        Ok(match shape {
+            Shape::Struct(held) => {
+                let key = ("struct", held.id.to_string());
+                self.once(key, |types| {
+                    let fields = types.fields(&held.fields, depth, questions)?.into();
+                    let name = types.name(&held.id, &held.name, questions);
+                    Ok(Struct { name, id: held.id.clone(), fields })
+                })?
+            }
+            Shape::Union(held) => {
+                let key = ("union", held.id.to_string());
+                self.once(key, |types| {
+                    let discriminator = types.shape(&held.discriminator, depth, questions)?;
+                    let mut arms = Vec::with_capacity(held.arms.len());
+                    for arm in held.arms.iter() {
+                        let shape = types.shape(&arm.field.shape, depth, questions)?;
+                        let field = Field { name: arm.field.name.clone(), shape };
+                        arms.push(Arm { labels: arm.labels.clone(), default: arm.default, field });
+                    }
+                    let name = types.name(&held.id, &held.name, questions);
+                    Ok(Union { name, id: held.id.clone(), discriminator, arms: arms.into() })
+                })?
+            }
+            Shape::Enum(held) => {
+                let key = ("enum", held.id.to_string());
+                self.once(key, |types| {
+                    let name = types.name(&held.id, &held.name, questions);
+                    Ok(Enum { name, ..(**held).clone() })
+                })?
+            }
+            // A remark without a name: a fixed-point number. Exceptions are told apart, and boxes are no values here.
+            Shape::Alias(_) if typecodes::is_fixed(shape) => shape.clone(),
+            Shape::Alias(held) if held.name.is_empty() => return Err(unsupported("a value box")),
+            Shape::Alias(held) => {
+                let key = ("alias", held.id.to_string());
+                self.once(key, |types| {
+                    let target = types.shape(&held.target, depth, questions)?;
+                    let name = types.name(&held.id, &held.name, questions);
+                    Ok(Alias { name, id: held.id.clone(), target })
+                })?
+            }
+            Shape::Sequence(held) => {
+                let element = self.shape(&held.element, depth, questions)?;
+                Shape::Sequence(Hold::new(Sequence { element, ..(**held).clone() }))
+            }
+            Shape::Array(held) => {
+                let element = self.shape(&held.element, depth, questions)?;
+                Shape::Array(Hold::new(Array { element, len: held.len }))
+            }
+            Shape::Reference(held) if !held.id.is_empty() => {
+                let name = self.name(&held.id, &held.name, questions);
+                Shape::Reference(Hold::new(Referent { name, id: held.id.clone() }))
+            }
+            plain => plain.clone(),
+        })
+    }
+
+    /// A type with a name: as it was made before, or made now. One without an id is made each time.
+    fn once<T: Named>(
+        &mut self,
+        key: (&'static str, String),
+        make: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<Shape, Failure> {
+        if key.1.is_empty() {
+            return make(self).map(|made| T::shape(Hold::new(made)));
+        }
+        if let Some(made) = self.made.get(&key) {
+            return Ok(made.clone());
+        }
+        if let Some(open) = self.open.get_mut(&key).and_then(|open| open.downcast_mut::<Cell<T>>()) {
+            // It lives as long as the process, as that of a contract's file does.
+            let cell: &'static OnceLock<T> = open.get_or_insert_with(|| Box::leak(Box::new(OnceLock::new())));
+            return Ok(T::shape(Hold::Later(cell)));
+        }
+        self.open.insert(key.clone(), Box::new(None as Cell<T>));
+        let made = make(self);
+        let cell =
+            self.open.remove(&key).and_then(|open| open.downcast::<Cell<T>>().ok()).and_then(|open| *open);
+        let held = match (made, cell) {
+            (Ok(made), Some(cell)) => {
+                // Filled here only.
+                let _ = cell.set(made);
+                Hold::Later(cell)
+            }
+            (Ok(made), None) => Hold::new(made),
+            (Err(failure), None) => return Err(failure),
+            (Err(failure), Some(_)) => {
+                // Others may hold the cell, which nothing will fill.
+                self.broken = Some(failure.clone());
+                return Err(failure);
+            }
+        };
+        let made = T::shape(held);
+        self.made.insert(key, made.clone());
+        self.definitions.push(Definition::Type(made.clone()));
+        Ok(made)
+    }
+}
+
+/// What stands for a type within itself, once that was needed.
+type Cell<T> = Option<&'static OnceLock<T>>;
+
+/// What has a name.
+trait Named: Sized + Send + Sync + 'static {
+    fn shape(held: Hold<Self>) -> Shape;
+}
+
+macro_rules! named {
+    ($($kind:ident)*) => {$(
+        impl Named for $kind {
+            fn shape(held: Hold<Self>) -> Shape {
+                Shape::$kind(held)
+            }
+        }
+    )*};
+}
+
+named!(Struct Union Enum Alias);
+
+/// What stands between `IDL:` and the version.
+fn path(id: &str) -> Option<&str> {
+    id.strip_prefix("IDL:")?.rsplit_once(':').map(|(path, _)| path)
+}
+
+#[cold]
+fn unsupported(what: &str) -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} is not supported"))
+}

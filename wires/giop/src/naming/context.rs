@@ -1,0 +1,238 @@
+//! What a node serves, as a context of names.
+
+use super::{KEY, names};
+use crate::contracts::cos_naming::naming_context::{InvalidName, NotFound, NotFoundReason};
+use crate::contracts::cos_naming::naming_context_ext::InvalidAddress;
+use crate::contracts::cos_naming::{Binding, BindingType, NameComponent, describe};
+use crate::wire_state::{Node, alive};
+use bytes::Bytes;
+use everywire_model::object::{Exception, answer_raised, no_operation};
+use everywire_model::{Failure, Initiator, Interface, Kind, MarshalList, Reference, Request, Servant};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// What stands between the key of the context and the number of a list that is read bit by bit.
+const ITERATOR: &[u8] = b"NameService/list/";
+/// Lists that are read bit by bit at a time; the oldest one ends for a new one.
+const ITERATORS: usize = 64;
+
+/// Lists that are read bit by bit. Each is its number and the key that was told last: what is served may change meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct Iterators(Mutex<(u64, VecDeque<(u64, Bytes)>)>);
+
+impl Iterators {
+    fn with<T>(&self, then: impl FnOnce(&mut (u64, VecDeque<(u64, Bytes)>)) -> T) -> T {
+        then(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A new list, behind this key.
+    fn add(&self, last: Bytes) -> u64 {
+        self.with(|(next, all)| {
+            *next += 1;
+            if all.len() == ITERATORS {
+                all.pop_front();
+            }
+            all.push_back((*next, last));
+            *next
+        })
+    }
+
+    fn last(&self, number: u64) -> Option<Bytes> {
+        self.with(|(_, all)| all.iter().find(|(held, _)| *held == number).map(|(_, last)| last.clone()))
+    }
+
+    fn set(&self, number: u64, last: &Bytes) {
+        self.with(|(_, all)| {
+            if let Some((_, held)) = all.iter_mut().find(|(held, _)| *held == number) {
+                *held = last.clone();
+            }
+        });
+    }
+
+    fn remove(&self, number: u64) {
+        self.with(|(_, all)| all.retain(|(held, _)| *held != number));
+    }
+}
+
+/// The servants of the context and of its lists.
+pub(crate) fn servants(node: &Weak<Node>) -> Vec<Arc<dyn Servant>> {
+    vec![Arc::new(Context(node.clone())), Arc::new(List(node.clone()))]
+}
+
+/// Whether an interface, which may be one of those that stand by, answers for this key.
+pub(crate) fn answers(interface: &Interface, key: &[u8]) -> bool {
+    if std::ptr::eq(interface, &describe::NAMING_CONTEXT_EXT) {
+        return key == KEY;
+    }
+    !std::ptr::eq(interface, &describe::BINDING_ITERATOR) || number_of(key).is_some()
+}
+
+/// What an object of this module is.
+pub(crate) fn locate(node: &Node, key: &[u8]) -> Option<&'static Interface> {
+    if key == KEY {
+        return Some(&describe::NAMING_CONTEXT_EXT);
+    }
+    node.iterators.last(number_of(key)?)?;
+    Some(&describe::BINDING_ITERATOR)
+}
+
+fn number_of(key: &[u8]) -> Option<u64> {
+    std::str::from_utf8(key.strip_prefix(ITERATOR)?).ok()?.parse().ok()
+}
+
+/// Up to so many bindings behind a key; the last of their keys, and whether there are more.
+fn bindings(node: &Node, after: Option<&[u8]>, most: usize) -> (Vec<Binding>, Option<Bytes>, bool) {
+    let keys = node.objects().keys();
+    let from = after.map_or(0, |after| keys.partition_point(|key| **key <= *after));
+    let rest = keys.get(from..).unwrap_or_default();
+    let told = rest.get(..most).unwrap_or(rest);
+    let bound =
+        |key: &Bytes| Binding { binding_name: vec![names::of_key(key)], binding_type: BindingType::Nobject };
+    (told.iter().map(bound).collect(), told.last().cloned(), told.len() < rest.len())
+}
+
+fn most(asked: u32) -> usize {
+    usize::try_from(asked).unwrap_or(usize::MAX)
+}
+
+fn reply<R: MarshalList>(request: &mut Request, results: R) -> Result<(), Failure> {
+    request.reply::<R, Failure>(Ok(results))
+}
+
+/// Serves the context.
+struct Context(Weak<Node>);
+
+impl Servant for Context {
+    fn interface(&self) -> &Interface {
+        &describe::NAMING_CONTEXT_EXT
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let node = alive(&self.0)?;
+            let operation = describe::NAMING_CONTEXT_EXT.operations.get(request.index());
+            match operation.map_or("", |operation| &operation.name) {
+                "resolve" => {
+                    let (name,) = request.arguments::<(Vec<NameComponent>,)>()?;
+                    resolve(&node, request, name)
+                }
+                "resolve_str" => {
+                    let (text,) = request.arguments::<(String,)>()?;
+                    match names::parse(&text) {
+                        Some(name) => resolve(&node, request, name),
+                        None => invalid(request),
+                    }
+                }
+                "list" => {
+                    let (asked,) = request.arguments::<(u32,)>()?;
+                    let (bindings, last, more) = bindings(&node, None, most(asked));
+                    let iterator = more.then(|| {
+                        let number = node.iterators.add(last.unwrap_or_default());
+                        let key = [ITERATOR, number.to_string().as_bytes()].concat();
+                        node.objects().publish(&describe::BINDING_ITERATOR.id, &key)
+                    });
+                    reply(request, (bindings, iterator))
+                }
+                "to_string" => {
+                    let (name,) = request.arguments::<(Vec<NameComponent>,)>()?;
+                    if name.is_empty() { invalid(request) } else { reply(request, (names::print(&name),)) }
+                }
+                "to_name" => {
+                    let (text,) = request.arguments::<(String,)>()?;
+                    match names::parse(&text) {
+                        Some(name) => reply(request, (name,)),
+                        None => invalid(request),
+                    }
+                }
+                "to_url" => {
+                    let (address, text) = request.arguments::<(String, String)>()?;
+                    match names::parse(&text) {
+                        Some(_) if address.is_empty() => raise(request, &InvalidAddress {}),
+                        Some(_) => {
+                            let name = everywire_model::reference::escape(text.as_bytes());
+                            reply(request, (format!("corbaname:{address}#{name}"),))
+                        }
+                        None => invalid(request),
+                    }
+                }
+                "bind" | "rebind" | "bind_context" | "rebind_context" | "unbind" | "new_context"
+                | "bind_new_context" | "destroy" => Err(Failure::new(
+                    Kind::Refused,
+                    Initiator::User,
+                    "the names of this context are the keys of what is served, and change with that only",
+                )
+                .with_hint("run a naming service, and bind names there")),
+                _ => Err(no_operation(self.interface())),
+            }
+        });
+    }
+}
+
+fn resolve(node: &Node, request: &mut Request, name: Vec<NameComponent>) -> Result<(), Failure> {
+    let Some(first) = name.first() else { return invalid(request) };
+    let found = names::keys_of(first).find_map(|key| {
+        let servants = node.objects().servants(&key);
+        let type_id = servants.first()?.interface().id.clone();
+        Some(node.objects().publish(&type_id, &key))
+    });
+    let why = match found {
+        Some(found) if name.len() == 1 => {
+            return reply::<(Option<Reference>,)>(request, (Some(found),));
+        }
+        Some(_) => NotFoundReason::NotContext,
+        None => NotFoundReason::MissingNode,
+    };
+    raise(request, &NotFound { why, rest_of_name: name })
+}
+
+fn invalid(request: &mut Request) -> Result<(), Failure> {
+    raise(request, &InvalidName {})
+}
+
+fn raise<X: Exception>(request: &mut Request, exception: &X) -> Result<(), Failure> {
+    answer_raised(exception, &mut |answer| request.answer(answer));
+    Ok(())
+}
+
+/// Serves the lists that are read bit by bit.
+struct List(Weak<Node>);
+
+impl Servant for List {
+    fn interface(&self) -> &Interface {
+        &describe::BINDING_ITERATOR
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let node = alive(&self.0)?;
+            let number = number_of(request.key());
+            let found = number.and_then(|number| Some((number, node.iterators.last(number)?)));
+            let (number, last) = found.ok_or_else(|| {
+                Failure::new(Kind::NoObject, Initiator::Peer, "this list of names was read, or is too old")
+            })?;
+            match request.index() {
+                0 => {
+                    let (bindings, told, _) = bindings(&node, Some(&last), 1);
+                    node.iterators.set(number, &told.unwrap_or(last));
+                    let nothing = || Binding { binding_name: Vec::new(), binding_type: BindingType::Nobject };
+                    let found = !bindings.is_empty();
+                    reply(request, (found, bindings.into_iter().next().unwrap_or_else(nothing)))
+                }
+                1 => {
+                    let (asked,) = request.arguments::<(u32,)>()?;
+                    if asked == 0 {
+                        return Err(Failure::new(Kind::BadArgument, Initiator::User, "none is asked for"));
+                    }
+                    let (bindings, told, _) = bindings(&node, Some(&last), most(asked));
+                    node.iterators.set(number, &told.unwrap_or(last));
+                    reply(request, (!bindings.is_empty(), bindings))
+                }
+                2 => {
+                    node.iterators.remove(number);
+                    reply(request, ())
+                }
+                _ => Err(no_operation(self.interface())),
+            }
+        });
+    }
+}

@@ -1,0 +1,217 @@
+//! Walking the names that others keep, and looking one up.
+//!
+//! What a context says bounds nothing here: names, contexts, answers and time do, and a context that was walked is not walked again.
+
+use super::{KEY, names};
+use crate::address;
+use crate::contracts::cos_naming::{
+    BindingIterator, BindingIteratorStub, BindingType, NameComponent, NamingContext, NamingContextStub,
+    describe,
+};
+use crate::contracts::{IS_A, cos_naming};
+use bytes::Bytes;
+use everywire_model::reference::unescape;
+use everywire_model::{Endpoint, Failure, Hold, Initiator, Kind, Object, Presence, Reference, Resolver};
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+/// Names that are asked for at once.
+const PAGE: u32 = 200;
+/// Most names that are told.
+const NAMES: usize = 10_000;
+/// Most answers that are waited for.
+const ANSWERS: usize = 30_000;
+/// Deepest nesting of contexts.
+const DEPTH: usize = 32;
+/// How long all of it may take.
+const TIME: Duration = Duration::from_secs(60);
+
+/// The names at an address: those of a node or a naming service, where no object is named; else of the context that is.
+///
+/// # Errors
+/// There is no such object, or it is no context of names.
+pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+    let reference = match look_up(text, resolver) {
+        Some(found) => found?,
+        None => address::parse(text)?,
+    };
+    let whole = reference.profiles.first().is_some_and(|profile| profile.key.is_empty());
+    let reference = if whole { at_key(&reference, KEY) } else { reference };
+    let mut walk = Walk {
+        resolver,
+        seen: HashSet::new(),
+        found: Vec::new(),
+        answers: 0,
+        until: Instant::now().checked_add(TIME),
+    };
+    let object = resolver.resolve(&reference)?;
+    let is_context = object.call::<_, (bool,), Failure>(&IS_A, (&*describe::NAMING_CONTEXT.id,));
+    match is_context {
+        Ok((true,)) => {}
+        Ok((false,)) => return Err(no_context(&reference)),
+        Err(failure) if failure.kind() == Kind::NoObject && whole => return Err(no_service(&failure)),
+        Err(failure) => return Err(failure),
+    }
+    walk.context(&object, &mut Vec::new())?;
+    Ok(walk.found)
+}
+
+fn no_context(reference: &Reference) -> Failure {
+    let address = address::print_friendly(reference);
+    let what = "the object is no context of names, so there is nothing to list";
+    Failure::new(Kind::BadArgument, Initiator::User, what)
+        .with_hint(format!("`everywire describe {address}` tells what the object can do"))
+}
+
+fn no_service(failure: &Failure) -> Failure {
+    let what = "nobody at this address keeps a list of names: there is no object `NameService`";
+    let told = Failure::new(Kind::NoObject, Initiator::Peer, what).with_hint(
+        "give the address of a naming service, or the whole reference of an object to `everywire describe`",
+    );
+    match failure.code() {
+        Some(code) => told.with_code(code),
+        None => told,
+    }
+}
+
+/// What a `corbaname:` means (section 2.5.3): nothing, if the text is none, or names no more than a context.
+pub(crate) fn look_up(text: &str, resolver: &dyn Resolver) -> Option<Result<Reference, Failure>> {
+    let rest = address::corbaname(text)?;
+    let (_, name) = rest.split_once('#')?;
+    if name.is_empty() {
+        return None;
+    }
+    Some(named(rest, name, resolver))
+}
+
+fn named(rest: &str, name: &str, resolver: &dyn Resolver) -> Result<Reference, Failure> {
+    let wrong = || {
+        let what = format!("`{name}` is no name of an object");
+        Failure::new(Kind::BadReference, Initiator::User, what)
+            .with_hint("write ID.KIND/ID.KIND, with `\\` before a `.` or `/` that is part of a word")
+    };
+    let plain = unescape(name).and_then(|octets| String::from_utf8(octets).ok()).ok_or_else(wrong)?;
+    let wanted = names::parse(&plain).ok_or_else(wrong)?;
+    let context = NamingContextStub(resolver.resolve(&address::corbaname_context(rest)?)?);
+    match resolve(&context, &wanted)? {
+        Some(found) => Ok(found),
+        None => Err(Failure::new(
+            Kind::NoObject,
+            Initiator::Peer,
+            format!("the name `{plain}` is bound to no object"),
+        )),
+    }
+}
+
+/// What a name is bound to.
+fn resolve(context: &NamingContextStub, name: &[NameComponent]) -> Result<Option<Reference>, Failure> {
+    use cos_naming::NamingContextError2 as Raised;
+    context.resolve(name).map_err(|raised| match raised {
+        Raised::NotFound(_) => {
+            let what = format!("the naming service has no name `{}`", names::print(name));
+            Failure::new(Kind::NoObject, Initiator::Peer, what)
+                .with_hint("`everywire list` at the address of the naming service tells its names")
+        }
+        Raised::InvalidName(_) => {
+            let what = format!("the naming service takes `{}` for no name", names::print(name));
+            Failure::new(Kind::BadReference, Initiator::User, what)
+        }
+        Raised::CannotProceed(_) => {
+            let what = format!("the naming service cannot follow the name `{}`", names::print(name));
+            Failure::new(Kind::Internal, Initiator::Peer, what)
+        }
+        Raised::Failure(failure) => failure,
+    })
+}
+
+/// The same place, another object there.
+fn at_key(reference: &Reference, key: &'static [u8]) -> Reference {
+    let mut at = reference.clone();
+    at.type_id.clear();
+    at.profiles.iter_mut().for_each(|profile| profile.key = Bytes::from_static(key));
+    at
+}
+
+struct Walk<'r> {
+    resolver: &'r dyn Resolver,
+    /// Contexts that were walked: where, and under which key.
+    seen: HashSet<(Vec<Endpoint>, Bytes)>,
+    found: Vec<Presence>,
+    answers: usize,
+    until: Option<Instant>,
+}
+
+impl Walk<'_> {
+    /// Whether more may be asked.
+    fn goes_on(&mut self) -> bool {
+        self.answers += 1;
+        self.answers < ANSWERS
+            && self.found.len() < NAMES
+            && self.until.is_none_or(|until| Instant::now() < until)
+    }
+
+    /// The names of a context, and of those in it.
+    fn context(&mut self, object: &Object, path: &mut Vec<NameComponent>) -> Result<(), Failure> {
+        let place = object.reference().profiles.first();
+        let place = place.map(|profile| (profile.endpoints.clone(), profile.key.clone())).unwrap_or_default();
+        if !self.seen.insert(place) || path.len() > DEPTH || !self.goes_on() {
+            return Ok(());
+        }
+        let context = NamingContextStub(object.clone().typed(Hold::Static(&describe::NAMING_CONTEXT)));
+        let (first, rest) = context.list(PAGE)?;
+        let mut all = first;
+        if let Some(rest) = rest {
+            let rest = self.resolver.resolve(rest.reference())?;
+            let rest = BindingIteratorStub(rest.typed(Hold::Static(&describe::BINDING_ITERATOR)));
+            while self.goes_on() && all.len() < NAMES {
+                let (more, page) = rest.next_n(PAGE)?;
+                let ended = !more || page.is_empty();
+                all.extend(page);
+                if ended {
+                    break;
+                }
+            }
+            // It ends by itself, too, where it cannot be told.
+            let _ = rest.destroy();
+        }
+        for binding in all {
+            let Some(component) = binding.binding_name.into_iter().last() else { continue };
+            if !self.goes_on() {
+                return Ok(());
+            }
+            let bound = resolve(&context, std::slice::from_ref(&component));
+            path.push(component);
+            let inner = self.tell(path, &bound, binding.binding_type);
+            if let Some(inner) = inner {
+                // One that does not answer hides no other.
+                let _ = self.context(&inner, path);
+            }
+            path.pop();
+        }
+        Ok(())
+    }
+
+    /// Notes a name; what it is bound to, if that is a context.
+    fn tell(
+        &mut self,
+        path: &[NameComponent],
+        bound: &Result<Option<Reference>, Failure>,
+        kind: BindingType,
+    ) -> Option<Object> {
+        let word = if kind == BindingType::Ncontext { "context" } else { "object" };
+        let reference = bound.as_ref().ok().and_then(Option::as_ref);
+        let told = match (bound, reference) {
+            (_, Some(reference)) => reference.type_id.clone(),
+            (Err(failure), _) => format!("(cannot be had: {})", failure.message()),
+            (Ok(_), None) => "(bound to no object)".to_owned(),
+        };
+        self.found.push(Presence {
+            name: names::print(path),
+            address: reference.map(address::print_friendly).unwrap_or_default(),
+            details: vec![("kind", word.to_owned()), ("type", told)],
+        });
+        reference
+            .filter(|_| kind == BindingType::Ncontext)
+            .and_then(|reference| self.resolver.resolve(reference).ok())
+    }
+}

@@ -1,0 +1,278 @@
+//! What definitions answer. An operation means the same wherever it is inherited, so all kinds are answered in one place, by name.
+
+pub(super) use super::describing::Asked;
+
+use super::shapes::{id_of, raises};
+use super::{Definition, Type, What};
+use crate::contracts::corba::{
+    AttributeMode, DefinitionKind, OperationMode, PrimitiveKind, contained, container,
+};
+use crate::typecodes;
+use everywire_model::object::no_operation;
+use everywire_model::{
+    Failure, Initiator, Interface, Kind, MarshalList, Reference, Request, Shape, TypeCode,
+};
+
+/// Answers a request.
+///
+/// # Errors
+/// There is no such operation; arguments do not decode.
+pub(super) fn answer(asked: &Asked<'_>, request: &mut Request) -> Result<(), Failure> {
+    let definition = asked.definition();
+    let interface = super::key::definition(definition.kind).interface;
+    let operation = interface.operations.get(request.index()).map_or("", |operation| &operation.name);
+    let parts: &[Type] = match &definition.what {
+        What::Type { parts, .. } => parts,
+        What::Operation { types, .. } => types,
+        _ => &[],
+    };
+    let shape = asked.shape();
+    match operation {
+        // IRObject, IDLType.
+        "_get_def_kind" => reply(request, (definition.kind,)),
+        "_get_type" => reply(request, (TypeCode::new(shape),)),
+        // Contained.
+        "_get_id" => reply(request, (definition.id.as_str(),)),
+        "_get_name" => reply(request, (definition.name.as_str(),)),
+        "_get_version" => reply(request, (super::shapes::version(&definition.id),)),
+        "_get_defined_in" => reply(request, (asked.reference_at(definition.within),)),
+        "_get_absolute_name" => reply(request, (definition.absolute_name.as_str(),)),
+        "_get_containing_repository" => reply(request, (asked.reference_at(0),)),
+        "describe" => {
+            reply(request, (contained::Description { kind: definition.kind, value: asked.described()? },))
+        }
+        // Container.
+        "lookup" => {
+            let (name,) = request.arguments::<(String,)>()?;
+            let found = asked.lookup(&name).and_then(|number| asked.reference_at(number));
+            reply(request, (found,))
+        }
+        "contents" => {
+            let (kind, own) = request.arguments::<(DefinitionKind, bool)>()?;
+            let found = asked.contents(kind, own).into_iter();
+            let found: Vec<Option<Reference>> = found.map(|number| asked.reference_at(number)).collect();
+            reply(request, (found,))
+        }
+        "lookup_name" => {
+            let (name, levels, kind, own) = request.arguments::<(String, i32, DefinitionKind, bool)>()?;
+            let found = asked.named(&name, levels, kind, own).into_iter();
+            let found: Vec<Option<Reference>> = found.map(|number| asked.reference_at(number)).collect();
+            reply(request, (found,))
+        }
+        "describe_contents" => {
+            let (kind, own, most) = request.arguments::<(DefinitionKind, bool, i32)>()?;
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
+            let found = asked.contents(kind, own).into_iter().take(most).map(|number| {
+                let asked = asked.at(number);
+                Ok(container::Description {
+                    contained_object: asked.reference_at(number),
+                    kind: asked.definition().kind,
+                    value: asked.described()?,
+                })
+            });
+            let found = found.collect::<Result<Vec<_>, Failure>>()?;
+            reply(request, (found,))
+        }
+        // Repository.
+        "lookup_id" => {
+            let (id,) = request.arguments::<(String,)>()?;
+            let found = asked.repository.by_id.get(&id).and_then(|number| asked.repository.get(*number));
+            // Types without a name are in no container.
+            let found = found.filter(|found| !found.name.is_empty());
+            reply(request, (found.map(|found| asked.reference(found)),))
+        }
+        "get_canonical_typecode" => {
+            let (code,) = request.arguments::<(TypeCode,)>()?;
+            reply(request, (code,))
+        }
+        "get_primitive" => {
+            let (kind,) = request.arguments::<(PrimitiveKind,)>()?;
+            let found = asked.repository.primitive(kind).ok_or_else(|| {
+                Failure::new(Kind::BadArgument, Initiator::User, "there is no such primitive type here")
+            })?;
+            reply(request, (Some(asked.reference(found)),))
+        }
+        // The types.
+        "_get_members" => match definition.kind {
+            DefinitionKind::DkUnion => reply(request, (asked.union_members(),)),
+            DefinitionKind::DkEnum => match &shape {
+                Shape::Enum(held) => {
+                    let names: Vec<&str> = held.members.iter().map(|(name, _)| name.as_ref()).collect();
+                    reply(request, (names,))
+                }
+                _ => Err(no_operation(interface)),
+            },
+            _ => reply(request, (asked.struct_members(),)),
+        },
+        "_get_discriminator_type" => match &shape {
+            Shape::Union(held) => reply(request, (TypeCode::new(held.discriminator.clone()),)),
+            _ => Err(no_operation(interface)),
+        },
+        "_get_discriminator_type_def" | "_get_original_type_def" | "_get_element_type_def" => {
+            reply(request, (asked.type_def(parts.first()),))
+        }
+        "_get_element_type" => {
+            reply(request, (TypeCode::new(shape.element().cloned().unwrap_or(Shape::Void)),))
+        }
+        "_get_bound" => reply(request, (bound(&shape),)),
+        "_get_length" => match &shape {
+            Shape::Array(held) => reply(request, (held.len,)),
+            _ => Err(no_operation(interface)),
+        },
+        "_get_digits" => {
+            reply(request, (typecodes::digits_and_scale(&shape).map_or(0, |(digits, _)| digits),))
+        }
+        "_get_scale" => {
+            let scale = typecodes::digits_and_scale(&shape).map_or(0, |(_, scale)| scale.cast_signed());
+            reply(request, (scale,))
+        }
+        "_get_kind" => match &definition.what {
+            What::Primitive(kind) => reply(request, (*kind,)),
+            _ => Err(no_operation(interface)),
+        },
+        // Attributes and operations.
+        "_get_type_def" => match &definition.what {
+            What::Attribute { of, .. } => reply(request, (asked.type_def(Some(of)),)),
+            _ => Err(no_operation(interface)),
+        },
+        "_get_result" => reply(request, (TypeCode::new(shape),)),
+        "_get_result_def" => reply(request, (asked.type_def(parts.first()),)),
+        "_get_params" => reply(request, (asked.operation().parameters,)),
+        "_get_contexts" => reply(request, (Vec::<String>::new(),)),
+        "_get_exceptions" => reply(request, (asked.exceptions(),)),
+        "_get_mode" => match &definition.what {
+            What::Operation { .. } => reply::<(OperationMode,)>(request, (asked.operation().mode,)),
+            _ => reply::<(AttributeMode,)>(request, (asked.attribute().mode,)),
+        },
+        "_get_get_exceptions" => {
+            reply(request, (asked.ext_attribute().map(|told| told.get_exceptions).unwrap_or_default(),))
+        }
+        "_get_set_exceptions" => {
+            reply(request, (asked.ext_attribute().map(|told| told.put_exceptions).unwrap_or_default(),))
+        }
+        "describe_attribute" => {
+            reply(request, (asked.ext_attribute().ok_or_else(|| no_operation(interface))?,))
+        }
+        // Interfaces.
+        "_get_base_interfaces" => {
+            let bases = asked.interface().map(|interface| interface.bases.iter()).into_iter().flatten();
+            let bases: Vec<Option<Reference>> = bases
+                .map(|base| {
+                    let number = asked.repository.by_id.get(&id_of(&base.id, &base.name))?;
+                    asked.reference_at(*number)
+                })
+                .collect();
+            reply(request, (bases,))
+        }
+        "is_a" => {
+            let (id,) = request.arguments::<(String,)>()?;
+            let is = asked.interface().is_some_and(|interface| is_a(interface, &id));
+            reply(request, (is || id == crate::contracts::OBJECT.id,))
+        }
+        "describe_interface" => reply(request, (asked.full().ok_or_else(|| no_operation(interface))?,)),
+        "describe_ext_interface" => {
+            reply(request, (asked.ext_full().ok_or_else(|| no_operation(interface))?,))
+        }
+        _ => Err(no_operation(interface)),
+    }
+}
+
+fn reply<R: MarshalList>(request: &mut Request, results: R) -> Result<(), Failure> {
+    request.reply::<R, Failure>(Ok(results))
+}
+
+fn is_a(interface: &Interface, id: &str) -> bool {
+    id_of(&interface.id, &interface.name) == id || interface.bases.iter().any(|base| is_a(base, id))
+}
+
+/// The bound of a type; 0 for none.
+fn bound(shape: &Shape) -> u32 {
+    match shape {
+        Shape::Sequence(held) => held.bound.unwrap_or(0),
+        Shape::Text(text) => text.bound.unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Whether a definition is of a kind that is looked for: all, the kind itself, or one of the types with a name.
+fn is_of(definition: &Definition, kind: DefinitionKind) -> bool {
+    let typedefs =
+        [DefinitionKind::DkStruct, DefinitionKind::DkUnion, DefinitionKind::DkEnum, DefinitionKind::DkAlias];
+    kind == DefinitionKind::DkAll
+        || kind == definition.kind
+        || (kind == DefinitionKind::DkTypedef && typedefs.contains(&definition.kind))
+}
+
+impl Asked<'_> {
+    /// What it contains: of an interface, what that inherits, too.
+    fn all_contents(&self, own: bool) -> Vec<usize> {
+        let (mut all, mut around) = (Vec::new(), vec![self.number]);
+        let mut next = 0;
+        while let Some(definition) = around.get(next).and_then(|number| self.repository.get(*number)) {
+            next += 1;
+            all.extend(&definition.contents);
+            let What::Interface(interface) = &definition.what else { continue };
+            let bases = interface.bases.iter().filter(|_| !own);
+            for base in bases.filter_map(|base| self.repository.by_id.get(&id_of(&base.id, &base.name))) {
+                if !around.contains(base) {
+                    around.push(*base);
+                }
+            }
+        }
+        all
+    }
+
+    /// What it contains of a kind.
+    fn contents(&self, kind: DefinitionKind, own: bool) -> Vec<usize> {
+        let mut all = self.all_contents(own);
+        all.retain(|number| self.repository.get(*number).is_some_and(|held| is_of(held, kind)));
+        all
+    }
+
+    /// What has this name, in it or in what it contains down to that many levels; any, if negative.
+    fn named(&self, name: &str, levels: i32, kind: DefinitionKind, own: bool) -> Vec<usize> {
+        let (mut found, mut here) = (Vec::new(), vec![self.number]);
+        let mut levels = u32::try_from(levels).unwrap_or(u32::MAX);
+        while !here.is_empty() && levels != 0 {
+            let inside = here.iter().flat_map(|number| self.at(*number).all_contents(own));
+            let inside: Vec<usize> = super::build::once(inside).collect();
+            let fits = |number: &&usize| {
+                self.repository.get(**number).is_some_and(|held| held.name == name && is_of(held, kind))
+            };
+            found.extend(inside.iter().filter(fits));
+            levels -= 1;
+            here = inside;
+        }
+        super::build::once(found.into_iter()).collect()
+    }
+
+    /// What a scoped name means here: from the repository on if it begins with `::`, else here or in what is around.
+    fn lookup(&self, name: &str) -> Option<usize> {
+        if name.starts_with("::") {
+            return self.repository.by_name.get(name).copied().filter(|number| *number != 0);
+        }
+        let mut around = self.number;
+        loop {
+            let within = self.repository.get(around)?;
+            let whole = format!("{}::{name}", within.absolute_name);
+            if let Some(number) = self.repository.by_name.get(&whole) {
+                return Some(*number);
+            }
+            if around == 0 {
+                return None;
+            }
+            around = within.within;
+        }
+    }
+
+    /// The exceptions of the operation that it is.
+    fn exceptions(&self) -> Vec<Option<Reference>> {
+        let What::Operation { index, .. } = &self.definition().what else { return Vec::new() };
+        let operation = self.interface().and_then(|interface| interface.operations.get(*index));
+        let raised = operation.into_iter().flat_map(raises);
+        raised
+            .filter_map(|raised| self.repository.by_id.get(&id_of(&raised.id, &raised.name)))
+            .map(|number| self.reference_at(*number))
+            .collect()
+    }
+}

@@ -1,0 +1,361 @@
+//! Making the repository of the interfaces that are served.
+
+use super::shapes::{DEPTH, id_around, id_inside, id_of, last, raises, travels};
+use super::{Definition, Repository, Type, What};
+use crate::contracts::corba::{DefinitionKind, PrimitiveKind};
+use crate::typecodes;
+use everywire_model::describe::{Interface, InterfaceKind, Struct, TextKind};
+use everywire_model::{Hold, Objects, Shape};
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// The primitive types, by names that no repository id has.
+const PRIMITIVES: &[(PrimitiveKind, &str, Shape)] = &[
+    (PrimitiveKind::PkVoid, "pk_void", Shape::Void),
+    (PrimitiveKind::PkShort, "pk_short", Shape::I16),
+    (PrimitiveKind::PkLong, "pk_long", Shape::I32),
+    (PrimitiveKind::PkUshort, "pk_ushort", Shape::U16),
+    (PrimitiveKind::PkUlong, "pk_ulong", Shape::U32),
+    (PrimitiveKind::PkFloat, "pk_float", Shape::F32),
+    (PrimitiveKind::PkDouble, "pk_double", Shape::F64),
+    (PrimitiveKind::PkBoolean, "pk_boolean", Shape::Bool),
+    (PrimitiveKind::PkChar, "pk_char", Shape::Char),
+    (PrimitiveKind::PkOctet, "pk_octet", Shape::U8),
+    (PrimitiveKind::PkAny, "pk_any", Shape::Variant),
+    (PrimitiveKind::PkTypeCode, "pk_TypeCode", Shape::TypeCode),
+    (PrimitiveKind::PkString, "pk_string", everywire_model::describe::TEXT),
+    (PrimitiveKind::PkObjref, "pk_objref", everywire_model::describe::ANY_OBJECT),
+    (PrimitiveKind::PkLonglong, "pk_longlong", Shape::I64),
+    (PrimitiveKind::PkUlonglong, "pk_ulonglong", Shape::U64),
+    (PrimitiveKind::PkWchar, "pk_wchar", Shape::WideChar),
+    (PrimitiveKind::PkWstring, "pk_wstring", everywire_model::describe::WIDE_TEXT),
+];
+
+/// What a primitive type is known by here; of one that there is not, that of none.
+pub(super) fn primitive_id(kind: PrimitiveKind) -> &'static str {
+    PRIMITIVES.iter().find(|(known, ..)| *known == kind).map_or("", |(_, id, _)| id)
+}
+
+/// What values of a primitive type look like.
+pub(super) fn primitive_shape(kind: PrimitiveKind) -> Option<&'static Shape> {
+    PRIMITIVES.iter().find(|(known, ..)| *known == kind).map(|(.., shape)| shape)
+}
+
+/// The id of the interface that stands for an object with several, which no contract has: it is derived from all of them.
+pub(super) fn id_of_object(key: &[u8]) -> String {
+    format!("LOCAL:object/{}", everywire_model::reference::escape(key))
+}
+
+/// The repository of all that is served.
+pub(super) fn build(objects: &dyn Objects) -> Repository {
+    let mut builder = Builder::default();
+    let root = builder.add(DefinitionKind::DkRepository, String::new(), "", 0, What::Scope);
+    builder.repository.by_name.insert(String::new(), root);
+    for (kind, id, _) in PRIMITIVES {
+        builder.add(DefinitionKind::DkPrimitive, (*id).to_owned(), "", root, What::Primitive(*kind));
+    }
+    // Interfaces come first, so that types are defined inside those whose names say so.
+    let mut interfaces = Vec::new();
+    for key in objects.keys() {
+        let servants = objects.servants(&key);
+        let all = servants.iter().map(|servant| servant.interface());
+        let fresh = all.filter(|interface| !builder.repository.has(&id_of(&interface.id, &interface.name)));
+        let fresh: Vec<Hold<Interface>> = fresh.map(|interface| Hold::new(interface.clone())).collect();
+        fresh.iter().for_each(|interface| builder.interface(interface, &mut interfaces, DEPTH));
+        if servants.len() > 1 {
+            builder.joined(&key, servants.iter().map(|servant| servant.interface()), &mut interfaces);
+        }
+    }
+    interfaces.into_iter().for_each(|number| builder.members(number));
+    builder.repository
+}
+
+#[derive(Default)]
+struct Builder {
+    repository: Repository,
+    /// How many types without a name the definition that is being made has used so far.
+    unnamed: usize,
+}
+
+impl Builder {
+    fn add(&mut self, kind: DefinitionKind, id: String, name: &str, within: usize, what: What) -> usize {
+        let number = self.repository.definitions.len();
+        let around = self.repository.definitions.get_mut(within);
+        let absolute_name = match around {
+            Some(around) if !name.is_empty() => {
+                around.contents.push(number);
+                format!("{}::{name}", around.absolute_name)
+            }
+            _ => String::new(),
+        };
+        self.repository.by_id.entry(id.clone()).or_insert(number);
+        if !absolute_name.is_empty() {
+            self.repository.by_name.entry(absolute_name.clone()).or_insert(number);
+        }
+        let (name, contents) = (name.to_owned(), Vec::new());
+        self.repository.definitions.push(Definition {
+            kind,
+            id,
+            name,
+            absolute_name,
+            within,
+            contents,
+            what,
+        });
+        number
+    }
+
+    /// What contains something with this scoped name and id; modules are made of names.
+    fn scope(&mut self, name: &str, id: &str) -> usize {
+        let Some((around, _)) = name.rsplit_once("::") else { return 0 };
+        if let Some(number) = self.repository.by_name.get(&format!("::{around}")) {
+            return *number;
+        }
+        let around_id = id_around(id, around);
+        let within = self.scope(around, &around_id);
+        // Something else may have that id: then this scope is known by its name only.
+        let around_id =
+            if self.repository.has(&around_id) { format!("{around_id}#module") } else { around_id };
+        self.add(DefinitionKind::DkModule, around_id, last(around), within, What::Scope)
+    }
+
+    /// An interface and its bases, whose operations come later.
+    fn interface(&mut self, interface: &Hold<Interface>, made: &mut Vec<usize>, depth: usize) {
+        let (Some(depth), id) = (depth.checked_sub(1), id_of(&interface.id, &interface.name)) else { return };
+        if self.repository.has(&id) {
+            return;
+        }
+        interface.bases.iter().for_each(|base| self.interface(base, made, depth));
+        let within = self.scope(&interface.name, &id);
+        let what = What::Interface(interface.clone());
+        made.push(self.add(DefinitionKind::DkInterface, id, last(&interface.name), within, what));
+    }
+
+    /// The interface of an object that has several.
+    fn joined<'i>(&mut self, key: &[u8], all: impl Iterator<Item = &'i Interface>, made: &mut Vec<usize>) {
+        let id = id_of_object(key);
+        let bases: Vec<Hold<Interface>> = all.map(|interface| Hold::new(interface.clone())).collect();
+        let mut operations = Vec::new();
+        for operation in bases.iter().flat_map(|base| base.operations.iter()) {
+            if !operations.iter().any(|held: &everywire_model::Operation| held.name == operation.name) {
+                operations.push(operation.clone());
+            }
+        }
+        let inherited = operations.len();
+        let interface = Interface {
+            name: "Object".into(),
+            id: id.clone().into(),
+            identities: Cow::Borrowed(&[]),
+            kind: InterfaceKind::Plain,
+            bases: bases.into(),
+            operations: operations.into(),
+            inherited,
+            attributes: Cow::Borrowed(&[]),
+            signals: Cow::Borrowed(&[]),
+            notes: Cow::Borrowed(&[]),
+            doc: Cow::Borrowed(""),
+        };
+        let what = What::Interface(Hold::new(interface));
+        // In no scope: nobody looks for it by a name.
+        made.push(self.add(DefinitionKind::DkInterface, id, "", 0, what));
+    }
+
+    /// What an interface declares itself.
+    fn members(&mut self, number: usize) {
+        let Some(Definition { what: What::Interface(interface), id, .. }) = self.repository.get(number)
+        else {
+            return;
+        };
+        let (interface, around) = (interface.clone(), id.clone());
+        let own = interface.operations.iter().enumerate().skip(interface.inherited);
+        for (index, operation) in own.filter(|(_, operation)| travels(operation)) {
+            for raised in raises(operation) {
+                self.exception(raised);
+            }
+            match attribute(&interface, index) {
+                Some(Some(at)) => {
+                    let Some(held) = interface.attributes.get(at) else { continue };
+                    let id = id_inside(&around, &held.name);
+                    self.unnamed = 0;
+                    let of = self.type_of(&held.shape, &id, DEPTH);
+                    let what = What::Attribute { interface: number, index: at, of };
+                    self.add(DefinitionKind::DkAttribute, id, &held.name, number, what);
+                }
+                // It writes an attribute.
+                Some(None) => {}
+                None => {
+                    let id = id_inside(&around, &operation.name);
+                    self.unnamed = 0;
+                    let carried = operation.parameters.iter().map(|parameter| &parameter.field.shape);
+                    let types = std::iter::once(&operation.returns)
+                        .chain(carried)
+                        .map(|shape| self.type_of(shape, &id, DEPTH))
+                        .collect();
+                    let what = What::Operation { interface: number, index, types };
+                    self.add(DefinitionKind::DkOperation, id, &operation.name, number, what);
+                }
+            }
+        }
+    }
+
+    fn exception(&mut self, raised: &Hold<Struct>) {
+        let id = id_of(&raised.id, &raised.name);
+        if self.repository.has(&id) {
+            return;
+        }
+        self.named(
+            DefinitionKind::DkException,
+            id,
+            &raised.name,
+            typecodes::of_exception(raised.clone()),
+            |builder, id| {
+                raised.fields.iter().map(|field| builder.type_of(&field.shape, id, DEPTH)).collect()
+            },
+        );
+    }
+
+    /// A type with a name. It is known before its parts are: they may contain it.
+    fn named(
+        &mut self,
+        kind: DefinitionKind,
+        id: String,
+        name: &str,
+        shape: Shape,
+        parts: impl FnOnce(&mut Self, &str) -> Vec<Type>,
+    ) -> Type {
+        let within = self.scope(name, &id);
+        let what = What::Type { shape: shape.clone(), parts: Vec::new() };
+        let number = self.add(kind, id.clone(), last(name), within, what);
+        let before = std::mem::take(&mut self.unnamed);
+        let parts = parts(self, &id);
+        self.unnamed = before;
+        if let Some(made) = self.repository.definitions.get_mut(number) {
+            made.what = What::Type { shape, parts };
+        }
+        Type::At(number)
+    }
+
+    /// A type without a name, which the definition with this id uses.
+    fn unnamed(&mut self, kind: DefinitionKind, user: &str, shape: &Shape, parts: Vec<Type>) -> Type {
+        let id = format!("{user}#{}", self.unnamed);
+        self.unnamed += 1;
+        Type::At(self.add(kind, id, "", 0, What::Type { shape: shape.clone(), parts }))
+    }
+
+    /// The definition of a type that the definition with this id uses.
+    fn type_of(&mut self, shape: &Shape, user: &str, depth: usize) -> Type {
+        let Some(depth) = depth.checked_sub(1) else { return self.primitive(PrimitiveKind::PkAny) };
+        // What was defined already, under its id.
+        let known = |builder: &Self, id: &str, name: &str| {
+            let id = id_of(id, name);
+            let at = builder.repository.by_id.get(&id).map(|number| Type::At(*number));
+            (id, at)
+        };
+        macro_rules! defined {
+            ($held:expr, $kind:ident, $parts:expr) => {{
+                let held = $held;
+                if held.id.is_empty() && held.name.is_empty() {
+                    // As the tuples of other languages.
+                    let parts = ($parts)(self, user);
+                    return self.unnamed(DefinitionKind::$kind, user, shape, parts);
+                }
+                match known(self, &held.id, &held.name) {
+                    (_, Some(at)) => at,
+                    (id, None) => self.named(DefinitionKind::$kind, id, &held.name, shape.clone(), $parts),
+                }
+            }};
+        }
+        match shape {
+            Shape::Void => self.primitive(PrimitiveKind::PkVoid),
+            Shape::Bool => self.primitive(PrimitiveKind::PkBoolean),
+            Shape::U8 | Shape::I8 => self.primitive(PrimitiveKind::PkOctet),
+            Shape::U16 => self.primitive(PrimitiveKind::PkUshort),
+            Shape::I16 => self.primitive(PrimitiveKind::PkShort),
+            Shape::U32 => self.primitive(PrimitiveKind::PkUlong),
+            Shape::I32 => self.primitive(PrimitiveKind::PkLong),
+            Shape::U64 => self.primitive(PrimitiveKind::PkUlonglong),
+            Shape::I64 => self.primitive(PrimitiveKind::PkLonglong),
+            Shape::F32 => self.primitive(PrimitiveKind::PkFloat),
+            Shape::F64 => self.primitive(PrimitiveKind::PkDouble),
+            Shape::Char => self.primitive(PrimitiveKind::PkChar),
+            Shape::WideChar => self.primitive(PrimitiveKind::PkWchar),
+            Shape::TypeCode => self.primitive(PrimitiveKind::PkTypeCode),
+            Shape::Text(text) => {
+                let wide = matches!(text.kind, TextKind::Wide | TextKind::Counted);
+                match (wide, text.bound) {
+                    (false, None) => self.primitive(PrimitiveKind::PkString),
+                    (true, None) => self.primitive(PrimitiveKind::PkWstring),
+                    (false, _) => self.unnamed(DefinitionKind::DkString, user, shape, Vec::new()),
+                    (true, _) => self.unnamed(DefinitionKind::DkWstring, user, shape, Vec::new()),
+                }
+            }
+            Shape::Struct(held) => defined!(held, DkStruct, |builder: &mut Self, id: &str| {
+                held.fields.iter().map(|field| builder.type_of(&field.shape, id, depth)).collect()
+            }),
+            Shape::Union(held) => defined!(held, DkUnion, |builder: &mut Self, id: &str| {
+                let arms = held.arms.iter().map(|arm| &arm.field.shape);
+                let all = std::iter::once(&held.discriminator).chain(arms);
+                all.map(|shape| builder.type_of(shape, id, depth)).collect()
+            }),
+            Shape::Enum(held) => defined!(held, DkEnum, |_: &mut Self, _: &str| Vec::new()),
+            Shape::Alias(_) if typecodes::is_fixed(shape) => {
+                self.unnamed(DefinitionKind::DkFixed, user, shape, Vec::new())
+            }
+            Shape::Alias(held) if held.name.is_empty() => self.type_of(&held.target, user, depth),
+            Shape::Alias(held) => {
+                defined!(held, DkAlias, |builder: &mut Self, id: &str| vec![builder.type_of(
+                    &held.target,
+                    id,
+                    depth
+                )])
+            }
+            Shape::Sequence(held) => {
+                let parts = vec![self.type_of(&held.element, user, depth)];
+                self.unnamed(DefinitionKind::DkSequence, user, shape, parts)
+            }
+            Shape::Array(held) => {
+                let parts = vec![self.type_of(&held.element, user, depth)];
+                self.unnamed(DefinitionKind::DkArray, user, shape, parts)
+            }
+            Shape::Pointer(held) => self.type_of(&held.target, user, depth),
+            Shape::Reference(held) if held.id.is_empty() && held.name.is_empty() => {
+                self.primitive(PrimitiveKind::PkObjref)
+            }
+            Shape::Reference(held) => Type::Interface(id_of(&held.id, &held.name)),
+            // What has no type code does not come here.
+            Shape::Variant | Shape::Map(_) | Shape::Optional(_) | Shape::Handle => {
+                self.primitive(PrimitiveKind::PkAny)
+            }
+        }
+    }
+
+    fn primitive(&self, kind: PrimitiveKind) -> Type {
+        Type::At(self.repository.by_id.get(primitive_id(kind)).copied().unwrap_or_default())
+    }
+}
+
+/// The attribute that the operation with this number reads (its own number) or writes (nothing), if both are called as clients of this
+/// wire call those that access attributes.
+pub(super) fn attribute(interface: &Interface, index: usize) -> Option<Option<usize>> {
+    let at = interface
+        .attributes
+        .iter()
+        .position(|attribute| attribute.getter == index || attribute.setter == Some(index))?;
+    let attribute = interface.attributes.get(at)?;
+    let named = |number: usize, prefix: &str| {
+        let name = interface.operations.get(number).map_or("", |operation| operation.name.as_ref());
+        name.strip_prefix(prefix) == Some(attribute.name.as_ref())
+    };
+    let usual =
+        named(attribute.getter, "_get_") && attribute.setter.is_none_or(|setter| named(setter, "_set_"));
+    usual.then(|| (attribute.getter == index).then_some(at))
+}
+
+/// The names of things that are asked for more than once in one list are told once.
+pub(super) fn once<T>(all: impl Iterator<Item = T>) -> impl Iterator<Item = T>
+where
+    T: Copy + Eq + std::hash::Hash,
+{
+    let mut seen = HashSet::new();
+    all.filter(move |one| seen.insert(*one))
+}

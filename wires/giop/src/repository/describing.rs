@@ -1,0 +1,372 @@
+//! What definitions say of themselves, in the structs of the specification.
+
+use super::build::attribute;
+use super::key;
+use super::shapes::{id_inside, id_of, last, mode, parameter_name, raises, travels, version};
+use super::{Definition, Repository, Type, What};
+use crate::contracts::corba::interface_attr_extension::ExtFullInterfaceDescription;
+use crate::contracts::corba::interface_def::FullInterfaceDescription;
+use crate::contracts::corba::{
+    AttributeDescription, AttributeMode, DefinitionKind, ExceptionDescription, ExtAttributeDescription,
+    InterfaceDescription, ModuleDescription, OperationDescription, OperationMode, ParameterDescription,
+    StructMember, TypeDescription, UnionMember, describe,
+};
+use crate::typecodes;
+use crate::wire_state::Node;
+use everywire_model::describe::{Attribute, Hold, Interface, Operation, Referent, Struct, structure};
+use everywire_model::native::NATIVE;
+use everywire_model::{Codec, Failure, Marshal, Reference, Shape, TypeCode, Value, Variant};
+
+/// A definition of a repository, and where it is served.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) node: &'a Node,
+    pub(super) repository: &'a Repository,
+    pub(super) number: usize,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn definition(&self) -> &'a Definition {
+        // The number is one of a look-up, and definitions never go.
+        self.repository.get(self.number).unwrap_or_else(|| unreachable!("a definition is gone"))
+    }
+
+    /// The same for another definition.
+    pub(super) fn at(&self, number: usize) -> Self {
+        Self { number, ..*self }
+    }
+
+    /// A reference to a definition.
+    pub(super) fn reference(&self, to: &Definition) -> Reference {
+        let kind = key::definition(to.kind);
+        self.node.objects().publish(kind.type_id, &key::of(to.kind, &to.id))
+    }
+
+    /// A reference to the definition with this number.
+    pub(super) fn reference_at(&self, number: usize) -> Option<Reference> {
+        Some(self.reference(self.repository.get(number)?))
+    }
+
+    /// A reference to the definition of a type.
+    pub(super) fn type_def(&self, of: Option<&Type>) -> Option<Reference> {
+        Some(self.reference(self.repository.type_at(of?)?))
+    }
+
+    /// The id of what contains it; empty for the repository.
+    pub(super) fn within(&self) -> String {
+        let around = self.repository.get(self.definition().within);
+        around.map(|around| around.id.clone()).unwrap_or_default()
+    }
+
+    /// The interface that it is, or is part of.
+    pub(super) fn interface(&self) -> Option<&'a Hold<Interface>> {
+        let number = match &self.definition().what {
+            What::Interface(interface) => return Some(interface),
+            What::Operation { interface, .. } | What::Attribute { interface, .. } => *interface,
+            _ => return None,
+        };
+        self.at(number).interface()
+    }
+
+    /// What it says of itself, as a value with the type that fits its kind.
+    pub(super) fn described(&self) -> Result<Variant, Failure> {
+        let definition = self.definition();
+        let (name, id, defined_in) = (definition.name.clone(), definition.id.clone(), self.within());
+        let version = version(&id);
+        match (&definition.what, definition.kind) {
+            (What::Interface(interface), _) => variant(
+                structure(&describe::INTERFACE_DESCRIPTION),
+                &InterfaceDescription { name, id, defined_in, version, base_interfaces: bases(interface) },
+            ),
+            (What::Operation { .. }, _) => {
+                variant(structure(&describe::OPERATION_DESCRIPTION), &self.operation())
+            }
+            (What::Attribute { .. }, _) => {
+                variant(structure(&describe::ATTRIBUTE_DESCRIPTION), &self.attribute())
+            }
+            (What::Type { shape, .. }, DefinitionKind::DkException) => {
+                let r#type = TypeCode::new(shape.clone());
+                variant(
+                    structure(&describe::EXCEPTION_DESCRIPTION),
+                    &ExceptionDescription { name, id, defined_in, version, r#type },
+                )
+            }
+            (What::Type { shape, .. }, _) => {
+                let r#type = TypeCode::new(shape.clone());
+                variant(
+                    structure(&describe::TYPE_DESCRIPTION),
+                    &TypeDescription { name, id, defined_in, version, r#type },
+                )
+            }
+            (What::Scope | What::Primitive(_), _) => variant(
+                structure(&describe::MODULE_DESCRIPTION),
+                &ModuleDescription { name, id, defined_in, version },
+            ),
+        }
+    }
+
+    /// The operation that it is.
+    pub(super) fn operation(&self) -> OperationDescription {
+        let none = OperationDescription {
+            name: String::new(),
+            id: String::new(),
+            defined_in: String::new(),
+            version: String::new(),
+            result: TypeCode::null(),
+            mode: OperationMode::OpNormal,
+            contexts: Vec::new(),
+            parameters: Vec::new(),
+            exceptions: Vec::new(),
+        };
+        let What::Operation { index, types, .. } = &self.definition().what else { return none };
+        match self.interface().and_then(|interface| interface.operations.get(*index)) {
+            Some(operation) => self.of_operation(operation, &self.within(), types),
+            None => none,
+        }
+    }
+
+    fn of_operation(&self, operation: &Operation, around: &str, types: &[Type]) -> OperationDescription {
+        let id = id_inside(around, &operation.name);
+        OperationDescription {
+            name: operation.name.to_string(),
+            version: version(&id),
+            id,
+            defined_in: around.to_owned(),
+            result: TypeCode::new(operation.returns.clone()),
+            mode: if operation.oneway { OperationMode::OpOneway } else { OperationMode::OpNormal },
+            contexts: Vec::new(),
+            parameters: self.parameters(operation, types),
+            exceptions: raises(operation).map(|raised| self.exception(raised)).collect(),
+        }
+    }
+
+    /// The parameters of an operation; the first of the types is that of the result.
+    fn parameters(&self, operation: &Operation, types: &[Type]) -> Vec<ParameterDescription> {
+        let each = operation.parameters.iter().enumerate();
+        each.map(|(index, parameter)| ParameterDescription {
+            name: parameter_name(&parameter.field.name, index),
+            r#type: TypeCode::new(parameter.field.shape.clone()),
+            type_def: self.type_def(types.get(index + 1)),
+            mode: mode(parameter.direction),
+        })
+        .collect()
+    }
+
+    /// An exception.
+    pub(super) fn exception(&self, raised: &Hold<Struct>) -> ExceptionDescription {
+        let id = id_of(&raised.id, &raised.name);
+        let known = self.repository.by_id.get(&id).map(|number| self.at(*number).within());
+        ExceptionDescription {
+            name: last(&raised.name).to_owned(),
+            version: version(&id),
+            id,
+            defined_in: known.unwrap_or_default(),
+            r#type: TypeCode::new(typecodes::of_exception(raised.clone())),
+        }
+    }
+
+    /// The attribute that it is.
+    pub(super) fn attribute(&self) -> AttributeDescription {
+        let none = AttributeDescription {
+            name: String::new(),
+            id: String::new(),
+            defined_in: String::new(),
+            version: String::new(),
+            r#type: TypeCode::null(),
+            mode: AttributeMode::AttrReadonly,
+        };
+        let What::Attribute { index, .. } = &self.definition().what else { return none };
+        match self.interface().and_then(|interface| interface.attributes.get(*index)) {
+            Some(held) => of_attribute(held, &self.within()),
+            None => none,
+        }
+    }
+
+    /// The attribute that it is, with its exceptions.
+    pub(super) fn ext_attribute(&self) -> Option<ExtAttributeDescription> {
+        let What::Attribute { index, .. } = &self.definition().what else { return None };
+        let interface = self.interface()?;
+        Some(self.of_ext_attribute(interface, interface.attributes.get(*index)?, &self.within()))
+    }
+
+    fn of_ext_attribute(
+        &self,
+        interface: &Interface,
+        held: &Attribute,
+        around: &str,
+    ) -> ExtAttributeDescription {
+        let AttributeDescription { name, id, defined_in, version, r#type, mode } = of_attribute(held, around);
+        let raised = |number: Option<usize>| {
+            let accessor = number.and_then(|number| interface.operations.get(number));
+            accessor.into_iter().flat_map(raises).map(|raised| self.exception(raised)).collect()
+        };
+        let (get_exceptions, put_exceptions) = (raised(Some(held.getter)), raised(held.setter));
+        ExtAttributeDescription {
+            name,
+            id,
+            defined_in,
+            version,
+            r#type,
+            mode,
+            get_exceptions,
+            put_exceptions,
+        }
+    }
+
+    /// All operations of the interface that it is, and the numbers of its attributes with the ids of the interfaces that declare them.
+    fn members(&self, interface: &Interface) -> (Vec<OperationDescription>, Vec<(usize, String)>) {
+        let (mut operations, mut attributes) = (Vec::new(), Vec::new());
+        for (index, operation) in interface.operations.iter().enumerate().filter(|(_, held)| travels(held)) {
+            let declaring = interface.declaring(&operation.name);
+            let around = id_of(&declaring.id, &declaring.name);
+            match attribute(interface, index) {
+                Some(Some(at)) => attributes.push((at, around)),
+                Some(None) => {}
+                None => {
+                    // Types are told by the definition in the interface that declares it.
+                    let own = self.repository.by_id.get(&id_inside(&around, &operation.name));
+                    let types = own.and_then(|number| match &self.repository.get(*number)?.what {
+                        What::Operation { types, .. } => Some(types.as_slice()),
+                        _ => None,
+                    });
+                    operations.push(self.of_operation(operation, &around, types.unwrap_or_default()));
+                }
+            }
+        }
+        (operations, attributes)
+    }
+
+    /// The whole interface that it is.
+    pub(super) fn full(&self) -> Option<FullInterfaceDescription> {
+        let interface = self.interface()?;
+        let (operations, attributes) = self.members(interface);
+        let told =
+            |(at, around): &(usize, String)| Some(of_attribute(interface.attributes.get(*at)?, around));
+        let definition = self.definition();
+        Some(FullInterfaceDescription {
+            name: definition.name.clone(),
+            id: definition.id.clone(),
+            defined_in: self.within(),
+            version: version(&definition.id),
+            operations,
+            attributes: attributes.iter().filter_map(told).collect(),
+            base_interfaces: bases(interface),
+            r#type: TypeCode::new(self.shape()),
+        })
+    }
+
+    /// The same, with the exceptions of attributes.
+    pub(super) fn ext_full(&self) -> Option<ExtFullInterfaceDescription> {
+        let interface = self.interface()?;
+        let (operations, attributes) = self.members(interface);
+        let told = |(at, around): &(usize, String)| {
+            Some(self.of_ext_attribute(interface, interface.attributes.get(*at)?, around))
+        };
+        let definition = self.definition();
+        Some(ExtFullInterfaceDescription {
+            name: definition.name.clone(),
+            id: definition.id.clone(),
+            defined_in: self.within(),
+            version: version(&definition.id),
+            operations,
+            attributes: attributes.iter().filter_map(told).collect(),
+            base_interfaces: bases(interface),
+            r#type: TypeCode::new(self.shape()),
+        })
+    }
+
+    /// What values of the type that it is look like.
+    pub(super) fn shape(&self) -> Shape {
+        let definition = self.definition();
+        match &definition.what {
+            What::Type { shape, .. } => shape.clone(),
+            What::Primitive(kind) => super::build::primitive_shape(*kind).cloned().unwrap_or(Shape::Void),
+            What::Interface(interface) => Shape::Reference(Hold::new(Referent {
+                name: interface.name.clone(),
+                id: definition.id.clone().into(),
+            })),
+            What::Attribute { index, .. } => {
+                let held = self.interface().and_then(|interface| interface.attributes.get(*index));
+                held.map_or(Shape::Void, |held| held.shape.clone())
+            }
+            What::Operation { index, .. } => {
+                let held = self.interface().and_then(|interface| interface.operations.get(*index));
+                held.map_or(Shape::Void, |held| held.returns.clone())
+            }
+            What::Scope => Shape::Void,
+        }
+    }
+
+    /// The members of the struct or exception that it is.
+    pub(super) fn struct_members(&self) -> Vec<StructMember> {
+        let What::Type { shape, parts } = &self.definition().what else { return Vec::new() };
+        let fields = shape.fields().iter().zip(parts);
+        fields
+            .map(|(field, part)| StructMember {
+                name: field.name.to_string(),
+                r#type: TypeCode::new(field.shape.clone()),
+                type_def: self.type_def(Some(part)),
+            })
+            .collect()
+    }
+
+    /// The members of the union that it is: one for each label.
+    pub(super) fn union_members(&self) -> Vec<UnionMember> {
+        let What::Type { shape: Shape::Union(union), parts } = &self.definition().what else {
+            return Vec::new();
+        };
+        let mut members = Vec::new();
+        for (arm, part) in union.arms.iter().zip(parts.iter().skip(1)) {
+            let labels = arm.labels.iter().map(|label| label_of(&union.discriminator, *label));
+            // The default has a label of the type octet, whose value is zero.
+            let default = arm.default.then(|| Variant::from(0_u8));
+            members.extend(labels.chain(default).map(|label| UnionMember {
+                name: arm.field.name.to_string(),
+                label,
+                r#type: TypeCode::new(arm.field.shape.clone()),
+                type_def: self.type_def(Some(part)),
+            }));
+        }
+        members
+    }
+}
+
+fn of_attribute(held: &Attribute, around: &str) -> AttributeDescription {
+    let id = id_inside(around, &held.name);
+    AttributeDescription {
+        name: held.name.to_string(),
+        version: version(&id),
+        id,
+        defined_in: around.to_owned(),
+        r#type: TypeCode::new(held.shape.clone()),
+        mode: if held.setter.is_some() { AttributeMode::AttrNormal } else { AttributeMode::AttrReadonly },
+    }
+}
+
+/// The ids of the direct bases.
+fn bases(interface: &Interface) -> Vec<String> {
+    interface.bases.iter().map(|base| id_of(&base.id, &base.name)).collect()
+}
+
+/// A label of a union, as a value of its discriminator.
+fn label_of(discriminator: &Shape, label: i64) -> Variant {
+    let value = match discriminator.resolved() {
+        Shape::Bool => Value::Bool(label != 0),
+        Shape::Char | Shape::WideChar => {
+            Value::Char(u32::try_from(label).ok().and_then(char::from_u32).unwrap_or_default())
+        }
+        Shape::Enum(members) => {
+            let name = i32::try_from(label).ok().and_then(|value| members.name_of(value));
+            Value::Member(name.unwrap_or_default().to_owned())
+        }
+        _ => Value::Integer(label.into()),
+    };
+    Variant::new(discriminator.clone(), value)
+}
+
+/// A typed value with its shape, as an `any`.
+pub(super) fn variant<T: Marshal>(shape: Shape, value: &T) -> Result<Variant, Failure> {
+    let body = NATIVE.write(&mut |sink| value.marshal(&shape, sink))?;
+    let value = body.read(|source| Value::decode(&shape, source))?;
+    Ok(Variant::new(shape, value))
+}

@@ -1,0 +1,74 @@
+//! What every object answers without a contract (CORBA 3.3 part 2, section 9.4.2.2): its description in the repository, its component,
+//! its type.
+
+use super::shapes::id_of;
+use super::{build, key};
+use crate::contracts::OBJECT;
+use crate::contracts::corba::DefinitionKind;
+use crate::naming;
+use crate::wire_state::{Node, Wanted, alive};
+use everywire_model::object::no_operation;
+use everywire_model::{Failure, Initiator, Interface, Kind, Reference, Request, Servant};
+use std::sync::Weak;
+
+/// Serves all objects, by their keys.
+pub(super) struct Implicit(pub(super) Weak<Node>);
+
+/// What an object is.
+enum Type {
+    /// Of an interface with this id, which the repository has.
+    Served(String),
+    /// One of this wire's own, which no repository describes.
+    Own(&'static Interface),
+}
+
+impl Servant for Implicit {
+    fn interface(&self) -> &Interface {
+        &OBJECT
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let node = alive(&self.0)?;
+            let of = type_of(&node, request.key()).ok_or_else(|| no_object(request.key()))?;
+            match (request.index(), of) {
+                (0, Type::Served(id)) => {
+                    let repository = node.repository(Wanted::Served(&id));
+                    let found = repository.find(DefinitionKind::DkInterface, &id).is_some();
+                    let described = found.then(|| {
+                        let type_id = key::definition(DefinitionKind::DkInterface).type_id;
+                        node.objects().publish(type_id, &key::of(DefinitionKind::DkInterface, &id))
+                    });
+                    request.reply::<(Option<Reference>,), Failure>(Ok((described,)))
+                }
+                // There is none: the interfaces of a repository are everybody's, and no component is served.
+                (0 | 1, _) => request.reply::<(Option<Reference>,), Failure>(Ok((None,))),
+                (2, Type::Served(id)) => request.reply::<(&str,), Failure>(Ok((&id,))),
+                (2, Type::Own(interface)) => request.reply::<(&str,), Failure>(Ok((&interface.id,))),
+                _ => Err(no_operation(&OBJECT)),
+            }
+        });
+    }
+}
+
+fn type_of(node: &Node, key: &[u8]) -> Option<Type> {
+    let servants = node.objects().servants(key);
+    match servants.as_slice() {
+        [] => {}
+        [only] => {
+            let interface = only.interface();
+            return Some(Type::Served(id_of(&interface.id, &interface.name)));
+        }
+        _ => return Some(Type::Served(build::id_of_object(key))),
+    }
+    if let Some((definition, id)) = key::parse(key) {
+        node.repository(Wanted::Definition(id)).find(definition.kind, id)?;
+        return Some(Type::Own(definition.interface));
+    }
+    naming::locate(node, key).map(Type::Own)
+}
+
+fn no_object(key: &[u8]) -> Failure {
+    let key = everywire_model::reference::escape(key);
+    Failure::new(Kind::NoObject, Initiator::Peer, format!("no object has the key `{key}`"))
+}

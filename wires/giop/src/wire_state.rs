@@ -1,0 +1,127 @@
+//! What the wire keeps for a node: the servants that stand by for all objects, and the repository that is made of what is served.
+//!
+//! The repository is made when somebody asks for it, and again when what is served has changed and it does not have what is asked
+//! for; while objects come and go, making it takes a tenth of a thread's time at the most, unless an object itself is asked what it is.
+//! Calls of other objects never come here.
+
+use crate::repository::{self, Repository};
+use crate::{naming, repository::key};
+use everywire_model::{Failure, Initiator, Interface, Kind, Objects, Servant, WireState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// A repository that was made lasts so many times longer than making it took.
+const LASTS: u32 = 10;
+
+/// What the wire keeps for a node.
+pub(crate) struct Node {
+    objects: Arc<dyn Objects>,
+    this: Weak<Self>,
+    /// Counts changes of what is served.
+    changes: AtomicU64,
+    repository: Mutex<Option<Made>>,
+    /// Lists of names that are read bit by bit.
+    pub(crate) iterators: naming::Iterators,
+}
+
+/// A repository that was made.
+struct Made {
+    repository: Arc<Repository>,
+    /// How many changes it has seen.
+    seen: u64,
+    /// When another one may be made.
+    lasts: Option<Instant>,
+}
+
+/// What a repository is wanted for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wanted<'a> {
+    /// Whatever is in it.
+    Any,
+    /// A definition that somebody asks for, by its id.
+    Definition(&'a str),
+    /// The interface of an object that is served, by its id.
+    Served(&'a str),
+}
+
+impl Node {
+    /// For a node that serves these objects.
+    pub(crate) fn new(objects: Arc<dyn Objects>) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            objects,
+            this: this.clone(),
+            changes: AtomicU64::new(0),
+            repository: Mutex::default(),
+            iterators: naming::Iterators::default(),
+        })
+    }
+
+    /// The objects.
+    pub(crate) fn objects(&self) -> &dyn Objects {
+        &*self.objects
+    }
+
+    /// The repository: one that has what is wanted, if anything has.
+    pub(crate) fn repository(&self, wanted: Wanted<'_>) -> Arc<Repository> {
+        let changes = self.changes.load(Ordering::Acquire);
+        let mut held = self.repository.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = Instant::now();
+        if let Some(made) = &*held {
+            let fits = match wanted {
+                Wanted::Any => false,
+                Wanted::Definition(id) | Wanted::Served(id) => made.repository.has(id),
+            };
+            let lasts = !matches!(wanted, Wanted::Served(_)) && made.lasts.is_some_and(|until| begun < until);
+            if fits || lasts || made.seen == changes {
+                return Arc::clone(&made.repository);
+            }
+        }
+        let repository = Arc::new(Repository::of(&*self.objects));
+        let now = Instant::now();
+        let took = now.saturating_duration_since(begun).max(Duration::from_micros(1));
+        let lasts = now.checked_add(took.saturating_mul(LASTS));
+        *held = Some(Made { repository: Arc::clone(&repository), seen: changes, lasts });
+        repository
+    }
+}
+
+impl WireState for Node {
+    fn servants(&self) -> Vec<Arc<dyn Servant>> {
+        let mut all = repository::servants(&self.this);
+        all.extend(naming::servants(&self.this));
+        all
+    }
+
+    fn exported(&self, _: &[u8], _: &Arc<dyn Servant>) {
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    fn withdrawn(&self, _: &[u8], _: &Interface) {
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    fn locate(&self, key: &[u8], type_id: Option<&str>) -> Option<Result<(), Failure>> {
+        let interface = match key::parse(key) {
+            Some((definition, id)) => {
+                self.repository(Wanted::Definition(id)).find(definition.kind, id)?;
+                definition.interface
+            }
+            None => naming::locate(self, key)?,
+        };
+        Some(match type_id {
+            Some(id) if !interface.is_a(id) => {
+                Err(Failure::new(Kind::BadReference, Initiator::Peer, format!("the object is no `{id}`")))
+            }
+            _ => Ok(()),
+        })
+    }
+}
+
+/// The node, if it still runs.
+///
+/// # Errors
+/// It does not.
+pub(crate) fn alive(node: &Weak<Node>) -> Result<Arc<Node>, Failure> {
+    node.upgrade().ok_or_else(|| Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped"))
+}
