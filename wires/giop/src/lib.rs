@@ -40,8 +40,8 @@ pub use address::CORBALOC_PORT;
 pub use values::{CDR, Cdr};
 
 use bytes::Bytes;
-use everywire_model::wire::{Capabilities, Greeting, Listing, Sniff};
-use everywire_model::{Codec, Config, Endpoint, Failure, Place, Reference, Session, Wire};
+use everywire_model::wire::{Capabilities, Explained, Greeting, Listing, Sniff};
+use everywire_model::{Body, Codec, Config, Endpoint, Failure, Place, Reference, Session, Wire};
 use session::{GiopSession, Role};
 
 /// The wire, as it is registered.
@@ -166,5 +166,9 @@ impl Wire for Giop {
 
     fn explain(&self, bytes: &[u8]) -> Listing {
         explain::explain(bytes)
+    }
+
+    fn body_of(&self, message: &[u8], explained: &Explained) -> Option<Body> {
+        explain::body(message, explained)
     }
 }

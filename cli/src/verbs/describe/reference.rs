@@ -1,5 +1,6 @@
 //! What a reference says, and whether its object answers.
 
+use super::values::{self, Held};
 use super::{Form, document};
 use crate::contract::{self, Known, Preprocess};
 use crate::output::{self, Envelope, line};
@@ -113,8 +114,10 @@ fn told(known: &Known, object: &Object, node: &Node, json: bool) -> Done {
     let address = node.print_friendly(object.reference());
     let security = profile.map(security);
     let children: Vec<String> = known.children.iter().map(|key| people::octets(key)).collect();
+    let held = values::of(object, node, &known.contract, known.own);
     if json {
-        let own: Vec<Json> = interfaces.iter().map(|interface| document::interface(interface)).collect();
+        let own = interfaces.iter().zip(&held);
+        let own: Vec<Json> = own.map(|(interface, held)| with_values(document::interface(interface), held)).collect();
         Envelope {
             value: json!({
                 "address": address, "security": security, "interfaces": own, "children": children, "answers": true
@@ -128,9 +131,9 @@ fn told(known: &Known, object: &Object, node: &Node, json: bool) -> Done {
     }
     line(&format!("{:<12} {address}", "address"));
     security.iter().for_each(|security| line(&format!("{:<12} {security}", "security")));
-    for interface in interfaces {
+    for (interface, held) in interfaces.iter().zip(&held) {
         line(&format!("{:<12} {}", title(interface), named(interface)));
-        print_members(interface);
+        print_members(interface, held);
     }
     let others: Vec<String> = known.contract.interfaces().skip(known.own).map(|other| named(other)).collect();
     if !others.is_empty() {
@@ -153,14 +156,27 @@ fn named(interface: &Interface) -> String {
     }
 }
 
-fn print_members(interface: &Interface) {
+/// An interface, with what its attributes hold.
+fn with_values(mut interface: Json, held: &[Held]) -> Json {
+    let attributes = interface.get_mut("attributes").and_then(Json::as_array_mut);
+    for (attribute, held) in attributes.into_iter().flatten().zip(held) {
+        if let Some(attribute) = attribute.as_object_mut() {
+            attribute.extend(held.json());
+        }
+    }
+    interface
+}
+
+/// Its members; `held` is what its attributes hold, where somebody was asked.
+fn print_members(interface: &Interface, held: &[Held]) {
     let accessor = |index: usize| interface.attribute_of(index).is_some();
     for (_, operation) in interface.operations.iter().enumerate().filter(|(index, _)| !accessor(*index)) {
         line(&format!("  {}", people::signature(operation)));
     }
-    for attribute in interface.attributes.iter() {
+    for (index, attribute) in interface.attributes.iter().enumerate() {
         let access = if attribute.setter.is_some() { "" } else { "readonly " };
-        line(&format!("  {access}attribute {} {}", people::noun(&attribute.shape), attribute.name));
+        let held = held.get(index).map(Held::text).unwrap_or_default();
+        line(&format!("  {access}attribute {} {}{held}", people::noun(&attribute.shape), attribute.name));
     }
     for signal in interface.signals.iter() {
         let fields: Vec<String> = signal
@@ -214,7 +230,7 @@ fn print(
     }
     if let Some(interface) = interface {
         row("interface", &interface.name);
-        print_members(interface);
+        print_members(interface, &[]);
     }
 }
 
