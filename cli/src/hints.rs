@@ -8,13 +8,23 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Crates whose texts users see.
-const ROOMS: [&str; 13] = [
-    "model", "idl", "codegen", "auth", "wires", "transports", "runtime", "trace", "opc", "broker", "derby", "everywire",
+const ROOMS: [&str; 12] = [
+    "model",
+    "idl",
+    "codegen",
+    "auth",
+    "wires",
+    "transports",
+    "runtime",
+    "trace",
+    "opc",
+    "broker",
+    "everywire",
     "cli",
 ];
 
-/// What stands before `=` and is no option of an address: lines of files with credentials, and of requests.
-const OF_FILES: [&str; 6] = ["username", "password", "domain", "realm", "name", "Host"];
+/// What stands before `=` and is no option of ours: lines of files with credentials, parts of requests, of XML and of addresses of buses.
+const OF_FILES: [&str; 8] = ["username", "password", "domain", "realm", "name", "Host", "abstract", "href"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -116,7 +126,8 @@ fn words(command: &str) -> Vec<String> {
 
 /// What is wrong with a command, if anything is. One that leaves out what is needed is a hint all the same, if it may.
 fn wrong(command: &str, whole_line: bool) -> Option<String> {
-    let mut words = words(command);
+    // A word for any verb.
+    let mut words = words(&command.replace("everywire VERB", "everywire call"));
     // What takes a value may be named without one.
     if words.last().is_some_and(|word| word.starts_with("--")) && !whole_line {
         words.push("X".into());
@@ -149,7 +160,12 @@ fn options() -> BTreeSet<String> {
     let mut all: Vec<&clap::Command> = vec![&command];
     while let Some(command) = all.pop() {
         all.extend(command.get_subcommands());
-        options.extend(command.get_arguments().filter_map(|argument| argument.get_long()).map(|long| format!("--{long}")));
+        options.extend(
+            command
+                .get_arguments()
+                .filter_map(|argument| argument.get_long())
+                .map(|long| format!("--{long}")),
+        );
     }
     options
 }
@@ -231,11 +247,15 @@ fn each_hint_names_verbs_and_options_that_exist() {
 fn says(scheme: &str, option: &str) -> Vec<String> {
     let wire = everywire::wires::ALL.iter().find(|wire| wire.schemes().contains(&scheme)).unwrap();
     let mut said = Vec::new();
-    for address in [
-        format!("{scheme}://127.0.0.1:1/x?{option}=1"),
-        format!("{scheme}://127.0.0.1:1?{option}=1"),
-        format!("{scheme}:session/a.b?{option}=1"),
-    ] {
+    // Not every value fits each option.
+    let addresses = ["1", "on", "here", "none"].into_iter().flat_map(|value| {
+        [
+            format!("{scheme}://127.0.0.1:1/x?{option}={value}"),
+            format!("{scheme}://127.0.0.1:1?{option}={value}"),
+            format!("{scheme}:session/a.b?{option}={value}"),
+        ]
+    });
+    for address in addresses {
         let told = |failure: Option<everywire::Failure>| {
             failure.map(|failure| failure.message().replace(option, "OPTION")).unwrap_or_default()
         };
@@ -255,7 +275,9 @@ fn each_option_of_an_address_in_a_hint_exists() {
     let mut hints: Vec<String> = Vec::new();
     for path in &sources {
         let source = std::fs::read_to_string(path).unwrap();
-        hints.extend(literals(&source).into_iter().filter(|text| text.contains(' ') && text.contains("address")));
+        hints.extend(
+            literals(&source).into_iter().filter(|text| text.contains(' ') && text.contains("address")),
+        );
     }
     let table = include_str!("../help/codes.tsv");
     hints.extend(table.lines().filter_map(|line| line.split('\t').nth(5)).map(str::to_owned));

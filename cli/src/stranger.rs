@@ -37,14 +37,16 @@ pub(crate) fn named(trouble: Box<Trouble>, reference: &Reference) -> Box<Trouble
     };
     let Some(endpoint) = profile.endpoints.iter().find(reached) else { return trouble };
     let wire = everywire::wires::named(own);
-    let encrypts = wire.is_some_and(|wire| encrypts(wire, &wire.print_friendly(reference)));
+    let address = wire.map(|wire| wire.print_friendly(reference)).unwrap_or_default();
+    let encrypts = wire.is_some_and(|wire| encrypts(wire, &address));
+    let is_own = |answer: &Answer| answer.wire.name() == own && speaks(answer, &address);
     match who(wire, endpoint) {
-        Met::Wire(answer) if encrypts && answer.wire.name() == own => trouble
+        Met::Wire(answer) if encrypts && is_own(&answer) => trouble
             .adding(format!("{} answers there, in the clear", answer.greeting.protocol))
             .hint(format!("use an address that begins with {}", answer.greeting.schemes)),
         Met::Other(known, _) if encrypts && known.protocol == foreign::ENCRYPTED => trouble,
         // It is this wire's own server: it has other reasons.
-        Met::Wire(answer) if answer.wire.name() == own => trouble,
+        Met::Wire(answer) if is_own(&answer) => trouble,
         Met::Wire(Answer { greeting, .. }) => trouble
             .adding(format!("{} answers there", greeting.protocol))
             .hint(format!("use an address that begins with {}", greeting.schemes)),
@@ -53,9 +55,18 @@ pub(crate) fn named(trouble: Box<Trouble>, reference: &Reference) -> Box<Trouble
             trouble.adding(format!("{} answers there", known.protocol)).hint(hint)
         }
         Met::Silent => trouble
-            .adding("connections are taken there, and no protocol that is known here is answered in the clear")
+            .adding(
+                "connections are taken there, and no protocol that is known here is answered in the clear",
+            )
             .hint("look at host and port again; is it a program of another kind, or does it hang?"),
     }
+}
+
+/// Whether the protocol that answered is the one of an address, of the several that a wire may have: its schemes begin alike.
+fn speaks(answer: &Answer, address: &str) -> bool {
+    let scheme = address.split(['+', ':', '.']).next().unwrap_or_default();
+    let scheme = if encrypts(answer.wire, address) { scheme.trim_end_matches('s') } else { scheme };
+    answer.wire.greetings().len() < 2 || answer.greeting.schemes.contains(scheme)
 }
 
 /// Whether the scheme of an address is the encrypted one of two that differ in an `s`.
@@ -113,9 +124,8 @@ pub(crate) fn who(expected: Option<&'static dyn Wire>, endpoint: &Endpoint) -> M
         |wire: &&&'static dyn Wire| expected.is_some_and(|expected| expected.name() == wire.name());
     let (mine, others): (Vec<_>, Vec<_>) = everywire::wires::ALL.iter().partition(is_expected);
     let each = mine.into_iter().chain(others);
-    let greetings = each.flat_map(|wire: &&'static dyn Wire| {
-        wire.greetings().iter().map(move |greeting| (*wire, greeting))
-    });
+    let greetings = each
+        .flat_map(|wire: &&'static dyn Wire| wire.greetings().iter().map(move |greeting| (*wire, greeting)));
     let mut met = Met::Silent;
     for (wire, greeting) in greetings {
         match heard(endpoint, greeting.octets, greeting.answers) {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod any_values;
 mod asking;
 mod broker;
 mod captures;
@@ -26,3 +27,4 @@ mod support;
 mod trace_opc;
 mod trace_values;
 mod wcf;
+mod without_files;

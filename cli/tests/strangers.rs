@@ -67,7 +67,8 @@ fn are_strangers(client: &Wire, server: &Wire) -> bool {
 fn silence(said: &Said, client: &Wire, server: &Wire) -> Option<String> {
     // Some clients know the other protocol by its first octets, and use the first word of its name.
     let word = server.protocol.split(' ').next().unwrap();
-    unnamed(said, word).map(|err| format!("a client of {} at a server of {}: {err}", client.name, server.name))
+    unnamed(said, word)
+        .map(|err| format!("a client of {} at a server of {}: {err}", client.name, server.name))
 }
 
 /// What a client said, if it does not name this in its reason.
@@ -83,8 +84,7 @@ struct Foreign {
     /// What clients are to say of it.
     word: &'static str,
     at: String,
-    _child: Option<Child>,
-    _silent: Option<TcpListener>,
+    child: Option<Child>,
 }
 
 impl Foreign {
@@ -98,32 +98,28 @@ impl Foreign {
         std::thread::spawn(move || lines.count());
         let port: String =
             line.split(mark).nth(1).unwrap().chars().take_while(char::is_ascii_digit).collect();
-        Self { name, word, at: format!("127.0.0.1:{port}"), _child: Some(child), _silent: None }
+        Self { name, word, at: format!("127.0.0.1:{port}"), child: Some(child) }
     }
 
-    /// One that says this to everybody first; nothing if it is silent.
+    /// One that says this to everybody first, and hears out whoever is there.
     fn made(name: &'static str, word: &'static str, says: &'static [u8]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap().to_string();
-        if says.is_empty() {
-            return Self { name, word, at, _child: None, _silent: Some(listener) };
-        }
         std::thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
                 std::thread::spawn(move || {
-                    // It hears out whoever is there, as a server does.
                     let _ = stream.write_all(says);
                     let _ = std::io::copy(&mut stream, &mut std::io::sink());
                 });
             }
         });
-        Self { name, word, at, _child: None, _silent: None }
+        Self { name, word, at, child: None }
     }
 }
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        if let Some(child) = &mut self._child {
+        if let Some(child) = &mut self.child {
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -150,13 +146,24 @@ fn each_client_names_what_is_no_server_of_a_wire() {
         Foreign::program(
             "python3 -m http.server",
             "HTTP",
-            Command::new("python3").args(["-u", "-m", "http.server", "0", "--bind", "127.0.0.1"]).args(["--directory", &scratch.path("")]),
+            Command::new("python3")
+                .args(["-u", "-m", "http.server", "0", "--bind", "127.0.0.1"])
+                .args(["--directory", &scratch.path("")]),
             " port ",
         ),
         Foreign::program(
             "openssl s_server",
             "TLS",
-            Command::new("openssl").args(["s_server", "-accept", "127.0.0.1:0", "-www", "-cert", &cert, "-key", &key]),
+            Command::new("openssl").args([
+                "s_server",
+                "-accept",
+                "127.0.0.1:0",
+                "-www",
+                "-cert",
+                &cert,
+                "-key",
+                &key,
+            ]),
             "ACCEPT 127.0.0.1:",
         ),
         Foreign::made("a server of SSH", "SSH", b"SSH-2.0-OpenSSH_9.2p1\r\n"),
@@ -189,7 +196,8 @@ fn each_client_names_what_is_no_server_of_a_wire() {
         let strange = pairs.filter(|(client, server)| {
             !matches!((client.name, server.word), ("http", "HTTP") | ("https", "TLS"))
         });
-        let asked: Vec<_> = strange.map(|(client, server)| scope.spawn(move || ask(client, server))).collect();
+        let asked: Vec<_> =
+            strange.map(|(client, server)| scope.spawn(move || ask(client, server))).collect();
         asked.into_iter().flat_map(|asked| asked.join().unwrap()).collect()
     });
     assert!(silent.is_empty(), "{}", silent.join("\n"));
@@ -197,6 +205,17 @@ fn each_client_names_what_is_no_server_of_a_wire() {
     let told = run_in(&[], &["status", &servers[2].at]);
     assert!(told.code == 6 && told.out.contains("protocol   SSH"), "{}{}", told.out, told.err);
     assert!(told.out.contains("SSH-2.0-OpenSSH_9.2p1"), "{}", told.out);
+}
+
+/// What each of these clients did not name: they all ask at once, since most of them wait.
+fn each<'w>(
+    clients: impl Iterator<Item = &'w Wire>,
+    ask: &(dyn Fn(&Wire) -> Vec<String> + Sync),
+) -> Vec<String> {
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = clients.map(|client| scope.spawn(move || ask(client))).collect();
+        asked.into_iter().flat_map(|asked| asked.join().unwrap()).collect()
+    })
 }
 
 #[test]
@@ -211,7 +230,8 @@ fn each_client_names_the_server_of_each_other_wire_over_tcp() {
         let told: serde_json::Value = serde_json::from_str(&running.line()).unwrap();
         let address = told["value"]["addresses"][0].as_str().unwrap_or_else(|| panic!("{told}")).to_owned();
         let port = address.split("127.0.0.1:").nth(1).unwrap().split(['/', '?']).next().unwrap().to_owned();
-        for client in WIRES.iter().filter(|wire| wire.tcp.is_some() && are_strangers(wire, server)) {
+        let ask = |client: &Wire| {
+            let mut silent = Vec::new();
             let (scheme, options) = client.tcp.unwrap().split_once("AT").unwrap();
             let options = if client.name == "dbus" { "" } else { options };
             let address = format!("{scheme}127.0.0.1:{port}/Account{options}");
@@ -223,7 +243,10 @@ fn each_client_names_the_server_of_each_other_wire_over_tcp() {
                 let said = run_in(&[], &["list", &address.replace("/Account", ""), "--deadline", "3s"]);
                 silent.extend(silence(&said, client, server).map(|said| format!("list: {said}")));
             }
-        }
+            silent
+        };
+        let clients = WIRES.iter().filter(|wire| wire.tcp.is_some() && are_strangers(wire, server));
+        silent.extend(each(clients, &ask));
     }
     assert!(silent.is_empty(), "{}", silent.join("\n"));
 }
@@ -243,7 +266,8 @@ fn each_client_names_the_server_of_each_other_wire_at_a_socket() {
         };
         let mut running = Running::start_in(&env, &words);
         running.line();
-        for client in WIRES.iter().filter(|wire| are_strangers(wire, server)) {
+        let ask = |client: &Wire| {
+            let mut silent = Vec::new();
             let place = client.unix.unwrap().replace("AT", &socket);
             let (place, options) = place.split_once('?').unwrap_or((&place, ""));
             let question = if options.is_empty() { "" } else { "?" };
@@ -263,7 +287,9 @@ fn each_client_names_the_server_of_each_other_wire_at_a_socket() {
                 let said = run_in(&env, &["list", &place, "--deadline", "3s"]);
                 silent.extend(silence(&said, client, server).map(|said| format!("list: {said}")));
             }
-        }
+            silent
+        };
+        silent.extend(each(WIRES.iter().filter(|wire| are_strangers(wire, server)), &ask));
     }
     assert!(silent.is_empty(), "{}", silent.join("\n"));
 }

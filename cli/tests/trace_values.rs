@@ -3,6 +3,7 @@
 use crate::support::{Bank, Bus, Running, Scratch, data, run, run_in};
 use everywire_peers::here;
 use serde_json::{Value as Json, json};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -17,7 +18,8 @@ fn messages(text: &str) -> Vec<Json> {
 
 /// The values of the first message that is or answers this.
 fn values<'m>(messages: &'m [Json], what: &str) -> &'m Json {
-    let is = |message: &&Json| message["summary"].as_str().unwrap().contains(what) || message["answers"] == what;
+    let is =
+        |message: &&Json| message["summary"].as_str().unwrap().contains(what) || message["answers"] == what;
     &messages.iter().find(is).unwrap_or_else(|| panic!("no {what} in {messages:#?}"))["values"]
 }
 
@@ -29,11 +31,19 @@ fn values_of_other_orbs_are_told_with_their_contract() {
         let contract = file("derby/contracts/bench.idl");
         let told = run(&["trace", &capture("in_out_int_call"), "-c", &contract, "--json"]);
         let told = messages(told.good());
-        let is = |what: &str, name: &str| told.iter().filter(|message| message[what].to_string().contains(name)).count();
-        assert!(is("summary", "in_out_int_call") > 0 && is("answers", "in_out_int_call") > 0, "{orb}: {told:#?}");
+        let is = |what: &str, name: &str| {
+            told.iter().filter(|message| message[what].to_string().contains(name)).count()
+        };
+        assert!(
+            is("summary", "in_out_int_call") > 0 && is("answers", "in_out_int_call") > 0,
+            "{orb}: {told:#?}"
+        );
         let valued: Vec<&Json> = told
             .iter()
-            .filter(|message| message["answers"] == "in_out_int_call" || message["summary"].to_string().contains("in_out_int_call"))
+            .filter(|message| {
+                message["answers"] == "in_out_int_call"
+                    || message["summary"].to_string().contains("in_out_int_call")
+            })
             .collect();
         assert!(valued.iter().all(|message| message["values"]["v"].is_i64()), "{orb}: {valued:#?}");
         let text = run(&["trace", &capture("in_out_string_call"), "-c", &contract]);
@@ -48,14 +58,27 @@ fn a_relay_tells_values_and_writes_what_others_read() {
     let bank = Bank::open();
     let scratch = Scratch::new();
     let capture = scratch.path("relay.pcapng");
-    let words = ["trace", &bank.reference, "--on", "iiop://127.0.0.1:0", "--json", "-c", &bank.contract, "--write", &capture];
+    let words = [
+        "trace",
+        &bank.reference,
+        "--on",
+        "iiop://127.0.0.1:0",
+        "--json",
+        "-c",
+        &bank.contract,
+        "--write",
+        &capture,
+    ];
     let mut relay = Running::start(&words);
     let opened: Json = serde_json::from_str(&relay.line()).unwrap();
     let reference = opened["value"]["reference"].as_str().unwrap();
     let call = |words: &[&str]| run(&[&["call", reference], words, &["-c", &bank.contract]].concat());
     call(&["deposit", "7"]).good();
     assert_eq!(call(&["withdraw", "1000"]).code, 1);
-    let told: Vec<Json> = (0..4).map(|_| serde_json::from_str(&relay.line()).unwrap()).collect();
+    let mut told: Vec<Json> = Vec::new();
+    while !told.iter().any(|message| message["answers"] == "withdraw") {
+        told.push(serde_json::from_str(&relay.line()).unwrap());
+    }
     assert_eq!(*values(&told, "deposit"), json!({"amount": 7.0}));
     let answers: Vec<&Json> = told.iter().filter(|message| message["answers"].is_string()).collect();
     assert_eq!(answers[0]["values"], json!({"return": 7.0}));
@@ -63,24 +86,30 @@ fn a_relay_tells_values_and_writes_what_others_read() {
     assert_eq!(relay.end("-TERM").0, 0);
     // It is read again, and some of it is chosen.
     let again = |words: &[&str]| run(&[&["trace", capture.as_str(), "--json"], words].concat());
-    assert_eq!(messages(again(&[]).good()).len(), 4);
+    // A goodbye may have passed since.
+    let total = messages(again(&[]).good()).len();
+    assert!(total >= told.len());
     let count = |words: &[&str]| again(words).out.lines().count();
     assert_eq!(count(&["--operation", "deposit"]), 2);
     assert_eq!(count(&["--operation", "*posit"]), 2);
     assert_eq!(count(&["--operation", "hint"]), 0);
-    assert_eq!(count(&["--object", "Account"]), 4);
+    assert!(count(&["--object", "Account"]) >= 4);
     assert_eq!(count(&["--object", "Nobody"]), 0);
     assert_eq!(count(&["--interface", "Account", "-c", &bank.contract]), 4);
     assert_eq!(count(&["--errors"]), 1);
     assert_eq!(count(&["--errors", "--operation", "deposit"]), 0);
-    assert_eq!(count(&["--peer", "127.0.0.1"]), 4);
+    assert_eq!(count(&["--peer", "127.0.0.1"]), total);
     assert_eq!(count(&["--peer", "127.0.0.2"]), 0);
     if here("a_relay_tells_values_and_writes_what_others_read", &["tshark"]) {
         let fields = tshark(&capture, "giop", &["giop.request_op", "giop.type"]);
         assert!(fields.contains("deposit") && fields.contains("withdraw"), "{fields}");
-        assert_eq!(fields.lines().count(), 4, "{fields}");
+        assert_eq!(fields.lines().count(), total, "{fields}");
         assert_eq!(tshark(&capture, "_ws.malformed || tcp.analysis.flags", &["frame.number"]), "");
-        assert_eq!(tshark(&capture, "tcp.flags.syn == 1", &["frame.number"]).lines().count(), 4, "two connections");
+        assert_eq!(
+            tshark(&capture, "tcp.flags.syn == 1", &["frame.number"]).lines().count(),
+            4,
+            "two connections"
+        );
     }
 }
 
@@ -88,7 +117,9 @@ fn a_relay_tells_values_and_writes_what_others_read() {
 fn tshark(capture: &str, filter: &str, fields: &[&str]) -> String {
     let mut command = Command::new("tshark");
     command.args(["-r", capture, "-Y", filter, "-T", "fields"]);
-    fields.iter().for_each(|field| drop(command.args(["-e", field])));
+    for field in fields {
+        command.args(["-e", field]);
+    }
     let done = command.output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8(done.stdout).unwrap()
@@ -114,7 +145,8 @@ fn a_bus_is_traced_with_its_values_and_by_other_tools() {
         .unwrap();
     // It listens once it has been told of; what it is told itself comes first.
     let asked = || {
-        let words = ["call", "--address", &bus.address, "-d", "org.freedesktop.DBus", "-o", "/org/freedesktop/DBus"];
+        let words =
+            ["call", "--address", &bus.address, "-d", "org.freedesktop.DBus", "-o", "/org/freedesktop/DBus"];
         let method = ["-m", "org.freedesktop.DBus.NameHasOwner", "a.b"];
         let done = Command::new("gdbus").args(words).args(method).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&done.stdout), "(false,)\n");
@@ -134,7 +166,10 @@ fn a_bus_is_traced_with_its_values_and_by_other_tools() {
     assert_eq!(overheard.end("-TERM").0, 0);
     let call = heard.iter().find(|message| message["summary"].to_string().contains("NameHasOwner")).unwrap();
     assert_eq!(call["values"], json!(["a.b"]), "{call}");
-    assert!(call["from"].as_str().unwrap().starts_with(":1.") && call["to"] == "org.freedesktop.DBus", "{call}");
+    assert!(
+        call["from"].as_str().unwrap().starts_with(":1.") && call["to"] == "org.freedesktop.DBus",
+        "{call}"
+    );
     let answer = heard.iter().find(|message| message["answers"] == "NameHasOwner").unwrap();
     assert_eq!(answer["values"], json!([false]), "{answer}");
     // What the other tool wrote is read, and the other way round.
@@ -183,8 +218,11 @@ fn functions_of_dcop_say_what_their_values_are() {
     let words = ["serve", &data("bank.idl"), "--interface", "Account", "--exec", &exec, "--on", "dcop:bank"];
     let mut bank = Running::start_in(&env, &words);
     bank.line();
-    let (here, there) = (scratch.path("relay"), scratch.path("socket"));
-    let mut relay = Running::start_in(&env, &["trace", &format!("unix:{there}"), "--on", &format!("unix:{here}"), "--no-color"]);
+    let (here, there) = (scratch.path("relays"), scratch.path("socket"));
+    let mut relay = Running::start_in(
+        &env,
+        &["trace", &format!("unix:{there}"), "--on", &format!("unix:{here}"), "--no-color"],
+    );
     relay.line();
     // Who calls has the cookie of the server, and goes through the relay.
     let cookies = std::fs::read(scratch.path("cookies")).unwrap();
@@ -195,6 +233,7 @@ fn functions_of_dcop_say_what_their_values_are() {
         moved[at..at + old.len()].copy_from_slice(new);
     }
     std::fs::write(scratch.path("moved"), [cookies, moved].concat()).unwrap();
+    std::fs::set_permissions(scratch.path("moved"), std::fs::Permissions::from_mode(0o600)).unwrap();
     let server = std::fs::read_to_string(scratch.path("where")).unwrap().lines().next().unwrap().to_owned();
     let through = [("DCOPSERVER", server.replace(&there, &here)), ("ICEAUTHORITY", scratch.path("moved"))];
     let said = run_in(&through, &["call", "dcop:bank/Account", "deposit", "7", "-c", &data("bank.idl")]);

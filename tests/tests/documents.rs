@@ -43,7 +43,7 @@ const OF_README: &[(&str, Does)] = &[
     ("cargo run -p account --bin server &", Stays("IOR:")),
     ("everywire call iiop://127.0.0.1:2809/account withdraw 1000", Ends(1)),
     ("everywire trace iiop", Stays("IOR:")),
-    ("everywire dcopserver &", Stays("dcopserver")),
+    ("everywire dcopserver &", Stays("local/")),
     ("cargo run -p account --bin server -- iiop", Stays("IOR:")),
     ("make derby", Left("takes ten minutes; its parts are the tests of cli/tests/derby.rs")),
     ("make test", Left("this is one of its tests")),
@@ -56,29 +56,38 @@ const OF_GUIDE: &[(&str, Does)] = &[
     ("everywire describe broken.idl", Ends(2)),
     ("cargo run -p player --bin jukebox", Stays("player.sock")),
     ("everywire watch dbus:session/org.example.Player/player", Stays("watching")),
-    ("everywire dcopserver &", Stays("dcopserver")),
+    ("everywire dcopserver &", Stays("local/")),
     ("cargo run -p account --bin server -- iiop", Stays("IOR:")),
-    ("cargo run -p boiler --bin kettle &", Stays("serving at")),
-    ("cargo run -p boiler --bin kettle -- 'dcom://127.0.0.1:4135?users=users' &", Stays("serving at")),
+    ("cargo run -p boiler --bin kettle &", Stays("9fd8ca65")),
+    ("cargo run -p boiler --bin kettle -- 'dcom://127.0.0.1:4135?users=users' &", StaysAlone("9fd8ca65")),
     ("everywire serve boiler.midl", Left("needs a realm of Kerberos: tests/dcom_kerberos.rs has one")),
     ("kinit ada", Left("needs a realm of Kerberos: tests/dcom_kerberos.rs has one")),
     ("everywire call 'dcom://EXAMPLE.ORG", Left("needs a realm of Kerberos: tests/dcom_kerberos.rs has one")),
     (
         "cargo run -p boiler --bin kettle -- 'dcom://127.0.0.1:4135?users=users&credentials",
-        StaysAlone("serving at"),
+        StaysAlone("9fd8ca65"),
     ),
     ("everywire watch dcom://", Stays("watching")),
-    ("everywire serve boiler.idl", Left("its program, boiler.py, is the reader's own; cli/tests/dcom.rs has one")),
+    (
+        "everywire serve boiler.idl",
+        Left("its program, boiler.py, is the reader's own; cli/tests/dcom.rs has one"),
+    ),
     ("setcap", Left("changes the machine")),
     ("sysctl", Left("changes the machine")),
     ("./kettle", Left("is the reader's own copy of a program that runs above")),
     ("cargo run -p account --bin server -- 'net.tcp", StaysAlone("4080")),
     ("everywire gen rust net.tcp://host/Orders", Left("its host is an example")),
     ("everywire describe net.tcp://host/Orders", Left("its host is an example")),
-    ("everywire serve account.wsdl --interface Account --key account --exec \"python3 account.py\" --on 'net.tcp://127.0.0.1:4808", StaysAlone("4080")),
+    (
+        "everywire serve account.wsdl --interface Account --key account --exec \"python3 account.py\" --on 'net.tcp://127.0.0.1:4808",
+        StaysAlone("4080"),
+    ),
     ("everywire serve account.wsdl ...", Left("its dots stand for what the section before has")),
     ("everywire call net.tcp://ada:lovelace@host", Left("its host is an example")),
-    ("everywire serve account.wsdl --interface Account --key account --exec \"python3 account.py\" --on 'net.tcp://127.0.0.1:4810", Stays("4810")),
+    (
+        "everywire serve account.wsdl --interface Account --key account --exec \"python3 account.py\" --on 'net.tcp://127.0.0.1:4810",
+        Stays("4810"),
+    ),
     ("everywire watch net.tcp://host/hello", Left("its host is an example")),
     ("everywire trace net.tcp", Stays("9808")),
     ("everywire list dbus:session/org.example.Player", Ends(0)),
@@ -135,7 +144,9 @@ fn programs() -> PathBuf {
     if !all.iter().all(|program| profile.join(program).exists()) {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--locked", "-p", "account", "-p", "player", "-p", "boiler", "--bins"]);
+        build.args([
+            "build", "--quiet", "--locked", "-p", "account", "-p", "player", "-p", "boiler", "--bins",
+        ]);
         build.arg("--target-dir").arg(profile.parent().expect("the target")).current_dir(root());
         assert!(build.status().expect("cargo runs").success(), "the examples cannot be built");
     }
@@ -180,7 +191,11 @@ fn run(name: &str, document: &str, list: &[(&str, Does)], files: &[(&str, Vec<u8
         }
         let printed: Vec<String> = shell.printed().iter().map(|line| room.as_printed(line)).collect();
         if let Some(missing) = block.missing(&printed).filter(|_| whole) {
-            wrong.push(format!("line {}: nothing prints `{missing}`, but\n{}", block.line, printed.join("\n")));
+            wrong.push(format!(
+                "line {}: nothing prints `{missing}`, but\n{}",
+                block.line,
+                printed.join("\n")
+            ));
         }
     }
     let unused = list.iter().enumerate().filter(|(index, _)| !used.contains(index));
@@ -210,7 +225,10 @@ fn the_commands_of_the_guide_work_as_printed() {
     let files = [
         ("account.py", program.expect("the program of `Without Rust`").into_bytes()),
         ("broken.idl", b"interface Broken { void f(in Unknown x); };\n".to_vec()),
-        ("capture.pcap", fs::read(root().join("wires/giop/tests/golden/omni-advcb.pcap")).expect("a capture")),
+        (
+            "capture.pcap",
+            fs::read(root().join("wires/giop/tests/golden/omni-advcb.pcap")).expect("a capture"),
+        ),
     ];
     let wrong = run("guide", GUIDE, OF_GUIDE, &files);
     assert!(wrong.is_empty(), "docs/guide.md\n{}", wrong.join("\n"));
@@ -219,7 +237,8 @@ fn the_commands_of_the_guide_work_as_printed() {
 /// The contract that README prints is the file that it names.
 #[test]
 fn the_contract_of_the_readme_is_the_file() {
-    let file = fs::read_to_string(root().join("examples/account/contracts/account.idl")).expect("the contract");
+    let file =
+        fs::read_to_string(root().join("examples/account/contracts/account.idl")).expect("the contract");
     let printed = blocks::fenced(README, "idl").into_iter().next().expect("a contract");
     assert_eq!(blocks::without_comments(&printed), blocks::without_comments(&file));
 }

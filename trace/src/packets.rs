@@ -33,11 +33,7 @@ pub(crate) enum Packet<'p> {
     /// A TCP segment.
     Segment(Segment<'p>),
     /// A packet of a link type that is none of a network's.
-    Other {
-        time: Duration,
-        link: u32,
-        data: &'p [u8],
-    },
+    Other { time: Duration, link: u32, data: &'p [u8] },
 }
 
 /// Hands every TCP segment and every packet that is of no network to `take`, in the file's order.

@@ -94,13 +94,7 @@ impl<W: Write> Writer<W> {
         self.out.flush()
     }
 
-    fn segments(
-        &mut self,
-        message: &Written<'_>,
-        client: SocketAddr,
-        server: SocketAddr,
-        out: &mut Vec<u8>,
-    ) {
+    fn segments(&mut self, message: &Written<'_>, client: SocketAddr, server: SocketAddr, out: &mut Vec<u8>) {
         if self.next.len() >= MOST {
             // The connections that are over, most likely.
             self.next.clear();

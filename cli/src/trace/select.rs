@@ -30,11 +30,10 @@ impl Selection {
         let of = |field: fn(&Spoken) -> &Option<String>| {
             field(spoken).clone().or_else(|| asked.and_then(|asked| field(asked).clone()))
         };
-        let named = |wanted: &Option<String>, name: Option<String>, alike: fn(&str) -> Vec<&str>| match wanted {
+        let named = |wanted: &Option<String>, name: Option<String>, alike: fn(&str) -> Vec<&str>| match wanted
+        {
             None => true,
-            Some(wanted) => {
-                name.is_some_and(|name| alike(&name).iter().any(|name| matches(wanted, name)))
-            }
+            Some(wanted) => name.is_some_and(|name| alike(&name).iter().any(|name| matches(wanted, name))),
         };
         let peer = |wanted: &String| {
             let hosts = [passed.from, passed.to].into_iter().flat_map(|end| {
@@ -45,7 +44,9 @@ impl Selection {
         };
         (!self.errors || spoken.failed)
             && self.peer.as_ref().is_none_or(peer)
-            && named(&self.object, of(|spoken| &spoken.object), |name| vec![name, name.trim_start_matches('/')])
+            && named(&self.object, of(|spoken| &spoken.object), |name| {
+                vec![name, name.trim_start_matches('/')]
+            })
             && named(&self.interface, of(|spoken| &spoken.interface), interfaces)
             && named(&self.operation, of(|spoken| &spoken.operation), operations)
     }

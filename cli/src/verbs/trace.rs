@@ -94,7 +94,9 @@ fn overhear(arguments: &Arguments, style: Style) -> Done {
     let reference = node
         .parse(&text)
         .map_err(|failure| Trouble::failure(format!("cannot overhear `{text}`"), &failure))?;
-    if !leads_to_router(&reference) {
+    // An address alone is that of a bus, as for `list`.
+    let alone = !text.contains("://") && reference.profiles.iter().all(|profile| profile.key.is_empty());
+    if !alone && !leads_to_router(&reference) {
         let why = "nothing at this address lets anybody overhear what others say";
         return Err(Trouble::usage(format!("cannot overhear `{text}`"), why)
             .hint("put a relay in between, with --on ADDRESS"));

@@ -61,7 +61,9 @@ pub fn as_failure<X: Exception + fmt::Display>(exception: &X) -> Failure {
     let failure = Failure::new(Kind::Internal, Initiator::Peer, exception.to_string());
     let failure = failure.with_completed(Completed::Yes);
     match X::shape() {
-        Shape::Struct(shape) => failure.with_code(if shape.id.is_empty() { &*shape.name } else { &*shape.id }),
+        Shape::Struct(shape) => {
+            failure.with_code(if shape.id.is_empty() { &*shape.name } else { &*shape.id })
+        }
         _ => failure,
     }
 }

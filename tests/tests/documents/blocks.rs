@@ -11,11 +11,11 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// A line that should have been printed behind the ones before it, and was not. `...` stands for any lines.
+    /// A line that should have been printed, and was not. `...` stands for any lines. They come in any order: what goes on in the background
+    /// prints, too.
     pub(super) fn missing(&self, printed: &[String]) -> Option<&str> {
-        let mut rest = printed.iter();
         let stated = self.prints.iter().filter(|line| !line.is_empty() && *line != "...");
-        stated.map(String::as_str).find(|line| !rest.any(|printed| printed.trim_end() == *line))
+        stated.map(String::as_str).find(|line| !printed.iter().any(|printed| printed.trim_end() == *line))
     }
 }
 
@@ -92,8 +92,11 @@ fn blocks_are_found_with_what_they_print() {
     let document = "a\n```sh\n# all\none 'a#b'  # why\ntwo \\\n    three\n```\n\nIt prints:\n\n```text\nx\n...\ny\n```\nb\n```text\nz\n```\n";
     let blocks = of(document);
     assert_eq!(blocks.len(), 1);
-    assert_eq!((blocks[0].line, &*blocks[0].commands), (3, &["one 'a#b'".to_owned(), "two three".to_owned()][..]));
+    assert_eq!(
+        (blocks[0].line, &*blocks[0].commands),
+        (3, &["one 'a#b'".to_owned(), "two three".to_owned()][..])
+    );
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(blocks[0].missing(&lines("x\nw\ny")), None);
-    assert_eq!(blocks[0].missing(&lines("y\nx")), Some("y"));
+    assert_eq!(blocks[0].missing(&lines("y\nw\nx")), None);
+    assert_eq!(blocks[0].missing(&lines("y\nw")), Some("x"));
 }

@@ -50,8 +50,8 @@ pub use values::{VALUES, Values};
 use bytes::Bytes;
 use everywire_model::wire::{Capabilities, Explained, Greeting, Listing, Sniff};
 use everywire_model::{
-    Body, Codec, Config, Discovery, Failure, Incoming, Interface, Limits, News, Object, Objects, Place, Presence,
-    Profile, Reference, Resolver, Session, Wire, WireState,
+    Body, Codec, Config, Discovery, Failure, Incoming, Interface, Limits, News, Object, Objects, Place,
+    Presence, Profile, Reference, Resolver, Session, Wire, WireState,
 };
 use session::DbusSession;
 use std::sync::Arc;

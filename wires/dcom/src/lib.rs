@@ -48,8 +48,8 @@ use bytes::Bytes;
 use everywire_idl::midl;
 use everywire_model::wire::{Called, Capabilities, Discovery, Explained, Greeting, Listing, Presence, Sniff};
 use everywire_model::{
-    Body, Codec, Config, Endpoint, Failure, Incoming, Interface, InterfaceKind, Limits, Object, Objects, Place,
-    Profile, Reference, Resolver, Session, Wire, WireState,
+    Body, Codec, Config, Endpoint, Failure, Incoming, Interface, InterfaceKind, Limits, Object, Objects,
+    Place, Profile, Reference, Resolver, Session, Wire, WireState,
 };
 use std::borrow::Cow;
 use std::sync::Arc;

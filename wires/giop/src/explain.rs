@@ -2,9 +2,9 @@
 //! the place where reading ended; what came before is listed all the same.
 
 use crate::cdr::{Bad, Get};
+use crate::codesets::{Dialect, Narrow};
 use crate::exceptions::SystemException;
 use crate::frame::{HEADER, Header, MessageKind};
-use crate::codesets::{Dialect, Narrow};
 use crate::values::Cdr;
 use crate::{codesets, components, contexts, ior};
 use bytes::Bytes;

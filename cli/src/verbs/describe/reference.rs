@@ -1,9 +1,9 @@
 //! What a reference says, and whether its object answers.
 
-use super::values::{self, Held};
+use super::values::{self, Held, is_accessor, readable};
 use super::{Form, document};
 use crate::contract::{self, Known, Preprocess};
-use crate::output::{self, Envelope, line};
+use crate::output::{self, Envelope, line, visible};
 use crate::trouble::{Done, Trouble};
 use crate::{people, stranger};
 use everywire::model::{Endpoint, InterfaceKind, Profile, Wire};
@@ -117,7 +117,8 @@ fn told(known: &Known, object: &Object, node: &Node, json: bool) -> Done {
     let held = values::of(object, node, &known.contract, known.own);
     if json {
         let own = interfaces.iter().zip(&held);
-        let own: Vec<Json> = own.map(|(interface, held)| with_values(document::interface(interface), held)).collect();
+        let own: Vec<Json> =
+            own.map(|(interface, held)| with_values(document::interface(interface), held)).collect();
         Envelope {
             value: json!({
                 "address": address, "security": security, "interfaces": own, "children": children, "answers": true
@@ -139,7 +140,12 @@ fn told(known: &Known, object: &Object, node: &Node, json: bool) -> Done {
     if !others.is_empty() {
         line(&format!("{:<12} {}", "also", others.join(", ")));
     }
-    children.iter().for_each(|child| line(&format!("{:<12} {child}", "below")));
+    for key in &known.children {
+        // As it is to be described next.
+        let mut child = object.reference().clone();
+        child.profiles.iter_mut().for_each(|profile| profile.key = key.clone());
+        line(&format!("{:<12} {}", "below", visible(&node.print_friendly(&child))));
+    }
     Ok(())
 }
 
@@ -169,14 +175,14 @@ fn with_values(mut interface: Json, held: &[Held]) -> Json {
 
 /// Its members; `held` is what its attributes hold, where somebody was asked.
 fn print_members(interface: &Interface, held: &[Held]) {
-    let accessor = |index: usize| interface.attribute_of(index).is_some();
+    let accessor = |index: usize| is_accessor(interface, index);
     for (_, operation) in interface.operations.iter().enumerate().filter(|(index, _)| !accessor(*index)) {
         line(&format!("  {}", people::signature(operation)));
     }
-    for (index, attribute) in interface.attributes.iter().enumerate() {
-        let access = if attribute.setter.is_some() { "" } else { "readonly " };
+    for (index, attribute) in readable(interface).iter().enumerate() {
+        let access = if attribute.written { "" } else { "readonly " };
         let held = held.get(index).map(Held::text).unwrap_or_default();
-        line(&format!("  {access}attribute {} {}{held}", people::noun(&attribute.shape), attribute.name));
+        line(&format!("  {access}attribute {} {}{held}", people::noun(attribute.shape), attribute.name));
     }
     for signal in interface.signals.iter() {
         let fields: Vec<String> = signal

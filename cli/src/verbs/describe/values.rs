@@ -4,7 +4,7 @@ use crate::json::{self, Types, Words};
 use crate::operation;
 use crate::output::visible;
 use crate::people;
-use everywire::model::{Attribute, Contract, Hold, Notify, Outcome, Sink};
+use everywire::model::{Contract, Hold, Notify, Outcome, Shape, Sink};
 use everywire::{Failure, Interface, Kind, Node, Object, Value};
 use everywire_idl::signature;
 use serde_json::{Map, Value as Json};
@@ -71,6 +71,47 @@ impl Held {
     }
 }
 
+/// What is read by one operation and perhaps written by another: an attribute, or what another language's contract calls one, where the
+/// wire tells operations alone (`_get_Level`).
+pub(super) struct Readable<'i> {
+    pub(super) name: &'i str,
+    pub(super) shape: &'i Shape,
+    pub(super) written: bool,
+    getter: usize,
+    notify: Notify,
+}
+
+/// Those of an interface: its attributes first, in their order.
+pub(super) fn readable(interface: &Interface) -> Vec<Readable<'_>> {
+    let writes = |name: &str| operation::accessor(interface, name, &operation::WRITES).is_some();
+    let attributes = interface.attributes.iter().map(|attribute| Readable {
+        name: &attribute.name,
+        shape: &attribute.shape,
+        written: attribute.setter.is_some() || writes(&attribute.name),
+        getter: attribute.getter,
+        notify: attribute.notify,
+    });
+    let told = interface.operations.iter().enumerate().filter_map(|(getter, held)| {
+        let name = held.label.strip_prefix(operation::READS[0])?;
+        let [result] = held.results.fields() else { return None };
+        let plain = held.arguments.fields().is_empty() && interface.attribute_of(getter).is_none();
+        let shape = &result.shape;
+        plain.then(|| Readable { name, shape, written: writes(name), getter, notify: Notify::default() })
+    });
+    attributes.chain(told).collect()
+}
+
+/// Whether an operation is told as an attribute.
+pub(super) fn is_accessor(interface: &Interface, index: usize) -> bool {
+    let Some(held) = interface.operations.get(index) else { return false };
+    if interface.attribute_of(index).is_some() {
+        return true;
+    }
+    let marks = operation::READS.iter().take(1).chain(&operation::WRITES);
+    let name = marks.filter_map(|mark| held.label.strip_prefix(mark)).next();
+    name.is_some_and(|name| readable(interface).iter().any(|readable| readable.name == name))
+}
+
 /// What the attributes of an object's own interfaces hold.
 pub(super) fn of(object: &Object, node: &Node, contract: &Contract, own: usize) -> Vec<Vec<Held>> {
     let words = Words { node: node.clone(), types: Types::of(contract) };
@@ -80,18 +121,22 @@ pub(super) fn of(object: &Object, node: &Node, contract: &Contract, own: usize) 
     let interfaces = contract.interfaces().take(own);
     interfaces
         .map(|interface| {
-            let attributes = interface.attributes.iter().enumerate();
-            attributes
-                .map(|(index, attribute)| {
-                    let value = (left > 0).then(|| read(object, interface, index, &words));
+            readable(interface)
+                .iter()
+                .map(|attribute| {
+                    let value = (left > 0).then(|| read(object, interface, attribute.getter, &words));
                     left = match &value {
                         // Whoever is gone, or takes too long, is not asked again.
                         Some(Err(failure)) if is_over(failure) => 0,
                         _ => left.saturating_sub(1),
                     };
                     let mut spelled = String::new();
-                    let signature = signature::of(&attribute.shape, &mut spelled).ok().filter(|()| tells);
-                    Held { value, signature: signature.map(|()| spelled), notify: tells.then_some(attribute.notify) }
+                    let signature = signature::of(attribute.shape, &mut spelled).ok().filter(|()| tells);
+                    Held {
+                        value,
+                        signature: signature.map(|()| spelled),
+                        notify: tells.then_some(attribute.notify),
+                    }
                 })
                 .collect()
         })
@@ -105,12 +150,12 @@ fn is_over(failure: &Failure) -> bool {
 fn read(
     object: &Object,
     interface: &Hold<Interface>,
-    index: usize,
+    getter: usize,
     words: &Words,
 ) -> Result<(String, Json), Failure> {
-    let lost = || Failure::new(Kind::NoOperation, everywire::Initiator::Here, "it has no operation that reads it");
-    let attribute: &Attribute = interface.attributes.get(index).ok_or_else(lost)?;
-    let getter = interface.operations.get(attribute.getter).ok_or_else(lost)?;
+    let lost =
+        || Failure::new(Kind::NoOperation, everywire::Initiator::Here, "it has no operation that reads it");
+    let getter = interface.operations.get(getter).ok_or_else(lost)?;
     // A class is called by its interfaces.
     let (interface, getter) = operation::of_class(interface, getter);
     let object = object.clone().typed(interface.clone());
