@@ -8,7 +8,7 @@ mod foreign;
 
 pub(crate) use foreign::Foreign;
 
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, VIOLATION};
 use everywire::model::wire::Greeting;
 use everywire::model::{Endpoint, Reference, Sniff, Wire};
 use std::io::{self, Read, Write};
@@ -54,6 +54,8 @@ pub(crate) fn named(trouble: Box<Trouble>, reference: &Reference) -> Box<Trouble
             let hint = if known.hint.is_empty() { "look at host and port again" } else { known.hint };
             trouble.adding(format!("{} answers there", known.protocol)).hint(hint)
         }
+        // What was said at first tells more than the silence after it.
+        Met::Silent if trouble.exit() == VIOLATION => trouble,
         Met::Silent => trouble
             .adding(
                 "connections are taken there, and no protocol that is known here is answered in the clear",

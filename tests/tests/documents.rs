@@ -26,14 +26,16 @@ const GUIDE: &str = include_str!("../../docs/guide.md");
 enum Does {
     /// It ends with this code.
     Ends(i32),
+    /// It ends a program, and with the code of that one: 0 if it ends in order, 143 if the signal ended it.
+    Stops,
     /// It goes on. It is ready when a line has this in it.
     Stays(&'static str),
-    /// It goes on, like the former; before it, all that goes on is ended, since its section is about another server at the same place.
-    StaysAlone(&'static str),
+    /// It goes on, like the former; before it, commands with the second text in them are ended, since they are servers at the same place.
+    Instead(&'static str, &'static str),
     /// It is not run here, because of this.
     Left(&'static str),
 }
-use Does::{Ends, Left, Stays, StaysAlone};
+use Does::{Ends, Instead, Left, Stays, Stops};
 
 const OF_README: &[(&str, Does)] = &[
     ("cargo install", Left("compiles for minutes; `scripts/dist-try.sh` installs what it makes")),
@@ -43,6 +45,7 @@ const OF_README: &[(&str, Does)] = &[
     ("cargo run -p account --bin server &", Stays("IOR:")),
     ("everywire call iiop://127.0.0.1:2809/account withdraw 1000", Ends(1)),
     ("everywire trace iiop", Stays("IOR:")),
+    ("kill %cargo; wait %cargo", Stops),
     ("everywire dcopserver &", Stays("local/")),
     ("cargo run -p account --bin server -- iiop", Stays("IOR:")),
     ("make derby", Left("takes ten minutes; its parts are the tests of cli/tests/derby.rs")),
@@ -59,13 +62,16 @@ const OF_GUIDE: &[(&str, Does)] = &[
     ("everywire dcopserver &", Stays("local/")),
     ("cargo run -p account --bin server -- iiop", Stays("IOR:")),
     ("cargo run -p boiler --bin kettle &", Stays("9fd8ca65")),
-    ("cargo run -p boiler --bin kettle -- 'dcom://127.0.0.1:4135?users=users' &", StaysAlone("9fd8ca65")),
+    (
+        "cargo run -p boiler --bin kettle -- 'dcom://127.0.0.1:4135?users=users' &",
+        Instead("9fd8ca65", "bin kettle"),
+    ),
     ("everywire serve boiler.midl", Left("needs a realm of Kerberos: tests/dcom_kerberos.rs has one")),
     ("kinit ada", Left("needs a realm of Kerberos: tests/dcom_kerberos.rs has one")),
     ("everywire call 'dcom://EXAMPLE.ORG", Left("needs a realm of Kerberos: tests/dcom_kerberos.rs has one")),
     (
         "cargo run -p boiler --bin kettle -- 'dcom://127.0.0.1:4135?users=users&credentials",
-        StaysAlone("9fd8ca65"),
+        Instead("9fd8ca65", "bin kettle"),
     ),
     ("everywire watch dcom://", Stays("watching")),
     (
@@ -75,12 +81,12 @@ const OF_GUIDE: &[(&str, Does)] = &[
     ("setcap", Left("changes the machine")),
     ("sysctl", Left("changes the machine")),
     ("./kettle", Left("is the reader's own copy of a program that runs above")),
-    ("cargo run -p account --bin server -- 'net.tcp", StaysAlone("4080")),
+    ("cargo run -p account --bin server -- 'net.tcp", Stays("4080")),
     ("everywire gen rust net.tcp://host/Orders", Left("its host is an example")),
     ("everywire describe net.tcp://host/Orders", Left("its host is an example")),
     (
         "everywire serve account.wsdl --interface Account --key account --exec \"python3 account.py\" --on 'net.tcp://127.0.0.1:4808",
-        StaysAlone("4080"),
+        Instead("4080", "127.0.0.1:4808"),
     ),
     ("everywire serve account.wsdl ...", Left("its dots stand for what the section before has")),
     ("everywire call net.tcp://ada:lovelace@host", Left("its host is an example")),
@@ -92,7 +98,7 @@ const OF_GUIDE: &[(&str, Does)] = &[
     ("everywire trace net.tcp", Stays("9808")),
     ("everywire list dbus:session/org.example.Player", Ends(0)),
     ("everywire trace dbus:session", Stays("")),
-    ("everywire serve account.idl", StaysAlone("IOR:")),
+    ("everywire serve account.idl", Instead("IOR:", "bin server -- iiop")),
 ];
 
 /// Where the commands of a document are run.
@@ -175,9 +181,14 @@ fn run(name: &str, document: &str, list: &[(&str, Does)], files: &[(&str, Vec<u8
                     Ok(ended) => wrong.push(at(&format!("ends with {ended}: {}", shell.last()))),
                     Err(why) => wrong.push(at(&why)),
                 },
-                Stays(ready) | StaysAlone(ready) => {
-                    if matches!(does, StaysAlone(_)) {
-                        shell.end_all();
+                Stops => match shell.run(command) {
+                    Ok(0 | 143) => {}
+                    Ok(ended) => wrong.push(at(&format!("ends with {ended}: {}", shell.last()))),
+                    Err(why) => wrong.push(at(&why)),
+                },
+                Stays(ready) | Instead(ready, _) => {
+                    if let Instead(_, other) = does {
+                        shell.end(other);
                     }
                     if let Err(why) = shell.stays(command.trim_end_matches(" &"), ready) {
                         wrong.push(at(&why));

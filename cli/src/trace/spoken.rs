@@ -82,8 +82,8 @@ fn fails(passed: &Passed<'_>) -> bool {
     };
     explained.part("ERROR_NAME").is_some()
         || explained.part("violation").is_some()
-        || says("reply status", &["EXCEPTION"])
-        || says("locate status", &["UNKNOWN_OBJECT", "EXCEPTION"])
+        || says("reply status", &["USER_EXCEPTION", "SYSTEM_EXCEPTION"])
+        || says("locate status", &["UNKNOWN_OBJECT", "SYSTEM_EXCEPTION"])
         || ["fault", "error", "failed", "broken", "nak"]
             .iter()
             .any(|word| explained.kind.to_ascii_lowercase().contains(word))

@@ -28,6 +28,8 @@ pub(super) struct Shell {
     input: Option<ChildStdin>,
     lines: Receiver<String>,
     printed: Vec<String>,
+    /// Commands that go on, and their processes.
+    jobs: Vec<(String, String)>,
 }
 
 impl Shell {
@@ -64,7 +66,7 @@ impl Shell {
             }
         });
         let input = child.stdin.take();
-        Self { child, bus, input, lines, printed: Vec::new() }
+        Self { child, bus, input, lines, printed: Vec::new(), jobs: Vec::new() }
     }
 
     /// Runs a command to its end; its exit code.
@@ -80,13 +82,19 @@ impl Shell {
         self.say("echo \"@@job $!\"");
         let job = self.until(|line| line.starts_with(JOB), None)?;
         let job = job.trim_start_matches(JOB).to_owned();
+        self.jobs.push((command.to_owned(), job.clone()));
         let heard = self.printed.iter().any(|line| line.contains(ready));
         if heard { Ok(()) } else { self.until(|line| line.contains(ready), Some(&job)).map(drop) }
     }
 
-    /// Ends whatever goes on.
-    pub(super) fn end_all(&mut self) {
-        let _ = self.run("kill $(jobs -p) 2>/dev/null; wait");
+    /// Ends what goes on and has this in its command.
+    pub(super) fn end(&mut self, part: &str) {
+        let (ended, rest): (Vec<_>, Vec<_>) =
+            self.jobs.drain(..).partition(|(command, _)| command.contains(part));
+        self.jobs = rest;
+        for (_, job) in ended {
+            let _ = self.run(&format!("kill {job}; wait {job}"));
+        }
     }
 
     /// What was printed since this was asked last.
