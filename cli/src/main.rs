@@ -10,6 +10,8 @@ mod complete;
 mod contract;
 mod headers;
 mod help;
+#[cfg(test)]
+mod hints;
 mod json;
 mod opcda;
 mod operation;

@@ -65,6 +65,10 @@ pub(crate) fn find<'i>(
             (true, _) => attribute.getter,
             (false, Some(setter)) => setter,
             (false, None) => {
+                // It may be written as another type than it is read as: then a contract does not take both for one attribute.
+                if let Some(operation) = accessor(interface, name, &WRITES) {
+                    return Ok((operation, given));
+                }
                 let why = format!("attribute `{name}` of {} is read-only", interface.name);
                 return Err(
                     Trouble::usage(format!("cannot set `{name}`"), why).hint("read it by its name alone")
@@ -79,11 +83,24 @@ pub(crate) fn find<'i>(
         return Ok((operation, given));
     }
     // Wires without attributes tell of their accessors.
-    let accessor = format!("{}{name}", if given.is_empty() { "_get_" } else { "_set_" });
-    if let Some(operation) = interface.operations.iter().find(|operation| operation.label == accessor) {
+    let marks = if given.is_empty() { &READS } else { &WRITES };
+    if let Some(operation) = accessor(interface, name, marks) {
         return Ok((operation, given));
     }
     Err(unknown(name, &[interface]))
+}
+
+/// What stands before the name of an attribute in the names of the operations that read and write it.
+pub(crate) const READS: [&str; 2] = ["_get_", "get_"];
+pub(crate) const WRITES: [&str; 2] = ["_set_", "put_"];
+
+/// The operation that reads or writes the attribute of this name, where the contract does not say that it does.
+pub(crate) fn accessor<'i>(interface: &'i Interface, name: &str, marks: &[&str]) -> Option<&'i Operation> {
+    let is = |operation: &&Operation| {
+        marks.iter().any(|mark| operation.label.strip_prefix(mark) == Some(name))
+            && operation.arguments.fields().len() == usize::from(marks == WRITES)
+    };
+    interface.operations.iter().find(is)
 }
 
 /// The operation of this name among those that share it: by how many arguments are given.

@@ -1,8 +1,9 @@
 //! Values, shapes and signatures for people.
 
-use crate::json::{Notation, file_of, held, is_nameless, word};
+use crate::json::{self, Notation, file_of, held, is_nameless, word};
 use everywire::Value;
 use everywire::model::shape::{Shape, TextKind};
+use everywire::model::value::TypedShape;
 use everywire::model::{Direction, Operation};
 use std::fmt::Write as _;
 use std::os::fd::AsRawFd;
@@ -22,6 +23,10 @@ pub(crate) fn results(list: &Shape, value: &Value, notation: &dyn Notation) -> S
     match values.as_slice() {
         // Text alone goes out without quotes, for other programs.
         [(_, Value::Text(text))] => text.clone(),
+        // A value of any type alone is written as it can be given back.
+        [(_, only @ Value::Variant(_))] => {
+            again(list.fields().first().map_or(&Shape::Void, |field| &field.shape), only, notation)
+        }
         [(_, only)] => {
             shown(list.fields().first().map_or(&Shape::Void, |field| &field.shape), only, notation)
         }
@@ -33,6 +38,24 @@ pub(crate) fn results(list: &Shape, value: &Value, notation: &dyn Notation) -> S
                 .collect();
             lines.join("\n")
         }
+    }
+}
+
+/// A value of any type as `call` takes it: bare where JSON alone says its type.
+fn again(shape: &Shape, value: &Value, notation: &dyn Notation) -> String {
+    let json = json::write(shape, value, notation);
+    let Value::Variant(content) = value else { return json.to_string() };
+    let (TypedShape(held), value) = &**content;
+    let bare = match (held, value) {
+        (Shape::Bool | Shape::I32, _) => true,
+        (Shape::F64, Value::Float(number)) => number.is_finite() && number.fract() != 0.0,
+        // Each text that is called so is one where it is read.
+        (Shape::Text(_), _) => json.get("shape").is_some_and(|told| told == "text"),
+        _ => false,
+    };
+    match json.get("value").filter(|_| bare) {
+        Some(value) => value.to_string(),
+        None => json.to_string(),
     }
 }
 
@@ -206,7 +229,12 @@ fn within(shape: &Shape, levels: usize) -> String {
             }
             format!("({told})")
         }
-        Shape::Text(text) if text.kind == TextKind::Wide => "wide text".into(),
+        Shape::Text(text) => match text.kind {
+            TextKind::Wide => "wide text".into(),
+            TextKind::Path => "path".into(),
+            TextKind::Signature => "signature".into(),
+            TextKind::Narrow | TextKind::Counted => "text".into(),
+        },
         Shape::Alias(alias) if alias.name.is_empty() => noun(&alias.target),
         other => other.noun().into_owned(),
     }

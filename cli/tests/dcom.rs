@@ -125,7 +125,7 @@ fn automation_values_are_json() {
     ] {
         again(json!({"shape": shape, "value": value}));
     }
-    assert_eq!(lamp.call(&["Remember", "plain words"]).good(), "text \"plain words\"");
+    assert_eq!(lamp.call(&["Remember", "plain words"]).good(), "\"plain words\"");
     assert_eq!(lamp.call(&["Fade", "[3, 2, 1]"]).good(), "[3, 2, 1]");
     let wrong = lamp.call(&["Remember", r#"{"shape": "DATE", "value": "yesterday"}"#]);
     assert!(wrong.failed(2)[1].contains("a date such as 2003-01-31T12:30:00"), "{}", wrong.err);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod any_values;
 mod asking;
 mod broker;
 mod captures;
@@ -19,9 +20,12 @@ mod opcda;
 mod relay;
 mod repository;
 mod routers;
+mod same_words;
 mod serve_and_call;
 mod shells;
 mod strangers;
 mod support;
 mod trace_opc;
+mod trace_values;
 mod wcf;
+mod without_files;

@@ -7,7 +7,7 @@ mod typed;
 
 pub use pending::Pending;
 use pending::Preparing;
-pub use raising::{Exception, Raises, answer_raised, raised, unexpected};
+pub use raising::{Exception, Raises, answer_raised, as_failure, raised, unexpected};
 pub use serving::{Request, Servant, no_operation};
 pub(crate) use typed::Side;
 pub use typed::{Face, Ref, Remote};

@@ -184,6 +184,37 @@ pub trait Wire: Send + Sync {
 
     /// An annotated listing of one direction of a connection; works on truncated and on broken input.
     fn explain(&self, bytes: &[u8]) -> Listing;
+
+    /// The values of a message that [`Self::explain`] found, for whoever knows their types; some tell them themselves
+    /// ([`crate::Codec::shape`]). Nothing where there are none, where they are not whole, or where the listing shows them itself.
+    fn body_of(&self, _message: &[u8], _explained: &Explained) -> Option<Body> {
+        None
+    }
+
+    /// The link type (of tcpdump's list) of captures that hold a message of this wire as it is, a packet each; nothing if none does, or if
+    /// these octets are no message.
+    fn packet(&self, _message: &[u8]) -> Option<u16> {
+        None
+    }
+
+    /// Which operation of an interface a message that [`Self::explain`] found calls, or which of its signals it is: that of its name, unless
+    /// a wire has numbers.
+    fn called(&self, explained: &Explained, interface: &Interface) -> Option<Called> {
+        let name = explained.part("operation").or_else(|| explained.part("MEMBER"))?;
+        if let Some(index) = interface.operations.iter().position(|operation| operation.name == name) {
+            return Some(Called::Operation(index));
+        }
+        interface.signals.iter().position(|signal| signal.name == name).map(Called::Signal)
+    }
+}
+
+/// What a message is of, in an interface: numbers in its lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Called {
+    /// An operation.
+    Operation(usize),
+    /// A signal.
+    Signal(usize),
 }
 
 /// A signal that tells of changed attributes, for whoever passes it on.
@@ -335,6 +366,14 @@ pub struct Explained {
     pub parts: Vec<Part>,
     /// Bytes of values, and where they begin in the message, if it carries any.
     pub body: Option<(usize, usize)>,
+}
+
+impl Explained {
+    /// What the first part of this name says.
+    #[must_use]
+    pub fn part(&self, name: &str) -> Option<&str> {
+        self.parts.iter().find(|part| part.name == name).map(|part| part.value.as_str())
+    }
 }
 
 /// A part of a message.

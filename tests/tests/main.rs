@@ -27,6 +27,7 @@ mod dcom_samba;
 mod dcom_wine;
 mod dcop;
 mod depth;
+mod documents;
 mod endings;
 mod endurance_dcom;
 #[allow(unreachable_pub)]

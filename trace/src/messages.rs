@@ -1,10 +1,10 @@
 //! Messages out of connections.
 
-use crate::packets;
+use crate::packets::{self, Packet};
 use crate::streams::{Connection, Connections, Run, Stream};
 use everywire_model::wire::{Explained, Sniff};
 use everywire_model::{Failure, Initiator, Kind, Wire};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -47,6 +47,8 @@ pub struct Message {
     pub from: SocketAddr,
     /// To whom.
     pub to: SocketAddr,
+    /// Whether it passed between names, which it says itself, and not between sockets: then both addresses are none.
+    pub named: bool,
     /// The wire's name.
     pub wire: &'static str,
     /// Octets of its direction that passed before it.
@@ -97,7 +99,16 @@ impl Trace {
     /// It cannot be read, or is no capture.
     pub fn read(path: &Path, wires: &[&'static dyn Wire]) -> Result<Self, Failure> {
         let mut connections = Connections::default();
-        packets::read(path, &mut |segment| connections.take(segment)).map_err(|why| {
+        let mut passed: Vec<(Duration, u32, Vec<u8>)> = Vec::new();
+        let known = |link: u32, data: &[u8]| packet_of(wires, link, data).is_some();
+        packets::read(path, &mut |packet| match packet {
+            Packet::Segment(segment) => connections.take(segment),
+            Packet::Other { time, link, data } if known(*link, data) => {
+                passed.push((*time, *link, data.to_vec()));
+            }
+            Packet::Other { .. } => {}
+        })
+        .map_err(|why| {
             Failure::new(Kind::BadArgument, Initiator::User, why)
                 .with_hint("captures of tcpdump, tshark and their like are read: pcap and pcapng")
         })?;
@@ -109,6 +120,11 @@ impl Trace {
                 trace.openings.push(Opening { time, connection: index + 1, from, to });
             }
             trace.explain(index + 1, connection, wires);
+        }
+        // All of them pass the same router.
+        let router = trace.connections + 1;
+        for (time, link, data) in passed {
+            trace.pass(router, time, link, &data, wires);
         }
         trace
             .messages
@@ -153,6 +169,7 @@ impl Trace {
                         outward,
                         from,
                         to,
+                        named: false,
                         wire: wire.name(),
                         offset: start_of(run, start) + explained.offset as u64,
                         bytes: bytes.get(explained.offset..end).unwrap_or_default().to_vec(),
@@ -167,9 +184,42 @@ impl Trace {
         }
     }
 
+    /// A message that stood in the capture as it is.
+    fn pass(
+        &mut self,
+        connection: usize,
+        time: Duration,
+        link: u32,
+        data: &[u8],
+        wires: &[&'static dyn Wire],
+    ) {
+        let Some(wire) = packet_of(wires, link, data) else { return };
+        let nobody = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+        for explained in wire.explain(data).messages {
+            let end = explained.offset.saturating_add(explained.len).min(data.len());
+            self.messages.push(Message {
+                time,
+                connection,
+                outward: true,
+                from: nobody,
+                to: nobody,
+                named: true,
+                wire: wire.name(),
+                offset: 0,
+                bytes: data.get(explained.offset..end).unwrap_or_default().to_vec(),
+                explained,
+            });
+        }
+    }
+
     fn gap(&mut self, connection: usize, what: String) {
         self.gaps.push(Gap { connection, what });
     }
+}
+
+/// The wire whose messages captures of this link type hold.
+fn packet_of(wires: &[&'static dyn Wire], link: u32, data: &[u8]) -> Option<&'static dyn Wire> {
+    wires.iter().find(|wire| wire.packet(data).is_some_and(|own| u32::from(own) == link)).copied()
 }
 
 fn start_of(run: &Run, start: usize) -> u64 {

@@ -28,8 +28,16 @@ pub(crate) struct Segment<'p> {
     pub(crate) payload: &'p [u8],
 }
 
-/// Hands every TCP segment of a capture to `take`, in the file's order.
-pub(crate) fn read(path: &Path, take: &mut dyn FnMut(&Segment<'_>)) -> Result<(), String> {
+/// What a capture holds.
+pub(crate) enum Packet<'p> {
+    /// A TCP segment.
+    Segment(Segment<'p>),
+    /// A packet of a link type that is none of a network's.
+    Other { time: Duration, link: u32, data: &'p [u8] },
+}
+
+/// Hands every TCP segment and every packet that is of no network to `take`, in the file's order.
+pub(crate) fn read(path: &Path, take: &mut dyn FnMut(&Packet<'_>)) -> Result<(), String> {
     let mut file = File::open(path).map_err(|error| error.to_string())?;
     let mut magic = [0; 4];
     file.read_exact(&mut magic).map_err(|_| "it is too short for a capture".to_owned())?;
@@ -38,7 +46,7 @@ pub(crate) fn read(path: &Path, take: &mut dyn FnMut(&Segment<'_>)) -> Result<()
     if magic == PCAPNG { pcapng(file, take) } else { pcap(file, take) }
 }
 
-fn pcap(file: impl Read, take: &mut dyn FnMut(&Segment<'_>)) -> Result<(), String> {
+fn pcap(file: impl Read, take: &mut dyn FnMut(&Packet<'_>)) -> Result<(), String> {
     let mut reader = PcapReader::new(file).map_err(|_| "it is neither pcap nor pcapng".to_owned())?;
     let link = reader.header().datalink;
     while let Some(packet) = reader.next_packet() {
@@ -52,7 +60,7 @@ fn pcap(file: impl Read, take: &mut dyn FnMut(&Segment<'_>)) -> Result<(), Strin
     Ok(())
 }
 
-fn pcapng(file: impl Read, take: &mut dyn FnMut(&Segment<'_>)) -> Result<(), String> {
+fn pcapng(file: impl Read, take: &mut dyn FnMut(&Packet<'_>)) -> Result<(), String> {
     let mut reader = PcapNgReader::new(file).map_err(|error| error.to_string())?;
     let mut interfaces: Vec<(DataLink, u8)> = Vec::new();
     while let Some(block) = reader.next_block() {
@@ -100,7 +108,10 @@ fn scaled(units: u128, resolution: u8) -> Duration {
     Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0))
 }
 
-fn segment(link: DataLink, time: Duration, data: &[u8], take: &mut dyn FnMut(&Segment<'_>)) {
+fn segment(link: DataLink, time: Duration, data: &[u8], take: &mut dyn FnMut(&Packet<'_>)) {
+    if !is_network(link) {
+        return take(&Packet::Other { time, link: link.into(), data });
+    }
     let Some(packet) = unwrap_link(link, data) else { return };
     let addresses: (IpAddr, IpAddr) = match &packet.net {
         Some(LaxNetSlice::Ipv4(ip)) => {
@@ -112,7 +123,7 @@ fn segment(link: DataLink, time: Duration, data: &[u8], take: &mut dyn FnMut(&Se
         _ => return,
     };
     if let Some(TransportSlice::Tcp(tcp)) = &packet.transport {
-        take(&Segment {
+        take(&Packet::Segment(Segment {
             time,
             from: SocketAddr::new(addresses.0, tcp.source_port()),
             to: SocketAddr::new(addresses.1, tcp.destination_port()),
@@ -120,8 +131,24 @@ fn segment(link: DataLink, time: Duration, data: &[u8], take: &mut dyn FnMut(&Se
             syn: tcp.syn(),
             ack: tcp.ack(),
             payload: tcp.payload(),
-        });
+        }));
     }
+}
+
+/// Whether packets of a link type are those of a network that is known here.
+fn is_network(link: DataLink) -> bool {
+    matches!(
+        link,
+        DataLink::ETHERNET
+            | DataLink::RAW
+            | DataLink::IPV4
+            | DataLink::IPV6
+            | DataLink::Unknown(12 | 14)
+            | DataLink::NULL
+            | DataLink::LOOP
+            | DataLink::LINUX_SLL
+            | DataLink::LINUX_SLL2
+    )
 }
 
 fn unwrap_link(link: DataLink, data: &[u8]) -> Option<LaxSlicedPacket<'_>> {
@@ -174,7 +201,8 @@ mod tests {
         ] {
             let mut seen = Vec::new();
             let frame = behind(header);
-            segment(link, Duration::ZERO, &frame, &mut |segment| {
+            segment(link, Duration::ZERO, &frame, &mut |packet| {
+                let Packet::Segment(segment) = packet else { panic!("no segment") };
                 seen.push((
                     segment.from.to_string(),
                     segment.to.port(),

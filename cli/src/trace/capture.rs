@@ -1,14 +1,15 @@
 //! Messages out of a capture file.
 
-use super::show::{Detail, Narrator, Passed};
+use super::show::{Narrator, Passed, Telling};
 use crate::output::note;
 use crate::trouble::{Done, Trouble};
+use everywire::model::Explained;
 use everywire::wires::ALL;
 use everywire_trace::Trace;
 use std::path::Path;
 
 /// Prints the messages of a capture in the order of their ends.
-pub(crate) fn print(path: &Path, detail: Detail) -> Done {
+pub(crate) fn print(path: &Path, telling: Telling) -> Done {
     let what = || format!("cannot read the capture {}", path.display());
     let trace = Trace::read(path, ALL).map_err(|failure| {
         Trouble::usage(what(), failure.message().to_owned()).hint(failure.hint().unwrap_or_default())
@@ -21,9 +22,13 @@ pub(crate) fn print(path: &Path, detail: Detail) -> Done {
         return Err(Trouble::usage(format!("there is nothing to explain in {}", path.display()), why)
             .hint("was the right port captured, and unencrypted?"));
     }
-    let mut narrator = Narrator::new(detail);
+    let mut narrator = Narrator::new(telling);
     for message in &trace.messages {
-        let (from, to) = (message.from.to_string(), message.to.to_string());
+        let (from, to) = if message.named {
+            parties(&message.explained)
+        } else {
+            (message.from.to_string(), message.to.to_string())
+        };
         narrator.tell(&Passed {
             time: message.time,
             connection: message.connection,
@@ -37,4 +42,10 @@ pub(crate) fn print(path: &Path, detail: Detail) -> Done {
         });
     }
     Ok(())
+}
+
+/// Who sent a message to whom, where it says so itself.
+pub(super) fn parties(explained: &Explained) -> (String, String) {
+    let part = |name: &str| explained.part(name).unwrap_or_default().to_owned();
+    (part("SENDER"), part("DESTINATION"))
 }

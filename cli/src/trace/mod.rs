@@ -4,10 +4,15 @@ pub(crate) mod capture;
 mod clock;
 pub(crate) mod monitor;
 pub(crate) mod relay;
+mod select;
 mod show;
+mod spoken;
+mod values;
 
 pub(crate) use clock::{time_of_day, timestamp};
-pub(crate) use show::Detail;
+pub(crate) use select::Selection;
+pub(crate) use show::{Detail, Telling};
+pub(crate) use values::Knowledge;
 
 use everywire_trace::Known;
 

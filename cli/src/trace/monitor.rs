@@ -1,6 +1,7 @@
 //! What others say to each other through a router that lets one overhear it.
 
-use super::show::{Detail, Narrator, Passed};
+use super::capture::parties;
+use super::show::{Narrator, Passed, Telling};
 use crate::trouble::{Done, Trouble};
 use everywire::Monitor;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +11,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// Prints until `ended`.
-pub(crate) fn print(monitor: &Monitor, ended: &AtomicBool, detail: Detail) -> Done {
-    let mut narrator = Narrator::new(detail);
+pub(crate) fn print(monitor: &Monitor, ended: &AtomicBool, telling: Telling) -> Done {
+    let mut narrator = Narrator::new(telling);
     let mut offset = 0;
     while !ended.load(Ordering::Relaxed) {
         let next = monitor.next(Some(Instant::now() + GLANCE));
@@ -23,12 +24,13 @@ pub(crate) fn print(monitor: &Monitor, ended: &AtomicBool, detail: Detail) -> Do
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         for explained in &monitor.wire().explain(&message).messages {
             let end = explained.offset.saturating_add(explained.len).min(message.len());
+            let (from, to) = parties(explained);
             narrator.tell(&Passed {
                 time,
                 connection: 1,
                 outward: true,
-                from: "",
-                to: "",
+                from: &from,
+                to: &to,
                 wire: monitor.wire().name(),
                 offset: offset + explained.offset as u64,
                 explained,

@@ -2,7 +2,7 @@
 //!
 //! Octets are passed on as they come, and explained on another thread.
 
-use super::show::{Detail, Narrator, Passed};
+use super::show::{Narrator, Passed, Telling};
 use super::{Known, wire_of};
 use crate::output::note;
 use everywire::model::wire::Explained;
@@ -38,12 +38,12 @@ pub(crate) fn listen(endpoint: &Endpoint) -> io::Result<(Listener, Endpoint)> {
 }
 
 /// Relays until the process ends.
-pub(crate) fn run(listener: Listener, server: Endpoint, detail: Detail) -> io::Result<()> {
+pub(crate) fn run(listener: Listener, server: Endpoint, telling: Telling) -> io::Result<()> {
     let (events, incoming) = sync_channel(BACKLOG);
     let there = server.to_string();
     std::thread::Builder::new()
         .name("explain".into())
-        .spawn(move || Screen::new(detail, there).show(&incoming))?;
+        .spawn(move || Screen::new(telling, there).show(&incoming))?;
     std::thread::Builder::new().name("accept".into()).spawn(move || accept(&listener, &server, &events))?;
     Ok(())
 }
@@ -217,8 +217,8 @@ struct Direction {
 }
 
 impl Screen {
-    fn new(detail: Detail, server: String) -> Self {
-        Self { narrator: Narrator::new(detail), server, connections: HashMap::new() }
+    fn new(telling: Telling, server: String) -> Self {
+        Self { narrator: Narrator::new(telling), server, connections: HashMap::new() }
     }
 
     fn show(&mut self, events: &Receiver<Event>) {

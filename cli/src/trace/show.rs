@@ -1,11 +1,17 @@
 //! Messages for people and for programs.
 
 use super::clock::{time_of_day, timestamp};
-use crate::output::{Style, line, tinted};
+use super::select::Selection;
+use super::spoken::Spoken;
+use super::values::{Knowledge, Member, Shown};
+use crate::output::{Style, line, note, tinted, visible};
 use everywire::model::{Explained, Part};
 use everywire_opc::overheard::{Overheard, Said};
+use everywire_trace::{Writer, Written};
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
+use std::fs::File;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Octets of one part that are shown at most.
@@ -50,49 +56,105 @@ pub(super) struct Passed<'m> {
 
 /// What an answer answers.
 struct Question {
-    operation: String,
+    /// What the call said.
+    spoken: Spoken,
+    /// Which operation of the contract it is.
+    member: Option<Member>,
     asked: Duration,
+}
+
+impl Question {
+    fn operation(&self) -> &str {
+        self.spoken.operation.as_deref().unwrap_or_default()
+    }
+}
+
+/// What is told of messages, and who gets them.
+pub(crate) struct Telling {
+    pub(crate) detail: Detail,
+    /// Which.
+    pub(crate) selection: Selection,
+    /// What is known of their values.
+    pub(crate) knowledge: Knowledge,
+    /// A capture that they are written to.
+    pub(crate) writer: Option<Writer<File>>,
 }
 
 /// Prints messages, and says of answers what they answer, where the parts of messages tell.
 pub(super) struct Narrator {
-    detail: Detail,
-    /// By connection, direction and number.
-    questions: HashMap<(usize, bool, String), Question>,
+    telling: Telling,
+    /// By what answers name them.
+    questions: HashMap<String, Rc<Question>>,
     /// What handles of items mean.
     items: Overheard,
 }
 
 impl Narrator {
-    pub(super) fn new(detail: Detail) -> Self {
-        Self { detail, questions: HashMap::new(), items: Overheard::new() }
+    pub(super) fn new(telling: Telling) -> Self {
+        Self { telling, questions: HashMap::new(), items: Overheard::new() }
     }
 
     /// Prints a message.
     pub(super) fn tell(&mut self, passed: &Passed<'_>) {
-        let question = self.question(passed);
+        let mut spoken = Spoken::of(passed);
+        let question = self.question(&spoken);
+        let knowledge = &self.telling.knowledge;
+        let member = match &question {
+            Some(_) => None,
+            None => knowledge.member(passed, spoken.interface.as_deref()),
+        };
+        if let Some(member) = member {
+            // A contract knows the names of what goes by numbers.
+            spoken.interface = knowledge.interface_of(member).or(spoken.interface);
+            if spoken.operation.as_deref().is_some_and(|name| name.starts_with("operation ")) {
+                spoken.operation = knowledge.name_of(member);
+            }
+        }
         let items = said_of_items(&mut self.items, passed);
-        if self.detail.json {
-            let mut json = passed.json(self.detail.level, question.as_ref());
+        let asked = question.as_deref().map(|question| &question.spoken);
+        if self.telling.selection.takes(passed, &spoken, asked) {
+            let answers = question.as_deref().and_then(|question| question.member);
+            let values = self.telling.knowledge.values(passed, member, answers);
+            self.write(passed);
+            self.print(passed, question.as_deref(), items, values);
+        }
+        self.remember(spoken, member, passed.time);
+    }
+
+    fn print(
+        &self,
+        passed: &Passed<'_>,
+        question: Option<&Question>,
+        items: Option<String>,
+        values: Option<Shown>,
+    ) {
+        let detail = self.telling.detail;
+        if detail.json {
+            let mut json = passed.json(detail.level, question);
             if let (Some(items), Some(json)) = (items, json.as_object_mut()) {
                 json.insert("items".into(), items.into());
             }
+            if let (Some(values), Some(json)) = (values, json.as_object_mut()) {
+                json.insert("values".into(), values.json);
+            }
             return line(&json.to_string());
         }
-        let colour = self.detail.style.out;
+        let colour = detail.style.out;
         let arrow = if passed.outward { tinted("->", "32", colour) } else { tinted("<-", "33", colour) };
         let time = tinted(&time_of_day(passed.time), "2", colour);
-        let answered = match &question {
-            Some(Question { operation, asked }) => {
-                let after = passed.time.saturating_sub(*asked);
-                tinted(&format!(", to {operation} after {after:.1?}"), "2", colour)
+        let answered = match question {
+            Some(question) => {
+                let after = passed.time.saturating_sub(question.asked);
+                tinted(&format!(", to {} after {after:.1?}", question.operation()), "2", colour)
             }
             None => String::new(),
         };
-        let items = items.map(|items| format!(": {}", tinted(&items, "36", colour))).unwrap_or_default();
+        // What the items are about says more than their bare values do.
+        let said = items.or_else(|| values.map(|values| visible(&values.text).into_owned()));
+        let said = said.map(|said| format!(": {}", tinted(&said, "36", colour))).unwrap_or_default();
         let summary = &passed.explained.summary;
-        line(&format!("{time} #{} {arrow} {summary}{answered}{items}", passed.connection));
-        match self.detail.level {
+        line(&format!("{time} #{} {arrow} {summary}{answered}{said}", passed.connection));
+        match detail.level {
             0 => {}
             1 => passed.explained.parts.iter().for_each(|part| {
                 line(&format!("    @{:<5} {:>5}  {:<24} {}", part.offset, part.len, part.name, part.value));
@@ -101,24 +163,51 @@ impl Narrator {
         }
     }
 
-    /// Remembers a question; finds the question of an answer.
-    fn question(&mut self, passed: &Passed<'_>) -> Option<Question> {
-        let part = |name| {
-            passed.explained.parts.iter().find(|part| part.name == name).map(|part| part.value.clone())
+    /// Writes a message into the capture, if one is written.
+    fn write(&mut self, passed: &Passed<'_>) {
+        let Some(writer) = &mut self.telling.writer else { return };
+        let Some(wire) = everywire::wires::named(passed.wire) else { return };
+        let written = Written {
+            time: passed.time,
+            connection: passed.connection,
+            outward: passed.outward,
+            from: passed.from.trim_start_matches("tcp:"),
+            to: passed.to.trim_start_matches("tcp:"),
+            bytes: passed.bytes,
         };
-        let number = part("request id").or_else(|| part("call id"))?;
-        match part("operation").or_else(|| part("operation number").map(|number| named(&number))) {
-            Some(operation) => {
-                if self.questions.len() >= QUESTIONS {
-                    // Those that nobody answers, most likely.
-                    self.questions.clear();
-                }
-                let key = (passed.connection, passed.outward, number);
-                self.questions.insert(key, Question { operation, asked: passed.time });
-                None
-            }
-            None => self.questions.remove(&(passed.connection, !passed.outward, number)),
+        if let Err(error) = writer.write(wire, &written) {
+            note(&format!("the capture cannot be written any more: {error}"));
+            self.telling.writer = None;
         }
+    }
+
+    /// The question of an answer.
+    fn question(&mut self, spoken: &Spoken) -> Option<Rc<Question>> {
+        let key = spoken.answers.iter().find(|key| self.questions.contains_key(*key))?;
+        let question = self.questions.get(key).cloned()?;
+        for key in &question.spoken.asks {
+            // Another call may have got the number since.
+            if self.questions.get(key).is_some_and(|held| Rc::ptr_eq(held, &question)) {
+                self.questions.remove(key);
+            }
+        }
+        Some(question)
+    }
+
+    /// Keeps a question until its answer comes.
+    fn remember(&mut self, spoken: Spoken, member: Option<Member>, asked: Duration) {
+        if spoken.asks.is_empty() || spoken.operation.is_none() {
+            return;
+        }
+        if self.questions.len() >= QUESTIONS {
+            // Those that nobody answers, most likely.
+            self.questions.clear();
+        }
+        let keys = spoken.asks.clone();
+        let question = Rc::new(Question { spoken, member, asked });
+        keys.into_iter().for_each(|key| {
+            self.questions.insert(key, Rc::clone(&question));
+        });
     }
 }
 
@@ -158,14 +247,6 @@ fn identity(text: &str) -> Option<(&str, &str)> {
     Some((word(" OID ")?, word(" IPID ")?))
 }
 
-/// An operation that goes by its number: its name, where that is known.
-fn named(number: &str) -> String {
-    match number.split_once(" (") {
-        Some((_, name)) => name.trim_end_matches(')').to_owned(),
-        None => format!("operation {number}"),
-    }
-}
-
 impl Passed<'_> {
     fn json(&self, level: u8, question: Option<&Question>) -> Json {
         let mut out = json!({
@@ -177,7 +258,7 @@ impl Passed<'_> {
             "wire": self.wire,
             "kind": self.explained.kind,
             "summary": self.explained.summary,
-            "answers": question.map(|question| &question.operation),
+            "answers": question.map(Question::operation),
             "after_ns": question.map(|question| {
                 u64::try_from(self.time.saturating_sub(question.asked).as_nanos()).unwrap_or(u64::MAX)
             }),

@@ -2,6 +2,7 @@
 
 mod document;
 mod reference;
+mod values;
 
 use crate::contract::Preprocess;
 use crate::output::{self, Envelope, line};

@@ -6,7 +6,7 @@
 mod owner;
 
 use crate::output::{Envelope, Style, line, tinted, visible};
-use crate::stranger::{self, Answer};
+use crate::stranger::{self, Answer, Foreign, Met};
 use crate::trouble::{Done, Trouble};
 use crate::{complete, opcda, target};
 use clap::Args;
@@ -52,13 +52,18 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let connected = begun.elapsed();
     let owner = owner::of(&stream, &endpoint);
     drop(stream);
-    let answer = stranger::who(wire, &endpoint);
+    let met = stranger::who(wire, &endpoint);
+    let (answer, other) = match met {
+        Met::Wire(answer) => (Some(answer), None),
+        Met::Other(known, octets) => (None, Some((known, octets))),
+        Met::Silent => (None, None),
+    };
     let fits = wire.is_none_or(|wire| answer.as_ref().is_none_or(|answer| answer.wire.name() == wire.name()));
     let probe = object.filter(|_| fits).map(|object| {
         let begun = Instant::now();
         (object.target().probe(), begun.elapsed())
     });
-    let told = Told { endpoint: &endpoint, connected, owner, answer: &answer, probe: &probe };
+    let told = Told { endpoint: &endpoint, connected, owner, answer: &answer, other: &other, probe: &probe };
     let mut envelope = Envelope::of(told.json());
     envelope.peer = Some(endpoint.to_string());
     envelope.wire = answer.as_ref().map(|answer| answer.wire.name()).or_else(|| wire.map(Wire::name));
@@ -78,6 +83,14 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
             Some(Trouble::failure("the object does not answer", failure))
         }
         (None, Some((Ok(()), _))) | (Some(_), _) => None,
+        (None, _) if other.is_some() => {
+            let (name, hint) =
+                other.as_ref().map(|(known, _)| (known.protocol, known.hint)).unwrap_or_default();
+            let violation = format!("{name} answers there, which is no wire's");
+            let trouble =
+                Trouble::failure(what(), &Failure::new(Kind::Violation, Initiator::Peer, violation));
+            Some(trouble.hint(if hint.is_empty() { "look at host and port again" } else { hint }))
+        }
         (None, _) => {
             let silent = "it takes connections, and answers no protocol that is known here in the clear";
             let trouble = Trouble::failure(what(), &Failure::new(Kind::Violation, Initiator::Peer, silent));
@@ -147,12 +160,18 @@ struct Told<'t> {
     connected: Duration,
     owner: Option<owner::Owner>,
     answer: &'t Option<Answer>,
+    /// A protocol that is no wire's, and how its answer began.
+    other: &'t Option<(&'static Foreign, Vec<u8>)>,
     probe: &'t Option<(Result<(), Failure>, Duration)>,
 }
 
 impl Told<'_> {
     fn said(&self) -> Vec<String> {
-        self.answer.as_ref().map(Answer::said).unwrap_or_default()
+        match (self.answer, self.other) {
+            (Some(answer), _) => answer.said(),
+            (None, Some((_, octets))) => stranger::text(octets).unwrap_or_default(),
+            (None, None) => Vec::new(),
+        }
     }
 
     fn object(&self) -> Option<String> {
@@ -173,6 +192,9 @@ impl Told<'_> {
         if let Some(answer) = self.answer {
             row("protocol", &format!("{}, answered after {:.1?}", answer.greeting.protocol, answer.elapsed));
         }
+        if let Some((known, _)) = self.other {
+            row("protocol", known.protocol);
+        }
         self.said().iter().for_each(|said| row("says", said));
         if let Some(owner) = &self.owner {
             row("program", &owner.to_string());
@@ -187,7 +209,10 @@ impl Told<'_> {
         json!({
             "endpoint": self.endpoint.to_string(),
             "connected_us": micros(self.connected),
-            "protocol": self.answer.as_ref().map(|answer| answer.greeting.protocol),
+            "protocol": match (self.answer, self.other) {
+                (Some(answer), _) => Some(answer.greeting.protocol),
+                (None, other) => other.as_ref().map(|(known, _)| known.protocol),
+            },
             "wire": self.answer.as_ref().map(|answer| answer.wire.name()),
             "answered_us": self.answer.as_ref().map(|answer| micros(answer.elapsed)),
             "says": self.said(),

@@ -1,21 +1,28 @@
 //! `everywire trace`: explains what passes between two peers, from a capture or through a relay.
 
-use crate::contract;
+use crate::contract::{self, Known, Preprocess};
 use crate::output::{Envelope, Style, line, note};
+use crate::secrets::hidden;
 use crate::target;
-use crate::trace::{Detail, capture, monitor, relay};
+use crate::trace::{Detail, Knowledge, Selection, Telling, capture, monitor, relay};
 use crate::trouble::{Done, Trouble, UNREACHABLE};
 use clap::{ArgAction, Args};
-use everywire::model::{Endpoint, Profile};
+use everywire::model::{Contract, Endpoint, Profile};
 use everywire::{Kind, Node, Reference};
+use everywire_trace::Writer;
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 const EXAMPLES: &str = include_str!("../../help/trace.txt");
+
+/// How long a server may take to tell its contract before a relay to it begins.
+const SOON: Duration = Duration::from_secs(2);
 
 /// Explain what passes between two peers: from a capture, or as a relay between them.
 #[derive(Args)]
@@ -27,6 +34,16 @@ pub(crate) struct Arguments {
     /// Where the relay listens: an address, HOST:PORT or unix:PATH. Port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS")]
     on: Option<String>,
+    /// The contract that says what types values have; not needed where messages say it, or where the server tells its contract.
+    #[arg(short, long, value_name = "FILE")]
+    contract: Option<PathBuf>,
+    #[command(flatten)]
+    preprocess: Preprocess,
+    #[command(flatten)]
+    selection: Selection,
+    /// Write what is told into a capture, too: pcapng, for Wireshark and its like.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
     /// -v: the parts of each message; -vv: every octet.
     #[arg(short, long, action = ArgAction::Count)]
     verbose: u8,
@@ -37,34 +54,54 @@ pub(crate) struct Arguments {
 
 /// Traces.
 pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
-    let detail = Detail { level: arguments.verbose, json: arguments.json, style };
     let file = Path::new(&arguments.target);
     match &arguments.on {
-        None if file.is_file() => capture::print(file, detail),
+        None if file.is_file() => capture::print(file, telling(arguments, style, Node::new(), None)?),
         None if plain(&arguments.target).is_none() && arguments.target.contains(':') => {
-            overhear(&arguments.target, detail)
+            overhear(arguments, style)
         }
         None => Err(Trouble::usage(
             format!("cannot trace `{}`", arguments.target),
             "there is no such capture file, and a relay needs a place to listen",
         )
         .hint("give the relay an address with --on, such as --on 127.0.0.1:9999")),
-        Some(on) => live(&arguments.target, on, detail),
+        Some(on) => live(arguments, on, style),
     }
 }
 
+/// What is to be told, with what is known of values: `told` is the contract that a server told.
+fn telling(arguments: &Arguments, style: Style, node: Node, told: Option<Contract>) -> Done<Telling> {
+    let contract = match &arguments.contract {
+        Some(path) => Known::of_file(path, &arguments.preprocess)?.contract,
+        None => told.unwrap_or_default(),
+    };
+    let writer = arguments.write.as_ref().map(|path| {
+        let made = File::create(path).and_then(Writer::new);
+        made.map_err(|error| Trouble::local(format!("cannot write {}", path.display()), &error))
+    });
+    Ok(Telling {
+        detail: Detail { level: arguments.verbose, json: arguments.json, style },
+        selection: arguments.selection.clone(),
+        knowledge: Knowledge::of(contract, node),
+        writer: writer.transpose()?,
+    })
+}
+
 /// Listens in at a router.
-fn overhear(target: &str, detail: Detail) -> Done {
+fn overhear(arguments: &Arguments, style: Style) -> Done {
     let node = Node::new();
-    let text = target::text(target)?;
+    let text = target::text(&arguments.target)?;
     let reference = node
         .parse(&text)
         .map_err(|failure| Trouble::failure(format!("cannot overhear `{text}`"), &failure))?;
-    if !leads_to_router(&reference) {
+    // An address alone is that of a bus, as for `list`.
+    let alone = !text.contains("://") && reference.profiles.iter().all(|profile| profile.key.is_empty());
+    if !alone && !leads_to_router(&reference) {
         let why = "nothing at this address lets anybody overhear what others say";
         return Err(Trouble::usage(format!("cannot overhear `{text}`"), why)
             .hint("put a relay in between, with --on ADDRESS"));
     }
+    let telling = telling(arguments, style, node.clone(), None)?;
     let monitor = node.monitor(&text).map_err(|failure| {
         let trouble = Trouble::failure(format!("cannot overhear `{text}`"), &failure);
         if failure.kind() == Kind::Unsupported {
@@ -81,7 +118,8 @@ fn overhear(target: &str, detail: Detail) -> Done {
         signals.forever().next();
         end.store(true, Ordering::Relaxed);
     });
-    monitor::print(&monitor, &ended, detail)
+    note(&format!("listening to {}", hidden(&text)));
+    monitor::print(&monitor, &ended, telling)
 }
 
 /// Whether there is a router at this address: there, whoever names no server names nobody.
@@ -91,10 +129,12 @@ fn leads_to_router(reference: &Reference) -> bool {
     contract::somebody(&nobody).is_err()
 }
 
-fn live(server: &str, on: &str, detail: Detail) -> Done {
+fn live(arguments: &Arguments, on: &str, style: Style) -> Done {
     let node = Node::new();
-    let text = target::text(server)?;
+    let text = target::text(&arguments.target)?;
     let server = destination(&text, &node)?;
+    let told = if arguments.contract.is_none() { told_by(&text, &server) } else { None };
+    let telling = telling(arguments, style, node.clone(), told)?;
     let on = listening(on)?;
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
@@ -104,8 +144,8 @@ fn live(server: &str, on: &str, detail: Detail) -> Done {
             .hint("choose another address, or port 0 for a free one")
     };
     let (listener, bound) = relay::listen(&on).map_err(failed)?;
-    announce(&server, &bound, &node, detail.json);
-    relay::run(listener, server.endpoint, detail).map_err(failed)?;
+    announce(&server, &bound, &node, arguments.json);
+    relay::run(listener, server.endpoint, telling).map_err(failed)?;
     signals.forever().next();
     if let Endpoint::Unix { path } = &bound
         && !path.starts_with('@')
@@ -114,6 +154,14 @@ fn live(server: &str, on: &str, detail: Detail) -> Done {
         let _ = std::fs::remove_file(path);
     }
     Ok(())
+}
+
+/// The contract that the object behind a relay tells, if it is there and tells one: soon, or not at all.
+fn told_by(text: &str, server: &Destination) -> Option<Contract> {
+    let named = server.reference.as_ref()?.profiles.first().is_some_and(|profile| !profile.key.is_empty());
+    let node = Node::from(Node::builder().deadline(Some(SOON)).shards(1).build());
+    let object = node.object(text).ok().filter(|_| named)?;
+    Known::of_object(&object).ok().map(|known| known.contract)
 }
 
 /// Where a relay passes things on to, and the reference that led there.

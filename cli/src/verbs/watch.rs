@@ -9,6 +9,7 @@ use crate::json::{self, Notation, Types, Words};
 use crate::opcda;
 use crate::output::{Style, line, note, tinted};
 use crate::people;
+use crate::secrets::hidden;
 use crate::stranger;
 use crate::target;
 use crate::trace::{time_of_day, timestamp};
@@ -138,6 +139,8 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     if wire.is_some_and(|wire| wire.capabilities().callbacks_on_connection) {
         ask_to_be_called(arguments, &object, &interfaces)?;
     }
+    // From now on nothing is missed.
+    note(&format!("watching {}", hidden(&text)));
     std::thread::spawn(move || {
         signals.forever().next();
         // The main thread may have ended first.

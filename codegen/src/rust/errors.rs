@@ -38,6 +38,18 @@ pub(super) fn implement(types: &Types<'_, '_>, family: &Family, page: &mut Page)
             });
         }
         page.gap();
+        page.line("/// For functions that return [`ew::Failure`]: `?` makes a failure of an exception, whose code is the exception's identity.");
+        page.block(&format!("impl From<{name}> for ew::Failure"), |page| {
+            page.block(&format!("fn from(error: {name}) -> Self"), |page| {
+                page.block("match error", |page| {
+                    for (variant, _) in &variants {
+                        page.line(format!("{name}::{variant}(raised) => ew::object::as_failure(&raised),"));
+                    }
+                    page.line(format!("{name}::{failure}(failure) => failure,"));
+                });
+            });
+        });
+        page.gap();
         page.block(&format!("impl ew::Raises for {name}"), |page| {
             page.block("fn raised(id: &str, body: &ew::Body) -> Option<Result<Self, ew::Failure>>", |page| {
                 let mut calls = variants

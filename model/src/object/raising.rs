@@ -7,6 +7,7 @@ use crate::marshal::{Marshal, Unmarshal, UnmarshalList};
 use crate::message::{Answer, Outcome};
 use crate::shape::Shape;
 use crate::visit::Sink;
+use std::fmt;
 
 /// The error type of an operation: a [`Failure`], or an enumeration of the exceptions it may raise and a failure.
 pub trait Raises: From<Failure> + Send {
@@ -50,6 +51,20 @@ where
             Some(body.read(|source| X::unmarshal(shape, source)).map(Into::into))
         }
         _ => None,
+    }
+}
+
+/// The failure that stands for an exception of the contract where nobody asks for its fields: what `?` makes of it in a function that returns a
+/// [`Failure`]. Its code is the exception's identity. For generated code.
+#[cold]
+pub fn as_failure<X: Exception + fmt::Display>(exception: &X) -> Failure {
+    let failure = Failure::new(Kind::Internal, Initiator::Peer, exception.to_string());
+    let failure = failure.with_completed(Completed::Yes);
+    match X::shape() {
+        Shape::Struct(shape) => {
+            failure.with_code(if shape.id.is_empty() { &*shape.name } else { &*shape.id })
+        }
+        _ => failure,
     }
 }
 

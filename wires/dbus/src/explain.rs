@@ -3,7 +3,10 @@
 use crate::basics::{Bad, Get};
 use crate::frame::{self, HEADER, Header, field};
 use crate::signature;
+use crate::values::Values;
+use bytes::Bytes;
 use everywire_auth::sasl::MAX_LINE;
+use everywire_model::Body;
 use everywire_model::wire::{Explained, Listing, Part, Sniff};
 
 /// Commands that a line of the greeting begins with.
@@ -33,6 +36,11 @@ pub(crate) fn sniff(first: &[u8]) -> Sniff {
         [b'l' | b'B'] | [b'l' | b'B', 1..=4] | [b'l' | b'B', 1..=4, _] => Sniff::More,
         _ => Sniff::No,
     }
+}
+
+/// Whether these octets begin with a header of a message.
+pub(crate) fn is_message(bytes: &[u8]) -> bool {
+    bytes.first_chunk::<HEADER>().is_some_and(|raw| matches!(raw, [b'l' | b'B', 1..=4, _, 1, ..]))
 }
 
 /// The listing.
@@ -212,4 +220,13 @@ fn hex(bytes: &[u8]) -> String {
         text.push(format!("... ({} bytes)", bytes.len()));
     }
     text.join(" ")
+}
+
+/// The values of a message, which tells their types.
+pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
+    let (at, len) = explained.body?;
+    let little = message.first() == Some(&b'l');
+    let signature = explained.part(field::word(field::SIGNATURE))?;
+    let bytes = Bytes::copy_from_slice(message.get(at..at.checked_add(len)?)?);
+    Some(Values::body(bytes, at, little, signature.as_bytes().into(), Vec::new()))
 }

@@ -48,10 +48,10 @@ pub use address::{
 pub use values::{VALUES, Values};
 
 use bytes::Bytes;
-use everywire_model::wire::{Capabilities, Greeting, Listing, Sniff};
+use everywire_model::wire::{Capabilities, Explained, Greeting, Listing, Sniff};
 use everywire_model::{
-    Codec, Config, Discovery, Failure, Incoming, Interface, Limits, News, Object, Objects, Place, Presence,
-    Profile, Reference, Resolver, Session, Wire, WireState,
+    Body, Codec, Config, Discovery, Failure, Incoming, Interface, Limits, News, Object, Objects, Place,
+    Presence, Profile, Reference, Resolver, Session, Wire, WireState,
 };
 use session::DbusSession;
 use std::sync::Arc;
@@ -70,6 +70,9 @@ impl Dbus {
         Box::new(DbusSession::admitted(config))
     }
 }
+
+/// `LINKTYPE_DBUS` of tcpdump's list: what `dbus-monitor --pcap` writes.
+const LINK_TYPE: u16 = 231;
 
 impl Wire for Dbus {
     fn name(&self) -> &'static str {
@@ -186,5 +189,13 @@ impl Wire for Dbus {
 
     fn explain(&self, bytes: &[u8]) -> Listing {
         explain::explain(bytes)
+    }
+
+    fn body_of(&self, message: &[u8], explained: &Explained) -> Option<Body> {
+        explain::body(message, explained)
+    }
+
+    fn packet(&self, message: &[u8]) -> Option<u16> {
+        explain::is_message(message).then_some(LINK_TYPE)
     }
 }

@@ -8,10 +8,13 @@ mod stub;
 
 use crate::frame::{self, HEADER, Header, PduKind, TRAILER, Trailer};
 use crate::pdu::{NDR, NDR64};
+use crate::session::values;
 use crate::stub::Get;
 use crate::violations::Violation;
 use crate::{hresult, names};
-use everywire_model::wire::{Explained, Listing, Part};
+use bytes::Bytes;
+use everywire_model::wire::{Called, Explained, Listing, Part};
+use everywire_model::{Body, Budget, Interface};
 use std::collections::HashMap;
 use uuid::Uuid;
 
@@ -425,4 +428,37 @@ fn hex(bytes: &[u8]) -> String {
         text.push(format!("... ({} bytes)", bytes.len()));
     }
     text.join(" ")
+}
+
+/// The values of a whole stub that is not encrypted. Of a failure there are none.
+pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
+    let (at, len) = explained.body?;
+    let header = Header::read(message.first_chunk::<HEADER>()?).ok()?;
+    if !header.has(frame::FIRST) || !header.has(frame::LAST) {
+        return None;
+    }
+    let extensions = explained.parts.iter().find(|part| matches!(part.name, "ORPCTHIS" | "ORPCTHAT"));
+    let base = extensions.map_or(0, |part| part.len);
+    let values = message.get(at..at.checked_add(len)?)?;
+    if header.kind == PduKind::Response && extensions.is_some() {
+        // Results end with the HRESULT.
+        let status = values.last_chunk::<4>()?;
+        let status = if header.little { u32::from_le_bytes(*status) } else { u32::from_be_bytes(*status) };
+        if status & 0x8000_0000 != 0 {
+            return None;
+        }
+    }
+    Some(values::body(Bytes::copy_from_slice(values), base, header.little, Budget::default(), None))
+}
+
+/// The operation that a request is for: its interface is that of its presentation context.
+pub(crate) fn called(explained: &Explained, interface: &Interface) -> Option<Called> {
+    let (_, named) = explained.part("context id")?.split_once(" (")?;
+    let named = named.trim_end_matches(')');
+    let opnum = explained.part("operation number")?.split(' ').next()?.parse().ok()?;
+    let iid = Uuid::try_parse(named).ok().or_else(|| {
+        let iid = crate::iid_of(interface);
+        (names::interface(iid) == Some(named)).then_some(iid)
+    })?;
+    crate::number(interface, iid, opnum).map(Called::Operation)
 }

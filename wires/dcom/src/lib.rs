@@ -46,10 +46,10 @@ pub use violations::Violation;
 
 use bytes::Bytes;
 use everywire_idl::midl;
-use everywire_model::wire::{Capabilities, Discovery, Greeting, Listing, Presence, Sniff};
+use everywire_model::wire::{Called, Capabilities, Discovery, Explained, Greeting, Listing, Presence, Sniff};
 use everywire_model::{
-    Codec, Config, Endpoint, Failure, Incoming, Interface, InterfaceKind, Limits, Object, Objects, Place,
-    Profile, Reference, Resolver, Session, Wire, WireState,
+    Body, Codec, Config, Endpoint, Failure, Incoming, Interface, InterfaceKind, Limits, Object, Objects,
+    Place, Profile, Reference, Resolver, Session, Wire, WireState,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -302,6 +302,14 @@ impl Wire for Dcom {
 
     fn explain(&self, bytes: &[u8]) -> Listing {
         explain::explain(bytes)
+    }
+
+    fn body_of(&self, message: &[u8], explained: &Explained) -> Option<Body> {
+        explain::body(message, explained)
+    }
+
+    fn called(&self, explained: &Explained, interface: &Interface) -> Option<Called> {
+        explain::called(explained, interface)
     }
 }
 

@@ -11,7 +11,7 @@ mod channel;
 mod connecting;
 mod exception;
 mod shield;
-mod values;
+pub(crate) mod values;
 mod verification;
 
 pub use accepting::Accepting;

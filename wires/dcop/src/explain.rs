@@ -3,7 +3,10 @@
 
 use crate::ice::{Class, Core, FRAME_HEADER, HEADER, IceHeader, NATIVE_LITTLE, minor};
 use crate::strings::{Bad, Walk};
-use everywire_model::wire::{Explained, Listing, Part, Sniff};
+use crate::values::DataStream;
+use bytes::Bytes;
+use everywire_model::wire::{Called, Explained, Listing, Part, Sniff};
+use everywire_model::{Body, Budget, Interface};
 
 /// Whether these are the first bytes of an ICE connection: a `ByteOrder` message.
 pub(crate) fn sniff(first: &[u8]) -> Sniff {
@@ -278,4 +281,21 @@ fn hex(bytes: &[u8]) -> String {
         text.push(format!("... ({} bytes)", bytes.len()));
     }
     text.join(" ")
+}
+
+/// The values of a message: the function says their types, or the type of a reply.
+pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
+    let (at, len) = explained.body?;
+    let types = explained.part("type").or_else(|| explained.part("function"))?.trim_matches('`');
+    let bytes = Bytes::copy_from_slice(message.get(at..at.checked_add(len)?)?);
+    Some(DataStream::body(bytes, types.as_bytes().into(), 0, Budget::default()))
+}
+
+/// The operation or the signal that a message names: its function is its whole name.
+pub(crate) fn called(explained: &Explained, interface: &Interface) -> Option<Called> {
+    let name = explained.part("function")?.trim_matches('`');
+    if let Some(index) = interface.operations.iter().position(|operation| operation.name == name) {
+        return Some(Called::Operation(index));
+    }
+    interface.signals.iter().position(|signal| signal.name == name).map(Called::Signal)
 }

@@ -55,9 +55,9 @@ mod ways;
 pub use address::{ANY_SUFFIX, APPLICATION};
 pub use values::{DATA_STREAM, DataStream};
 
-use everywire_model::wire::{Capabilities, Greeting, Listing, Sniff};
+use everywire_model::wire::{Called, Capabilities, Explained, Greeting, Listing, Sniff};
 use everywire_model::{
-    Codec, Config, Discovery, Failure, Incoming, Interface, Object, Objects, Place, Presence, Profile,
+    Body, Codec, Config, Discovery, Failure, Incoming, Interface, Object, Objects, Place, Presence, Profile,
     Program, Purpose, Reference, Resolver, Session, Wire, WireState,
 };
 use session::DcopSession;
@@ -185,5 +185,13 @@ impl Wire for Dcop {
 
     fn explain(&self, bytes: &[u8]) -> Listing {
         explain::explain(bytes)
+    }
+
+    fn body_of(&self, message: &[u8], explained: &Explained) -> Option<Body> {
+        explain::body(message, explained)
+    }
+
+    fn called(&self, explained: &Explained, interface: &Interface) -> Option<Called> {
+        explain::called(explained, interface)
     }
 }

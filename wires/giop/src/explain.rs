@@ -2,10 +2,14 @@
 //! the place where reading ended; what came before is listed all the same.
 
 use crate::cdr::{Bad, Get};
+use crate::codesets::{Dialect, Narrow};
 use crate::exceptions::SystemException;
 use crate::frame::{HEADER, Header, MessageKind};
+use crate::values::Cdr;
 use crate::{codesets, components, contexts, ior};
+use bytes::Bytes;
 use everywire_model::wire::{Explained, Listing, Part};
+use everywire_model::{Body, Budget};
 
 /// One direction of a connection.
 pub(crate) fn explain(bytes: &[u8]) -> Listing {
@@ -382,4 +386,16 @@ fn hex(bytes: &[u8]) -> String {
 fn readable(key: &[u8]) -> String {
     let printable = !key.is_empty() && key.iter().all(|octet| (0x20..0x7f).contains(octet));
     if printable { format!("`{}`", key.escape_ascii()) } else { hex(key) }
+}
+
+/// The values of a message. Text is in the sets that this side proposes, unless the message says otherwise: what was agreed on stands in
+/// another one.
+pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
+    let (at, len) = explained.body?;
+    let header = Header::read(message.first_chunk::<HEADER>()?).ok()?;
+    let latin = explained.parts.iter().any(|part| part.value.starts_with("code sets: ISO 8859-1"));
+    let narrow = if latin { Narrow::Latin1 } else { Narrow::Utf8 };
+    let dialect = Dialect { minor: header.minor, narrow, ..Dialect::OURS };
+    let bytes = Bytes::copy_from_slice(message.get(at..at.checked_add(len)?)?);
+    (!header.more).then(|| Cdr::body(bytes, at, header.little, dialect, Budget::default()))
 }

@@ -51,9 +51,9 @@ pub use address::CORBALOC_PORT;
 pub use values::{CDR, Cdr};
 
 use bytes::Bytes;
-use everywire_model::wire::{Capabilities, Discovery, Greeting, Listing, Presence, Sniff};
+use everywire_model::wire::{Capabilities, Discovery, Explained, Greeting, Listing, Presence, Sniff};
 use everywire_model::{
-    Codec, Config, Endpoint, Failure, Incoming, Interface, Object, Objects, Place, Reference, Resolver,
+    Body, Codec, Config, Endpoint, Failure, Incoming, Interface, Object, Objects, Place, Reference, Resolver,
     Session, Wire, WireState,
 };
 use session::{GiopSession, Role};
@@ -205,5 +205,9 @@ impl Wire for Giop {
 
     fn explain(&self, bytes: &[u8]) -> Listing {
         explain::explain(bytes)
+    }
+
+    fn body_of(&self, message: &[u8], explained: &Explained) -> Option<Body> {
+        explain::body(message, explained)
     }
 }

@@ -1,8 +1,9 @@
 //! What a reference says, and whether its object answers.
 
+use super::values::{self, Held, is_accessor, readable};
 use super::{Form, document};
 use crate::contract::{self, Known, Preprocess};
-use crate::output::{self, Envelope, line};
+use crate::output::{self, Envelope, line, visible};
 use crate::trouble::{Done, Trouble};
 use crate::{people, stranger, target};
 use everywire::model::{Endpoint, InterfaceKind, Profile, Wire};
@@ -132,8 +133,11 @@ fn told(known: &Known, object: &Object, node: &Node, json: bool) -> Done {
     let address = node.print_friendly(object.reference());
     let security = profile.map(security);
     let children: Vec<String> = known.children.iter().map(|key| people::octets(key)).collect();
+    let held = values::of(object, node, &known.contract, known.own);
     if json {
-        let own: Vec<Json> = interfaces.iter().map(|interface| document::interface(interface)).collect();
+        let own = interfaces.iter().zip(&held);
+        let own: Vec<Json> =
+            own.map(|(interface, held)| with_values(document::interface(interface), held)).collect();
         let mut value = as_json(node, object.reference(), interfaces.first().copied(), Some(&Ok(())));
         value["security"] = json!(security);
         value["interfaces"] = own.into();
@@ -153,15 +157,20 @@ fn told(known: &Known, object: &Object, node: &Node, json: bool) -> Done {
         line(&format!("{:<12} {address}", "address"));
         security.iter().for_each(|security| line(&format!("{:<12} {security}", "security")));
     }
-    for interface in interfaces {
+    for (interface, held) in interfaces.iter().zip(&held) {
         line(&format!("{:<12} {}", title(interface), named(interface)));
-        print_members(interface);
+        print_members(interface, held);
     }
     let others: Vec<String> = known.contract.interfaces().skip(known.own).map(|other| named(other)).collect();
     if !others.is_empty() {
         line(&format!("{:<12} {}", "also", others.join(", ")));
     }
-    children.iter().for_each(|child| line(&format!("{:<12} {child}", "below")));
+    for key in &known.children {
+        // As it is to be described next.
+        let mut child = object.reference().clone();
+        child.profiles.iter_mut().for_each(|profile| profile.key = key.clone());
+        line(&format!("{:<12} {}", "below", visible(&node.print_friendly(&child))));
+    }
     Ok(())
 }
 
@@ -178,14 +187,27 @@ fn named(interface: &Interface) -> String {
     }
 }
 
-fn print_members(interface: &Interface) {
-    let accessor = |index: usize| interface.attribute_of(index).is_some();
+/// An interface, with what its attributes hold.
+fn with_values(mut interface: Json, held: &[Held]) -> Json {
+    let attributes = interface.get_mut("attributes").and_then(Json::as_array_mut);
+    for (attribute, held) in attributes.into_iter().flatten().zip(held) {
+        if let Some(attribute) = attribute.as_object_mut() {
+            attribute.extend(held.json());
+        }
+    }
+    interface
+}
+
+/// Its members; `held` is what its attributes hold, where somebody was asked.
+fn print_members(interface: &Interface, held: &[Held]) {
+    let accessor = |index: usize| is_accessor(interface, index);
     for (_, operation) in interface.operations.iter().enumerate().filter(|(index, _)| !accessor(*index)) {
         line(&format!("  {}", people::signature(operation)));
     }
-    for attribute in interface.attributes.iter() {
-        let access = if attribute.setter.is_some() { "" } else { "readonly " };
-        line(&format!("  {access}attribute {} {}", people::noun(&attribute.shape), attribute.name));
+    for (index, attribute) in readable(interface).iter().enumerate() {
+        let access = if attribute.written { "" } else { "readonly " };
+        let held = held.get(index).map(Held::text).unwrap_or_default();
+        line(&format!("  {access}attribute {} {}{held}", people::noun(attribute.shape), attribute.name));
     }
     for signal in interface.signals.iter() {
         let fields: Vec<String> = signal
@@ -247,7 +269,7 @@ fn print(
     }
     if let Some(interface) = interface {
         row("interface", &interface.name);
-        print_members(interface);
+        print_members(interface, &[]);
     }
 }
 

@@ -4,13 +4,17 @@
 use account::bank::{Account, Watcher, WithdrawError};
 use everywire::{Failure, Node};
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
-/// A servant of the client's own: the server calls it back.
-struct Printer;
+/// A servant of the client's own: the server calls it back. It says so to the rest of the program.
+struct Printer(Sender<()>);
 
 impl Watcher for Printer {
     fn changed(&self, owner: &str, balance: i32) -> Result<(), Failure> {
         println!("  told: {owner} has {balance}");
+        // Nobody may wait for it any more.
+        let _ = self.0.send(());
         Ok(())
     }
 }
@@ -22,12 +26,15 @@ fn main() -> Result<(), Failure> {
     let node = Node::new();
     let account = node.connect::<dyn Account>(&reference)?;
 
+    let (tell, told) = channel();
     // Callbacks need a place to come to; any free port does.
     node.listen(&address)?;
-    let printer = node.export_anonymous::<dyn Watcher>(Arc::new(Printer));
+    let printer = node.export_anonymous::<dyn Watcher>(Arc::new(Printer(tell)));
     let cookie = account.watch(Some(printer))?;
 
     println!("{} has {} after a deposit", account.owner()?, account.deposit(100)?);
+    // The callback is one-way: it comes when it comes.
+    let _ = told.recv_timeout(Duration::from_secs(5));
     match account.withdraw(1000) {
         Ok(balance) => println!("withdrew; {balance} left"),
         Err(WithdrawError::Overdrawn(overdrawn)) => println!("refused: {} too much", overdrawn.missing),

@@ -36,7 +36,8 @@ fn main() -> Result<(), Failure> {
     }
     player.stop()?;
     if let Ok(finished) = told.recv_timeout(std::time::Duration::from_secs(5)) {
-        println!("finished: {} {:?}", finished.title, finished.details);
+        let how = if finished.details.contains_key("skipped") { "skipped" } else { "at its end" };
+        println!("finished: {}, {how}", finished.title);
     }
     Ok(())
 }

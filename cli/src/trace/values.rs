@@ -1,0 +1,119 @@
+//! The values of messages, where their types are known: from a contract, from what the peer told, or because they say so themselves.
+
+use super::show::Passed;
+use crate::json::{self, Types, Words};
+use crate::people;
+use everywire::Value;
+use everywire::model::wire::{Called, Wire};
+use everywire::model::{Body, Contract, Shape};
+use everywire::{Interface, Node};
+use serde_json::Value as Json;
+
+/// Characters of XML that are shown on one line.
+const MOST: usize = 200;
+
+/// An operation or a signal of the contract.
+pub(super) type Member = (usize, Called);
+
+/// What is known of the types.
+pub(crate) struct Knowledge {
+    contract: Contract,
+    words: Words,
+}
+
+/// Values, for people and for programs.
+pub(super) struct Shown {
+    pub(super) text: String,
+    pub(super) json: Json,
+}
+
+impl Knowledge {
+    /// Of a contract; of an empty one nothing but what messages say.
+    pub(crate) fn of(contract: Contract, node: Node) -> Self {
+        let types = Types::of(&contract);
+        Self { contract, words: Words { node, types } }
+    }
+
+    /// What a call or a signal is of.
+    pub(super) fn member(&self, passed: &Passed<'_>, interface: Option<&str>) -> Option<Member> {
+        let wire = everywire::wires::named(passed.wire)?;
+        let all = self.contract.interfaces().enumerate();
+        let mut found = all.filter_map(|(index, held)| {
+            wire.called(passed.explained, held).map(|called| (index, held, called))
+        });
+        let of_name = |held: &Interface| interface.is_none_or(|name| held.name == name || held.id == name);
+        let mut any = None;
+        let named = found.find_map(|(index, held, called)| {
+            any = any.or(Some((index, called)));
+            (of_name(held) || held.name.replace("::", ".") == interface.unwrap_or_default())
+                .then_some((index, called))
+        });
+        named.or(any)
+    }
+
+    /// The name of a member's interface.
+    pub(super) fn interface_of(&self, member: Member) -> Option<String> {
+        self.contract.interfaces().nth(member.0).map(|interface| interface.name.to_string())
+    }
+
+    /// The name of a member, as people call it.
+    pub(super) fn name_of(&self, (interface, called): Member) -> Option<String> {
+        let interface = self.contract.interfaces().nth(interface)?;
+        match called {
+            Called::Operation(index) => interface.operations.get(index).map(|held| held.label.to_string()),
+            Called::Signal(index) => interface.signals.get(index).map(|held| held.label.to_string()),
+        }
+    }
+
+    /// The values of a message: `asks` of a call or a signal, `answers` of the answer to one.
+    pub(super) fn values(
+        &self,
+        passed: &Passed<'_>,
+        asks: Option<Member>,
+        answers: Option<Member>,
+    ) -> Option<Shown> {
+        let wire: &dyn Wire = everywire::wires::named(passed.wire)?;
+        let Some(body) = wire.body_of(passed.bytes, passed.explained) else {
+            // Where values are XML, they are shown as they are.
+            let xml = passed.explained.part("body").filter(|text| text.starts_with('<'))?;
+            let short: String = xml.chars().take(MOST).collect();
+            let more = if short.len() < xml.len() { "..." } else { "" };
+            return Some(Shown { text: format!("{short}{more}"), json: xml.into() });
+        };
+        let known = match (asks, answers) {
+            (Some((interface, called)), _) => self.asked(interface, called),
+            (None, Some((interface, Called::Operation(index)))) => self.answered(interface, index, passed),
+            (None, _) => None,
+        };
+        // A contract may be another one's.
+        let read = |shape: Shape| Some((read(&body, &shape)?, shape));
+        let (value, shape) = known.and_then(read).or_else(|| read(body.codec.shape(&body)?))?;
+        let text = people::shown(&shape, &value, &self.words);
+        let text = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        Some(Shown { text, json: json::write(&shape, &value, &self.words) })
+    }
+
+    fn asked(&self, interface: usize, called: Called) -> Option<Shape> {
+        let interface = self.contract.interfaces().nth(interface)?;
+        match called {
+            Called::Operation(index) => interface.operations.get(index).map(|held| held.arguments.clone()),
+            Called::Signal(index) => interface.signals.get(index).map(|held| held.fields.clone()),
+        }
+    }
+
+    fn answered(&self, interface: usize, index: usize, passed: &Passed<'_>) -> Option<Shape> {
+        let operation = self.contract.interfaces().nth(interface)?.operations.get(index)?;
+        let raised = passed.explained.part("exception").or_else(|| passed.explained.part("ERROR_NAME"));
+        match raised {
+            Some(id) => {
+                let raised = operation.raises.iter().find(|raised| raised.id == id || raised.name == id)?;
+                Some(Shape::Struct(raised.clone()))
+            }
+            None => Some(operation.results.clone()),
+        }
+    }
+}
+
+fn read(body: &Body, shape: &Shape) -> Option<Value> {
+    body.read(|source| Value::decode(shape, source)).ok()
+}
