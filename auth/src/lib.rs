@@ -3,7 +3,6 @@
 //! * [`sasl`]: the authentication protocol of D-Bus, both sides, as state machines over bytes.
 //! * [`security`]: NTLM, SPNEGO and Kerberos, both sides, and the protection of each message.
 //! * [`nns`]: NegotiateStream (MS-NNS), which carries those contexts over a stream.
-//! * [`tls`]: TLS, both sides, with certificates from files.
 //! * [`ice`]: the authority file of the Inter-Client Exchange protocol, which holds DCOP's cookies.
 //!
 //! Secrets live in files. A file is trusted only if it is regular, belongs to this user, and gives nobody else any
@@ -14,11 +13,10 @@
 mod hex;
 pub mod ice;
 pub mod nns;
-mod private;
+pub mod private;
 mod random;
 pub mod sasl;
 pub mod security;
-pub mod tls;
 
 pub use private::Untrusted;
 pub use random::{Random, system_random};

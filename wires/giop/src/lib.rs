@@ -32,6 +32,7 @@ mod requests;
 mod session;
 mod sink;
 mod source;
+pub mod ssl;
 mod typecodes;
 mod values;
 pub mod violations;
@@ -78,7 +79,7 @@ impl Wire for Giop {
     }
 
     fn schemes(&self) -> &'static [&'static str] {
-        &["iiop", "IOR", "ior", "corbaloc"]
+        &["iiop", "iiops", "IOR", "ior", "corbaloc"]
     }
 
     fn capabilities(&self) -> Capabilities {
