@@ -39,6 +39,7 @@ mod opc_wine;
 mod reach;
 mod restarts;
 mod shares;
+mod tls;
 mod wcf_kerberos;
 mod wcf_metadata;
 mod wcf_mono;
