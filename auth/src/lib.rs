@@ -3,7 +3,6 @@
 //! * [`sasl`]: the authentication protocol of D-Bus, both sides, as state machines over bytes.
 //! * [`security`]: NTLM, SPNEGO and Kerberos, both sides, and the protection of each message.
 //! * [`nns`]: NegotiateStream (MS-NNS), which carries those contexts over a stream.
-//! * [`tls`]: TLS, both sides, with certificates from files.
 //! * [`ice`]: the authority file of the Inter-Client Exchange protocol, which holds DCOP's cookies.
 //!
 //! Secrets live in files. A file is trusted only if it is regular, belongs to this user, and gives nobody else any
@@ -11,24 +10,19 @@
 
 #![forbid(unsafe_code)]
 // What several ways of authentication share has parts that a single one does not need.
-#![cfg_attr(
-    not(all(feature = "ice", feature = "sasl", feature = "security", feature = "tls")),
-    allow(dead_code)
-)]
+#![cfg_attr(not(all(feature = "ice", feature = "sasl", feature = "security")), allow(dead_code))]
 
 mod hex;
 #[cfg(feature = "ice")]
 pub mod ice;
 #[cfg(feature = "nns")]
 pub mod nns;
-mod private;
+pub mod private;
 mod random;
 #[cfg(feature = "sasl")]
 pub mod sasl;
 #[cfg(feature = "security")]
 pub mod security;
-#[cfg(feature = "tls")]
-pub mod tls;
 
 pub use private::Untrusted;
 pub use random::{Random, system_random};

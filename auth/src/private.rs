@@ -41,10 +41,14 @@ impl fmt::Display for Untrusted {
 
 /// Why a file was not read.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub enum Trouble {
+    /// There is none.
     Missing,
+    /// Others could have read or written it.
     Untrusted(Untrusted),
+    /// It is longer than it may be.
     TooLarge,
+    /// The system says no.
     Io(io::Error),
 }
 
@@ -62,7 +66,11 @@ impl From<io::Error> for Trouble {
 }
 
 /// The whole file, if it is trusted and no longer than `limit` bytes.
-pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Trouble> {
+///
+/// # Errors
+///
+/// It is not there, not trusted, or too long.
+pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Trouble> {
     // Checked after it is opened: what was checked is what is read. Not blocking, lest a named pipe stops us.
     let mut file = open(path, OpenOptions::new().read(true))?;
     let about = file.metadata()?;

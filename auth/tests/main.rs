@@ -14,4 +14,3 @@ mod real_streams;
 mod security;
 mod server;
 mod support;
-mod tls;

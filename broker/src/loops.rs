@@ -91,7 +91,7 @@ fn is_at(target: &TargetPlan, place: &Place) -> bool {
 
 /// Whether whoever calls an endpoint comes to a listener.
 fn is_same(listener: &Endpoint, called: &Endpoint) -> bool {
-    match (listener, called) {
+    match (listener.stream(), called.stream()) {
         (Endpoint::Tcp { port: 0, .. }, _) => false,
         (Endpoint::Tcp { host: own, port }, Endpoint::Tcp { host, port: other }) => {
             let loops = |host: &str| {

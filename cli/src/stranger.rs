@@ -185,7 +185,7 @@ pub(crate) enum Stream {
 
 /// Connects, without a word.
 pub(crate) fn connect(endpoint: &Endpoint, patience: Duration) -> io::Result<Stream> {
-    match endpoint {
+    match endpoint.stream() {
         Endpoint::Tcp { host, port } => {
             let mut last = io::Error::other("the name of the host leads to no address");
             for address in (host.as_str(), *port).to_socket_addrs()? {
@@ -204,7 +204,7 @@ pub(crate) fn connect(endpoint: &Endpoint, patience: Duration) -> io::Result<Str
             };
             UnixStream::connect_addr(&address?).map(Stream::Unix)
         }
-        Endpoint::InProcess { .. } => Err(io::Error::other("it is in a process of its own")),
+        _ => Err(io::Error::other("it is in a process of its own")),
     }
 }
 

@@ -10,7 +10,7 @@
 //! * [`Sink`], [`Source`]: the visit by which typed values become a wire's bytes and back.
 //! * [`Body`]: encoded values nobody has looked at; [`SendBuffer`]: bytes to send.
 //! * [`Session`], [`Event`]: one connection's protocol, without I/O.
-//! * [`Wire`]: what a protocol's crate exports.
+//! * [`Wire`]: what a protocol's crate exports; [`TransportLayer`]: what the crate of a layer below wires does.
 //! * [`Object`], [`Ref`], [`Servant`], [`Request`]: callers and servants.
 //! * [`Failure`], [`Violation`]; [`Budget`], [`Limits`].
 
@@ -25,6 +25,7 @@ pub mod failure;
 pub mod guid;
 pub mod headers;
 pub mod hub;
+pub mod layered;
 pub mod marshal;
 pub mod message;
 pub mod native;
@@ -59,6 +60,7 @@ pub use contract::{
 pub use failure::{Completed, Failure, Initiator, Kind, Violation};
 pub use headers::{Edit, Header, Headers};
 pub use hub::{Hub, HubEvent, PeerId, Program};
+pub use layered::{LayerOptions, LayerSide, Layered, TransportLayer};
 pub use marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
 pub use message::{Answer, Call, Encoded, Expects, Incoming, Method, Outcome, Raised};
 pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};

@@ -106,7 +106,7 @@ impl Publish {
     ///
     /// It is no TCP port.
     pub fn check(&self, address: &str, endpoint: Option<&Endpoint>) -> Result<(), Failure> {
-        match endpoint {
+        match endpoint.map(Endpoint::stream) {
             Some(Endpoint::Tcp { .. }) => Ok(()),
             _ => Err(wrong(address, "`publish=` says how others reach a TCP port, and this is none")),
         }
@@ -115,6 +115,11 @@ impl Publish {
 
 /// Where others reach a listener: `own` are the addresses of this machine, the preferred first.
 pub fn reach(bound: &Endpoint, publish: Option<&Publish>, own: &[IpAddr]) -> Reach {
+    if bound.layer().is_some() {
+        let below = reach(bound.stream(), publish, own);
+        let endpoints = below.endpoints.into_iter().map(|stream| bound.over(stream)).collect();
+        return Reach { endpoints, ..below };
+    }
     let Endpoint::Tcp { port, .. } = bound else {
         return Reach { endpoints: vec![bound.clone()], wildcard: false };
     };
@@ -146,7 +151,7 @@ pub fn reach(bound: &Endpoint, publish: Option<&Publish>, own: &[IpAddr]) -> Rea
 
 /// The address of a listener that accepts at every address of the machine.
 pub fn wildcard(bound: &Endpoint) -> Option<IpAddr> {
-    match bound {
+    match bound.stream() {
         Endpoint::Tcp { host, .. } => {
             host.parse::<IpAddr>().ok().filter(|it| it.to_canonical().is_unspecified())
         }

@@ -1,6 +1,7 @@
 //! References: where an object is, on one or more wires, without saying how to get there.
 
 use crate::failure::{Failure, Initiator, Kind};
+use crate::layered::{self, LayerOptions, Layered};
 use bytes::Bytes;
 use std::any::Any;
 use std::fmt;
@@ -109,6 +110,8 @@ pub enum Endpoint {
         /// Name of the server.
         name: String,
     },
+    /// A layer, such as TLS, over another endpoint.
+    Layered(Box<Layered>),
 }
 
 impl Reference {
@@ -133,13 +136,14 @@ impl Profile {
 }
 
 impl Endpoint {
-    /// The transport's name: `tcp`, `unix`, `shm` or `inproc`.
+    /// The transport's name: `tcp`, `unix`, `shm` or `inproc`; that below all layers.
     pub fn transport(&self) -> &'static str {
         match self {
             Self::Tcp { .. } => "tcp",
             Self::Unix { .. } => "unix",
             Self::Shm { .. } => "shm",
             Self::InProcess { .. } => "inproc",
+            Self::Layered(layered) => layered.over.transport(),
         }
     }
 }
@@ -152,6 +156,7 @@ impl fmt::Display for Endpoint {
             Self::Unix { path } => write!(f, "unix:{path}"),
             Self::Shm { path } => write!(f, "shm:{path}"),
             Self::InProcess { name } => write!(f, "inproc:{name}"),
+            Self::Layered(layered) => write!(f, "{}:{}", layered.layer, layered.over),
         }
     }
 }
@@ -162,9 +167,11 @@ impl fmt::Display for Endpoint {
 /// SCHEME://HOST[:PORT][/KEY]          TCP
 /// SCHEME+unix://PATH[#KEY]            Unix socket (PATH absolute, or @NAME for the abstract name space)
 /// SCHEME+shm://PATH[#KEY]             shared memory, set up over that Unix socket
+/// SCHEME+tls://HOST[:PORT][/KEY][?OPTIONS]     TLS over TCP; OPTIONS are NAME=VALUE, with `&` between two of them
+/// SCHEME+tls+unix://PATH[?OPTIONS][#KEY]       TLS over a Unix socket
 /// ```
 ///
-/// In KEY, `%xx` stands for the byte xx.
+/// In KEY and in values of options, `%xx` stands for the byte xx.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// The scheme, without the transport.
@@ -186,6 +193,17 @@ impl Address {
         };
         let Some((scheme, rest)) = text.split_once("://") else { return Err(wrong("`://` is missing")) };
         let (scheme, transport) = scheme.split_once('+').unwrap_or((scheme, "tcp"));
+        if let Some(layer) = layered::NAMES.iter().find(|name| transport.split('+').next() == Some(**name)) {
+            let below = transport.strip_prefix(layer).unwrap_or_default();
+            if below == "+shm" {
+                return Err(wrong("shared memory leaves this machine for nobody: no layer lies over it"));
+            }
+            let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
+            let (options, key) = options.split_at(options.find('#').unwrap_or(options.len()));
+            let options = LayerOptions::parse(options).map_err(|failure| wrong(failure.message()))?;
+            let address = Self::parse(&format!("{scheme}{below}://{place}{key}"), default_port)?;
+            return Ok(Self { endpoint: Endpoint::layered(layer, options, address.endpoint), ..address });
+        }
         let (endpoint, key) = match transport {
             "tcp" => {
                 let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
@@ -200,7 +218,9 @@ impl Address {
                 (if transport == "unix" { Endpoint::Unix { path } } else { Endpoint::Shm { path } }, key)
             }
             other => {
-                return Err(wrong(&format!("transport `{other}` is unknown; known are tcp, unix and shm")));
+                return Err(wrong(&format!(
+                    "transport `{other}` is unknown; known are tcp, unix, shm, tls and tls+unix"
+                )));
             }
         };
         let key =
@@ -213,6 +233,16 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = escape(&self.key);
         let scheme = &self.scheme;
+        if let Endpoint::Layered(layered) = &self.endpoint {
+            let (scheme, key) = (format!("{scheme}+{}", layered.layer), self.key.clone());
+            let below = Self { scheme, endpoint: layered.over.clone(), key }.to_string();
+            let (place, key) = match layered.over {
+                Endpoint::Tcp { .. } => (below.as_str(), ""),
+                _ => below.split_at(below.rfind('#').unwrap_or(below.len())),
+            };
+            let mark = if layered.options.is_empty() { "" } else { "?" };
+            return write!(f, "{place}{mark}{}{key}", layered.options);
+        }
         match &self.endpoint {
             Endpoint::Tcp { host, port } if host.contains(':') => {
                 write!(f, "{scheme}://[{host}]:{port}/{key}")
@@ -221,6 +251,7 @@ impl fmt::Display for Address {
             Endpoint::Unix { path } => write!(f, "{scheme}+unix://{path}#{key}"),
             Endpoint::Shm { path } => write!(f, "{scheme}+shm://{path}#{key}"),
             Endpoint::InProcess { name } => write!(f, "inproc://{name}/{key}"),
+            Endpoint::Layered(_) => Ok(()),
         }
     }
 }
@@ -277,9 +308,16 @@ mod tests {
 
     #[test]
     fn addresses_survive_a_round_trip() {
-        for text in
-            ["iiop://host:2809/a/b%00c", "iiop://[::1]:1/", "x+unix:///run/s.sock#key", "x+shm://@name#k%23"]
-        {
+        for text in [
+            "iiop://host:2809/a/b%00c",
+            "iiop://[::1]:1/",
+            "x+unix:///run/s.sock#key",
+            "x+shm://@name#k%23",
+            "x+tls://host:1/a?ca=/etc/ca.pem&cert=/a%26b",
+            "x+tls://[::1]:1/",
+            "x+tls+unix:///run/s.sock?ca=/etc/ca.pem#key",
+            "x+tls+unix://@name#key",
+        ] {
             assert_eq!(Address::parse(text, None).unwrap().to_string(), text);
         }
         assert_eq!(
@@ -295,6 +333,9 @@ mod tests {
             ("x://host", "HOST:PORT"),
             ("x+unix://rel#k", "absolute"),
             ("x+foo:///p", "unknown"),
+            ("x+tls+foo:///p", "unknown"),
+            ("x+tls+shm:///p", "no layer"),
+            ("x+tls://h:1?ca", "no `=`"),
             ("x://h:1/%zz", "hexadecimal"),
         ] {
             let failure = Address::parse(text, None).unwrap_err();

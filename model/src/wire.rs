@@ -156,6 +156,9 @@ pub trait Wire: Send + Sync {
     fn protection(&self, profile: &Profile) -> String {
         let tcp = profile.endpoints.iter().any(|endpoint| matches!(endpoint, Endpoint::Tcp { .. }));
         let who = if tcp { "reaches the port" } else { "may open the socket" };
+        if let Some(layered) = profile.endpoints.iter().find_map(Endpoint::layer) {
+            return layered.protection();
+        }
         format!("none: no authentication, no encryption; whoever {who} can call")
     }
 

@@ -71,8 +71,16 @@ impl Shared {
                 continue;
             }
             let Some(node) = self.arc() else { return };
-            let connection =
-                Connection::new(stream, listener.profile(), node, allowance, listener.wire(), Role::Accepted);
+            let (profile, wire) = (listener.profile(), listener.wire());
+            let made =
+                Connection::new(stream, profile, listener.layer(), node, allowance, wire, Role::Accepted);
+            let connection = match made {
+                Ok(connection) => connection,
+                Err(failure) => {
+                    self.notice(&Notice::Refused { peer: address.text, why: failure.to_string() });
+                    continue;
+                }
+            };
             if full {
                 // First whoever runs the server hears of it.
                 let why = allowance.crowded().message().to_owned();

@@ -41,7 +41,7 @@ use bytes::{Bytes, BytesMut};
 use everywire_model::{Answer, Emission, Profile, Purpose};
 use everywire_model::{
     Body, BoxFuture, CallId, Capabilities, Completed, Config, Endpoint, Failure, Handle, Initiator, Kind,
-    Link, Object, Outcome, Peer, Resolver, Servant, Session, Wire,
+    LayerSide, Link, Object, Outcome, Peer, Resolver, Servant, Session, Wire,
 };
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -229,11 +229,12 @@ impl Connection {
     pub(crate) fn new(
         stream: Stream,
         profile: &Profile,
+        layer: Option<&Arc<dyn LayerSide>>,
         node: Arc<Shared>,
         allowance: &Arc<Allowance>,
         wire: &'static dyn Wire,
         role: Role,
-    ) -> Arc<Self> {
+    ) -> Result<Arc<Self>, Failure> {
         let waker = Arc::<ConnectionWaker>::default();
         let endpoint =
             profile.endpoints.first().cloned().unwrap_or(Endpoint::InProcess { name: String::new() });
@@ -252,7 +253,10 @@ impl Connection {
             wire_state: node.wire_state(wire),
             waker: (role == Role::Accepted).then(|| waker.waker()),
         };
-        let session = if role == Role::Accepted { wire.accept(&config) } else { wire.connect(&config) };
+        let session = match layer {
+            None => session_of(wire, role, &config),
+            Some(side) => side.session(Box::new(move |_| session_of(wire, role, &config)))?,
+        };
         let capabilities = wire.capabilities();
         let serial = session.one_at_a_time();
         let handles = capabilities.handles && matches!(endpoint, Endpoint::Unix { .. });
@@ -327,7 +331,7 @@ impl Connection {
             turned_away: AtomicBool::new(false),
         });
         waker.lead_to(&connection);
-        connection
+        Ok(connection)
     }
 
     /// An event loop is to watch it all the time, and not only while somebody waits for an answer.
@@ -490,6 +494,10 @@ impl Core {
         };
         self.after.push(after);
     }
+}
+
+fn session_of(wire: &dyn Wire, role: Role, config: &Config) -> Box<dyn Session> {
+    if role == Role::Accepted { wire.accept(config) } else { wire.connect(config) }
 }
 
 pub(crate) fn timed_out(endpoint: &Endpoint) -> Failure {

@@ -5,7 +5,7 @@ use crate::connection::{Connection, Role, Turn};
 use crate::shared::Shared;
 use crate::signals::stopped;
 use crate::sync::lock;
-use crate::transport::Stream;
+use crate::transport::{Stream, layers};
 use bytes::Bytes;
 use everywire_model::{Endpoint, Failure, Initiator, Kind, Profile, Wire};
 use std::sync::Arc;
@@ -128,16 +128,20 @@ impl Shared {
         let within = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         let mut last = None;
         for endpoint in &profile.endpoints {
+            let layer = layers::connecting(endpoint)?;
             match Stream::connect(endpoint, within()) {
                 Ok(stream) => {
                     let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
                     let node = self.arc().ok_or_else(stopped)?;
-                    let made = Connection::new(stream, &way, Arc::clone(&node), &self.allowance, wire, role);
+                    let layer = layer.as_ref();
+                    let new = |stream, way| {
+                        Connection::new(stream, way, layer, Arc::clone(&node), &self.allowance, wire, role)
+                    };
+                    let made = new(stream, &way)?;
                     let Err(failure) = made.admit(until) else { return Ok(made) };
                     // The peer may want to be greeted in another way.
                     let Some(way) = made.again() else { return Err(failure) };
-                    let stream = Stream::connect(endpoint, within())?;
-                    let made = Connection::new(stream, &way, node, &self.allowance, wire, role);
+                    let made = new(Stream::connect(endpoint, within())?, &way)?;
                     return made.admit(until).map(|()| made);
                 }
                 Err(failure) => last = Some(failure),

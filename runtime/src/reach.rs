@@ -44,7 +44,7 @@ impl Addresses {
 
     /// Whether a place may be known by other addresses than its own.
     pub(crate) fn is_known_otherwise(&self, place: &Place) -> bool {
-        let Some(bound @ Endpoint::Tcp { .. }) = place.profile().endpoints.first() else { return false };
+        let Some(bound) = place.profile().endpoints.first() else { return false };
         wildcard(bound).is_some() || lock(&self.said).iter().any(|(held, _)| held == bound)
     }
 

@@ -475,10 +475,10 @@ impl Shared {
             let own = place.profile();
             let known = || {
                 self.addresses.is_known_otherwise(place)
-                    && self.addresses.reach(place).endpoints.contains(endpoint)
+                    && self.addresses.reach(place).endpoints.iter().any(|known| known.is_at(endpoint))
             };
             own.wire == profile.wire
-                && (own.endpoints.contains(endpoint) || known())
+                && (own.endpoints.iter().any(|own| own.is_at(endpoint)) || known())
                 && (matches!(place, Place::Listen(_)) || own.components == profile.components)
         })
     }

@@ -287,7 +287,7 @@ impl Named for Slow {
 }
 
 /// Waits for a future on this thread.
-fn pollster<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn pollster<T>(future: impl Future<Output = T>) -> T {
     struct Unpark(Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {

@@ -42,6 +42,7 @@ mod opc_wine;
 mod reach;
 mod restarts;
 mod shares;
+mod tls;
 mod wcf_kerberos;
 mod wcf_metadata;
 mod wcf_mono;

@@ -166,7 +166,7 @@ fn check_small(server: &dyn References) {
     }
 }
 
-fn check_bench(server: &dyn References) {
+pub(crate) fn check_bench(server: &dyn References) {
     check_small(server);
     let node = node();
 
@@ -222,7 +222,7 @@ fn everything(low: bool) -> Everything {
     }
 }
 
-fn check_kitchen(server: &dyn References) {
+pub(crate) fn check_kitchen(server: &dyn References) {
     let node = node();
     let kitchen = node.connect::<dyn Kitchen>(&server.reference("Kitchen")).expect("it parses");
     for low in [true, false] {
@@ -310,7 +310,7 @@ fn check_kitchen(server: &dyn References) {
     assert_eq!(kitchen.noted().expect("noted"), before + 50);
 }
 
-fn check_pantry(server: &dyn References) {
+pub(crate) fn check_pantry(server: &dyn References) {
     let node = node();
     let pantry = node.connect::<dyn Pantry>(&server.reference("Pantry")).expect("it parses");
     for letter in ['a', 'ä', '€', '\u{ffee}'] {

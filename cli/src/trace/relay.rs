@@ -33,7 +33,7 @@ pub(crate) fn listen(endpoint: &Endpoint) -> io::Result<(Listener, Endpoint)> {
         Endpoint::Unix { path } => {
             Ok((Listener::Unix(UnixListener::bind_addr(&unix(path)?)?), endpoint.clone()))
         }
-        Endpoint::Shm { .. } | Endpoint::InProcess { .. } => Err(unsuitable(endpoint)),
+        _ => Err(unsuitable(endpoint)),
     }
 }
 
@@ -137,7 +137,7 @@ impl Stream {
         match endpoint {
             Endpoint::Tcp { host, port } => TcpStream::connect((host.as_str(), *port)).map(Self::Tcp),
             Endpoint::Unix { path } => UnixStream::connect_addr(&unix(path)?).map(Self::Unix),
-            Endpoint::Shm { .. } | Endpoint::InProcess { .. } => Err(unsuitable(endpoint)),
+            _ => Err(unsuitable(endpoint)),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Listening sockets.
 
-use super::{Stream, handshake, shm, unix_address};
+use super::{Stream, handshake, layers, shm, unix_address};
 use crate::quotas::Allowance;
-use everywire_model::{Endpoint, Failure, Initiator, Kind, Profile, Wire};
+use everywire_model::{Endpoint, Failure, Initiator, Kind, LayerSide, Profile, Wire};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,6 +16,8 @@ pub(crate) struct Listener {
     /// The place as the wire described it, with the endpoint that was bound.
     profile: Profile,
     endpoint: Endpoint,
+    /// What lies between its streams and the wire.
+    layer: Option<Arc<dyn LayerSide>>,
     allowance: Arc<Allowance>,
 }
 
@@ -33,13 +35,15 @@ impl Listener {
                 "there is no address to listen at",
             ));
         };
-        let (acceptor, endpoint) = Acceptor::bind(endpoint)?;
+        let layer = layers::listening(endpoint)?;
+        let (acceptor, bound) = Acceptor::bind(endpoint.stream())?;
+        let endpoint = endpoint.over(bound);
         if let (Some(segment), Socket::Tcp(socket)) = (wire.segment(&profile), &acceptor.socket) {
             // Refused: then those peers are slow.
             let _ = socket2::SockRef::from(socket).set_tcp_mss(segment.into());
         }
         profile.endpoints = vec![endpoint.clone()];
-        Ok(Self { acceptor, wire, profile, endpoint, allowance })
+        Ok(Self { acceptor, wire, profile, endpoint, layer, allowance })
     }
 
     /// What its peers may take.
@@ -60,6 +64,11 @@ impl Listener {
     /// Where it listens.
     pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    /// What lies between its streams and the wire.
+    pub(crate) fn layer(&self) -> Option<&Arc<dyn LayerSide>> {
+        self.layer.as_ref()
     }
 
     /// What an event loop watches.
@@ -129,6 +138,7 @@ impl Acceptor {
                 Ok((Self { socket: Socket::Unix(socket), transport, path }, endpoint.clone()))
             }
             Endpoint::InProcess { .. } => Err(failed(io::Error::other("in-process servers have no socket"))),
+            Endpoint::Layered(_) => Err(failed(io::Error::other("a layer is no stream"))),
         }
     }
 

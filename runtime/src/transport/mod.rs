@@ -1,6 +1,7 @@
 //! Transports: streams of bytes, without any idea of what they carry.
 
 pub(crate) mod handshake;
+pub(crate) mod layers;
 pub(crate) mod listener;
 mod rights;
 mod ring;
@@ -65,7 +66,7 @@ impl Stream {
             Failure::new(kind, Initiator::Here, format!("cannot connect to {endpoint}: {error}"))
                 .with_hint("is the server running, and is this its address?")
         };
-        match endpoint {
+        match endpoint.stream() {
             Endpoint::Tcp { host, port } => {
                 let addresses = (host.as_str(), *port).to_socket_addrs().map_err(failed)?;
                 let mut last = io::Error::new(ErrorKind::NotFound, "the host name has no address");
@@ -94,6 +95,7 @@ impl Stream {
                 format!("no server named `{name}` listens in this process"),
             )
             .with_hint("in-process addresses reach servers of the same process only")),
+            Endpoint::Layered(_) => Err(failed(io::Error::other("a layer is no stream"))),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::addresses::{self, Environment, ServerAddress, wrong};
 use crate::frame::{ALLOW_INTERACTIVE_AUTHORIZATION, NO_AUTO_START};
 use crate::{limits, names};
 use bytes::Bytes;
-use everywire_model::{Address, Endpoint, Failure, Initiator, Place, Profile, Reference};
+use everywire_model::{Address, Endpoint, Failure, Initiator, LayerOptions, Place, Profile, Reference};
 use std::borrow::Cow;
 
 /// The wire's name.
@@ -90,17 +90,25 @@ fn profile(text: &str, listening: bool, look: Environment<'_>) -> Result<Profile
         let (len, limit) = (text.len() as u64, limits::REFERENCE_TEXT as u64);
         return Err(Failure::over_limit(Initiator::User, "characters in a reference", len, limit));
     }
-    let (text, options) = split_options(text);
+    let (text, mut options) = split_options(text);
     let mut profile = Profile { wire: WIRE, version: (1, 0), ..Profile::default() };
     let friendly = text.starts_with("dbus+") || text.starts_with("dbus://");
     let mut auth = None;
     if friendly {
-        let Address { scheme, endpoint, key } = Address::parse(&text, None)?;
+        let Address { scheme, mut endpoint, key } = Address::parse(&text, None)?;
         if scheme != WIRE {
             return Err(wrong(format!("`{scheme}` is no scheme of this wire")));
         }
-        if !listening && matches!(endpoint, Endpoint::Tcp { port: 0, .. }) {
+        if !listening && matches!(endpoint.stream(), Endpoint::Tcp { port: 0, .. }) {
             return Err(wrong("port 0 is for listening: no object can be reached there"));
+        }
+        if let Some(layered) = endpoint.layer() {
+            // What is no option of this wire is one of the layer's.
+            let (own, of_layer): (Vec<&str>, Vec<&str>) =
+                options.split('&').partition(|option| !option.contains('=') || option.starts_with("auth="));
+            let of_layer = LayerOptions::parse(&of_layer.join("&"))?;
+            endpoint = Endpoint::layered(layered.layer, of_layer, layered.over.clone());
+            options = own.join("&");
         }
         (profile.endpoints, profile.key) = (vec![endpoint], key);
     } else {
@@ -261,7 +269,8 @@ pub(crate) fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference 
             }
             Place::Listen(profile) => {
                 let reachable = |endpoint: &&Endpoint| !matches!(endpoint, Endpoint::InProcess { .. });
-                direct.endpoints.extend(profile.endpoints.iter().filter(reachable).cloned());
+                // Files of this side's are nothing to others.
+                direct.endpoints.extend(profile.endpoints.iter().filter(reachable).map(Endpoint::bare));
             }
         }
     }
@@ -363,11 +372,19 @@ mod tests {
             "dbus:nonce-tcp:host=h,port=7,noncefile=/n;nonce-tcp:host=h,port=8,noncefile=/m;tcp:host=h,port=9#/",
             "dbus:unix:path=/x,guid=0123456789abcdef0123456789abcdef;unix:path=/y#/",
             "dbus:session",
+            "dbus:tls:host=h,port=7,ca=/c,identity=x#/",
+            "dbus:tls:path=/x,ca=/c#/",
         ] {
             let reference = Reference { profiles: vec![read(text)], ..Reference::default() };
             assert_eq!(print(&reference), text);
         }
-        for text in ["dbus+unix:///x#c", "dbus://h:7/c%20d", "dbus+shm:///x#c"] {
+        for text in [
+            "dbus+unix:///x#c",
+            "dbus://h:7/c%20d",
+            "dbus+shm:///x#c",
+            "dbus+tls://h:7/c?ca=/a&identity=x",
+            "dbus+tls+unix:///x?ca=/a#c",
+        ] {
             let reference = Reference { profiles: vec![read(text)], ..Reference::default() };
             assert_eq!(print_friendly(&reference), text);
             assert_eq!(read(&print(&reference)).endpoints, reference.profiles[0].endpoints);

@@ -1,7 +1,8 @@
 //! Server addresses: `unix:path=/run/bus;tcp:host=...` (specification, "Server Addresses" and "Transports").
 
 use bytes::Bytes;
-use everywire_model::{Endpoint, Failure, Initiator, Kind};
+use everywire_model::layered::TLS;
+use everywire_model::{Endpoint, Failure, Initiator, Kind, LayerOptions};
 use std::fmt::Write;
 
 /// One address of a list.
@@ -121,9 +122,22 @@ fn print_endpoint(endpoint: &Endpoint, nonce: Option<&[u8]>) -> Option<String> {
         }
         // No address of the specification; other implementations pass over it.
         (Endpoint::Shm { path }, _) => format!("shm:path={}", escape(path)),
+        (Endpoint::Layered(layered), _) => {
+            let below = print_endpoint(&layered.over, None)?;
+            let (_, place) = below.split_once(':')?;
+            let mut text = format!("{}:{place}", layered.layer);
+            for (name, value) in layered.options.iter() {
+                text.push_str(&format!(",{name}={}", escape(value)));
+            }
+            text
+        }
         (Endpoint::InProcess { .. }, _) => return None,
     })
 }
+
+/// Keys of an address with TLS that are of what lies below.
+const BELOW: [&str; 11] =
+    ["abstract", "auth", "bind", "dir", "family", "guid", "host", "path", "port", "runtime", "tmpdir"];
 
 /// `transport:key=value,key=value`.
 struct Entry<'a> {
@@ -177,6 +191,11 @@ impl<'a> Entry<'a> {
                 (Some(_), Some(_)) => Err(wrong("a unix address has both path= and abstract=")),
                 (None, None) => Err(wrong("a unix address to connect to has path= or abstract=")),
             },
+            TLS => {
+                let over =
+                    if self.get("path").is_some() || self.get("abstract").is_some() { "unix" } else { "tcp" };
+                self.secured(|below| below.connect(), over)
+            }
             "shm" => match self.get("path") {
                 Some(path) => Ok(self.address(Endpoint::Shm { path: path.to_owned() })),
                 None => Err(wrong("a shm address has path=")),
@@ -227,9 +246,27 @@ impl<'a> Entry<'a> {
                 }
                 Ok(address)
             }
+            TLS => {
+                let over =
+                    if self.get("host").is_some() || self.get("port").is_some() { "tcp" } else { "unix" };
+                self.secured(|below| below.listen(look), over)
+            }
             "shm" => self.connect(),
             other => Err(unknown(other)),
         }
+    }
+
+    /// TLS over another transport; no address of the specification, which other implementations pass over. What says nothing of
+    /// the transport is an option of TLS.
+    fn secured(
+        &self,
+        read: impl FnOnce(&Self) -> Result<ServerAddress, Failure>,
+        over: &'a str,
+    ) -> Result<ServerAddress, Failure> {
+        let (below, options) = self.pairs.iter().cloned().partition(|(key, _)| BELOW.contains(key));
+        let address = read(&Self { transport: over, pairs: below })?;
+        let options = LayerOptions::of(options).map_err(|failure| wrong(failure.message()))?;
+        Ok(ServerAddress { endpoint: Endpoint::layered(TLS, options, address.endpoint), ..address })
     }
 
     fn port(&self) -> Result<u16, Failure> {

@@ -79,7 +79,16 @@ impl DbusSession {
     /// The accepting side.
     pub(crate) fn accepting(config: &Config) -> Self {
         let peer_uid = config.peer.credentials.map(|(_, uid)| uid);
-        let default = || vec![if peer_uid.is_some() { Mechanism::External } else { Mechanism::CookieSha1 }];
+        let layer = config.profile.endpoints.first().and_then(Endpoint::layer);
+        let known = layer.is_some_and(|layered| layered.options.get("clients").is_some());
+        let default = || {
+            vec![match () {
+                () if peer_uid.is_some() => Mechanism::External,
+                // The peer has proved who it is by its certificate.
+                () if known => Mechanism::Anonymous,
+                () => Mechanism::CookieSha1,
+            }]
+        };
         let begun = nonce_of(config).and_then(|nonce| {
             let options = ServerOptions {
                 mechanisms: chosen(config).unwrap_or_else(default),
@@ -245,7 +254,7 @@ fn own_guid() -> Result<Guid, Wrong> {
 
 /// What protects a place, as far as its address says: which ways to authenticate it takes the server alone knows.
 pub(crate) fn protection(profile: &Profile) -> String {
-    let tcp = profile.endpoints.iter().any(|endpoint| matches!(endpoint, Endpoint::Tcp { .. }));
+    let tcp = profile.endpoints.iter().any(|endpoint| matches!(endpoint.stream(), Endpoint::Tcp { .. }));
     let who = match (profile.component(TAG_BUS), tcp) {
         (Some(_), _) => "the bus authenticates who connects, and its policy says who may call",
         (None, false) => {
@@ -253,6 +262,9 @@ pub(crate) fn protection(profile: &Profile) -> String {
         }
         (None, true) => "the server's own user may call (DBUS_COOKIE_SHA1), unless the server says otherwise",
     };
+    if let Some(layered) = profile.endpoints.iter().find_map(Endpoint::layer) {
+        return format!("{who}; {}", layered.protection());
+    }
     let whom = if tcp { "; who can read the network reads the calls" } else { "" };
     format!("{who}; no encryption{whom}")
 }

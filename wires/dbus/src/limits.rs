@@ -67,7 +67,7 @@ pub(crate) const CHUNK: usize = 256 << 10;
 pub(crate) fn on(config: &Config) -> Limits {
     let mut limits = config.limits.clone();
     let remote = config.peer.credentials.is_none()
-        && matches!(config.profile.endpoints.first(), Some(Endpoint::Tcp { .. }));
+        && matches!(config.profile.endpoints.first().map(Endpoint::stream), Some(Endpoint::Tcp { .. }));
     if remote && limits.message == USUAL {
         let usual = Limits::default().with_message(USUAL_REMOTE).budget;
         limits.message = USUAL_REMOTE;

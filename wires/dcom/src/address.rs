@@ -328,6 +328,11 @@ fn split(text: &str) -> Result<(Address, Security), Failure> {
         let what = failure.message().replace(&format!("`{plain}` "), "it ");
         Failure::new(failure.kind(), failure.initiator(), what).with_hint(NOTATIONS)
     })?;
+    if address.endpoint.layer().is_some() {
+        return Err(wrong(
+            "DCOM protects calls by themselves: the level stands in ?level=, and no TLS lies below",
+        ));
+    }
     if address.scheme != "dcom" {
         return Err(wrong(format!("`{}` is no scheme of this wire", address.scheme)));
     }

@@ -2,18 +2,22 @@
 
 use crate::cdr::{Get, encapsulation};
 use crate::limits::REFERENCE_TEXT;
-use crate::{components, ior};
+use crate::{components, ior, ssl};
 use bytes::Bytes;
+use everywire_model::layered::TLS;
 use everywire_model::reach::Wildcard;
 use everywire_model::reference::unescape;
-use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Lease, Profile, Reference};
+use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, LayerOptions, Lease, Profile, Reference};
 use std::fmt::Write;
 use std::net::IpAddr;
 
 /// The port of a `corbaloc` that names none.
 pub const CORBALOC_PORT: u16 = 2809;
 
-const NOTATIONS: &str = "write iiop://HOST:PORT/KEY, iiop+unix:///PATH#KEY, corbaloc::HOST:PORT/KEY, corbaname::HOST:PORT#NAME, or the whole IOR:...";
+const NOTATIONS: &str = "write iiop://HOST:PORT/KEY, iiops://HOST:PORT/KEY?ca=FILE, iiop+unix:///PATH#KEY, corbaloc::HOST:PORT/KEY, corbaname::HOST:PORT#NAME, or the whole IOR:...";
+
+/// How an address with TLS begins, and how all wires write that.
+const SECURED: (&str, &str) = ("iiops://", "iiop+tls://");
 
 /// Reads a reference in any notation.
 pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
@@ -68,7 +72,10 @@ pub(crate) fn corbaname_context(rest: &str) -> Result<Reference, Failure> {
 
 /// Reads a friendly address and its scheme.
 pub(crate) fn friendly(text: &str) -> Result<Address, Failure> {
-    let address = Address::parse(text, None)?;
+    let address = match text.strip_prefix(SECURED.0) {
+        Some(rest) => Address::parse(&format!("{}{rest}", SECURED.1), None)?,
+        None => Address::parse(text, None)?,
+    };
     if address.scheme == "iiop" {
         return Ok(address);
     }
@@ -81,7 +88,25 @@ fn parse_friendly(text: &str) -> Result<Reference, Failure> {
     Ok(one_profile((1, 2), vec![address.endpoint], address.key))
 }
 
-fn parse_ior(hex: &str) -> Result<Reference, Failure> {
+/// `IOR:` and hexadecimal digits; `?` and options of TLS behind them ask for TLS, and for nothing else.
+fn parse_ior(text: &str) -> Result<Reference, Failure> {
+    let Some((hex, options)) = text.split_once('?') else { return parse_hex(text) };
+    let options = LayerOptions::parse(options)?;
+    let mut reference = parse_hex(hex)?;
+    for profile in &mut reference.profiles {
+        let secured = profile.endpoints.iter().filter_map(Endpoint::layer);
+        profile.endpoints = secured
+            .map(|layered| Endpoint::layered(layered.layer, options.clone(), layered.over.clone()))
+            .collect();
+    }
+    reference.profiles.retain(|profile| !profile.endpoints.is_empty());
+    if reference.profiles.is_empty() {
+        return Err(wrong("options of TLS stand behind the reference, and its server offers none"));
+    }
+    Ok(reference)
+}
+
+fn parse_hex(hex: &str) -> Result<Reference, Failure> {
     let mut raw = Vec::with_capacity(hex.len() / 2);
     let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
     if !rest.is_empty() {
@@ -107,6 +132,10 @@ fn parse_ior(hex: &str) -> Result<Reference, Failure> {
 /// `obj_addr { "," obj_addr } [ "/" key ]`, after `corbaloc:`.
 fn parse_corbaloc(rest: &str) -> Result<Reference, Failure> {
     let (addresses, key) = rest.split_once('/').unwrap_or((rest, ""));
+    // Elsewhere a key may have a `?`.
+    let secured = addresses.split(',').any(|address| address.starts_with("ssliop:"));
+    let (key, options) = if secured { key.split_once('?').unwrap_or((key, "")) } else { (key, "") };
+    let options = LayerOptions::parse(options)?;
     let Some(key) = unescape(key) else {
         return Err(wrong("`%` in the key of a corbaloc must be followed by two hexadecimal digits"));
     };
@@ -115,18 +144,23 @@ fn parse_corbaloc(rest: &str) -> Result<Reference, Failure> {
     for address in addresses.split(',') {
         let (protocol, address) =
             address.split_once(':').ok_or_else(|| wrong("an address of a corbaloc has no `:`"))?;
-        if !matches!(protocol, "" | "iiop") {
-            return Err(wrong(format!("corbaloc protocol `{protocol}` is not known here; `iiop` is")));
+        if !matches!(protocol, "" | "iiop" | "ssliop") {
+            let what = format!("corbaloc protocol `{protocol}` is not known here; `iiop` and `ssliop` are");
+            return Err(wrong(what));
         }
         let (version, address) = match address.split_once('@') {
             Some((version, address)) => (parse_version(version)?, address),
             // So says the specification; a server that speaks more should be written with its version.
-            None => ((1, 0), address),
+            None if protocol != "ssliop" => ((1, 0), address),
+            None => ((1, 2), address),
         };
         lowest = lowest.min(version);
         let endpoint = Address::parse(&format!("iiop://{address}/"), Some(CORBALOC_PORT))?.endpoint;
         check_port(&endpoint)?;
-        endpoints.push(endpoint);
+        endpoints.push(match protocol {
+            "ssliop" => Endpoint::layered(TLS, options.clone(), endpoint),
+            _ => endpoint,
+        });
     }
     Ok(one_profile(lowest, endpoints, key.into()))
 }
@@ -141,7 +175,7 @@ fn parse_version(text: &str) -> Result<(u8, u8), Failure> {
 /// A reference of one profile, with a component for each endpoint beyond the first over TCP.
 /// In a profile port 0 says that there is no TCP, so nothing can be there.
 fn check_port(endpoint: &Endpoint) -> Result<(), Failure> {
-    match endpoint {
+    match endpoint.stream() {
         Endpoint::Tcp { port: 0, .. } => {
             Err(wrong("port 0 is for listening: no object can be reached there"))
         }
@@ -150,7 +184,10 @@ fn check_port(endpoint: &Endpoint) -> Result<(), Failure> {
 }
 
 fn one_profile(version: (u8, u8), endpoints: Vec<Endpoint>, key: Bytes) -> Reference {
-    let components = beside_primary(&endpoints);
+    let mut components = beside_primary(&endpoints);
+    if let Some((_, port, asks_clients)) = endpoints.iter().find_map(ssl::place) {
+        components.push(ssl::component(port, asks_clients));
+    }
     let profile = Profile { wire: "giop", version, endpoints, key, components, lease: Lease::default() };
     Reference { profiles: vec![profile], ..Reference::default() }
 }
@@ -161,21 +198,41 @@ fn beside_primary(endpoints: &[Endpoint]) -> Vec<(u32, Bytes)> {
     others.filter_map(|(_, endpoint)| components::of_endpoint(endpoint)).collect()
 }
 
-/// A reference to an object of this process.
+/// A reference to an object of this process. A port with TLS stands in the profile of its host, beside the port without; where
+/// there is none, in a profile of its own.
 pub(crate) fn publish(type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Reference {
-    let mut ordered: Vec<Endpoint> = endpoints
-        .iter()
-        .filter(|endpoint| !matches!(endpoint, Endpoint::InProcess { .. }))
-        .cloned()
-        .collect();
+    let usable = endpoints.iter().filter(|endpoint| !matches!(endpoint, Endpoint::InProcess { .. })).cloned();
+    let (secured, mut ordered): (Vec<Endpoint>, Vec<Endpoint>) =
+        usable.partition(|endpoint| endpoint.layer().is_some());
     ordered.sort_by_key(|endpoint| match endpoint {
         Endpoint::Shm { .. } => 0,
         Endpoint::Unix { .. } => 1,
         _ => 2,
     });
-    let mut reference = one_profile((1, 2), ordered, Bytes::copy_from_slice(key));
-    reference.type_id = type_id.to_owned();
+    let host = ordered.iter().find_map(|endpoint| match endpoint {
+        Endpoint::Tcp { host, .. } => Some(host.clone()),
+        _ => None,
+    });
+    let is_beside = |endpoint: &Endpoint| {
+        host.is_some() && ssl::place(endpoint).map(|(known, _, _)| known) == host.as_deref()
+    };
+    let mut secured = secured;
+    // A profile has room for one.
+    if let Some(at) = secured.iter().position(is_beside) {
+        ordered.push(secured.remove(at));
+    }
+    let mut ways: Vec<Vec<Endpoint>> = if ordered.is_empty() { Vec::new() } else { vec![ordered] };
+    ways.extend(secured.into_iter().map(|endpoint| vec![endpoint]));
+    if ways.is_empty() {
+        ways.push(Vec::new());
+    }
+    let mut reference = Reference { type_id: type_id.to_owned(), ..Reference::default() };
+    for endpoints in ways {
+        reference.profiles.extend(one_profile((1, 2), endpoints, Bytes::copy_from_slice(key)).profiles);
+    }
     for profile in &mut reference.profiles {
+        // Files of this side's are nothing to others.
+        profile.endpoints.iter_mut().for_each(|endpoint| *endpoint = endpoint.bare());
         let mut all = components::own();
         all.append(&mut profile.components);
         profile.components = all;
@@ -218,7 +275,11 @@ pub(crate) fn print_friendly(reference: &Reference) -> String {
     match profile.and_then(|profile| Some((profile, profile.endpoints.first()?))) {
         Some((profile, endpoint)) => {
             let (scheme, endpoint, key) = ("iiop".to_owned(), endpoint.clone(), profile.key.clone());
-            Address { scheme, endpoint, key }.to_string()
+            let text = Address { scheme, endpoint, key }.to_string();
+            match text.strip_prefix(SECURED.1) {
+                Some(rest) => format!("{}{rest}", SECURED.0),
+                None => text,
+            }
         }
         None => print(reference),
     }

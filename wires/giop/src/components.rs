@@ -3,6 +3,7 @@
 use crate::cdr::{Bad, Get, encapsulation};
 use crate::codesets::Offer;
 use crate::ior::{Shared, parts};
+use crate::ssl;
 use bytes::Bytes;
 use everywire_model::{Endpoint, Lease, Profile};
 use std::sync::{Arc, OnceLock};
@@ -27,9 +28,9 @@ pub fn name(tag: u32) -> &'static str {
         TAG_CODE_SETS => "code sets",
         2 => "policies",
         TAG_ALTERNATE_IIOP_ADDRESS => "alternate address",
-        20 => "SSL",
+        ssl::TAG_SSL_SEC_TRANS => "SSL",
         25 => "Java code base",
-        33 => "security mechanisms",
+        ssl::TAG_CSI_SEC_MECH_LIST => "security mechanisms",
         38 => "Java serial version",
         0x4154_5401 => "omniORB bidirectional",
         TAG_OMNIORB_UNIX_TRANS => "omniORB Unix socket",
@@ -79,7 +80,8 @@ pub(crate) fn of_endpoint(endpoint: &Endpoint) -> Option<(u32, Bytes)> {
         }
         Endpoint::Unix { path } => local(TAG_OMNIORB_UNIX_TRANS, path),
         Endpoint::Shm { path } => local(TAG_SHARED_MEMORY, path),
-        Endpoint::InProcess { .. } => None,
+        // Those with TLS have a component of another kind.
+        Endpoint::InProcess { .. } | Endpoint::Layered(_) => None,
     }
 }
 
@@ -88,7 +90,7 @@ pub(crate) fn is_endpoint(tag: u32) -> bool {
     matches!(tag, TAG_ALTERNATE_IIOP_ADDRESS | TAG_OMNIORB_UNIX_TRANS | TAG_SHARED_MEMORY)
 }
 
-/// Where a profile's server listens: shared memory and Unix sockets of this host first, then TCP. Components that do
+/// Where a profile's server listens: shared memory and Unix sockets of this host first, then TCP, then TLS. Components that do
 /// not decode are passed over; they are kept in the profile all the same.
 pub(crate) fn endpoints(host: String, port: u16, components: &[(u32, Bytes)]) -> Vec<Endpoint> {
     let mut found = Vec::with_capacity(2);
@@ -96,11 +98,17 @@ pub(crate) fn endpoints(host: String, port: u16, components: &[(u32, Bytes)]) ->
         let tagged = components.iter().filter(|(tag, _)| *tag == wanted);
         found.extend(tagged.filter_map(|(tag, data)| local(*tag, data).ok().flatten()));
     }
+    let secured: Vec<Endpoint> = ssl::endpoints(&host, components).collect();
     if port != 0 && !host.is_empty() {
         found.push(Endpoint::Tcp { host, port });
     }
     let alternates = components.iter().filter(|(tag, _)| *tag == TAG_ALTERNATE_IIOP_ADDRESS);
     found.extend(alternates.filter_map(|(_, data)| alternate(data).ok()));
+    for endpoint in secured {
+        if !found.contains(&endpoint) {
+            found.push(endpoint);
+        }
+    }
     found
 }
 
@@ -171,6 +179,6 @@ pub(crate) fn words(tag: u32, data: &[u8]) -> Option<String> {
             let (host, path) = (get.text().ok()?, get.text().ok()?);
             format!("{}: {path} on {host}", name(tag))
         }
-        _ => return None,
+        _ => return ssl::words(tag, data),
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::cdr::{Bad, Get, Put};
 use crate::limits::REFERENCE_PARTS;
-use crate::{address, components};
+use crate::{address, components, ssl};
 use bytes::Bytes;
 use everywire_model::{Endpoint, Lease, Profile, Reference};
 use std::net::IpAddr;
@@ -44,10 +44,13 @@ pub(crate) fn put_profile(profile: &Profile, put: &mut Put<'_>) {
         let (major, minor) = profile.version;
         put.u8(major);
         put.u8(minor);
-        let primary = profile.endpoints.iter().find_map(|endpoint| match endpoint {
+        let plain = profile.endpoints.iter().find_map(|endpoint| match endpoint {
             Endpoint::Tcp { host, port } => Some((host.as_str(), *port)),
             _ => None,
         });
+        // Port 0 says that the host is reached over TLS alone, at the port that a component tells.
+        let secured = || profile.endpoints.iter().find_map(ssl::place).map(|(host, _, _)| (host, 0));
+        let primary = plain.or_else(secured);
         // A peer without TCP is known by its host's name and port 0, as omniORB writes it.
         let (host, port) = primary.unwrap_or_else(|| (components::host_name(), 0));
         put.string(host.as_bytes());

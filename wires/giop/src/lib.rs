@@ -42,6 +42,7 @@ mod requests;
 mod session;
 mod sink;
 mod source;
+pub mod ssl;
 mod typecodes;
 mod values;
 pub mod violations;
@@ -93,7 +94,7 @@ impl Wire for Giop {
     }
 
     fn schemes(&self) -> &'static [&'static str] {
-        &["iiop", "IOR", "ior", "corbaloc", "corbaname"]
+        &["iiop", "iiops", "IOR", "ior", "corbaloc", "corbaname"]
     }
 
     fn capabilities(&self) -> Capabilities {

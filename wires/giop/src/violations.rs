@@ -161,7 +161,13 @@ impl std::fmt::Display for Wrong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotGiop { found } => {
-                write!(f, "a message begins with `{}` instead of `GIOP`", found.escape_ascii())
+                // A record of the handshake, or an alert (RFC 8446, section 5.1).
+                let tls = if matches!(found, [0x15 | 0x16, 3, ..]) {
+                    ": the peer speaks TLS, which is called by iiops://"
+                } else {
+                    ""
+                };
+                write!(f, "a message begins with `{}` instead of `GIOP`{tls}", found.escape_ascii())
             }
             Self::Version { major, minor } => {
                 write!(f, "GIOP {major}.{minor} is not spoken here (1.0 to 1.2 are)")

@@ -30,9 +30,9 @@ use crate::settings::{Binding, Encoding, Mode, Security, Settings};
 use bytes::Bytes;
 use everywire_auth::nns::ProtectionLevel;
 use everywire_auth::security::{Credentials, Mechanism, Secret, UserTable, acceptor};
-use everywire_auth::tls::{ClientSettings, ServerSettings};
 use everywire_model::reference::{escape, unescape};
 use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Place, Profile, Reference};
+use everywire_tls::{ClientSettings, ServerSettings};
 use options::AddressOptions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -282,7 +282,7 @@ fn placed(mut settings: Settings, endpoint: &Endpoint) -> Settings {
             }
             settings.socket.clone_from(path);
         }
-        Endpoint::Unix { .. } | Endpoint::Shm { .. } | Endpoint::InProcess { .. } => {
+        _ => {
             settings.authority = "localhost".to_owned();
         }
     }
@@ -333,6 +333,11 @@ fn split(text: &str) -> Result<Parts, Failure> {
         let what = failure.message().replace(&format!("`{plain}` "), "it ");
         Failure::new(failure.kind(), failure.initiator(), what).with_hint(NOTATIONS)
     })?;
+    if address.endpoint.layer().is_some() {
+        return Err(wrong(
+            "TLS is asked for by the scheme over HTTP (basics://, wshttps://, binhttps://), and by ?security=tls over net.tcp",
+        ));
+    }
     if let Some(who) = who {
         wishes.credentials = Some(Arc::new(credentials(who)?));
     }

@@ -1,10 +1,12 @@
-//! What lies between a connection's bytes and its protocol: nothing, TLS, or NegotiateStream.
+//! What framing begins in the middle of a connection (MC-NMF 2.2.3.4): nothing, TLS, or NegotiateStream. Over HTTP a connection begins
+//! with TLS, which is a layer below this wire.
 
 use crate::settings::Settings;
 use bytes::BytesMut;
+use everywire_auth::nns;
 use everywire_auth::security::{Credentials, Secret};
-use everywire_auth::{nns, tls};
-use everywire_model::{Failure, Initiator, Kind, SendBuffer};
+use everywire_model::{Failure, SendBuffer};
+use everywire_tls::Channel;
 
 /// Protects a connection from some byte on. It is a state machine: `receive` takes what came, `send` yields what has to go, be it
 /// the handshake's or the caller's.
@@ -12,7 +14,7 @@ pub struct Layer(Inner);
 
 enum Inner {
     Plain,
-    Tls(Box<tls::Channel>),
+    Tls(Box<Channel>),
     Windows(Box<nns::Channel>),
 }
 
@@ -22,25 +24,9 @@ impl Layer {
         Self(Inner::Plain)
     }
 
-    /// TLS as client.
-    ///
-    /// # Errors
-    ///
-    /// The host's name cannot stand in a certificate.
-    pub fn tls_client(settings: &Settings) -> Result<Self, Failure> {
-        let tls = settings.tls_client.as_ref().ok_or_else(unset)?;
-        let name = if settings.identity.is_empty() { &settings.host } else { &settings.identity };
-        Ok(Self(Inner::Tls(Box::new(tls::Channel::client(tls, &settings.host, name)?))))
-    }
-
-    /// TLS as server.
-    ///
-    /// # Errors
-    ///
-    /// There is no certificate.
-    pub fn tls_server(settings: &Settings) -> Result<Self, Failure> {
-        let tls = settings.tls_server.as_ref().ok_or_else(unset)?;
-        Ok(Self(Inner::Tls(Box::new(tls::Channel::server(tls)?))))
+    /// TLS.
+    pub fn tls(channel: Channel) -> Self {
+        Self(Inner::Tls(Box::new(channel)))
     }
 
     /// NegotiateStream as client. Its first token is made at once, which may ask a key distribution centre.
@@ -158,9 +144,4 @@ impl Layer {
             Inner::Windows(channel) => channel.authentication(),
         }
     }
-}
-
-#[cold]
-fn unset() -> Failure {
-    Failure::new(Kind::Internal, Initiator::Here, "this security was not set up by the address")
 }

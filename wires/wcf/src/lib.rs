@@ -148,7 +148,7 @@ impl Wire for Wcf {
 
     fn connect(&self, config: &Config) -> Box<dyn Session> {
         if Settings::of(&config.profile).binding.is_http() {
-            Box::new(http::Connecting::new(config))
+            http::connecting(config)
         } else {
             Box::new(framing::Connecting::new(config))
         }
@@ -156,7 +156,7 @@ impl Wire for Wcf {
 
     fn accept(&self, config: &Config) -> Box<dyn Session> {
         if Settings::of(&config.profile).binding.is_http() {
-            Box::new(http::Accepting::new(config))
+            http::accepting(config)
         } else {
             Box::new(framing::Accepting::new(config))
         }

@@ -8,8 +8,8 @@ use crate::throttle::Throttle;
 use bytes::Bytes;
 use everywire_auth::nns::ProtectionLevel;
 use everywire_auth::security::{Credentials, Mechanism, Options, Users};
-use everywire_auth::tls;
 use everywire_model::{Failure, Initiator, Kind, Lease, Profile};
+use everywire_tls as tls;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
@@ -183,6 +183,11 @@ pub struct Settings {
     lane: u64,
 }
 
+#[cold]
+fn unset() -> Failure {
+    Failure::new(Kind::Internal, Initiator::Here, "this security was not set up by the address")
+}
+
 /// Who calls is not known.
 #[cold]
 fn unnamed(what: &str) -> Failure {
@@ -351,7 +356,7 @@ impl Settings {
     pub fn client_layer(&self) -> Result<Layer, Failure> {
         match self.transport_security {
             Security::None | Security::Unix => Ok(Layer::plain()),
-            Security::Tls => Layer::tls_client(self),
+            Security::Tls => self.tls_channel().map(Layer::tls),
             Security::Windows => Layer::windows_client(self),
         }
     }
@@ -364,9 +369,33 @@ impl Settings {
     pub fn server_layer(&self) -> Result<Layer, Failure> {
         match self.transport_security {
             Security::None | Security::Unix => Ok(Layer::plain()),
-            Security::Tls => Layer::tls_server(self),
+            Security::Tls => self.tls_server_channel().map(Layer::tls),
             Security::Windows => Layer::windows_server(self),
         }
+    }
+
+    /// The client's side of TLS on a new connection.
+    ///
+    /// # Errors
+    ///
+    /// The host's name cannot stand in a certificate.
+    pub(crate) fn tls_channel(&self) -> Result<tls::Channel, Failure> {
+        let settings = self.tls_client.as_ref().ok_or_else(unset)?;
+        tls::Channel::client(settings, &self.host, self.certified_name())
+    }
+
+    /// The server's side of TLS on a new connection.
+    ///
+    /// # Errors
+    ///
+    /// There is no certificate.
+    pub(crate) fn tls_server_channel(&self) -> Result<tls::Channel, Failure> {
+        tls::Channel::server(self.tls_server.as_ref().ok_or_else(unset)?)
+    }
+
+    /// The name that the server's certificate has to have.
+    pub(crate) fn certified_name(&self) -> &str {
+        [&*self.identity, &*self.host].into_iter().find(|name| !name.is_empty()).unwrap_or("localhost")
     }
 
     /// Why a call cannot be made with it, if so.

@@ -171,27 +171,28 @@ fn what_was_handed_over_whole_may_have_been_executed_whatever_tls_says_behind_it
     let way = way(&address);
     // Half of the request, then all of it: behind it TLS says goodbye, and that does not leave any more.
     for (half, completed) in [(true, Completed::No), (false, Completed::Maybe)] {
-        let mut client = http_support::connecting(&way);
-        let mut server = http_support::accepting(&format!(
+        let place = http_support::place(&format!(
             "basic://127.0.0.1:8000?security=tls&cert={path}/own.pem&key={path}/own.key"
         ));
+        let mut client = WCF.connect(&Config { profile: way.clone(), ..Config::default() });
+        let mut server = WCF.accept(&place);
         loop {
-            let said = sent(&mut client);
-            http_support::send(&mut server, &said).unwrap();
-            let back = sent(&mut server);
+            let said = sent(&mut *client);
+            http_support::send(&mut *server, &said).unwrap();
+            let back = sent(&mut *server);
             if said.is_empty() && back.is_empty() {
                 break;
             }
-            http_support::send(&mut client, &back).unwrap();
+            http_support::send(&mut *client, &back).unwrap();
         }
-        tell(&mut client, &way);
+        tell(&mut *client, &way);
         let whole = client.transmit().len();
         let taken = if half { whole / 2 } else { whole };
         client.transmit().consume(taken);
         client.close();
         assert!(client.transmit().len() > whole - taken, "TLS says no goodbye");
         client.disconnected(&gone());
-        let ends = replies(&mut client);
+        let ends = replies(&mut *client);
         let [(_, Outcome::Failed(failure))] = &ends[..] else { panic!("{ends:?}") };
         assert_eq!(failure.completed(), completed, "{taken} of {whole} bytes");
     }

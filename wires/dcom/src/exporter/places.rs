@@ -120,7 +120,7 @@ fn binding(endpoint: &Endpoint) -> Option<StringBinding> {
         }
         Endpoint::Unix { path } => local(format!("unix:{path}")),
         Endpoint::Shm { path } => local(format!("shm:{path}")),
-        Endpoint::InProcess { .. } => None,
+        Endpoint::InProcess { .. } | Endpoint::Layered(_) => None,
     }
 }
 

@@ -207,6 +207,9 @@ impl AddressOptions {
             _ => None,
         };
         let mut settings = self.common(endpoint, security)?;
+        if let Some(tls) = &tls {
+            tls.check_name(settings.certified_name())?;
+        }
         settings.tls_client = tls;
         // Over HTTP, credentials are a password.
         if known && settings.binding.is_http() && !settings.username {

@@ -10,7 +10,6 @@ use super::breach::Breach;
 use super::content::{self, Format};
 use super::dialect;
 use super::server::Server;
-use crate::layer::Layer;
 use crate::settings::Settings;
 use crate::soap::{Dialect, Side, SoapChannel};
 use crate::throttle::Held;
@@ -18,6 +17,7 @@ use crate::wire_state::Node;
 use bytes::{Bytes, BytesMut};
 use door::door;
 use everywire_model::body::Handle;
+use everywire_model::layered::Proof;
 use everywire_model::{
     Answer, Call, CallId, Config, Emission, Event, Expects, Failure, Initiator, Kind, Peer, PeerAddress,
     Profile, SendBuffer, Session, Violation,
@@ -47,11 +47,9 @@ pub struct Accepting {
     settings: Arc<Settings>,
     dialect: Dialect,
     exchange: SoapChannel,
-    layer: Result<Layer, Failure>,
     server: Server,
     node: Option<Arc<Node>>,
     address: PeerAddress,
-    admitted: bool,
     /// The account that the peer proved to be.
     account: Option<Box<str>>,
     /// When something came or was answered last.
@@ -84,7 +82,6 @@ pub struct Accepting {
     since: Option<(Instant, Part)>,
     begun: Instant,
     received: u64,
-    missing: usize,
     /// Capacity of the last envelope: the next one is probably of its size.
     room: usize,
     closed: bool,
@@ -107,16 +104,19 @@ enum Part {
 impl Accepting {
     /// A session for somebody who connected to the place that the configuration tells of.
     pub fn new(config: &Config) -> Self {
+        Self::over(config, None)
+    }
+
+    /// The same, for somebody whom a layer of transport knows.
+    pub(crate) fn over(config: &Config, proof: Option<&Proof>) -> Self {
         let settings = Settings::of(&config.profile);
         let dialect = dialect(&settings);
         let most = settings.quotas.max_received_message_size;
         let mut session = Self {
             exchange: SoapChannel::new(dialect, config, &settings, Side::Server),
-            layer: settings.server_layer(),
             server: Server::new(most, door(&settings)),
             node: config.wire_state.as_ref().and_then(Node::of),
             address: config.peer.clone(),
-            admitted: false,
             account: None,
             last: Instant::now(),
             out: SendBuffer::new(),
@@ -136,7 +136,6 @@ impl Accepting {
             since: None,
             begun: Instant::now(),
             received: 0,
-            missing: 0,
             room: 0,
             closed: false,
             waker: config.waker.clone(),
@@ -146,27 +145,18 @@ impl Accepting {
             settings,
             dialect,
         };
-        session.admit();
-        session
-    }
-
-    fn admit(&mut self) {
-        if !self.admitted
-            && let Ok(layer) = &self.layer
-            && layer.is_established()
-        {
-            self.admitted = true;
-            let account = layer.account().map(Box::from);
-            if let Some(name) = layer.account() {
-                self.exchange.known_as(name);
-            }
-            let authentication = match layer.authentication() {
-                "none" if self.settings.basic_login => "HTTP Basic",
-                "none" if self.address.credentials.is_some() => "unix credentials",
-                other => other,
-            };
-            self.introduce(authentication, account);
+        let account = proof.and_then(|proof| proof.account.as_deref()).map(Box::from);
+        if let Some(name) = &account {
+            session.exchange.known_as(name);
         }
+        let authentication = match proof {
+            Some(proof) => proof.authentication,
+            None if session.settings.basic_login => "HTTP Basic",
+            None if session.address.credentials.is_some() => "unix credentials",
+            None => "none",
+        };
+        session.introduce(authentication, account);
+        session
     }
 
     /// Says who the peer is.
@@ -189,8 +179,7 @@ impl Accepting {
 
     /// When the connection has been quiet for too long, if nothing is in hand.
     fn idle(&self) -> Option<Instant> {
-        let quiet = self.admitted
-            && !self.closed
+        let quiet = !self.closed
             && self.since.is_none()
             && self.current.is_none()
             && !self.awaiting
@@ -199,12 +188,9 @@ impl Accepting {
     }
 
     /// Puts what arrived where the library reads it.
-    fn feed(&mut self, input: &mut BytesMut) -> Result<(), Breach> {
+    fn feed(&mut self, input: &mut BytesMut) {
         self.received += input.len() as u64;
-        let layer = self.layer.as_mut().map_err(|failure| Breach::secret(failure))?;
-        let fed = self.server.end.pipe().feed(layer, input);
-        self.missing = fed.map_err(|failure| Breach::secret(&failure))?;
-        Ok(())
+        self.server.end.pipe().feed(input);
     }
 
     /// Serves what has arrived.
@@ -252,9 +238,7 @@ impl Accepting {
     /// Sends what the library has written.
     fn drain(&mut self) {
         let mut pipe = self.server.end.pipe();
-        if let Ok(layer) = &mut self.layer {
-            pipe.drain(layer, &mut self.out);
-        }
+        pipe.drain(&mut self.out);
         if !self.server.is_busy() {
             pipe.release();
         }
@@ -364,17 +348,15 @@ impl Session for Accepting {
         _handles: &mut Vec<Handle>,
     ) -> Result<(), Violation> {
         self.last = Instant::now();
-        let result = self.feed(input).and_then(|()| {
-            self.admit();
-            self.work(now)
-        });
+        self.feed(input);
+        let result = self.work(now);
         self.drain();
         self.server.end.pipe().give_back(input);
         result.map_err(|breach| breach.at(self.received))
     }
 
     fn wanted(&self) -> usize {
-        self.server.arriving().map_or(self.missing, |(_, missing)| missing)
+        self.server.arriving().map_or(0, |(_, missing)| missing)
     }
 
     fn poll(&mut self) -> Option<Event> {
@@ -446,9 +428,6 @@ impl Session for Accepting {
     fn cancel(&mut self, _id: CallId) {}
 
     fn close(&mut self) {
-        if let Ok(layer) = &mut self.layer {
-            layer.close();
-        }
         self.drain();
     }
 
@@ -480,8 +459,6 @@ impl Session for Accepting {
         if self.doomed.is_some() {
             return Some(self.begun);
         }
-        let handshake =
-            (!self.admitted).then(|| self.begun + self.settings.quotas.channel_initialization_timeout);
         let slow = self.since.map(|(since, part)| match part {
             Part::Head => since + HEAD_TIME,
             Part::Body => {
@@ -489,7 +466,7 @@ impl Session for Accepting {
                 since + HEAD_TIME + Duration::from_secs((bytes / BODY_RATE) as u64)
             }
         });
-        [handshake, slow, self.idle(), self.exchange.deadline()].into_iter().flatten().min()
+        [slow, self.idle(), self.exchange.deadline()].into_iter().flatten().min()
     }
 
     fn one_at_a_time(&self) -> bool {
@@ -537,9 +514,9 @@ impl Session for Accepting {
                 Breach::SlowBody { bytes: self.server.arriving().map_or(0, |(bytes, _)| bytes) }
             }
             Some((_, Part::Head)) => Breach::SlowHead { seconds: HEAD_TIME.as_secs() },
-            None => Breach::Authentication { message: "the handshake took too long".to_owned() },
+            None => return Ok(()),
         };
-        let breach = if self.since.is_some() { self.hurry(breach) } else { breach };
+        let breach = self.hurry(breach);
         self.since = None;
         Err(breach.at(self.received))
     }

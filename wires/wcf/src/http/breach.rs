@@ -1,7 +1,7 @@
 //! The ways in which a peer's HTTP can be wrong, so that its connection ends.
 
 use super::heads::MAX_HEAD;
-use everywire_model::{Failure, Violation};
+use everywire_model::Violation;
 use std::fmt;
 
 /// One way of being wrong.
@@ -46,19 +46,9 @@ pub enum Breach {
         /// Why.
         message: String,
     },
-    /// The handshake of the transport's security failed, or what it protects is not genuine.
-    Authentication {
-        /// Why.
-        message: String,
-    },
 }
 
 impl Breach {
-    /// What a layer found.
-    pub(super) fn secret(failure: &Failure) -> Self {
-        Self::Authentication { message: failure.message().to_owned() }
-    }
-
     /// The variant's name, stable: tests, metrics and `trace` count by it.
     pub fn name(&self) -> &'static str {
         match self {
@@ -71,7 +61,6 @@ impl Breach {
             Self::SlowBody { .. } => "SlowBody",
             Self::Pipelined { .. } => "Pipelined",
             Self::Envelope { .. } => "Envelope",
-            Self::Authentication { .. } => "Authentication",
         }
     }
 
@@ -102,7 +91,6 @@ impl fmt::Display for Breach {
                 write!(f, "{bytes} bytes of further requests came before the first was answered")
             }
             Self::Envelope { message } => write!(f, "the envelope is broken: {message}"),
-            Self::Authentication { message } => f.write_str(message),
         }
     }
 }

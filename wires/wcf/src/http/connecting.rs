@@ -10,14 +10,13 @@ use super::compression::{GZIP, SMALL};
 use super::content::{self, Format};
 use super::{dialect, login, multipart};
 use crate::compression;
-use crate::layer::Layer;
 use crate::settings::{Encoding, Settings};
 use crate::soap::{Dialect, Form, Side, Soap, SoapChannel};
 use bytes::{Bytes, BytesMut};
 use everywire_model::body::Handle;
 use everywire_model::{
     Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Interest, Kind,
-    Peer, PeerAddress, Profile, SendBuffer, Session, Violation, contract, reference,
+    Peer, Profile, SendBuffer, Session, Violation, contract, reference,
 };
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
@@ -41,14 +40,9 @@ pub struct Connecting {
     settings: Arc<Settings>,
     dialect: Dialect,
     exchange: SoapChannel,
-    layer: Result<Layer, Failure>,
     client: Option<Client>,
-    address: PeerAddress,
-    admitted: bool,
     limits: everywire_model::Limits,
     out: SendBuffer,
-    /// Bytes at the end of `out` that are the layer's own, and of no request.
-    behind: usize,
     events: VecDeque<Event>,
     /// Calls that wait for their turn.
     queue: VecDeque<Asked>,
@@ -68,9 +62,7 @@ pub struct Connecting {
     reliable: Option<Vec<Pending>>,
     /// Why calls fail, where that is more than the violation says.
     refusal: Option<Failure>,
-    begun: Instant,
     received: u64,
-    missing: usize,
     room: usize,
     /// This side has said that nothing follows.
     parting: bool,
@@ -109,8 +101,14 @@ enum Asking {
 impl Connecting {
     /// A session for calls of the way that the configuration tells of.
     pub fn new(config: &Config) -> Self {
+        Self::over(config, "none")
+    }
+
+    /// The same, for a way to a peer that a layer of transport has authenticated so.
+    pub(crate) fn over(config: &Config, authentication: &'static str) -> Self {
         let settings = Settings::of(&config.profile);
         let dialect = dialect(&settings);
+        let ready = Event::Ready(Peer::admitted(config.peer.clone(), authentication));
         let mut common = HeaderMap::new();
         let host = if settings.authority.is_empty() { "localhost" } else { &settings.authority };
         if let Ok(host) = HeaderValue::from_str(host) {
@@ -126,14 +124,10 @@ impl Connecting {
         }
         let mut session = Self {
             exchange: SoapChannel::new(dialect, config, &settings, Side::Client),
-            layer: settings.client_layer(),
             client: Client::new(settings.quotas.max_received_message_size),
-            address: config.peer.clone(),
-            admitted: false,
             limits: config.limits.clone(),
             out: SendBuffer::new(),
-            behind: 0,
-            events: VecDeque::new(),
+            events: VecDeque::from([ready]),
             queue: VecDeque::new(),
             flight: None,
             common,
@@ -144,28 +138,15 @@ impl Connecting {
             page: None,
             reliable: (settings.reliable && dialect.addressing).then(Vec::new),
             refusal: None,
-            begun: Instant::now(),
             received: 0,
-            missing: 0,
             room: 0,
             parting: false,
             closed: false,
             settings,
             dialect,
         };
-        session.admit();
         session.drain();
         session
-    }
-
-    fn admit(&mut self) {
-        if !self.admitted
-            && let Ok(layer) = &self.layer
-            && layer.is_established()
-        {
-            self.admitted = true;
-            self.events.push_back(Event::Ready(Peer::admitted(self.address.clone(), layer.authentication())));
-        }
     }
 
     /// Sends what waits, and takes what came back.
@@ -314,47 +295,22 @@ impl Connecting {
 
     /// Works on account of this side: nothing can have come that is wrong.
     fn go(&mut self) {
-        if self.admitted {
-            let _ = self.work(Instant::now());
-        }
+        let _ = self.work(Instant::now());
         self.drain();
     }
 
     /// Sends what the library has written.
     fn drain(&mut self) {
-        if let (Some(client), Ok(layer)) = (&mut self.client, &mut self.layer) {
-            let before = self.out.len();
-            let mut pipe = client.end.pipe();
-            let says = !pipe.output.is_empty();
-            pipe.drain(layer, &mut self.out);
-            // A goodbye of TLS goes last: when nothing but that is left, the request is out.
-            self.behind = if says { 0 } else { self.behind + self.out.len() - before };
+        if let Some(client) = &mut self.client {
+            client.end.pipe().drain(&mut self.out);
         }
     }
 
     /// Puts what arrived where the library reads it.
-    fn feed(&mut self, input: &mut BytesMut) -> Result<(), Breach> {
+    fn feed(&mut self, input: &mut BytesMut) {
         self.received += input.len() as u64;
-        let fed = match (&mut self.layer, &mut self.client) {
-            (Err(failure), _) => Err(failure.clone()),
-            (Ok(layer), Some(client)) => client.end.pipe().feed(layer, input),
-            (Ok(_), None) => return Ok(()),
-        };
-        self.missing = fed.map_err(|failure| {
-            let breach = Breach::secret(&failure);
-            // The layer knows what to try.
-            self.refusal.get_or_insert(failure);
-            breach
-        })?;
-        Ok(())
-    }
-
-    /// Says the layer's goodbye, once nothing else follows.
-    fn shut(&mut self) {
-        if !self.is_closing()
-            && let Ok(layer) = &mut self.layer
-        {
-            layer.close();
+        if let Some(client) = &mut self.client {
+            client.end.pipe().feed(input);
         }
     }
 
@@ -408,13 +364,8 @@ impl Session for Connecting {
         input: &mut BytesMut,
         _handles: &mut Vec<Handle>,
     ) -> Result<(), Violation> {
-        let result = self.feed(input).and_then(|()| {
-            self.admit();
-            if self.admitted { self.work(now) } else { Ok(()) }
-        });
-        if self.parting {
-            self.shut();
-        }
+        self.feed(input);
+        let result = self.work(now);
         self.drain();
         if let Some(client) = &mut self.client {
             client.end.pipe().give_back(input);
@@ -424,7 +375,7 @@ impl Session for Connecting {
 
     fn wanted(&self) -> usize {
         let arriving = self.client.as_ref().and_then(Client::arriving);
-        arriving.map_or(self.missing, |(_, missing)| missing)
+        arriving.map_or(0, |(_, missing)| missing)
     }
 
     fn poll(&mut self) -> Option<Event> {
@@ -448,9 +399,6 @@ impl Session for Connecting {
     }
 
     fn start(&mut self, now: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
-        if let Err(failure) = &self.layer {
-            return Err(failure.clone());
-        }
         if let Some(lack) = self.settings.lack() {
             return Err(lack);
         }
@@ -537,7 +485,6 @@ impl Session for Connecting {
             self.parting = true;
             self.go();
         }
-        self.shut();
         self.drain();
     }
 
@@ -547,7 +494,7 @@ impl Session for Connecting {
 
     fn disconnected(&mut self, failure: &Failure) {
         // Nothing of a request was executed that had not left this side whole, or waited for its turn.
-        let unsent = self.out.len() > self.behind || !self.admitted;
+        let unsent = !self.out.is_empty();
         for asked in std::mem::take(&mut self.queue) {
             self.fail(&asked.flight, failure.clone().with_completed(Completed::No));
         }
@@ -564,22 +511,16 @@ impl Session for Connecting {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let handshake = (!self.admitted).then(|| self.begun + self.settings.quotas.open_timeout);
         // While a response is awaited its connection delivers or ends: nothing is repeated.
-        let exchange = self.exchange.deadline().filter(|_| self.flight.is_none());
-        [handshake, exchange].into_iter().flatten().min()
+        self.exchange.deadline().filter(|_| self.flight.is_none())
     }
 
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {
-        if !self.admitted && now >= self.begun + self.settings.quotas.open_timeout {
-            let message = format!("no handshake within {} s", self.settings.quotas.open_timeout.as_secs());
-            return Err(Breach::Authentication { message }.at(self.received));
-        }
         if self.flight.is_some() {
             return Ok(());
         }
         let result = self.exchange.expire(now).map_err(|failure| self.lost(failure));
-        let result = result.and_then(|()| if self.admitted { self.work(now) } else { Ok(()) });
+        let result = result.and_then(|()| self.work(now));
         self.drain();
         result.map_err(|breach| breach.at(self.received))
     }

@@ -30,8 +30,36 @@ pub(crate) use content::split;
 pub use heads::MAX_HEAD;
 pub use multipart::{MAX_PART_HEADERS, MAX_PARTS};
 
-use crate::settings::{Binding, Settings};
+use crate::settings::{Binding, Security, Settings};
 use crate::soap::Dialect;
+use everywire_model::layered::Proof;
+use everywire_model::{Config, Session};
+use everywire_tls::{Secured, Terms};
+
+/// The connecting side of a connection, over TLS where the address says so.
+pub(crate) fn connecting(config: &Config) -> Box<dyn Session> {
+    let settings = Settings::of(&config.profile);
+    if settings.transport_security != Security::Tls {
+        return Box::new(Connecting::new(config));
+    }
+    let terms = Terms { within: Some(settings.quotas.open_timeout), one_at_a_time: true };
+    let config = config.clone();
+    let make = move |proof: &Proof| Box::new(Connecting::over(&config, proof.authentication)) as _;
+    Box::new(Secured::new(settings.tls_channel(), terms, Box::new(make)))
+}
+
+/// The accepting side of a connection, over TLS where the place says so.
+pub(crate) fn accepting(config: &Config) -> Box<dyn Session> {
+    let settings = Settings::of(&config.profile);
+    if settings.transport_security != Security::Tls {
+        return Box::new(Accepting::new(config));
+    }
+    let within = settings.quotas.channel_initialization_timeout;
+    let terms = Terms { within: Some(within), one_at_a_time: true };
+    let config = config.clone();
+    let make = move |proof: &Proof| Box::new(Accepting::over(&config, Some(proof))) as _;
+    Box::new(Secured::new(settings.tls_server_channel(), terms, Box::new(make)))
+}
 
 /// How messages of a binding are written.
 fn dialect(settings: &Settings) -> Dialect {

@@ -3,10 +3,9 @@
 
 use super::head_cache::MAX_HEAD;
 use super::heads::Heads;
-use crate::layer::Layer;
 use bytes::{Buf, Bytes, BytesMut};
+use everywire_model::SendBuffer;
 use everywire_model::send_buffer::SPLICE;
-use everywire_model::{Failure, SendBuffer};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -55,19 +54,14 @@ impl End {
 }
 
 impl Pipe {
-    /// Takes what came through a layer. Returns how many bytes are missing until the layer understands more.
-    pub(super) fn feed(&mut self, layer: &mut Layer, input: &mut BytesMut) -> Result<usize, Failure> {
-        if !layer.is_plain() {
-            layer.receive(input, &mut self.input)?;
-            return Ok(layer.wanted(input));
-        }
+    /// Takes what came.
+    pub(super) fn feed(&mut self, input: &mut BytesMut) {
         if self.input.is_empty() {
             std::mem::swap(input, &mut self.input);
         } else {
             self.input.extend_from_slice(input);
             input.clear();
         }
-        Ok(0)
     }
 
     /// Gives the buffer back that it came in, once it is empty: the link has others for connections that wait.
@@ -77,12 +71,9 @@ impl Pipe {
         }
     }
 
-    /// Puts what was written on its way, through a layer.
-    pub(super) fn drain(&mut self, layer: &mut Layer, out: &mut SendBuffer) {
-        if !layer.is_plain() {
-            // It fails when its keys are used up: then nothing goes, and the peer will notice.
-            let _ = layer.send(&mut self.output, out);
-        } else if out.is_empty() {
+    /// Puts what was written on its way.
+    pub(super) fn drain(&mut self, out: &mut SendBuffer) {
+        if out.is_empty() {
             std::mem::swap(out, &mut self.output);
         } else {
             out.append(&mut self.output);

@@ -1,6 +1,6 @@
 //! Certificates and keys in PEM files, and where systems keep the authorities that they trust.
 
-use crate::private::{self, Trouble};
+use everywire_auth::private::{self, Trouble};
 use everywire_model::{Failure, Initiator, Kind};
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;

@@ -1,7 +1,7 @@
 //! One connection's TLS.
 
-use super::{ClientSettings, ServerSettings};
-use crate::hex;
+use crate::violations::ProtocolError;
+use crate::{ClientSettings, ServerSettings};
 use bytes::{Buf, BytesMut};
 use everywire_model::{Failure, Initiator, Kind, SendBuffer};
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -15,6 +15,9 @@ const PIECE: usize = 256 << 10;
 
 /// Octets that a peer may send until it is known who it is: a chain of certificates, twice over.
 const MAX_HANDSHAKE: u64 = 256 << 10;
+
+/// The first octet of what a peer says that speaks TLS: a record of the handshake, or an alert (RFC 8446, section 5.1).
+const FIRST: [u8; 2] = [0x15, 0x16];
 
 /// A state machine: [`receive`](Self::receive) takes what came, [`send`](Self::send) yields what has to go.
 pub struct Channel {
@@ -37,11 +40,9 @@ impl Channel {
     pub fn client(settings: &ClientSettings, host: &str, name: &str) -> Result<Self, Failure> {
         // The name is what is both asked for and checked: a server that has several certificates shows the right one.
         let wanted = if name.is_empty() { host } else { name };
-        let server = ServerName::try_from(wanted.to_owned()).map_err(|_| {
-            let what = format!("`{wanted}` is no name that a certificate could have");
-            Failure::new(Kind::BadReference, Initiator::User, what)
-                .with_hint("say by identity= which name the server's certificate has")
-        })?;
+        settings.check_name(wanted)?;
+        let server = ServerName::try_from(wanted.to_owned())
+            .map_err(|error| Failure::new(Kind::Internal, Initiator::Here, error.to_string()))?;
         let mut tls =
             ClientConnection::new(Arc::clone(&settings.config), server).map_err(|error| failed(&error))?;
         tls.set_buffer_limit(None);
@@ -82,6 +83,17 @@ impl Channel {
     }
 
     fn take(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Failure> {
+        if self.heard == 0
+            && let Some(first) = input.first()
+            && (!FIRST.contains(first) || input.get(1).is_some_and(|major| *major != 3))
+        {
+            let failure = ProtocolError::not_tls(input, matches!(self.tls, Connection::Client(_)));
+            // The library tells the peer so by an alert, which shows that TLS is spoken here.
+            let _ = self.tls.read_tls(&mut input.as_ref());
+            let _ = self.tls.process_new_packets();
+            input.clear();
+            return Err(failure);
+        }
         while !input.is_empty() {
             if self.tls.is_handshaking() && self.heard > MAX_HANDSHAKE {
                 return Err(Failure::over_limit(
@@ -122,21 +134,28 @@ impl Channel {
     /// The keys are used up.
     pub fn send(&mut self, plain: &mut SendBuffer, out: &mut SendBuffer) -> Result<(), Failure> {
         if self.is_established() {
-            while !plain.is_empty() {
-                let slices = plain.slices(16, PIECE);
-                let taken = self.tls.writer().write_vectored(&slices).map_err(|error| broken(&error))?;
-                drop(slices);
-                if taken == 0 {
-                    return Err(broken(&std::io::ErrorKind::WriteZero.into()));
-                }
-                plain.consume(taken);
-                self.flush(out)?;
-            }
+            let sealed = self.seal(plain, out)?;
+            plain.consume(sealed);
         }
         self.flush(out)
     }
 
-    fn flush(&mut self, out: &mut SendBuffer) -> Result<(), Failure> {
+    /// Puts all of `plain` into `out`, encrypted, and leaves it where it is. Returns how many bytes that were. To be called once
+    /// the peer is known.
+    pub(crate) fn seal(&mut self, plain: &SendBuffer, out: &mut SendBuffer) -> Result<usize, Failure> {
+        let mut sealed = 0;
+        for slice in plain.slices(usize::MAX, usize::MAX) {
+            for piece in slice.chunks(PIECE) {
+                self.tls.writer().write_all(piece).map_err(|error| broken(&error))?;
+                sealed += piece.len();
+                self.flush(out)?;
+            }
+        }
+        Ok(sealed)
+    }
+
+    /// Puts into `out` what this layer itself has to say.
+    pub(crate) fn flush(&mut self, out: &mut SendBuffer) -> Result<(), Failure> {
         while self.tls.wants_write() {
             self.tls.write_tls(out.flat()).map_err(|error| broken(&error))?;
         }
@@ -151,6 +170,11 @@ impl Channel {
     /// Whether the peer is known, and bytes of the caller may go.
     pub fn is_established(&self) -> bool {
         !self.failed && !self.tls.is_handshaking()
+    }
+
+    /// Bytes that it may hold of a handshake that is not over.
+    pub(crate) fn held(&self) -> usize {
+        if self.tls.is_handshaking() { usize::try_from(self.heard).unwrap_or(usize::MAX) } else { 0 }
     }
 
     /// Who the peer proved to be: to a client, the name it asked for; to a server, `thumbprint` and the SHA-1 of the client's
@@ -174,7 +198,7 @@ impl Channel {
 /// Names in a client's certificate are its issuer's choice, and no two issuers need agree; the certificate itself cannot be
 /// another's.
 fn name_of(certificate: &CertificateDer<'_>) -> String {
-    format!("thumbprint {}", hex::text(&Sha1::from(certificate).digest().bytes()))
+    format!("thumbprint {}", Sha1::from(certificate).digest())
 }
 
 #[cold]

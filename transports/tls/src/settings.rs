@@ -1,10 +1,11 @@
 //! What both sides of TLS are set up with, made once and shared by their connections.
 
-use super::files;
-use super::verify::{Anybody, Known, KnownClients};
+use crate::files;
+use crate::verify::{Anybody, Known, KnownClients};
 use everywire_model::{Failure, Initiator, Kind};
 use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::ServerName;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::path::Path;
@@ -65,6 +66,19 @@ impl ClientSettings {
                 .map_err(|error| unusable(&error).at(cert.display()))?,
         };
         Ok(Self { config: Arc::new(config), insecure: true, described })
+    }
+
+    /// Checks that a server can be asked for by this name.
+    ///
+    /// # Errors
+    ///
+    /// No certificate could have it.
+    pub fn check_name(&self, name: &str) -> Result<(), Failure> {
+        ServerName::try_from(name).map(|_| ()).map_err(|_| {
+            let what = format!("`{name}` is no name that a certificate could have");
+            Failure::new(Kind::BadReference, Initiator::User, what)
+                .with_hint("say by identity= which name the server's certificate has")
+        })
     }
 
     /// Whether it believes anybody.

@@ -1,57 +1,14 @@
 //! TLS: both sides against each other, and each against OpenSSL.
 
-#![allow(clippy::unwrap_used)]
-
-use crate::support::{Scratch, chmod};
+use crate::papers::{Papers, chmod};
 use bytes::BytesMut;
-use everywire_auth::tls::{Channel, ClientSettings, ServerSettings};
 use everywire_model::{Failure, Kind, SendBuffer};
+use everywire_tls::{Channel, ClientSettings, ServerSettings};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-
-/// A certificate authority, a server's and a client's certificate by it, and a certificate that nobody signed.
-struct Papers(Scratch);
-
-impl Papers {
-    fn new() -> Self {
-        let papers = Self(Scratch::new());
-        papers.run("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=Authority -keyout ca.key -out ca.pem");
-        for (name, alternative) in [("server", "DNS:localhost,IP:127.0.0.1"), ("client", "DNS:client.test")] {
-            papers.run(&format!("req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN={name} -keyout {name}.key -out {name}.csr"));
-            std::fs::write(papers.path(&format!("{name}.ext")), format!("subjectAltName={alternative}\n"))
-                .unwrap();
-            papers.run(&format!("x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile {name}.ext -out {name}.pem"));
-        }
-        papers.run("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout own.key -out own.pem");
-        for key in ["server.key", "client.key", "own.key"] {
-            chmod(&papers.path(key), 0o600);
-        }
-        papers
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    fn run(&self, arguments: &str) {
-        let mut openssl = Command::new("openssl");
-        openssl.args(arguments.split(' ')).current_dir(self.0.path()).stdin(Stdio::null());
-        let output = openssl.output().expect("openssl is here");
-        assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    }
-
-    fn client(&self, ca: &str) -> ClientSettings {
-        ClientSettings::new(Some(&self.path(ca)), None).unwrap()
-    }
-
-    fn server(&self, name: &str) -> ServerSettings {
-        ServerSettings::new(&self.path(&format!("{name}.pem")), &self.path(&format!("{name}.key")), None)
-            .unwrap()
-    }
-}
 
 /// Both sides until neither has anything to say; what each understood.
 fn meet(client: &mut Channel, server: &mut Channel) -> Result<(Vec<u8>, Vec<u8>), Failure> {
@@ -276,7 +233,7 @@ fn openssl_server(papers: &Papers, version: &str) -> (Child, u16) {
             version,
             "-rev",
         ])
-        .current_dir(papers.0.path())
+        .current_dir(papers.folder())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -328,7 +285,7 @@ fn openssl_calls(papers: &Papers, arguments: &[&str]) -> Result<Vec<u8>, Failure
             "localhost",
         ])
         .args(arguments)
-        .current_dir(papers.0.path())
+        .current_dir(papers.folder())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -360,4 +317,46 @@ fn the_bundle_of_the_system_is_read() {
     let failure = meet(&mut client, &mut Channel::server(&papers.server("server")).unwrap()).unwrap_err();
     assert!(failure.message().contains("vouches"), "{failure}");
     assert!(Path::new(&papers.path("ca.pem")).exists());
+}
+
+#[test]
+fn openssl_that_begins_anew_is_told_no() {
+    let papers = Papers::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
+    let mut child = Command::new("openssl")
+        .args(["s_client", "-connect", &target, "-tls1_2", "-CAfile", "ca.pem", "-servername", "localhost"])
+        .current_dir(papers.folder())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    child.stdin.as_mut().unwrap().write_all(b"a line\n").unwrap();
+    let mut channel = Channel::server(&papers.server("server")).unwrap();
+    assert_eq!(talk(&mut stream, &mut channel, b"", 7).unwrap(), b"a line\n");
+    // A line with this letter alone asks for another handshake.
+    child.stdin.as_mut().unwrap().write_all(b"R\n").unwrap();
+    let mut said = BytesMut::new();
+    loop {
+        let mut buffer = [0; 4096];
+        let count = stream.read(&mut buffer).unwrap_or(0);
+        if count == 0 {
+            break;
+        }
+        let taken = channel.receive(&mut BytesMut::from(&buffer[..count]), &mut said);
+        let mut out = SendBuffer::new();
+        channel.send(&mut SendBuffer::new(), &mut out).unwrap();
+        // It may have left.
+        let _ = stream.write_all(&out.to_vec());
+        if taken.is_err() {
+            break;
+        }
+    }
+    drop(stream);
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(said.is_empty(), "nothing more was said");
+    assert!(told.contains("no renegotiation") || told.contains("no_renegotiation"), "{told}");
 }

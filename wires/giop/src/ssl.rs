@@ -1,0 +1,186 @@
+//! What references say of TLS: the component of SSLIOP (CORBA Security Service 1.8, section "SSLIOP") and, in what others write,
+//! the transports of CSIv2 (CORBA 3.3 part 2, section 10.5).
+
+use crate::cdr::{Bad, Get, encapsulation};
+use bytes::Bytes;
+use everywire_model::layered::TLS;
+use everywire_model::{Endpoint, LayerOptions};
+use std::fmt::Write;
+
+/// The port of the profile's host that speaks TLS, and what the server offers and wants there.
+pub const TAG_SSL_SEC_TRANS: u32 = 20;
+/// The security mechanisms of CSIv2, each with its transport.
+pub const TAG_CSI_SEC_MECH_LIST: u32 = 33;
+/// TLS as a transport within those.
+pub const TAG_TLS_SEC_TRANS: u32 = 36;
+
+/// `Security::AssociationOptions`: what can be offered or wanted, bit by bit.
+const OPTIONS: [(u16, &str); 10] = [
+    (1, "no protection"),
+    (INTEGRITY, "integrity"),
+    (CONFIDENTIALITY, "confidentiality"),
+    (8, "detect replay"),
+    (0x10, "detect misordering"),
+    (TRUST_IN_TARGET, "trust in target"),
+    (TRUST_IN_CLIENT, "trust in client"),
+    (0x80, "no delegation"),
+    (0x100, "simple delegation"),
+    (0x200, "composite delegation"),
+];
+const INTEGRITY: u16 = 2;
+const CONFIDENTIALITY: u16 = 4;
+const DETECTION: u16 = 8 | 0x10;
+const TRUST_IN_TARGET: u16 = 0x20;
+const TRUST_IN_CLIENT: u16 = 0x40;
+
+/// What a component says of one port, or of some.
+pub(crate) struct Offer {
+    supports: u16,
+    requires: u16,
+    /// Host and port; an empty host is that of the profile.
+    places: Vec<(String, u16)>,
+}
+
+impl Offer {
+    fn read(tag: u32, data: &[u8]) -> Result<Option<Self>, Bad> {
+        let mut get = Get::encapsulation(data)?;
+        if tag == TAG_SSL_SEC_TRANS {
+            let (supports, requires) = (get.u16()?, get.u16()?);
+            return Ok(Some(Self { supports, requires, places: vec![(String::new(), get.u16()?)] }));
+        }
+        if tag != TAG_CSI_SEC_MECH_LIST {
+            return Ok(None);
+        }
+        // Stateful or not; then the mechanisms, the preferred first.
+        get.u8()?;
+        if get.count()? == 0 {
+            return Ok(None);
+        }
+        let requires = get.u16()?;
+        if get.u32()? != TAG_TLS_SEC_TRANS {
+            return Ok(None);
+        }
+        let mut transport = Get::encapsulation(get.octets()?)?;
+        let supports = transport.u16()?;
+        let requires = requires | transport.u16()?;
+        let mut places = Vec::new();
+        for _ in 0..crate::ior::parts(&mut transport)? {
+            places.push((transport.text()?, transport.u16()?));
+        }
+        Ok(Some(Self { supports, requires, places }))
+    }
+}
+
+/// The component for a port with TLS: whether clients have to show a certificate there.
+pub(crate) fn component(port: u16, asks_clients: bool) -> (u32, Bytes) {
+    let requires = INTEGRITY | CONFIDENTIALITY | if asks_clients { TRUST_IN_CLIENT } else { 0 };
+    let supports = requires | DETECTION | TRUST_IN_TARGET;
+    let data = encapsulation(|put| {
+        put.u16(supports);
+        put.u16(requires);
+        put.u16(port);
+    });
+    (TAG_SSL_SEC_TRANS, data.into())
+}
+
+/// An endpoint with TLS over TCP: its host, its port, and whether clients have to show a certificate.
+pub(crate) fn place(endpoint: &Endpoint) -> Option<(&str, u16, bool)> {
+    let layered = endpoint.layer().filter(|layered| layered.layer == TLS)?;
+    match &layered.over {
+        Endpoint::Tcp { host, port } => Some((host, *port, layered.options.get("clients").is_some())),
+        _ => None,
+    }
+}
+
+/// Where a profile's server speaks TLS. Components that do not decode are passed over.
+pub(crate) fn endpoints<'c>(
+    host: &'c str,
+    components: &'c [(u32, Bytes)],
+) -> impl Iterator<Item = Endpoint> + 'c {
+    let offers = components.iter().filter_map(|(tag, data)| Offer::read(*tag, data).ok().flatten());
+    let places = offers.flat_map(|offer| offer.places);
+    let called = places
+        .map(move |(named, port)| if named.is_empty() { (host.to_owned(), port) } else { (named, port) });
+    let usable = called.filter(|(host, port)| !host.is_empty() && *port != 0);
+    usable.map(|(host, port)| Endpoint::layered(TLS, LayerOptions::default(), Endpoint::Tcp { host, port }))
+}
+
+/// What a component says, in words.
+pub(crate) fn words(tag: u32, data: &[u8]) -> Option<String> {
+    let offer = Offer::read(tag, data).ok()??;
+    let mut text = if tag == TAG_SSL_SEC_TRANS {
+        "SSL".to_owned()
+    } else {
+        "security mechanisms (CSIv2): TLS".to_owned()
+    };
+    for (host, port) in &offer.places {
+        let (host, colon) = if host.is_empty() { ("port ", "") } else { (host.as_str(), ":") };
+        // Writing to a string does not fail.
+        let _ = write!(text, ", {host}{colon}{port}");
+    }
+    let _ = write!(text, "; supports {}; requires {}", named(offer.supports), named(offer.requires));
+    Some(text)
+}
+
+fn named(options: u16) -> String {
+    let known: Vec<_> = OPTIONS.iter().filter(|(bit, _)| options & bit != 0).map(|(_, name)| *name).collect();
+    if known.is_empty() { "nothing".to_owned() } else { known.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_reads_as_written() {
+        let (tag, data) = component(4711, true);
+        // supports 0x7e, requires 0x46, the port; the encapsulation begins with its byte order.
+        let words = words(tag, &data).unwrap();
+        assert!(
+            words.starts_with("SSL, port 4711; supports integrity, confidentiality, detect replay"),
+            "{words}"
+        );
+        assert!(words.ends_with("requires integrity, confidentiality, trust in client"), "{words}");
+        let found: Vec<_> = endpoints("host", &[(tag, data)]).map(|endpoint| endpoint.to_string()).collect();
+        assert_eq!(found, ["tls:tcp:host:4711"]);
+        assert!(endpoints("", &[component(1, false)]).next().is_none(), "no host is known");
+        assert!(endpoints("host", &[component(0, false)]).next().is_none(), "port 0 is none");
+    }
+
+    #[test]
+    fn the_transport_of_a_mechanism_is_found() {
+        let transport = encapsulation(|put| {
+            put.u16(0x66);
+            put.u16(0x06);
+            put.u32(1);
+            put.string(b"there");
+            put.u16(684);
+        });
+        let list = encapsulation(|put| {
+            put.u8(1);
+            put.u32(1);
+            put.u16(0x46);
+            put.u32(TAG_TLS_SEC_TRANS);
+            put.octets(&transport);
+            // What follows of the mechanism is not looked at.
+        });
+        let held = [(TAG_CSI_SEC_MECH_LIST, Bytes::from(list))];
+        let found: Vec<_> = endpoints("host", &held).map(|endpoint| endpoint.to_string()).collect();
+        assert_eq!(found, ["tls:tcp:there:684"]);
+        assert_eq!(
+            words(held[0].0, &held[0].1).unwrap(),
+            "security mechanisms (CSIv2): TLS, there:684; supports integrity, confidentiality, trust in target, trust in \
+             client; requires integrity, confidentiality, trust in client"
+        );
+    }
+
+    #[test]
+    fn hostile_components_are_passed_over() {
+        for tag in [TAG_SSL_SEC_TRANS, TAG_CSI_SEC_MECH_LIST] {
+            for data in [&b""[..], b"\x01", b"\x01\0\0\0", &[0xff; 40], &[0; 40], &[1; 12]] {
+                let _ = words(tag, data);
+                assert!(endpoints("host", &[(tag, Bytes::copy_from_slice(data))]).count() <= 1);
+            }
+        }
+    }
+}
