@@ -38,21 +38,23 @@ fn ours(papers: &Papers, more: &str) -> String {
     format!("iiops://127.0.0.1:0?{}{more}", papers.listening())
 }
 
+/// Somebody who calls: the options of an address that name its certificate.
+fn caller(papers: &Papers) -> String {
+    papers.certify("caller");
+    let [cert, key] = ["caller.pem", "caller.key"].map(|name| papers.path(name));
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+    format!("&cert={}&key={}", cert.display(), key.display())
+}
+
 /// Options of omniORB's programs: whom they trust, and who they are.
-fn omni_options(papers: &Papers) -> Vec<String> {
-    let both = papers.path("both.pem");
-    let parts = ["server.key", "server.pem"].map(|name| std::fs::read(papers.path(name)).expect("a file"));
+fn omni_options(papers: &Papers, name: &str) -> Vec<String> {
+    let both = papers.path(&format!("{name}-both.pem"));
+    let parts =
+        ["key", "pem"].map(|kind| std::fs::read(papers.path(&format!("{name}.{kind}"))).expect("a file"));
     std::fs::write(&both, parts.concat()).expect("a file");
-    [
-        "-ORBsslCAFile",
-        &papers.path("ca.pem").display().to_string(),
-        "-ORBsslKeyFile",
-        &both.display().to_string(),
-    ]
-    .into_iter()
-    .chain(["-ORBsslKeyPassword", "none"])
-    .map(str::to_owned)
-    .collect()
+    let (ca, both) = (papers.path("ca.pem").display().to_string(), both.display().to_string());
+    // It reads no key without a password, and takes any for a key that has none.
+    ["-ORBsslCAFile", &ca, "-ORBsslKeyFile", &both, "-ORBsslKeyPassword", "none"].map(str::to_owned).into()
 }
 
 #[test]
@@ -63,7 +65,9 @@ fn omniorb_calls_our_server_over_tls() {
         return;
     }
     let dir = scratch("tls-ours");
-    let server = Server::ours(&ours(papers, ""), &dir, 128);
+    let _ = caller(papers);
+    let clients = format!("&clients={}", papers.path("ca.pem").display());
+    let server = Server::ours(&ours(papers, &clients), &dir, 128);
     for mode in [&["check", "--largest", "1048576"][..], &["check-interop"]] {
         let output = Command::new(&peer.client)
             .env("LD_PRELOAD", LIBRARY)
@@ -71,7 +75,7 @@ fn omniorb_calls_our_server_over_tls() {
             .args(mode)
             .args(["-ORBgiopMaxMsgSize", "134217728", "-ORBendPoint", "giop:tcp:127.0.0.1:"])
             .args(IN_ORDER)
-            .args(omni_options(papers))
+            .args(omni_options(papers, "caller"))
             .args(["-ORBclientTransportRule", "* ssl,tcp"])
             .output()
             .expect("it starts");
@@ -87,10 +91,11 @@ fn we_call_omniorb_s_server_over_tls() {
     if !here(test, &["omniorb-tls"]) {
         return;
     }
-    trust(papers, "");
+    // It asks for certificates unless told otherwise.
+    trust(papers, &caller(papers));
     let dir = scratch("tls-theirs");
     let mut command = Command::new(&peer.server);
-    command.env("LD_PRELOAD", LIBRARY).args(omni_options(papers));
+    command.env("LD_PRELOAD", LIBRARY).args(omni_options(papers, "server"));
     let server = Server::omniorb_by(command, "giop:ssl:127.0.0.1:", &dir);
     let reference = Node::new().parse(&server.reference("benchmarking")).expect("it parses");
     let endpoints: Vec<&Endpoint> =
@@ -134,9 +139,7 @@ fn we_call_ourselves_over_tls() {
 fn accounts_are_certificates_and_both_faces_wait_for_the_handshake() {
     let test = "accounts_are_certificates_and_both_faces_wait_for_the_handshake";
     let Some(papers) = Papers::get(test) else { return };
-    papers.certify("caller");
-    let (ca, cert, key) = (papers.path("ca.pem"), papers.path("caller.pem"), papers.path("caller.key"));
-    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+    let (ca, own) = (papers.path("ca.pem"), caller(papers));
     let print = papers.openssl("x509 -in caller.pem -noout -fingerprint -sha1");
     let digits = print.trim().rsplit('=').next().expect("a fingerprint").replace(':', "").to_lowercase();
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -147,7 +150,7 @@ fn accounts_are_certificates_and_both_faces_wait_for_the_handshake() {
     let server: Node = Node::builder().observer(observer).layer(only).build().into();
     server.export::<dyn Benchmarking>("bench", Arc::new(Bench));
     let address = server.listen(&ours(papers, &format!("&clients={}", ca.display()))).expect("it listens");
-    let known = format!("ca={}&cert={}&key={}", ca.display(), cert.display(), key.display());
+    let known = format!("ca={}{own}", ca.display());
     let node = Node::new();
     let object = node.connect::<dyn Benchmarking>(&format!("{address}bench?{known}")).expect("it parses");
     assert_eq!(object.in_out_int_call(1).expect("it is let in"), 2);
@@ -238,12 +241,12 @@ fn jacorb(test: &str) -> Option<impl Fn(&[&str]) -> Command> {
     })
 }
 
-/// A key store of Java's: the authority, and the server's own certificate.
-fn store(papers: &Papers) -> PathBuf {
-    let store = papers.path("store.jks");
+/// A key store of Java's: the authority, and the certificate of this name.
+fn store(papers: &Papers, name: &str) -> PathBuf {
+    let store = papers.path(&format!("{name}.jks"));
     let _ = std::fs::remove_file(&store);
     papers.openssl(&format!(
-        "pkcs12 -export -in server.pem -inkey server.key -name own -passout pass:changeit -out {}",
+        "pkcs12 -export -in {name}.pem -inkey {name}.key -name own -passout pass:changeit -out {}",
         papers.path("own.p12").display()
     ));
     for arguments in [
@@ -265,13 +268,9 @@ fn jacorb_calls_our_server_over_tls() {
     let test = "jacorb_calls_our_server_over_tls";
     let (Some(java), Some(papers)) = (jacorb(test), Papers::get(test)) else { return };
     let dir = scratch("tls-jacorb-calls");
-    let store = store(papers).display().to_string();
-    for clients in ["", "&clients="] {
-        let clients = if clients.is_empty() {
-            String::new()
-        } else {
-            format!("{clients}{}", papers.path("ca.pem").display())
-        };
+    let _ = caller(papers);
+    let store = store(papers, "caller").display().to_string();
+    for clients in [String::new(), format!("&clients={}", papers.path("ca.pem").display())] {
         let server = Server::ours(&ours(papers, &clients), &dir, 4);
         let said = run_with(&mut java(&["call", &server.reference("benchmarking"), &store]), b"");
         assert!(said.success, "{}{}{}", said.out, said.err, server.log());
@@ -296,7 +295,7 @@ fn we_call_jacorb_s_server_over_tls() {
     let test = "we_call_jacorb_s_server_over_tls";
     let (Some(java), Some(papers)) = (jacorb(test), Papers::get(test)) else { return };
     let dir = scratch("tls-jacorb-serves");
-    let (file, store) = (dir.join("reference"), store(papers));
+    let (file, store) = (dir.join("reference"), store(papers, "server"));
     let mut command = java(&["serve", &file.display().to_string(), &store.display().to_string()]);
     let mut child = Ends(command.stdin(Stdio::null()).spawn().expect("it starts"));
     until("it serves", || {
@@ -318,12 +317,9 @@ fn we_call_jacorb_s_server_over_tls() {
 fn d_bus_between_two_of_ours_over_tls() {
     let test = "d_bus_between_two_of_ours_over_tls";
     let Some(papers) = Papers::get(test) else { return };
-    papers.certify("caller");
-    let (ca, cert, key) = (papers.path("ca.pem"), papers.path("caller.pem"), papers.path("caller.key"));
-    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+    let (ca, own, cert) = (papers.path("ca.pem"), caller(papers), papers.path("caller.pem"));
     let socket = scratch("tls-dbus").join("s");
     let clients = format!("&clients={}", ca.display());
-    let own = format!("&cert={}&key={}", cert.display(), key.display());
     // By the cookie as over TCP; by a certificate, which is all that the server asks for; over a Unix socket.
     for (at, clients, own) in [
         ("127.0.0.1:0".to_owned(), "", ""),

@@ -6,6 +6,7 @@ use crate::channels;
 use crate::http_support;
 use crate::http_support::{Values, interface, replies, sent, way};
 use everywire_model::*;
+use everywire_wcf::WCF;
 use std::time::Instant;
 
 fn gone() -> Failure {
