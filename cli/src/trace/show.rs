@@ -1,4 +1,8 @@
 //! Messages for people and for programs.
+//!
+//! A call is kept as a question until its answer comes, by each name that the answer may give it; the answer takes it out again, and is told with
+//! it. A question knows which operation of the contract it asks for, so that the answer's values have types. What is not chosen is not told, and is
+//! remembered all the same: its answer may be chosen.
 
 use super::clock::{time_of_day, timestamp};
 use super::select::Selection;

@@ -634,6 +634,16 @@ pub mod clock {
         }
     }
 
+    /// For functions that return [`ew::Failure`]: `?` makes a failure of an exception, whose code is the exception's identity.
+    impl From<BeginError> for ew::Failure {
+        fn from(error: BeginError) -> Self {
+            match error {
+                BeginError::Trouble(raised) => ew::object::as_failure(&raised),
+                BeginError::Failure(failure) => failure,
+            }
+        }
+    }
+
     impl ew::Raises for BeginError {
         fn raised(id: &str, body: &ew::Body) -> Option<Result<Self, ew::Failure>> {
             ew::object::raised::<super::example::clocks::Trouble, _>(id, body)

@@ -719,6 +719,16 @@ pub mod figures {
         }
     }
 
+    /// For functions that return [`ew::Failure`]: `?` makes a failure of an exception, whose code is the exception's identity.
+    impl From<PingError> for ew::Failure {
+        fn from(error: PingError) -> Self {
+            match error {
+                PingError::Gone(raised) => ew::object::as_failure(&raised),
+                PingError::Failure(failure) => failure,
+            }
+        }
+    }
+
     impl ew::Raises for PingError {
         fn raised(id: &str, body: &ew::Body) -> Option<Result<Self, ew::Failure>> {
             ew::object::raised::<node::Gone, _>(id, body)
@@ -946,6 +956,17 @@ pub mod figures {
         }
     }
 
+    /// For functions that return [`ew::Failure`]: `?` makes a failure of an exception, whose code is the exception's identity.
+    impl From<DrawError> for ew::Failure {
+        fn from(error: DrawError) -> Self {
+            match error {
+                DrawError::Broken(raised) => ew::object::as_failure(&raised),
+                DrawError::NotFound(raised) => ew::object::as_failure(&raised),
+                DrawError::Failure(failure) => failure,
+            }
+        }
+    }
+
     impl ew::Raises for DrawError {
         fn raised(id: &str, body: &ew::Body) -> Option<Result<Self, ew::Failure>> {
             ew::object::raised::<Broken, _>(id, body)
@@ -985,6 +1006,16 @@ pub mod figures {
         }
     }
 
+    /// For functions that return [`ew::Failure`]: `?` makes a failure of an exception, whose code is the exception's identity.
+    impl From<CanvasError> for ew::Failure {
+        fn from(error: CanvasError) -> Self {
+            match error {
+                CanvasError::NotFound(raised) => ew::object::as_failure(&raised),
+                CanvasError::Failure(failure) => failure,
+            }
+        }
+    }
+
     impl ew::Raises for CanvasError {
         fn raised(id: &str, body: &ew::Body) -> Option<Result<Self, ew::Failure>> {
             ew::object::raised::<NotFound, _>(id, body)
@@ -1018,6 +1049,16 @@ pub mod figures {
     impl From<ew::Failure> for LotsError {
         fn from(failure: ew::Failure) -> Self {
             Self::Failure(failure)
+        }
+    }
+
+    /// For functions that return [`ew::Failure`]: `?` makes a failure of an exception, whose code is the exception's identity.
+    impl From<LotsError> for ew::Failure {
+        fn from(error: LotsError) -> Self {
+            match error {
+                LotsError::Empty(raised) => ew::object::as_failure(&raised),
+                LotsError::Failure(failure) => failure,
+            }
         }
     }
 
