@@ -8,6 +8,7 @@ mod attacks;
 mod attacks_dbus;
 mod attacks_dcom;
 mod attacks_dcop;
+mod book;
 mod common;
 mod corba_names;
 mod corba_repository;

@@ -4,7 +4,7 @@
 //! dictionaries; BasicHttp, WSHttp, binary XML and MTOM over HTTP; one-way, request-reply and duplex contracts, faults with
 //! typed detail, headers, reliable sessions; the DataContract mapping; metadata both ways. Not supported: message security
 //! beyond a user name over a protected transport, transactions, graphs of objects (`z:Ref` is read as a tree).
-//! `docs/wires.md` says which peers were seen working.
+//! `docs/wires/wcf.md` says which peers were seen working.
 //!
 //! [`address`] reads references and places, [`settings`] is what they say; [`framing`] and [`http`] have the state machines of
 //! both roles around [`soap`], the messages; [`values`] are their bodies, in [`nbfx`] or as [`text`]; [`metadata`] describes
