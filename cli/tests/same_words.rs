@@ -4,9 +4,6 @@ use crate::support::{Running, Said, Scratch, run_in};
 use serde_json::{Value as Json, json};
 use std::os::unix::fs::PermissionsExt as _;
 
-/// A wire whose objects do not tell their contract yet: there, the contract is given.
-const TELLS_NOTHING: &[&str] = &["iiop"];
-
 /// A demo of the test's own.
 struct Demo {
     _running: Running,
@@ -50,10 +47,9 @@ impl Demo {
         run_in(&self.env, words)
     }
 
-    /// Without a file where the object tells its contract.
-    fn call(&self, wire: &str, address: &str, words: &[&str]) -> Said {
-        let file: &[&str] = if TELLS_NOTHING.contains(&wire) { &["-c", &self.contract] } else { &[] };
-        self.run(&[&["call", address], words, file].concat())
+    /// Without a file: the object tells its contract.
+    fn call(&self, address: &str, words: &[&str]) -> Said {
+        self.run(&[&["call", address], words].concat())
     }
 }
 
@@ -70,10 +66,6 @@ fn an_object_that_is_not_there_is_exit_code_1_on_each_wire() {
             vec!["call", &nobody, "Fill", "5"],
             vec!["call", &nobody, "Fill", "5", "-c", &demo.contract],
         ] {
-            // Without a contract a call is misused where nobody tells one.
-            if words[0] == "call" && words.len() == 4 && TELLS_NOTHING.contains(&wire.as_str()) {
-                continue;
-            }
             let said = demo.run(&[&words[..], &["--json"]].concat());
             let no_object = said.json()["error"]["kind"] == "no-object";
             // DCOP's word for a call of an object that is not there is that of any failure.
@@ -93,9 +85,6 @@ fn attributes_are_called_by_their_names_on_each_wire() {
     for (number, (wire, address)) in demo.tanks.iter().enumerate() {
         let contract: [&[&str]; 2] = [&["-c", &demo.contract], &[]];
         for (way, file) in contract.iter().enumerate() {
-            if file.is_empty() && TELLS_NOTHING.contains(&wire.as_str()) {
-                continue;
-            }
             let call = |words: &[&str]| demo.run(&[&["call", address.as_str()], words, file].concat());
             let name = format!("Tank {number}.{way}");
             for words in [vec![format!("Name={name}")], vec!["Name".to_owned(), format!("{name}!")]] {
@@ -127,7 +116,7 @@ fn attributes_are_called_by_their_names_on_each_wire() {
 fn a_failure_of_a_servant_is_told_as_the_documents_say() {
     let demo = Demo::start();
     for (wire, address) in &demo.tanks {
-        let said = demo.call(wire, address, &["Drain", "100000", "--json"]);
+        let said = demo.call(address, &["Drain", "100000", "--json"]);
         assert_eq!(said.code, 1, "{wire}: {}", said.out);
         let error = said.json()["error"].clone();
         let (kind, code) = match wire.as_str() {
@@ -190,9 +179,6 @@ fn codes_of_ones_own_arrive_where_the_wire_has_such_codes() {
 fn describe_tells_what_attributes_hold() {
     let demo = Demo::start();
     for (wire, address) in &demo.tanks {
-        if TELLS_NOTHING.contains(&wire.as_str()) {
-            continue;
-        }
         let text = demo.run(&["describe", address]);
         let lines: Vec<&str> =
             text.good().lines().map(str::trim_start).filter(|line| line.contains(" = ")).collect();

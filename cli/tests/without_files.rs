@@ -4,9 +4,6 @@ use crate::support::{Running, Said, Scratch, run_in};
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 
-/// Wires whose objects do not tell their contract. With CORBA's interface repository this list is empty.
-const TELLS_NOTHING: &[&str] = &["iiop"];
-
 /// What objects of a wire cannot tell: their functions name types, and nothing says what a struct is made of.
 const UNTOLD: &[(&str, &[&str])] = &[("dcop", &["Point", "Points", "(id)", "a(id)"])];
 
@@ -268,7 +265,6 @@ fn a_call_without_a_file_gives_what_a_call_with_it_gives() {
         let found: Vec<(Vec<String>, usize, &str)> = std::thread::scope(|scope| {
             let asked: Vec<_> = WIRES
                 .iter()
-                .filter(|(wire, _)| !TELLS_NOTHING.contains(wire))
                 .map(|(wire, _)| {
                     let address = addresses.iter().find(|address| address.starts_with(wire));
                     let address = address.unwrap_or_else(|| panic!("{language} is not on {wire}: {told}"));

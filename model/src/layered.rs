@@ -36,7 +36,7 @@ impl Layered {
             }
             _ => "the server proves who it is by its certificate",
         };
-        let client = match self.options.get("clients").or(self.options.get("cert")) {
+        let client = match self.options.get("clients").or_else(|| self.options.get("cert")) {
             Some(_) => "callers prove who they are by certificates",
             None => "who calls is not known, unless the wire or the server asks",
         };
