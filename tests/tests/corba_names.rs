@@ -25,7 +25,7 @@ impl Servant for Silent {
 }
 
 fn base() -> Hold<Interface> {
-    let plant = everywire_idl::read(&contract("plant.idl")).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let plant = everywire_idl::read(contract("plant.idl")).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     plant.interface("plant::Base").expect("defined").clone()
 }
 
@@ -44,7 +44,7 @@ fn list(address: &str) -> Result<Vec<Presence>, Failure> {
 
 /// The contract of naming services.
 fn naming() -> Contract {
-    everywire_idl::read(&root().join("wires/giop/contracts/naming.idl"))
+    everywire_idl::read(root().join("wires/giop/contracts/naming.idl"))
         .unwrap_or_else(|mistakes| panic!("{mistakes}"))
 }
 
