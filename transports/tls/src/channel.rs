@@ -10,6 +10,9 @@ use sha1_smol::Sha1;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
+/// A fatal alert, `unexpected_message`, before there are keys (RFC 8446, section 6): the library has none for what is no record.
+const UNEXPECTED: [u8; 7] = [0x15, 3, 3, 0, 2, 2, 10];
+
 /// Octets that are encrypted at once.
 const PIECE: usize = 256 << 10;
 
@@ -29,6 +32,8 @@ pub struct Channel {
     /// What came during the handshake.
     heard: u64,
     failed: bool,
+    /// The peer speaks something else, and is to be told that TLS is spoken here.
+    owes_alert: bool,
 }
 
 impl Channel {
@@ -52,6 +57,7 @@ impl Channel {
             peer: Some(wanted.to_owned()),
             heard: 0,
             failed: false,
+            owes_alert: false,
         })
     }
 
@@ -63,7 +69,14 @@ impl Channel {
     pub fn server(settings: &ServerSettings) -> Result<Self, Failure> {
         let mut tls = ServerConnection::new(Arc::clone(&settings.config)).map_err(|error| failed(&error))?;
         tls.set_buffer_limit(None);
-        Ok(Self { tls: Connection::Server(tls), insecure: false, peer: None, heard: 0, failed: false })
+        Ok(Self {
+            tls: Connection::Server(tls),
+            insecure: false,
+            peer: None,
+            heard: 0,
+            failed: false,
+            owes_alert: false,
+        })
     }
 
     /// Takes all that came, and appends to `plain` what it says. [`send`](Self::send) has to be called afterwards, even when this
@@ -88,10 +101,8 @@ impl Channel {
             && (!FIRST.contains(first) || input.get(1).is_some_and(|major| *major != 3))
         {
             let failure = ProtocolError::not_tls(input, matches!(self.tls, Connection::Client(_)));
-            // The library tells the peer so by an alert, which shows that TLS is spoken here.
-            let _ = self.tls.read_tls(&mut input.as_ref());
-            let _ = self.tls.process_new_packets();
             input.clear();
+            self.owes_alert = true;
             return Err(failure);
         }
         while !input.is_empty() {
@@ -156,6 +167,9 @@ impl Channel {
 
     /// Puts into `out` what this layer itself has to say.
     pub(crate) fn flush(&mut self, out: &mut SendBuffer) -> Result<(), Failure> {
+        if std::mem::take(&mut self.owes_alert) {
+            out.flat().extend_from_slice(&UNEXPECTED);
+        }
         while self.tls.wants_write() {
             self.tls.write_tls(out.flat()).map_err(|error| broken(&error))?;
         }

@@ -234,6 +234,8 @@ fn another_protocol_is_told_apart_on_both_sides() {
             let failure = session.refusal().unwrap();
             assert_eq!(failure.kind(), Kind::Violation);
             assert!(failure.hint().unwrap().contains(hint), "{failure:?}");
+            // It is told so in the words of TLS, behind what the client said before.
+            assert!(sent(&mut **session).ends_with(&[0x15, 3, 3, 0, 2, 2, 10]));
         }
     }
 }
