@@ -39,6 +39,8 @@ mod opc_wine;
 mod reach;
 mod restarts;
 mod shares;
+#[allow(unreachable_pub)]
+mod transcripts;
 mod wcf_kerberos;
 mod wcf_metadata;
 mod wcf_mono;
