@@ -90,6 +90,8 @@ fn line(rest: &[u8], offset: usize) -> Option<Explained> {
         let value = arguments.escape_ascii().to_string();
         parts.push(Part { offset: nul + command.len() + 1, len: arguments.len(), name: "arguments", value });
     }
+    let begun = nul + said.len();
+    parts.push(Part { offset: begun, len: nul + end + 1 - begun, name: "end of line", value: String::new() });
     Some(Explained {
         summary: said.escape_ascii().to_string(),
         kind: (*command).to_owned(),

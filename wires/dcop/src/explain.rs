@@ -163,9 +163,15 @@ fn ice(bytes: &[u8], offset: usize, little: bool) -> Explained {
                     ("nothing", String::new())
                 }
             };
-            parts.push(part(1, "minor opcode", core.word().to_owned()));
-            if !value.is_empty() {
-                parts.push(part(2, name, value.clone()));
+            let mut head = |offset, len, name, value| parts.push(Part { offset, len, name, value });
+            head(1, 1, "minor opcode", core.word().to_owned());
+            if let Core::ByteOrder { .. } = core {
+                head(2, 1, name, value.clone());
+            } else if let Some(length) = bytes.get(4..).and_then(<[u8]>::first_chunk) {
+                head(4, 4, "length", format!("{} units of 8 bytes", number(*length, little)));
+                if !value.is_empty() {
+                    head(HEADER, bytes.len().saturating_sub(HEADER), name, value.clone());
+                }
             }
             (core.word().to_owned(), format!("ICE {} {value}", core.word()))
         }

@@ -46,12 +46,14 @@ struct Reading {
     encoding: Option<Encoding>,
     /// Whether the channel changes to another protocol with the next byte that no record begins with.
     upgrades: bool,
+    /// What protects the stream from here on, once an upgrade has begun.
+    shield: Option<Shield>,
     words: Words,
 }
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { encoding: None, upgrades: false, words: Words::with_quota(WORDS) }
+        Self { encoding: None, upgrades: false, shield: None, words: Words::with_quota(WORDS) }
     }
 }
 
@@ -59,15 +61,19 @@ impl Reading {
     /// The message at the front, and whether it is whole.
     fn message(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
         let first = bytes.first().copied().unwrap_or_default();
-        if self.upgrades && RecordKind::from_octet(first).is_none() {
-            return Ok((protected(bytes), true));
+        if self.shield.is_none() && self.upgrades && RecordKind::from_octet(first).is_none() {
+            self.shield = Some(Shield::of(bytes));
+        }
+        if let Some(shield) = &mut self.shield {
+            return Ok(shield.piece(bytes));
         }
         if http::begins(bytes) {
             return Ok(http::message(bytes, self));
         }
         // HTTPS: what is in it stays hidden.
         if matches!(bytes, [0x14..=0x17, 3, 0..=4, ..]) {
-            return Ok((protected(bytes), true));
+            let shield = self.shield.insert(Shield::Tls);
+            return Ok(shield.piece(bytes));
         }
         match RecordKind::from_octet(first) {
             Some(RecordKind::Version) => self.preamble(bytes),
@@ -218,18 +224,92 @@ impl Reading {
     }
 }
 
-fn protected(bytes: &[u8]) -> Explained {
-    let what = match bytes {
-        [0x14..=0x17, 3, ..] => "TLS",
-        [0x14..=0x16, 1, 0, ..] => "NegotiateStream",
-        _ => "protected",
-    };
-    let summary = format!("{what}, {} bytes", bytes.len());
-    let part = Part { offset: 0, len: bytes.len(), name: "protected stream", value: what.to_owned() };
+/// What protects a stream; it is cut where it cuts itself.
+enum Shield {
+    Tls,
+    /// The handshake of NegotiateStream (MS-NNS 2.2.1), until this side says that it is done; or until what comes is no record of it,
+    /// since who sent the last token goes on without a word where the other side is done.
+    Handshake,
+    /// Messages of NegotiateStream (MS-NNS 2.2.2).
+    Frames,
+    Unknown,
+}
+
+/// Octets of a message of NegotiateStream: no implementation sends more.
+const FRAME: usize = 64 << 10;
+
+impl Shield {
+    fn of(bytes: &[u8]) -> Self {
+        match bytes {
+            [0x14..=0x17, 3, ..] => Self::Tls,
+            [0x14..=0x16, 1, 0, ..] => Self::Handshake,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The piece at the front, and whether it is whole.
+    fn piece(&mut self, bytes: &[u8]) -> (Explained, bool) {
+        let whole = bytes.len();
+        if matches!((&*self, bytes), (Self::Handshake, [first, ..]) if !(0x14..=0x16).contains(first)) {
+            *self = Self::Frames;
+        }
+        let (what, head, len) = match (&*self, bytes) {
+            (Self::Tls, [kind @ 0x14..=0x17, 3, _, high, low, ..]) => {
+                let what = match kind {
+                    0x14 => "TLS ChangeCipherSpec",
+                    0x15 => "TLS Alert",
+                    0x16 => "TLS Handshake",
+                    _ => "TLS ApplicationData",
+                };
+                (what, 5, 5 + usize::from(u16::from_be_bytes([*high, *low])))
+            }
+            (Self::Handshake, [id @ 0x14..=0x16, 1, 0, high, low, ..]) => {
+                let what = match id {
+                    0x14 => "NegotiateStream HandshakeDone",
+                    0x15 => "NegotiateStream HandshakeError",
+                    _ => "NegotiateStream HandshakeInProgress",
+                };
+                let len = 5 + usize::from(u16::from_be_bytes([*high, *low]));
+                if *id == 0x14 {
+                    *self = Self::Frames;
+                }
+                (what, 5, len)
+            }
+            (Self::Frames, [a, b, c, d, ..]) => match usize::try_from(u32::from_le_bytes([*a, *b, *c, *d])) {
+                Ok(size) if size <= FRAME => ("NegotiateStream data", 4, 4 + size),
+                _ => ("NegotiateStream", 0, whole),
+            },
+            (Self::Tls, _) => ("TLS", 0, whole),
+            (Self::Handshake | Self::Frames, _) => ("NegotiateStream", 0, whole),
+            (Self::Unknown, _) => ("protected", 0, whole),
+        };
+        let here = len.min(whole);
+        let mut message = protected(what, here);
+        if head > 0 {
+            let size = Part {
+                offset: 0,
+                len: head,
+                name: "header",
+                value: format!("{what}, {} bytes follow", len - head),
+            };
+            let token = Part {
+                offset: head,
+                len: here.saturating_sub(head),
+                name: "protected stream",
+                value: String::new(),
+            };
+            message.parts = vec![size, token];
+        }
+        (message, len <= whole)
+    }
+}
+
+fn protected(what: &str, len: usize) -> Explained {
+    let part = Part { offset: 0, len, name: "protected stream", value: what.to_owned() };
     Explained {
-        summary,
+        summary: format!("{what}, {len} bytes"),
         kind: "protected".to_owned(),
-        len: bytes.len(),
+        len,
         parts: vec![part],
         ..Explained::default()
     }

@@ -45,13 +45,33 @@ fn streamed_and_textual_envelopes_are_listed() {
 }
 
 #[test]
-fn what_an_upgrade_protects_is_left_alone() {
+fn a_table_of_words_whose_size_is_the_sign_of_xml_is_a_table() {
+    // Sixty octets of words, the first with 42, the second with 16; the start of an envelope.
+    let mut payload = vec![0x3c, 42];
+    payload.extend_from_slice(&[b'a'; 42]);
+    payload.push(16);
+    payload.extend_from_slice(&[b'b'; 16]);
+    payload.extend_from_slice(&[0x56, 0x02, 0x0b, 0x01, b's', 0x04, 0x01]);
+    let mut message = vec![0x06, u8::try_from(payload.len()).unwrap()];
+    message.extend_from_slice(&payload);
+    let listed = explain(&message).messages;
+    assert_eq!(part(&listed[0], "session word").len(), 2, "{listed:?}");
+}
+
+#[test]
+fn what_an_upgrade_protects_is_cut_where_it_cuts_itself() {
     let (client, server) = streams("msclient-ntlm-miniserver", 0);
-    let kinds = |bytes: &[u8]| -> Vec<String> {
-        explain(bytes).messages.into_iter().map(|message| message.kind).collect()
+    let said = |bytes: &[u8]| -> Vec<(String, String)> {
+        let listed = explain(bytes).messages.into_iter().skip_while(|message| message.kind != "protected");
+        listed.map(|message| (message.kind, message.summary.split(", ").next().unwrap().to_owned())).collect()
     };
-    assert_eq!(kinds(&client), ["Preamble", "Upgrade Request", "protected"]);
-    assert_eq!(kinds(&server), ["Upgrade Response", "protected"]);
+    let (client, server) = (said(&client), said(&server));
+    assert!(client.iter().chain(&server).all(|(kind, _)| kind == "protected"));
+    let handshake = |said: &[(String, String)]| {
+        said.iter().filter(|(_, what)| what.starts_with("NegotiateStream Handshake")).count()
+    };
+    assert_eq!((handshake(&client), handshake(&server)), (2, 2), "{client:?} {server:?}");
+    assert_eq!(client.last().unwrap().1, "NegotiateStream data", "{client:?}");
 }
 
 #[test]

@@ -41,7 +41,8 @@ pub(super) fn explain(
 /// The encoding by the look of an envelope, for the direction that does not tell it.
 fn guess(payload: &[u8]) -> Encoding {
     match payload {
-        [b'<', ..] | [0xef, 0xbb, 0xbf, ..] => Encoding::Soap12Utf8,
+        // A table of words whose size looks like the sign has no word as long as a letter's code.
+        [b'<', b'?' | b'A'..=b'Z' | b'_' | b'a'..=b'z', ..] | [0xef, 0xbb, 0xbf, ..] => Encoding::Soap12Utf8,
         // The start of an envelope and the declaration of its first prefix.
         [0x56, 0x02, 0x0b, ..] => Encoding::Binary,
         _ => Encoding::BinarySession,
