@@ -78,6 +78,8 @@ pub(crate) struct Report {
     files: Vec<File>,
     problems: Vec<Problem>,
     omitted: usize,
+    /// Files that are read for what others need of them: nothing is said of mistakes in them.
+    background: Vec<u32>,
 }
 
 impl Report {
@@ -91,6 +93,13 @@ impl Report {
 
     /// Notes a mistake; a second one at the same place is left out, because it follows from the first.
     pub(crate) fn add(&mut self, problem: Problem) {
+        if !self.is_background(problem.span) {
+            self.add_anywhere(problem);
+        }
+    }
+
+    /// The same for a mistake that matters wherever it is.
+    pub(crate) fn add_anywhere(&mut self, problem: Problem) {
         let known = |p: &Problem| p.span.file == problem.span.file && p.span.start == problem.span.start;
         if self.problems.iter().any(known) {
             return;
@@ -100,6 +109,26 @@ impl Report {
         } else {
             self.omitted += 1;
         }
+    }
+
+    /// How many mistakes there are.
+    pub(crate) fn mark(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// Takes back the mistakes that were added since then.
+    pub(crate) fn forget(&mut self, mark: usize) {
+        self.problems.truncate(mark);
+    }
+
+    /// From now on nothing is said of mistakes in this file.
+    pub(crate) fn put_in_background(&mut self, file: u32) {
+        self.background.push(file);
+    }
+
+    /// Whether this is in a file that is read for what others need of it.
+    pub(crate) fn is_background(&self, span: Span) -> bool {
+        self.background.contains(&span.file)
     }
 
     /// Whether anything was wrong.

@@ -4,6 +4,8 @@
 //! another process, over TCP of this machine: 100 items a read and one, at the levels of authentication that are asked for, beside
 //! as many bytes each way over a bare TCP connection. The server changes its values meanwhile, and the reader looks at each value,
 //! quality and time. In process, the same reads without a wire.
+//!
+//! For `callgrind`: `reads serve LEVEL` prints an address and serves until its standard input ends, `reads read ADDRESS ITEMS COUNT` reads so often.
 
 use everywire::model::guid;
 use everywire::{Node, Ref};
@@ -104,7 +106,7 @@ fn echo(asked: usize, answered: usize) {
 }
 
 /// How often something is done in a second.
-fn rate(mut work: impl FnMut()) -> f64 {
+fn rate(work: &mut dyn FnMut()) -> f64 {
     (0..200).for_each(|_| work());
     let (begun, mut done) = (Instant::now(), 0_u32);
     while begun.elapsed() < TIMED {
@@ -120,7 +122,7 @@ fn raw(items: usize) -> f64 {
     let mut stream = TcpStream::connect(&other.1).expect("it listens");
     stream.set_nodelay(true).expect("an option");
     let (request, mut answer) = (vec![1; asked], vec![0; answered]);
-    rate(|| {
+    rate(&mut || {
         stream.write_all(&request).expect("sent");
         stream.read_exact(&mut answer).expect("answered");
     })
@@ -159,6 +161,11 @@ fn def(n: u32) -> OPCITEMDEF {
 
 /// Reads a second of so many items.
 fn remote(address: &str, items: u32) -> f64 {
+    reading(address, items, rate)
+}
+
+/// Has a read of so many items done as often as `repeat` wants.
+fn reading<T>(address: &str, items: u32, repeat: impl FnOnce(&mut dyn FnMut()) -> T) -> T {
     let client = Node::new();
     let server = client.connect::<dyn DataAccessServer>(address).expect("an address");
     let group = group(&client, &server);
@@ -166,7 +173,7 @@ fn remote(address: &str, items: u32) -> f64 {
     let added = group.add_items(&defs).expect("items").value.0;
     let handles: Vec<u32> = added.iter().map(|item| item.server).collect();
     let mut last = vec![0.0; handles.len()];
-    rate(|| {
+    repeat(&mut || {
         let (states, errors) =
             IOPCSyncIO::read(&*group, OPCDATASOURCE::OpcDsCache, &handles).expect("values").value;
         look(&states, &errors, &mut last);
@@ -197,7 +204,7 @@ fn in_process(items: u32) -> f64 {
         }
     });
     let (mut samples, mut last) = (Vec::new(), vec![0.0; handles.len()]);
-    let found = rate(|| {
+    let found = rate(&mut || {
         group.read_into(&handles, ReadFrom::Cache, moment, &mut samples).expect("values");
         assert_eq!(samples.len(), last.len());
         for (sample, last) in samples.iter().zip(&mut last) {
@@ -224,6 +231,12 @@ fn main() {
                 );
             }
             return;
+        }
+        ["read", address, items, count] => {
+            let count: u32 = count.parse().expect("a number");
+            return reading(address, items.parse().expect("a number"), |read| {
+                (0..count).for_each(|_| read())
+            });
         }
         ["echo", asked, answered] => {
             return echo(asked.parse().expect("a number"), answered.parse().expect("a number"));

@@ -38,6 +38,7 @@ mod kerberos;
 mod layers;
 mod load;
 mod omniorb;
+mod opc_cut;
 mod opc_peers;
 mod opc_wine;
 mod reach;

@@ -45,6 +45,21 @@ fn impacket_finds_opc_servers_by_opc_enum() {
 }
 
 #[test]
+fn impacket_finds_opc_servers_by_their_categories() {
+    let test = "impacket_finds_opc_servers_by_their_categories";
+    let Some(impacket) = opc_impacket(test) else { return };
+    if !alone(test) {
+        return;
+    }
+    let (_node, _server, _) = serving("");
+    let said = run(&mut impacket("categories", CLASS));
+    assert!(
+        said.contains("categories OPC Data Access Servers Version 2.0 | ") && said.ends_with("ok\n"),
+        "{said}"
+    );
+}
+
+#[test]
 fn impacket_has_a_whole_session_with_an_opc_server() {
     let test = "impacket_has_a_whole_session_with_an_opc_server";
     let Some(impacket) = opc_impacket(test) else { return };

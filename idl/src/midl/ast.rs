@@ -17,7 +17,7 @@ pub(super) struct Attribute {
     pub(super) span: Span,
     /// What stands in its parentheses; a place may be empty, as in `size_is(, n)`.
     pub(super) values: Vec<Option<Expr>>,
-    /// The type in its parentheses, for `switch_type`.
+    /// The type in its parentheses, for `switch_type`, `wire_marshal` and `transmit_as`.
     pub(super) spec: Option<TypeSpec>,
     /// The text of a version.
     pub(super) text: String,
@@ -42,6 +42,8 @@ pub(super) enum ExprKind {
     Name(String),
     Unary(&'static str, Box<Expr>),
     Binary(&'static str, Box<Expr>, Box<Expr>),
+    /// `condition ? one : other`.
+    Choice(Box<Expr>, Box<Expr>, Box<Expr>),
 }
 
 /// A type, without pointers and dimensions.
@@ -110,6 +112,8 @@ pub(super) struct Declarator {
     pub(super) ident: Ident,
     pub(super) pointers: usize,
     pub(super) dimensions: Vec<Option<Expr>>,
+    /// Why nothing of this can travel, where the way it is declared says so.
+    pub(super) stays: Option<&'static str>,
 }
 
 /// One definition.
@@ -118,6 +122,8 @@ pub(super) struct Item {
     pub(super) kind: ItemKind,
     pub(super) attributes: Vec<Attribute>,
     pub(super) doc: String,
+    /// Where it begins.
+    pub(super) span: Span,
 }
 
 /// What is defined.
@@ -194,16 +200,23 @@ impl Expr {
             ExprKind::Bool(value) => if *value { "TRUE" } else { "FALSE" }.to_owned(),
             ExprKind::Name(name) => name.clone(),
             ExprKind::Unary(operator, operand) => match operand.kind {
-                ExprKind::Binary(..) => format!("{operator}({})", operand.text()),
+                ExprKind::Binary(..) | ExprKind::Choice(..) => format!("{operator}({})", operand.text()),
                 _ => format!("{operator}{}", operand.text()),
             },
             ExprKind::Binary(operator, left, right) => {
-                let side = |side: &Expr| match side.kind {
-                    ExprKind::Binary(..) => format!("({})", side.text()),
-                    _ => side.text(),
-                };
-                format!("{} {operator} {}", side(left), side(right))
+                format!("{} {operator} {}", left.part(), right.part())
             }
+            ExprKind::Choice(condition, one, other) => {
+                format!("{} ? {} : {}", condition.part(), one.part(), other.part())
+            }
+        }
+    }
+
+    /// As it is written beside an operator.
+    fn part(&self) -> String {
+        match self.kind {
+            ExprKind::Binary(..) | ExprKind::Choice(..) => format!("({})", self.text()),
+            _ => self.text(),
         }
     }
 

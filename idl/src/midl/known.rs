@@ -4,6 +4,7 @@
 //! become aliases, so that they are kept.
 
 use super::build::{Pointer, Ty, Typed};
+use crate::omg::preprocess::Known;
 use everywire_model::shape::{Alias, Array, Field, Name, PointerKind, Referent, Struct, Text, TextKind};
 use everywire_model::{
     Contract, Definition, Direction, Hold, Interface, InterfaceKind, Operation, Parameter, Shape,
@@ -11,7 +12,10 @@ use everywire_model::{
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// Files that need not be read, and a word that each of them has wherever it comes from.
+/// What is known without files.
+pub(super) const ALL: Known = Known { is_file: file, text: include_str!("known.midl") };
+
+/// Files that come with every compiler, and a word that each of them has wherever it comes from.
 const FILES: &[(&str, &str)] = &[
     ("basetsd", "UINT_PTR"),
     ("comcat", "ICatInformation"),
@@ -34,9 +38,9 @@ const FILES: &[(&str, &str)] = &[
     ("wtypesbase", "OLECHAR"),
 ];
 
-/// Whether what a file declares is known here. `own` is the text of one of that name that is beside the contract: a copy of what is
-/// known, or something else of the same name, which is to be read.
-pub(super) fn file(name: &str, own: Option<&str>) -> bool {
+/// Whether a file is one that comes with every compiler. `own` is the text of one of that name that is beside the contract: a copy of
+/// such a file, or something else of the same name, which is part of the contract.
+fn file(name: &str, own: Option<&str>) -> bool {
     let name = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
     let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
     let known = FILES.iter().find(|(known, _)| *known == stem);

@@ -1,9 +1,10 @@
 //! MIDL: the contract language of DCE/RPC and COM.
 //!
 //! Read is what describes bytes on a wire: interfaces with and without `object`, dispinterfaces, coclasses, types,
-//! constants, and the attributes that say how pointers and arrays travel. What `oaidl.idl` and its like declare is known.
-//! Methods that never leave a process (`local`) are left out, attributes of tools are passed over. See
-//! `docs/contracts.md`.
+//! constants, and the attributes that say how pointers and arrays travel. What `oaidl.idl` and its like declare is known
+//! (`known.rs` and `known.midl`); where such a file is there it is read in the background, and what of it is used becomes
+//! part of the contract. Methods that never leave a process (`local`) are left out, and so are those that have no form on
+//! a wire, with a note; attributes of tools are passed over. See `docs/contracts.md`.
 //!
 //! What MIDL says beside a type and no shape can hold (`length_is`, `switch_is`, `iid_is`, `range`, and sizes that are
 //! expressions) is kept as an alias around the shape, which is named as the attribute is written: `length_is(fetched)`.
@@ -34,7 +35,7 @@ pub use print::print;
 /// All that is wrong with the text.
 pub fn parse(text: &str, file_name: &str) -> Result<Contract, Diagnostics> {
     let mut report = Report::default();
-    let source = Preprocessor::of_text(file_name, text, &mut report).midl(known::file);
+    let source = Preprocessor::of_text(file_name, text, &mut report).midl(known::ALL);
     read(source, report)
 }
 
@@ -54,7 +55,7 @@ pub fn parse_file(path: impl AsRef<Path>, include_dirs: &[PathBuf]) -> Result<Co
 pub fn parse_with(path: &Path, given: &Preprocessing) -> Result<Contract, Diagnostics> {
     let mut report = Report::default();
     match Preprocessor::of_file(path, given, &mut report) {
-        Ok(source) => read(source.midl(known::file), report),
+        Ok(source) => read(source.midl(known::ALL), report),
         Err(error) => {
             Err(Diagnostic::of_file(&path.to_string_lossy(), format!("cannot be read: {error}")).into())
         }

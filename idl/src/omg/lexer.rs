@@ -258,6 +258,14 @@ impl Lexer {
             Some('"') => self.text(false, report),
             Some(c) if c.is_ascii_alphabetic() || c == '_' => self.word(report),
             Some(c) if c.is_ascii_digit() => self.number(report),
+            Some('#') if self.midl && self.rest().starts_with("##") => {
+                self.at += 2;
+                Kind::Punct("##")
+            }
+            Some('?') if self.midl => {
+                self.at += 1;
+                Kind::Punct("?")
+            }
             Some('.') if self.rest().as_bytes().get(1).is_some_and(u8::is_ascii_digit) => self.number(report),
             Some(c) => match PUNCTUATION.iter().find(|p| self.rest().starts_with(**p)) {
                 Some(punct) => {

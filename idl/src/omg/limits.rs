@@ -15,7 +15,7 @@ pub(crate) const IDENTIFIER: usize = 255;
 /// Characters of a scoped name.
 pub(crate) const SCOPED_NAME: usize = 1024;
 /// Named things in a contract: definitions, members, parameters, enumerators, labels, parts of expressions.
-pub(crate) const NODES: usize = 250_000;
+pub(crate) const NODES: usize = 400_000;
 /// Definitions that have an identity.
 pub(crate) const DEFINITIONS: usize = 32_768;
 /// Operations and parameters of all interfaces, the inherited ones counted in each.
@@ -23,8 +23,8 @@ pub(crate) const INHERITED: usize = 250_000;
 /// Ways from an interface up to its bases, the same base counted once for each way.
 pub(crate) const ANCESTRY: usize = 10_000;
 /// Tokens made by expanding macros.
-pub(crate) const EXPANSION: usize = 100_000;
+pub(crate) const EXPANSION: usize = 1_000_000;
 /// Levels of macros inside macros.
 pub(crate) const MACRO_DEPTH: usize = 16;
 /// Tokens of one macro.
-pub(crate) const MACRO_BODY: usize = 1000;
+pub(crate) const MACRO_BODY: usize = 8000;

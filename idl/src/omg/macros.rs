@@ -43,6 +43,36 @@ pub(super) fn parameters(line: &mut Lexer, report: &mut Report) -> Option<Vec<St
     }
 }
 
+/// Words with `##` between them become one word.
+fn pasted(made: Vec<Token>) -> Vec<Token> {
+    if !made.iter().any(|token| token.kind == PASTE) {
+        return made;
+    }
+    let mut out: Vec<Token> = Vec::with_capacity(made.len());
+    let mut pastes = false;
+    for token in made {
+        if token.kind == PASTE {
+            pastes = true;
+            continue;
+        }
+        let more = match &token.kind {
+            Kind::Word(word) => Some(word.clone()),
+            Kind::Integer(number) => Some(number.to_string()),
+            _ => None,
+        };
+        match (out.last_mut().map(|last| &mut last.kind), more) {
+            (Some(Kind::Word(word)), Some(more)) if pastes && word.len() <= limits::IDENTIFIER => {
+                word.push_str(&more);
+            }
+            _ => out.push(token),
+        }
+        pastes = false;
+    }
+    out
+}
+
+const PASTE: Kind = Kind::Punct("##");
+
 impl Preprocessor {
     /// Puts what a macro with parameters stands for in the place of its use, if this token begins one: its name, and then
     /// a parenthesis.
@@ -81,6 +111,7 @@ impl Preprocessor {
             }
         }
         self.expansions += made.len() + 1;
+        let made = pasted(made);
         let rest = std::mem::take(&mut self.expanded);
         made.iter().for_each(|part| self.expand(part, 0, report));
         // What waits is not moved: there may be much of it each time.

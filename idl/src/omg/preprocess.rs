@@ -41,15 +41,29 @@ pub(crate) struct Preprocessor {
     directories: Option<Vec<PathBuf>>,
     included: HashSet<PathBuf>,
     bytes: usize,
-    /// For MIDL: which files need not be read, because what they declare is known.
-    known: Option<fn(&str, Option<&str>) -> bool>,
+    /// For MIDL: which files come with every compiler of it, and what of them is known here.
+    known: Option<Known>,
 }
+
+/// What MIDL knows without files.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    /// Whether a file of this name, with this text if there is one, is one of those that come with every compiler.
+    pub(crate) is_file: fn(&str, Option<&str>) -> bool,
+    /// What is read for all of them; of a file that is there, too.
+    pub(crate) text: &'static str,
+}
+
+/// The name of [`Known::text`] among the files.
+const KNOWN: &str = "known.midl";
 
 /// A file that is being read.
 pub(super) struct Frame {
     pub(super) lexer: Lexer,
     conditions: Conditions,
     directory: PathBuf,
+    /// It is read for what others need of it.
+    background: bool,
 }
 
 impl Preprocessor {
@@ -95,9 +109,12 @@ impl Preprocessor {
         }
     }
 
-    /// Reads MIDL; nothing is read for files that are `known`.
-    pub(crate) fn midl(mut self, known: fn(&str, Option<&str>) -> bool) -> Self {
+    /// Reads MIDL.
+    pub(crate) fn midl(mut self, known: Known) -> Self {
         self.known = Some(known);
+        // As its compiler does, so that headers of C show what is for it.
+        let one = Token { kind: Kind::Integer(1), ..Token::default() };
+        self.macros.insert("__midl".to_owned(), vec![one]);
         for frame in &mut self.frames {
             frame.lexer.midl = true;
         }
@@ -209,9 +226,14 @@ impl Preprocessor {
             return;
         };
         let parameters = if line.rest().starts_with('(') {
-            // Pieces that are glued together or made text are for C, whose headers MIDL may include.
-            if line.rest().contains('#') {
-                if self.known.is_none() {
+            // What is made text is for C, whose headers MIDL may include.
+            let is_midl = self.known.is_some();
+            let makes_text = match is_midl {
+                true => line.rest().replace("##", "").contains('#'),
+                false => line.rest().contains('#'),
+            };
+            if makes_text {
+                if !is_midl {
                     report.add(Problem::new(name.span, "`#` and `##` in macros are not supported"));
                 }
                 return;
@@ -298,9 +320,10 @@ impl Preprocessor {
     ) -> Option<Directive> {
         if let Some(known) = self.known {
             // What somebody put beside the contract is what they mean, unless it is a copy of what is known.
-            let own = self.beside(file).and_then(|path| sample(&path));
-            if known(file, own.as_deref()) {
-                return None;
+            let path = self.beside(file);
+            let own = path.as_ref().and_then(|path| sample(path));
+            if (known.is_file)(file, own.as_deref()) {
+                return self.open_known(known, path, report);
             }
         } else if matches!(file, "orb.idl" | "TypeCode.idl") {
             if !self.included.insert(PathBuf::from("orb.idl")) {
@@ -346,12 +369,43 @@ impl Preprocessor {
         }
     }
 
+    /// Goes on with what is known of a file that comes with every compiler, and then with the file if it is there: what it has beside
+    /// that is found when it is needed, and what is wrong in it is its own affair.
+    fn open_known(&mut self, known: Known, path: Option<PathBuf>, report: &mut Report) -> Option<Directive> {
+        let mut opened = None;
+        let has_room = self.frames.len() < limits::INCLUDES && self.included.len() < limits::FILES;
+        if let Some(path) = path.filter(|_| has_room)
+            && path.canonicalize().is_ok_and(|whole| self.included.insert(whole))
+            && let Ok(text) = self.load(&path)
+        {
+            let directory = path.parent().unwrap_or_else(|| Path::new("")).to_owned();
+            self.push_in(&path.to_string_lossy(), &text, directory, true, report);
+            opened = Some(Directive::EnterFile);
+        }
+        // What is pushed last is read first.
+        if self.included.insert(PathBuf::from(KNOWN)) {
+            self.push_in(KNOWN, known.text, PathBuf::new(), true, report);
+            opened = Some(Directive::EnterFile);
+        }
+        opened
+    }
+
     fn push(&mut self, name: &str, text: &str, directory: PathBuf, report: &mut Report) {
+        // Headers of C hold types for contracts, and much that MIDL cannot say.
+        let is_header = self.known.is_some() && name.ends_with(".h");
+        let background = is_header || self.frames.last().is_some_and(|frame| frame.background);
+        self.push_in(name, text, directory, background, report);
+    }
+
+    fn push_in(&mut self, name: &str, text: &str, directory: PathBuf, background: bool, report: &mut Report) {
         let text: Arc<str> = Arc::from(text);
         let file = report.add_file(name, Arc::clone(&text));
+        if background {
+            report.put_in_background(file);
+        }
         let mut lexer = Lexer::new(file, text);
         lexer.midl = self.known.is_some();
-        self.frames.push(Frame { lexer, conditions: Conditions::default(), directory });
+        self.frames.push(Frame { lexer, conditions: Conditions::default(), directory, background });
     }
 
     /// Reads a file: UTF-8, or else ISO 8859-1, which is what OMG IDL is written in.

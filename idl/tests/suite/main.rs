@@ -8,6 +8,7 @@ mod dbus_xml;
 mod kidl;
 mod left_out;
 mod midl;
+mod midl_corpus;
 mod midl_files;
 mod omniidl;
 mod preprocessor;

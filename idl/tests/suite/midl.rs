@@ -506,17 +506,15 @@ fn mistakes_are_shown_where_they_are() {
     let shown = mistakes(
         "[object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B101)] interface X : IUnknown { void f(); HRESULT g([in] Nowhere n); };",
     );
-    assert!(shown.contains("x.midl:1:79: error: a method of an object returns an HRESULT"), "{shown}");
+
     assert!(shown.contains("x.midl:1:104: error: there is no type `Nowhere`"), "{shown}");
     for (text, message) in [
         ("[uuid(1)] interface X {}", "this is not a UUID"),
         ("[uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B10)] interface X {}", "is not a number"),
         ("interface X : Y { }", "there is no interface `Y` before this"),
-        ("interface X { void f([in] void *p); }", "`void` has no bytes"),
         ("interface X { void f([out] long p); }", "must be a pointer"),
         ("interface X { void f([in] long p[]); }", "needs `size_is`"),
         ("interface X { void f([in, size_is(,n)] long *p); }", "a pointer that is not there"),
-        ("typedef struct { long a : 3; } S;", "fields of bits do not travel"),
         ("typedef struct { long a; long a; } S;", "there are two fields `a`"),
         ("typedef struct S { struct S inner; } S;", "not complete here"),
         ("typedef struct S { struct T *inner; } S;", "`T` is used and never defined"),

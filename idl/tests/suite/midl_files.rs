@@ -1,8 +1,8 @@
 //! MIDL as files of others have it: libraries beside the contract, modules, casts, names in another case, well-known bases.
 
 use everywire_idl::midl::{parse, print};
-use everywire_model::contract::{SUCCESS, note};
-use everywire_model::{Constant, Contract, Definition, Value};
+use everywire_model::contract::{SUCCESS, left_out, note};
+use everywire_model::{Constant, Contract, Definition, Shape, Value};
 use std::path::PathBuf;
 
 /// A folder of its own with these files; gone with it.
@@ -141,7 +141,11 @@ fn well_known_interfaces_are_bases() {
     assert_eq!(names("IMaker"), ["CreateInstance", "LockServer", "Make"]);
     // They are part of the contract, so that it is complete.
     assert_eq!(read.interface("IPersist").unwrap().id, "0000010c-0000-0000-c000-000000000046");
-    assert_eq!(contract(&print(&read).unwrap()).interfaces().count(), read.interfaces().count());
+    let printed = contract(&print(&read).unwrap());
+    let interfaces = |contract: &Contract| -> Vec<String> {
+        contract.interfaces().map(|interface| interface.name.to_string()).collect()
+    };
+    assert_eq!(interfaces(&printed), interfaces(&read));
 }
 
 #[test]
@@ -157,4 +161,122 @@ fn a_method_that_succeeds_in_several_ways_says_so() {
     let refused =
         parse("[uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B20B)] interface P { [success] long One(); }", "x.midl");
     assert!(refused.unwrap_err().to_string().contains("only a method of an object says"));
+}
+
+/// What the files that come with every compiler declare is known, as it travels, and what of it a contract uses is part of that.
+#[test]
+fn handles_dispatch_parameters_and_media_are_known() {
+    let text = "import \"oaidl.idl\", \"ocidl.idl\";
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B210), pointer_default(unique)]
+        interface IFrame : IPersistStream {
+            HRESULT Show([in] HWND parent, [in] const RECT *where);
+            HRESULT Call([in] DISPPARAMS *given, [out] EXCEPINFO *wrong);
+            HRESULT Get([in] const FORMATETC *format, [out] STGMEDIUM *medium);
+            HRESULT Set([in] REFPROPERTYKEY key, [in] REFPROPVARIANT value);
+        }";
+    let read = contract(text);
+    let frame = read.interface("IFrame").unwrap();
+    let names: Vec<&str> = frame.operations.iter().map(|operation| operation.name.as_ref()).collect();
+    let above = ["GetClassID", "IsDirty", "Load", "Save", "GetSizeMax"];
+    assert_eq!(names, [above.as_slice(), &["Show", "Call", "Get", "Set"]].concat());
+    assert_eq!(left_out(&frame.notes).count(), 0);
+    let parent = &frame.operations[5].parameters[0].field.shape;
+    let Shape::Optional(handle) = parent.resolved() else { panic!("{parent:?}") };
+    let Shape::Struct(handle) = handle.resolved() else { panic!("{handle:?}") };
+    let fields: Vec<&str> = handle.fields.iter().map(|field| field.name.as_ref()).collect();
+    assert_eq!((handle.name.as_ref(), fields), ("RemotableHandle", vec!["fContext", "u"]));
+    let defined = |name: &str| {
+        read.definitions.iter().any(|definition| match definition {
+            Definition::Type(Shape::Struct(shape)) => shape.name == name,
+            Definition::Interface(interface) => interface.name == name,
+            _ => false,
+        })
+    };
+    for used in ["EXCEPINFO", "DISPPARAMS", "PROPVARIANT", "CALPWSTR", "userSTGMEDIUM", "IPersistStream"] {
+        assert!(defined(used), "{used}");
+    }
+    for unused in ["STATSTG", "MSG", "IPersistFile", "PROPSPEC"] {
+        assert!(!defined(unused), "{unused}");
+    }
+}
+
+/// A type with a name of such a file is the contract's own.
+#[test]
+fn a_contract_may_define_what_is_known() {
+    let read = contract(
+        "import \"oaidl.idl\"; typedef struct tagEXCEPINFO { long ours; } EXCEPINFO; typedef long HWND;
+         [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B211)] interface I : IUnknown {
+            HRESULT F([in] EXCEPINFO *e, [in] HWND w); }",
+    );
+    let operation = &read.interface("I").unwrap().operations[0];
+    let Shape::Struct(ours) = operation.parameters[0].field.shape.resolved() else { panic!("no struct") };
+    assert_eq!(ours.fields[0].name, "ours");
+    assert!(matches!(operation.parameters[1].field.shape.resolved(), Shape::I32));
+}
+
+/// Such types are no mistake as long as nobody calls with them; a method that would is left out by name, and keeps its number.
+#[test]
+fn what_has_no_form_on_a_wire_is_left_out_and_named() {
+    let read = contract(
+        "typedef void (__stdcall *NOTIFY)(long a, void *b); typedef struct { long a : 3; } BITS;
+         typedef union { long a; float b; } EITHER; typedef struct { EITHER inner; } OUTER;
+         HRESULT __stdcall CreateIt(void *out); extern const long Ours;
+         [local, object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B212)] interface IHere : IUnknown { void f(void *p); }
+         [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B213)] interface I : IUnknown {
+            HRESULT One(); HRESULT Two([in] NOTIFY back); const OUTER *Three(); HRESULT Four([in] OUTER *x);
+            HRESULT Five([in] BITS *x); HRESULT Six([in] void *x); HRESULT Seven([in] long x); }",
+    );
+    let interface = read.interface("I").unwrap();
+    assert_eq!(interface.operations.len(), 7);
+    assert_eq!(interface.operations[6].name, "Seven");
+    let left: Vec<&str> = left_out(&interface.notes).collect();
+    let expected = [
+        "`Two`: pointers to functions do not travel",
+        "`Three`: a method of an object returns an HRESULT, and results are `[out, retval]` parameters",
+        "`Four`: nothing says which arm of `EITHER` is meant",
+        "`Five`: fields of bits do not travel",
+        "`Six`: `void` has no bytes: name the type, or add `iid_is`",
+    ];
+    assert_eq!(left, expected);
+}
+
+#[test]
+fn constants_are_computed_with_points_casts_and_choices() {
+    let read = contract(
+        "const float A = (1 / 1024.0); const double B = -A * 2; const long C = 1 ? 7 : 8; const WCHAR D = 0xfffc;
+         const long E = D + 1; const void *F = (void *)-1;",
+    );
+    let real = |name: &str| match constant(&read, name).value {
+        Value::Float(value) => value,
+        ref other => panic!("{other:?}"),
+    };
+    assert_eq!((real("A"), real("B")), (1.0 / 1024.0, -2.0 / 1024.0));
+    assert_eq!((integer(&read, "C"), integer(&read, "E")), (7, 0xfffd));
+}
+
+#[test]
+fn a_class_keeps_what_is_described_of_it() {
+    let read = contract(
+        "[uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B214)] coclass C { [default] interface ILater; interface INowhere; }
+         [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B215)] interface ILater : IUnknown { HRESULT One(); }",
+    );
+    let class = read.interface("C").unwrap();
+    assert_eq!(class.operations.len(), 1);
+    let left: Vec<&str> = left_out(&class.notes).collect();
+    assert_eq!(left, ["interface `INowhere`: it is described nowhere"]);
+}
+
+#[test]
+fn macros_paste_words() {
+    let read = contract(
+        "#define HANDLES(name) typedef struct tag##name { long name##_value; } name##_T\n HANDLES(PEN);
+         #ifdef __midl\n const long SEEN = 1;\n #endif\n",
+    );
+    assert_eq!(integer(&read, "SEEN"), 1);
+    let pen = read.definitions.iter().find_map(|definition| match definition {
+        Definition::Type(Shape::Struct(pen)) => Some(pen),
+        _ => None,
+    });
+    let pen = pen.unwrap();
+    assert_eq!((pen.name.as_ref(), pen.fields[0].name.as_ref()), ("PEN_T", "PEN_value"));
 }

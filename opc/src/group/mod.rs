@@ -95,6 +95,8 @@ pub struct Group {
     share: Arc<Share>,
     handle: u32,
     dirty: Arc<Dirty>,
+    /// Held while changes are collected and handed over, so that they are told in the order in which they were seen. It is taken before `inner`.
+    order: Mutex<()>,
     inner: Mutex<Inner>,
 }
 
@@ -128,6 +130,7 @@ impl Group {
             share: Arc::clone(share),
             handle,
             dirty: Arc::default(),
+            order: Mutex::default(),
             inner: Mutex::new(Inner {
                 state,
                 members: Members::default(),

@@ -8,6 +8,7 @@ use super::update::{Batch, PART, Report};
 use super::{Group, Sample};
 use crate::data::Vqt;
 use crate::share::Receipt;
+use crate::sync::lock;
 use crate::time::Moment;
 use crate::{Code, Quality};
 use std::collections::BTreeMap;
@@ -173,6 +174,11 @@ impl Group {
     /// Performs a call that was begun: it may wait for the source. Nothing if it was cancelled, or the group was removed. A refresh of more
     /// items than go in one call is performed in parts: until there is nothing.
     pub fn perform(&self, cancel: u32, now: Moment) -> Option<Report> {
+        self.perform_and(cancel, now, |report| report)
+    }
+
+    /// The same, and hands what is to be told to `tell`; of a refresh, before any other change of the group is told.
+    pub fn perform_and<T>(&self, cancel: u32, now: Moment, tell: impl FnOnce(Report) -> T) -> Option<T> {
         let (Call { transaction, deed, _cost }, group) = {
             let mut inner = self.inner().ok()?;
             let mut call = inner.pending.0.remove(&cancel)?;
@@ -187,31 +193,66 @@ impl Group {
             }
             (call, inner.state.client)
         };
-        let batch = |items: &[u32], place: &Place| {
-            let samples = self.read(items, place.borrowed(), now).ok()?;
-            let clients = self.client_handles(items);
-            let sample =
-                |(server, (sample, client)): (&u32, (Result<Sample, Code>, Option<u32>))| match sample {
-                    Ok(sample) => Some(sample),
-                    // Of an item that was removed meanwhile the client has no number.
-                    Err(error) => {
-                        let value = Vqt::bad(Quality::BAD, now.time);
-                        Some(Sample { server: *server, client: client?, value, error })
-                    }
-                };
-            let samples = items.iter().zip(samples.into_iter().zip(clients)).filter_map(sample).collect();
-            Some(Batch { transaction, group, samples })
-        };
+        let batch = |samples| Batch { transaction, group, samples };
         Some(match deed {
-            Deed::Read(items, place) => Report::Read(batch(&items, &place)?),
-            Deed::Refresh(items, place) => Report::Change(batch(&items, &place)?),
+            Deed::Read(items, place) => tell(Report::Read(batch(self.samples(&items, &place, now)?))),
+            Deed::Refresh(items, Place::Cache) => {
+                let _order = lock(&self.order);
+                let samples = self.samples(&items, &Place::Cache, now)?;
+                self.told(&samples);
+                tell(Report::Change(batch(samples)))
+            }
+            Deed::Refresh(items, place) => {
+                // Nobody else is to wait for the source.
+                let samples = self.samples(&items, &place, now)?;
+                let _order = lock(&self.order);
+                self.told(&samples);
+                tell(Report::Change(batch(samples)))
+            }
             Deed::Write(items, values) => {
                 let clients = self.client_handles(&items);
                 let codes = self.write(&items, &values).ok()?;
                 let items = clients.into_iter().zip(codes).filter_map(|(client, code)| Some((client?, code)));
-                Report::Written { transaction, group, items: items.collect() }
+                tell(Report::Written { transaction, group, items: items.collect() })
             }
         })
+    }
+
+    /// Whether something of a call that was begun is still to be performed.
+    #[must_use]
+    pub fn waits(&self, cancel: u32) -> bool {
+        self.inner().is_ok_and(|inner| inner.pending.0.contains_key(&cancel))
+    }
+
+    fn samples(&self, items: &[u32], place: &Place, now: Moment) -> Option<Vec<Sample>> {
+        let samples = self.read(items, place.borrowed(), now).ok()?;
+        let clients = self.client_handles(items);
+        let sample = |(server, (sample, client)): (&u32, (Result<Sample, Code>, Option<u32>))| match sample {
+            Ok(sample) => Some(sample),
+            // Of an item that was removed meanwhile the client has no number.
+            Err(error) => {
+                let value = Vqt::bad(Quality::BAD, now.time);
+                Some(Sample { server: *server, client: client?, value, error })
+            }
+        };
+        Some(items.iter().zip(samples.into_iter().zip(clients)).filter_map(sample).collect())
+    }
+
+    /// A refresh tells these: the next change is one from them, not from what an update told before. Else a value that comes back to what
+    /// it was before the refresh would be no change, and the client would keep the value between.
+    fn told(&self, samples: &[Sample]) {
+        let Ok(mut inner) = self.inner() else { return };
+        for Sample { server, value, error, .. } in samples {
+            let Ok(member) = inner.members.get_mut(*server) else { continue };
+            if error.is_failure() {
+                continue;
+            }
+            member.sent = Some((value.data.clone(), value.quality));
+            if member.cell.value().time > value.time {
+                // It has changed while the source was asked, and that may have been told already.
+                member.cell.mark(member.watch);
+            }
+        }
     }
 
     fn client_handles(&self, items: &[u32]) -> Vec<Option<u32>> {

@@ -12,6 +12,7 @@ use super::member::Members;
 use super::{Group, Inner};
 use crate::cell::{Cell, Dirty};
 use crate::data::Vqt;
+use crate::sync::lock;
 use crate::time::Moment;
 use crate::{Code, Quality};
 use std::sync::Arc;
@@ -74,8 +75,14 @@ impl Group {
     /// Makes an update that is due: reads items whose source does not tell changes, and finds what has changed. Nothing if there is
     /// nothing to send. The group is in the schedule again.
     pub fn update(&self, now: Moment) -> Option<Report> {
+        self.update_and(now, |report| report)
+    }
+
+    /// The same, and hands it to `tell` before any other change of the group is told: what is told later is never older.
+    pub fn update_and<T>(&self, now: Moment, tell: impl FnOnce(Report) -> T) -> Option<T> {
         self.poll(now);
         let own = self.weak.upgrade()?;
+        let _order = lock(&self.order);
         let mut inner = self.inner().ok()?;
         if !inner.sends() {
             return None;
@@ -105,7 +112,9 @@ impl Group {
         }
         inner.sent = Some(now.ticks);
         self.engine.updated(now.time);
-        Some(Report::Change(Batch { transaction: 0, group: inner.state.client, samples }))
+        let report = Report::Change(Batch { transaction: 0, group: inner.state.client, samples });
+        drop(inner);
+        Some(tell(report))
     }
 
     /// Has an update wait for the next time of its rate, since whoever listens has not taken those before: nothing is collected, so

@@ -156,8 +156,5 @@ fn update(group: &Group, now: Moment, hearers: &dyn Hearers) {
         return;
     }
     // A source that panics is no reason to stop the others.
-    let report = catch_unwind(AssertUnwindSafe(|| group.update(now))).ok().flatten();
-    if let Some(report) = report {
-        hearers.tell(group, report);
-    }
+    let _ = catch_unwind(AssertUnwindSafe(|| group.update_and(now, |report| hearers.tell(group, report))));
 }

@@ -5,7 +5,8 @@
 
 use crate::Code;
 use crate::contract::{
-    GUID, IEnumGUID, IEnumOPCItemAttributes, IEnumString, IEnumUnknown, IOPCEnumGUID, OPCITEMATTRIBUTES,
+    CATEGORYINFO, GUID, IEnumCATEGORYINFO, IEnumGUID, IEnumOPCItemAttributes, IEnumString, IEnumUnknown,
+    IOPCEnumGUID, OPCITEMATTRIBUTES,
 };
 use crate::share::Seat;
 use crate::sync::lock;
@@ -122,6 +123,7 @@ macro_rules! enumerator {
 }
 
 enumerator!(IEnumString, Option<String>);
+enumerator!(IEnumCATEGORYINFO, CATEGORYINFO);
 enumerator!(IEnumGUID, GUID);
 enumerator!(IOPCEnumGUID, GUID);
 enumerator!(IEnumUnknown, Option<Reference>);

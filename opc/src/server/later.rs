@@ -117,9 +117,8 @@ impl GroupObject {
         let job = move || {
             let Some(house) = weak.upgrade() else { return };
             // A large refresh is told in parts.
-            while let Some(report) = group.perform(cancel, house.now()) {
-                house.tell(group.server_handle(), report);
-            }
+            let tell = |report| house.tell(group.server_handle(), report);
+            while group.perform_and(cancel, house.now(), tell).is_some() {}
         };
         house.spawn(job).inspect_err(|_| {
             // Nobody would perform it.
@@ -165,6 +164,15 @@ impl IOPCAsyncIO2 for GroupObject {
         };
         self.admit()?;
         let cancel = self.group.begin_refresh(from, transaction)?;
+        if from == Refresh::Cache {
+            // The cache waits for nobody, so a refresh has the values of the moment at which it was asked for.
+            let house = self.desk()?.house()?;
+            let tell = |report| house.tell(self.group.server_handle(), report);
+            self.group.perform_and(cancel, house.now(), tell);
+            if !self.group.waits(cancel) {
+                return Ok(cancel);
+            }
+        }
         self.perform(cancel)?;
         Ok(cancel)
     }

@@ -4,10 +4,14 @@
 //! list.
 
 use super::ServerInfo;
+use super::categories::CATEGORY_MANAGER;
 use super::enumerators::{Tape, lend};
 use super::wire::{guid_of, text_of};
-use crate::contract::{GUID, IEnumGUID, IOPCEnumGUID, IOPCServerList, IOPCServerList2, OpcServerList};
-use crate::share::Share;
+use crate::Code;
+use crate::contract::{
+    GUID, ICatInformation, IEnumGUID, IOPCEnumGUID, IOPCServerList, IOPCServerList2, OpcServerList,
+};
+use crate::share::{Seat, Share};
 use crate::sync::lock;
 use everywire::{Failure, Initiator, Kind, Ref, WeakNode};
 use std::sync::{Arc, Mutex};
@@ -15,9 +19,11 @@ use std::sync::{Arc, Mutex};
 /// The class of the list.
 pub const OPC_ENUM: &str = "13486d51-4821-11d2-a494-3cb306c10000";
 
-/// The categories that our servers are in: Data Access 2.0 and 3.0.
-const CATEGORIES: [&str; 2] =
-    ["63d5f432-cfe4-11d1-b2c8-0060083ba1fb", "cc603642-66d7-48f1-b69a-b625e73652d7"];
+/// The categories that our servers are in: Data Access 2.0 and 3.0, and how people call them.
+pub(super) const CATEGORIES: [(&str, &str); 2] = [
+    ("63d5f432-cfe4-11d1-b2c8-0060083ba1fb", "OPC Data Access Servers Version 2.0"),
+    ("cc603642-66d7-48f1-b69a-b625e73652d7", "OPC Data Access Servers Version 3.0"),
+];
 
 /// The list of the servers of a machine. Clones are the same list.
 #[derive(Clone, Default)]
@@ -31,13 +37,19 @@ pub struct OpcEnum {
 const ENUMERATORS: usize = 4096;
 
 impl OpcEnum {
-    /// Serves the list on a node.
+    /// Serves the list on a node, and the categories of its servers.
     #[must_use]
     pub fn serve(node: &everywire::Node) -> Self {
         let list = Self::default();
         let (held, node_of) = (list.clone(), node.downgrade());
         node.export_class::<dyn OpcServerList>(OPC_ENUM, move |_| {
             let list: Arc<dyn OpcServerList> =
+                Arc::new(ListObject { list: held.clone(), node: node_of.clone() });
+            Ok(list)
+        });
+        let (held, node_of) = (list.clone(), node.downgrade());
+        node.export_class::<dyn ICatInformation>(CATEGORY_MANAGER, move |_| {
+            let list: Arc<dyn ICatInformation> =
                 Arc::new(ListObject { list: held.clone(), node: node_of.clone() });
             Ok(list)
         });
@@ -66,22 +78,30 @@ impl OpcEnum {
     }
 }
 
-struct ListObject {
-    list: OpcEnum,
-    node: WeakNode,
+pub(super) struct ListObject {
+    pub(super) list: OpcEnum,
+    pub(super) node: WeakNode,
 }
 
 impl ListObject {
     /// The classes that are in one of the categories: all, if none is named. Our servers require nothing of who uses them.
     fn classes(&self, implemented: &[GUID]) -> Vec<GUID> {
-        let named = |category: &GUID| CATEGORIES.contains(&text_of(category).as_str());
+        let named = |category: &GUID| {
+            let category = text_of(category);
+            CATEGORIES.iter().any(|(ours, _)| *ours == category)
+        };
         if !implemented.is_empty() && !implemented.iter().any(named) {
             return Vec::new();
         }
         self.list.servers().iter().map(|server| guid_of(&server.class)).collect()
     }
 
-    fn server(&self, class: &GUID) -> Result<ServerInfo, Failure> {
+    /// Room for one more enumerator.
+    pub(super) fn seat(&self) -> Result<Seat, Code> {
+        self.list.share.enumerator(ENUMERATORS)
+    }
+
+    pub(super) fn server(&self, class: &GUID) -> Result<ServerInfo, Failure> {
         let class = text_of(class);
         let found = self.list.servers().into_iter().find(|server| server.class == class);
         found.ok_or_else(|| {
@@ -110,11 +130,8 @@ impl IOPCServerList for ListObject {
         implemented: &[GUID],
         _required: &[GUID],
     ) -> Result<Option<Ref<dyn IEnumGUID>>, Failure> {
-        let tape: Arc<dyn IEnumGUID> = Arc::new(Tape::<GUID>::of(
-            self.node.clone(),
-            self.list.share.enumerator(ENUMERATORS)?,
-            self.classes(implemented),
-        )?);
+        let tape: Arc<dyn IEnumGUID> =
+            Arc::new(Tape::<GUID>::of(self.node.clone(), self.seat()?, self.classes(implemented))?);
         lend(&self.node, tape).map(Some)
     }
 
@@ -134,11 +151,8 @@ impl IOPCServerList2 for ListObject {
         implemented: &[GUID],
         _required: &[GUID],
     ) -> Result<Option<Ref<dyn IOPCEnumGUID>>, Failure> {
-        let tape: Arc<dyn IOPCEnumGUID> = Arc::new(Tape::<GUID>::of(
-            self.node.clone(),
-            self.list.share.enumerator(ENUMERATORS)?,
-            self.classes(implemented),
-        )?);
+        let tape: Arc<dyn IOPCEnumGUID> =
+            Arc::new(Tape::<GUID>::of(self.node.clone(), self.seat()?, self.classes(implemented))?);
         lend(&self.node, tape).map(Some)
     }
 

@@ -7,6 +7,7 @@
 //! * Servants hold the house weakly, and the house holds the node weakly: whoever made the [`Server`] decides how long it lives.
 
 mod browsing;
+mod categories;
 mod driver;
 mod enumerators;
 mod group;
@@ -17,6 +18,7 @@ mod outbox;
 mod pool;
 mod wire;
 
+pub use categories::CATEGORY_MANAGER;
 pub use list::{OPC_ENUM, OpcEnum};
 
 use crate::Code;

@@ -1,5 +1,5 @@
 use super::{Plant, clients, rate};
-use everywire_opc::{Code, Data, Given, Quotas, ReadFrom, Refresh, Report, Settings};
+use everywire_opc::{Code, Data, Given, GroupState, Quotas, ReadFrom, Refresh, Report, Settings};
 
 #[test]
 fn a_read_is_begun_and_told_later() {
@@ -71,6 +71,50 @@ fn a_refresh_has_all_active_items_whether_changed_or_not() {
     let rest = everywire_opc::Change { active: Some(false), ..Default::default() };
     group.change(&rest).expect("it lives");
     assert_eq!(group.begin_refresh(Refresh::Cache, 47), Err(Code::FAIL), "no active group");
+}
+
+/// A client that was told 60 by a refresh must hear of 50, although 50 is what the last update told.
+#[test]
+fn changes_are_changes_from_what_a_refresh_told() {
+    let mut plant = Plant::new();
+    let group = plant.group(GroupState { deadband: 30.0, ..rate(100) });
+    plant.add(&group, &["Tank.Level", "Name"]);
+    plant.set("Tank.Level", 40.0_f32);
+    plant.set("Name", "before");
+    plant.pass(1000);
+    for from in [Refresh::Cache, Refresh::Device, Refresh::MaxAge(500)] {
+        plant.set("Tank.Level", 60.0_f32);
+        plant.set("Name", "between");
+        let cancel = group.begin_refresh(from, 44).expect("somebody listens");
+        group.perform(cancel, plant.now).expect("a refresh");
+        // 35 is within the deadband, whether from 40 or from 60.
+        plant.set("Tank.Level", 35.0_f32);
+        plant.set("Name", "before");
+        let told: Vec<_> = plant.pass(1000).into_iter().flat_map(|(_, batch)| batch.samples).collect();
+        let told: Vec<_> = told.into_iter().map(|sample| (sample.client, sample.value.data)).collect();
+        assert_eq!(told, [(2, Data::from("before"))], "{from:?}");
+        // From 60 it is 55.
+        plant.set("Tank.Level", 5.0_f32);
+        let told = plant.pass(1000);
+        assert_eq!(told.len(), 1, "{from:?}");
+        plant.set("Tank.Level", 40.0_f32);
+        plant.pass(1000);
+    }
+}
+
+#[test]
+fn a_refresh_before_the_first_update_is_that_update() {
+    let mut plant = Plant::new();
+    let group = plant.group(GroupState { deadband: 30.0, ..rate(100) });
+    plant.add(&group, &["Tank.Level"]);
+    let cancel = group.begin_refresh(Refresh::Cache, 44).expect("somebody listens");
+    let Some(Report::Change(batch)) = group.perform(cancel, plant.now) else { panic!("no refresh") };
+    assert_eq!(batch.samples[0].value.data, Data::R4(50.0));
+    // Within the deadband of what the client has.
+    plant.set("Tank.Level", 70.0_f32);
+    assert_eq!(plant.pass(1000), []);
+    plant.set("Tank.Level", 10.0_f32);
+    assert_eq!(plant.pass(1000)[0].1.samples[0].value.data, Data::R4(10.0));
 }
 
 #[test]

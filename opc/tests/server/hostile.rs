@@ -13,7 +13,7 @@ use everywire_opc::{Code, Data, Settings, VarType};
 use std::sync::mpsc::channel;
 
 /// Somebody who is served whatever others do.
-fn is_served(site: &Site) {
+pub(super) fn is_served(site: &Site) {
     let client = Node::new();
     let server = client.connect::<dyn DataAccessServer>(&site.class_address()).expect("an address");
     let added =

@@ -3,6 +3,7 @@
 mod callbacks;
 mod faults;
 mod hostile;
+mod mangled;
 mod objects;
 
 use everywire::model::guid;

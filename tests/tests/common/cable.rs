@@ -2,6 +2,7 @@
 
 use super::foreign::until;
 use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 
 /// The address of the test's end.
@@ -52,6 +53,36 @@ impl Cable {
                 said.contains("LOWER_UP") && said.contains("state UP")
             });
         }
+    }
+
+    /// Does something in the other network, on a thread of its own: the threads that it starts, and their connections, are there too.
+    pub fn inside<T: Send>(&self, deed: impl FnOnce() -> T + Send) -> T {
+        let network = std::fs::File::open(format!("/proc/{}/ns/net", self.keeper.id())).expect("a network");
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                let kind = Some(rustix::thread::LinkNameSpaceType::Network);
+                rustix::thread::move_into_link_name_space(network.as_fd(), kind)
+                    .expect("the network is ours");
+                deed()
+            });
+            inside.join().expect("it does not panic")
+        })
+    }
+
+    /// Nothing passes any more, and nobody is told: what was under way is lost.
+    pub fn cut(&self) {
+        self.set("down");
+    }
+
+    /// It passes again.
+    pub fn mend(&self) {
+        self.set("up");
+        self.wait_until_it_passes();
+    }
+
+    fn set(&self, state: &str) {
+        let status = self.there("ip").args(["link", "set", "far", state]).status();
+        assert!(status.expect("ip starts").success(), "far {state}");
     }
 
     /// A program that will run in the other network.

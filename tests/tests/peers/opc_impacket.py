@@ -16,13 +16,16 @@ from impacket.dcerpc.v5.dtypes import (
     DWORD, FILETIME, FLOAT, GUID, LONG, LPWSTR, NULL, ULONG, USHORT, WSTR,
 )
 from impacket.dcerpc.v5.ndr import (
-    NDRPOINTER, NDRSTRUCT, NDRUniConformantArray, NDRUniConformantVaryingArray,
+    NDRPOINTER, NDRSTRUCT, NDRUniConformantArray, NDRUniConformantVaryingArray, NDRUniFixedArray,
 )
 from impacket.uuid import bin_to_string, string_to_bin
 
 SERVER_LIST_CLASS = "13486D51-4821-11D2-A494-3CB306C10000"
 SERVER_LIST = "13486D50-4821-11D2-A494-3CB306C10000"
 SERVER_LIST2 = "9DD0B56C-AD9E-43EE-8305-487F3188BF7A"
+CATEGORY_MANAGER = "0002E005-0000-0000-C000-000000000046"
+CAT_INFORMATION = "0002E013-0000-0000-C000-000000000046"
+ENUM_CATEGORY_INFO = "0002E011-0000-0000-C000-000000000046"
 ENUM_GUID = "0002E000-0000-0000-C000-000000000046"
 OPC_ENUM_GUID = "55C382C8-21C7-4E88-96C1-BECFB1E3F483"
 ENUM_STRING = "00000101-0000-0000-C000-000000000046"
@@ -252,6 +255,83 @@ class EnumClassesOfCategoriesResponse(DCOMANSWER):
     structure = (("classes", PMInterfacePointer), ("ErrorCode", DWORD))
 
 
+class DESCRIPTION(NDRUniFixedArray):
+    def getDataLen(self, data, offset=0):
+        return 256
+
+
+class CATEGORYINFO(NDRSTRUCT):
+    structure = (("catid", GUID), ("locale", DWORD), ("text", DESCRIPTION))
+
+
+class EnumCategories(DCOMCALL):
+    opnum = 3
+    structure = (("locale", DWORD),)
+
+
+class EnumCategoriesResponse(DCOMANSWER):
+    structure = (("categories", PMInterfacePointer), ("ErrorCode", DWORD))
+
+
+class NextCategory(DCOMCALL):
+    opnum = 3
+    structure = (("count", ULONG),)
+
+
+class NextCategoryResponse(DCOMANSWER):
+    structure = (("categories", varying(CATEGORYINFO)), ("fetched", ULONG), ("ErrorCode", DWORD))
+
+
+class GetCategoryDesc(DCOMCALL):
+    opnum = 4
+    structure = (("catid", CLSID), ("locale", DWORD))
+
+
+class GetCategoryDescResponse(DCOMANSWER):
+    structure = (("text", LPWSTR), ("ErrorCode", DWORD))
+
+
+class RemoteEnumClassesOfCategories(DCOMCALL):
+    opnum = 5
+    structure = (
+        ("implementedCount", ULONG), ("implemented", pointer(CLSID_ARRAY)), ("requiredCount", ULONG),
+        ("required", pointer(CLSID_ARRAY)),
+    )
+
+
+class RemoteEnumClassesOfCategoriesResponse(DCOMANSWER):
+    structure = (("classes", PMInterfacePointer), ("ErrorCode", DWORD))
+
+
+class RemoteIsClassOfCategories(DCOMCALL):
+    opnum = 6
+    structure = (
+        ("clsid", CLSID), ("implementedCount", ULONG), ("implemented", pointer(CLSID_ARRAY)), ("requiredCount", ULONG),
+        ("required", pointer(CLSID_ARRAY)),
+    )
+
+
+class RemoteIsClassOfCategoriesResponse(DCOMANSWER):
+    structure = (("ErrorCode", DWORD),)
+
+
+class EnumImplCategoriesOfClass(DCOMCALL):
+    opnum = 7
+    structure = (("clsid", CLSID),)
+
+
+class EnumImplCategoriesOfClassResponse(DCOMANSWER):
+    structure = (("classes", PMInterfacePointer), ("ErrorCode", DWORD))
+
+
+class EnumReqCategoriesOfClass(EnumImplCategoriesOfClass):
+    opnum = 8
+
+
+class EnumReqCategoriesOfClassResponse(EnumImplCategoriesOfClassResponse):
+    pass
+
+
 class GetClassDetails(DCOMCALL):
     opnum = 4
     structure = (("clsid", CLSID),)
@@ -376,6 +456,63 @@ def list_servers(host, who, clsid):
     request = GetClassDetails2()
     request["clsid"] = string_to_bin(clsid)
     print("independent", text(call(second, request, SERVER_LIST2)["independent"]))
+    let_go(made)
+    dcom.disconnect()
+
+
+def guids(proxy, field):
+    """What an enumerator of identities has."""
+    found = handed(proxy, field)
+    request = NextGuid()
+    request["count"] = 10
+    answer = call(found, request, ENUM_GUID, 1)
+    return [bin_to_string(one["Data"]).upper() for one in answer["ids"]]
+
+
+def categories(host, who, clsid):
+    """COM's own manager of categories: which there are, what they are called, which classes are in them, and in which a class is."""
+    dcom = connect(host, who)
+    made = create(dcom, CATEGORY_MANAGER, CAT_INFORMATION)
+    request = EnumCategories()
+    request["locale"] = 0x409
+    found = handed(made, call(made, request, CAT_INFORMATION)["categories"])
+    request = NextCategory()
+    request["count"] = 10
+    answer = call(found, request, ENUM_CATEGORY_INFO, 1)
+    told = {}
+    for one in answer["categories"]:
+        told[bin_to_string(one["catid"]).upper()] = text(one["text"].decode("utf-16-le"))
+    equal(sorted(told), [CATEGORY_20, CATEGORY_30])
+    request = GetCategoryDesc()
+    request["catid"], request["locale"] = string_to_bin(CATEGORY_20), 0x409
+    equal(text(call(made, request, CAT_INFORMATION)["text"]), told[CATEGORY_20])
+    request["catid"] = string_to_bin(SERVER)
+    call(made, request, CAT_INFORMATION, 0x80040160)
+
+    def asked(request, implemented, count=None):
+        request["implementedCount"] = len(implemented) if count is None else count
+        request["implemented"] = ids(*implemented) if implemented else NULL
+        request["requiredCount"], request["required"] = 0, NULL
+        return request
+
+    def of(implemented, count=None):
+        request = asked(RemoteEnumClassesOfCategories(), implemented, count)
+        return guids(made, call(made, request, CAT_INFORMATION)["classes"])
+
+    equal(of([CATEGORY_30]), [clsid.upper()])
+    equal(of([SERVER]), [])
+    equal(of([], 0xFFFFFFFF), [clsid.upper()])
+    call(made, asked(RemoteEnumClassesOfCategories(), []), CAT_INFORMATION, 0x80070057)
+    for of_class, implemented, code in ((clsid, CATEGORY_20, 0), (clsid, SERVER, 1), (SERVER, CATEGORY_20, 1)):
+        request = asked(RemoteIsClassOfCategories(), [implemented])
+        request["clsid"] = string_to_bin(of_class)
+        call(made, request, CAT_INFORMATION, code)
+    for request, expected in ((EnumImplCategoriesOfClass(), [CATEGORY_20, CATEGORY_30]), (EnumReqCategoriesOfClass(), [])):
+        request["clsid"] = string_to_bin(clsid)
+        equal(guids(made, call(made, request, CAT_INFORMATION)["classes"]), expected)
+        request["clsid"] = string_to_bin(SERVER)
+        call(made, request, CAT_INFORMATION, 0x80040154)
+    print("categories", told[CATEGORY_20], "|", told[CATEGORY_30])
     let_go(made)
     dcom.disconnect()
 
@@ -528,7 +665,7 @@ def session(host, who, clsid):
     dcom.disconnect()
 
 
-DEEDS = {deed.__name__: deed for deed in (list_servers, session)}
+DEEDS = {deed.__name__: deed for deed in (list_servers, categories, session)}
 
 if __name__ == "__main__":
     deed, host, domain, user, password, *arguments = sys.argv[1:]

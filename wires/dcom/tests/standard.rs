@@ -83,6 +83,9 @@ impl Servant for Lamp {
         request.run(|request| match request.index() {
             0 => {
                 let (brightness, by) = request.arguments::<(i32, String)>()?;
+                if brightness < 0 {
+                    return request.reply::<_, Failure>(Ok(Success::with(Success::LESS, (0,))));
+                }
                 request.reply::<_, Failure>(Ok((brightness * 2 + by.len() as i32,)))
             }
             1 => {
@@ -443,6 +446,24 @@ fn properties_and_references_pass_through_invoke() {
     let names = Value::List(["-1", "2", "3"].map(|name| Value::Text(name.to_owned())).into());
     let expected = vec![("numbers".into(), list([-1, 2, 3])), ("names".into(), names)];
     assert_eq!(sorted, Value::Struct(expected));
+}
+
+#[test]
+fn how_a_member_succeeded_passes_through_invoke() {
+    let house = house();
+    let dispatch = house.as_a(&DISPATCH);
+    let operation = &LAMP_OPERATIONS[0];
+    for (brightness, expected) in [(-1, Success::with(Success::LESS, (0,))), (3, Success::from((7,)))] {
+        let arguments = Value::Struct(vec![
+            ("brightness".to_owned(), Value::Integer(brightness)),
+            ("by".to_owned(), Value::Text("a".to_owned())),
+        ]);
+        let encode = |sink: &mut dyn Sink| arguments.encode(&operation.arguments, sink);
+        let invocation = call::Invocation::new(&LAMP, operation, &encode).unwrap();
+        let Outcome::Done(body) = dispatch.invoke(INVOKE, &invocation) else { panic!("no answer") };
+        let Outcome::Done(body) = call::results(operation, &body) else { panic!("no results") };
+        assert_eq!(body.decode::<Success<(i32,)>>(&operation.results).unwrap(), expected);
+    }
 }
 
 #[test]

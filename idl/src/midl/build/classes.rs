@@ -3,7 +3,7 @@
 use super::super::ast::{Face, Ident, Item, has};
 use super::super::known;
 use super::{Builder, doc};
-use crate::report::Problem;
+use everywire_model::contract::LEFT_OUT;
 use everywire_model::shape::{Field, Name};
 use everywire_model::{Attribute as Property, Definition, Hold, Interface, InterfaceKind, Operation, Signal};
 use std::borrow::Cow;
@@ -11,6 +11,13 @@ use std::collections::HashSet;
 
 impl Builder<'_> {
     pub(super) fn class(&mut self, item: &Item, ident: &Ident, faces: &[Face]) {
+        let waits = |face: &Face| {
+            let name = &face.ident.name;
+            !self.interfaces.contains_key(name) && known::interface(name).is_none()
+        };
+        if !self.is_last && faces.iter().any(waits) {
+            return;
+        }
         if !self.declare(&ident.name, ident.span) {
             return;
         }
@@ -21,13 +28,19 @@ impl Builder<'_> {
             list.sort_by_key(|face| !has(&face.attributes, "default"));
             list
         };
-        let (mut bases, mut sources) = (Vec::new(), Vec::new());
+        let (mut bases, mut sources, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         for (list, into) in [(sorted(false), &mut bases), (sorted(true), &mut sources)] {
             for face in list {
-                let Some(found) = self.face(&face.ident) else { return };
-                into.push(found);
+                match self.face(&face.ident) {
+                    Some(found) => into.push(found),
+                    None => {
+                        let what = format!("interface `{}`: it is described nowhere", face.ident.name);
+                        left_out.push((Name::Borrowed(LEFT_OUT), Name::from(what)));
+                    }
+                }
             }
         }
+
         let Some((operations, attributes)) = self.operations(&bases, ident) else { return };
         let mut signals = Vec::new();
         let mut names: HashSet<Name> = HashSet::new();
@@ -45,7 +58,7 @@ impl Builder<'_> {
             name: Name::from(ident.name.clone()),
             id: Name::from(id),
             identities: Cow::Borrowed(&[]),
-            notes: Cow::Borrowed(&[]),
+            notes: Cow::Owned(left_out),
             kind: InterfaceKind::Class,
             bases: Cow::Owned(bases),
             operations: Cow::Owned(operations),
@@ -58,7 +71,7 @@ impl Builder<'_> {
         self.definitions.push(Definition::Interface(hold));
     }
 
-    /// An interface of a class.
+    /// An interface of a class; nothing if it is described nowhere.
     fn face(&mut self, ident: &Ident) -> Option<Hold<Interface>> {
         let spelled = self.spelled(&ident.name).filter(|_| !self.interfaces.contains_key(&ident.name));
         let name = spelled.as_deref().unwrap_or(&ident.name);
@@ -84,8 +97,6 @@ impl Builder<'_> {
                 doc: Name::default(),
             }));
         }
-        let message = format!("there is no interface `{}` before this", ident.name);
-        self.report.add(Problem::new(ident.span, message).help("define it before this, or import it"));
         None
     }
 

@@ -36,6 +36,10 @@ impl Builder<'_> {
                 let (left, right) = (self.integer(left)?, self.integer(right)?);
                 binary(operator, left, right)
             }
+            ExprKind::Choice(condition, one, other) => {
+                let chosen = if self.integer(condition)? == 0 { other } else { one };
+                Some(self.integer(chosen)?)
+            }
             _ => None,
         };
         let value = value.filter(|value| value.unsigned_abs() <= u128::from(u64::MAX));
@@ -64,6 +68,7 @@ impl Builder<'_> {
         let value = match (shape.resolved(), &expr.kind) {
             (Shape::Text(_), ExprKind::Text(value)) => Value::Text(value.clone()),
             (Shape::F32 | Shape::F64, ExprKind::Float(value)) => Value::Float(*value),
+            (Shape::F32 | Shape::F64, _) => Value::Float(self.real(expr)?),
             (Shape::Char | Shape::WideChar, ExprKind::Char(value)) => Value::Char(*value),
             (Shape::Char | Shape::WideChar, _) => {
                 match u32::try_from(self.integer(expr)?).ok().and_then(char::from_u32) {
@@ -91,10 +96,45 @@ impl Builder<'_> {
         Some(value)
     }
 
+    /// The value of an expression with points, as C computes it.
+    fn real(&mut self, expr: &Expr) -> Option<f64> {
+        match &expr.kind {
+            ExprKind::Float(value) => Some(*value),
+            ExprKind::Name(name) if self.reals.contains_key(name) => self.reals.get(name).copied(),
+            ExprKind::Unary("-", operand) => Some(-self.real(operand)?),
+            ExprKind::Binary(operator @ ("+" | "-" | "*" | "/"), left, right) if self.has_point(expr) => {
+                let (left, right) = (self.real(left)?, self.real(right)?);
+                Some(match *operator {
+                    "+" => left + right,
+                    "-" => left - right,
+                    "*" => left * right,
+                    _ => left / right,
+                })
+            }
+            _ => Some(real(self.integer(expr)?)),
+        }
+    }
+
+    fn has_point(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Float(_) => true,
+            ExprKind::Name(name) => self.reals.contains_key(name),
+            ExprKind::Unary(_, operand) => self.has_point(operand),
+            ExprKind::Binary(_, left, right) => self.has_point(left) || self.has_point(right),
+            _ => false,
+        }
+    }
+
     fn misfit(&mut self, expr: &Expr) -> Option<Value> {
         self.problem(expr.span, "this value does not fit the type of the constant");
         None
     }
+}
+
+/// As C makes it: the nearest one.
+#[allow(clippy::cast_precision_loss)]
+fn real(value: i128) -> f64 {
+    value as f64
 }
 
 fn binary(operator: &str, left: i128, right: i128) -> Option<i128> {

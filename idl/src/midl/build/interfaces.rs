@@ -6,6 +6,7 @@ use super::methods::{Access, Style};
 use super::places::Role;
 use super::{Builder, doc, kind_named};
 use crate::report::Problem;
+use everywire_model::contract::LEFT_OUT;
 use everywire_model::shape::{Field, Name, PointerKind};
 use everywire_model::{
     Attribute as Property, Definition, Direction, Hold, Interface, InterfaceKind, Operation, Parameter, Shape,
@@ -30,6 +31,21 @@ struct Draft {
     accessors: Vec<(String, usize, Access)>,
     attributes: Vec<Property>,
     names: HashSet<Name>,
+    /// What has no form on a wire, and why.
+    left_out: Vec<(Name, Name)>,
+}
+
+impl Draft {
+    /// A method has no form on a wire. Where methods are called by their numbers, its own is taken all the same.
+    fn leave_out(&mut self, name: &str, why: &str, style: Style) {
+        self.left_out.push((Name::Borrowed(LEFT_OUT), Name::from(format!("`{name}`: {why}"))));
+        let name = Name::from(name.to_owned());
+        if style != Style::Dispatch && self.names.insert(name.clone()) {
+            let mut placeholder = Operation::new(name, Vec::new(), Shape::Void);
+            placeholder.doc = Name::from("Left out: it has no form on a wire.");
+            self.operations.push(placeholder);
+        }
+    }
 }
 
 impl Builder<'_> {
@@ -97,7 +113,7 @@ impl Builder<'_> {
             id: Name::from(self.ids.get(&name).cloned().unwrap_or_default()),
             name: Name::from(name),
             identities: Cow::Owned(identities),
-            notes: Cow::Borrowed(&[]),
+            notes: Cow::Owned(draft.left_out),
             kind,
             bases: base.into_iter().collect(),
             operations: Cow::Owned(draft.operations),
@@ -205,7 +221,15 @@ impl Builder<'_> {
             self.property(method, draft);
             return;
         }
-        let Some((operation, access)) = self.method(method, style) else { return };
+        let mark = self.report.mark();
+        let Some((operation, access)) = self.method(method, style) else {
+            let why = self.stays.take();
+            if self.report.mark() == mark {
+                let why = why.as_deref().unwrap_or("a type is not known here");
+                draft.leave_out(&method.declarator.ident.name, why, style);
+            }
+            return;
+        };
         if !draft.names.insert(operation.name.clone()) {
             self.problem(span, &format!("there are two methods `{}`", operation.name));
             return;
@@ -220,8 +244,14 @@ impl Builder<'_> {
     fn property(&mut self, method: &Method, draft: &mut Draft) {
         let ident = &method.declarator.ident;
         let attributes = &method.attributes;
-        let Some(ty) = self.spec(&method.returns, &ident.name, attributes, None) else { return };
-        let Some(typed) = self.declared(&ty, attributes, &method.declarator, Role::Inner) else { return };
+        let ty = self.spec(&method.returns, &ident.name, attributes, None);
+        let typed = ty.and_then(|ty| self.declared(&ty, attributes, &method.declarator, Role::Inner));
+        let Some(typed) = typed else {
+            if let Some(why) = self.stays.take() {
+                draft.leave_out(&ident.name, &why, Style::Dispatch);
+            }
+            return;
+        };
         let Some(id) = self.dispid(attributes) else { return };
         let doc = doc(attributes, &method.doc);
         let mut accessors = vec![(

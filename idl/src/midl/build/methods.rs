@@ -9,6 +9,10 @@ use everywire_model::shape::{Field, Name};
 use everywire_model::{Direction, Notes, Operation, Parameter, Shape};
 use std::collections::HashSet;
 
+/// Why a method without an HRESULT is for callers in the same process alone: its caller could not hear that the connection broke.
+const NOT_HRESULT: &str =
+    "a method of an object returns an HRESULT, and results are `[out, retval]` parameters";
+
 /// How the results of an interface's methods travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
@@ -95,14 +99,17 @@ impl Builder<'_> {
         let list = method.parameters.as_deref().unwrap_or_default();
         let (mut parameters, mut broken) = (Vec::with_capacity(list.len()), false);
         let mut seen = HashSet::new();
-        let mut retval = None;
+        let (mut retval, mut stays) = (None, None);
         for (index, member) in list.iter().enumerate() {
             // A binding says where to call; it is no part of the call.
             if is_named(&member.spec, "handle_t") && style == Style::Procedure {
                 continue;
             }
             let Some(parameter) = self.parameter(member, index) else {
-                broken = true;
+                match self.stays.take() {
+                    Some(why) => stays = Some(why),
+                    None => broken = true,
+                }
                 continue;
             };
             let name = parameter.field.name.to_string();
@@ -118,7 +125,13 @@ impl Builder<'_> {
                 parameters.push(parameter);
             }
         }
-        (!broken).then_some((parameters, retval))
+        if broken {
+            return None;
+        }
+        match stays {
+            Some(why) => self.stay(why),
+            None => Some((parameters, retval)),
+        }
     }
 
     fn parameter(&mut self, member: &Member, index: usize) -> Option<Parameter> {
@@ -151,13 +164,13 @@ impl Builder<'_> {
         let pointers = method.declarator.pointers > 0;
         if !pointers && matches!(spec.kind, TypeKind::Void) {
             if style == Style::Object {
-                return self.not_hresult(spec.span);
+                return self.stay(NOT_HRESULT);
             }
             return Some(Shape::Void);
         }
         match style {
             Style::Object if hresult && !pointers => Some(Shape::Void),
-            Style::Object => self.not_hresult(spec.span),
+            Style::Object => self.stay(NOT_HRESULT),
             Style::Dispatch if hresult && !pointers => Some(Shape::Void),
             _ => {
                 let ty = self.spec(spec, &method.declarator.ident.name, &method.attributes, None)?;
@@ -165,12 +178,6 @@ impl Builder<'_> {
                 Some(typed.shape)
             }
         }
-    }
-
-    fn not_hresult(&mut self, span: Span) -> Option<Shape> {
-        let problem = Problem::new(span, "a method of an object returns an HRESULT").expected(["`HRESULT`"]);
-        self.report.add(problem.help("results are `[out, retval]` parameters"));
-        None
     }
 
     /// Counts operations and parameters; nothing where there are too many.

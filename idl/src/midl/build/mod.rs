@@ -1,5 +1,6 @@
 //! From what a file says to a contract: names are looked up, pointers and arrays become shapes.
 
+mod background;
 mod classes;
 mod constants;
 mod interfaces;
@@ -27,6 +28,8 @@ pub(super) enum Ty {
     Pointer(Rc<Pointer>),
     /// A struct or union that is mentioned, by its key in [`Builder::records`].
     Mention(String),
+    /// A type that has no form on a wire, and why.
+    Stays(Rc<str>),
 }
 
 /// A shape as far as it is known.
@@ -69,12 +72,19 @@ struct Builder<'a> {
     /// The names that typedefs give to what has a tag.
     named: HashMap<String, String>,
     constants: HashMap<String, i128>,
+    reals: HashMap<String, f64>,
     /// Identities of all interfaces of the files.
     ids: HashMap<String, String>,
     interfaces: HashMap<String, Hold<Interface>>,
     /// Where each name was defined.
     places: HashMap<String, Span>,
     definitions: Vec<Definition>,
+    /// Definitions of files that come with every compiler: those that are used become part of the contract.
+    background: Vec<Definition>,
+    /// Why what was looked at last has no form on a wire; then no mistake was reported.
+    stays: Option<Rc<str>>,
+    /// All but classes is defined that ever will be.
+    is_last: bool,
     /// What pointers are that say nothing about it and are no parameters.
     pointer_default: PointerKind,
     /// Operations and parameters made so far, the inherited ones counted in each interface.
@@ -90,17 +100,24 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
         records: HashMap::new(),
         named: HashMap::new(),
         constants: HashMap::new(),
+        reals: HashMap::new(),
         ids: HashMap::new(),
         interfaces: HashMap::new(),
         places: HashMap::new(),
         definitions: Vec::new(),
+        background: Vec::new(),
+        stays: None,
+        is_last: false,
         pointer_default: PointerKind::Unique,
         inherited: 0,
     };
     builder.announce(items);
     builder.items(items);
-    builder.settle();
-    let mut contract = Contract { definitions: builder.definitions };
+    builder.is_last = true;
+    builder.classes(items);
+    let missing = builder.settle();
+    let definitions = background::joined(builder.background, builder.definitions, missing, report);
+    let mut contract = Contract { definitions };
     if !report.failed() {
         known::complete(&mut contract);
     }
@@ -135,31 +152,56 @@ impl Builder<'_> {
 
     fn items(&mut self, items: &[Item]) {
         for item in items {
-            match &item.kind {
-                ItemKind::Typedef(spec, declarators) => self.typedef(item, spec, declarators),
-                // `enum X;` says no more than that there will be one.
-                ItemKind::Type(TypeSpec { kind: TypeKind::Enum(members), .. })
-                    if members.members.is_none() => {}
-                ItemKind::Type(spec) => {
-                    self.spec(spec, "", &item.attributes, None);
-                }
-                ItemKind::Constant(spec, declarator, value) => {
-                    self.constant(item, spec, declarator, value);
-                }
-                ItemKind::Forward(ident) => {
-                    self.ids.entry(ident.name.clone()).or_insert_with(|| {
-                        known::interface(&ident.name)
-                            .map_or_else(|| ident.name.clone(), |known| known.id.to_string())
-                    });
-                }
-                ItemKind::Interface(interface) => {
-                    // Types inside an interface are as good as those beside it.
-                    self.items(&interface.items);
-                    self.interface(item, interface);
-                }
-                ItemKind::Class(ident, faces) => self.class(item, ident, faces),
-                ItemKind::Library(items) => self.items(items),
+            if !self.report.is_background(item.span) {
+                self.item(item);
+            } else {
+                std::mem::swap(&mut self.definitions, &mut self.background);
+                self.item(item);
+                std::mem::swap(&mut self.definitions, &mut self.background);
             }
+        }
+    }
+
+    /// Classes that name interfaces which come behind them.
+    fn classes(&mut self, items: &[Item]) {
+        for item in items {
+            match &item.kind {
+                ItemKind::Class(ident, _)
+                    if !self.places.contains_key(&ident.name) && !self.report.is_background(item.span) =>
+                {
+                    self.item(item);
+                }
+                ItemKind::Library(items) => self.classes(items),
+                _ => {}
+            }
+        }
+    }
+
+    fn item(&mut self, item: &Item) {
+        match &item.kind {
+            ItemKind::Typedef(spec, declarators) => self.typedef(item, spec, declarators),
+            // `enum X;` says no more than that there will be one.
+            ItemKind::Type(TypeSpec { kind: TypeKind::Enum(members), .. }) if members.members.is_none() => {}
+            ItemKind::Type(spec) => {
+                self.spec(spec, "", &item.attributes, None);
+                self.stays = None;
+            }
+            ItemKind::Constant(spec, declarator, value) => {
+                self.constant(item, spec, declarator, value);
+            }
+            ItemKind::Forward(ident) => {
+                self.ids.entry(ident.name.clone()).or_insert_with(|| {
+                    known::interface(&ident.name)
+                        .map_or_else(|| ident.name.clone(), |known| known.id.to_string())
+                });
+            }
+            ItemKind::Interface(interface) => {
+                // Types inside an interface are as good as those beside it.
+                self.items(&interface.items);
+                self.interface(item, interface);
+            }
+            ItemKind::Class(ident, faces) => self.class(item, ident, faces),
+            ItemKind::Library(items) => self.items(items),
         }
     }
 
@@ -167,10 +209,26 @@ impl Builder<'_> {
         let plain = |d: &&Declarator| d.pointers == 0 && d.dimensions.is_empty();
         let wanted =
             declarators.iter().find(plain).or_else(|| declarators.first()).map(|d| d.ident.name.as_str());
-        let Some(ty) = self.spec(spec, wanted.unwrap_or_default(), &item.attributes, None) else { return };
+        let ty = match self.on_wire(&item.attributes) {
+            Some(ty) => Some(ty),
+            None => self.spec(spec, wanted.unwrap_or_default(), &item.attributes, None),
+        };
+        let Some(ty) = ty.or_else(|| self.stays.take().map(Ty::Stays)) else { return };
         for declarator in declarators {
             let name = &declarator.ident.name;
             if known::is_type(name) {
+                continue;
+            }
+            if let Some(why) = declarator.stays {
+                if self.declare(name, declarator.ident.span) {
+                    self.types.insert(name.clone(), Ty::Stays(Rc::from(why)));
+                }
+                continue;
+            }
+            if self.on_wire(&item.attributes).is_some() {
+                if self.declare(name, declarator.ident.span) {
+                    self.types.insert(name.clone(), ty.clone());
+                }
                 continue;
             }
             // What the printer made of a sequence or a map is known by its name already.
@@ -180,10 +238,20 @@ impl Builder<'_> {
             {
                 continue;
             }
-            let Some(ty) = self.alias(&ty, item, declarator) else { continue };
+            // The same name for the same type, in two files: C takes that, too.
+            let is_again = self.places.contains_key(name)
+                && matches!(spec.kind, TypeKind::Base(_) | TypeKind::Name(_))
+                && self.places.get(name).is_some_and(|first| !self.report.is_background(*first))
+                && self.types.get(name).is_some_and(|known| is_same(known, &ty));
+            if is_again && declarator.pointers == 0 && declarator.dimensions.is_empty() {
+                continue;
+            }
+            let alias = self.alias(&ty, item, declarator);
+            let Some(ty) = alias.or_else(|| self.stays.take().map(Ty::Stays)) else { continue };
             // The name of a struct that has one already, or the same name again.
             let same = match &ty {
                 Ty::Mention(key) => self.records.get(key).is_some_and(|record| record.name() == name),
+                Ty::Stays(_) => matches!(self.types.get(name), Some(Ty::Stays(_))),
                 Ty::Value(Typed { shape: Shape::Alias(_), .. }) => false,
                 Ty::Value(typed) => types::name_of(&typed.shape) == Some(name.as_str()),
                 _ => false,
@@ -193,6 +261,13 @@ impl Builder<'_> {
             }
             self.types.insert(name.clone(), ty);
         }
+    }
+
+    /// The type that travels in place of one that is for programs alone: `wire_marshal`, `transmit_as`.
+    fn on_wire(&mut self, attributes: &[Attribute]) -> Option<Ty> {
+        let attribute =
+            ast::find(attributes, "wire_marshal").or_else(|| ast::find(attributes, "transmit_as"))?;
+        self.spec(attribute.spec.as_ref()?, "", &[], None)
     }
 
     /// What a name of a typedef stands for: pointers stay open, values get an alias.
@@ -257,11 +332,19 @@ impl Builder<'_> {
 
     fn constant(&mut self, item: &Item, spec: &TypeSpec, declarator: &Declarator, value: &ast::Expr) {
         let ident = &declarator.ident;
-        let Some(ty) = self.spec(spec, "", &[], None) else { return };
+        let Some(ty) = self.spec(spec, "", &[], None) else {
+            self.stays = None;
+            return;
+        };
         let pointed = declarator.pointers > 0 || matches!(ty, Ty::Pointer(_));
         let mut at = &ty;
         while let Ty::Pointer(pointer) = at {
             at = &pointer.to;
+        }
+        // A number that stands for a pointer is of use to programs in C alone.
+        let is_text = matches!(value.kind, ast::ExprKind::Text(_));
+        if matches!(at, Ty::Stays(_) | Ty::Void | Ty::Object(_)) || pointed && !is_text {
+            return;
         }
         let Ty::Value(typed) = at else {
             self.problem(spec.span, "a constant is a number, a character or a string");
@@ -282,8 +365,11 @@ impl Builder<'_> {
         if !self.declare(&ident.name, ident.span) {
             return;
         }
-        if let Value::Integer(value) = value {
-            self.constants.insert(ident.name.clone(), value);
+        match value {
+            Value::Integer(value) => drop(self.constants.insert(ident.name.clone(), value)),
+            Value::Float(value) => drop(self.reals.insert(ident.name.clone(), value)),
+            Value::Char(value) => drop(self.constants.insert(ident.name.clone(), u32::from(value).into())),
+            _ => {}
         }
         let (name, doc) = (Name::from(ident.name.clone()), Name::from(item.doc.clone()));
         self.definitions.push(Definition::Constant(Constant { name, shape, value, doc }));
@@ -291,9 +377,16 @@ impl Builder<'_> {
 
     /// Says where a name is defined; false, and a mistake, if it is taken.
     fn declare(&mut self, name: &str, span: Span) -> bool {
-        if let Some(first) = self.places.get(name) {
+        if let Some(first) = self.places.get(name).copied() {
+            if self.report.is_background(first) && !self.report.is_background(span) {
+                // The contract's own definition counts.
+                self.places.insert(name.to_owned(), span);
+                self.types.remove(name);
+                self.background.retain(|definition| background::name(definition) != name);
+                return true;
+            }
             let problem = Problem::new(span, format!("`{name}` is defined twice"));
-            self.report.add(problem.note(*first, "it is defined here first"));
+            self.report.add(problem.note(first, "it is defined here first"));
             return false;
         }
         self.places.insert(name.to_owned(), span);
@@ -326,8 +419,33 @@ impl Builder<'_> {
         Some(depth + 1)
     }
 
+    /// Says that what is looked at has no form on a wire.
+    fn stay<T>(&mut self, why: impl Into<Rc<str>>) -> Option<T> {
+        self.stays = Some(why.into());
+        None
+    }
+
     fn problem(&mut self, span: Span, message: &str) {
         self.report.add(Problem::new(span, message));
+    }
+}
+
+/// Whether two types are one, as far as plain names of types go.
+fn is_same(one: &Ty, other: &Ty) -> bool {
+    match (one, other) {
+        (Ty::Value(one), Ty::Value(other)) => match (one.shape.resolved(), other.shape.resolved()) {
+            (Shape::Struct(one), Shape::Struct(other)) => one.name == other.name,
+            (Shape::Union(one), Shape::Union(other)) => one.name == other.name,
+            (Shape::Enum(one), Shape::Enum(other)) => one.name == other.name,
+            (one, other) => {
+                one.width().is_some() && std::mem::discriminant(one) == std::mem::discriminant(other)
+            }
+        },
+        (Ty::Pointer(one), Ty::Pointer(other)) => is_same(&one.to, &other.to),
+        (Ty::Object(one), Ty::Object(other)) => one.name == other.name,
+        (Ty::Mention(one), Ty::Mention(other)) => one == other,
+        (Ty::Void, Ty::Void) | (Ty::Stays(_), Ty::Stays(_)) => true,
+        _ => false,
     }
 }
 

@@ -60,6 +60,9 @@ impl Builder<'_> {
         role: Role,
     ) -> Option<Typed> {
         let span = declarator.ident.span;
+        if let Some(why) = declarator.stays {
+            return self.stay(why);
+        }
         let (mut base, mut levels) = self.levels(ty, declarator)?;
         if has(attributes, "context_handle") && matches!(base, Base::Void) && levels.pop().is_some() {
             base = Base::Value(Typed::leaf(known::context_handle()));
@@ -117,6 +120,7 @@ impl Builder<'_> {
             Ty::Value(typed) => Base::Value(typed),
             Ty::Object(referent) => Base::Object(referent),
             Ty::Mention(key) => Base::Value(self.resolved(&key)?),
+            Ty::Stays(why) => return self.stay(why),
             Ty::Void | Ty::Pointer(_) => Base::Void,
         };
         Some((base, levels))
@@ -170,8 +174,8 @@ impl Builder<'_> {
                     None
                 }
                 Base::Value(typed) => Some(typed.clone()),
-                Base::Object(_) => self.refuse(span, "an interface travels as a pointer to it"),
-                Base::Void => self.refuse(span, "`void` has no bytes: name the type, or add `iid_is`"),
+                Base::Object(_) => self.stay("an interface travels as a pointer to it"),
+                Base::Void => self.stay("`void` has no bytes: name the type, or add `iid_is`"),
             };
         };
         let innermost = at + 1 == levels.len();

@@ -10,6 +10,7 @@ use everywire_model::shape::{self, Enum, Field, Name, Order, PointerKind, Struct
 use everywire_model::{Definition, Hold, Shape};
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 /// A struct or union, from its first mention on.
@@ -23,16 +24,17 @@ pub(super) enum Record {
         name: String,
         typed: Typed,
     },
-    /// It was wrong, which was reported.
+    /// It was wrong, which was reported, or has no form on a wire.
     Broken {
         name: String,
+        stays: Option<Rc<str>>,
     },
 }
 
 impl Record {
     pub(super) fn name(&self) -> &str {
         match self {
-            Self::Open { name, .. } | Self::Done { name, .. } | Self::Broken { name } => name,
+            Self::Open { name, .. } | Self::Done { name, .. } | Self::Broken { name, .. } => name,
         }
     }
 }
@@ -206,7 +208,10 @@ impl Builder<'_> {
     pub(super) fn resolved(&mut self, key: &str) -> Option<Typed> {
         match self.records.get_mut(key)? {
             Record::Done { typed, .. } => Some(typed.clone()),
-            Record::Broken { .. } => None,
+            Record::Broken { stays, .. } => {
+                self.stays = stays.clone();
+                None
+            }
             Record::Open { shape, .. } => {
                 let shape = shape.get_or_insert_with(|| {
                     if key.starts_with("struct ") {
@@ -236,8 +241,12 @@ impl Builder<'_> {
                 }
             }
             Some(_) => {
-                self.problem(span, &format!("`{name}` is defined twice"));
-                return None;
+                // That of a file which comes with every compiler gives way.
+                if !self.is_of_background(key) || !self.declare(&name, span) {
+                    self.problem(span, &format!("`{name}` is defined twice"));
+                    return None;
+                }
+                self.records.insert(key.to_owned(), Record::Open { name: name.clone(), span, shape: None });
             }
         }
         Some(name)
@@ -254,8 +263,12 @@ impl Builder<'_> {
         let record = self.records.get_mut(key)?;
         let name = record.name().to_owned();
         let Some((body, depth)) = body else {
-            *record = Record::Broken { name };
-            return None;
+            let stays = self.stays.clone();
+            *record = Record::Broken { name: name.clone(), stays: stays.clone() };
+            let why = stays?;
+            self.types.insert(name, Ty::Stays(Rc::clone(&why)));
+            self.stays = None;
+            return Some(Ty::Stays(why));
         };
         let shape = match record {
             Record::Open { shape: Some(shape), .. } => {
@@ -276,6 +289,9 @@ impl Builder<'_> {
         if let Some(known) = self.known_by_tag(key).or_else(|| known_struct(key)) {
             return Some(known);
         }
+        if let Some(same) = self.same(key, members).filter(|_| !self.is_of_background(key)) {
+            return Some(same);
+        }
         let name = self.open(key, span, wanted)?;
         let fields = self.fields(&name, members, span);
         let is_new = matches!(self.records.get(key), Some(Record::Open { shape: None, .. }));
@@ -294,6 +310,20 @@ impl Builder<'_> {
         })
     }
 
+    /// Whether the struct of this tag is defined in a file that comes with every compiler.
+    fn is_of_background(&self, key: &str) -> bool {
+        let place = self.records.get(key).and_then(|record| self.places.get(record.name()));
+        place.is_some_and(|place| self.report.is_background(*place))
+    }
+
+    /// The struct of this tag that is defined already, with the same fields: files of C guard what two of them define, where MIDL does not look.
+    fn same(&self, key: &str, members: &[Member]) -> Option<Ty> {
+        let Record::Done { typed, .. } = self.records.get(key)? else { return None };
+        let Shape::Struct(known) = &typed.shape else { return None };
+        let names = members.iter().map(|member| member.declarator.ident.name.as_str());
+        known.fields.iter().map(|field| &*field.name).eq(names).then(|| Ty::Value(typed.clone()))
+    }
+
     /// A struct that the printer made of a sequence or a map is that again: its name stands for it, and it is no definition.
     fn keep_made(&mut self, key: &str, name: String, typed: Typed) -> Ty {
         if let Shape::Map(_) = &typed.shape {
@@ -310,9 +340,13 @@ impl Builder<'_> {
 
     fn fields(&mut self, owner: &str, members: &[Member], span: Span) -> Option<(Vec<Field>, usize)> {
         let (mut fields, mut depth, mut broken) = (Vec::<Field>::new(), 0, false);
-        let mut seen = HashSet::new();
+        let (mut seen, mut stays) = (HashSet::new(), None);
         for (index, member) in members.iter().enumerate() {
             let ident = &member.declarator.ident;
+            if ident.name.is_empty() && member.declarator.stays.is_some() {
+                stays = member.declarator.stays.map(Rc::from);
+                continue;
+            }
             // A union may have no name; it travels all the same.
             let name = if ident.name.is_empty() { format!("u{index}") } else { ident.name.clone() };
             if !seen.insert(name.clone()) {
@@ -325,11 +359,21 @@ impl Builder<'_> {
                     depth = depth.max(typed.depth);
                     fields.push(Field { name: Name::from(name), shape: typed.shape });
                 }
-                None => broken = true,
+                // A mistake is told by itself; nobody needs to hear of this as well.
+                None => match self.stays.take() {
+                    Some(why) => stays = Some(why),
+                    None => broken = true,
+                },
             }
         }
         let depth = self.deeper(depth, span)?;
-        (!broken).then_some((fields, depth))
+        if broken {
+            return None;
+        }
+        match stays {
+            Some(why) => self.stay(why),
+            None => Some((fields, depth)),
+        }
     }
 
     /// The shape of a field or of a union's arm; `beside` are the fields before it.
@@ -382,7 +426,13 @@ impl Builder<'_> {
             }
             fits
         });
-        let arms = self.arms(&name, arms, span);
+        // A union of C is chosen by nobody.
+        let is_plain = union.switch.is_none() && arms.iter().all(|arm| arm.labels.is_empty() && !arm.default);
+        let arms = if is_plain {
+            self.stay(format!("nothing says which arm of `{name}` is meant"))
+        } else {
+            self.arms(&name, arms, span)
+        };
         let body = discriminator.zip(arms).map(|(discriminator, (arms, depth))| {
             let (name, id) = (Name::from(name), Name::default());
             (Union { name, id, discriminator, arms: Cow::Owned(arms) }, depth)
@@ -396,7 +446,8 @@ impl Builder<'_> {
     fn arms(&mut self, owner: &str, arms: &[Arm], span: Span) -> Option<(Vec<shape::Arm>, usize)> {
         let (mut built, mut depth, mut broken) = (Vec::new(), 0, false);
         let (mut labels_seen, mut names_seen, mut defaults) = (HashSet::new(), HashSet::new(), 0);
-        for arm in arms {
+        let mut stays = None;
+        for (index, arm) in arms.iter().enumerate() {
             let mut labels = Vec::with_capacity(arm.labels.len());
             for label in &arm.labels {
                 let value = self.integer(label)?;
@@ -413,6 +464,7 @@ impl Builder<'_> {
                 broken = true;
             }
             let name = match &arm.member {
+                Some(member) if member.declarator.ident.name.is_empty() => format!("u{index}"),
                 Some(member) => member.declarator.ident.name.clone(),
                 None if arm.default => "other".to_owned(),
                 None => {
@@ -428,7 +480,10 @@ impl Builder<'_> {
                 None => Some(Typed::leaf(Shape::Void)),
             };
             let Some(typed) = typed else {
-                broken = true;
+                match self.stays.take() {
+                    Some(why) => stays = Some(why),
+                    None => broken = true,
+                }
                 continue;
             };
             depth = depth.max(typed.depth);
@@ -436,7 +491,13 @@ impl Builder<'_> {
             built.push(shape::Arm { labels: Cow::Owned(labels), default: arm.default, field });
         }
         let depth = self.deeper(depth, span)?;
-        (!broken).then_some((built, depth))
+        if broken {
+            return None;
+        }
+        match stays {
+            Some(why) => self.stay(why),
+            None => Some((built, depth)),
+        }
     }
 
     fn enumeration(
@@ -493,20 +554,26 @@ impl Builder<'_> {
         Some(Ty::Value(typed))
     }
 
-    /// Says which structs are used and never defined.
-    pub(super) fn settle(&mut self) {
-        let mut missing: Vec<(Span, String)> = self
-            .records
-            .values()
-            .filter_map(|record| match record {
-                Record::Open { name, span, shape: Some(_) } => Some((*span, name.clone())),
-                _ => None,
-            })
-            .collect();
-        missing.sort_by_key(|(span, _)| (span.file, span.start));
-        for (span, name) in missing {
-            self.problem(span, &format!("`{name}` is used and never defined"));
+    /// Which structs are used and never defined, and where they are mentioned. Each has no fields from now on, so that whoever walks the types finds an end.
+    pub(super) fn settle(&mut self) -> Vec<(Span, String)> {
+        let mut missing = Vec::new();
+        for record in self.records.values() {
+            let Record::Open { name, span, shape: Some(shape) } = record else { continue };
+            let (id, empty) = (Name::default(), Name::from(name.clone()));
+            match shape {
+                Shape::Struct(Hold::Later(cell)) => {
+                    let _ = cell.set(Struct { name: empty, id, fields: Cow::Borrowed(&[]) });
+                }
+                Shape::Union(Hold::Later(cell)) => {
+                    let discriminator = Shape::I32;
+                    let _ = cell.set(Union { name: empty, id, discriminator, arms: Cow::Borrowed(&[]) });
+                }
+                _ => {}
+            }
+            missing.push((*span, name.clone()));
         }
+        missing.sort_by_key(|(span, _)| (span.file, span.start));
+        missing
     }
 }
 

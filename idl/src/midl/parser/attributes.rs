@@ -54,9 +54,10 @@ impl Parser<'_> {
             return Ok(attribute);
         }
         let name = attribute.name.as_str();
-        if name == "switch_type" {
+        if matches!(name, "switch_type" | "wire_marshal" | "transmit_as") {
             self.advance();
             attribute.spec = Some(self.type_spec()?);
+            while self.accept("*") {}
             self.expect(")")?;
         } else if VALUED.contains(&name) {
             self.advance();

@@ -26,7 +26,20 @@ const LEVELS: &[&[&str]] = &[
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Parse<Expr> {
         let mut operators = 0;
-        self.nested(|p| p.binary(0, &mut operators))
+        self.nested(|p| p.choice(&mut operators))
+    }
+
+    fn choice(&mut self, operators: &mut usize) -> Parse<Expr> {
+        let condition = self.binary(0, operators)?;
+        if !self.is(&Kind::Punct("?")) {
+            return Ok(condition);
+        }
+        self.operator(operators)?;
+        let one = self.nested(|p| p.choice(operators))?;
+        self.expect(":")?;
+        let other = self.nested(|p| p.choice(operators))?;
+        let span = condition.span.to(other.span);
+        Ok(Expr { kind: ExprKind::Choice(Box::new(condition), Box::new(one), Box::new(other)), span })
     }
 
     fn binary(&mut self, level: usize, operators: &mut usize) -> Parse<Expr> {
@@ -52,7 +65,9 @@ impl Parser<'_> {
             return Ok(Expr { kind: ExprKind::Unary(operator, Box::new(operand)), span });
         }
         if self.accept("(") {
-            if self.word().is_some_and(|word| NUMBERS.contains(&word) || known::number(word).is_some()) {
+            let is_type =
+                |word: &str| word == "void" || NUMBERS.contains(&word) || known::number(word).is_some();
+            if self.word().is_some_and(is_type) {
                 // A cast: what a constant is made of changes nothing of its bytes.
                 self.operator_count(operators)?;
                 self.type_spec()?;
@@ -60,8 +75,13 @@ impl Parser<'_> {
                 self.expect(")")?;
                 return self.nested(|p| p.unary(operators));
             }
-            let inside = self.nested(|p| p.binary(0, operators))?;
+            let inside = self.nested(|p| p.choice(operators))?;
             self.expect(")")?;
+            if matches!(inside.kind, ExprKind::Name(_)) && self.is(&Kind::Punct("(")) {
+                // A cast to a type that is not known here: constants are not called.
+                self.operator_count(operators)?;
+                return self.nested(|p| p.unary(operators));
+            }
             return Ok(Expr { span: start.to(self.last), ..inside });
         }
         self.count()?;

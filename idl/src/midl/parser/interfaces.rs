@@ -1,8 +1,9 @@
 //! Interfaces, dispinterfaces, coclasses and their methods.
 
-use super::super::ast::{Face, Interface, ItemKind, Member, Method};
+use super::super::ast::{Attribute, Face, Interface, ItemKind, Member, Method};
 use super::{Parse, Parser};
 use crate::omg::lexer::Kind;
+use crate::report::Span;
 use std::rc::Rc;
 
 impl Parser<'_> {
@@ -49,7 +50,7 @@ impl Parser<'_> {
     }
 
     fn member(&mut self, interface: &mut Interface, properties: bool) -> Parse<()> {
-        let doc = self.doc();
+        let (doc, span) = (self.doc(), self.current.span);
         let attributes = self.attributes()?;
         match self.word() {
             Some("interface") if interface.dispatch && attributes.is_empty() => {
@@ -57,7 +58,8 @@ impl Parser<'_> {
                 interface.wraps = Some(self.ident()?);
                 return self.semicolon();
             }
-            Some("typedef" | "const" | "import" | "cpp_quote" | "midl_pragma") => {
+            Some("const") => return self.constant_or_method(interface, attributes, doc, span),
+            Some("typedef" | "import" | "cpp_quote" | "midl_pragma") => {
                 let item = self.item(doc)?;
                 interface.items.extend(item.map(|mut item| {
                     item.attributes.extend(attributes);
@@ -70,15 +72,41 @@ impl Parser<'_> {
         let constructed = matches!(self.word(), Some("struct" | "union" | "enum"));
         let returns = self.type_spec()?;
         if constructed && self.accept(";") {
-            interface.items.push(super::Item { kind: ItemKind::Type(returns), attributes, doc });
+            interface.items.push(super::Item { kind: ItemKind::Type(returns), attributes, doc, span });
             return Ok(());
         }
         let declarator = self.declarator(true)?;
+        self.method(interface, Method { attributes, returns, declarator, parameters: None, doc }, properties)
+    }
+
+    /// `const T name = value;`, or a method that returns what is not to be changed.
+    fn constant_or_method(
+        &mut self,
+        interface: &mut Interface,
+        attributes: Vec<Attribute>,
+        doc: String,
+        span: Span,
+    ) -> Parse<()> {
+        self.advance();
+        let (returns, declarator) = (self.type_spec()?, self.declarator(true)?);
+        if self.is(&Kind::Punct("(")) {
+            let method = Method { attributes, returns, declarator, parameters: None, doc };
+            return self.method(interface, method, false);
+        }
+        self.expect("=")?;
+        let kind = ItemKind::Constant(returns, declarator, self.expression()?);
+        self.semicolon()?;
+        interface.items.push(super::Item { kind, attributes, doc, span });
+        Ok(())
+    }
+
+    /// What follows the name of a method or property.
+    fn method(&mut self, interface: &mut Interface, method: Method, properties: bool) -> Parse<()> {
         let parameters = if properties { None } else { Some(self.parameters()?) };
         // `const` behind the parameters of old libraries means nothing here.
         self.accept_word("const");
         self.semicolon()?;
-        interface.methods.push(Method { attributes, returns, declarator, parameters, doc });
+        interface.methods.push(Method { parameters, ..method });
         Ok(())
     }
 

@@ -5,7 +5,7 @@ mod expressions;
 mod interfaces;
 mod types;
 
-use super::ast::{Attribute, Ident, Item, ItemKind};
+use super::ast::{Attribute, Declarator, Ident, Item, ItemKind};
 use crate::omg::lexer::{Kind, Token};
 use crate::omg::limits;
 use crate::omg::preprocess::Preprocessor;
@@ -62,6 +62,7 @@ impl Parser<'_> {
 
     /// One definition, or what defines nothing.
     fn item(&mut self, doc: String) -> Parse<Option<Item>> {
+        let span = self.current.span;
         let mut attributes = self.attributes()?;
         let Some(word) = self.word() else {
             let problem = self.unexpected("a definition starts here").expected([
@@ -103,9 +104,19 @@ impl Parser<'_> {
             }
             "interface" | "dispinterface" => self.interface()?,
             "coclass" => self.class()?,
-            _ => self.definition(&mut attributes)?,
+            "extern" => {
+                // A variable of a library of this machine.
+                self.recover();
+                return Ok(None);
+            }
+            "typedef" | "const" | "struct" | "union" | "enum" => self.definition(&mut attributes)?,
+            "namespace" => {
+                let problem = self.unexpected("a definition starts here");
+                return self.fail(problem.help("this is of the Windows Runtime, which is not read here"));
+            }
+            _ => return self.function().map(|()| None),
         };
-        Ok(Some(Item { kind, attributes, doc }))
+        Ok(Some(Item { kind, attributes, doc, span }))
     }
 
     /// A type or constant.
@@ -114,7 +125,7 @@ impl Parser<'_> {
             Some("typedef") => {
                 self.advance();
                 attributes.extend(self.attributes()?);
-                ItemKind::Typedef(self.type_spec()?, self.list(|p| p.declarator(true))?)
+                ItemKind::Typedef(self.type_spec()?, self.list(Self::defined)?)
             }
             Some("const") => {
                 self.advance();
@@ -123,19 +134,38 @@ impl Parser<'_> {
                 ItemKind::Constant(spec, declarator, self.expression()?)
             }
             Some("struct" | "union" | "enum") => ItemKind::Type(self.type_spec()?),
-            _ => {
-                let problem = self.unexpected("a definition starts here");
-                return self.fail(problem.expected([
-                    "`typedef`",
-                    "`const`",
-                    "`struct`",
-                    "`union`",
-                    "`enum`",
-                ]));
-            }
+            _ => ItemKind::Type(self.type_spec()?),
         };
         self.semicolon()?;
         Ok(kind)
+    }
+
+    /// A name that a typedef defines; it may be that of a function.
+    fn defined(&mut self) -> Parse<Declarator> {
+        let mut declarator = self.declarator(true)?;
+        if self.is(&Kind::Punct("(")) {
+            self.skip_parentheses()?;
+            declarator.stays = Some(types::FUNCTION);
+        }
+        Ok(declarator)
+    }
+
+    /// A function that stands beside the interfaces: it is of a library of this machine, and nobody's to call from elsewhere.
+    fn function(&mut self) -> Parse<()> {
+        let problem = self.unexpected("a definition starts here").expected([
+            "`typedef`",
+            "`const`",
+            "`struct`",
+            "`union`",
+            "`enum`",
+        ]);
+        let mark = self.report.mark();
+        if self.type_spec().is_err() || self.declarator(true).is_err() || !self.is(&Kind::Punct("(")) {
+            self.report.forget(mark);
+            return self.fail(problem);
+        }
+        self.skip_parentheses()?;
+        self.semicolon()
     }
 
     fn import(&mut self) -> Parse<()> {
@@ -201,11 +231,11 @@ impl Parser<'_> {
             if self.accept(";") {
                 continue;
             }
-            let doc = self.doc();
+            let (doc, span) = (self.doc(), self.current.span);
             let mut attributes = self.attributes()?;
             if matches!(self.word(), Some("typedef" | "const" | "struct" | "union" | "enum")) {
                 match self.definition(&mut attributes) {
-                    Ok(kind) => items.push(Item { kind, attributes, doc }),
+                    Ok(kind) => items.push(Item { kind, attributes, doc, span }),
                     Err(Skip) => self.recover(),
                 }
             } else {

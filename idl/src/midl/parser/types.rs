@@ -31,6 +31,9 @@ pub(super) const NUMBERS: &[&str] = &[
     "__int8",
 ];
 
+/// Why a function does not travel.
+pub(super) const FUNCTION: &str = "pointers to functions do not travel";
+
 /// The most pointers before one name.
 const POINTERS: usize = 8;
 /// The most dimensions behind one name.
@@ -159,11 +162,12 @@ impl Parser<'_> {
         let spec = self.type_spec()?;
         let attributes: Rc<[Attribute]> = Rc::from(attributes);
         loop {
-            let named = !self.is(&Kind::Punct(";"));
+            let named = !matches!(self.current.kind, Kind::Punct(";" | ":"));
             let declarator = if named { self.declarator(true)? } else { Declarator::default() };
-            if self.is(&Kind::Punct(":")) {
-                let span = self.current.span;
-                return self.fail(Problem::new(span, "fields of bits do not travel"));
+            let mut declarator = declarator;
+            if self.accept(":") {
+                self.expression()?;
+                declarator.stays = Some("fields of bits do not travel");
             }
             members.push(Member { attributes: Rc::clone(&attributes), spec: spec.clone(), declarator });
             if !self.accept(",") {
@@ -265,15 +269,32 @@ impl Parser<'_> {
                 declarator.pointers += 1;
             } else if matches!(
                 self.word(),
-                Some("const" | "volatile" | "__stdcall" | "__cdecl" | "STDMETHODCALLTYPE" | "__RPC_FAR")
+                Some(
+                    "const"
+                        | "volatile"
+                        | "__unaligned"
+                        | "__RPC_FAR"
+                        | "__stdcall"
+                        | "_stdcall"
+                        | "__cdecl"
+                        | "_cdecl"
+                        | "STDMETHODCALLTYPE"
+                        | "STDAPICALLTYPE"
+                        | "WINAPI"
+                        | "CALLBACK"
+                )
             ) {
                 self.advance();
             } else {
                 break;
             }
         }
-        if self.is(&Kind::Punct("(")) {
-            return self.fail(Problem::new(start, "pointers to functions do not travel"));
+        if self.accept("(") {
+            // `(*name)(parameters)`, and what returns such a pointer.
+            let inner = self.nested(|p| p.declarator(named))?;
+            self.expect(")")?;
+            self.skip_parentheses()?;
+            return Ok(Declarator { stays: Some(FUNCTION), ..inner });
         }
         declarator.ident = if named || self.word().is_some() {
             self.ident()?

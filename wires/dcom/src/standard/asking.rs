@@ -2,7 +2,7 @@
 //!
 //! It may answer on another thread, later, or never: nothing here waits.
 
-use super::values::{body_of, collect};
+use super::values::{body_of, collect_results};
 use crate::exporter::Exporter;
 use bytes::Bytes;
 use everywire_model::value::Value;
@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 /// What a servant said.
 #[derive(Debug)]
 pub(super) enum Told {
-    /// Its results, as one struct.
-    Done(Value),
+    /// Its results, as one struct, and how it succeeded.
+    Done(Value, i32),
     /// An exception, by its identity.
     Raised(String),
     /// A failure.
@@ -34,7 +34,10 @@ pub(super) fn ask(
     let done = Mutex::new(Some(done));
     let link = exporter.objects().aside(Box::new(move |answer| {
         let told = match answer {
-            Answer::Done(results) => collect(results).map_or_else(Told::Failed, Told::Done),
+            Answer::Done(results) => match collect_results(results) {
+                Ok((results, status)) => Told::Done(results, status),
+                Err(failure) => Told::Failed(failure),
+            },
             Answer::Raised { shape, .. } => Told::Raised(shape.name.to_string()),
             Answer::Failed(failure) | Answer::Passed { failure, .. } => Told::Failed(failure.clone()),
             Answer::Moved(_) => Told::Moved,

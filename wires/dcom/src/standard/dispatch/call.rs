@@ -126,8 +126,13 @@ type Answered = (Variant, ExcepInfo, u32, Vec<Variant>, u32);
 
 /// What the answer of Invoke means as the outcome of an operation; `body` holds the results of [`INVOKE`].
 pub fn results(operation: &Operation, body: &Body) -> Outcome<Body> {
-    match body.decode::<Answered>(&INVOKE.results).and_then(|answered| understood(operation, answered)) {
-        Ok(value) => Outcome::Done(body_of(value)),
+    let understood = |answered: Answered| {
+        let status = answered.4;
+        Ok((understood(operation, answered)?, status))
+    };
+    match body.decode::<Answered>(&INVOKE.results).and_then(understood) {
+        // What tells of a failure was one.
+        Ok((value, status)) => Outcome::Done(body_of(value).with_status(status.cast_signed())),
         Err(failure) => Outcome::Failed(failure),
     }
 }

@@ -54,13 +54,17 @@ pub(super) fn invoke(exporter: &Arc<Exporter>, request: Request) {
             let (key, exporter, asked) = (request.key().to_vec(), Arc::clone(exporter), Arc::clone(&servant));
             let held = Arc::clone(&exporter);
             ask(&exporter, &key, servant, index, arguments, move |told| {
+                let status = match told {
+                    Told::Done(_, status) => status.cast_unsigned(),
+                    _ => S_OK,
+                };
                 let operation = asked.interface().operations.get(index);
                 let (result, references) = match operation {
                     Some(operation) => conclude(&held, asked.interface(), operation, told, &out, references),
                     None => (Err(Trouble::Wrong((DISP_E_MEMBERNOTFOUND, 0))), references),
                 };
                 match result {
-                    Ok(value) => succeed(request, flags, value, references),
+                    Ok(value) => succeed(request, flags, value, references, status),
                     Err(Trouble::Wrong(wrong)) => answer(request, flags, Err(wrong), references),
                     Err(Trouble::Exception(info)) => answer(request, flags, Ok(info), references),
                 }
@@ -213,7 +217,7 @@ fn conclude(
         (0, 0, source, description.to_owned(), String::new(), 0, 0, 0, code)
     };
     let fields = match told {
-        Told::Done(Value::Struct(fields)) => fields,
+        Told::Done(Value::Struct(fields), _) => fields,
         Told::Failed(failure) => {
             let info = exception(failure.message(), hresult::of(&failure));
             return (Err(Trouble::Exception(info)), references);
@@ -221,7 +225,7 @@ fn conclude(
         Told::Raised(id) => {
             return (Err(Trouble::Exception(exception(&id, E_FAIL))), references);
         }
-        Told::Done(_) | Told::Moved => {
+        Told::Done(..) | Told::Moved => {
             return (Err(Trouble::Exception(exception("the object is elsewhere", E_FAIL))), references);
         }
     };
@@ -282,9 +286,10 @@ fn no_exception() -> ExcepInfo {
     (0, 0, String::new(), String::new(), String::new(), 0, 0, 0, 0)
 }
 
-fn succeed(mut request: Request, flags: u32, value: Value, references: Vec<Variant>) {
+/// Answers with results; what Invoke returns is what the member does (MS-OAUT 3.1.4.4), so that its caller sees how it succeeded.
+fn succeed(mut request: Request, flags: u32, value: Value, references: Vec<Variant>, status: u32) {
     let value = if flags & ZERO_RESULT == 0 { value } else { empty() };
-    let results = (variant_of(value), no_exception(), 0_u32, references, S_OK);
+    let results = (variant_of(value), no_exception(), 0_u32, references, status);
     let _ = request.reply::<_, Failure>(Ok(results));
 }
 

@@ -11,10 +11,18 @@ use everywire_model::{Bytes, Encode, Handle, Reference};
 /// # Errors
 /// Those of the values.
 pub(in super::super) fn collect(values: &dyn Encode) -> Visit<Value> {
+    Ok(collect_results(values)?.0)
+}
+
+/// The same for results, and how the operation succeeded.
+///
+/// # Errors
+/// As [`collect`]; the number beside the results tells of a failure.
+pub(in super::super) fn collect_results(values: &dyn Encode) -> Visit<(Value, i32)> {
     let mut collector = Collector::default();
     values.encode(&mut collector)?;
     match collector.whole {
-        Some(value) if collector.open.is_empty() => Ok(value),
+        Some(value) if collector.open.is_empty() => Ok((value, collector.status)),
         _ => Err(misfit("no whole value was written")),
     }
 }
@@ -23,6 +31,7 @@ pub(in super::super) fn collect(values: &dyn Encode) -> Visit<Value> {
 struct Collector {
     open: Vec<Frame>,
     whole: Option<Value>,
+    status: i32,
 }
 
 struct Frame {
@@ -47,6 +56,13 @@ impl Collector {
 }
 
 impl Sink for Collector {
+    fn status(&mut self, status: i32) -> Visit<()> {
+        if status < 0 {
+            return Err(misfit("a number that tells of a failure came with results"));
+        }
+        self.status = status;
+        Ok(())
+    }
     fn bool(&mut self, value: bool) -> Visit<()> {
         self.put(Value::Bool(value))
     }

@@ -5,7 +5,7 @@
 mod collect;
 mod source;
 
-pub(super) use collect::collect;
+pub(super) use collect::{collect, collect_results};
 pub(crate) use source::body_of;
 
 use everywire_model::{Failure, Initiator, Kind};

@@ -43,7 +43,8 @@ impl Codec for Values {
         let wire_state: Option<&'a dyn Any> = body.wire_state().map(|held| &**held as &dyn Any);
         match wire_state.and_then(|any| any.downcast_ref::<Held>()) {
             Some(Held(value)) => {
-                visit(&mut Tree { open: vec![Frame::One(Some(Item::Value(value)))], budget: body.budget })
+                let open = vec![Frame::One(Some(Item::Value(value)))];
+                visit(&mut Tree { open, budget: body.budget, status: body.status() })
             }
             None => Err(misfit("the body holds no value")),
         }
@@ -75,6 +76,7 @@ enum Frame<'a> {
 struct Tree<'a> {
     open: Vec<Frame<'a>>,
     budget: Budget,
+    status: i32,
 }
 
 impl<'a> Tree<'a> {
@@ -291,5 +293,9 @@ impl<'a> Source<'a> for Tree<'a> {
 
     fn budget(&mut self) -> &mut Budget {
         &mut self.budget
+    }
+
+    fn status(&self) -> i32 {
+        self.status
     }
 }
