@@ -78,6 +78,8 @@ pub(crate) struct Report {
     files: Vec<File>,
     problems: Vec<Problem>,
     omitted: usize,
+    /// What is missing and may not be needed; mistakes if nothing is left without it.
+    doubts: Vec<Problem>,
 }
 
 impl Report {
@@ -100,6 +102,21 @@ impl Report {
         } else {
             self.omitted += 1;
         }
+    }
+
+    /// Notes what is missing, where the rest can be used without it.
+    pub(crate) fn doubt(&mut self, problem: Problem) {
+        if self.doubts.len() < MOST {
+            self.doubts.push(problem);
+        }
+    }
+
+    /// Makes mistakes of all that is missing; whether there was any.
+    pub(crate) fn take_doubts(&mut self) -> bool {
+        let doubts = std::mem::take(&mut self.doubts);
+        let any = !doubts.is_empty();
+        doubts.into_iter().for_each(|problem| self.add(problem));
+        any
     }
 
     /// Whether anything was wrong.
