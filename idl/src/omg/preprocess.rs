@@ -209,11 +209,8 @@ impl Preprocessor {
             return;
         };
         let parameters = if line.rest().starts_with('(') {
-            // Pieces that are glued together or made text are for C, whose headers MIDL may include.
-            if line.rest().contains('#') {
-                if self.known.is_none() {
-                    report.add(Problem::new(name.span, "`#` and `##` in macros are not supported"));
-                }
+            // Pieces that are glued together or made text are for C where MIDL includes its headers.
+            if line.rest().contains('#') && self.known.is_some() {
                 return;
             }
             match macros::parameters(line, report) {
@@ -224,6 +221,7 @@ impl Preprocessor {
             None
         };
         line.plain = false;
+        line.body = parameters.is_some();
         let mut body = Vec::new();
         loop {
             match line.next(report) {
@@ -245,9 +243,15 @@ impl Preprocessor {
 
     fn include(&mut self, line: &mut Lexer, report: &mut Report) -> Option<Directive> {
         let start = line.at + line.rest().len() - line.rest().trim_start().len();
-        let wanted = line.remainder().to_owned();
+        let mut wanted = line.remainder().to_owned();
         line.at = start + wanted.len();
         let span = line.span_from(start);
+        // A macro may say which file (C++98, 16.2).
+        if let Some([Token { kind: Kind::Text { value, .. }, .. }]) =
+            self.macros.get(&wanted).map(Vec::as_slice)
+        {
+            wanted = format!("\"{value}\"");
+        }
         let closing = match wanted.chars().next() {
             Some('"') => '"',
             Some('<') => '>',
