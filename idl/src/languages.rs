@@ -80,7 +80,7 @@ pub fn languages() -> &'static [Language] {
             name: "dbus",
             title: "D-Bus introspection XML",
             extensions: &["xml"],
-            read: |path, _| dbus_xml::parse_file(path),
+            read: |path, _| read_xml(path),
             print: dbus_xml::print,
         },
         Language {
@@ -112,18 +112,34 @@ pub fn language_of(path: impl AsRef<Path>) -> Option<&'static Language> {
     let path = path.as_ref();
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let found = languages().iter().find(|language| language.extensions.contains(&extension.as_str()))?;
-    let is_midl = || std::fs::read(path).is_ok_and(|bytes| midl::is_midl(&String::from_utf8_lossy(&bytes)));
-    if found.name == "omg" && is_midl() {
-        languages().iter().find(|other| other.name == "midl")
-    } else {
-        Some(found)
+    let is_midl = || std::fs::read(path).is_ok_and(|bytes| is_midl(&String::from_utf8_lossy(&bytes)));
+    match found.name {
+        "omg" if is_midl() => languages().iter().find(|other| other.name == "midl"),
+        "dbus" if is_wsdl(path) => languages().iter().find(|other| other.name == "wsdl"),
+        _ => Some(found),
     }
+}
+
+/// Whether a file of the extension that all languages in XML share is a description of a service.
+fn is_wsdl(path: &Path) -> bool {
+    std::fs::read(path).is_ok_and(|bytes| wsdl::is_wsdl(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Reads a file of the extension that all languages in XML share (`shop.wsdl.xml`); its first element tells which it is.
+fn read_xml(path: &Path) -> Result<Contract, Diagnostics> {
+    if is_wsdl(path) { wsdl::parse_file(path) } else { dbus_xml::parse_file(path) }
+}
+
+/// Whether a text of the extension that OMG IDL and MIDL share is MIDL. In OMG IDL an operation may be called `uuid`; MIDL's
+/// stands in brackets.
+fn is_midl(text: &str) -> bool {
+    midl::is_midl(text) && (text.contains('[') || !text.contains("uuid"))
 }
 
 /// Reads a file of the extension that OMG IDL and MIDL share; the text tells which of them it is.
 fn read_idl(path: &Path, given: &Preprocessing) -> Result<Contract, Diagnostics> {
     match std::fs::read(path) {
-        Ok(bytes) if midl::is_midl(&String::from_utf8_lossy(&bytes)) => midl::parse_with(path, given),
+        Ok(bytes) if is_midl(&String::from_utf8_lossy(&bytes)) => midl::parse_with(path, given),
         _ => omg::parse_with(path, given),
     }
 }
