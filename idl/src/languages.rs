@@ -91,7 +91,7 @@ pub fn languages() -> &'static [Language] {
             name: "dbus",
             title: "D-Bus introspection XML",
             extensions: &["xml"],
-            read: |path, _| dbus_xml::parse_file(path),
+            read: |path, _| read_xml(path),
             print: dbus_xml::print,
         },
         #[cfg(feature = "kidl")]
@@ -142,13 +142,38 @@ pub fn language_of(path: impl AsRef<Path>) -> Option<&'static Language> {
     let path = path.as_ref();
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let found = languages().iter().find(|language| language.extensions.contains(&extension.as_str()))?;
-    #[cfg(feature = "midl")]
-    if found.name == "omg"
-        && std::fs::read(path).is_ok_and(|bytes| midl::is_midl(&String::from_utf8_lossy(&bytes)))
-    {
-        return languages().iter().find(|other| other.name == "midl");
+    match found.name {
+        #[cfg(feature = "midl")]
+        "omg" if std::fs::read(path).is_ok_and(|bytes| is_midl(&String::from_utf8_lossy(&bytes))) => {
+            languages().iter().find(|other| other.name == "midl")
+        }
+        #[cfg(feature = "wsdl")]
+        "dbus" if is_wsdl(path) => languages().iter().find(|other| other.name == "wsdl"),
+        _ => Some(found),
     }
-    Some(found)
+}
+
+/// Whether a file of the extension that all languages in XML share is a description of a service.
+#[cfg(feature = "wsdl")]
+fn is_wsdl(path: &Path) -> bool {
+    std::fs::read(path).is_ok_and(|bytes| wsdl::is_wsdl(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Reads a file of the extension that all languages in XML share (`shop.wsdl.xml`); its first element tells which it is.
+#[cfg(feature = "dbus-xml")]
+fn read_xml(path: &Path) -> Result<Contract, Diagnostics> {
+    #[cfg(feature = "wsdl")]
+    if is_wsdl(path) {
+        return wsdl::parse_file(path);
+    }
+    dbus_xml::parse_file(path)
+}
+
+/// Whether a text of the extension that OMG IDL and MIDL share is MIDL. In OMG IDL an operation may be called `uuid`; MIDL's
+/// stands in brackets.
+#[cfg(feature = "midl")]
+fn is_midl(text: &str) -> bool {
+    midl::is_midl(text) && (text.contains('[') || !text.contains("uuid"))
 }
 
 /// Reads a file of the extension that OMG IDL and MIDL share; the text tells which of them it is.
@@ -156,7 +181,7 @@ pub fn language_of(path: impl AsRef<Path>) -> Option<&'static Language> {
 fn read_idl(path: &Path, given: &Preprocessing) -> Result<Contract, Diagnostics> {
     match std::fs::read(path) {
         #[cfg(feature = "midl")]
-        Ok(bytes) if midl::is_midl(&String::from_utf8_lossy(&bytes)) => midl::parse_with(path, given),
+        Ok(bytes) if is_midl(&String::from_utf8_lossy(&bytes)) => midl::parse_with(path, given),
         _ => omg::parse_with(path, given),
     }
 }

@@ -80,6 +80,8 @@ pub(crate) struct Report {
     omitted: usize,
     /// Files that are read for what others need of them: nothing is said of mistakes in them.
     background: Vec<u32>,
+    /// What is missing and may not be needed; mistakes if nothing is left without it.
+    doubts: Vec<Problem>,
 }
 
 impl Report {
@@ -129,6 +131,21 @@ impl Report {
     /// Whether this is in a file that is read for what others need of it.
     pub(crate) fn is_background(&self, span: Span) -> bool {
         self.background.contains(&span.file)
+    }
+
+    /// Notes what is missing, where the rest can be used without it.
+    pub(crate) fn doubt(&mut self, problem: Problem) {
+        if self.doubts.len() < MOST {
+            self.doubts.push(problem);
+        }
+    }
+
+    /// Makes mistakes of all that is missing; whether there was any.
+    pub(crate) fn take_doubts(&mut self) -> bool {
+        let doubts = std::mem::take(&mut self.doubts);
+        let any = !doubts.is_empty();
+        doubts.into_iter().for_each(|problem| self.add(problem));
+        any
     }
 
     /// Whether anything was wrong.

@@ -344,6 +344,18 @@ impl<'c> Plan<'c> {
 
     /// The interface that declares an operation: this one or one above it.
     pub(super) fn owner(interface: &Interface, index: usize) -> &Interface {
+        if interface.kind != InterfaceKind::Class {
+            // By its name, as `number` has it; asking for the number of each would cost the square of their number.
+            let Some(asked) = interface.operations.get(index) else { return interface };
+            if interface.index_of(asked.name.as_bytes()) != Some(index) {
+                return interface;
+            }
+            let declares = |ancestor: &&Interface| {
+                let own = ancestor.operations.iter().skip(ancestor.inherited);
+                own.into_iter().any(|operation| operation.name == asked.name)
+            };
+            return Self::lineage(interface).into_iter().find(declares).unwrap_or(interface);
+        }
         Self::lineage(interface)
             .into_iter()
             .find(|ancestor| {

@@ -141,7 +141,7 @@ const COMPONENT_WORDS: &[&str] = &[
 
 const PUNCTUATION: &[&str] = &[
     "::", "->", "<<", ">>", "&&", "||", "==", "!=", "<=", ">=", "{", "}", "(", ")", "[", "]", "<", ">", ";",
-    ",", ":", "=", "+", "-", "*", "/", "%", "|", "^", "&", "~", "!", ".",
+    ",", ":", "=", "+", "-", "*", "/", "%", "|", "^", "&", "~", "!", ".", "@",
 ];
 
 /// Keywords younger than many contracts, which use such words with capitals as names.
@@ -178,6 +178,8 @@ pub(crate) struct Lexer {
     fresh: bool,
     /// Words are plain: neither keywords nor escaped.
     pub(crate) plain: bool,
+    /// The text is the body of a macro, where `#` stands for itself.
+    pub(crate) body: bool,
     /// The text is MIDL: no word is a keyword, numbers have suffixes, and UUIDs are tokens.
     pub(crate) midl: bool,
 }
@@ -186,7 +188,7 @@ impl Lexer {
     pub(crate) fn new(file: u32, text: Arc<str>) -> Self {
         let end = text.len();
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        Self { file, text, at, end, fresh: true, plain: false, midl: false }
+        Self { file, text, at, end, fresh: true, plain: false, body: false, midl: false }
     }
 
     /// A lexer for the rest of the logical line, with plain words, which this one steps over.
@@ -200,6 +202,7 @@ impl Lexer {
             end: self.at,
             fresh: false,
             plain: true,
+            body: false,
             midl: self.midl,
         }
     }
@@ -248,7 +251,7 @@ impl Lexer {
                 self.at += UUID;
                 Kind::Uuid(self.text.get(start..self.at).unwrap_or_default().to_ascii_lowercase())
             }
-            Some('#') if fresh => {
+            Some('#') if fresh || self.body => {
                 self.at += 1;
                 Kind::Hash
             }
@@ -258,10 +261,6 @@ impl Lexer {
             Some('"') => self.text(false, report),
             Some(c) if c.is_ascii_alphabetic() || c == '_' => self.word(report),
             Some(c) if c.is_ascii_digit() => self.number(report),
-            Some('#') if self.midl && self.rest().starts_with("##") => {
-                self.at += 2;
-                Kind::Punct("##")
-            }
             Some('?') if self.midl => {
                 self.at += 1;
                 Kind::Punct("?")

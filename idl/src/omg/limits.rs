@@ -24,6 +24,8 @@ pub(crate) const INHERITED: usize = 250_000;
 pub(crate) const ANCESTRY: usize = 10_000;
 /// Tokens made by expanding macros.
 pub(crate) const EXPANSION: usize = 1_000_000;
+/// Bytes of one word or text that a macro makes of others.
+pub(crate) const MACRO_TEXT: usize = 16 << 10;
 /// Levels of macros inside macros.
 pub(crate) const MACRO_DEPTH: usize = 16;
 /// Tokens of one macro.

@@ -1,6 +1,6 @@
 //! Macros with parameters: `#define LIST(TYPE) sequence<TYPE>`.
 
-use super::lexer::{Kind, Lexer, Token};
+use super::lexer::{Kind, Lexer, Token, keyword};
 use super::limits;
 use super::preprocess::Preprocessor;
 use crate::report::{Problem, Report};
@@ -43,35 +43,19 @@ pub(super) fn parameters(line: &mut Lexer, report: &mut Report) -> Option<Vec<St
     }
 }
 
-/// Words with `##` between them become one word.
-fn pasted(made: Vec<Token>) -> Vec<Token> {
-    if !made.iter().any(|token| token.kind == PASTE) {
-        return made;
+/// How a token is written, where it may be part of a word or a text.
+fn spelled(kind: &Kind) -> String {
+    match kind {
+        Kind::Word(word) => word.clone(),
+        Kind::Escaped(word) => format!("_{word}"),
+        Kind::Keyword(word) | Kind::Punct(word) => (*word).to_owned(),
+        Kind::Integer(number) => number.to_string(),
+        Kind::Float(number) => number.to_string(),
+        Kind::Text { value, .. } => value.clone(),
+        Kind::Char { value, .. } => value.to_string(),
+        _ => String::new(),
     }
-    let mut out: Vec<Token> = Vec::with_capacity(made.len());
-    let mut pastes = false;
-    for token in made {
-        if token.kind == PASTE {
-            pastes = true;
-            continue;
-        }
-        let more = match &token.kind {
-            Kind::Word(word) => Some(word.clone()),
-            Kind::Integer(number) => Some(number.to_string()),
-            _ => None,
-        };
-        match (out.last_mut().map(|last| &mut last.kind), more) {
-            (Some(Kind::Word(word)), Some(more)) if pastes && word.len() <= limits::IDENTIFIER => {
-                word.push_str(&more);
-            }
-            _ => out.push(token),
-        }
-        pastes = false;
-    }
-    out
 }
-
-const PASTE: Kind = Kind::Punct("##");
 
 impl Preprocessor {
     /// Puts what a macro with parameters stands for in the place of its use, if this token begins one: its name, and then
@@ -95,23 +79,59 @@ impl Preprocessor {
             report.add(Problem::new(token.span, message));
             return true;
         }
-        let mut made = Vec::new();
-        for part in &function.body {
-            let argument = match &part.kind {
-                Kind::Word(name) => function.parameters.iter().position(|parameter| parameter == name),
+        let mut made: Vec<Token> = Vec::new();
+        let (mut body, mut glue) = (function.body.iter().peekable(), false);
+        while let Some(part) = body.next() {
+            let argument = |part: &Token| match &part.kind {
+                Kind::Word(name) => {
+                    let at = function.parameters.iter().position(|parameter| parameter == name);
+                    at.and_then(|at| arguments.get(at))
+                }
                 _ => None,
             };
-            match argument.and_then(|at| arguments.get(at)) {
-                Some(argument) => made.extend(argument.iter().cloned()),
-                None => made.push(Token { span: token.span, doc: token.doc.clone(), ..part.clone() }),
+            let own = |kind: Kind| Token { kind, span: token.span, doc: token.doc.clone() };
+            let mut parts = match (&part.kind, body.peek().map(|next| (&next.kind, argument(next)))) {
+                // `A ## B` is one word, `#A` a text (C++98, 16.3.2 and 16.3.3).
+                (Kind::Hash, Some((Kind::Hash, _))) => {
+                    body.next();
+                    glue = true;
+                    continue;
+                }
+                (Kind::Hash, Some((_, Some(argument)))) => {
+                    body.next();
+                    let value = argument.iter().map(|part| spelled(&part.kind)).collect::<Vec<_>>().join(" ");
+                    if value.len() > limits::MACRO_TEXT {
+                        report.add(Problem::new(token.span, "macros make too long a text"));
+                        return true;
+                    }
+                    vec![own(Kind::Text { wide: false, value })]
+                }
+                _ => match argument(part) {
+                    Some(argument) => argument.clone(),
+                    None => vec![own(part.kind.clone())],
+                },
+            };
+            if std::mem::take(&mut glue)
+                && let (Some(first), Some(last)) = (parts.first_mut(), made.last())
+            {
+                let word = spelled(&last.kind) + &spelled(&first.kind);
+                if word.len() > limits::MACRO_TEXT {
+                    report.add(Problem::new(token.span, "macros make too long a word"));
+                    return true;
+                }
+                first.kind = match keyword(&word) {
+                    Some(keyword) if keyword == word => Kind::Keyword(keyword),
+                    _ => Kind::Word(word),
+                };
+                made.pop();
             }
+            made.extend(parts);
             if self.expansions + made.len() > limits::EXPANSION {
                 report.add(Problem::new(token.span, "macros expand to too much text"));
                 return true;
             }
         }
         self.expansions += made.len() + 1;
-        let made = pasted(made);
         let rest = std::mem::take(&mut self.expanded);
         made.iter().for_each(|part| self.expand(part, 0, report));
         // What waits is not moved: there may be much of it each time.

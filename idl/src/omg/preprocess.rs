@@ -226,16 +226,8 @@ impl Preprocessor {
             return;
         };
         let parameters = if line.rest().starts_with('(') {
-            // What is made text is for C, whose headers MIDL may include.
-            let is_midl = self.known.is_some();
-            let makes_text = match is_midl {
-                true => line.rest().replace("##", "").contains('#'),
-                false => line.rest().contains('#'),
-            };
-            if makes_text {
-                if !is_midl {
-                    report.add(Problem::new(name.span, "`#` and `##` in macros are not supported"));
-                }
+            // What is made text is for C where MIDL includes its headers.
+            if self.known.is_some() && line.rest().replace("##", "").contains('#') {
                 return;
             }
             match macros::parameters(line, report) {
@@ -246,6 +238,7 @@ impl Preprocessor {
             None
         };
         line.plain = false;
+        line.body = parameters.is_some();
         let mut body = Vec::new();
         loop {
             match line.next(report) {
@@ -267,9 +260,15 @@ impl Preprocessor {
 
     fn include(&mut self, line: &mut Lexer, report: &mut Report) -> Option<Directive> {
         let start = line.at + line.rest().len() - line.rest().trim_start().len();
-        let wanted = line.remainder().to_owned();
+        let mut wanted = line.remainder().to_owned();
         line.at = start + wanted.len();
         let span = line.span_from(start);
+        // A macro may say which file (C++98, 16.2).
+        if let Some([Token { kind: Kind::Text { value, .. }, .. }]) =
+            self.macros.get(&wanted).map(Vec::as_slice)
+        {
+            wanted = format!("\"{value}\"");
+        }
         let closing = match wanted.chars().next() {
             Some('"') => '"',
             Some('<') => '>',

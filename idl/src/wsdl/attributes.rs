@@ -127,7 +127,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         let typed = match (own, named) {
             (Some(own), _) => {
                 // A type of its own is named by where it stands.
-                let name = QName::new(of.namespace.clone(), format!("{}{local}", of.local));
+                let name = self.place_name(of, local);
                 self.own(&name, own)?
             }
             (None, Some(name)) => self.used(&name, node)?,

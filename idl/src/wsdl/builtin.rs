@@ -7,6 +7,15 @@ use everywire_model::{Hold, Shape};
 /// The namespace of endpoint references (WS-Addressing 1.0).
 pub(super) const ADDRESSING: &str = "http://www.w3.org/2005/08/addressing";
 
+/// The namespace of SOAP's own encoding (SOAP 1.1, 5).
+pub(super) const ENCODING: &str = "http://schemas.xmlsoap.org/soap/encoding/";
+/// WS-Addressing as it was submitted.
+const SUBMITTED: &str = "http://schemas.xmlsoap.org/ws/2004/08/addressing";
+/// Octets of a told media type (Assigning Media Types to Binary Data in XML).
+const MIME: [&str; 2] = ["http://www.w3.org/2005/05/xmlmime", "http://www.w3.org/2004/11/xmlmime"];
+/// Where octets are that travel beside the text (XOP).
+const XOP: &str = "http://www.w3.org/2004/08/xop/include";
+
 /// A type and what a schema has to know of it.
 #[derive(Clone)]
 pub(super) struct Typed {
@@ -38,10 +47,27 @@ pub(super) fn find(name: &QName) -> Option<Typed> {
             // The serializer has elements for all types of XML Schema.
             _ => schema(&QName::new(SCHEMA, local), local),
         },
-        ADDRESSING if local == "EndpointReferenceType" => {
-            let any = everywire_model::shape::Referent { name: Name::from(""), id: Name::from("") };
-            Some(Typed::plain(Shape::Reference(Hold::new(any)), false))
-        }
+        ADDRESSING | SUBMITTED => match local {
+            "EndpointReferenceType" | "EndpointReference" | "ReplyTo" | "From" | "FaultTo" => {
+                let any = everywire_model::shape::Referent { name: Name::from(""), id: Name::from("") };
+                Some(Typed::plain(Shape::Reference(Hold::new(any)), false))
+            }
+            "AttributedURIType" | "AttributedURI" | "To" | "Action" | "MessageID" => {
+                schema(&QName::new(SCHEMA, "anyURI"), "anyURI")
+            }
+            _ => None,
+        },
+        ENCODING => match local {
+            "base64" => schema(name, "base64Binary"),
+            "Array" => Some(Typed::plain(Shape::sequence(Shape::Variant), false)),
+            "Struct" => Some(Typed::plain(Shape::Variant, false)),
+            _ => schema(&QName::new(SCHEMA, local), local),
+        },
+        XOP if local == "Include" => Some(Typed::plain(Shape::Variant, false)),
+        mime if MIME.contains(&mime) => match local {
+            "base64Binary" | "hexBinary" => schema(&QName::new(SCHEMA, local), local),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -69,6 +95,12 @@ fn schema(name: &QName, local: &str) -> Option<Typed> {
         | "nonPositiveInteger" | "negativeInteger" => {
             Some(Typed::plain(carried(name, Shape::Text(Text::NARROW)), true))
         }
+        // Names of drafts of XML Schema.
+        "timeInstant" | "timeDuration" | "recurringDate" | "month" | "year" | "uriReference" => {
+            Some(Typed::plain(carried(name, Shape::Text(Text::NARROW)), false))
+        }
+        "binary" => Some(Typed::plain(Shape::sequence(Shape::U8), false)),
+        "ur-type" => Some(Typed::plain(Shape::Variant, false)),
         "anyURI" | "QName" | "hexBinary" | "NOTATION" | "normalizedString" | "token" | "language"
         | "Name" | "NCName" | "ID" | "IDREF" | "IDREFS" | "ENTITY" | "ENTITIES" | "NMTOKEN" | "NMTOKENS" => {
             Some(Typed::plain(carried(name, Shape::Text(Text::NARROW)), false))

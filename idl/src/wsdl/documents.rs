@@ -1,13 +1,14 @@
 //! The documents that make one description, and how one leads to another: never over a network.
 
-use super::limits::{BESIDE, BYTES, DOCUMENTS, IMPORTS};
+use super::limits::{BESIDE, BYTES, DOCUMENTS, IMPORTS, OUTER, PATH};
 use super::names::SCHEMA;
 use super::tree::{Node, WSDL};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::file;
 use crate::report::Report;
 use crate::xml;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// What another document is asked for by.
@@ -35,7 +36,7 @@ pub fn imports(text: &str) -> Vec<Import> {
 fn gather(node: &Node<'_>, found: &mut Vec<Import>) {
     let location = match (node.space, node.local) {
         (WSDL, "import") => "location",
-        (SCHEMA, "import" | "include") => "schemaLocation",
+        (SCHEMA, "import" | "include" | "redefine") => "schemaLocation",
         _ => {
             for child in &node.children {
                 gather(child, found);
@@ -52,68 +53,156 @@ fn gather(node: &Node<'_>, found: &mut Vec<Import>) {
     }
 }
 
-/// A file and all that it imports from beside itself, each with its name.
+/// A file and all that it imports, each with its name: from its own folder and from those that imports name, never over a
+/// network. Files import one another in circles, so each is read once.
 pub(super) fn of_file(path: &Path) -> Result<Vec<(String, String)>, Diagnostics> {
+    let mut files = Files { root: folder_of(path), beside: HashMap::new() };
+    let mut paths = vec![path.to_owned()];
     let mut documents = vec![(path.to_string_lossy().into_owned(), file::text(path, xml::BYTES)?)];
-    let folder = path.parent().unwrap_or_else(|| Path::new(""));
-    let mut taken = vec![path.file_name().unwrap_or_default().to_string_lossy().into_owned()];
+    let mut taken = HashSet::from([whole(path)]);
     let (mut next, mut bytes) = (0, 0);
     while let Some((name, text)) = documents.get(next) {
         bytes += text.len();
         let name = name.clone();
-        let beside = |import: Import| {
-            let named = candidates(&import).into_iter().find(|file| folder.join(file).is_file());
-            named.map_or_else(|| by_namespace(folder, &import), |file| vec![file])
-        };
-        for candidate in imports(text).into_iter().flat_map(beside) {
-            if taken.contains(&candidate) {
+        let folder = paths.get(next).map(|path| folder_of(path)).unwrap_or_default();
+        let wanted: Vec<PathBuf> =
+            imports(text).iter().flat_map(|import| files.find(&folder, import)).collect();
+        for candidate in wanted {
+            if !taken.insert(whole(&candidate)) {
                 continue;
             }
             if documents.len() == DOCUMENTS || bytes > BYTES {
                 let message = format!("more than {DOCUMENTS} files, or {} MiB, are imported", BYTES >> 20);
                 return Err(Diagnostic::of_file(&name, message).into());
             }
-            let path = folder.join(&candidate);
-            documents.push((path.to_string_lossy().into_owned(), file::text(&path, xml::BYTES)?));
-            taken.push(candidate);
+            documents.push((candidate.to_string_lossy().into_owned(), file::text(&candidate, xml::BYTES)?));
+            paths.push(candidate);
         }
         next += 1;
     }
     Ok(documents)
 }
 
-/// Schemas and descriptions beside, of the namespace that an import wants; for imports that do not say where, or say it in
-/// terms of a service.
-fn by_namespace(folder: &Path, import: &Import) -> Vec<String> {
-    let foreign = import.location.is_empty() || import.location.contains("://");
-    if !foreign || import.namespace.is_empty() || import.namespace == SCHEMA {
-        return Vec::new();
+/// The folder of a file, which can be listed.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
     }
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut files: Vec<String> = entries
+}
+
+/// One path for one file, by whatever way it is reached.
+fn whole(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Where imported files are looked for.
+struct Files {
+    /// The folder of the first file.
+    root: PathBuf,
+    /// The documents of a folder by their namespaces, of folders that were asked for one.
+    beside: HashMap<PathBuf, HashMap<String, Vec<PathBuf>>>,
+}
+
+impl Files {
+    /// The files that an import of a document in this folder means; none if there is none.
+    fn find(&mut self, folder: &Path, import: &Import) -> Vec<PathBuf> {
+        if let Some(path) =
+            relative(&import.location).map(|path| folder.join(path)).filter(|path| path.is_file())
+        {
+            return vec![path];
+        }
+        let root = self.root.clone();
+        let folders: &[&Path] = if root == folder { &[folder] } else { &[folder, &root] };
+        let names = candidates(import);
+        for folder in folders {
+            let named = names.iter().map(|name| folder.join(name)).find(|path| path.is_file());
+            if let Some(path) = named.or_else(|| published(folder, &import.location)) {
+                return vec![path];
+            }
+        }
+        for folder in folders {
+            let found = self.by_namespace(folder, import);
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        Vec::new()
+    }
+
+    /// Schemas and descriptions in a folder, of the namespace that an import wants; for imports that do not say where, or say
+    /// it in terms of a service.
+    fn by_namespace(&mut self, folder: &Path, import: &Import) -> Vec<PathBuf> {
+        let foreign = import.location.is_empty() || import.location.contains("://");
+        if !foreign || import.namespace.is_empty() || import.namespace == SCHEMA {
+            return Vec::new();
+        }
+        let known = self.beside.entry(folder.to_owned()).or_insert_with(|| namespaces(folder));
+        known.get(&import.namespace).cloned().unwrap_or_default()
+    }
+}
+
+/// What the documents of a folder are about: what stands first as a target namespace.
+fn namespaces(folder: &Path) -> HashMap<String, Vec<PathBuf>> {
+    let mut found: HashMap<String, Vec<PathBuf>> = HashMap::new();
+    let Ok(entries) = std::fs::read_dir(folder) else { return found };
+    let mut files: Vec<PathBuf> = entries
         .take(BESIDE)
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|file| file.ends_with(".xsd") || file.ends_with(".wsdl"))
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| is_document(path))
         .collect();
     files.sort();
-    let wanted = [
-        format!("targetNamespace=\"{}\"", import.namespace),
-        format!("targetNamespace='{}'", import.namespace),
-    ];
-    files.retain(|file| {
-        file::text(&folder.join(file), xml::BYTES).is_ok_and(|text| {
-            // What stands first is what the document is about.
-            let head = text.find("targetNamespace=").and_then(|at| text.get(at..)).unwrap_or_default();
-            wanted.iter().any(|wanted| head.starts_with(wanted.as_str()))
-        })
-    });
-    files
+    for path in files.into_iter().filter(|path| path.is_file()) {
+        let Ok(text) = file::text(&path, xml::BYTES) else { continue };
+        let Some((_, rest)) = text.split_once("targetNamespace=") else { continue };
+        let Some(quote) = rest.chars().next().filter(|quote| matches!(quote, '"' | '\'')) else { continue };
+        if let Some(namespace) = rest.get(1..).and_then(|rest| rest.split(quote).next()) {
+            found.entry(namespace.to_owned()).or_default().push(path);
+        }
+    }
+    found
+}
+
+/// Whether a file's name is that of a schema or a description.
+fn is_document(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default();
+    ["xsd", "wsdl", "xml"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+}
+
+/// A location as the path of a document, from the folder of the document that says it: no address, no absolute path, and
+/// nothing but schemas and descriptions, since what an import leads to is shown where it is wrong.
+fn relative(location: &str) -> Option<PathBuf> {
+    let plain = plain(location);
+    let path = PathBuf::from(&plain);
+    let leads_on = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir | Component::ParentDir));
+    let is_path = !plain.contains("://") && !plain.contains('\0') && !plain.contains(':');
+    (is_path && leads_on && plain.len() < PATH && is_document(&path)).then_some(path)
+}
+
+/// A location without what addresses and Windows have in them: `%20`, `\\`, what follows a `#`.
+fn plain(location: &str) -> String {
+    let location = location.split('#').next().unwrap_or_default();
+    location.trim().replace("%20", " ").replace('\\', "/")
+}
+
+/// Where in a copy of what is published elsewhere a document lies: `http://host/ver10/schema/a.xsd` may be `../schema/a.xsd`
+/// beside `ver10/device`. At least a folder and the name must be the same.
+fn published(folder: &Path, location: &str) -> Option<PathBuf> {
+    let (_, path) = location.split_once("://").filter(|(scheme, _)| scheme.starts_with("http"))?;
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    let mut outer = vec![folder.to_owned()];
+    outer.extend((1..=OUTER).map(|levels| folder.join(["..", "/"].concat().repeat(levels))));
+    (0..parts.len().saturating_sub(1).min(OUTER)).find_map(|skipped| {
+        let tail = relative(&parts.get(skipped..)?.join("/"))?;
+        let inside = tail.components().all(|part| matches!(part, Component::Normal(_)));
+        outer.iter().filter(|_| inside).map(|outer| outer.join(&tail)).find(|path| path.is_file())
+    })
 }
 
 /// File names under which an imported document may lie beside the one that imports it: as it is said, by the query of its
-/// address (`Shop?xsd=xsd0` is `Shop.xsd0.xsd` or `xsd0.xsd`), or by its namespace, as Microsoft's tools name files. A name with a folder in it
-/// leads nowhere.
+/// address (`Shop?xsd=xsd0` is `Shop.xsd0.xsd` or `xsd0.xsd`), or by its namespace, as Microsoft's tools name files.
 fn candidates(import: &Import) -> Vec<String> {
     let mut names = Vec::new();
     let location = import.location.as_str();
@@ -124,13 +213,11 @@ fn candidates(import: &Import) -> Vec<String> {
                 let service = path.rsplit('/').next().unwrap_or_default();
                 names.extend([format!("{service}.{name}.{kind}"), format!("{name}.{kind}")]);
             }
-            _ => {
-                let plain = !path.contains("://");
-                let last = path.rsplit('/').next().unwrap_or_default();
-                if !plain || path.trim_start_matches("./") == last {
-                    names.push(last.to_owned());
-                }
+            // Whoever keeps copies keeps them in one folder.
+            _ if is_document(Path::new(path)) || path.contains("://") => {
+                names.push(plain(path).rsplit('/').next().unwrap_or_default().to_owned());
             }
+            _ => {}
         }
     }
     let space = import.namespace.split_once("://").map_or(import.namespace.as_str(), |(_, rest)| rest);

@@ -1,7 +1,7 @@
 //! How large a description may be. Each bound keeps hostile text from costing more than its size.
 
 /// Documents of one description.
-pub(super) const DOCUMENTS: usize = 64;
+pub(super) const DOCUMENTS: usize = 256;
 /// Imports of one document that are told apart.
 pub(super) const IMPORTS: usize = 1024;
 /// Bytes of all of them.
@@ -20,3 +20,7 @@ pub(super) const HEADERS: usize = 256;
 pub(super) const REMARKS: usize = 64;
 /// Files of a folder among which a namespace is looked for.
 pub(super) const BESIDE: usize = 256;
+/// Bytes of an imported file's path.
+pub(super) const PATH: usize = 1024;
+/// Folders around a document in which a copy of what is published elsewhere is looked for.
+pub(super) const OUTER: usize = 4;

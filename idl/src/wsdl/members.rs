@@ -59,6 +59,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         let (mut fields, mut depth, mut content, mut text) = (Vec::new(), 0, node, None);
         let simple = node.one("simpleContent");
         let restricted = simple.and_then(|simple| simple.one("restriction"));
+        let mut restricts = restricted.is_some();
         if let Some(extension) = extension(node).or(restricted) {
             let base = extension.qname("base", self.report)?;
             match self.schemas.types.get(&base).copied() {
@@ -83,13 +84,25 @@ impl<'n, 't> Types<'n, 't, '_> {
             content = extension;
         } else if simple.is_some() {
             return None;
-        } else if node.one("complexContent").is_some() {
-            self.remark(format!("{name}: a restriction of a type is left out"));
+        } else if let Some(restriction) = node.one("complexContent").and_then(|own| own.one("restriction")) {
+            // A restriction says again which elements it has; attributes it has all but those that it prohibits.
+            let base = restriction.qname("base", self.report)?;
+            if let Some(parent) = self.schemas.types.get(&base).copied().filter(|_| base != *name) {
+                if chain == NESTING {
+                    let message = format!("more than {NESTING} types extend one another");
+                    self.report.add(Problem::new(node.span(), message));
+                    return None;
+                }
+                (fields, depth) = self.fields(&base, parent, chain + 1)?;
+                fields.retain(|field| matches!(Mark::of(&field.shape), Some(Mark::Attribute(_))));
+            }
+            restricts = true;
+            content = restriction;
         }
         if [node, content].iter().any(|part| part.get("mixed") == Some("true")) {
             self.remark(format!("{name}: text between its elements is left out"));
         }
-        let mut members = Members::new(fields, restricted.is_some());
+        let mut members = Members::new(fields, restricts);
         depth = depth.max(self.attributes(name, content, &mut members, 0)?);
         if let Some(shape) = text {
             members.add("Value", "Text", Mark::Text.on(shape));
@@ -118,6 +131,10 @@ impl<'n, 't> Types<'n, 't, '_> {
         let place = Place { optional, ..place };
         match particle.local {
             _ if particle.space != SCHEMA => Some(0),
+            "element" if is_schema(particle) => {
+                self.remark(format!("{name}: a data set is left out"));
+                Some(0)
+            }
             "element" => {
                 let (field, typed) = self.placed(name, particle, place)?;
                 if members.taken.insert(field.name.to_string()) || members.make_room(&field.name) {
@@ -459,6 +476,12 @@ impl Members {
 
 fn key(attribute: &Attribute<'_>) -> (String, String) {
     (attribute.namespace.to_owned(), attribute.name.to_owned())
+}
+
+/// Whether an element is a schema that is sent along, as data sets of .NET have it before their rows.
+pub(super) fn is_schema(element: &Node<'_>) -> bool {
+    let of = element.get("ref").and_then(|name| element.resolve(name.trim()));
+    of.is_some_and(|name| name.namespace == SCHEMA && name.local == "schema")
 }
 
 /// What stands in a group.

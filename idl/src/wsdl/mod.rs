@@ -63,6 +63,24 @@ pub fn parse_file(path: impl AsRef<Path>) -> Result<Contract, Diagnostics> {
     read::documents(&documents::of_file(path.as_ref())?)
 }
 
+/// Whether a text in XML is about a service: its first element is called `definitions`.
+#[must_use]
+pub fn is_wsdl(text: &str) -> bool {
+    let mut rest = text.trim_start_matches('\u{feff}');
+    while let Some((_, tag)) = rest.split_once('<') {
+        let after = |end| tag.split_once(end).map_or("", |(_, after)| after);
+        rest = if tag.starts_with("!--") {
+            after("-->")
+        } else if tag.starts_with(['?', '!']) {
+            after(">")
+        } else {
+            let name = tag.split(|c: char| c.is_whitespace() || matches!(c, '>' | '/')).next();
+            return name.is_some_and(|name| name.rsplit(':').next() == Some("definitions"));
+        };
+    }
+    false
+}
+
 /// The contract as one description: its interfaces with what they inherit, its types and exceptions, and for each interface
 /// the endpoints of its notes; without any, a binding that fits it. Signals are calls of the service. Interfaces of several
 /// namespaces are sections of metadata, because a description has one namespace.

@@ -130,7 +130,8 @@ pub(super) fn read(roots: &[&Node<'_>], report: &mut Report) -> HashMap<QName, V
                     of.local, of.namespace
                 );
                 let help = "give the document that defines it, as a file beside this one";
-                report.add(Problem::new(binding.span(), message).help(help));
+                report.doubt(Problem::new(binding.span(), message).help(help));
+                continue;
             }
             bindings.insert(QName::new(target, name), (of, of_binding(binding, &policies)));
         }

@@ -1,8 +1,8 @@
 //! Documents to a contract.
 
 use super::cells;
-use super::limits::{BYTES, DOCUMENTS};
-use super::names::QName;
+use super::limits::{BYTES, DOCUMENTS, IMPORTS};
+use super::names::{QName, SCHEMA};
 use super::ports;
 use super::schema::Schemas;
 use super::services::Services;
@@ -41,7 +41,10 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
         let file = report.add_file(name, Arc::from(text.as_str()));
         roots.push(xml::parse_untyped(text, file, report)?);
     }
-    let nodes: Vec<Node<'_>> = roots.iter().map(|root| Node::of(root, report)).collect::<Option<_>>()?;
+    let mut nodes: Vec<Node<'_>> = roots.iter().map(|root| Node::of(root, report)).collect::<Option<_>>()?;
+    for (root, namespace) in adopted(documents, &roots, &nodes) {
+        nodes.push(Node::adopted(root, namespace, report)?);
+    }
     let mut definitions = Vec::new();
     for node in &nodes {
         find(node, &mut definitions);
@@ -76,6 +79,10 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
         }
     }
     let exceptions = std::mem::take(&mut services.exceptions);
+    let usable = |interface: &Hold<Interface>| !interface.operations.is_empty();
+    if !interfaces.iter().any(usable) && types.report.take_doubts() {
+        return None;
+    }
     let mut contract = Contract::default();
     for (name, definition) in std::mem::take(&mut types.definitions) {
         let raised = exceptions.iter().find(|(exception, _)| *exception == name);
@@ -91,6 +98,58 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
         .definitions
         .extend(interfaces.into_iter().map(|one| Definition::Interface(remarked(one, &remarks))));
     Some(contract)
+}
+
+/// Schemas without a namespace of their own, each with the namespaces of those that include it. Documents are told apart by
+/// the last part of their names, which is all that is known of pages.
+fn adopted<'t>(
+    documents: &[(String, String)],
+    roots: &'t [Element<'t>],
+    nodes: &[Node<'t>],
+) -> Vec<(&'t Element<'t>, &'t str)> {
+    let mut included = Vec::new();
+    for ((name, _), node) in documents.iter().zip(nodes) {
+        including(node, last(name), &mut included);
+    }
+    let mut found: Vec<(&Element<'_>, &str)> = Vec::new();
+    for (((name, _), root), node) in documents.iter().zip(roots).zip(nodes) {
+        if !node.is(SCHEMA, "schema") || node.get("targetNamespace").is_some() {
+            continue;
+        }
+        // Whoever includes it may be without a namespace, too.
+        let (mut names, mut next) = (vec![last(name)], 0);
+        let mut namespaces = HashSet::new();
+        while let Some(name) = names.get(next).copied() {
+            next += 1;
+            for (_, by, namespace) in included.iter().filter(|(of, ..)| last(of) == name) {
+                if namespace.is_empty() {
+                    names.extend((!names.contains(by)).then_some(by));
+                } else if found.len() < DOCUMENTS && namespaces.insert(*namespace) {
+                    found.push((root, namespace));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// What schemas in a document include: the location, the document, and the schema's namespace. Recursion is bounded by the
+/// depth of the tree.
+fn including<'t, 'd>(node: &Node<'t>, document: &'d str, included: &mut Vec<(&'t str, &'d str, &'t str)>) {
+    for child in &node.children {
+        if node.is(SCHEMA, "schema") && matches!(child.local, "include" | "redefine") {
+            if let Some(location) = child.get("schemaLocation").filter(|_| included.len() < IMPORTS) {
+                included.push((location, document, node.get("targetNamespace").unwrap_or_default()));
+            }
+        } else if node.space != SCHEMA {
+            including(child, document, included);
+        }
+    }
+}
+
+/// The last part of a document's name or location.
+fn last(name: &str) -> &str {
+    name.rsplit(['/', '\\', '=']).next().unwrap_or(name)
 }
 
 /// The definitions in a document, be it one or several in an envelope; recursion is bounded by the depth of the tree.

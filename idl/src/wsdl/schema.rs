@@ -37,14 +37,16 @@ impl<'n, 't> Schemas<'n, 't> {
     }
 
     fn schema(&mut self, schema: &'n Node<'t>, report: &mut Report) {
-        let target = schema.get("targetNamespace").unwrap_or_default();
+        let target = schema.get("targetNamespace").unwrap_or(schema.adopted);
         if schema.get("attributeFormDefault") == Some("qualified") {
             self.qualified.insert(target.to_owned());
         }
         if schema.get("elementFormDefault") == Some("qualified") {
             self.elements_qualified.insert(target.to_owned());
         }
-        for child in schema.children.iter().filter(|child| child.space == SCHEMA) {
+        // What is redefined counts before what it was.
+        let redefined = schema.all("redefine").flat_map(|redefined| &redefined.children);
+        for child in redefined.chain(&schema.children).filter(|child| child.space == SCHEMA) {
             let Some(local) = child.get("name") else { continue };
             let name = QName::new(target, local);
             match child.local {

@@ -3,7 +3,7 @@
 use super::builtin::Typed;
 use super::limits::HEADERS;
 use super::marks::{self, Mark, unmarked};
-use super::members::{Place, is_serialized};
+use super::members::{Place, is_schema, is_serialized};
 use super::names::{self, QName, identifier, is_name};
 use super::ports::Port;
 use super::schema::Schemas;
@@ -11,7 +11,7 @@ use super::tree::{Node, WSDL};
 use super::types::Types;
 use crate::report::Problem;
 use crate::unique::Unique;
-use everywire_model::contract::Notes;
+use everywire_model::contract::{LEFT_OUT, Notes};
 use everywire_model::shape::{Field, Name, Struct};
 use everywire_model::{Direction, Hold, Interface, InterfaceKind, Operation, Parameter, Shape, Signal};
 use std::borrow::Cow;
@@ -155,6 +155,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             return None;
         }
         let id = QName::new(target, local);
+        let mut notes: Vec<(Name, Name)> = Vec::new();
         let (mut operations, mut callbacks) = (Vec::new(), Vec::new());
         let (mut labels, mut callback_labels) = (Unique::default(), Unique::default());
         for operation in port_type.all("operation") {
@@ -164,12 +165,18 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             } else {
                 (&mut operations, &mut labels)
             };
+            self.types.lost = None;
             match self.operation(&id, operation, &ways) {
                 Some(mut read) => {
                     read.label = Name::from(labels.name(&identifier(&read.name)));
                     list.push(read);
                 }
                 None if self.types.report.failed() => {}
+                None if self.types.lost.is_some() => {
+                    let what = operation.get("name").unwrap_or_default();
+                    let lost = self.types.lost.take().unwrap_or_default();
+                    notes.push((Name::Borrowed(LEFT_OUT), Name::from(format!("{what}: {lost}"))));
+                }
                 None => {
                     let message = "this operation cannot be read";
                     self.types.report.add(Problem::new(operation.span(), message));
@@ -177,7 +184,6 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             }
         }
         let name = self.types.name(&id, "TYPE");
-        let mut notes: Vec<(Name, Name)> = Vec::new();
         if port_type.foreign(&[CONTRACT], "usingSession") == Some("true") {
             notes.push((Name::from("wcf:session"), Name::from("true")));
         }
@@ -296,10 +302,12 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         output: bool,
         rpc: bool,
     ) -> Option<Content> {
+        if way.get("message").is_none() {
+            self.types.lose(way, "message", &QName::default());
+        }
         let name = way.qname("message", self.types.report)?;
         let Some(message) = self.messages.get(&name).copied() else {
-            let text = format!("the message `{}` is not defined", name.local);
-            self.types.report.add(Problem::new(way.span(), text));
+            self.types.lose(way, "message", &name);
             return None;
         };
         self.types.look(message)?;
@@ -328,7 +336,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                             .is_some_and(|own| is_serialized(own, &element.namespace, self.types.schemas));
                         let place = Place { serialized, parameter: true, ..Place::default() };
                         let mut inner = Vec::new();
-                        for member in sequence {
+                        for member in sequence.into_iter().filter(|member| !is_schema(member)) {
                             if let Some(global) = member.qname("ref", self.types.report)
                                 && global.namespace != element.namespace
                             {
@@ -373,8 +381,14 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 continue;
             };
             let Some(element) = part.qname("element", self.types.report) else { continue };
-            let found = self.global(&element, part)?;
-            let typed = self.types.element(&QName::new(element.namespace.clone(), ""), found)?.1;
+            let of_it = QName::new(element.namespace.clone(), "");
+            let found = self.global(&element, part);
+            let Some((_, typed)) = found.and_then(|found| self.types.element(&of_it, found)) else {
+                // What is not known cannot be sent; the operation itself can.
+                let lost = self.types.lost.take()?;
+                self.types.remark(format!("the header {element} is left out: {lost}"));
+                continue;
+            };
             let name = Name::from(element.local.clone());
             if taken.insert(name.clone()) {
                 content.headers.push((Field { name, shape: typed.shape }, element));
@@ -386,10 +400,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
     fn global(&mut self, name: &QName, place: &Node<'_>) -> Option<&'n Node<'t>> {
         let found = self.types.schemas.elements.get(name).copied();
         if found.is_none() {
-            let message =
-                format!("the element `{}` of the namespace `{}` is not defined", name.local, name.namespace);
-            let help = "give the document that defines it, as a file beside this one";
-            self.types.report.add(Problem::new(place.span(), message).help(help));
+            self.types.lose(place, "element", name);
         }
         found
     }
@@ -428,6 +439,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                     node.get("name").unwrap_or_default()
                 );
                 self.types.remark(text);
+                self.types.lost = None;
                 continue;
             };
             let id = QName::parse(detail.get().map_or("", |detail| detail.id.as_ref()))

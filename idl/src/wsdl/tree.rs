@@ -1,7 +1,7 @@
 //! Elements with their namespaces.
 
 use super::limits::NAMESPACES;
-use super::names::QName;
+use super::names::{QName, SCHEMA};
 use crate::report::{Problem, Report, Span};
 use crate::xml::{Attribute, Element, shown};
 use std::rc::Rc;
@@ -16,6 +16,9 @@ pub(super) struct Node<'t> {
     pub(super) children: Vec<Self>,
     element: &'t Element<'t>,
     scope: Rc<Scope<'t>>,
+    /// The namespace of names without a prefix where none is declared for them: that of the schema which includes one without a
+    /// namespace of its own (XML Schema 1.0, 4.2.1).
+    pub(super) adopted: &'t str,
 }
 
 /// The prefixes that an element declares, and those around it.
@@ -40,13 +43,31 @@ impl<'t> Scope<'t> {
     }
 }
 
+/// A namespace as it is called today: drafts of XML Schema are read as the recommendation.
+fn modern(space: &str) -> &str {
+    match space {
+        "http://www.w3.org/1999/XMLSchema" | "http://www.w3.org/2000/10/XMLSchema" => SCHEMA,
+        other => other,
+    }
+}
+
 impl<'t> Node<'t> {
     /// The tree below an element; recursion is bounded by the depth of the tree.
     pub(super) fn of(element: &'t Element<'t>, report: &mut Report) -> Option<Self> {
-        Self::within(element, None, report)
+        Self::within(element, None, "", report)
     }
 
-    fn within(element: &'t Element<'t>, outer: Option<Rc<Scope<'t>>>, report: &mut Report) -> Option<Self> {
+    /// The tree below a schema without a namespace, as one of this namespace includes it.
+    pub(super) fn adopted(element: &'t Element<'t>, namespace: &'t str, report: &mut Report) -> Option<Self> {
+        Self::within(element, None, namespace, report)
+    }
+
+    fn within(
+        element: &'t Element<'t>,
+        outer: Option<Rc<Scope<'t>>>,
+        adopted: &'t str,
+        report: &mut Report,
+    ) -> Option<Self> {
         let declared: Vec<(&str, &str)> = element
             .attributes
             .iter()
@@ -72,16 +93,16 @@ impl<'t> Node<'t> {
             }
         };
         let (prefix, local) = element.name.split_once(':').unwrap_or(("", element.name));
-        let Some(space) = scope.find(prefix).or_else(|| prefix.is_empty().then_some("")) else {
+        let Some(space) = scope.find(prefix).map(modern).or_else(|| prefix.is_empty().then_some("")) else {
             let message = format!("the prefix of {} is not declared", shown(element.name));
             report.add(Problem::new(element.span, message).expected([format!("`xmlns:{prefix}`")]));
             return None;
         };
         let children = element
             .elements()
-            .map(|child| Self::within(child, Some(Rc::clone(&scope)), report))
+            .map(|child| Self::within(child, Some(Rc::clone(&scope)), adopted, report))
             .collect::<Option<Vec<Self>>>()?;
-        Some(Self { space, local, children, element, scope })
+        Some(Self { space, local, children, element, scope, adopted })
     }
 
     pub(super) fn is(&self, space: &str, local: &str) -> bool {
@@ -145,8 +166,8 @@ impl<'t> Node<'t> {
     /// A name with a prefix, here.
     pub(super) fn resolve(&self, text: &str) -> Option<QName> {
         let (prefix, local) = text.split_once(':').unwrap_or(("", text));
-        let space = self.scope.find(prefix).or_else(|| prefix.is_empty().then_some(""))?;
-        Some(QName::new(space, local))
+        let space = self.scope.find(prefix).or_else(|| prefix.is_empty().then_some(self.adopted))?;
+        Some(QName::new(if space.is_empty() { self.adopted } else { modern(space) }, local))
     }
 
     /// An attribute that must be there.

@@ -6,7 +6,7 @@ use super::limits::{MEMBERS, NESTING, REMARKS};
 use super::members::Place;
 use super::names::{ARRAYS, QName, SCHEMA, SERIALIZATION, is_name, scoped};
 use super::schema::Schemas;
-use super::tree::Node;
+use super::tree::{Node, WSDL};
 use crate::report::{Problem, Report};
 use crate::unique::Unique;
 use everywire_model::shape::{Arm, Enum, Field, Map, Name, Struct, Union};
@@ -19,7 +19,8 @@ enum State {
     /// What stands for it meanwhile; whether it is a struct.
     Open(Option<Shape>, bool),
     Done(Typed),
-    Broken,
+    /// It cannot be read; because of what is missing, if that is why.
+    Broken(Option<String>),
 }
 
 /// Reads types when they are asked for.
@@ -39,6 +40,8 @@ pub(super) struct Types<'n, 't, 'r> {
     pub(super) lists: HashMap<QName, Shape>,
     pub(super) members: usize,
     pub(super) nesting: usize,
+    /// What is missing, where that is why a type or an operation was not read just now.
+    pub(super) lost: Option<String>,
     origin: Origin,
 }
 
@@ -55,6 +58,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             lists: HashMap::new(),
             members: 0,
             nesting: 0,
+            lost: None,
             origin,
         }
     }
@@ -67,6 +71,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             }
             // What the serializer itself declares is known.
             let known = name.namespace == SERIALIZATION || name.namespace == builtin::ADDRESSING;
+            self.lost = None;
             if !known && builtin::find(name).is_none() {
                 let _ = self.named(name, None);
                 if self.schemas.is_extended(name) {
@@ -80,6 +85,15 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         if self.remarks.len() < REMARKS && !self.remarks.contains(&remark) {
             self.remarks.push(remark);
         }
+    }
+
+    /// Notes that something is not defined. Whoever needs it is left out; the rest can be used.
+    pub(super) fn lose(&mut self, node: &Node<'_>, what: &str, name: &QName) {
+        let message =
+            format!("the {what} `{}` of the namespace `{}` is not defined", name.local, name.namespace);
+        let help = "give the document that defines it, as a file beside this one";
+        self.report.doubt(Problem::new(node.span(), message.clone()).help(help));
+        self.lost = Some(message);
     }
 
     /// A type as it is used: with all that extend it.
@@ -100,10 +114,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         }
         let Some(node) = self.schemas.types.get(name).copied() else {
             if let Some(place) = place {
-                let message =
-                    format!("the type `{}` of the namespace `{}` is not defined", name.local, name.namespace);
-                let help = "give the document that defines it, as a file beside this one";
-                self.report.add(Problem::new(place.span(), message).help(help));
+                self.lose(place, "type", name);
             }
             return None;
         };
@@ -133,7 +144,10 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
     fn known(&mut self, name: &QName, family: bool) -> Option<Option<Typed>> {
         Some(match self.states.get_mut(&(name.clone(), family))? {
             State::Done(typed) => Some(typed.clone()),
-            State::Broken => None,
+            State::Broken(lost) => {
+                self.lost.clone_from(lost);
+                None
+            }
             State::Open(_, is_struct) if !family && !*is_struct => return None,
             State::Open(cell, _) => {
                 if cell.is_none() {
@@ -176,10 +190,15 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         if let Some(typed) = &mut typed {
             close(opened, &mut typed.shape);
         }
-        if typed.is_none() && !self.report.failed() {
+        if typed.is_some() {
+            self.lost = None;
+        } else if self.lost.is_none() && !self.report.failed() {
             self.report.add(Problem::new(node.span(), format!("this {} cannot be read", node.local)));
         }
-        let state = typed.clone().map_or(State::Broken, |typed| State::Done(Typed { open: false, ..typed }));
+        let state = typed.clone().map_or_else(
+            || State::Broken(self.lost.clone()),
+            |typed| State::Done(Typed { open: false, ..typed }),
+        );
         self.states.insert(key, state);
         let typed = typed?;
         let definition = match &typed.shape {
@@ -202,6 +221,9 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         if let Some(item) = item_of(node) {
             return self.list(name, node, item);
         }
+        if let Some((content, item)) = encoded_array(node) {
+            return self.encoded_list(name, content, item);
+        }
         let (fields, depth) = self.fields(name, node, 0)?;
         let value = annotation(node, "IsValueType").is_some_and(|text| text == "true");
         let shape = Struct {
@@ -215,19 +237,18 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
 
     /// The name and the type of an element, global or not.
     pub(super) fn element(&mut self, of: &QName, element: &'n Node<'t>) -> Option<(String, Typed)> {
+        let mut home = of.clone();
         let target = match element.qname("ref", self.report) {
             Some(name) => {
                 let Some(found) = self.schemas.elements.get(&name).copied() else {
                     if let Some(typed) = builtin::find(&name) {
                         return Some((name.local, typed));
                     }
-                    let message = format!(
-                        "the element `{}` of the namespace `{}` is not defined",
-                        name.local, name.namespace
-                    );
-                    self.report.add(Problem::new(element.span(), message));
+                    self.lose(element, "element", &name);
                     return None;
                 };
+                // Its type is one and the same wherever it is named, so that it may contain itself.
+                home = QName::new(name.namespace, "");
                 found
             }
             None => element,
@@ -246,11 +267,20 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         // A type of its own is named by where it stands.
         match target.one("complexType").or_else(|| target.one("simpleType")) {
             Some(own) => {
-                let name = QName::new(of.namespace.clone(), format!("{}{local}", of.local));
+                let name = self.place_name(&home, &local);
                 Some((local, self.own(&name, own)?))
             }
             None => Some((local, Typed::plain(Shape::Variant, false))),
         }
+    }
+
+    /// The name of a type that stands where it is used; no other type has it.
+    pub(super) fn place_name(&self, of: &QName, local: &str) -> QName {
+        let mut name = QName::new(of.namespace.clone(), format!("{}{local}", of.local));
+        while self.schemas.types.contains_key(&name) {
+            name.local.push_str("Element");
+        }
+        name
     }
 
     /// A type that stands where it is used.
@@ -295,6 +325,33 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         Some(Typed { name: name.clone(), shape, depth: typed.depth + 1, value: false, open: false })
     }
 
+    /// A list of SOAP's encoding (SOAP 1.1, 5.4.2; WSDL 1.1, 2.2): what its items are stands in an attribute, and what they are
+    /// called does not matter.
+    fn encoded_list(&mut self, name: &QName, content: &'n Node<'t>, kind: Option<&str>) -> Option<Typed> {
+        let inner = content.one("sequence").or_else(|| content.one("all"));
+        let item = inner.and_then(|inner| inner.one("element"));
+        let local = item.and_then(|item| item.get("name")).filter(|name| is_name(name)).unwrap_or("item");
+        let (kind, dimensions) = match kind {
+            Some(text) => text.split_once('[').unwrap_or((text, "]")),
+            None => ("", "]"),
+        };
+        let item = match (kind.trim(), item) {
+            ("", Some(item)) => self.element(name, item)?.1,
+            ("", None) => Typed::plain(Shape::Variant, false),
+            (kind, _) => {
+                let kind = content.resolve(kind)?;
+                self.used(&kind, content)?
+            }
+        };
+        let mut shape = Shape::sequence(item.shape);
+        // `T[][]` is a list of lists, `T[,]` one list with two indices.
+        for _ in 1..dimensions.matches(']').count().min(NESTING) {
+            shape = Shape::sequence(shape);
+        }
+        let shape = self.aliased(name, &format!("{name};-{local}"), shape);
+        Some(Typed { name: name.clone(), shape, depth: item.depth + 1, value: false, open: false })
+    }
+
     pub(super) fn aliased(&mut self, name: &QName, id: &str, target: Shape) -> Shape {
         let alias = everywire_model::shape::Alias {
             name: self.name(name, ""),
@@ -321,7 +378,15 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         let (mut arms, mut members, mut depth, mut open) = (Vec::new(), Vec::new(), 0, false);
         let mut labels = Unique::default();
         for (number, name) in (0..).zip(&all) {
-            let typed = self.named(name, None)?;
+            let typed = match self.named(name, None) {
+                Some(typed) => typed,
+                None if number > 0 && self.lost.is_some() && !self.report.failed() => {
+                    let lost = self.lost.take().unwrap_or_default();
+                    self.remark(format!("{name} is left out: {lost}"));
+                    continue;
+                }
+                None => return None,
+            };
             depth = depth.max(typed.depth);
             open |= typed.open;
             let label = Name::from(labels.name(&name.local));
@@ -375,7 +440,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
 
 /// Whether a type is a struct: one that may contain itself.
 fn is_struct(node: &Node<'_>) -> bool {
-    node.local == "complexType" && item_of(node).is_none()
+    node.local == "complexType" && item_of(node).is_none() && encoded_array(node).is_none()
 }
 
 /// Completes a type that contains itself.
@@ -411,6 +476,18 @@ fn item_of<'n, 't>(complex: &'n Node<'t>) -> Option<&'n Node<'t>> {
         sequence.children.iter().filter(|child| child.space == SCHEMA && child.local != "annotation");
     let item = items.next().filter(|item| item.local == "element" && many(item))?;
     (only && items.next().is_none()).then_some(item)
+}
+
+/// What a list of SOAP's encoding says of itself, and the type of its items, where that is said.
+fn encoded_array<'n, 't>(complex: &'n Node<'t>) -> Option<(&'n Node<'t>, Option<&'t str>)> {
+    let content = complex.one("complexContent")?;
+    let content = content.one("restriction").or_else(|| content.one("extension"))?;
+    let base = content.resolve(content.get("base")?.trim())?;
+    if base.namespace != builtin::ENCODING || base.local != "Array" {
+        return None;
+    }
+    let kind = content.all("attribute").find_map(|attribute| attribute.foreign(&[WSDL], "arrayType"));
+    Some((content, kind))
 }
 
 /// Key and value of a dictionary's pairs.

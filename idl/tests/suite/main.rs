@@ -13,5 +13,7 @@ mod midl_files;
 mod omniidl;
 mod preprocessor;
 mod signature;
+mod strangers;
+mod strangers_wsdl;
 mod wsdl;
 mod wsdl_members;

@@ -60,14 +60,14 @@ impl Builder<'_> {
             }
             _ => self.declare(&interface.ident, What::Interface(None))?,
         }
-        let bases = self.bases(interface);
+        let mut draft = Draft::default();
+        let bases = self.bases(interface, &mut draft);
         let ancestors = ancestors(&bases);
         let ways = bases.iter().map(|base| base.ways + 1).sum::<usize>();
         if ways > limits::ANCESTRY || ancestors.len() > limits::IDENTIFIER {
             self.report.add(Problem::new(interface.ident.span, "this interface inherits too much"));
             return None;
         }
-        let mut draft = Draft::default();
         for base in &bases {
             self.inherit(base, &mut draft, interface.ident.span);
         }
@@ -97,9 +97,10 @@ impl Builder<'_> {
         Some(())
     }
 
-    fn bases(&mut self, interface: &ast::Interface) -> Vec<Rc<Built>> {
+    fn bases(&mut self, interface: &ast::Interface, draft: &mut Draft) -> Vec<Rc<Built>> {
         let mut bases: Vec<Rc<Built>> = Vec::new();
         for name in &interface.bases {
+            self.lacking = None;
             let found = match self.resolve(name) {
                 // By another name.
                 Some(What::Type(typed)) => match self.renamed(&typed.shape) {
@@ -113,6 +114,12 @@ impl Builder<'_> {
                     self.report.add(Problem::new(name.span, format!("`{}` is a base already", name.text())));
                 }
                 Some(What::Interface(Some(base))) => bases.push(base),
+                Some(What::Interface(None))
+                    if name.text().trim_start_matches("::").starts_with("CORBA::") =>
+                {
+                    let base = name.text();
+                    draft.leave_out(&base, Some(format!("the base `{base}`").into()));
+                }
                 Some(What::Interface(None)) => {
                     let message = format!("`{}` is announced but not defined here", name.text());
                     self.report.add(Problem::new(name.span, message).help("define the base before"));
@@ -121,7 +128,11 @@ impl Builder<'_> {
                     let message = format!("`{}` is {}, not an interface", name.text(), other.noun());
                     self.report.add(Problem::new(name.span, message).expected(["an interface"]));
                 }
-                None => {}
+                // A base that is not supported: what it has is left out.
+                None => {
+                    let lacking = self.lacking.take();
+                    draft.leave_out(&name.text(), lacking.map(|what| format!("the base {what}").into()));
+                }
             }
         }
         bases

@@ -44,6 +44,11 @@ pub(super) enum What {
 }
 
 impl What {
+    /// Whether it is called by its name alone, and no scoped name leads to it.
+    fn is_value(&self) -> bool {
+        matches!(self, Self::Parameter | Self::Member | Self::Attribute | Self::Operation)
+    }
+
     pub(super) fn noun(&self) -> &'static str {
         match self {
             Self::Module => "a module",
@@ -118,7 +123,9 @@ impl Builder<'_> {
             self.report.add(problem.note(earlier.span, format!("{} is defined here", earlier.name)));
             return None;
         }
-        if let Some(used) = self.used.get(&key) {
+        // Names of values that are those of types but for their case stand in many contracts (`Event event`).
+        let inner = what.is_value();
+        if let Some(used) = self.used.get(&key).filter(|used| !inner || used.name == ident.name) {
             let message =
                 format!("`{}` cannot be defined here, the name is in use in this scope", ident.name);
             let problem =
@@ -126,7 +133,9 @@ impl Builder<'_> {
             self.report.add(problem.help("use the other thing by its whole name, with a leading `::`"));
             return None;
         }
-        if last(self.scope()).eq_ignore_ascii_case(&ident.name) && !matches!(what, What::Parameter) {
+        let scope = last(self.scope());
+        let same = scope == ident.name || (!inner && scope.eq_ignore_ascii_case(&ident.name));
+        if same && !matches!(what, What::Parameter) {
             let message = format!("`{}` has the name of the scope it stands in", ident.name);
             self.report.add(Problem::new(ident.span, message));
             return None;
@@ -250,8 +259,11 @@ impl Builder<'_> {
     /// The key of a name in a scope or what it inherits; nothing at all where several are inherited.
     fn member(&mut self, scope: &str, ancestors: &[String], ident: &Ident) -> Option<Option<String>> {
         let own = join(scope, &ident.name).to_ascii_lowercase();
-        if self.symbols.contains_key(&own) {
-            return Some(Some(own));
+        if let Some(symbol) = self.symbols.get(&own) {
+            // `Level level();`: the operation is called as its type is but for case, and is not what is meant.
+            if last(&symbol.name) == ident.name || !symbol.what.is_value() {
+                return Some(Some(own));
+            }
         }
         let mut inherited = ancestors.iter().filter_map(|ancestor| {
             let key = join(ancestor, &ident.name).to_ascii_lowercase();
@@ -280,8 +292,10 @@ impl Builder<'_> {
     }
 
     fn unknown(&mut self, name: &ScopedName, part: &Ident) {
-        // The module of the ORB itself, of which orb.idl tells other compilers.
-        let of_orb = name.parts.len() > 1 && name.parts.first().is_some_and(|first| first.name == "CORBA");
+        // The modules of the ORB itself, of which orb.idl and its like tell other compilers.
+        let of_orb = name.parts.len() > 1
+            && name.parts.first().is_some_and(|first| ORB_MODULES.contains(&first.name.as_str()))
+            && (name.parts.first().is_some_and(|first| first.name == "CORBA") || part.name == first_of(name));
         if of_orb {
             self.lacking = Some(format!("`{}`", name.text()).into());
             return;
@@ -309,6 +323,23 @@ impl Builder<'_> {
             .min()
             .map(|(_, full)| full.to_owned())
     }
+}
+
+/// Modules of ORBs (CORBA 3.0, 4, 11, 13, 21 and others) whose names contracts use without including them.
+const ORB_MODULES: &[&str] = &[
+    "CORBA",
+    "PortableServer",
+    "PortableInterceptor",
+    "IOP",
+    "Dynamic",
+    "DynamicAny",
+    "Messaging",
+    "RTCORBA",
+    "Security",
+];
+
+fn first_of(name: &ScopedName) -> &str {
+    name.parts.first().map_or("", |first| &first.name)
 }
 
 /// The last part of a scoped name.

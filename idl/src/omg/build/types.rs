@@ -28,6 +28,21 @@ impl Typed {
     }
 }
 
+/// The integers whose names tell their size (IDL 4.2, 7.4.13): names, where a contract defines them.
+fn sized(name: &str) -> Option<Shape> {
+    Some(match name {
+        "int8" => Shape::I8,
+        "uint8" => Shape::U8,
+        "int16" => Shape::I16,
+        "uint16" => Shape::U16,
+        "int32" => Shape::I32,
+        "uint32" => Shape::U32,
+        "int64" => Shape::I64,
+        "uint64" => Shape::U64,
+        _ => return None,
+    })
+}
+
 impl Builder<'_> {
     /// The type that is written; constructed ones are defined on the way.
     pub(super) fn spec(&mut self, spec: &TypeSpec) -> Option<Typed> {
@@ -67,6 +82,12 @@ impl Builder<'_> {
     fn named(&mut self, name: &ScopedName) -> Option<Typed> {
         if self.is_type_code(name) {
             return Some(Typed::leaf(Shape::TypeCode));
+        }
+        if let [only] = name.parts.as_slice()
+            && let Some(shape) = sized(&only.name)
+            && self.find(name, false).is_none()
+        {
+            return Some(Typed::leaf(shape));
         }
         let key = self.find(name, true)?;
         let symbol = self.symbols.get_mut(&key)?;

@@ -119,7 +119,6 @@ impl Parser<'_> {
 
     /// What may stand in a file, a module or an interface.
     fn shared(&mut self) -> Parse<Option<ItemKind>> {
-        let start = self.current.span;
         Ok(Some(match self.current.kind {
             Kind::Keyword("typedef") => {
                 self.advance();
@@ -149,13 +148,18 @@ impl Parser<'_> {
                 let what = if word == "native" { "the native type" } else { "the value type" };
                 return self.leave_out(what);
             }
-            Kind::Word(ref word)
-                if matches!(word.as_str(), "component" | "home" | "eventtype" | "import") =>
-            {
-                let message = format!("`{word}` of the component model is not supported");
-                self.advance();
-                return self.fail(Problem::new(start, message));
-            }
+            Kind::Word(ref word) => match word.as_str() {
+                "eventtype" => return self.leave_out("the event type"),
+                "component" => return self.leave_out("the component"),
+                "home" => return self.leave_out("the home"),
+                "porttype" | "connector" => return self.leave_out("the connector"),
+                "streamtype" | "sinktype" | "siptype" => return self.leave_out("the stream type"),
+                "bitset" => return self.leave_out("the bit set"),
+                "bitmask" => return self.leave_out("the bit mask"),
+                // What it names is in files that are included.
+                "import" => return Err(Skip),
+                _ => return Ok(None),
+            },
             _ => return Ok(None),
         }))
     }
@@ -163,7 +167,9 @@ impl Parser<'_> {
     /// Passes over something that is not supported, and keeps its name: what needs it is left out.
     fn leave_out<T>(&mut self, what: &'static str) -> Parse<T> {
         self.advance();
-        self.accept_word("valuetype");
+        if !self.accept_word("valuetype") && self.current.kind == Kind::Word("eventtype".to_owned()) {
+            self.advance();
+        }
         let ident = self.ident()?;
         self.directives.push(Item { kind: ItemKind::Unsupported(ident, what), doc: String::new() });
         Err(Skip)
@@ -267,8 +273,12 @@ impl Parser<'_> {
 
     fn advance(&mut self) {
         self.last = self.current.span;
+        self.current = self.source.next(self.report);
         loop {
-            self.current = self.source.next(self.report);
+            if self.current.kind == Kind::Punct("@") {
+                self.annotation();
+                continue;
+            }
             let Kind::Directive(directive) = &mut self.current.kind else { return };
             let name = |parts: Vec<(String, Span)>| {
                 let span = parts.first().zip(parts.last()).map_or_else(Span::default, |(a, b)| a.1.to(b.1));
@@ -288,7 +298,51 @@ impl Parser<'_> {
                 Directive::LeaveFile => ItemKind::LeaveFile,
             };
             self.directives.push(Item { kind, doc: String::new() });
+            self.current = self.source.next(self.report);
         }
+    }
+
+    /// Steps over an annotation (IDL 4.2, 8): `@key`, `@A::B(x = 1)`, and the declaration of one, `@annotation a { ... };`.
+    /// What they say is for other wires.
+    fn annotation(&mut self) {
+        let mut next = || self.source.next(self.report);
+        let mut token = next();
+        let declares = token.kind == Kind::Word("annotation".to_owned());
+        token = next();
+        while token.kind == Kind::Punct("::") {
+            next();
+            token = next();
+        }
+        let (closing, opening) = match token.kind {
+            Kind::Punct("(") if !declares => (")", "("),
+            Kind::Word(_) if declares => ("}", "{"),
+            _ => {
+                self.current = token;
+                return;
+            }
+        };
+        let mut level = usize::from(!declares);
+        loop {
+            token = next();
+            match token.kind {
+                Kind::End => break,
+                Kind::Punct(punct) if punct == opening => level += 1,
+                Kind::Punct(punct) if punct == closing => {
+                    level = level.saturating_sub(1);
+                    if level == 0 {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+        if token.kind != Kind::End {
+            token = next();
+        }
+        if declares && token.kind == Kind::Punct(";") {
+            token = next();
+        }
+        self.current = token;
     }
 
     fn accept(&mut self, punct: &str) -> bool {

@@ -21,7 +21,14 @@ impl Parser<'_> {
         let keyword = match &self.current.kind {
             Kind::Keyword(keyword) => *keyword,
             Kind::Word(_) | Kind::Escaped(_) | Kind::Punct("::") => {
-                return Ok(TypeKind::Name(self.scoped_name()?));
+                let name = self.scoped_name()?;
+                let is_map = name.parts.len() == 1 && name.parts.iter().all(|part| part.name == "map");
+                if is_map && self.accept("<") {
+                    self.list(Self::type_or_bound)?;
+                    self.expect(">")?;
+                    return Ok(TypeKind::Unsupported("`map`"));
+                }
+                return Ok(TypeKind::Name(name));
             }
             _ => "",
         };
@@ -110,6 +117,14 @@ impl Parser<'_> {
         };
         self.advance();
         Ok(TypeKind::Basic(basic))
+    }
+
+    /// One of the things between the angles of a map: a type, or how many pairs it has at the most.
+    fn type_or_bound(&mut self) -> Parse<()> {
+        match self.current.kind {
+            Kind::Integer(_) => self.expression().map(drop),
+            _ => self.type_spec().map(drop),
+        }
     }
 
     /// A struct, union or enum, or the announcement of one.

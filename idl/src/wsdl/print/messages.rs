@@ -129,7 +129,11 @@ impl Messages<'_, '_> {
         for detail in operation.raises.iter() {
             let shape = Shape::Struct(Hold::clone(detail));
             let element = names::type_name(&detail.id, &detail.name);
-            self.schemas.refer_to("", &shape)?;
+            let kind = self.schemas.refer_to(&element.namespace, &shape)?;
+            let mut paper = Paper::at(1);
+            let said = [("name", element.local.as_str()), ("nillable", "true"), ("type", &kind)];
+            paper.empty("xs:element", &said);
+            self.schemas.add_element(&element, paper.out)?;
             self.schemas.settle()?;
             let message = format!("{}_{name}_{}Fault_FaultMessage", self.contract.local, element.local);
             self.elements.message(&message, &[("detail".to_owned(), Part::Element(element.clone()))]);

@@ -11,6 +11,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Stands around numbers of namespaces: no character, so no name has it.
 const MARK: char = '\u{fdd0}';
 
+/// What an element that may be nil says.
+const NILLABLE: &str = " nillable=\"true\"";
+
+/// A global element.
+enum Element {
+    /// Messages, faults or other types name it.
+    Named(String),
+    /// The one that serializers have beside the type of its name.
+    Usual,
+}
+
 /// Namespaces with what is defined in each.
 pub(super) struct Schemas<'f> {
     pub(super) families: &'f Families,
@@ -19,7 +30,7 @@ pub(super) struct Schemas<'f> {
     order: Vec<String>,
     /// What each defined type was made of, to tell two of one name apart.
     pub(super) types: HashMap<QName, String>,
-    elements: HashMap<QName, String>,
+    elements: HashMap<QName, Element>,
     pub(super) depth: usize,
     /// Types that are to be defined when the one at hand is.
     pub(super) pending: Vec<Shape>,
@@ -82,18 +93,36 @@ impl<'f> Schemas<'f> {
         self.space(&name.namespace).parts.insert((name.local.clone(), true), part);
     }
 
-    /// Adds a global element; the same one again is nothing new.
+    /// Adds a global element that messages name; the same one again is nothing new, and where one of them may be nil, both may.
     pub(super) fn add_element(&mut self, name: &QName, part: String) -> Result<(), String> {
-        match self.elements.get(name) {
-            Some(known) if *known == part => Ok(()),
-            Some(_) => {
-                Err(format!("the element {name} would be two things, as the namespace has it already"))
+        // Of an element with members of its own, `nillable` may be a member's.
+        let bare = |part: &str| (part.lines().count() == 1).then(|| part.replacen(NILLABLE, "", 1));
+        let part = match self.elements.get(name) {
+            Some(Element::Named(known)) if *known == part => return Ok(()),
+            Some(Element::Named(known)) if bare(known).is_some() && bare(known) == bare(&part) => {
+                if known.contains(NILLABLE) { known.clone() } else { part }
             }
-            None => {
-                self.elements.insert(name.clone(), part.clone());
-                self.space(&name.namespace).parts.insert((name.local.clone(), false), part);
-                Ok(())
+            // An element whose type has no name of its own: around parameters here, as a value there.
+            Some(Element::Named(known)) if bare(known).is_none() && is_own(name, &part) => return Ok(()),
+            Some(Element::Named(known)) if bare(&part).is_none() && is_own(name, known) => part,
+            Some(Element::Named(_)) => {
+                return Err(format!(
+                    "the element {name} would be two things, as the namespace has it already"
+                ));
             }
+            // What serializers have beside each type gives way to what messages carry.
+            Some(Element::Usual) | None => part,
+        };
+        self.elements.insert(name.clone(), Element::Named(part.clone()));
+        self.space(&name.namespace).parts.insert((name.local.clone(), false), part);
+        Ok(())
+    }
+
+    /// Adds the element that serializers have beside a type, unless messages have one of that name.
+    pub(super) fn add_usual_element(&mut self, name: &QName, part: String) {
+        if !self.elements.contains_key(name) {
+            self.elements.insert(name.clone(), Element::Usual);
+            self.space(&name.namespace).parts.insert((name.local.clone(), false), part);
         }
     }
 
@@ -103,10 +132,6 @@ impl<'f> Schemas<'f> {
         let key = (format!("@{}", name.local), false);
         let known = self.space(&name.namespace).parts.entry(key).or_insert_with(|| part.clone());
         if *known == part { Ok(()) } else { Err(format!("the attribute {name} would be two things")) }
-    }
-
-    pub(super) fn has_element(&self, name: &QName) -> bool {
-        self.elements.contains_key(name)
     }
 
     /// The schemas as documents, without the declaration at the head of a file, by their namespace.
@@ -156,6 +181,11 @@ impl<'f> Schemas<'f> {
         }
         schemas
     }
+}
+
+/// Whether an element in one line is of the type that is called as it is.
+fn is_own(name: &QName, part: &str) -> bool {
+    part.lines().count() == 1 && part.contains(&format!("type=\"tns:{}\"", name.local))
 }
 
 /// The plain types that XML Schema lacks.

@@ -127,9 +127,7 @@ impl Schemas<'_> {
         let mut paper = Paper::at(1);
         let kind = self.refer(&name.namespace, &name);
         paper.empty("xs:element", &[("name", &name.local), ("nillable", "true"), ("type", &kind)]);
-        if !self.has_element(&name) {
-            self.add_element(&name, paper.out)?;
-        }
+        self.add_usual_element(&name, paper.out);
         Ok(())
     }
 

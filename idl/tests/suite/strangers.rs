@@ -1,0 +1,191 @@
+//! OMG IDL as others write it: what their compilers take, and this reader once refused.
+
+use everywire_idl::omg::parse;
+use everywire_idl::{Preprocessing, omg};
+use everywire_model::contract::left_out;
+use everywire_model::{Contract, Definition, Interface, Shape};
+
+fn read(text: &str) -> Contract {
+    parse(text, "plant.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+fn interface<'c>(contract: &'c Contract, name: &str) -> &'c Interface {
+    contract.interfaces().find(|interface| interface.name == name).unwrap()
+}
+
+fn operations(interface: &Interface) -> Vec<&str> {
+    interface.operations.iter().map(|operation| operation.name.as_ref()).collect()
+}
+
+fn missing(interface: &Interface) -> Vec<&str> {
+    left_out(&interface.notes).collect()
+}
+
+/// Annotations are for other wires; the annotated contract means what it means without them.
+#[test]
+fn annotations_are_passed_over() {
+    let annotated = read(
+        "@annotation weight { long kilos default 1; };
+         @final @mutable(TRUE) struct Pump { @key long number; @A::unit(name = \"bar\", of = (1 + 2)) double pressure; };
+         @verbatim(text = \"}\") enum State { @value(3) idle, @default_literal running };
+         union Reading switch (@key State) { @default case idle: long level; };
+         @service interface Plant { @oneway void start(@range(min = 1) in Pump which); @weight readonly attribute long size; };",
+    );
+    let plain = read(
+        "struct Pump { long number; double pressure; };
+         enum State { idle, running };
+         union Reading switch (State) { case idle: long level; };
+         interface Plant { void start(in Pump which); readonly attribute long size; };",
+    );
+    assert_eq!(omg::print(&annotated), omg::print(&plain));
+}
+
+/// The component model is left out; what needs nothing of it can be used.
+#[test]
+fn components_are_left_out() {
+    let contract = read(
+        "module M {
+           import ::Components;
+           eventtype Alarm { public string text; };
+           custom eventtype Odd { public long x; };
+           component Boiler;
+           component Boiler supports Plain { provides Plain plain; publishes Alarm alarms; attribute long level; };
+           home BoilerHome manages Boiler { factory make(in long size); };
+           porttype Tap { uses Plain out; };
+           streamtype Flow { long x; };
+           bitmask Flags { @position(0) a, b };
+           bitset Bits { bitfield<3> low; bitfield<1> high; };
+           interface Plain { void start(); };
+           interface Works : Plain {
+             long count();
+             Boiler first();
+             void ring(in Alarm what);
+             void set(in Flags flags, in Bits bits);
+             void all(in map<string, long> table, in map<long, string, 10> names);
+           };
+         };",
+    );
+    let works = interface(&contract, "M::Works");
+    assert_eq!(operations(works), ["start", "count"]);
+    assert_eq!(
+        missing(works),
+        [
+            "`first`: the component `M::Boiler` is not supported",
+            "`ring`: the event type `M::Alarm` is not supported",
+            "`set`: the bit set `M::Bits` is not supported",
+            "`all`: `map` is not supported",
+        ]
+    );
+}
+
+/// Modules of ORBs that no file defines: what needs them is left out, as what needs `CORBA` is; so are bases.
+#[test]
+fn modules_of_orbs_are_known_to_be_missing() {
+    let contract = read(
+        "module M {
+           interface Root { void stay(); };
+           interface Watch : PortableInterceptor::ORBInitializer, Root {
+             void keep(in PortableServer::ObjectId id);
+             long count();
+           };
+         };",
+    );
+    let watch = interface(&contract, "M::Watch");
+    assert_eq!(operations(watch), ["stay", "count"]);
+    assert_eq!(
+        missing(watch),
+        [
+            "`PortableInterceptor::ORBInitializer`: the base `PortableInterceptor::ORBInitializer` is not supported",
+            "`keep`: `PortableServer::ObjectId` is not supported",
+        ]
+    );
+    // A module of theirs that is there, and a module of nobody.
+    for wrong in ["PortableServer::Gone", "Nobody::Thing"] {
+        let text =
+            format!("module PortableServer {{ typedef long X; }}; interface I {{ void f(in {wrong} x); }};");
+        let mistakes = parse(&text, "wrong.idl").unwrap_err().to_string();
+        assert!(mistakes.contains("is not defined"), "{wrong}: {mistakes}");
+    }
+}
+
+/// Values are called as their types are, but for case.
+#[test]
+fn values_may_be_called_as_their_types_are_but_for_case() {
+    let contract = read(
+        "struct Place { double x; };
+         struct Right { string family, right; };
+         struct Car { Place place; };
+         exception Command { string command; };
+         interface Road { void drive(in Place place, in Car car); attribute Car car; Place place(); };",
+    );
+    assert_eq!(operations(interface(&contract, "Road")), ["drive", "_get_car", "_set_car", "place"]);
+    // The very same name is a mistake as before.
+    let mistakes = parse("struct Car { long x; }; struct S { Car Car; };", "s.idl").unwrap_err().to_string();
+    assert!(mistakes.contains("the name is in use in this scope"), "{mistakes}");
+}
+
+#[test]
+fn integers_may_tell_their_size() {
+    let contract = read(
+        "struct Sizes { int8 a; uint8 b; int16 c; uint16 d; int32 e; uint32 f; int64 g; uint64 h; };
+         module M { typedef string int32; struct Own { int32 text; }; };",
+    );
+    let fields = |name: &str| {
+        contract.definitions.iter().find_map(|definition| match definition {
+            Definition::Type(Shape::Struct(shape)) if shape.name == name => {
+                Some(shape.fields.iter().map(|field| field.shape.noun().into_owned()).collect::<Vec<_>>())
+            }
+            _ => None,
+        })
+    };
+    let sizes = fields("Sizes").unwrap();
+    assert_eq!(sizes, ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"].map(str::to_owned));
+    // A name that the contract defines is its own.
+    assert_eq!(fields("M::Own").unwrap(), ["M::int32"]);
+}
+
+/// `A ## B` is one word and `#A` a text.
+#[test]
+fn macros_glue_and_quote() {
+    let contract = read(
+        "#define LIST(TYPE) typedef sequence<TYPE> TYPE ## List
+         #define NAME(TYPE) const string name_ ## TYPE = #TYPE
+         #define MAKE(KIND, N) interface KIND ## N { KIND ## N next(); }
+         struct Pump { long x; };
+         LIST(Pump);
+         NAME(Pump);
+         MAKE(Valve, 7);",
+    );
+    let printed = omg::print(&contract);
+    for wanted in ["typedef sequence<Pump> PumpList;", "name_Pump = \"Pump\"", "interface Valve7"] {
+        assert!(printed.contains(wanted), "{wanted}: {printed}");
+    }
+    // What glues nothing harms nobody.
+    let _ = parse("#define F(A) ## A ##\nF(x)\n#define G(A) #\nG(y)", "odd.idl");
+}
+
+/// A macro may say which file is included.
+#[test]
+fn included_files_may_be_named_by_macros() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("named_by_macros");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("types.idl"), "typedef long Level;").unwrap();
+    let text = "#define TYPES \"types.idl\"\n#include TYPES\ninterface Tank { Level level(); };";
+    std::fs::write(folder.join("tank.idl"), text).unwrap();
+    let contract = omg::parse_with(&folder.join("tank.idl"), &Preprocessing::default());
+    let contract = contract.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(operations(interface(&contract, "Tank")), ["level"]);
+}
+
+/// An operation may be called as the attribute is that tells MIDL.
+#[test]
+fn operations_may_be_called_uuid() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("called_uuid");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("parts.idl");
+    std::fs::write(&path, "typedef sequence<long> Longs;\ninterface Part { string uuid (); Longs all(); };")
+        .unwrap();
+    assert_eq!(everywire_idl::language_of(&path).unwrap().name, "omg");
+    let contract = everywire_idl::read(&path).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(operations(interface(&contract, "Part")), ["uuid", "all"]);
+}

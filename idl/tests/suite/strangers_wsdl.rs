@@ -1,0 +1,268 @@
+//! Descriptions as others write them: files in folders, schemas of many kinds, and what is missing.
+
+use everywire_idl::wsdl::{self, parse, parse_file, print};
+use everywire_model::contract::left_out;
+use everywire_model::{Contract, Definition, Interface, Shape};
+use std::path::PathBuf;
+
+/// A folder of a test's own, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("strangers").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn write(folder: &std::path::Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// A service with one operation, `weigh`, whose request holds what is given.
+fn service(head: &str, members: &str) -> String {
+    format!(
+        "<w:definitions xmlns:w='http://schemas.xmlsoap.org/wsdl/' xmlns:s='http://www.w3.org/2001/XMLSchema' \
+         xmlns:t='urn:mill' xmlns:k='urn:kinds' targetNamespace='urn:mill'><w:types>\
+         <s:schema targetNamespace='urn:mill' elementFormDefault='qualified'>{head}\
+         <s:element name='weigh'><s:complexType><s:sequence>{members}</s:sequence></s:complexType></s:element>\
+         <s:element name='done' type='s:int'/></s:schema></w:types>\
+         <w:message name='ask'><w:part name='p' element='t:weigh'/></w:message>\
+         <w:message name='say'><w:part name='p' element='t:done'/></w:message>\
+         <w:portType name='Mill'><w:operation name='weigh'><w:input message='t:ask'/><w:output message='t:say'/>\
+         </w:operation></w:portType></w:definitions>"
+    )
+}
+
+/// A schema of the namespace `urn:kinds` with a type `Sack`.
+const KINDS: &str = "<s:schema xmlns:s='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:kinds'>\
+    <s:complexType name='Sack'><s:sequence><s:element name='kilos' type='s:int'/></s:sequence></s:complexType></s:schema>";
+
+fn wanted(location: &str) -> String {
+    let import = format!("<s:import namespace='urn:kinds' schemaLocation='{location}'/>");
+    service(&import, "<s:element name='sack' type='k:Sack'/>")
+}
+
+fn read(text: &str) -> Contract {
+    parse(text, "mill.wsdl").unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+fn first(contract: &Contract) -> &Interface {
+    contract.interfaces().next().unwrap()
+}
+
+fn fields(contract: &Contract, name: &str) -> Vec<String> {
+    let found = contract.definitions.iter().find_map(|definition| match definition {
+        Definition::Type(Shape::Struct(shape)) if shape.name == name => Some(shape.clone()),
+        _ => None,
+    });
+    found.unwrap().fields.iter().map(|field| format!("{}: {}", field.name, field.shape.noun())).collect()
+}
+
+/// Imports lead to folders, from the document that says them, up and down; and to copies of what is published elsewhere.
+#[test]
+fn imports_lead_through_folders() {
+    let folder = folder("folders");
+    write(&folder, "common kinds/sack.xsd", KINDS);
+    write(&folder, "ver1/schema/sack.xsd", KINDS);
+    for (path, location) in [
+        ("a.wsdl", "common kinds/sack.xsd"),
+        ("b.wsdl", "./common%20kinds/sack.xsd"),
+        ("c.wsdl", "common kinds\\sack.xsd"),
+        ("services/mill/d.wsdl", "../../common kinds/sack.xsd"),
+        ("ver1/mill/e.wsdl", "http://plant.test/standard/ver1/schema/sack.xsd"),
+        ("ver1/schema/f.wsdl", "flattened/sack.xsd"),
+    ] {
+        let contract = parse_file(write(&folder, path, &wanted(location)));
+        assert!(contract.is_ok(), "{path}: {location}: {}", contract.unwrap_err());
+    }
+    // A description that imports one that imports schemas, in folders of their own, in a circle.
+    let outer = "<w:definitions xmlns:w='http://schemas.xmlsoap.org/wsdl/' targetNamespace='urn:mill'>\
+        <w:import namespace='urn:mill' location='services/mill/d.wsdl'/>\
+        <w:import namespace='urn:mill' location='outer.wsdl'/></w:definitions>";
+    let contract = parse_file(write(&folder, "outer.wsdl", outer)).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(first(&contract).operations.len(), 1);
+}
+
+/// A schema without a namespace is of the namespace of whoever includes it, through others without one, too.
+#[test]
+fn included_schemas_without_a_namespace_are_adopted() {
+    let folder = folder("adopted");
+    let plain =
+        |body: &str| format!("<s:schema xmlns:s='http://www.w3.org/2001/XMLSchema'>{body}</s:schema>");
+    write(
+        &folder,
+        "inner.xsd",
+        &plain("<s:simpleType name='Kilos'><s:restriction base='s:int'/></s:simpleType>"),
+    );
+    let sack = "<s:include schemaLocation='inner.xsd'/><s:complexType name='Sack'><s:sequence>\
+                <s:element name='kilos' type='Kilos'/></s:sequence></s:complexType>";
+    write(&folder, "parts/inner.xsd", &plain(""));
+    write(&folder, "sack.xsd", &plain(sack));
+    let text = service("<s:include schemaLocation='sack.xsd'/>", "<s:element name='sack' type='t:Sack'/>");
+    let contract = parse_file(write(&folder, "mill.wsdl", &text)).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(fields(&contract, "mill::Sack"), ["kilos: mill::Kilos"]);
+}
+
+/// An element that holds a reference to itself has one type, which contains itself.
+#[test]
+fn elements_contain_themselves_by_reference() {
+    let head = "<s:element name='Node'><s:complexType><s:sequence><s:element name='x' type='s:int'/>\
+        <s:element ref='t:Node' minOccurs='0' maxOccurs='unbounded'/></s:sequence></s:complexType></s:element>";
+    let contract = read(&service(head, "<s:element ref='t:Node'/>"));
+    assert_eq!(fields(&contract, "mill::Node").len(), 2);
+    print(&contract).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// A named type and a type without a name at the element of the same name are two.
+#[test]
+fn types_without_a_name_do_not_take_those_of_others() {
+    let head = "<s:complexType name='Sack'><s:sequence><s:element name='a' type='s:int'/></s:sequence></s:complexType>\
+        <s:element name='Sack'><s:complexType><s:sequence><s:element name='b' type='t:Sack'/></s:sequence></s:complexType></s:element>";
+    let contract = read(&service(head, "<s:element ref='t:Sack'/>"));
+    assert_eq!(fields(&contract, "mill::Sack"), ["a: i32"]);
+    assert_eq!(fields(&contract, "mill::SackElement"), ["b: mill::Sack"]);
+}
+
+/// Data sets are left out with their schema; the operation can be called.
+#[test]
+fn data_sets_are_left_out() {
+    let set = "<s:element name='set'><s:complexType><s:sequence><s:element ref='s:schema'/><s:any/></s:sequence></s:complexType>\
+        </s:element><s:element ref='s:schema'/><s:element name='n' type='s:int'/>";
+    let contract = read(&service("", set));
+    let arguments = &first(&contract).operations[0].arguments;
+    let names: Vec<&str> = arguments.fields().iter().map(|field| field.name.as_ref()).collect();
+    assert_eq!(names, ["set", "n"]);
+    let unread = first(&contract).notes.iter().filter(|(what, _)| what == "wcf:unread");
+    assert!(unread.into_iter().any(|(_, value)| value.contains("a data set is left out")));
+}
+
+/// A restriction has the elements that it says again, and the attributes of its base that it does not prohibit.
+#[test]
+fn restrictions_keep_what_they_say() {
+    let head = "<s:complexType name='Sack'><s:sequence><s:element name='a' type='s:int'/><s:element name='b' type='s:int' \
+        minOccurs='0'/></s:sequence><s:attribute name='lot' type='s:string'/><s:attribute name='old' type='s:string'/></s:complexType>\
+        <s:complexType name='Small'><s:complexContent><s:restriction base='t:Sack'><s:sequence><s:element name='a' type='s:int'/>\
+        </s:sequence><s:attribute name='old' use='prohibited'/></s:restriction></s:complexContent></s:complexType>";
+    let contract = read(&service(head, "<s:element name='sack' type='t:Small'/>"));
+    let names: Vec<String> =
+        fields(&contract, "mill::Small").iter().map(|f| f.split(':').next().unwrap().to_owned()).collect();
+    assert_eq!(names, ["lot", "a"]);
+}
+
+/// Lists of SOAP's encoding say what their items are in an attribute, or by an element.
+#[test]
+fn encoded_lists_are_lists() {
+    let array = |name: &str, inner: &str| {
+        format!(
+            "<s:complexType name='{name}'><s:complexContent><s:restriction xmlns:e='http://schemas.xmlsoap.org/soap/encoding/' \
+             base='e:Array'>{inner}</s:restriction></s:complexContent></s:complexType>"
+        )
+    };
+    let told = |kind: &str| {
+        format!(
+            "<s:attribute ref='e:arrayType' xmlns:w='http://schemas.xmlsoap.org/wsdl/' w:arrayType='{kind}'/>"
+        )
+    };
+    let head = array("Ints", &told("s:int[]"))
+        + &array("Rows", &told("s:int[][]"))
+        + &array(
+            "Sacks",
+            "<s:sequence><s:element name='sack' type='s:string' maxOccurs='unbounded'/></s:sequence>",
+        )
+        + &array("Ring", &told("t:Ring[]"))
+        + &array("Anything", "");
+    let members = "<s:element name='a' type='t:Ints'/><s:element name='b' type='t:Rows'/><s:element name='c' type='t:Sacks'/>\
+        <s:element name='d' type='t:Anything'/>";
+    // A list of lists of itself has no end.
+    let mistakes = parse(&service(&head, members), "ring.wsdl").unwrap_err().to_string();
+    assert!(mistakes.contains("cannot be read"), "{mistakes}");
+    let head = head.replace("t:Ring[]", "s:int[]");
+    let contract = read(&service(&head, members));
+    let shapes: Vec<String> = first(&contract).operations[0]
+        .arguments
+        .fields()
+        .iter()
+        .map(|field| field.shape.resolved().element().unwrap().noun().into_owned())
+        .collect();
+    assert_eq!(shapes.first().map(String::as_str), Some("i32"));
+    assert_eq!(shapes.len(), 4);
+    let again = read(&print(&contract).unwrap_or_else(|e| panic!("{e}")));
+    assert_eq!(first(&again).operations[0].arguments.fields().len(), 4);
+}
+
+/// An operation whose types are in no document is left out and named; if no operation is left, the description is refused.
+#[test]
+fn operations_without_their_types_are_left_out() {
+    let whole = service("", "<s:element name='sack' type='k:Gone'/>");
+    let mistakes = parse(&whole, "mill.wsdl").unwrap_err().to_string();
+    assert!(mistakes.contains("the type `Gone` of the namespace `urn:kinds` is not defined"), "{mistakes}");
+    let more = "<w:operation name='clean'><w:input message='t:say'/></w:operation>\
+        <w:operation name='grind'><w:input message='t:missing'/></w:operation></w:portType>";
+    let contract = read(&whole.replace("</w:portType>", more));
+    let names: Vec<&str> =
+        first(&contract).operations.iter().map(|operation| operation.name.as_ref()).collect();
+    assert_eq!(names, ["clean"]);
+    let lost: Vec<&str> = left_out(&first(&contract).notes).collect();
+    assert_eq!(
+        lost,
+        [
+            "weigh: the type `Gone` of the namespace `urn:kinds` is not defined",
+            "grind: the message `missing` of the namespace `urn:mill` is not defined",
+        ]
+    );
+}
+
+/// What an element in messages and the element beside a type have in common is a name: the messages' counts.
+#[test]
+fn elements_may_be_called_as_their_types_are() {
+    let text = "<w:definitions xmlns:w='http://schemas.xmlsoap.org/wsdl/' xmlns:s='http://www.w3.org/2001/XMLSchema' \
+        xmlns:t='urn:mill' targetNamespace='urn:mill'><w:types><s:schema targetNamespace='urn:mill'>\
+        <s:element name='weigh' type='t:weigh'/><s:complexType name='weigh'><s:sequence><s:element name='a' type='s:int'/>\
+        </s:sequence></s:complexType><s:element name='weighResponse' type='t:weighResponse'/><s:complexType name='weighResponse'>\
+        <s:sequence><s:element name='return' type='s:string' minOccurs='0'/></s:sequence></s:complexType>\
+        <s:element name='Torn' type='t:Torn'/><s:complexType name='Torn'><s:sequence/></s:complexType></s:schema></w:types>\
+        <w:message name='ask'><w:part name='p' element='t:weigh'/></w:message>\
+        <w:message name='say'><w:part name='p' element='t:weighResponse'/></w:message>\
+        <w:message name='torn'><w:part name='p' element='t:Torn'/></w:message>\
+        <w:portType name='Mill'><w:operation name='weigh'><w:input message='t:ask'/><w:output message='t:say'/>\
+        <w:fault name='torn' message='t:torn'/></w:operation></w:portType></w:definitions>";
+    let contract = read(text);
+    let printed = print(&contract).unwrap_or_else(|e| panic!("{e}"));
+    let again = read(&printed);
+    assert_eq!(print(&again).unwrap(), printed);
+    assert_eq!(first(&again).operations[0].raises.len(), 1);
+}
+
+/// A description is one by its first element, whatever the file's name ends in.
+#[test]
+fn descriptions_may_end_in_xml() {
+    let folder = folder("ending");
+    let text = format!("<?xml version='1.0'?>\n<!-- <node/> -->\n{}", service("", ""));
+    let path = write(&folder, "mill.wsdl.xml", &text);
+    let contract = everywire_idl::read(&path).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(first(&contract).operations.len(), 1);
+    assert_eq!(everywire_idl::language_of(&path).unwrap().name, "wsdl");
+    assert!(!wsdl::is_wsdl("<!DOCTYPE node><node><interface name='a.b'/></node>") && !wsdl::is_wsdl("<"));
+}
+
+/// Types that everybody knows without their schemas, and the drafts of XML Schema.
+#[test]
+fn well_known_types_are_known() {
+    let members = "<s:element name='a' xmlns:x='http://www.w3.org/2005/05/xmlmime' type='x:base64Binary'/>\
+        <s:element name='b' xmlns:x='http://schemas.xmlsoap.org/soap/encoding/' type='x:string'/>\
+        <s:element xmlns:x='http://www.w3.org/2005/08/addressing' ref='x:EndpointReference'/>\
+        <s:element name='d' xmlns:x='http://www.w3.org/1999/XMLSchema' type='x:int'/>\
+        <s:element name='e' xmlns:x='http://www.w3.org/2000/10/XMLSchema' type='x:timeInstant'/>";
+    let contract = read(&service("", members));
+    let shapes: Vec<String> = first(&contract).operations[0]
+        .arguments
+        .fields()
+        .iter()
+        .map(|field| field.shape.resolved().noun().into_owned())
+        .collect();
+    assert_eq!(shapes.len(), 5);
+    assert_eq!(shapes[3], "i32");
+    print(&contract).unwrap_or_else(|e| panic!("{e}"));
+}
