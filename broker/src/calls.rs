@@ -4,9 +4,9 @@
 //! while it was here: whoever has it next ends it. Invariants: a call is held from when it is let in until it ends; one that is tried
 //! again is told of by its last try only; and nobody is told anything while the table is locked.
 
+use crate::numbers::ByNumber;
 use everywire_model::object::Ticket;
 use everywire_model::{CallId, Target};
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Names a call: its connection, and its number there.
@@ -14,7 +14,7 @@ type Name = (u64, CallId);
 
 /// The calls of one listener.
 #[derive(Default)]
-pub(crate) struct Calls(Mutex<HashMap<Name, State>>);
+pub(crate) struct Calls(Mutex<ByNumber<Name, State>>);
 
 enum State {
     /// In this try, counted from 0.
@@ -30,7 +30,7 @@ pub(crate) struct Entry {
 }
 
 impl Calls {
-    fn held(&self) -> MutexGuard<'_, HashMap<Name, State>> {
+    fn held(&self) -> MutexGuard<'_, ByNumber<Name, State>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

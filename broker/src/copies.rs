@@ -86,7 +86,7 @@ enum To {
 
 /// What was copied: shares of what the call consists of, so that taking one costs no more than counting references.
 pub(crate) struct Copy {
-    at: Duration,
+    at: SystemTime,
     call: u64,
     route: Arc<str>,
     interface: Hold<Interface>,
@@ -226,30 +226,41 @@ impl Copied {
         }
     }
 
-    fn copy(self, route: &Route, request: &Request, caller: Option<String>, what: What, body: &Body) -> Copy {
+    fn copy(
+        self,
+        route: &Route,
+        request: &Request,
+        caller: Option<String>,
+        what: What,
+        body: &Body,
+    ) -> Box<Copy> {
         let edits = match what {
             What::Arguments => route.edits.copies.clone(),
             _ => None,
         };
-        let (called, operation, _) = request.passing();
-        Copy {
-            at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO),
+        Box::new(Copy {
+            at: SystemTime::now(),
             call: self.call,
             route: Arc::clone(&route.name),
             interface: route.interface.clone(),
             index: request.index(),
-            named: (called, operation),
+            named: request.names(),
             wire: route.opaque.as_ref().map(|opaque| opaque.wire),
             caller,
             what,
             body: body.clone(),
             edits,
             head: None,
-        }
+        })
     }
 }
 
 impl Copy {
+    /// When it was taken, since 1970.
+    fn time(&self) -> Duration {
+        self.at.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO)
+    }
+
     /// Bytes that it holds.
     fn len(&self) -> usize {
         self.body.bytes.len()
@@ -296,7 +307,7 @@ impl Copy {
         let values = known.unwrap_or_else(|| json::octets(&self.body.bytes));
         let mut line = format!(
             "{{\"time\":\"{}\",\"route\":{},\"call\":{},\"operation\":{}",
-            timestamp(self.at),
+            timestamp(self.time()),
             json::text(&self.route),
             self.call,
             json::text(&self.label())

@@ -31,6 +31,7 @@ mod limits;
 mod log;
 mod loops;
 mod metrics;
+mod numbers;
 mod pass;
 mod passage;
 mod plan;

@@ -8,6 +8,7 @@
 use crate::config::RouteConfig;
 use crate::front::Front;
 use crate::hops;
+use crate::numbers::ByNumber;
 use crate::upstream::{Common, Upstream};
 use everywire::layer::Pattern;
 use everywire::model::contract::InterfaceKind;
@@ -187,9 +188,9 @@ pub(crate) struct Lanes {
     timeout: Duration,
     /// Brokers that a signal may have passed; 0: nobody counts.
     hops: u32,
-    clients: Mutex<HashMap<u64, Client>>,
+    clients: Mutex<ByNumber<u64, Client>>,
     /// What callers say unasked, in order, by their connections.
-    sayings: Mutex<HashMap<u64, Arc<Mutex<Saying>>>>,
+    sayings: Mutex<ByNumber<u64, Arc<Mutex<Saying>>>>,
 }
 
 /// What a caller says while its connection to the target is being made.

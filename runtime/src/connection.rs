@@ -214,6 +214,11 @@ struct Watch {
     writing: bool,
 }
 
+impl Watch {
+    /// For what comes next, with nothing left to send.
+    const REQUESTS: Self = Self { reading: true, writing: false };
+}
+
 struct Waiting {
     id: CallId,
     until: Option<Instant>,
@@ -282,7 +287,7 @@ impl Connection {
             looking: false,
             company: 0,
             armed: Armed::default(),
-            watched: Watch { reading: true, writing: false },
+            watched: Watch::REQUESTS,
             patience: Patience::new(node.latency),
             remembered: None,
             failed: None,

@@ -13,6 +13,7 @@ pub use leader::blocking;
 pub(crate) use leader::{Leader, about_to_block, leads_here, led_here, with_lead_of_no_call};
 
 use crate::alarms::Alarms;
+use crate::clock::TICK;
 use crate::connection::{Connection, flush_before_blocking};
 use crate::patience::Latency;
 use crate::registration::Registration;
@@ -381,8 +382,9 @@ impl Shard {
         }
     }
 
-    fn tick_if_due(&self) {
-        if self.alarms.next().is_some() {
+    /// Looks at what is due; the coarse clock was asked just now, and the exact one is only where that may make a difference.
+    fn tick_if_due(&self, asked: Instant) {
+        if self.alarms.next().is_some_and(|next| next <= asked + TICK) {
             self.tick(Instant::now());
         }
     }

@@ -154,7 +154,7 @@ fn checksum(bytes: &[u8]) -> u16 {
 
 /// An enhanced packet.
 fn packet(copy: &Copy, interface: u32, content: &[u8], titled: bool) -> Vec<u8> {
-    let micros = u64::try_from(copy.at.as_micros()).unwrap_or(u64::MAX);
+    let micros = u64::try_from(copy.time().as_micros()).unwrap_or(u64::MAX);
     let mut packet = interface.to_le_bytes().to_vec();
     let [a, b, c, d, e, f, g, h] = micros.to_le_bytes();
     packet.extend_from_slice(&[e, f, g, h, a, b, c, d]);

@@ -23,8 +23,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// A place.
 pub(crate) struct Place {
-    /// Nothing, once it is closed.
-    queue: RwLock<Option<SyncSender<Copy>>>,
+    /// Nothing, once it is closed. Copies are in boxes: on their way they are moved some eight times.
+    queue: RwLock<Option<SyncSender<Box<Copy>>>>,
     /// Told when all is written.
     done: Mutex<Receiver<()>>,
     /// The program that reads, if it is one.
@@ -67,7 +67,7 @@ impl Place {
     }
 
     /// Takes a copy, if there is room for it. Never waits.
-    pub(super) fn put(&self, copy: Copy) -> bool {
+    pub(super) fn put(&self, copy: Box<Copy>) -> bool {
         let bytes = copy.len();
         if self.broken.load(Ordering::Acquire) || self.held.load(Ordering::Acquire) + bytes > MOST_BYTES {
             return false;
@@ -103,7 +103,7 @@ type Program = Arc<Mutex<Option<Child>>>;
 struct Writer {
     to: CopyTo,
     program: Program,
-    queue: Receiver<Copy>,
+    queue: Receiver<Box<Copy>>,
     held: Arc<AtomicUsize>,
     broken: Arc<AtomicBool>,
     lost: Counter,

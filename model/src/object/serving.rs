@@ -113,6 +113,11 @@ impl Request {
         (incoming.interface.clone(), incoming.operation.clone(), incoming.body.clone())
     }
 
+    /// What [`Request::method`] names, kept: no bytes are copied.
+    pub fn names(&self) -> (Bytes, Bytes) {
+        (self.incoming.interface.clone(), self.incoming.operation.clone())
+    }
+
     /// Where it goes on, of a hop to `to`, where that is another object than the one with its key there.
     pub fn onward(&self, to: &Reference) -> Option<Reference> {
         self.incoming.body.wire_state()?.onward(&self.incoming.key, to)
@@ -230,8 +235,10 @@ impl Request {
 
     /// Runs the body of a skeleton; a failure becomes the reply.
     pub fn run(mut self, body: impl FnOnce(&mut Self) -> Result<(), Failure>) {
-        let result = body(&mut self);
-        self.finish(result);
+        // As `finish` does, without moving the request once more.
+        if let Err(failure) = body(&mut self) {
+            self.answer(Answer::Failed(&failure));
+        }
     }
 
     /// Runs an asynchronous skeleton on the runtime's threads; `body` ends with [`Request::finish`].

@@ -151,10 +151,11 @@ impl Connection {
         if self.is_serving() {
             // An event loop reads it all the time.
             self.await_room(&mut core);
+            self.remind(&mut core);
         } else {
+            // That reminds, too.
             self.arm(&mut core);
         }
-        self.remind(&mut core);
         Ok(())
     }
 

@@ -86,7 +86,9 @@ impl Connection {
     #[inline]
     pub(super) fn remind(&self, core: &mut Core) {
         // After most calls: nothing is due before the next look.
-        let known = core.reminded_of_silence && core.waiting.is_empty() && core.draining.is_none();
+        // Nobody minds the silence of a peer that this side has called.
+        let silence = core.reminded_of_silence || (!self.is_accepted() && !core.large);
+        let known = silence && core.waiting.is_empty() && core.draining.is_none();
         if !known || core.session.deadline().is_some_and(|due| core.reminded.is_none_or(|next| due < next)) {
             self.remind_of_all(core);
         }

@@ -39,13 +39,15 @@ pub(super) struct Held<'c> {
 
 struct PutOff<'c> {
     connection: &'c Connection,
-    list: Vec<After>,
+    /// Mostly nothing: then letting go costs no more than the lock does. One word, since this is moved with the lock.
+    #[allow(clippy::box_collection)]
+    list: Option<Box<Vec<After>>>,
 }
 
 impl<'c> Held<'c> {
     #[inline]
     pub(super) fn new(connection: &'c Connection, core: MutexGuard<'c, Core>) -> Self {
-        Self { core, put_off: PutOff { connection, list: Vec::new() } }
+        Self { core, put_off: PutOff { connection, list: None } }
     }
 }
 
@@ -72,29 +74,38 @@ impl Drop for Held<'_> {
         if connection.serial {
             connection.turns.note(self.core.session.outstanding() > 0);
         }
-        if !self.core.after.is_empty() {
-            self.put_off.list = std::mem::take(&mut self.core.after);
+        if !self.core.after.is_empty() || self.core.heavy {
+            self.put_off();
         }
-        if self.core.heavy {
-            self.core.heavy = false;
-            self.put_off.list.push(After::MakeRoom);
+    }
+}
+
+impl Held<'_> {
+    #[cold]
+    #[inline(never)]
+    fn put_off(&mut self) {
+        let mut list = std::mem::take(&mut self.core.after);
+        if std::mem::take(&mut self.core.heavy) {
+            list.push(After::MakeRoom);
         }
+        self.put_off.list = Some(Box::new(list));
     }
 }
 
 impl Drop for PutOff<'_> {
     #[inline]
     fn drop(&mut self) {
-        if !self.list.is_empty() {
-            self.catch_up();
+        if let Some(list) = self.list.take() {
+            self.catch_up(*list);
         }
     }
 }
 
 impl PutOff<'_> {
     #[cold]
-    fn catch_up(&mut self) {
-        for after in std::mem::take(&mut self.list) {
+    #[inline(never)]
+    fn catch_up(&self, list: Vec<After>) {
+        for after in list {
             match after {
                 After::Complete(asker, outcome) => asker.tell(outcome),
                 After::GoOn(call) => call.begin(&self.connection.node),

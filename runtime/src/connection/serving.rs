@@ -79,7 +79,9 @@ impl Connection {
                 }
                 None => {
                     let waited = !core.session.transmit().is_empty();
-                    let fits = self.send_replies(&mut core, true);
+                    // Before a read there is mostly nothing to send, and what is watched is as it was.
+                    let nothing = !waited && core.watched == Watch::REQUESTS && core.failed.is_none();
+                    let fits = nothing || self.send_replies(&mut core, true);
                     sent = true;
                     // Its end may have waited for this only.
                     let freed = waited && fits && core.session.transmit().is_empty();

@@ -20,7 +20,6 @@ use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll;
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -133,7 +132,8 @@ impl Leader {
 
     fn run(&self) {
         let shard = &self.shard;
-        let mut hot: VecDeque<Arc<Connection>> = VecDeque::with_capacity(HOT + 1);
+        // A list: there are few, and it is looked at all the time.
+        let mut hot: Vec<Arc<Connection>> = Vec::with_capacity(HOT + 1);
         let mut patience = Patience::new(shard.latency);
         let mut many = ManyCallers::default();
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
@@ -151,7 +151,7 @@ impl Leader {
                 match connection.serve(self) {
                     Served::Preempted => return,
                     Served::Over => shard.forget(&connection),
-                    Served::Nothing | Served::Something => hot.push_back(connection),
+                    Served::Nothing | Served::Something => hot.push(connection),
                 }
             }
         }
@@ -179,9 +179,7 @@ impl Leader {
                         index += 1;
                     }
                     Served::Over => {
-                        if let Some(connection) = hot.remove(index) {
-                            shard.forget(&connection);
-                        }
+                        shard.forget(&hot.remove(index));
                     }
                     Served::Preempted => return,
                 }
@@ -191,7 +189,7 @@ impl Leader {
                 patience.rewarded();
                 let routed = !hot.is_empty() && hot.iter().all(|hot| hot.is_routed());
                 patience.behind_router(routed, false);
-                patience.after_sending(hot.back().map(|connection| connection.stream()));
+                patience.after_sending(hot.last().map(|connection| connection.stream()));
             }
             came = false;
             let idle = !busy && (blind || many.are_here() || !patience.look_again());
@@ -235,7 +233,7 @@ impl Leader {
                 }
             }
             if slept || looks == 0 {
-                shard.tick_if_due();
+                shard.tick_if_due(asked);
             }
         }
     }
@@ -259,12 +257,7 @@ impl Leader {
     }
 
     /// Handles one event. Returns whether another thread leads now.
-    fn handle(
-        &self,
-        event: epoll::Event,
-        hot: &mut VecDeque<Arc<Connection>>,
-        many: &mut ManyCallers,
-    ) -> bool {
+    fn handle(&self, event: epoll::Event, hot: &mut Vec<Arc<Connection>>, many: &mut ManyCallers) -> bool {
         let shard = &self.shard;
         let token = event.data.u64();
         if token == BELL {
@@ -314,7 +307,7 @@ impl Leader {
 
     /// Looks at some of the strangers; of the others the kernel tells the next time, before it tells of these again. Returns whether
     /// another thread leads now.
-    fn look_at_strangers(&self, hot: &mut VecDeque<Arc<Connection>>, many: &mut ManyCallers) -> bool {
+    fn look_at_strangers(&self, hot: &mut Vec<Arc<Connection>>, many: &mut ManyCallers) -> bool {
         let mut events = self.stranger_events.take();
         events.clear();
         let none = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -326,26 +319,25 @@ impl Leader {
     }
 
     /// Puts a connection among those looked at directly, in place of the one that was there longest.
-    fn warm(&self, connection: Arc<Connection>, hot: &mut VecDeque<Arc<Connection>>) {
+    fn warm(&self, connection: Arc<Connection>, hot: &mut Vec<Arc<Connection>>) {
         if hot.iter().any(|held| Arc::ptr_eq(held, &connection)) {
             return;
         }
-        hot.push_back(connection);
-        if hot.len() > HOT
-            && let Some(cold) = hot.pop_front()
-            && cold.before_sleep()
-        {
+        hot.push(connection);
+        if hot.len() > HOT {
+            let cold = hot.remove(0);
+            if !cold.before_sleep() {
+                return;
+            }
             // Something came at the last moment, and the peer did not ring for it.
             cold.stream().after_sleep(false);
-            hot.push_front(cold);
-            hot.rotate_left(1);
-            if let Some(other) = hot.pop_front() {
-                // Whoever goes instead is rung for: its flag is up before it is looked at for the last time.
-                if other.before_sleep()
-                    && let (fd, Some(_)) = other.stream().watched()
-                {
-                    let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
-                }
+            let other = hot.remove(0);
+            hot.push(cold);
+            // Whoever goes instead is rung for: its flag is up before it is looked at for the last time.
+            if other.before_sleep()
+                && let (fd, Some(_)) = other.stream().watched()
+            {
+                let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
             }
         }
     }

@@ -282,20 +282,12 @@ fn look<'s>(get: &mut Get<'_>, signature: &'s [u8], depth: u32, handles: usize) 
         b'b' if get.u32()? > 1 => return Err(get.bad("a boolean is neither 0 nor 1")),
         b'h' if get.u32()? as usize >= handles => return Err(get.bad("a handle that did not come")),
         b'b' | b'h' => {}
-        b's' | b'o' => {
-            let text = get.string()?;
-            let good = match code {
-                // Most text is short and plain: one look at each octet.
-                b's' => {
-                    text.iter().all(|octet| matches!(octet, 1..=0x7f))
-                        || !text.contains(&0) && str::from_utf8(text).is_ok()
-                }
-                _ => names::is_long_path(text),
-            };
-            if !good {
+        b'o' => {
+            if !names::is_long_path(get.string()?) {
                 return Err(get.bad("text that is no UTF-8, or no object path"));
             }
         }
+        code if is_frequent(get, code)? => {}
         b'g' => {
             let text = get.signature()?;
             check(text).map_err(|what| get.bad(what))?;
@@ -333,13 +325,49 @@ fn look<'s>(get: &mut Get<'_>, signature: &'s [u8], depth: u32, handles: usize) 
                 if matches!(first, b')' | b'}') {
                     return Ok(after);
                 }
-                rest = look(get, rest, depth, handles)?;
+                // Most members are looked at here; the others count as one level more.
+                rest = if depth > 0 && is_frequent(get, *first)? {
+                    after
+                } else {
+                    look(get, rest, depth, handles)?
+                };
             }
             return Err(get.bad("a signature ends inside a type"));
         }
         _ => return skip(get, signature, depth + 1),
     }
     Ok(rest)
+}
+
+/// Looks at a value of one of the types that most values have: numbers, any bits of which will do, and text. Whether it was one.
+#[inline(always)]
+fn is_frequent(get: &mut Get<'_>, code: u8) -> Result<bool, Bad> {
+    match code {
+        b'i' | b'u' => get.u32().map(drop)?,
+        b'x' | b't' | b'd' => get.u64().map(drop)?,
+        b's' => {
+            if !is_text(get.string()?) {
+                return Err(get.bad("text that is no UTF-8, or no object path"));
+            }
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// Whether it is UTF-8 without NUL. Most text is plain: then eight octets are looked at in one go.
+#[inline]
+fn is_text(text: &[u8]) -> bool {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHEST: u64 = u64::from_ne_bytes([0x80; 8]);
+    let (words, rest) = text.as_chunks::<8>();
+    // One less than 0 has the highest bit, as what is not ASCII has; what one octet borrows from the next shows only behind a 0.
+    let is_plain = |word: &[u8; 8]| {
+        let word = u64::from_ne_bytes(*word);
+        (word | word.wrapping_sub(ONES)) & HIGHEST == 0
+    };
+    words.iter().all(is_plain) && rest.iter().all(|octet| matches!(octet, 1..=0x7f))
+        || !text.contains(&0) && str::from_utf8(text).is_ok()
 }
 
 /// The fields to put in front of the others: those that came, and the changes.
@@ -452,4 +480,60 @@ pub(crate) fn headers(body: &Body) -> Visit<Vec<Header>> {
         });
     })?;
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_what_is_utf_8_without_nul_wherever_that_shows() {
+        let is_one = |text: &[u8]| !text.contains(&0) && str::from_utf8(text).is_ok();
+        for len in 0..35 {
+            let plain = vec![b'x'; len];
+            assert!(is_text(&plain));
+            for at in 0..len {
+                for octet in [0, 1, 0x7f, 0x80, 0xc3, 0xff] {
+                    let mut text = plain.clone();
+                    text[at] = octet;
+                    assert_eq!(is_text(&text), is_one(&text), "{text:?}");
+                    // A letter of two octets, and one behind a NUL.
+                    if let Some(next) = text.get_mut(at + 1) {
+                        *next = 0xbf;
+                        assert_eq!(is_text(&text), is_one(&text), "{text:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    fn walk(signature: &str, bytes: &[u8]) -> Result<usize, Bad> {
+        let mut get = Get { bytes, pos: 0, base: 0, little: true };
+        let mut rest = signature.as_bytes();
+        while !rest.is_empty() {
+            rest = look(&mut get, rest, limits::DEPTH, 0)?;
+        }
+        Ok(get.left())
+    }
+
+    #[test]
+    fn members_of_structs_are_looked_at_as_others_are() {
+        let good = [7, 0, 0, 0, 2, 0, 0, 0, b'a', b'b', 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1];
+        assert_eq!(walk("(isdy)", &good), Ok(0));
+        assert_eq!(walk("isdy", &good), Ok(0));
+        // Text that ends too soon or is none, padding that is not zero, and each place at which the bytes may end.
+        for (at, octet) in [(8, 0), (9, 0xff), (10, 1), (11, 1), (4, 200)] {
+            let mut bad = good;
+            bad[at] = octet;
+            assert!(walk("(isdy)", &bad).is_err() && walk("isdy", &bad).is_err(), "{at}");
+        }
+        for len in 0..good.len() {
+            assert!(walk("(isdy)", &good[..len]).is_err(), "{len}");
+        }
+        // A number counts as a level, in a struct as elsewhere.
+        let deep = |levels: usize| format!("{}i{}", "(".repeat(levels), ")".repeat(levels));
+        let most = (limits::DEPTH - 1) as usize;
+        assert_eq!(walk(&deep(most), &good[..4]), Ok(0));
+        assert!(walk(&deep(most + 1), &good[..4]).is_err());
+    }
 }

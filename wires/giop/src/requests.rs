@@ -163,7 +163,8 @@ impl GiopSession {
             contexts::each(&mut get, &mut see)?;
             let list = passes.then_some(list..get.pos);
             get.align(8);
-            return self.called(header, id, flags, key, operation, list, get.pos, sets, message.clone());
+            let body = get.pos;
+            return self.called(header, id, flags, key, operation, list, body, sets, message);
         }
         contexts::each(&mut get, &mut see)?;
         let list = passes.then_some(HEADER..get.pos);
@@ -178,7 +179,8 @@ impl GiopSession {
         let end = get.pos - 1;
         // The principal: deprecated since 2.2, looked at by nobody.
         get.octets()?;
-        self.called(header, id, flags, key, end - operation..end, list, get.pos, sets, message.clone())
+        let body = get.pos;
+        self.called(header, id, flags, key, end - operation..end, list, body, sets, message)
     }
 
     #[allow(clippy::too_many_arguments)]

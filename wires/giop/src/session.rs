@@ -266,7 +266,11 @@ impl Session for GiopSession {
     ) -> Result<(), Violation> {
         // Nothing of this protocol uses handles; what a transport passes is closed.
         handles.clear();
-        self.take_messages(now, input).inspect_err(|_| self.broken())
+        let taken = self.take_messages(now, input);
+        if taken.is_err() {
+            self.broken();
+        }
+        taken
     }
 
     fn wanted(&self) -> usize {
