@@ -268,7 +268,7 @@ fn every_octet_of_a_message_counts() {
     let recorded = tape.recorded();
     let told = listing::text(&recorded, wire);
     let shown = |outward: bool| {
-        let shown = recorded.events[recorded.begin..].iter().filter_map(|event| match event {
+        let mut shown = recorded.events[recorded.begin..].iter().filter_map(|event| match event {
             tape::Event::Octets { outward: way, end, .. } if *way == outward => Some(*end),
             _ => None,
         });
@@ -276,7 +276,7 @@ fn every_octet_of_a_message_counts() {
             tape::Event::Octets { outward: way, end, .. } if *way == outward => Some(*end),
             _ => None,
         });
-        before.unwrap_or(0)..shown.last().expect("something passed")
+        before.unwrap_or(0)..shown.next_back().expect("something passed")
     };
     for outward in [true, false] {
         for at in shown(outward) {

@@ -13,7 +13,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::mpsc::channel;
 
@@ -314,7 +314,7 @@ impl Desk {
 }
 
 /// A server of this process's own.
-fn serve_at(socket: &PathBuf, file: &PathBuf) {
+fn serve_at(socket: &Path, file: &Path) {
     let program = &wires::named("dcop").expect("a wire").programs()[0];
     let text = socket.display().to_string();
     let mut server = (program.open)(&[("socket", Some(text.as_str()))]).expect("it listens");

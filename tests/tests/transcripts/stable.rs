@@ -286,8 +286,8 @@ fn in_words(text: &str, found: &str, name: &str) -> String {
         let (before, after) = (&rest[..at], &rest[at + found.len()..]);
         let open = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_ascii_alphanumeric());
         out.push_str(before);
-        let alone =
-            open(before.chars().next_back().or(out.chars().next_back())) && open(after.chars().next());
+        let alone = open(before.chars().next_back().or_else(|| out.chars().next_back()))
+            && open(after.chars().next());
         out.push_str(if alone { name } else { found });
         rest = after;
     }

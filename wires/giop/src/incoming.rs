@@ -3,7 +3,7 @@
 use crate::cdr::Get;
 use crate::codesets::Dialect;
 use crate::fragments::SLACK;
-use crate::frame::{HEADER, Header, MessageKind};
+use crate::frame::{HEADER, Header, MAGIC, MessageKind};
 use crate::limits;
 use crate::session::{Asks, Discarding, GiopSession, Role, Serving, State};
 use crate::violations::Wrong;
@@ -34,7 +34,12 @@ impl GiopSession {
                 }
                 continue;
             }
-            let Some(raw) = input.first_chunk::<HEADER>() else { return self.wait(now, input.len(), HEADER) };
+            let Some(raw) = input.first_chunk::<HEADER>() else {
+                if input.len() >= MAGIC.len() {
+                    self.begins_as_giop(input)?;
+                }
+                return self.wait(now, input.len(), HEADER);
+            };
             let header = Header::read(raw).map_err(|wrong| self.wrong(wrong))?;
             let len = header.len();
             if len > limits::largest(&self.limits) {
@@ -66,6 +71,15 @@ impl GiopSession {
                 self.message_in(&header, message.freeze())?;
             }
             self.received += len as u64;
+        }
+    }
+
+    /// Tells another protocol by its first four octets: it may have no more to say than an alert of seven.
+    #[cold]
+    fn begins_as_giop(&self, input: &[u8]) -> Result<(), Violation> {
+        match input.first_chunk::<4>() {
+            Some(found) if *found != MAGIC => Err(self.wrong(Wrong::NotGiop { found: *found })),
+            _ => Ok(()),
         }
     }
 
