@@ -1,5 +1,5 @@
-//! The commands of README and guide run as they are printed: by a shell, with the built programs on its path, in a home that was empty and
-//! a network of its own with a session bus.
+//! The commands of README, guide and the pages of tasks run as they are printed: by a shell, with the built programs on its path, in a home
+//! that was empty and a network of its own with a session bus.
 //!
 //! A document is one session: what a block starts in the background is there for the next one. Each command ends well, unless the list of
 //! its document says otherwise; an entry that fits no command fails the test, so the lists stay true. A block of text right behind a block
@@ -7,6 +7,7 @@
 
 mod blocks;
 mod shell;
+mod tasks;
 
 use crate::common::dcom::alone;
 use crate::common::foreign::everywire;
@@ -163,7 +164,10 @@ fn programs() -> PathBuf {
 fn run(name: &str, document: &str, list: &[(&str, Does)], files: &[(&str, Vec<u8>)]) -> Vec<String> {
     let room = Room::new(name);
     for (file, text) in files {
-        fs::write(room.dir.join("here").join(file), text).expect("a file");
+        let path = room.dir.join("here").join(file);
+        // It may be a link to a file of the project.
+        let _ = fs::remove_file(&path);
+        fs::write(path, text).expect("a file");
     }
     let mut shell = Shell::start(&room.dir);
     let mut wrong = Vec::new();
@@ -232,9 +236,10 @@ fn the_commands_of_the_guide_work_as_printed() {
     if !here(TEST, &[&PEERS[..], &["openssl", "curl"]].concat()) || !alone(TEST) {
         return;
     }
-    let program = blocks::fenced(GUIDE, "python").into_iter().find(|text| text.contains("Bank::Overdrawn"));
+    let program =
+        blocks::fenced(tasks::SERVE, "python").into_iter().find(|text| text.contains("Bank::Overdrawn"));
     let files = [
-        ("account.py", program.expect("the program of `Without Rust`").into_bytes()),
+        ("account.py", program.expect("the program of `Serve an object`").into_bytes()),
         ("broken.idl", b"interface Broken { void f(in Unknown x); };\n".to_vec()),
         (
             "capture.pcap",

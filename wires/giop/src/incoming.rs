@@ -76,7 +76,7 @@ impl GiopSession {
 
     /// Tells another protocol by its first four octets: it may have no more to say than an alert of seven.
     #[cold]
-    fn begins_as_giop(&self, input: &[u8]) -> Result<(), Violation> {
+    fn begins_as_giop(&mut self, input: &[u8]) -> Result<(), Violation> {
         match input.first_chunk::<4>() {
             Some(found) if *found != MAGIC => Err(self.wrong(Wrong::NotGiop { found: *found })),
             _ => Ok(()),
