@@ -23,8 +23,10 @@ const ROOMS: [&str; 12] = [
     "cli",
 ];
 
-/// What stands before `=` and is no option of ours: lines of files with credentials, parts of requests, of XML and of addresses of buses.
-const OF_FILES: [&str; 8] = ["username", "password", "domain", "realm", "name", "Host", "abstract", "href"];
+/// What stands before `=` and is no option of a wire: lines of files with credentials, parts of requests, of XML and of addresses of buses; and
+/// `publish`, which a node takes for all wires.
+const OF_FILES: [&str; 10] =
+    ["username", "password", "domain", "realm", "name", "Host", "abstract", "href", "noncefile", "publish"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

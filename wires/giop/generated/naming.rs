@@ -329,6 +329,19 @@ pub mod cos_naming {
         }
     }
 
+    /// For functions that return [`ew::Failure`]: `?` makes a failure of an exception, whose code is the exception's identity.
+    impl From<NamingContextError> for ew::Failure {
+        fn from(error: NamingContextError) -> Self {
+            match error {
+                NamingContextError::NotFound(raised) => ew::object::as_failure(&raised),
+                NamingContextError::CannotProceed(raised) => ew::object::as_failure(&raised),
+                NamingContextError::InvalidName(raised) => ew::object::as_failure(&raised),
+                NamingContextError::AlreadyBound(raised) => ew::object::as_failure(&raised),
+                NamingContextError::Failure(failure) => failure,
+            }
+        }
+    }
+
     impl ew::Raises for NamingContextError {
         fn raised(id: &str, body: &ew::Body) -> Option<Result<Self, ew::Failure>> {
             ew::object::raised::<naming_context::NotFound, _>(id, body)
@@ -383,6 +396,18 @@ pub mod cos_naming {
     impl From<ew::Failure> for NamingContextError2 {
         fn from(failure: ew::Failure) -> Self {
             Self::Failure(failure)
+        }
+    }
+
+    /// For functions that return [`ew::Failure`]: `?` makes a failure of an exception, whose code is the exception's identity.
+    impl From<NamingContextError2> for ew::Failure {
+        fn from(error: NamingContextError2) -> Self {
+            match error {
+                NamingContextError2::NotFound(raised) => ew::object::as_failure(&raised),
+                NamingContextError2::CannotProceed(raised) => ew::object::as_failure(&raised),
+                NamingContextError2::InvalidName(raised) => ew::object::as_failure(&raised),
+                NamingContextError2::Failure(failure) => failure,
+            }
         }
     }
 
@@ -446,6 +471,19 @@ pub mod cos_naming {
         }
     }
 
+    /// For functions that return [`ew::Failure`]: `?` makes a failure of an exception, whose code is the exception's identity.
+    impl From<BindNewContextError> for ew::Failure {
+        fn from(error: BindNewContextError) -> Self {
+            match error {
+                BindNewContextError::NotFound(raised) => ew::object::as_failure(&raised),
+                BindNewContextError::AlreadyBound(raised) => ew::object::as_failure(&raised),
+                BindNewContextError::CannotProceed(raised) => ew::object::as_failure(&raised),
+                BindNewContextError::InvalidName(raised) => ew::object::as_failure(&raised),
+                BindNewContextError::Failure(failure) => failure,
+            }
+        }
+    }
+
     impl ew::Raises for BindNewContextError {
         fn raised(id: &str, body: &ew::Body) -> Option<Result<Self, ew::Failure>> {
             ew::object::raised::<naming_context::NotFound, _>(id, body)
@@ -488,6 +526,16 @@ pub mod cos_naming {
     impl From<ew::Failure> for DestroyError {
         fn from(failure: ew::Failure) -> Self {
             Self::Failure(failure)
+        }
+    }
+
+    /// For functions that return [`ew::Failure`]: `?` makes a failure of an exception, whose code is the exception's identity.
+    impl From<DestroyError> for ew::Failure {
+        fn from(error: DestroyError) -> Self {
+            match error {
+                DestroyError::NotEmpty(raised) => ew::object::as_failure(&raised),
+                DestroyError::Failure(failure) => failure,
+            }
         }
     }
 
@@ -682,6 +730,16 @@ pub mod cos_naming {
         }
     }
 
+    /// For functions that return [`ew::Failure`]: `?` makes a failure of an exception, whose code is the exception's identity.
+    impl From<NamingContextExtError> for ew::Failure {
+        fn from(error: NamingContextExtError) -> Self {
+            match error {
+                NamingContextExtError::InvalidName(raised) => ew::object::as_failure(&raised),
+                NamingContextExtError::Failure(failure) => failure,
+            }
+        }
+    }
+
     impl ew::Raises for NamingContextExtError {
         fn raised(id: &str, body: &ew::Body) -> Option<Result<Self, ew::Failure>> {
             ew::object::raised::<naming_context::InvalidName, _>(id, body)
@@ -721,6 +779,17 @@ pub mod cos_naming {
     impl From<ew::Failure> for ToUrlError {
         fn from(failure: ew::Failure) -> Self {
             Self::Failure(failure)
+        }
+    }
+
+    /// For functions that return [`ew::Failure`]: `?` makes a failure of an exception, whose code is the exception's identity.
+    impl From<ToUrlError> for ew::Failure {
+        fn from(error: ToUrlError) -> Self {
+            match error {
+                ToUrlError::InvalidAddress(raised) => ew::object::as_failure(&raised),
+                ToUrlError::InvalidName(raised) => ew::object::as_failure(&raised),
+                ToUrlError::Failure(failure) => failure,
+            }
         }
     }
 
@@ -772,6 +841,18 @@ pub mod cos_naming {
     impl From<ew::Failure> for ResolveStrError {
         fn from(failure: ew::Failure) -> Self {
             Self::Failure(failure)
+        }
+    }
+
+    /// For functions that return [`ew::Failure`]: `?` makes a failure of an exception, whose code is the exception's identity.
+    impl From<ResolveStrError> for ew::Failure {
+        fn from(error: ResolveStrError) -> Self {
+            match error {
+                ResolveStrError::NotFound(raised) => ew::object::as_failure(&raised),
+                ResolveStrError::CannotProceed(raised) => ew::object::as_failure(&raised),
+                ResolveStrError::InvalidName(raised) => ew::object::as_failure(&raised),
+                ResolveStrError::Failure(failure) => failure,
+            }
         }
     }
 
