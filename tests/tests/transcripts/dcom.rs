@@ -221,9 +221,9 @@ pub const SET: Set = Set {
             play: |tape| {
                 let site = Site::new(tape);
                 let pantry = site.pantry(tape);
-                let before = tape.passed(0, false);
                 drop(pantry);
-                tape.wait_past(0, false, before);
+                tape.wait_for_words("dcom", "RemRelease", 1);
+                tape.wait_until_answered("dcom");
                 tape.stop();
             },
         },

@@ -240,6 +240,11 @@ impl Stable {
             let end = part.offset.saturating_add(part.len).min(kept.len());
             kept.get_mut(part.offset..end).unwrap_or_default().fill(Kept(None));
         }
+        // The number of a client's context stands in an OBJREF, behind 48 octets of its header.
+        for part in explained.parts.iter().filter(|part| part.value.starts_with("IContext, by value")) {
+            let end = part.offset.saturating_add(part.len).min(kept.len());
+            kept.get_mut(part.offset + 48..end).unwrap_or_default().fill(Kept(None));
+        }
         kept
     }
 
