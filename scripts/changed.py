@@ -34,6 +34,16 @@ def run(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+def files_of(folder):
+    """The files of a crate that may be ours; in a copy without a repository all that are there."""
+    listed = subprocess.run(
+        ("git", "ls-files", "-co", "--exclude-standard", "--deduplicate", str(folder)), capture_output=True, text=True
+    )
+    if listed.returncode == 0:
+        return listed.stdout.splitlines()
+    return [str(path) for path in folder.rglob("*") if "target" not in path.parts]
+
+
 def programs():
     """The test programs: name -> (package, fingerprint)."""
     listed = json.loads(
@@ -46,8 +56,7 @@ def programs():
         package = packages[program["package-id"]]
         hasher = hashlib.sha256(pathlib.Path(program["binary-path"]).read_bytes())
         folder = pathlib.Path(package["manifest_path"]).parent
-        files = run("git", "ls-files", "-co", "--exclude-standard", "--deduplicate", str(folder)).splitlines()
-        for file in sorted(files):
+        for file in sorted(files_of(folder)):
             path = pathlib.Path(file)
             if path.suffix != ".rs" and path.is_file():
                 hasher.update(file.encode() + b"\0" + path.read_bytes())
