@@ -9,7 +9,7 @@ use crate::in_process::pollster;
 use crate::omniorb::{check_bench, check_kitchen, check_pantry};
 use everywire::layer::AllowList;
 use everywire::model::Endpoint;
-use everywire::{Kind, Node, Notice, Ref};
+use everywire::{Kind, Node, Notice, Ref, Remote};
 use everywire_tests::bench::{Benchmarking, BenchmarkingAsync};
 use everywire_tests::dbus_kitchen::org::example::Kitchen;
 use everywire_tests::peers::{cached, here};
@@ -133,6 +133,21 @@ fn we_call_ourselves_over_tls() {
     check_bench(&server);
     check_kitchen(&server);
     check_pantry(&server);
+}
+
+/// The repository's references name no files of the caller's: what the address says of TLS holds for them, too.
+#[test]
+fn an_object_tells_its_contract_over_tls() {
+    let Some(papers) = Papers::get("an_object_tells_its_contract_over_tls") else { return };
+    let server = Node::new();
+    let at = server.listen(&ours(papers, "")).expect("it listens");
+    server.export::<dyn Benchmarking>("bench", Arc::new(Bench));
+    let place = at.split(['?']).next().expect("a place").trim_end_matches('/');
+    let address = format!("{place}/bench?ca={}", papers.path("ca.pem").display());
+    let object = Node::new().object(&address).expect("an address");
+    let told = everywire::wires::named("giop").expect("the wire").discover(&object).expect("a contract");
+    let named: Vec<&str> = told.contract.interfaces().map(|interface| &*interface.id).collect();
+    assert!(named.contains(&&*<dyn Benchmarking as Remote>::interface().id), "{named:?}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
         Err(failure) => return Err(failure),
     };
     let mut asking = Asking {
-        questions: Questions::new(object.target().resolver()),
+        questions: Questions::new(object),
         made: HashMap::new(),
         order: Vec::new(),
         types: Types::default(),

@@ -3,7 +3,7 @@
 use crate::contracts::corba::{
     Contained, ContainedStub, InterfaceDefStub, Repository, RepositoryStub, describe,
 };
-use everywire_model::{Failure, Hold, Initiator, Interface, Kind, Object, Reference, Resolver};
+use everywire_model::{Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Reference, Resolver};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,8 @@ const TIME: Duration = Duration::from_secs(60);
 /// Asks objects of a repository.
 pub(super) struct Questions {
     resolver: Arc<dyn Resolver>,
+    /// How the object itself is reached. References of the repository name no files of ours, such as those for TLS.
+    known: Vec<Endpoint>,
     asked: usize,
     until: Option<Instant>,
     /// The definition that was asked for first, and the repository that it is in, once that was asked for.
@@ -23,9 +25,15 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    pub(super) fn new(resolver: Arc<dyn Resolver>) -> Self {
+    pub(super) fn new(object: &Object) -> Self {
         let until = Instant::now().checked_add(TIME);
-        Self { resolver, asked: 0, until, first: None, repository: None }
+        let known = object
+            .reference()
+            .profiles
+            .iter()
+            .flat_map(|profile| profile.endpoints.iter().cloned())
+            .collect();
+        Self { resolver: object.target().resolver(), known, asked: 0, until, first: None, repository: None }
     }
 
     /// The way to an object of the repository, for one question.
@@ -46,7 +54,13 @@ impl Questions {
         if self.first.is_none() {
             self.first = Some(reference.clone());
         }
-        Ok(self.resolver.resolve(reference)?.typed(Hold::Static(of)))
+        let mut reached = reference.clone();
+        for endpoint in reached.profiles.iter_mut().flat_map(|profile| &mut profile.endpoints) {
+            if let Some(known) = self.known.iter().find(|known| same_place(known, endpoint)) {
+                *endpoint = known.clone();
+            }
+        }
+        Ok(self.resolver.resolve(&reached)?.typed(Hold::Static(of)))
     }
 
     /// The scoped name of the definition with this id, if the repository knows it.
@@ -68,5 +82,15 @@ impl Questions {
         let name = asked.absolute_name().ok()?;
         let name = name.trim_start_matches("::");
         (!name.is_empty()).then(|| name.to_owned())
+    }
+}
+
+/// Whether two endpoints are the same place below the same layer, whatever is asked of the layer.
+fn same_place(one: &Endpoint, other: &Endpoint) -> bool {
+    match (one, other) {
+        (Endpoint::Layered(one), Endpoint::Layered(other)) => {
+            one.layer == other.layer && one.over == other.over
+        }
+        _ => false,
     }
 }
