@@ -2,7 +2,7 @@
 
 use crate::basics::Get;
 use crate::violations::Wrong;
-use crate::{limits, names, passing, signature};
+use crate::{limits, names, signature};
 use bytes::Bytes;
 
 /// Bytes of a header before its fields.
@@ -63,6 +63,20 @@ pub mod field {
             _ => "unknown",
         }
     }
+}
+
+/// The field that only a bus writes (specification 0.43: the container that the sender is in).
+const CONTAINER: u8 = 10;
+
+/// Our field: how many hops a call has passed, in digits.
+pub(crate) const HOPS: u8 = 72;
+/// The same, as a header is called.
+pub(crate) const HOPS_NAME: &str = "72";
+
+/// Whether a header field of this code passes: those that are known are each connection's own.
+#[inline]
+pub(crate) fn passes(code: u8) -> bool {
+    code > field::UNIX_FDS && code != CONTAINER
 }
 
 /// The fixed part of a header.
@@ -177,7 +191,7 @@ impl Fields {
             }
             if code > field::UNIX_FDS {
                 signature::skip(&mut get, kind, limits::DEPTH)?;
-                fields.others |= passing::passes(code);
+                fields.others |= passes(code);
                 continue;
             }
             let name = field::word(code);

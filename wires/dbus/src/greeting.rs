@@ -1,15 +1,12 @@
-//! The greeting: a nonce where the address asks for it, then authentication (specification, "Authentication Protocol").
+//! The greeting by itself: a nonce where the address asks for it, then authentication (specification, "Authentication Protocol").
 
-use crate::address::{TAG_AUTH, TAG_BUS, TAG_GUID, TAG_NONCE, component_of};
+use crate::address::{TAG_AUTH, TAG_BUS, TAG_NONCE, component_of};
 use crate::nonce::{self, NONCE};
-use crate::session::{Bus, DbusSession, Stage};
 use crate::violations::Wrong;
 use bytes::{Buf, Bytes, BytesMut};
-use everywire_auth::sasl::{
-    Client, ClientOptions, Guid, Mechanism, Progress, SaslError, Server, ServerOptions,
-};
+use everywire_auth::sasl::{Client, Guid, Mechanism, Progress, SaslError, Server};
 use everywire_auth::{same_secret, system_random};
-use everywire_model::{Config, Endpoint, Failure, Profile, Violation};
+use everywire_model::{Config, Endpoint, Failure, Profile};
 use std::sync::OnceLock;
 
 /// The word for DBUS_COOKIE_SHA1, in addresses and for people.
@@ -25,134 +22,15 @@ pub(crate) enum Greeting {
     Impossible(Wrong),
 }
 
-impl DbusSession {
-    /// The connecting side: says as much as it can at once.
-    pub(crate) fn connecting(config: &Config) -> Self {
-        let unix = is_unix(config);
-        let mechanisms = chosen(config).unwrap_or_else(|| {
-            if unix {
-                vec![Mechanism::External, Mechanism::CookieSha1]
-            } else {
-                vec![Mechanism::CookieSha1, Mechanism::Anonymous]
-            }
-        });
-        let pipelined = mechanisms.first() == Some(&Mechanism::External);
-        let expected_guid = here(config, TAG_GUID).and_then(Guid::parse);
-        let options = ClientOptions {
-            mechanisms,
-            negotiate_handles: passes_handles(config),
-            expected_guid,
-            pipelined,
-            ..ClientOptions::default()
-        };
-        let mut first = Vec::new();
-        let begun = nonce_of(config).and_then(|nonce| {
-            first.extend(nonce.into_iter().flatten());
-            let mut client = Client::new(options);
-            client.start(&mut first).map_err(|error| refused(&error))?;
-            Ok(client)
-        });
-        let greeting = match begun {
-            Ok(client) => Greeting::Client(client),
-            Err(wrong) => {
-                first.clear();
-                Greeting::Impossible(wrong)
-            }
-        };
-        let possible = matches!(greeting, Greeting::Client(_));
-        let mut session = Self::new(config, Stage::Greeting(Box::new(greeting)));
-        session.bus = Bus::of(config);
-        session.out.flat().extend_from_slice(&first);
-        session.limit_greeting(false);
-        if !possible {
-            session.give_up();
-        }
-        if config.peer.credentials.is_some() {
-            session.authentication = "unix credentials";
-        }
-        if pipelined && possible && session.bus.is_some() {
-            session.say_hello();
-        }
-        session
-    }
-
-    /// The accepting side.
-    pub(crate) fn accepting(config: &Config) -> Self {
-        let peer_uid = config.peer.credentials.map(|(_, uid)| uid);
-        let layer = config.profile.endpoints.first().and_then(Endpoint::layer);
-        let known = layer.is_some_and(|layered| layered.options.get("clients").is_some());
-        let default = || {
-            vec![match () {
-                () if peer_uid.is_some() => Mechanism::External,
-                // The peer has proved who it is by its certificate.
-                () if known => Mechanism::Anonymous,
-                () => Mechanism::CookieSha1,
-            }]
-        };
-        let begun = nonce_of(config).and_then(|nonce| {
-            let options = ServerOptions {
-                mechanisms: chosen(config).unwrap_or_else(default),
-                peer_uid,
-                handles: passes_handles(config),
-                ..ServerOptions::new(own_guid()?)
-            };
-            Ok(Greeting::Server(nonce, Server::new(options)))
-        });
-        let greeting = begun.unwrap_or_else(Greeting::Impossible);
-        let possible = !matches!(greeting, Greeting::Impossible(_));
-        let mut session = Self::new(config, Stage::Greeting(Box::new(greeting)));
-        session.limit_greeting(true);
-        if !possible {
-            session.give_up();
-        }
-        session
-    }
-
-    /// Takes the greeting off the input; whether it is over.
-    pub(crate) fn greet(&mut self, input: &mut BytesMut) -> Result<bool, Violation> {
-        let Stage::Greeting(greeting) = &mut self.stage else { return Ok(true) };
-        let before = input.len();
-        let mut retry = Vec::new();
-        let result = greeting.go_on(input, self.out.flat(), &mut retry);
-        if !retry.is_empty() {
-            self.refused = true;
-            self.way.components.retain(|(tag, _)| *tag != TAG_AUTH);
-            self.way.components.push((TAG_AUTH, words(&retry)));
-        }
-        let taken = before - input.len();
-        let done = result.map_err(|wrong| wrong.violation(self.received))?;
-        self.received += taken as u64;
-        let Some(Admission { mechanism, handles }) = done else { return Ok(false) };
-        let connecting = matches!(**greeting, Greeting::Client(_));
-        self.handles = handles;
-        if !connecting {
-            self.authentication = match mechanism {
-                Mechanism::External => "unix credentials",
-                Mechanism::CookieSha1 => COOKIE,
-                Mechanism::Anonymous => "anonymous",
-            };
-        }
-        if self.bus.is_none() {
-            self.become_ready();
-        } else {
-            self.stage = Stage::Joining;
-            if self.waiting.is_empty() {
-                self.say_hello();
-            }
-        }
-        Ok(true)
-    }
-}
-
 /// How the greeting went.
-struct Admission {
-    mechanism: Mechanism,
-    handles: bool,
+pub(crate) struct Admission {
+    pub(crate) mechanism: Mechanism,
+    pub(crate) handles: bool,
 }
 
 impl Greeting {
     /// What else a server that refuses would take is put into `retry`.
-    fn go_on(
+    pub(crate) fn go_on(
         &mut self,
         input: &mut BytesMut,
         out: &mut Vec<u8>,
@@ -194,7 +72,8 @@ impl Greeting {
     }
 }
 
-fn refused(error: &SaslError) -> Wrong {
+/// A greeting that failed, in the words of this wire.
+pub(crate) fn refused(error: &SaslError) -> Wrong {
     Wrong::Authentication { what: error.to_string() }
 }
 
@@ -203,46 +82,35 @@ const WORDS: [(&str, Mechanism); 3] =
     [("external", Mechanism::External), (COOKIE, Mechanism::CookieSha1), ("anonymous", Mechanism::Anonymous)];
 
 /// The ways to authenticate that the address names.
-fn chosen(config: &Config) -> Option<Vec<Mechanism>> {
+pub(crate) fn chosen(config: &Config) -> Option<Vec<Mechanism>> {
     let words = config.profile.component(TAG_AUTH)?;
     let mechanism = |word: &[u8]| WORDS.iter().find(|(held, _)| held.as_bytes() == word).map(|(_, m)| *m);
     Some(words.split(|octet| *octet == b'+').filter_map(mechanism).collect())
 }
 
 /// Ways to authenticate, as an address names them.
-fn words(mechanisms: &[Mechanism]) -> Bytes {
+pub(crate) fn words(mechanisms: &[Mechanism]) -> Bytes {
     let named = |wanted: &Mechanism| WORDS.iter().find(|(_, held)| held == wanted).map(|(word, _)| *word);
     Bytes::from(mechanisms.iter().filter_map(named).collect::<Vec<_>>().join("+"))
 }
 
 /// A component of the address that was connected to.
-fn here(config: &Config, tag: u32) -> Option<&[u8]> {
+pub(crate) fn here(config: &Config, tag: u32) -> Option<&[u8]> {
     match config.profile.endpoints.first() {
         Some(endpoint) => component_of(&config.profile, endpoint, tag),
         None => config.profile.component(tag).map(|data| &**data),
     }
 }
 
-fn nonce_of(config: &Config) -> Result<Option<[u8; NONCE]>, Wrong> {
+/// The nonce that this address asks for, if it does.
+pub(crate) fn nonce_of(config: &Config) -> Result<Option<[u8; NONCE]>, Wrong> {
     let Some(file) = here(config, TAG_NONCE) else { return Ok(None) };
     let wrong = |failure: Failure| Wrong::Authentication { what: failure.message().to_owned() };
     nonce::read(&String::from_utf8_lossy(file)).map(Some).map_err(wrong)
 }
 
-/// Whether the peer's user is known to the kernel at the other end.
-fn is_unix(config: &Config) -> bool {
-    config.peer.credentials.is_some()
-        || matches!(config.profile.endpoints.first(), Some(Endpoint::Unix { .. } | Endpoint::Shm { .. }))
-}
-
-/// Only Unix sockets pass handles.
-fn passes_handles(config: &Config) -> bool {
-    matches!(config.profile.endpoints.first(), Some(Endpoint::Unix { .. }))
-        || config.peer.text.starts_with("unix:")
-}
-
 /// The identity of this process as a server.
-fn own_guid() -> Result<Guid, Wrong> {
+pub(crate) fn own_guid() -> Result<Guid, Wrong> {
     static GUID: OnceLock<Guid> = OnceLock::new();
     if let Some(guid) = GUID.get() {
         return Ok(*guid);

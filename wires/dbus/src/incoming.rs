@@ -1,8 +1,8 @@
 //! Taking messages off the stream: headers, limits, handles, time.
 
+use crate::dialect;
 use crate::frame::{self, Fields, HEADER, Header};
 use crate::limits;
-use crate::passing;
 use crate::seen::fields_of;
 use crate::session::{DbusSession, Stage};
 use crate::values::VALUES;
@@ -153,7 +153,7 @@ impl DbusSession {
             bytes: message.bytes,
             base: message.header.body_at(),
             little: message.header.little,
-            dialect: passing::dialect(dialect, message.header.flags, self.bus.is_some()),
+            dialect: dialect::dialect(dialect, message.header.flags, self.bus.is_some()),
             context: signature,
             budget: self.limits.budget,
             codec: &VALUES,

@@ -1,7 +1,7 @@
 //! Joining a bus: its greeting, a name to own, or the right to overhear (specification, "Message Bus Messages").
 
 use crate::greeting::shown;
-use crate::outgoing::RouteHead;
+use crate::heads::RouteHead;
 use crate::session::DbusSession;
 use crate::standard::driver;
 use crate::violations::Wrong;

@@ -14,11 +14,15 @@
 
 mod address;
 mod addresses;
+mod admission;
 mod basics;
+mod dialect;
 mod errors;
 mod explain;
 pub mod frame;
 mod greeting;
+mod header_fields;
+mod heads;
 mod incoming;
 mod joining;
 pub mod limits;
@@ -37,6 +41,7 @@ mod signature;
 mod sink;
 mod source;
 pub mod standard;
+mod subscriptions;
 mod values;
 pub mod violations;
 mod waiting;
@@ -108,7 +113,7 @@ impl Wire for Dbus {
     }
 
     fn hop_header(&self) -> Option<&'static str> {
-        Some(passing::HOPS_NAME)
+        Some(frame::HOPS_NAME)
     }
 
     fn news(&self) -> Option<&'static News> {

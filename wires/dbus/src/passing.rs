@@ -11,60 +11,26 @@
 //! * The fields that are put in front of the others fill blocks of eight: nothing behind them moves within its block.
 
 use crate::basics::{Bad, Get, NATIVE_LITTLE, Put, patch};
-use crate::frame::{self, HEADER, field};
-use crate::outgoing::{Envelope, RouteHead};
+use crate::dialect::{LOOKED_AT, NAME, flags};
+use crate::frame::HEADER;
+use crate::header_fields::fields;
+use crate::heads::{Envelope, RouteHead};
 use crate::requests::{asked, flags as call_flags};
 use crate::routes::Asks;
 use crate::session::DbusSession;
 use crate::signature::{alignment, check, check_one, skip};
 use crate::sink::{Head, Scratch, Setup, over, unsupported};
-use crate::values::NAME;
 use crate::waiting::Pending;
 use crate::{limits, names};
 use everywire_idl::signature as spelling;
-use everywire_model::headers::{Content, number};
 use everywire_model::message::needs_contract;
 use everywire_model::shape::Struct;
 use everywire_model::visit::Carries;
 use everywire_model::{
-    Body, Call, CallId, Encode, Encoded, Expects, Failure, Header, Headers, Hold, Initiator, Kind, Method,
-    Outcome, SendBuffer, Visit,
+    Body, Call, CallId, Encode, Encoded, Expects, Failure, Hold, Initiator, Method, Outcome, SendBuffer,
+    Visit,
 };
 use std::sync::Arc;
-
-/// Bit of [`Body::dialect`]: it came by a bus, which has looked at it.
-const LOOKED_AT: u32 = 2;
-
-/// Where in [`Body::dialect`] the flags are that a message came with.
-const FLAGS: u32 = 8;
-
-/// The flags that concern the next hop, too.
-const KEPT: u8 = frame::NO_AUTO_START | frame::ALLOW_INTERACTIVE_AUTHORIZATION;
-
-/// The field that only a bus writes (specification 0.43: the container that the sender is in).
-const CONTAINER: u8 = 10;
-
-/// Our field: how many hops a call has passed, in digits.
-const HOPS: u8 = 72;
-/// The same, as a header is called.
-pub(crate) const HOPS_NAME: &str = "72";
-
-/// The dialect of a body.
-#[inline]
-pub(crate) fn dialect(dialect: u32, flags: u8, on_bus: bool) -> u32 {
-    dialect | u32::from(flags & KEPT) << FLAGS | if on_bus { LOOKED_AT } else { 0 }
-}
-
-/// The flags that a body came with and that are kept.
-pub(crate) fn flags(body: &Body) -> u8 {
-    u8::try_from(body.dialect >> FLAGS & 0xff).unwrap_or_default() & KEPT
-}
-
-/// Whether a header field of this code passes: those that are known are each connection's own.
-#[inline]
-pub(crate) fn passes(code: u8) -> bool {
-    code > field::UNIX_FDS && code != CONTAINER
-}
 
 /// An error that answers a call which was passed on, as it came.
 pub(crate) fn with_encoded(outcome: Outcome<Body>, name: &str, body: Body) -> Outcome<Body> {
@@ -368,118 +334,6 @@ fn is_text(text: &[u8]) -> bool {
     };
     words.iter().all(is_plain) && rest.iter().all(|octet| matches!(octet, 1..=0x7f))
         || !text.contains(&0) && str::from_utf8(text).is_ok()
-}
-
-/// The fields to put in front of the others: those that came, and the changes.
-fn fields(carries: Carries<'_>, little: bool) -> Visit<Vec<u8>> {
-    let own = carries.body.and_then(Body::headers);
-    let edits = carries.headers;
-    let mut out = Vec::new();
-    if let Some(headers) = own.filter(|headers| !headers.raw().is_empty()) {
-        each(headers.raw(), little, |code, _, _, whole| {
-            let name = code.to_string();
-            if headers.keeps(&name) && edits.is_none_or(|edits| edits.keeps(&name)) {
-                out.extend_from_slice(whole);
-                out.resize(out.len().next_multiple_of(8), 0);
-            }
-        })?;
-    }
-    for header in own.into_iter().chain(edits).flat_map(Headers::brought) {
-        let code = code(header)?;
-        let mut put = Put { out: &mut out, shift: 0, swap: little != NATIVE_LITTLE };
-        match &header.content {
-            Content::Text(text) if text.contains('\0') => {
-                return Err(Failure::new(
-                    Kind::BadArgument,
-                    Initiator::User,
-                    "a header field with a NUL in it",
-                ));
-            }
-            Content::Text(text) => {
-                put.out.extend_from_slice(&[code, 1, b's', 0]);
-                put.string(text.as_bytes());
-            }
-            Content::Bytes(bytes) => {
-                put.out.extend_from_slice(&[code, 2, b'a', b'y', 0]);
-                put.length(bytes.len());
-                put.out.extend_from_slice(bytes);
-            }
-        }
-        put.align(8);
-    }
-    if out.len() > limits::FIELDS {
-        let (size, limit) = (out.len() as u64, limits::FIELDS as u64);
-        return Err(Failure::over_limit(Initiator::Here, "bytes of header fields", size, limit));
-    }
-    Ok(out)
-}
-
-/// The code of the field that a header is.
-fn code(header: &Header) -> Result<u8, Failure> {
-    header.name.parse().ok().filter(|code| passes(*code)).ok_or_else(|| {
-        let what = format!("`{}` names no header field of D-Bus that may be written", header.name);
-        Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(
-            "give its number, from 11 to 255: those below have a meaning that each connection sees to itself",
-        )
-    })
-}
-
-/// Walks over the fields that pass: `see` gets the code, the signature of the value, the value, and all of it.
-fn each<'a>(raw: &'a [u8], little: bool, mut see: impl FnMut(u8, &'a [u8], Get<'a>, &'a [u8])) -> Visit<()> {
-    let mut get = Get { bytes: raw, pos: 0, base: HEADER, little };
-    while get.left() > 0 {
-        get.align(8)?;
-        let start = get.pos;
-        let code = get.u8()?;
-        let kind = get.signature()?;
-        check_one(kind).map_err(|what| get.bad(what))?;
-        let value = get;
-        skip(&mut get, kind, limits::DEPTH)?;
-        if passes(code) {
-            see(code, kind, value, raw.get(start..get.pos).unwrap_or_default());
-        }
-    }
-    Ok(())
-}
-
-/// How many hops the header fields beside a body tell of.
-pub(crate) fn hops(body: &Body) -> Visit<u32> {
-    let Some(headers) = body.headers() else { return Ok(0) };
-    let ours = headers.brought().filter(|header| header.name == HOPS_NAME);
-    let mut hops = ours.map(Header::number).max().unwrap_or_default();
-    if !headers.raw().is_empty() {
-        each(headers.raw(), body.little, |code, kind, mut value, _| {
-            if code == HOPS && kind == b"s" {
-                hops = hops.max(value.string().map_or(0, number));
-            }
-        })?;
-    }
-    Ok(hops)
-}
-
-/// The header fields beside a body that nobody here knows. Text and octets are told as such, any other value as the bytes of a
-/// variant.
-pub(crate) fn headers(body: &Body) -> Visit<Vec<Header>> {
-    let mut all = Vec::new();
-    let Some(headers) = body.headers() else { return Ok(all) };
-    let raw = headers.raw();
-    each(raw, body.little, |code, kind, mut value, whole| {
-        let name = code.to_string();
-        let text = match kind {
-            b"s" | b"o" => value.string().ok().and_then(|text| str::from_utf8(text).ok()),
-            _ => None,
-        };
-        let octets = match kind {
-            b"ay" => value.array().and_then(|len| value.take(len)).ok(),
-            _ => None,
-        };
-        all.push(match (text, octets) {
-            (Some(text), _) => Header::text(name, text),
-            (None, Some(octets)) => Header::bytes(name, raw.slice_ref(octets)),
-            (None, None) => Header::bytes(name, raw.slice_ref(whole.get(1..).unwrap_or_default())),
-        });
-    })?;
-    Ok(all)
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
 //! Answers: sent and taken.
 
 use crate::basics::Get;
+use crate::dialect::RESULTS;
 use crate::errors;
+use crate::heads::ReplyHead;
 use crate::incoming::Arrived;
 use crate::names;
-use crate::outgoing::ReplyHead;
 use crate::passing;
 use crate::serving::Caller;
 use crate::session::DbusSession;
 use crate::signature::check_one;
-use crate::values::RESULTS;
 use crate::violations::Wrong;
 use crate::waiting::Pending;
 use bytes::Bytes;

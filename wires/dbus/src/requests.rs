@@ -1,15 +1,15 @@
 //! Calls: sent and taken.
 
 use crate::address::TAG_NAME;
+use crate::dialect::ARGUMENTS;
 use crate::frame;
+use crate::heads::RouteHead;
 use crate::incoming::Arrived;
 use crate::names;
-use crate::outgoing::RouteHead;
 use crate::routes::Asks;
 use crate::serving::Caller;
 use crate::session::{DbusSession, Stage};
 use crate::standard::{INTROSPECTABLE, PEER};
-use crate::values::ARGUMENTS;
 use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::visit::Nothing;

@@ -1,20 +1,20 @@
 //! One connection's state; each concern of the protocol is a file of its own beside this one.
 //!
-//! `greeting` authenticates, `joining` greets the bus; `incoming` takes messages off the stream, `outgoing` puts them
-//! there; `requests` sends calls and takes those that come, `replies` answers them and takes answers, `signals` sends
-//! signals and knows who listens; `seen` and `routes` remember what is said again and again, `waiting` and
-//! `serving` the calls that are open.
+//! Below it are what it consists of: `greeting` authenticates; `seen`, `routes` and `heads` remember what is said again and
+//! again, `waiting` and `serving` the calls that are open, `subscriptions` who listens. Above it is what it does: `admission`
+//! begins, `joining` greets the bus; `incoming` takes messages off the stream, `outgoing` puts them there; `requests` sends
+//! calls and takes those that come, `replies` answers them and takes answers, `signals` sends signals and subscribes.
 
 use crate::address::{TAG_BUS, TAG_NAME};
 use crate::greeting::{COOKIE, Greeting};
+use crate::heads::Answered;
 use crate::limits;
 use crate::names;
-use crate::outgoing::Answered;
 use crate::routes::Routes;
 use crate::seen::Seen;
 use crate::serving::Serving;
-use crate::signals::Subscriptions;
 use crate::sink::Scratch;
+use crate::subscriptions::Subscriptions;
 use crate::waiting::{Pending, Waiting};
 use bytes::{Bytes, BytesMut};
 use everywire_model::{

@@ -5,15 +5,16 @@
 //! subscriber is told when that leaves. Without a bus all signals of the peer come anyway.
 
 use crate::address::TAG_NAME;
+use crate::dialect::{self, RESULTS};
 use crate::frame;
+use crate::heads::RouteHead;
 use crate::incoming::Arrived;
 use crate::limits;
 use crate::names;
-use crate::outgoing::RouteHead;
-use crate::passing;
 use crate::session::DbusSession;
 use crate::standard::driver;
-use crate::values::{RESULTS, Values};
+use crate::subscriptions::{Subscription, key_of};
+use crate::values::Values;
 use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::shape::Text;
@@ -21,95 +22,9 @@ use everywire_model::{
     Body, CallId, Completed, Context, Emission, Event, Failure, Headers, Incoming, Initiator, Interest, Kind,
     Outcome, Sink, Topic, Visit,
 };
-use std::collections::HashMap;
 
 /// What the bus answers if nobody owns a name.
 const NOBODY: &str = "org.freedesktop.DBus.Error.NameHasNoOwner";
-
-/// Who listens to what.
-#[derive(Debug, Default)]
-pub(crate) struct Subscriptions {
-    /// How many there have been.
-    count: u64,
-    all: HashMap<CallId, Subscription>,
-    /// By interface, NUL, and signal; either is empty where all are meant.
-    by_name: HashMap<Box<[u8]>, Vec<CallId>>,
-    /// Match rules at the bus.
-    rules: HashMap<String, Rule>,
-    /// Names that are listened to.
-    watches: HashMap<Bytes, Watch>,
-    /// Goes up with every change of what a signal is for.
-    generation: u64,
-}
-
-#[derive(Debug)]
-struct Subscription {
-    /// Empty for all objects.
-    key: Bytes,
-    name: Box<[u8]>,
-    /// From whom: a name that is watched, the bus, or empty without a bus.
-    sender: Bytes,
-    rules: Vec<String>,
-    /// Answers of the bus that are missing.
-    awaits: usize,
-}
-
-#[derive(Debug, Default)]
-struct Rule {
-    /// Tells it from those with the same text before it.
-    number: u64,
-    users: usize,
-    confirmed: bool,
-    waiting: Vec<CallId>,
-}
-
-#[derive(Debug, Default)]
-struct Watch {
-    /// Tells it from those of the same name before it.
-    number: u64,
-    /// Its unique name; empty if nobody owns the name.
-    owner: Bytes,
-    known: bool,
-    users: Vec<CallId>,
-    waiting: Vec<CallId>,
-}
-
-impl Subscriptions {
-    /// Those that nobody was told of.
-    pub(crate) fn unconfirmed(&self) -> Vec<CallId> {
-        let mut ids: Vec<_> =
-            self.all.iter().filter(|(_, held)| held.awaits > 0).map(|(id, _)| *id).collect();
-        ids.sort_unstable();
-        ids
-    }
-
-    /// Those that a signal is for.
-    fn hearers(&self, sender: &[u8], key: &[u8], interface: &[u8], member: &[u8]) -> Vec<CallId> {
-        let mut found = Vec::new();
-        for name in [key_of(interface, member), key_of(interface, b""), key_of(b"", member), key_of(b"", b"")]
-        {
-            let Some(ids) = self.by_name.get(&name) else { continue };
-            let fits = |id: &&CallId| {
-                self.all.get(id).is_some_and(|held| {
-                    (held.key.is_empty() || held.key == key) && self.is_from(&held.sender, sender)
-                })
-            };
-            found.extend(ids.iter().filter(fits).copied());
-        }
-        found
-    }
-
-    fn is_from(&self, wanted: &Bytes, sender: &[u8]) -> bool {
-        match self.watches.get(wanted) {
-            Some(watch) => !watch.owner.is_empty() && watch.owner == sender,
-            None => wanted.is_empty() || wanted == sender,
-        }
-    }
-}
-
-fn key_of(interface: &[u8], member: &[u8]) -> Box<[u8]> {
-    [interface, b"\0", member].concat().into_boxed_slice()
-}
 
 impl DbusSession {
     /// Sends a signal: to everybody on the bus who listens, or to the peer.
@@ -123,7 +38,7 @@ impl DbusSession {
                 self.routes.named_signal(emission.key, interface, signal)?
             }
         };
-        let flags = frame::NO_REPLY_EXPECTED | carries.body.map_or(0, passing::flags);
+        let flags = frame::NO_REPLY_EXPECTED | carries.body.map_or(0, dialect::flags);
         let mut head = RouteHead::new(route, serial, flags);
         if carries.body.is_some() || carries.headers.is_some() {
             let (out, scratch) = (&mut self.out, &mut self.scratch);

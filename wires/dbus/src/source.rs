@@ -1,8 +1,8 @@
 //! Reading values.
 
 use crate::basics::Get;
+use crate::dialect::ARGUMENTS;
 use crate::signature::{alignment_of, check, check_one, fits, fits_one, mismatch, skip, unspelled, width_of};
-use crate::values::ARGUMENTS;
 use crate::{address, limits, names};
 use bytes::Bytes;
 use everywire_idl::signature as spelling;

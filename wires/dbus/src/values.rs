@@ -1,6 +1,7 @@
 //! Values: the codec that the rest of the house sees.
 
 use crate::basics::NATIVE_LITTLE;
+use crate::dialect::{NAME, RESULTS};
 use crate::sink::{DbusSink, NoHead, Scratch, Setup};
 use crate::source::DbusSource;
 use bytes::Bytes;
@@ -15,25 +16,17 @@ pub struct Values;
 /// The codec.
 pub static VALUES: Values = Values;
 
-/// Bit of [`Body::dialect`]: arguments, where a wrong type is the caller's mistake.
-pub(crate) const ARGUMENTS: u32 = 1;
-/// [`Body::dialect`] of everything else.
-pub(crate) const RESULTS: u32 = 0;
-
-/// The codec's name.
-pub(crate) const NAME: &str = "dbus";
-
 impl Codec for Values {
     fn name(&self) -> &'static str {
         NAME
     }
 
     fn headers(&self, body: &Body) -> Visit<Vec<Header>> {
-        crate::passing::headers(body)
+        crate::header_fields::headers(body)
     }
 
     fn hops(&self, body: &Body) -> Visit<u32> {
-        crate::passing::hops(body)
+        crate::header_fields::hops(body)
     }
 
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {

@@ -1,0 +1,139 @@
+//! How a connection begins: the ways to authenticate that it offers or takes, and what follows when the peer lets this side in.
+
+use crate::address::{TAG_AUTH, TAG_GUID};
+use crate::greeting::{Admission, COOKIE, Greeting, chosen, here, nonce_of, own_guid, refused, words};
+use crate::session::{Bus, DbusSession, Stage};
+use bytes::BytesMut;
+use everywire_auth::sasl::{Client, ClientOptions, Guid, Mechanism, Server, ServerOptions};
+use everywire_model::{Config, Endpoint, Violation};
+
+impl DbusSession {
+    /// The connecting side: says as much as it can at once.
+    pub(crate) fn connecting(config: &Config) -> Self {
+        let unix = is_unix(config);
+        let mechanisms = chosen(config).unwrap_or_else(|| {
+            if unix {
+                vec![Mechanism::External, Mechanism::CookieSha1]
+            } else {
+                vec![Mechanism::CookieSha1, Mechanism::Anonymous]
+            }
+        });
+        let pipelined = mechanisms.first() == Some(&Mechanism::External);
+        let expected_guid = here(config, TAG_GUID).and_then(Guid::parse);
+        let options = ClientOptions {
+            mechanisms,
+            negotiate_handles: passes_handles(config),
+            expected_guid,
+            pipelined,
+            ..ClientOptions::default()
+        };
+        let mut first = Vec::new();
+        let begun = nonce_of(config).and_then(|nonce| {
+            first.extend(nonce.into_iter().flatten());
+            let mut client = Client::new(options);
+            client.start(&mut first).map_err(|error| refused(&error))?;
+            Ok(client)
+        });
+        let greeting = match begun {
+            Ok(client) => Greeting::Client(client),
+            Err(wrong) => {
+                first.clear();
+                Greeting::Impossible(wrong)
+            }
+        };
+        let possible = matches!(greeting, Greeting::Client(_));
+        let mut session = Self::new(config, Stage::Greeting(Box::new(greeting)));
+        session.bus = Bus::of(config);
+        session.out.flat().extend_from_slice(&first);
+        session.limit_greeting(false);
+        if !possible {
+            session.give_up();
+        }
+        if config.peer.credentials.is_some() {
+            session.authentication = "unix credentials";
+        }
+        if pipelined && possible && session.bus.is_some() {
+            session.say_hello();
+        }
+        session
+    }
+
+    /// The accepting side.
+    pub(crate) fn accepting(config: &Config) -> Self {
+        let peer_uid = config.peer.credentials.map(|(_, uid)| uid);
+        let layer = config.profile.endpoints.first().and_then(Endpoint::layer);
+        let known = layer.is_some_and(|layered| layered.options.get("clients").is_some());
+        let default = || {
+            vec![match () {
+                () if peer_uid.is_some() => Mechanism::External,
+                // The peer has proved who it is by its certificate.
+                () if known => Mechanism::Anonymous,
+                () => Mechanism::CookieSha1,
+            }]
+        };
+        let begun = nonce_of(config).and_then(|nonce| {
+            let options = ServerOptions {
+                mechanisms: chosen(config).unwrap_or_else(default),
+                peer_uid,
+                handles: passes_handles(config),
+                ..ServerOptions::new(own_guid()?)
+            };
+            Ok(Greeting::Server(nonce, Server::new(options)))
+        });
+        let greeting = begun.unwrap_or_else(Greeting::Impossible);
+        let possible = !matches!(greeting, Greeting::Impossible(_));
+        let mut session = Self::new(config, Stage::Greeting(Box::new(greeting)));
+        session.limit_greeting(true);
+        if !possible {
+            session.give_up();
+        }
+        session
+    }
+
+    /// Takes the greeting off the input; whether it is over.
+    pub(crate) fn greet(&mut self, input: &mut BytesMut) -> Result<bool, Violation> {
+        let Stage::Greeting(greeting) = &mut self.stage else { return Ok(true) };
+        let before = input.len();
+        let mut retry = Vec::new();
+        let result = greeting.go_on(input, self.out.flat(), &mut retry);
+        if !retry.is_empty() {
+            self.refused = true;
+            self.way.components.retain(|(tag, _)| *tag != TAG_AUTH);
+            self.way.components.push((TAG_AUTH, words(&retry)));
+        }
+        let taken = before - input.len();
+        let done = result.map_err(|wrong| wrong.violation(self.received))?;
+        self.received += taken as u64;
+        let Some(Admission { mechanism, handles }) = done else { return Ok(false) };
+        let connecting = matches!(**greeting, Greeting::Client(_));
+        self.handles = handles;
+        if !connecting {
+            self.authentication = match mechanism {
+                Mechanism::External => "unix credentials",
+                Mechanism::CookieSha1 => COOKIE,
+                Mechanism::Anonymous => "anonymous",
+            };
+        }
+        if self.bus.is_none() {
+            self.become_ready();
+        } else {
+            self.stage = Stage::Joining;
+            if self.waiting.is_empty() {
+                self.say_hello();
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Whether the peer's user is known to the kernel at the other end.
+fn is_unix(config: &Config) -> bool {
+    config.peer.credentials.is_some()
+        || matches!(config.profile.endpoints.first(), Some(Endpoint::Unix { .. } | Endpoint::Shm { .. }))
+}
+
+/// Only Unix sockets pass handles.
+fn passes_handles(config: &Config) -> bool {
+    matches!(config.profile.endpoints.first(), Some(Endpoint::Unix { .. }))
+        || config.peer.text.starts_with("unix:")
+}

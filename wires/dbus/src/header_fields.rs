@@ -1,0 +1,121 @@
+//! Header fields that pass with a body (specification, "Header Fields"): those that nobody here knows, and how many hops a call passed.
+
+use crate::basics::{Get, NATIVE_LITTLE, Put};
+use crate::frame::{HEADER, HOPS, HOPS_NAME, passes};
+use crate::limits;
+use crate::signature::{check_one, skip};
+use everywire_model::headers::{Content, number};
+use everywire_model::visit::Carries;
+use everywire_model::{Body, Failure, Header, Headers, Initiator, Kind, Visit};
+
+/// The fields to put in front of the others: those that came, and the changes.
+pub(crate) fn fields(carries: Carries<'_>, little: bool) -> Visit<Vec<u8>> {
+    let own = carries.body.and_then(Body::headers);
+    let edits = carries.headers;
+    let mut out = Vec::new();
+    if let Some(headers) = own.filter(|headers| !headers.raw().is_empty()) {
+        each(headers.raw(), little, |code, _, _, whole| {
+            let name = code.to_string();
+            if headers.keeps(&name) && edits.is_none_or(|edits| edits.keeps(&name)) {
+                out.extend_from_slice(whole);
+                out.resize(out.len().next_multiple_of(8), 0);
+            }
+        })?;
+    }
+    for header in own.into_iter().chain(edits).flat_map(Headers::brought) {
+        let code = code(header)?;
+        let mut put = Put { out: &mut out, shift: 0, swap: little != NATIVE_LITTLE };
+        match &header.content {
+            Content::Text(text) if text.contains('\0') => {
+                return Err(Failure::new(
+                    Kind::BadArgument,
+                    Initiator::User,
+                    "a header field with a NUL in it",
+                ));
+            }
+            Content::Text(text) => {
+                put.out.extend_from_slice(&[code, 1, b's', 0]);
+                put.string(text.as_bytes());
+            }
+            Content::Bytes(bytes) => {
+                put.out.extend_from_slice(&[code, 2, b'a', b'y', 0]);
+                put.length(bytes.len());
+                put.out.extend_from_slice(bytes);
+            }
+        }
+        put.align(8);
+    }
+    if out.len() > limits::FIELDS {
+        let (size, limit) = (out.len() as u64, limits::FIELDS as u64);
+        return Err(Failure::over_limit(Initiator::Here, "bytes of header fields", size, limit));
+    }
+    Ok(out)
+}
+
+/// The code of the field that a header is.
+fn code(header: &Header) -> Result<u8, Failure> {
+    header.name.parse().ok().filter(|code| passes(*code)).ok_or_else(|| {
+        let what = format!("`{}` names no header field of D-Bus that may be written", header.name);
+        Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(
+            "give its number, from 11 to 255: those below have a meaning that each connection sees to itself",
+        )
+    })
+}
+
+/// Walks over the fields that pass: `see` gets the code, the signature of the value, the value, and all of it.
+fn each<'a>(raw: &'a [u8], little: bool, mut see: impl FnMut(u8, &'a [u8], Get<'a>, &'a [u8])) -> Visit<()> {
+    let mut get = Get { bytes: raw, pos: 0, base: HEADER, little };
+    while get.left() > 0 {
+        get.align(8)?;
+        let start = get.pos;
+        let code = get.u8()?;
+        let kind = get.signature()?;
+        check_one(kind).map_err(|what| get.bad(what))?;
+        let value = get;
+        skip(&mut get, kind, limits::DEPTH)?;
+        if passes(code) {
+            see(code, kind, value, raw.get(start..get.pos).unwrap_or_default());
+        }
+    }
+    Ok(())
+}
+
+/// How many hops the header fields beside a body tell of.
+pub(crate) fn hops(body: &Body) -> Visit<u32> {
+    let Some(headers) = body.headers() else { return Ok(0) };
+    let ours = headers.brought().filter(|header| header.name == HOPS_NAME);
+    let mut hops = ours.map(Header::number).max().unwrap_or_default();
+    if !headers.raw().is_empty() {
+        each(headers.raw(), body.little, |code, kind, mut value, _| {
+            if code == HOPS && kind == b"s" {
+                hops = hops.max(value.string().map_or(0, number));
+            }
+        })?;
+    }
+    Ok(hops)
+}
+
+/// The header fields beside a body that nobody here knows. Text and octets are told as such, any other value as the bytes of a
+/// variant.
+pub(crate) fn headers(body: &Body) -> Visit<Vec<Header>> {
+    let mut all = Vec::new();
+    let Some(headers) = body.headers() else { return Ok(all) };
+    let raw = headers.raw();
+    each(raw, body.little, |code, kind, mut value, whole| {
+        let name = code.to_string();
+        let text = match kind {
+            b"s" | b"o" => value.string().ok().and_then(|text| str::from_utf8(text).ok()),
+            _ => None,
+        };
+        let octets = match kind {
+            b"ay" => value.array().and_then(|len| value.take(len)).ok(),
+            _ => None,
+        };
+        all.push(match (text, octets) {
+            (Some(text), _) => Header::text(name, text),
+            (None, Some(octets)) => Header::bytes(name, raw.slice_ref(octets)),
+            (None, None) => Header::bytes(name, raw.slice_ref(whole.get(1..).unwrap_or_default())),
+        });
+    })?;
+    Ok(all)
+}
