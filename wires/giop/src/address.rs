@@ -5,11 +5,9 @@ use crate::limits::REFERENCE_TEXT;
 use crate::{components, ior, ssl};
 use bytes::Bytes;
 use everywire_model::layered::TLS;
-use everywire_model::reach::Wildcard;
 use everywire_model::reference::unescape;
 use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, LayerOptions, Lease, Profile, Reference};
 use std::fmt::Write;
-use std::net::IpAddr;
 
 /// The port of a `corbaloc` that names none.
 pub const CORBALOC_PORT: u16 = 2809;
@@ -184,18 +182,12 @@ fn check_port(endpoint: &Endpoint) -> Result<(), Failure> {
 }
 
 fn one_profile(version: (u8, u8), endpoints: Vec<Endpoint>, key: Bytes) -> Reference {
-    let mut components = beside_primary(&endpoints);
+    let mut components = components::beside_primary(&endpoints);
     if let Some((_, port, asks_clients)) = endpoints.iter().find_map(ssl::place) {
         components.push(ssl::component(port, asks_clients));
     }
     let profile = Profile { wire: "giop", version, endpoints, key, components, lease: Lease::default() };
     Reference { profiles: vec![profile], ..Reference::default() }
-}
-
-fn beside_primary(endpoints: &[Endpoint]) -> Vec<(u32, Bytes)> {
-    let primary = endpoints.iter().position(|endpoint| matches!(endpoint, Endpoint::Tcp { .. }));
-    let others = endpoints.iter().enumerate().filter(|(index, _)| Some(*index) != primary);
-    others.filter_map(|(_, endpoint)| components::of_endpoint(endpoint)).collect()
 }
 
 /// A reference to an object of this process. A port with TLS stands in the profile of its host, beside the port without; where
@@ -238,23 +230,6 @@ pub(crate) fn publish(type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Refe
         profile.components = all;
     }
     reference
-}
-
-/// The same profile, with the address first by which the peer of a connection knows this machine: `local` is that of
-/// this side's end. Nothing if that says no more: the profile is of others, or names its address anyway.
-pub(crate) fn seen_at(profile: &Profile, local: IpAddr) -> Option<Profile> {
-    let known = profile.lease.get::<Wildcard>()?.seen_at(local)?;
-    let is_tcp = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Tcp { .. });
-    if profile.endpoints.iter().find(is_tcp) == Some(&known) {
-        return None;
-    }
-    let mut seen = profile.clone();
-    seen.endpoints.retain(|endpoint| *endpoint != known);
-    let first = seen.endpoints.iter().position(|endpoint| is_tcp(&endpoint)).unwrap_or(seen.endpoints.len());
-    seen.endpoints.insert(first, known);
-    seen.components.retain(|(tag, _)| !components::is_endpoint(*tag));
-    seen.components.extend(beside_primary(&seen.endpoints));
-    Some(seen)
 }
 
 /// `IOR:` and hexadecimal digits.

@@ -9,75 +9,14 @@
 use crate::cdr::{Get, NATIVE_LITTLE};
 use crate::codesets::Dialect;
 use crate::replies::undecodable;
-use crate::session::{Addressing, GiopSession};
+use crate::session::GiopSession;
 use crate::sink::CdrSink;
+use crate::trials::{Addressing, KeptCall, Unproven};
 use bytes::Bytes;
 use everywire_model::{Call, Failure, Initiator, Kind, Profile, SendBuffer, Visit};
 
 /// Most octets of arguments that are kept on a connection; larger requests come back to their caller as not executed.
 const KEPT: usize = 1 << 20;
-
-/// A call that was sent: operation, character sets that the peer was told of, those of the values, values.
-type KeptCall = (Box<[u8]>, Option<Dialect>, Dialect, Bytes);
-
-/// What a request that may have to go out again is made of.
-#[derive(Debug)]
-pub(crate) struct Unproven {
-    id: u32,
-    profile: Profile,
-    /// The operation, the code sets that the request tells, and its values; nothing for a LocateRequest.
-    call: Option<KeptCall>,
-    /// How the target was named; each way is tried once.
-    tried: Vec<Addressing>,
-}
-
-/// The requests of a connection whose peer has not shown yet that it takes targets as they are named.
-#[derive(Debug, Default)]
-pub(crate) struct Trials {
-    open: Vec<Unproven>,
-    octets: usize,
-    /// The peer has answered a request: it takes them.
-    proven: bool,
-}
-
-impl Trials {
-    /// Whether requests are to be kept.
-    pub(crate) fn is_on(&self) -> bool {
-        !self.proven
-    }
-
-    /// A request was answered, or given up.
-    #[inline]
-    pub(crate) fn settle(&mut self, id: u32, answered: bool) {
-        self.proven |= answered;
-        if !self.open.is_empty() {
-            self.forget(id);
-        }
-    }
-
-    #[cold]
-    fn forget(&mut self, id: u32) {
-        let octets = &mut self.octets;
-        self.open.retain(|held| {
-            if held.id == id {
-                *octets -= held.octets();
-            }
-            held.id != id
-        });
-    }
-
-    /// All requests are given up.
-    pub(crate) fn clear(&mut self) {
-        self.open = Vec::new();
-        self.octets = 0;
-    }
-}
-
-impl Unproven {
-    fn octets(&self) -> usize {
-        self.call.as_ref().map_or(0, |(_, _, _, values)| values.len())
-    }
-}
 
 impl GiopSession {
     /// Keeps a request that was sent.

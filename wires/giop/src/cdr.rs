@@ -1,5 +1,6 @@
 //! CDR at its lowest: aligned primitives, counted octets, encapsulations (CORBA 3.3 part 2, section 9.3).
 
+use crate::limits::REFERENCE_PARTS;
 use crate::violations::Wrong;
 use everywire_model::Failure;
 
@@ -246,6 +247,15 @@ impl<'a> Get<'a> {
     pub(crate) fn count(&mut self) -> Result<usize, Bad> {
         // 32 bits fit `usize` on every platform this runs on; elsewhere `take` refuses what does not.
         self.u32().map(|count| usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
+    /// A count of profiles or components of a reference, each a tag and a count at least.
+    pub(crate) fn parts(&mut self) -> Result<usize, Bad> {
+        let count = self.count()?;
+        if count > REFERENCE_PARTS || count > self.left() / 8 {
+            return Err(self.bad("a reference has too many profiles or components"));
+        }
+        Ok(count)
     }
 
     /// A counted run of octets.

@@ -2,10 +2,11 @@
 
 use crate::cdr::{Bad, Get, encapsulation};
 use crate::codesets::Offer;
-use crate::ior::{Shared, parts};
 use crate::ssl;
 use bytes::Bytes;
+use everywire_model::reach::Wildcard;
 use everywire_model::{Endpoint, Lease, Profile};
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
 /// Which ORB made the reference.
@@ -150,11 +151,40 @@ pub(crate) fn share(profile: &mut Profile, shared: &Arc<Shared>) {
     profile.lease = Lease::new(Arc::clone(shared) as _);
 }
 
+/// Components that stand beside the IIOP profiles of a reference. They are kept in the leases of those, so that they are
+/// written where they were read, and nowhere else.
+#[derive(Debug)]
+pub(crate) struct Shared(pub(crate) Vec<(u32, Bytes)>);
+
+/// The components for endpoints beyond the first over TCP.
+pub(crate) fn beside_primary(endpoints: &[Endpoint]) -> Vec<(u32, Bytes)> {
+    let primary = endpoints.iter().position(|endpoint| matches!(endpoint, Endpoint::Tcp { .. }));
+    let others = endpoints.iter().enumerate().filter(|(index, _)| Some(*index) != primary);
+    others.filter_map(|(_, endpoint)| of_endpoint(endpoint)).collect()
+}
+
+/// The same profile, with the address first by which the peer of a connection knows this machine: `local` is that of
+/// this side's end. Nothing if that says no more: the profile is of others, or names its address anyway.
+pub(crate) fn seen_at(profile: &Profile, local: IpAddr) -> Option<Profile> {
+    let known = profile.lease.get::<Wildcard>()?.seen_at(local)?;
+    let is_tcp = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Tcp { .. });
+    if profile.endpoints.iter().find(is_tcp) == Some(&known) {
+        return None;
+    }
+    let mut seen = profile.clone();
+    seen.endpoints.retain(|endpoint| *endpoint != known);
+    let first = seen.endpoints.iter().position(|endpoint| is_tcp(&endpoint)).unwrap_or(seen.endpoints.len());
+    seen.endpoints.insert(first, known);
+    seen.components.retain(|(tag, _)| !is_endpoint(*tag));
+    seen.components.extend(beside_primary(&seen.endpoints));
+    Some(seen)
+}
+
 /// Reads a list of components, an encapsulation.
 pub(crate) fn read(data: &[u8]) -> Result<Vec<(u32, Bytes)>, Bad> {
     let mut get = Get::encapsulation(data)?;
     let mut found = Vec::new();
-    for _ in 0..parts(&mut get)? {
+    for _ in 0..get.parts()? {
         let tag = get.u32()?;
         found.push((tag, Bytes::copy_from_slice(get.octets()?)));
     }

@@ -2,7 +2,8 @@
 
 use crate::cdr::{Bad, Get};
 use bytes::Bytes;
-use everywire_model::Headers;
+use everywire_model::headers::number;
+use everywire_model::{Body, Header, Headers, Visit};
 use std::ops::Range;
 
 /// Which code sets the client uses from now on.
@@ -65,4 +66,40 @@ pub(crate) fn each<'a>(
         see(id, get.octets()?)?;
     }
     Ok(())
+}
+
+/// A context's name among headers.
+pub(crate) fn header_name(id: u32) -> String {
+    format!("{id:#010x}")
+}
+
+/// How many hops the contexts that came beside a body tell of.
+pub(crate) fn hops(body: &Body) -> Visit<u32> {
+    let mut hops = 0;
+    if let Some(headers) = body.headers().filter(|headers| !headers.raw().is_empty()) {
+        let mut get = Get { bytes: headers.raw(), pos: 0, base: 0, little: body.little };
+        each(&mut get, |id, data| {
+            if id == HOPS {
+                hops = hops.max(number(data));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(hops)
+}
+
+/// The contexts that came beside a body, as headers.
+pub(crate) fn headers(body: &Body) -> Visit<Vec<Header>> {
+    let mut all = Vec::new();
+    if let Some(headers) = body.headers().filter(|headers| !headers.raw().is_empty()) {
+        let raw = headers.raw();
+        let mut get = Get { bytes: raw, pos: 0, base: 0, little: body.little };
+        each(&mut get, |id, data| {
+            if passes(id) {
+                all.push(Header::bytes(header_name(id), raw.slice_ref(data)));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(all)
 }

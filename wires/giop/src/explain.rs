@@ -283,7 +283,7 @@ impl Reading<'_> {
             self.notes.push(id);
         }
         let from = self.get.pos;
-        let count = ior::parts(&mut self.get)?;
+        let count = self.get.parts()?;
         self.note(from, "profiles", count.to_string());
         for _ in 0..count {
             let from = self.get.pos;

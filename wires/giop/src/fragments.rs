@@ -8,7 +8,7 @@
 use crate::cdr::Get;
 use crate::frame::{self, HEADER, Header, MessageKind};
 use crate::limits;
-use crate::session::{Filling, GiopSession};
+use crate::session::{Assembly, Filling, GiopSession};
 use crate::violations::Wrong;
 use bytes::{Buf, BytesMut};
 use everywire_model::{Completed, Failure, Initiator, Outcome, Violation};
@@ -19,20 +19,6 @@ pub(crate) const SLACK: usize = 16 << 10;
 
 /// Fragments are read where they stay from this size on; shorter ones are copied.
 const READ_IN_PLACE: usize = 32 << 10;
-
-/// A message of which the last fragment is still missing.
-#[derive(Debug)]
-pub(crate) struct Assembly {
-    /// The request; 0 in GIOP 1.1.
-    id: u32,
-    /// Header of the first part.
-    header: Header,
-    /// Everything so far, from the header on.
-    pub(crate) bytes: BytesMut,
-    began: Instant,
-    /// When the whole must be here.
-    pub(crate) due: Instant,
-}
 
 /// Bytes of a fragment before its data: the header, and the request's number in GIOP 1.2.
 fn prefix(minor: u8) -> usize {

@@ -1,8 +1,8 @@
 //! Object references as values: the IOR (CORBA 3.3 part 2, sections 7.6 and 9.7.2).
 
 use crate::cdr::{Bad, Get, Put};
-use crate::limits::REFERENCE_PARTS;
-use crate::{address, components, ssl};
+use crate::components::Shared;
+use crate::{components, ssl};
 use bytes::Bytes;
 use everywire_model::{Endpoint, Lease, Profile, Reference};
 use std::net::IpAddr;
@@ -27,7 +27,7 @@ pub(crate) fn put(reference: Option<&Reference>, local: Option<IpAddr>, put: &mu
     put.count(own().count() + reference.foreign.len());
     for profile in own() {
         put.u32(TAG_INTERNET_IOP);
-        match local.and_then(|local| address::seen_at(profile, local)) {
+        match local.and_then(|local| components::seen_at(profile, local)) {
             Some(seen) => put_profile(&seen, put),
             None => put_profile(profile, put),
         }
@@ -69,7 +69,7 @@ pub(crate) fn put_profile(profile: &Profile, put: &mut Put<'_>) {
 /// Reads a reference, or nil.
 pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, Bad> {
     let type_id = get.text()?;
-    let count = parts(get)?;
+    let count = get.parts()?;
     if count == 0 {
         return if type_id.is_empty() {
             Ok(None)
@@ -100,11 +100,6 @@ pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, Bad> {
     Ok(Some(reference))
 }
 
-/// Components that stand beside the IIOP profiles of a reference. They are kept in the leases of those, so that they are
-/// written where they were read, and nowhere else.
-#[derive(Debug)]
-pub(crate) struct Shared(pub(crate) Vec<(u32, Bytes)>);
-
 /// Reads the body of an IIOP profile.
 pub(crate) fn get_profile(data: &[u8]) -> Result<Profile, Bad> {
     let mut get = Get::encapsulation(data)?;
@@ -117,7 +112,7 @@ pub(crate) fn get_profile(data: &[u8]) -> Result<Profile, Bad> {
     let key = Bytes::copy_from_slice(get.octets()?);
     let mut held = Vec::new();
     if version.1 > 0 {
-        for _ in 0..parts(&mut get)? {
+        for _ in 0..get.parts()? {
             let tag = get.u32()?;
             held.push((tag, Bytes::copy_from_slice(get.octets()?)));
         }
@@ -134,13 +129,4 @@ pub(crate) fn key_of_profile(data: &[u8]) -> Result<std::ops::Range<usize>, Bad>
     get.u16()?;
     let key = get.octets()?;
     Ok(get.pos - key.len()..get.pos)
-}
-
-/// A count of profiles or components, each a tag and a count at least.
-pub(crate) fn parts(get: &mut Get<'_>) -> Result<usize, Bad> {
-    let count = get.count()?;
-    if count > REFERENCE_PARTS || count > get.left() / 8 {
-        return Err(get.bad("a reference has too many profiles or components"));
-    }
-    Ok(count)
 }

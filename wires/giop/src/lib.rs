@@ -43,6 +43,7 @@ mod session;
 mod sink;
 mod source;
 pub mod ssl;
+mod trials;
 mod typecodes;
 mod values;
 pub mod violations;

@@ -13,7 +13,7 @@ use crate::requests::{put_target, shift};
 use crate::session::{GiopSession, Serving};
 use crate::values::CDR_NAME;
 use crate::{components, contexts};
-use everywire_model::headers::{Content, number};
+use everywire_model::headers::Content;
 use everywire_model::message::needs_contract;
 use everywire_model::visit::Carries;
 use everywire_model::{
@@ -221,7 +221,7 @@ impl<'a> Passing<'a> {
             let mut get = Get { bytes: headers.raw(), pos: 0, base: 0, little: body.little };
             let stays = |name: &str| headers.keeps(name) && edits.is_none_or(|edits| edits.keeps(name));
             contexts::each(&mut get, |id, data| {
-                if contexts::passes(id) && stays(&name(id)) {
+                if contexts::passes(id) && stays(&contexts::header_name(id)) {
                     kept.push((id, data));
                 }
                 Ok(())
@@ -256,11 +256,6 @@ impl<'a> Passing<'a> {
     }
 }
 
-/// A context's name among headers.
-pub(crate) fn name(id: u32) -> String {
-    format!("{id:#010x}")
-}
-
 /// The context that a header is.
 fn context(header: &Header) -> Result<(u32, &[u8]), Failure> {
     let name = header.name.as_str();
@@ -278,35 +273,4 @@ fn context(header: &Header) -> Result<(u32, &[u8]), Failure> {
         Content::Text(text) => (id, text.as_bytes()),
         Content::Bytes(bytes) => (id, bytes),
     })
-}
-
-/// How many hops the contexts that came beside a body tell of.
-pub(crate) fn hops(body: &Body) -> Visit<u32> {
-    let mut hops = 0;
-    if let Some(headers) = body.headers().filter(|headers| !headers.raw().is_empty()) {
-        let mut get = Get { bytes: headers.raw(), pos: 0, base: 0, little: body.little };
-        contexts::each(&mut get, |id, data| {
-            if id == contexts::HOPS {
-                hops = hops.max(number(data));
-            }
-            Ok(())
-        })?;
-    }
-    Ok(hops)
-}
-
-/// The contexts that came beside a body, as headers.
-pub(crate) fn headers(body: &Body) -> Visit<Vec<Header>> {
-    let mut all = Vec::new();
-    if let Some(headers) = body.headers().filter(|headers| !headers.raw().is_empty()) {
-        let raw = headers.raw();
-        let mut get = Get { bytes: raw, pos: 0, base: 0, little: body.little };
-        contexts::each(&mut get, |id, data| {
-            if contexts::passes(id) {
-                all.push(Header::bytes(name(id), raw.slice_ref(data)));
-            }
-            Ok(())
-        })?;
-    }
-    Ok(all)
 }

@@ -3,8 +3,9 @@
 use crate::cdr::{Bad, Get, NATIVE_LITTLE, Put};
 use crate::codesets::{self, Dialect};
 use crate::frame::{HEADER, Header, MessageKind};
-use crate::session::{Addressing, Asks, GiopSession, Role, Serving, expects};
+use crate::session::{Asks, GiopSession, Role, Serving, expects};
 use crate::sink::CdrSink;
+use crate::trials::Addressing;
 use crate::values::Cdr;
 use crate::violations::Wrong;
 use crate::{components, contexts, ior, limits};
@@ -359,7 +360,7 @@ pub(crate) fn target(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
             let wanted = get.count()?;
             get.string()?;
             let mut found = Err(Wrong::Target);
-            for index in 0..ior::parts(get)? {
+            for index in 0..get.parts()? {
                 if index == wanted {
                     found = key_of_profile(get);
                 } else {

@@ -4,12 +4,11 @@
 //! tells where objects are, `addressing` names objects as
 //! the peer wants, `fragments` joins and splits, `incoming` takes messages off the stream, `close` ends.
 
-use crate::addressing::Trials;
 use crate::codesets::Dialect;
-use crate::fragments::Assembly;
-use crate::frame::{self, MessageKind};
+use crate::frame::{self, Header, MessageKind};
 use crate::limits;
 use crate::sink::over;
+use crate::trials::{Addressing, Trials};
 use bytes::BytesMut;
 use everywire_model::{
     Answer, Call, CallId, Config, Event, Expects, Failure, Handle, Initiator, Kind, Limits, Outcome, Peer,
@@ -77,26 +76,6 @@ pub(crate) enum State {
     Broken,
 }
 
-/// How a target object is named (section 9.4.2.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Addressing {
-    Key,
-    Profile,
-    Reference,
-}
-
-impl Addressing {
-    /// By the number that a message carries.
-    pub(crate) fn from_number(number: u16) -> Option<Self> {
-        match number {
-            0 => Some(Self::Key),
-            1 => Some(Self::Profile),
-            2 => Some(Self::Reference),
-            _ => None,
-        }
-    }
-}
-
 /// A call of the peer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Serving {
@@ -120,6 +99,21 @@ pub(crate) enum Asks {
     IsA,
 }
 
+/// A message of which the last fragment is still missing.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    /// The request; 0 in GIOP 1.1.
+    pub(crate) id: u32,
+    /// Header of the first part.
+    pub(crate) header: Header,
+    /// Everything so far, from the header on.
+    pub(crate) bytes: BytesMut,
+    pub(crate) began: Instant,
+    /// When the whole must be here.
+    pub(crate) due: Instant,
+}
+
+/// A fragment that is read behind its message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Filling {
     pub(crate) id: u32,

@@ -64,7 +64,7 @@ impl Offer {
         let supports = transport.u16()?;
         let requires = requires | transport.u16()?;
         let mut places = Vec::new();
-        for _ in 0..crate::ior::parts(&mut transport)? {
+        for _ in 0..transport.parts()? {
             places.push((transport.text()?, transport.u16()?));
         }
         Ok(Some(Self { supports, requires, places }))

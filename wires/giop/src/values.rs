@@ -23,11 +23,11 @@ impl Codec for Cdr {
     }
 
     fn headers(&self, body: &Body) -> Visit<Vec<Header>> {
-        crate::passing::headers(body)
+        crate::contexts::headers(body)
     }
 
     fn hops(&self, body: &Body) -> Visit<u32> {
-        crate::passing::hops(body)
+        crate::contexts::hops(body)
     }
 
     /// What follows the last value is passed over, as most ORBs do: the arguments and results of a message have no count
