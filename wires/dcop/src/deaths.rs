@@ -16,19 +16,10 @@
 
 use crate::address::SERVER;
 use crate::replies::died;
-use crate::session::{Asks, DcopSession, Pending};
+use crate::session::{Asks, DcopSession, Pending, Round};
 use crate::strings::put_name;
 use bytes::Bytes;
 use everywire_model::Outcome;
-
-/// Questions that are open.
-pub(crate) struct Round {
-    left: usize,
-    /// Another death was told meanwhile.
-    again: bool,
-    /// Applications that are registered, each with the number of the question.
-    alive: Vec<(Bytes, u32)>,
-}
 
 impl Pending {
     /// The application that owes an answer to somebody here.

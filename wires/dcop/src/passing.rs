@@ -5,7 +5,6 @@
 //! object of several. There are no headers, and a failure is told without a reason. References in data name applications: they lead
 //! past the hop. Signatures pass as they are spelled, so that both sides of a hop are of KDE's kind or both of Trinity's.
 
-use crate::session::DcopSession;
 use crate::standard::SEARCH;
 use crate::strings::Walk;
 use crate::values::NAME;
@@ -55,12 +54,10 @@ pub(crate) fn found(body: &Body) -> Option<Bytes> {
     Some(body.bytes.slice(object))
 }
 
-impl DcopSession {
-    /// The signature of a signal that is told by its name on the wire; where that is the name alone, the body knows the rest.
-    pub(crate) fn signature_of<'a>(signal: &'a [u8], body: Option<&'a Body>) -> &'a [u8] {
-        match body {
-            Some(body) if !signal.contains(&b'(') => &body.context,
-            _ => signal,
-        }
+/// The signature of a signal that is told by its name on the wire; where that is the name alone, the body knows the rest.
+pub(crate) fn signature_of<'a>(signal: &'a [u8], body: Option<&'a Body>) -> &'a [u8] {
+    match body {
+        Some(body) if !signal.contains(&b'(') => &body.context,
+        _ => signal,
     }
 }

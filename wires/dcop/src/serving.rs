@@ -9,11 +9,11 @@ use crate::ice::minor;
 use crate::limits::{CALL_DEPTH, FIRST_KEY};
 use crate::names::Head;
 use crate::passing;
+use crate::served::{Chain, Serving, Wants};
 use crate::session::DcopSession;
 use crate::sink::{Lead, StreamSink};
 use crate::standard::{self, DEFAULT, SEARCH};
 use crate::strings::{Walk, put_name, put_nullable};
-use crate::trees::Turn;
 use crate::values::{DataStream, NAME, says_yes};
 use crate::ways::Came;
 use bytes::{Buf, Bytes};
@@ -21,43 +21,6 @@ use everywire_model::{
     Answer, CallId, Completed, Context, Encode, Event, Expects, Failure, Incoming, Purpose, Visit,
 };
 use std::sync::Arc;
-
-/// A call that was taken and not answered.
-pub(crate) struct Serving {
-    key: u32,
-    came: Arc<Came>,
-    asks: Wants,
-    /// The call of the same key that came before and is open; 0: none.
-    earlier: u64,
-    /// How many senders were busy with the call tree, one behind the other, when it came; itself included.
-    depth: u32,
-    /// The number under which its answer was announced.
-    announced: Option<i32>,
-    /// Lets calls that are made meanwhile belong to the same tree.
-    _turn: Option<Turn>,
-}
-
-/// What the caller wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wants {
-    Results,
-    /// Whether the object is there.
-    Object,
-    /// Whether the function says yes.
-    Yes,
-    /// Which object is there, of several that the id means.
-    Which,
-}
-
-/// Open calls of one key.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Chain {
-    /// The one that came last.
-    last: u64,
-    open: u32,
-    /// One was refused because it would have stood too deep; nothing more is taken before one is answered.
-    full: bool,
-}
 
 /// Whether a search is for one object of several that the id can mean: somebody who knows the objects has to answer.
 /// The application as such, and what its default object says, are no question of which.

@@ -4,13 +4,12 @@
 //! begin with, `calls` sends calls, `replies` takes answers, `deaths` finds the calls whose callee died, `oversized` fails the
 //! calls of messages over the limit, `serving` takes calls and answers them, `signals` tells and hears.
 
-use crate::deaths::Round;
 use crate::ice::{Framing, Initiator};
 use crate::limits;
 use crate::names::TypeNames;
 use crate::plain::Plain;
-use crate::serving::{Chain, Serving};
-use crate::signals::{Slot, Sub};
+use crate::served::{Chain, Serving};
+use crate::slots::{Slot, Sub};
 use crate::trees::Tree;
 use crate::ways::{CameBook, Way, WayBook};
 use crate::{address, servers};
@@ -126,6 +125,15 @@ pub(crate) enum Asks {
     Connect(u64),
     /// Whether an application is still there.
     Alive(Bytes),
+}
+
+/// Questions about callees that are open; what they are for says `deaths`.
+pub(crate) struct Round {
+    pub(crate) left: usize,
+    /// Another death was told meanwhile.
+    pub(crate) again: bool,
+    /// Applications that are registered, each with the number of the question.
+    pub(crate) alive: Vec<(Bytes, u32)>,
 }
 
 impl DcopSession {

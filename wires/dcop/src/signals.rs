@@ -7,8 +7,10 @@
 use crate::address;
 use crate::ice::minor;
 use crate::limits::SUBSCRIPTIONS;
+use crate::passing::signature_of;
 use crate::session::{Asks, DcopSession};
-use crate::strings::{Walk, put_name};
+use crate::slots::{Slot, Sub, connection};
+use crate::strings::Walk;
 use crate::types;
 use crate::values::DataStream;
 use crate::ways::Came;
@@ -17,39 +19,6 @@ use everywire_model::{
     CallId, Context, Emission, Event, Failure, Incoming, Initiator, Interest, Kind, Outcome, Signal, Topic,
 };
 
-/// What the ids of slots begin with.
-const SLOT: &[u8] = b"everywire-signal-";
-
-/// A subscription.
-pub(crate) struct Sub {
-    /// The emitter; empty: anybody.
-    app: Bytes,
-    slots: Vec<u64>,
-    /// Slots that the server has not confirmed.
-    unconfirmed: usize,
-}
-
-/// One signal of a subscription.
-pub(crate) struct Slot {
-    subscription: u64,
-    /// The application that emits it; empty: any.
-    app: Bytes,
-    /// The object that emits it; empty: any.
-    object: Bytes,
-    /// The name that the contract gives it.
-    name: Bytes,
-    signature: Bytes,
-}
-
-/// The number of the slot with this object id.
-pub(crate) fn slot_of(object: &[u8]) -> Option<u64> {
-    std::str::from_utf8(object.strip_prefix(SLOT)?).ok()?.parse().ok()
-}
-
-fn slot_id(number: u64) -> Vec<u8> {
-    [SLOT, number.to_string().as_bytes()].concat()
-}
-
 impl DcopSession {
     /// Tells a signal.
     pub(crate) fn tell(&mut self, emission: &Emission<'_>) -> Result<(), Failure> {
@@ -57,7 +26,7 @@ impl DcopSession {
         let way = match emission.topic {
             Topic::Typed { signal, .. } => self.emitted.signal(&self.name, emission.key, signal)?,
             Topic::Named { signal, .. } => {
-                let signature = Self::signature_of(signal, emission.arguments.carries().body);
+                let signature = signature_of(signal, emission.arguments.carries().body);
                 self.emitted.named_signal(&self.name, emission.key, signature)?
             }
         };
@@ -202,14 +171,4 @@ impl DcopSession {
             self.events.push_back(Event::Lost { subscription: CallId(id), failure });
         }
     }
-}
-
-/// What connecting and disconnecting have in common: sender, its object, signal, receiver, slot.
-fn connection(number: u64, slot: &Slot) -> Vec<u8> {
-    let mut arguments = Vec::new();
-    let receiver = slot_id(number);
-    for part in [&slot.app[..], &slot.object, &slot.signature, &receiver, &slot.signature] {
-        put_name(&mut arguments, part);
-    }
-    arguments
 }

@@ -2,7 +2,7 @@
 
 use crate::limits::{NAME, REMEMBERED};
 use crate::strings::{Bad, Walk, put_name, put_nullable};
-use crate::{address, signals, types};
+use crate::{address, slots, types};
 use bytes::Bytes;
 use everywire_idl::kidl;
 use everywire_model::shape::{Hold, Struct};
@@ -274,7 +274,7 @@ impl CameBook {
         put_name(&mut back, own);
         put_name(&mut back, &sender);
         let came = Arc::new(Came {
-            slot: signals::slot_of(&object),
+            slot: slots::slot_of(&object),
             trinity: std::str::from_utf8(&function).is_ok_and(kidl::types::is_of_trinity),
             front: front.to_vec().into_boxed_slice(),
             context: (&*function).into(),
