@@ -1,18 +1,14 @@
 //! Accepting connections, and making room when there are too many.
 
-use crate::builder::Notice;
-use crate::clock::lately;
 use crate::connection::{Connection, Role};
-use crate::quotas::Allowance;
-use crate::registration::Registration;
+use crate::notice::Notice;
 use crate::shared::Shared;
 use crate::shares::Source;
 use crate::transport::listener::Listener;
-use everywire_model::{Failure, Initiator, Kind};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::ErrorKind;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Newcomers that are let in before others get their turn, and one more for each of these times since the last ones.
@@ -22,10 +18,6 @@ const ONE_MORE: Duration = Duration::from_micros(250);
 const MOST_AT_ONCE: usize = 256;
 /// Newcomers beyond the quota that are told why at one time; more of them are closed without a word.
 const MANNERS: usize = 64;
-/// How long a connection has been quiet before it makes room for another one.
-const REST: Duration = Duration::from_secs(1);
-/// Connections that end in one go for want of memory.
-const EVICTED: usize = 64;
 /// Descriptors that a process needs beside those of its connections.
 const SPARE: usize = 128;
 
@@ -87,7 +79,8 @@ impl Shared {
                 self.notice(&Notice::Refused { peer: address.text.clone(), why });
                 connection.turn_away(&allowance.crowded());
             } else {
-                allowance.shares.enter(connection.number(), source, Arc::downgrade(&connection));
+                let tenant: Weak<Connection> = Arc::downgrade(&connection);
+                allowance.shares.enter(connection.number(), source, tenant);
             }
             let delivered = self.shard().and_then(|shard| shard.adopt(&connection));
             match delivered {
@@ -114,47 +107,6 @@ impl Shared {
             for shares in self.shares() {
                 shares.at_most(most - SPARE);
             }
-        }
-    }
-}
-
-impl Allowance {
-    /// Why a newcomer finds no place.
-    fn crowded(&self) -> Failure {
-        let most = self.shares.most();
-        let what =
-            format!("{most} connections are open, the quota `connections`; raise it if they are wanted");
-        Failure::new(Kind::Busy, Initiator::Peer, what)
-            .with_hint("try again later: the call was not executed")
-    }
-
-    /// Ends a connection in favour of one of this source: the oldest that has not sent a whole message yet, of those that came before
-    /// this number; else one that has been quiet for a while.
-    fn make_way(&self, newcomer: Source, before: u64) -> bool {
-        let quiet = || {
-            let now = lately();
-            let found = self.shares.maybe_quiet(newcomer);
-            found.into_iter().find_map(|of_one| {
-                let resting = of_one.into_iter().filter(|held| held.is_quiet() && now >= held.used() + REST);
-                resting.min_by_key(|held| held.used())
-            })
-        };
-        let Some(leaving) = self.shares.oldest_fresh(before).or_else(quiet) else { return false };
-        leaving.cut(&Failure::new(Kind::Busy, Initiator::Here, "made room for another connection"));
-        if let Some(shard) = leaving.registration().and_then(Registration::shard) {
-            shard.forget(&leaving);
-        }
-        true
-    }
-
-    /// Ends connections until all together hold no more memory than they may.
-    pub(crate) fn make_room(&self) {
-        for _ in 0..EVICTED {
-            if self.shares.used() <= self.shares.memory() {
-                return;
-            }
-            let Some(heaviest) = self.shares.heaviest() else { return };
-            heaviest.make_room();
         }
     }
 }

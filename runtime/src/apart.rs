@@ -4,14 +4,12 @@
 //! what the client agreed on with the hop, and a client that leaves ends what was there for it alone.
 
 use crate::connection::Connection;
-use crate::links::Way;
+use crate::failures::{no_loop, stopped};
 use crate::shard::{Shard, led_here};
-use crate::shared::{Shared, no_loop};
-use crate::signals::stopped;
+use crate::shared::{Shared, Way};
 use crate::sync::lock;
-use crate::target::Remote;
 use bytes::{BufMut, Bytes, BytesMut};
-use everywire_model::{Emission, Failure, Initiator, Kind, Link, Object, Reference, Servant};
+use everywire_model::{Emission, Failure, Initiator, Kind, Link, Servant};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -24,7 +22,7 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// objects is dropped.
 pub struct Apart {
     number: u64,
-    node: Weak<Shared>,
+    pub(crate) node: Weak<Shared>,
     /// The event loop that its connections belong to: that of whoever it was made for.
     shard: Weak<Shard>,
     /// Who is asked when a peer calls on one of its connections.
@@ -40,19 +38,6 @@ impl Apart {
             shard,
             backward: OnceLock::new(),
         })
-    }
-
-    /// The object behind a reference, called over these connections.
-    ///
-    /// # Errors
-    /// The node has ended.
-    pub fn resolve(self: &Arc<Self>, reference: &Reference) -> Result<Object, Failure> {
-        let node = self.node.upgrade().ok_or_else(stopped)?;
-        let deadline = node.deadline;
-        Ok(Object::new(match crate::here::here(&node, reference, deadline) {
-            Some(here) => Arc::new(here),
-            None => Arc::new(Remote::new(node, reference.clone(), deadline).over(Arc::clone(self))),
-        }))
     }
 
     /// Has this servant answer what peers ask on connections that are made from now on, where the wire carries calls both ways: whatever

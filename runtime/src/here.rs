@@ -7,13 +7,11 @@
 //!
 //! States of a call: *under way*, until its [`Inward`] is answered, given up, or late; whichever comes first tells the caller, once.
 
-use crate::connection::timed_out;
 use crate::directory::Entry;
+use crate::failures::{ending, timed_out};
 use crate::shard;
-use crate::shared::{Shared, named};
-use crate::stopping::ending;
+use crate::shared::{FORWARDS, Shared, named};
 use crate::sync::lock;
-use crate::target::FORWARDS;
 use crate::timers::{Moment, TIMERS};
 use bytes::Bytes;
 use everywire_model::native::NATIVE;

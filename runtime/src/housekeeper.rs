@@ -1,7 +1,7 @@
 //! Housekeeping: what wires have to do when time has passed, whether or not somebody calls.
 
-use crate::shared::Shared;
 use crate::sync::lock;
+use everywire_model::WireState;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -16,6 +16,15 @@ const IDLE: Duration = Duration::from_secs(5);
 
 /// How long it rests after a panic.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// A node, as far as it is to be kept.
+pub(crate) trait Keep: Send + Sync + 'static {
+    /// Lets go of connections whose peers have left while nobody used them.
+    fn sweep(&self);
+
+    /// What wires keep for it.
+    fn wire_states(&self) -> Vec<Arc<dyn WireState>>;
+}
 
 /// Runs [`everywire_model::WireState::tend`] when it is due, on a thread that exists only while something is.
 #[derive(Default)]
@@ -38,7 +47,7 @@ struct State {
 
 impl Housekeeper {
     /// What is due has changed.
-    pub(crate) fn attend(&self, node: &Arc<Shared>) {
+    pub(crate) fn attend(&self, node: &Arc<impl Keep>) {
         let mut state = lock(&self.bell.state);
         state.rung = true;
         if state.running || state.over {
@@ -61,7 +70,7 @@ impl Housekeeper {
     }
 }
 
-fn keep(bell: &Bell, node: &Weak<Shared>) {
+fn keep(bell: &Bell, node: &Weak<impl Keep>) {
     let mut swept = Instant::now();
     loop {
         lock(&bell.state).rung = false;

@@ -391,5 +391,5 @@ impl Driver<'_> {
 }
 
 fn broken(error: &io::Error) -> Failure {
-    crate::shared::no_loop_because(error)
+    crate::failures::no_loop_because(error)
 }

@@ -1,9 +1,9 @@
 //! Serving behind a router: joining it, and coming back when it was gone.
 
-use crate::builder::Notice;
 use crate::connection::Role;
+use crate::failures::{no_loop, stopped};
+use crate::notice::Notice;
 use crate::shared::Shared;
-use crate::signals::stopped;
 use everywire_model::{Failure, Initiator, Kind, Profile, Wire};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ impl Shared {
     ) -> Result<(), Failure> {
         let connection = self.open(wire, profile, Role::Joined, None)?;
         connection.joins(address);
-        self.shard().and_then(|shard| shard.adopt(&connection)).map_err(crate::shared::no_loop)?;
+        self.shard().and_then(|shard| shard.adopt(&connection)).map_err(no_loop)?;
         connection.begin_serving();
         if connection.is_over() {
             // It may have been lost before it could say where it had been.

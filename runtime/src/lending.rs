@@ -8,10 +8,9 @@ use bytes::Bytes;
 use everywire_model::object::Remote as RemoteTrait;
 use everywire_model::signal::Audience;
 use everywire_model::{Emitter, Lease, Ref, Reference, Servant, Signaller};
-use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 /// A node that is not kept running by whoever has this: for servants, which the node holds.
 #[derive(Clone)]
@@ -59,42 +58,6 @@ impl<I: RemoteTrait + ?Sized> Lent<I> {
 impl<I: ?Sized> fmt::Debug for Lent<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Lent({:?})", self.key)
-    }
-}
-
-/// Is told that an object is served no longer.
-type Ending = Box<dyn FnOnce() + Send>;
-/// Is told who listens to an object.
-type Watcher = Arc<dyn Fn(&Audience) + Send + Sync>;
-
-/// What is to be told of objects, by their keys.
-#[derive(Default)]
-pub(crate) struct Hooks {
-    endings: Mutex<HashMap<Bytes, Vec<Ending>>>,
-    watchers: Mutex<HashMap<Bytes, Vec<Watcher>>>,
-}
-
-impl Hooks {
-    /// The object is served no longer. No lock is held while it is told.
-    pub(crate) fn ended(&self, key: &[u8]) {
-        let watchers = lock(&self.watchers).remove(key);
-        drop(watchers);
-        let endings = lock(&self.endings).remove(key);
-        endings.into_iter().flatten().for_each(|ending| ending());
-    }
-
-    /// Something happened among those who listen to an object.
-    pub(crate) fn audience(&self, key: &[u8], told: &Audience) {
-        let watchers = lock(&self.watchers).get(key).cloned();
-        watchers.iter().flatten().for_each(|watcher| watcher(told));
-    }
-
-    /// Forgets all: what is held may hold the node.
-    pub(crate) fn clear(&self) {
-        let endings = std::mem::take(&mut *lock(&self.endings));
-        let watchers = std::mem::take(&mut *lock(&self.watchers));
-        // Without the locks: dropping them runs code of the user's.
-        drop((endings, watchers));
     }
 }
 

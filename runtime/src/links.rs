@@ -2,18 +2,14 @@
 
 use crate::apart::Apart;
 use crate::connection::{Connection, Role, Turn};
+use crate::failures::stopped;
 use crate::shared::Shared;
-use crate::signals::stopped;
 use crate::sync::lock;
 use crate::transport::{Stream, layers};
-use bytes::Bytes;
 use everywire_model::{Endpoint, Failure, Initiator, Kind, Profile, Wire};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-
-/// What a connection is shared by: a wire, an endpoint, and what else tells ways to it apart.
-pub(crate) type Way = (&'static str, Endpoint, Bytes, u8);
 
 /// Connections to one place beyond the first, where each carries one call at a time.
 const ABREAST: u8 = 63;

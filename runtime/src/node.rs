@@ -36,6 +36,13 @@ impl Drop for Guard {
     }
 }
 
+impl Builder {
+    /// The node. Nothing is started yet: event loops begin with the first listener or asynchronous call.
+    pub fn build(self) -> Node {
+        Node::of(Shared::new(self))
+    }
+}
+
 impl Node {
     pub(crate) fn of(shared: Arc<Shared>) -> Self {
         Self { guard: Arc::new(Guard { shared }) }

@@ -1,7 +1,8 @@
 //! Quotas for what peers may hold of a listening process.
 
-use crate::shares::{self, Shares};
-use everywire_model::{Failure, options, units};
+use crate::clock::lately;
+use crate::shares::{self, Shares, Source};
+use everywire_model::{Failure, Initiator, Kind, options, units};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,10 @@ const OPTIONS: [&str; 5] = ["max-connections", "memory", "idle", "first-message"
 const NOTATION: &str = "write max-connections=COUNT, memory=SIZE (64MiB), idle=TIME (5m, or none), first-message=TIME (10s), \
                         max-unsent=SIZE (1MiB)";
 
+/// How long a connection has been quiet before it makes room for another one.
+const REST: Duration = Duration::from_secs(1);
+/// Connections that end in one go for want of memory.
+const EVICTED: usize = 64;
 /// What the peers of a listener may take, and what they hold of it.
 pub(crate) struct Allowance {
     pub(crate) quotas: Quotas,
@@ -69,6 +74,44 @@ impl Allowance {
         }
         let shares = if apart { Self::new(quotas.clone(), largest).shares } else { Arc::clone(&self.shares) };
         Ok((rest, Some(Self { quotas, shares })))
+    }
+}
+
+impl Allowance {
+    /// Why a newcomer finds no place.
+    pub(crate) fn crowded(&self) -> Failure {
+        let most = self.shares.most();
+        let what =
+            format!("{most} connections are open, the quota `connections`; raise it if they are wanted");
+        Failure::new(Kind::Busy, Initiator::Peer, what)
+            .with_hint("try again later: the call was not executed")
+    }
+
+    /// Ends a connection in favour of one of this source: the oldest that has not sent a whole message yet, of those that came before
+    /// this number; else one that has been quiet for a while.
+    pub(crate) fn make_way(&self, newcomer: Source, before: u64) -> bool {
+        let quiet = || {
+            let now = lately();
+            let found = self.shares.maybe_quiet(newcomer);
+            found.into_iter().find_map(|of_one| {
+                let resting = of_one.into_iter().filter(|held| held.is_quiet() && now >= held.used() + REST);
+                resting.min_by_key(|held| held.used())
+            })
+        };
+        let Some(leaving) = self.shares.oldest_fresh(before).or_else(quiet) else { return false };
+        leaving.make_way();
+        true
+    }
+
+    /// Ends connections until all together hold no more memory than they may.
+    pub(crate) fn make_room(&self) {
+        for _ in 0..EVICTED {
+            if self.shares.used() <= self.shares.memory() {
+                return;
+            }
+            let Some(heaviest) = self.shares.heaviest() else { return };
+            heaviest.make_room();
+        }
     }
 }
 

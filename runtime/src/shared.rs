@@ -1,41 +1,42 @@
 //! What connections, targets and shards share of a node: who is connected, where it serves, which event loops run.
 
-use crate::builder::{Builder, Notice, Observer};
+use crate::builder::Builder;
 use crate::connection::Connection;
 use crate::directory::{Directory, Entry};
-use crate::here::here;
+use crate::failures::{no_loop, stopped};
+use crate::hooks::Hooks;
 use crate::housekeeper::Housekeeper;
 use crate::layer::Layers;
-use crate::lending::Hooks;
-use crate::links::Way;
+use crate::notice::{Notice, Observer};
 use crate::patience::Latency;
 use crate::quotas::Allowance;
 use crate::reach::Addresses;
-use crate::registration::Registration;
-use crate::shard::Shard;
+use crate::shard::{Registration, Shard};
 use crate::shares::Shares;
-use crate::signals::{Listeners, stopped};
-use crate::stopping::End;
-use crate::sync::{lock, read, write};
-use crate::target::Remote;
+use crate::signals::Listeners;
+use crate::sync::lock;
 use crate::tasks::Task;
 use crate::transport::listener::Listener;
-use crate::view::View;
 use crate::worker_pool::{Job, Pool, blocking_records};
 use bytes::Bytes;
-use everywire_model::object::Local;
 use everywire_model::reach::Publish;
 use everywire_model::{
-    BoxFuture, Emitter, Endpoint, Failure, Initiator, Kind, Limits, Object, Place, Profile, Reference,
-    Resolver, Servant, Wire, WireState, options,
+    BoxFuture, Endpoint, Failure, Initiator, Kind, Limits, Place, Profile, Reference, Servant, Wire,
+    WireState, options,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, Weak};
 use std::time::Duration;
 
 /// The name of the profile of objects in this process.
 pub(crate) const IN_PROCESS: &str = "inproc";
+
+/// What a connection is shared by: a wire, an endpoint, and what else tells ways to it apart.
+pub(crate) type Way = (&'static str, Endpoint, Bytes, u8);
+
+/// How often an object may point elsewhere in one call.
+pub(crate) const FORWARDS: usize = 3;
 
 /// Nodes of this process that in-process addresses reach.
 static NAMED: Mutex<Vec<(String, Weak<Shared>)>> = Mutex::new(Vec::new());
@@ -70,11 +71,11 @@ pub(crate) struct Shared {
     /// Newcomers that are being told that there is no place for them.
     pub(crate) turned_away: AtomicUsize,
     /// Where this node serves, in this process too, and the address as it was given.
-    places: Mutex<Vec<(Place, String)>>,
+    pub(crate) places: Mutex<Vec<(Place, String)>>,
     /// Where others reach these places.
     pub(crate) addresses: Addresses,
     /// What stands by for every object, on the wires that are served here and have such servants.
-    wire_state: RwLock<Vec<StandBy>>,
+    pub(crate) wire_state: RwLock<Vec<StandBy>>,
     /// Connections that serve and carry signals.
     audience: Mutex<Vec<Weak<Connection>>>,
     /// New calls are refused.
@@ -88,11 +89,12 @@ pub(crate) struct Shared {
     pub(crate) end: End,
 }
 
-struct StandBy {
-    wire: &'static str,
+/// What stands by for every object on a wire.
+pub(crate) struct StandBy {
+    pub(crate) wire: &'static str,
     /// Nothing, where the wire expects nothing of everybody.
-    wire_state: Option<Arc<dyn WireState>>,
-    servants: Vec<Arc<dyn Servant>>,
+    pub(crate) wire_state: Option<Arc<dyn WireState>>,
+    pub(crate) servants: Vec<Arc<dyn Servant>>,
 }
 
 impl Shared {
@@ -392,41 +394,6 @@ impl Shared {
         held.into_iter().filter(fits).collect()
     }
 
-    /// Has what the wire expects of everybody who serves stand by.
-    pub(crate) fn stand_by(&self, wire: &'static dyn Wire) {
-        if read(&self.wire_state).iter().any(|held| held.wire == wire.name()) {
-            return;
-        }
-        let mut held = write(&self.wire_state);
-        if !held.iter().any(|held| held.wire == wire.name()) {
-            let wire_state = wire.wire_state(Arc::new(View { node: self.weak(), wire: wire.name() }));
-            let servants = wire_state.as_ref().map(|wire_state| wire_state.servants()).unwrap_or_default();
-            held.push(StandBy { wire: wire.name(), wire_state, servants });
-        }
-    }
-
-    /// The servants that stand by for every object on a wire.
-    pub(crate) fn standing_by(&self, wire: &'static dyn Wire) -> Vec<Arc<dyn Servant>> {
-        self.stand_by(wire);
-        let held = read(&self.wire_state);
-        held.iter()
-            .find(|held| held.wire == wire.name())
-            .map(|held| held.servants.clone())
-            .unwrap_or_default()
-    }
-
-    /// What a wire keeps for this node.
-    pub(crate) fn wire_state(&self, wire: &'static dyn Wire) -> Option<Arc<dyn WireState>> {
-        self.stand_by(wire);
-        let held = read(&self.wire_state);
-        held.iter().find(|held| held.wire == wire.name()).and_then(|held| held.wire_state.clone())
-    }
-
-    /// What wires expect to be told of.
-    pub(crate) fn wire_states(&self) -> Vec<Arc<dyn WireState>> {
-        read(&self.wire_state).iter().filter_map(|held| held.wire_state.clone()).collect()
-    }
-
     /// Whether anybody gets notices.
     pub(crate) fn is_observed(&self) -> bool {
         self.observer.is_some()
@@ -469,52 +436,24 @@ impl Shared {
             *place = now;
         }
     }
-
-    fn is_here(&self, profile: &Profile, endpoint: &Endpoint) -> bool {
-        lock(&self.places).iter().any(|(place, _)| {
-            let own = place.profile();
-            let known = || {
-                self.addresses.is_known_otherwise(place)
-                    && self.addresses.reach(place).endpoints.iter().any(|known| known.is_at(endpoint))
-            };
-            own.wire == profile.wire
-                && (own.endpoints.iter().any(|own| own.is_at(endpoint)) || known())
-                && (matches!(place, Place::Listen(_)) || own.components == profile.components)
-        })
-    }
-
-    fn local_at(&self, key: &[u8], type_id: &str) -> Option<Local> {
-        let emitter: Arc<dyn Emitter> = self.arc()?;
-        let held = self.directory.get(key);
-        let local = held.iter().find_map(|entry| entry.local.as_ref()?.of_type(type_id))?;
-        Some((Bytes::copy_from_slice(key), emitter, local))
-    }
 }
 
-impl Resolver for Shared {
-    fn resolve(&self, reference: &Reference) -> Result<Object, Failure> {
-        let node = self.arc().ok_or_else(stopped)?;
-        Ok(Object::new(match here(&node, reference, self.deadline) {
-            Some(here) => Arc::new(here),
-            None => Arc::new(Remote::new(node, reference.clone(), self.deadline)),
-        }))
+/// Who waits until a node is stopped.
+#[derive(Default)]
+pub(crate) struct End {
+    over: Mutex<bool>,
+    told: Condvar,
+}
+
+impl End {
+    pub(crate) fn tell(&self) {
+        *lock(&self.over) = true;
+        self.told.notify_all();
     }
 
-    fn local(&self, reference: &Reference, type_id: &str) -> Option<Local> {
-        for profile in &reference.profiles {
-            for endpoint in &profile.endpoints {
-                if let Endpoint::InProcess { name } = endpoint {
-                    if let Some(local) = named(name).and_then(|node| node.local_at(&profile.key, type_id)) {
-                        return Some(local);
-                    }
-                } else if self.is_here(profile, endpoint)
-                    && let Some(local) = self.local_at(&profile.key, type_id)
-                {
-                    return Some(local);
-                }
-            }
-        }
-        None
+    pub(crate) fn wait(&self) {
+        let over = self.told.wait_while(lock(&self.over), |over| !*over);
+        drop(over);
     }
 }
 
@@ -524,14 +463,6 @@ fn listening(place: &Place) -> Option<&Endpoint> {
         Place::Listen(profile) => profile.endpoints.first(),
         Place::Join(_) => None,
     }
-}
-
-pub(crate) fn no_loop(error: std::io::Error) -> Failure {
-    no_loop_because(&error)
-}
-
-pub(crate) fn no_loop_because(error: &std::io::Error) -> Failure {
-    Failure::new(Kind::Internal, Initiator::Here, format!("cannot start an event loop: {error}"))
 }
 
 /// The node of this process that serves at the in-process address of that name.

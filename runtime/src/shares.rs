@@ -13,13 +13,13 @@
 //! no look goes over all connections. A connection weighs itself under its own lock, so the lock here is the inner one: nobody
 //! takes the lock of a connection while holding this one.
 
-use crate::connection::Connection;
 use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Instant;
 
 /// Bytes that a connection may hold without being told of here, and the step in which more is told.
 pub(crate) const GRAIN: usize = 4 << 10;
@@ -58,6 +58,21 @@ impl Source {
     }
 }
 
+/// A connection, as far as it can make room for others.
+pub(crate) trait Tenant: Send + Sync {
+    /// Whether nobody misses it for the moment.
+    fn is_quiet(&self) -> bool;
+
+    /// When bytes came or went last, of one that is quiet.
+    fn used(&self) -> Instant;
+
+    /// It holds most of the memory, which is short: it lets go of some, or ends.
+    fn make_room(&self);
+
+    /// Connections are short: it ends in favour of another.
+    fn make_way(self: Arc<Self>);
+}
+
 /// See the module.
 pub(crate) struct Shares {
     /// Bytes that all connections may hold together.
@@ -80,7 +95,7 @@ struct Table {
 /// An accepted connection.
 struct Member {
     source: Source,
-    connection: Weak<Connection>,
+    connection: Weak<dyn Tenant>,
     bytes: usize,
     /// Its place among those of its source: of those that have sent a whole message, once it has.
     turn: u64,
@@ -143,7 +158,7 @@ impl Shares {
     }
 
     /// A connection was accepted.
-    pub(crate) fn enter(&self, number: u64, source: Source, connection: Weak<Connection>) {
+    pub(crate) fn enter(&self, number: u64, source: Source, connection: Weak<dyn Tenant>) {
         let mut table = lock(&self.table);
         let member = Member { source, connection, bytes: 0, turn: number, established: false };
         table.members.insert(number, member);
@@ -221,7 +236,7 @@ impl Shares {
     }
 
     /// The connection that holds most of the source that holds most.
-    pub(crate) fn heaviest(&self) -> Option<Arc<Connection>> {
+    pub(crate) fn heaviest(&self) -> Option<Arc<dyn Tenant>> {
         let table = lock(&self.table);
         let (_, source) = table.by_bytes.last()?;
         let (_, number) = table.sources.get(source)?.heavy.last()?;
@@ -229,7 +244,7 @@ impl Shares {
     }
 
     /// The oldest connection that has not sent a whole message yet and came before this number, of the source with the most.
-    pub(crate) fn oldest_fresh(&self, before: u64) -> Option<Arc<Connection>> {
+    pub(crate) fn oldest_fresh(&self, before: u64) -> Option<Arc<dyn Tenant>> {
         let table = lock(&self.table);
         let found = table.by_connections.iter().rev().take(LOOKS).find_map(|(_, source)| {
             let first = table.sources.get(source)?.fresh.first()?;
@@ -240,7 +255,7 @@ impl Shares {
 
     /// Connections that may have been quiet for long, for a newcomer of this source: those of one source together, that with the
     /// most first. Whoever calls looks whether they have been quiet; each is the last to be looked at again.
-    pub(crate) fn maybe_quiet(&self, newcomer: Source) -> Vec<Vec<Arc<Connection>>> {
+    pub(crate) fn maybe_quiet(&self, newcomer: Source) -> Vec<Vec<Arc<dyn Tenant>>> {
         let mut found = Vec::new();
         let mut left = LOOKS;
         let table = &mut *lock(&self.table);
@@ -342,6 +357,26 @@ mod tests {
         Source::at(Ipv4Addr::new(10, 0, 0, last).into())
     }
 
+    struct Nobody;
+
+    impl Tenant for Nobody {
+        fn is_quiet(&self) -> bool {
+            true
+        }
+
+        fn used(&self) -> Instant {
+            Instant::now()
+        }
+
+        fn make_room(&self) {}
+
+        fn make_way(self: Arc<Self>) {}
+    }
+
+    fn nobody() -> Weak<dyn Tenant> {
+        Weak::<Nobody>::new()
+    }
+
     /// Numbers of the table, as nothing is connected here.
     impl Shares {
         fn heaviest_number(&self) -> Option<u64> {
@@ -361,7 +396,7 @@ mod tests {
     fn the_source_that_holds_most_gives_up_its_largest() {
         let shares = Shares::new(1000, 10);
         for (number, last) in [(1, 1), (2, 2), (3, 2), (4, 2)] {
-            shares.enter(number, source(last), Weak::new());
+            shares.enter(number, source(last), nobody());
         }
         assert!(!shares.weigh(1, 400));
         assert!(!shares.weigh(2, 200));
@@ -391,7 +426,7 @@ mod tests {
     fn what_an_account_holds_is_its_own_wherever_it_comes_from() {
         let shares = Shares::new(1000, 10);
         for (number, last) in [(1, 1), (2, 1), (3, 2)] {
-            shares.enter(number, source(last), Weak::new());
+            shares.enter(number, source(last), nobody());
         }
         shares.establish(1);
         shares.weigh(1, 300);
@@ -418,7 +453,7 @@ mod tests {
         let shares = Shares::new(1 << 20, 10);
         for round in 0..1000 {
             let number = shares.number();
-            shares.enter(number, source(u8::try_from(round % 7).unwrap()), Weak::new());
+            shares.enter(number, source(u8::try_from(round % 7).unwrap()), nobody());
             if round % 2 == 0 {
                 shares.establish(number);
             }

@@ -1,21 +1,16 @@
-//! Signals: from servants here to whoever listens, and from elsewhere to listeners here.
+//! Signals on their way to listeners here, and who listens.
 
-use crate::builder::Notice;
-use crate::connection::{Asker, Connection};
-use crate::registration::Registration;
-use crate::shared::Shared;
+use crate::connection::Asker;
+use crate::failures::stopped;
 use crate::sync::lock;
 use bytes::Bytes;
-use everywire_model::signal::{Backlog, Listener};
-use everywire_model::{
-    Attribute, Body, Completed, Emission, Emitter, Encode, Failure, Incoming, Initiator, Interface, Kind,
-    Outcome, Resolver, Signal, SignalEvent, Subscription, Topic,
-};
+use everywire_model::signal::Listener;
+use everywire_model::{Body, Completed, Incoming, Interface, Outcome, Signal, SignalEvent};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Signals that may wait for a listener before no more are read for it.
 pub(crate) const WAITING: usize = 4096;
@@ -88,7 +83,7 @@ impl EventQueue {
     }
 
     /// Whether the caller must have a [`Delivery`] made, because something waits and nobody delivers.
-    fn rouse(&self) -> bool {
+    pub(crate) fn rouse(&self) -> bool {
         let mut queue = lock(&self.queue);
         let needed = !queue.items.is_empty() && !queue.delivering;
         queue.delivering |= needed;
@@ -108,13 +103,18 @@ impl EventQueue {
 
 /// One run of a courier. Dropped before it ran, because its event loop has ended, it throws away what waits: listeners may
 /// hold what holds the event loop.
-struct Delivery {
+pub(crate) struct Delivery {
     event_queue: Arc<EventQueue>,
     made: bool,
 }
 
 impl Delivery {
-    fn make(mut self) {
+    pub(crate) fn new(event_queue: &Arc<EventQueue>) -> Self {
+        Self { event_queue: Arc::clone(event_queue), made: false }
+    }
+
+    /// Delivers until nothing is left.
+    pub(crate) fn make(mut self) {
         self.made = true;
         while let Some(items) = self.event_queue.next() {
             for item in items {
@@ -142,21 +142,27 @@ impl Drop for Delivery {
 /// Listeners to objects of this process.
 #[derive(Default)]
 pub(crate) struct Listeners {
-    held: Mutex<Vec<LocalListener>>,
-    next: AtomicU64,
-    event_queue: Arc<EventQueue>,
+    pub(crate) held: Mutex<Vec<LocalListener>>,
+    pub(crate) next: AtomicU64,
+    pub(crate) event_queue: Arc<EventQueue>,
 }
 
-struct LocalListener {
-    id: u64,
-    key: Bytes,
-    interface: Option<String>,
-    signal: Option<String>,
-    subscriber: Arc<Subscriber>,
+/// A listener to an object of this process.
+pub(crate) struct LocalListener {
+    pub(crate) id: u64,
+    pub(crate) key: Bytes,
+    pub(crate) interface: Option<String>,
+    pub(crate) signal: Option<String>,
+    pub(crate) subscriber: Arc<Subscriber>,
 }
 
 impl Listeners {
-    fn matching(&self, key: &[u8], interface: &Interface, signal: &Signal) -> Vec<Arc<Subscriber>> {
+    pub(crate) fn matching(
+        &self,
+        key: &[u8],
+        interface: &Interface,
+        signal: &Signal,
+    ) -> Vec<Arc<Subscriber>> {
         let fits = |held: &&LocalListener| {
             held.key == key
                 && held.interface.as_ref().is_none_or(|id| *id == interface.id)
@@ -165,7 +171,7 @@ impl Listeners {
         lock(&self.held).iter().filter(fits).map(|held| Arc::clone(&held.subscriber)).collect()
     }
 
-    fn remove(&self, id: u64) {
+    pub(crate) fn remove(&self, id: u64) {
         let removed = {
             let mut held = lock(&self.held);
             let at = held.iter().position(|held| held.id == id);
@@ -182,156 +188,4 @@ impl Listeners {
         // Without the lock: dropping listeners runs code of the user's.
         drop(held);
     }
-}
-
-impl Shared {
-    /// Sends a signal on all connections that carry signals, or only on those of one wire. All get it before anybody slow is
-    /// waited for.
-    ///
-    /// # Errors
-    /// The first connection's that could not carry it; the others got it all the same.
-    pub(crate) fn broadcast(&self, emission: &Emission<'_>, wire: Option<&str>) -> Result<(), Failure> {
-        let mut result = Ok(());
-        let mut slow = Vec::new();
-        for connection in self.audience(wire) {
-            match connection.emit(emission) {
-                Ok(false) => {}
-                Ok(true) => slow.push(connection),
-                Err(failure) => result = result.and(Err(failure)),
-            }
-        }
-        if !slow.is_empty() {
-            let until = Instant::now() + PATIENCE;
-            slow.iter().for_each(|connection| connection.await_reader(until));
-        }
-        result
-    }
-
-    /// Has what a courier holds delivered by an event loop: that of the connection it is for.
-    pub(crate) fn dispatch(
-        &self,
-        event_queue: &Arc<EventQueue>,
-        after: Option<&Weak<Connection>>,
-        registration: Option<&Registration>,
-    ) {
-        if event_queue.rouse() {
-            let delivery = Delivery { event_queue: Arc::clone(event_queue), made: false };
-            let after = after.cloned();
-            let deliver = async move {
-                delivery.make();
-                if let Some(connection) = after.and_then(|connection| connection.upgrade()) {
-                    connection.listen_on();
-                }
-            };
-            self.queue(Box::pin(deliver), registration);
-        }
-    }
-
-    /// Tells those who listen within this process.
-    fn tell_here(&self, emission: &Emission<'_>) -> Result<(), Failure> {
-        let (interface, signal) = emission.topic.typed()?;
-        let subscribers = self.listeners.matching(emission.key, interface, signal);
-        if subscribers.is_empty() {
-            return Ok(());
-        }
-        if self.listeners.event_queue.waiting() > FLOOD {
-            let what = format!("more than {FLOOD} signals wait for a listener in this process");
-            return Err(Failure::new(Kind::LimitExceeded, Initiator::Here, what));
-        }
-        let heard = self.heard_here(emission)?;
-        for subscriber in subscribers {
-            self.listeners.event_queue.post(subscriber, SignalEvent::Signal(heard.clone()));
-        }
-        self.dispatch(&self.listeners.event_queue, None, None);
-        Ok(())
-    }
-
-    /// A signal as listeners of this process get it: in the terms of the first wire that can carry it.
-    fn heard_here(&self, emission: &Emission<'_>) -> Result<Incoming, Failure> {
-        let (interface, signal) = emission.topic.typed()?;
-        let own = |text: &str| Bytes::copy_from_slice(text.as_bytes());
-        let mut failure =
-            Failure::new(Kind::Unsupported, Initiator::User, "this node speaks no wire to carry a signal by");
-        for wire in &self.wires {
-            match wire.codec().write(&mut |sink| emission.arguments.encode(sink)) {
-                Ok(body) => {
-                    let key = Bytes::copy_from_slice(emission.key);
-                    let (interface, signal) = (own(&interface.id), own(&signal.name));
-                    return Ok(Incoming::signal(Bytes::new(), key, interface, signal, body));
-                }
-                Err(other) => failure = other,
-            }
-        }
-        Err(failure)
-    }
-}
-
-impl Emitter for Shared {
-    fn emit(
-        &self,
-        key: &[u8],
-        interface: &Interface,
-        signal: &Signal,
-        arguments: &dyn Encode,
-    ) -> Result<(), Failure> {
-        let emission = Emission { key, topic: Topic::Typed { interface, signal }, arguments };
-        let here = self.tell_here(&emission);
-        let elsewhere = self.broadcast(&emission, None);
-        let otherwise = self.wire_states().iter().try_for_each(|wire_state| wire_state.emit(&emission));
-        here.and(elsewhere)
-            .and(otherwise)
-            .map_err(|failure| failure.at(format_args!("signal {}", signal.label)))
-    }
-
-    fn changed(&self, key: &[u8], interface: &Interface, attribute: &Attribute) -> Result<(), Failure> {
-        self.wire_states().iter().try_for_each(|wire_state| wire_state.changed(key, interface, attribute))
-    }
-
-    fn listen(
-        &self,
-        key: &[u8],
-        interface: Option<&Interface>,
-        signal: Option<&Signal>,
-        listener: Listener,
-    ) -> Subscription {
-        let id = self.listeners.next.fetch_add(1, Ordering::Relaxed);
-        lock(&self.listeners.held).push(LocalListener {
-            id,
-            key: Bytes::copy_from_slice(key),
-            interface: interface.map(|interface| interface.id.to_string()),
-            signal: signal.map(|signal| signal.name.to_string()),
-            subscriber: Subscriber::new(listener),
-        });
-        let node = self.weak();
-        Subscription::new(move || {
-            if let Some(node) = node.upgrade() {
-                node.listeners.remove(id);
-            }
-        })
-    }
-
-    fn backlog(&self, key: &[u8]) -> Backlog {
-        let each = self.wire_states();
-        each.iter()
-            .map(|wire_state| wire_state.backlog(key))
-            .max_by_key(|one| one.signals)
-            .unwrap_or_default()
-    }
-
-    fn undelivered(&self, failure: &Failure) {
-        self.notice(&Notice::Undelivered { failure: failure.clone() });
-    }
-
-    fn offers(&self, key: &[u8], interface: &str) -> bool {
-        self.directory.get(key).iter().any(|entry| entry.servant.interface().is_a(interface))
-    }
-
-    fn resolver(&self) -> Option<Arc<dyn Resolver>> {
-        Some(self.arc()?)
-    }
-}
-
-/// The failure of everything once a node was stopped.
-pub(crate) fn stopped() -> Failure {
-    Failure::new(Kind::Cancelled, Initiator::User, "the node was stopped")
 }

@@ -8,10 +8,9 @@
 
 use crate::connection::Connection;
 use crate::shared::Shared;
-use crate::sync::lock;
 use everywire_model::{Failure, Initiator, Kind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 /// Between two looks at the calls that are under way.
@@ -51,29 +50,4 @@ impl Shared {
         let inward = self.inward.load(Ordering::SeqCst).saturating_sub(crate::here::inside());
         inward + all.filter(serving).filter(|connection| !connection.retire(&why)).count()
     }
-}
-
-/// Who waits until a node is stopped.
-#[derive(Default)]
-pub(crate) struct End {
-    over: Mutex<bool>,
-    told: Condvar,
-}
-
-impl End {
-    pub(crate) fn tell(&self) {
-        *lock(&self.over) = true;
-        self.told.notify_all();
-    }
-
-    pub(crate) fn wait(&self) {
-        let over = self.told.wait_while(lock(&self.over), |over| !*over);
-        drop(over);
-    }
-}
-
-/// What a call hears that comes when its server ends.
-pub(crate) fn ending() -> Failure {
-    Failure::new(Kind::Busy, Initiator::Peer, "the server is about to end and takes no new calls")
-        .with_hint("try again: the call was not executed, and a successor may be there by then")
 }

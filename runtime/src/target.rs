@@ -4,8 +4,9 @@ use crate::apart::Apart;
 use crate::clock::{TICK, lately};
 use crate::connection::calling::Ask;
 use crate::connection::{Asker, Connection, Turn};
-use crate::shared::Shared;
-use crate::signals::{Subscriber, stopped};
+use crate::failures::stopped;
+use crate::shared::{FORWARDS, Shared};
+use crate::signals::Subscriber;
 use crate::sync::lock;
 use everywire_model::object::{Completion, Ready, Ticket};
 use everywire_model::signal::Listener;
@@ -17,8 +18,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How often an object may point elsewhere in one call.
-pub(crate) const FORWARDS: usize = 3;
 /// From here on some milliseconds more make no difference to a deadline.
 const LONG: Duration = Duration::from_secs(1);
 

@@ -1,6 +1,5 @@
 //! Asynchronous servants: futures that run on a shard's thread.
 
-use crate::shard::Shard;
 use crate::sync::lock;
 use everywire_model::BoxFuture;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,16 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// One future.
-pub(crate) struct Task {
-    future: Mutex<Option<BoxFuture<'static, ()>>>,
-    queued: AtomicBool,
-    shard: Weak<Shard>,
+/// What runs futures: a shard.
+pub(crate) trait Queue: Send + Sync + Sized + 'static {
+    /// Queues a future that can go on.
+    fn enqueue(&self, task: Arc<Task<Self>>);
 }
 
-impl Task {
+/// One future.
+pub(crate) struct Task<Q> {
+    future: Mutex<Option<BoxFuture<'static, ()>>>,
+    queued: AtomicBool,
+    shard: Weak<Q>,
+}
+
+impl<Q: Queue> Task<Q> {
     /// Runs the future until it first has to wait; the shard continues it.
-    pub(crate) fn start(future: BoxFuture<'static, ()>, shard: &Arc<Shard>) {
+    pub(crate) fn start(future: BoxFuture<'static, ()>, shard: &Arc<Q>) {
         let task = Arc::new(Self {
             future: Mutex::new(Some(future)),
             queued: AtomicBool::new(true),
@@ -27,7 +32,7 @@ impl Task {
     }
 
     /// Has the shard run the future, and continue it.
-    pub(crate) fn queue(future: BoxFuture<'static, ()>, shard: &Arc<Shard>) {
+    pub(crate) fn queue(future: BoxFuture<'static, ()>, shard: &Arc<Q>) {
         let task = Arc::new(Self {
             future: Mutex::new(Some(future)),
             queued: AtomicBool::new(true),
@@ -54,7 +59,7 @@ impl Task {
     }
 }
 
-impl Wake for Task {
+impl<Q: Queue> Wake for Task<Q> {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

@@ -1,15 +1,17 @@
-//! What the ambient servants of a wire see of their node.
+//! What stands by for every object on a wire, and what that sees of its node.
 
-use crate::builder::Notice;
 use crate::directory::Entry;
-use crate::shared::Shared;
-use crate::signals::stopped;
+use crate::failures::stopped;
+use crate::housekeeper::Keep;
+use crate::notice::Notice;
+use crate::shared::{Shared, StandBy};
+use crate::sync::{read, write};
 use bytes::Bytes;
 use everywire_model::object::Local;
 use everywire_model::signal::Audience;
 use everywire_model::{
     Answer, BoxFuture, CallId, Emission, Encode, Endpoint, Failure, Hold, Interface, Link, Object, Objects,
-    Peer, Place, Reach, Reference, Resolver, Servant, Signal, Topic,
+    Peer, Place, Reach, Reference, Resolver, Servant, Signal, Topic, Wire, WireState,
 };
 use std::sync::{Arc, Weak};
 
@@ -125,6 +127,53 @@ impl Objects for View {
         if let Some(node) = self.node.upgrade() {
             node.notice(&Notice::Undelivered { failure: failure.clone() });
         }
+    }
+}
+
+impl Shared {
+    /// Has what the wire expects of everybody who serves stand by.
+    pub(crate) fn stand_by(&self, wire: &'static dyn Wire) {
+        if read(&self.wire_state).iter().any(|held| held.wire == wire.name()) {
+            return;
+        }
+        let mut held = write(&self.wire_state);
+        if !held.iter().any(|held| held.wire == wire.name()) {
+            let wire_state = wire.wire_state(Arc::new(View { node: self.weak(), wire: wire.name() }));
+            let servants = wire_state.as_ref().map(|wire_state| wire_state.servants()).unwrap_or_default();
+            held.push(StandBy { wire: wire.name(), wire_state, servants });
+        }
+    }
+
+    /// The servants that stand by for every object on a wire.
+    pub(crate) fn standing_by(&self, wire: &'static dyn Wire) -> Vec<Arc<dyn Servant>> {
+        self.stand_by(wire);
+        let held = read(&self.wire_state);
+        held.iter()
+            .find(|held| held.wire == wire.name())
+            .map(|held| held.servants.clone())
+            .unwrap_or_default()
+    }
+
+    /// What a wire keeps for this node.
+    pub(crate) fn wire_state(&self, wire: &'static dyn Wire) -> Option<Arc<dyn WireState>> {
+        self.stand_by(wire);
+        let held = read(&self.wire_state);
+        held.iter().find(|held| held.wire == wire.name()).and_then(|held| held.wire_state.clone())
+    }
+
+    /// What wires expect to be told of.
+    pub(crate) fn wire_states(&self) -> Vec<Arc<dyn WireState>> {
+        read(&self.wire_state).iter().filter_map(|held| held.wire_state.clone()).collect()
+    }
+}
+
+impl Keep for Shared {
+    fn sweep(&self) {
+        Self::sweep(self);
+    }
+
+    fn wire_states(&self) -> Vec<Arc<dyn WireState>> {
+        Self::wire_states(self)
     }
 }
 

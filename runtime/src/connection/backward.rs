@@ -1,6 +1,7 @@
 //! Calls to whoever calls: objects that a peer serves on the connection that it made.
 
-use super::{Asker, Connection};
+use super::asker::Asker;
+use super::state::Connection;
 use crate::shard;
 use everywire_model::object::{Completion, Ticket};
 use everywire_model::{

@@ -3,10 +3,13 @@
 //! With several calls under way, one thread reads for all (`company`). Futures have no thread that could read; when only
 //! they wait, an event loop reads for them.
 
+use super::asker::Asker;
 use super::company::{COMPANY, TOGETHER};
 use super::deadlines::sooner;
+use super::held::Held;
 use super::reply_slot::ReplySlot;
-use super::{Armed, Asker, Connection, Core, Held, Waiter, Waiting, timed_out};
+use super::state::{Armed, Connection, Core, Waiter, Waiting};
+use crate::failures::timed_out;
 use crate::shard;
 use everywire_model::{
     Body, Call, CallId, Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Profile,

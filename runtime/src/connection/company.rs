@@ -9,9 +9,11 @@
 //! * `looking`: the reader lets others run, or was appointed while it was awake. It sends what they leave before it reads. No thread
 //!   waits for that longer than one yield of its own: then it sends itself ([`Connection::send_rest`]).
 
+use super::held::Held;
 use super::reply_slot::ReplySlot;
-use super::{Connection, Held, timed_out};
+use super::state::Connection;
 use crate::clock::{moment, since};
+use crate::failures::timed_out;
 use crate::patience::Patience;
 use crate::shard;
 use everywire_model::{Body, CallId, Outcome};

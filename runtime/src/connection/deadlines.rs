@@ -1,7 +1,8 @@
 //! Time: when a connection is to be looked at, and what has become due by then.
 
-use super::{After, Connection, Core, LINGER, Waiter, timed_out};
-use crate::builder::Notice;
+use super::state::{After, Connection, Core, LINGER, Waiter};
+use crate::failures::timed_out;
+use crate::notice::Notice;
 use bytes::BytesMut;
 use everywire_model::{Failure, Initiator, Kind, Outcome};
 use std::sync::Arc;

@@ -3,10 +3,9 @@
 //! States: *open*; *draining*: refused, the peer is told why and may finish talking; *failed*: whoever waits has the failure, and the
 //! event loop gives up its place.
 
-use super::{After, Connection, Core, LINGER, Waiter};
-use crate::builder::Notice;
+use super::state::{After, Connection, Core, LINGER, Role, Waiter};
 use crate::clock::lately;
-use crate::connection::Role;
+use crate::notice::Notice;
 use crate::transport::Stream;
 use bytes::BytesMut;
 use everywire_model::{Answer, Completed, Event, Failure, Initiator, Kind, Outcome, SignalEvent, Violation};

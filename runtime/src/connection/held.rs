@@ -1,40 +1,47 @@
 //! The lock on a connection, and what is put off until it is let go: code of others never runs under it.
 
-use super::{Asker, Connection, Core, Resuming};
-use crate::builder::Notice;
-use crate::directory::Remembered;
-use crate::signals::Subscriber;
-use everywire_model::{Body, CallId, Failure, Incoming, Link, Outcome, Servant};
+use super::state::{After, Connection, Core, ENTRIES};
+use crate::patience::make_way;
+use crate::sync::lock;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, MutexGuard};
-
-/// What is to be done without the lock.
-pub(super) enum After {
-    Complete(Asker, Outcome<Body>),
-    /// The call of a future that its connection has left behind.
-    GoOn(Resuming),
-    Notice(Notice),
-    /// The router is gone.
-    Left(Failure),
-    /// Somebody to be forgotten.
-    Forget(#[allow(dead_code)] Arc<Subscriber>),
-    /// The connections hold more memory than they may.
-    MakeRoom,
-    /// Whoever answers for prefixes hears that it is there.
-    Opened(Vec<Arc<dyn Servant>>, Arc<dyn Link>),
-    /// Whoever answers for prefixes hears that it is over, or that a call was withdrawn.
-    Hear(Vec<Arc<dyn Servant>>, Option<CallId>),
-    /// Whoever answers for prefixes hears what a caller tells.
-    Heard(Vec<Arc<dyn Servant>>, Incoming),
-    /// A look-up that is not remembered any more: it may be the last that holds a servant.
-    Stale(#[allow(dead_code)] Box<Remembered>),
-}
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
 
 /// The lock on what changes. When it is let go, what was put off is done.
 pub(super) struct Held<'c> {
     // Dropped in this order: first the lock is let go.
     core: MutexGuard<'c, Core>,
     put_off: PutOff<'c>,
+}
+
+impl Connection {
+    /// The lock, announcing that somebody wants it.
+    #[inline(always)]
+    pub(super) fn enter(&self) -> Held<'_> {
+        match self.core.try_lock() {
+            Ok(core) => Held::new(self, core),
+            Err(_) => self.enter_late(),
+        }
+    }
+
+    /// Somebody has the lock, or has left it in a panic.
+    #[cold]
+    fn enter_late(&self) -> Held<'_> {
+        self.contenders.fetch_add(1, Ordering::Relaxed);
+        // Whoever has it lets go soon, and to be woken costs more than to look again.
+        for _ in 0..ENTRIES {
+            if !make_way() {
+                break;
+            }
+            if let Ok(core) = self.core.try_lock() {
+                self.contenders.fetch_sub(1, Ordering::Relaxed);
+                return Held::new(self, core);
+            }
+        }
+        let core = lock(&self.core);
+        self.contenders.fetch_sub(1, Ordering::Relaxed);
+        Held::new(self, core)
+    }
 }
 
 struct PutOff<'c> {

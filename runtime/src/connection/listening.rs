@@ -1,7 +1,7 @@
 //! Signals on a connection: those it brings, those it carries away.
 
-use super::{After, Connection, Core};
-use crate::Notice;
+use super::state::{After, Connection, Core};
+use crate::notice::Notice;
 use crate::shard;
 use crate::signals::{FLOOD, Subscriber, WAITING};
 use bytes::Bytes;

@@ -1,6 +1,6 @@
 //! Goodbyes: whoever ends a connection says so, and where the peer has to answer, hears it out for a moment.
 
-use super::{Connection, Core, Role, SERVING};
+use super::state::{Connection, Core, Role, SERVING};
 use crate::sync::lock;
 use everywire_model::Failure;
 use std::sync::atomic::Ordering;

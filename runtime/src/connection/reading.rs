@@ -4,7 +4,8 @@
 //! sleeps in its read, without the lock ([`Connection::sleep_and_read`]): on a busy CPU each system call counts. Invariant: while
 //! `reads_asleep` nobody else reads, so that bytes reach the session in their order.
 
-use super::{ANNOUNCED, Connection, Core, Held, KEEP};
+use super::held::Held;
+use super::state::{ANNOUNCED, Connection, Core, KEEP};
 use crate::clock::lately;
 use crate::shard;
 use crate::transport::NAP;

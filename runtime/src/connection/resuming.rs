@@ -2,58 +2,14 @@
 //! does so over another connection, as that of a caller who blocks. The session knows what was asked, so neither operation nor
 //! arguments are kept for it here.
 
+use super::asker::Resuming;
 use crate::shard;
-use crate::shared::Shared;
-use crate::target::FORWARDS;
-use everywire_model::object::Completion;
+use crate::shared::{FORWARDS, Shared};
 use everywire_model::visit::Nothing;
-use everywire_model::{
-    Body, Call, Completed, Expects, Failure, Initiator, Kind, Method, Operation, Outcome, Reference, Shape,
-};
+use everywire_model::{Call, Expects, Method, Operation, Outcome, Shape};
 use std::time::Instant;
 
-/// Who waits for the outcome of a call without a thread.
-pub(crate) struct Asker {
-    done: Completion,
-    /// What the call is withdrawn by.
-    pub(super) ticket: u64,
-    /// How often it has gone on over another connection.
-    moves: usize,
-}
-
-impl Asker {
-    /// Whoever begins a call.
-    pub(crate) fn new(ticket: u64, done: Completion) -> Self {
-        Self { done, ticket, moves: 0 }
-    }
-
-    /// The call has its outcome.
-    pub(crate) fn tell(self, outcome: Outcome<Body>) {
-        (self.done)(match outcome {
-            Outcome::Failed(failure) if self.moves > 0 && failure.completed() == Completed::No => {
-                // Only what it was to go on with has not happened.
-                Outcome::Failed(failure.with_completed(Completed::Maybe))
-            }
-            outcome => outcome,
-        });
-    }
-}
-
-/// A call that goes on over another connection.
-pub(super) struct Resuming {
-    /// Somebody, as long as it does not.
-    asker: Option<Asker>,
-    way: Reference,
-    until: Option<Instant>,
-}
-
 impl Resuming {
-    /// The call of somebody, by the way that its session told.
-    pub(super) fn new(mut asker: Asker, way: Reference, until: Option<Instant>) -> Self {
-        asker.moves += 1;
-        Self { asker: Some(asker), way, until }
-    }
-
     /// Goes on, on an event loop: finding the way may take a while. Without one the call fails.
     pub(super) fn begin(self, node: &Shared) {
         if self.asker.as_ref().is_some_and(|asker| asker.moves > FORWARDS) {
@@ -102,19 +58,5 @@ impl Resuming {
         if let Some(failure) = last {
             self.fail(failure);
         }
-    }
-
-    fn fail(&mut self, failure: Failure) {
-        if let Some(asker) = self.asker.take() {
-            asker.tell(Outcome::Failed(failure));
-        }
-    }
-}
-
-impl Drop for Resuming {
-    fn drop(&mut self) {
-        let what =
-            "the connection ended before the answer came, and the call does not go on over another one";
-        self.fail(Failure::new(Kind::Unreachable, Initiator::Here, what).with_completed(Completed::Maybe));
     }
 }

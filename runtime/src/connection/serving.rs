@@ -1,12 +1,13 @@
 //! The serving side of a connection: calls come out of the session, servants answer them.
 
 use super::backward::Calling;
-use super::{After, Connection, Core, Held, Watch, serves};
+use super::held::Held;
+use super::state::{After, Connection, Core, Served, Watch, serves};
 use crate::clock::lately;
 use crate::directory::{Found, Remembered};
+use crate::failures::ending;
 use crate::shard::Leader;
 use crate::shares::Source;
-use crate::stopping::ending;
 use crate::sync::lock;
 use crate::worker_pool::{BlockingRecord, Job};
 use everywire_model::{
@@ -18,19 +19,6 @@ use std::sync::{Arc, Mutex};
 
 /// Reads for one connection in one go, while a message is incomplete, before others get their turn.
 const READS: u32 = 64;
-
-/// How serving a connection ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Served {
-    /// Nothing was there.
-    Nothing,
-    /// Something was done; there may be more.
-    Something,
-    /// The connection is over.
-    Over,
-    /// A servant blocked, and another thread leads the shard now.
-    Preempted,
-}
 
 impl Connection {
     /// Serves what has arrived.

@@ -1,7 +1,5 @@
-//! Whose turn it is on a connection that carries one call at a time.
+//! Whether another call may begin on a connection that carries one at a time.
 
-use super::Connection;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Somebody is about to begin a call, or waits for its outcome.
@@ -15,11 +13,12 @@ const BUSY: u8 = 2;
 pub(super) struct Turns(AtomicU8);
 
 impl Turns {
-    fn take(&self) -> bool {
+    /// Reserves the next call, if nobody has.
+    pub(super) fn take(&self) -> bool {
         self.0.compare_exchange(0, RESERVED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    fn give_back(&self) {
+    pub(super) fn give_back(&self) {
         self.0.fetch_and(!RESERVED, Ordering::AcqRel);
     }
 
@@ -34,38 +33,6 @@ impl Turns {
         } else {
             self.0.fetch_and(!BUSY, Ordering::AcqRel);
         }
-    }
-}
-
-/// The right to begin the next call on a connection; given back when dropped, whether it was used or not.
-#[must_use]
-pub(crate) struct Turn(Option<Arc<Connection>>);
-
-impl Turn {
-    /// None is needed: the connection carries several calls at once, or everybody shares it.
-    pub(crate) fn any() -> Self {
-        Self(None)
-    }
-}
-
-impl Drop for Turn {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(connection) = &self.0 {
-            connection.turns.give_back();
-        }
-    }
-}
-
-impl Connection {
-    /// The right to begin a call without waiting for one that is under way, if there is none. If it carries one at a time,
-    /// nobody else gets it until the turn is given back and nothing is outstanding.
-    #[inline]
-    pub(crate) fn take(self: &Arc<Self>) -> Option<Turn> {
-        if !self.serial {
-            return Some(Turn::any());
-        }
-        self.turns.take().then(|| Turn(Some(Arc::clone(self))))
     }
 }
 

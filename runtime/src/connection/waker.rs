@@ -1,6 +1,6 @@
 //! How a session is served that has something to tell which did not come by its own connection.
 
-use super::{Connection, Served};
+use super::state::{Connection, Served};
 use crate::shard;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Wake, Waker};
@@ -53,7 +53,7 @@ impl Connection {
         let served = shard::with_lead_of_no_call(|leader| self.serve(leader));
         match served {
             Some(Served::Over) => {
-                if let Some(shard) = self.registration().and_then(crate::registration::Registration::shard) {
+                if let Some(shard) = self.registration().and_then(crate::shard::Registration::shard) {
                     shard.forget(self);
                 }
             }

@@ -1,11 +1,14 @@
 //! What an accepted connection holds of the node's memory, and its end when that is too much.
 
-use super::{Connection, Core};
-use crate::builder::Notice;
-use crate::shares::GRAIN;
+use super::state::{After, Connection, Core};
+use crate::notice::Notice;
+use crate::shard::Registration;
+use crate::shares::{GRAIN, Tenant};
 use crate::sync::lock;
 use bytes::BytesMut;
 use everywire_model::{CallId, Failure, Incoming, Initiator, Kind};
+use std::sync::Arc;
+use std::time::Instant;
 
 /// Bodies of requests below this size are not counted while their call is under way.
 const SMALL: usize = 1 << 10;
@@ -71,10 +74,12 @@ impl Connection {
             self.allowance.shares.leave(self.number);
         }
     }
+}
 
+impl Tenant for Connection {
     /// Memory is short, and this one holds most: it lets go of buffers that it keeps for the next message, and if there are none,
     /// ends.
-    pub(crate) fn make_room(&self) {
+    fn make_room(&self) {
         let mut core = self.enter();
         if core.failed.is_some() {
             return;
@@ -95,7 +100,7 @@ impl Connection {
              are wanted"
         );
         let peer = self.stream.peer(self.endpoint.transport()).text;
-        core.after.push(super::After::Notice(Notice::Refused { peer, why }));
+        core.after.push(After::Notice(Notice::Refused { peer, why }));
         core.session.close();
         let _ = self.flush(&mut core);
         let what = "the connection made room: it held most of the memory that all connections may hold";
@@ -104,14 +109,21 @@ impl Connection {
 
     /// Whether nobody misses it for the moment: no call is under way, and nothing is on its way. It may wait for signals: where
     /// connections are short, that is no reason to have no place for others.
-    pub(crate) fn is_quiet(&self) -> bool {
+    fn is_quiet(&self) -> bool {
         let Ok(mut core) = self.core.try_lock() else { return false };
         let resting = core.failed.is_none() && core.session.outstanding() == 0 && core.input.is_empty();
         resting && core.session.transmit().is_empty()
     }
 
     /// When bytes came or went last, of one that is quiet.
-    pub(crate) fn used(&self) -> std::time::Instant {
+    fn used(&self) -> Instant {
         lock(&self.core).used
+    }
+
+    fn make_way(self: Arc<Self>) {
+        self.cut(&Failure::new(Kind::Busy, Initiator::Here, "made room for another connection"));
+        if let Some(shard) = self.registration().and_then(Registration::shard) {
+            shard.forget(&self);
+        }
     }
 }

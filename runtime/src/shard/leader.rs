@@ -10,7 +10,7 @@
 //! strangers do not make a caller wait for more than a few of them.
 
 use super::many_callers::ManyCallers;
-use super::{BELL, CONTROL, ONCE, STRANGERS, Shard, Watched};
+use super::state::{BELL, CONTROL, ONCE, STRANGERS, Shard, Watched};
 use crate::clock::lately;
 use crate::connection::{Connection, Served};
 use crate::patience::Patience;

@@ -1,18 +1,11 @@
-//! Registrations: a connection's place in a shard, and what it may ask of it.
+//! What a connection may ask of its place in a shard.
 
+use super::state::{CONTROL, Registration, Shard};
 use crate::connection::Connection;
-use crate::shard::{CONTROL, Shard};
 use crate::transport::Stream;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Instant;
-
-/// A connection's place in a shard.
-#[derive(Clone)]
-pub(crate) struct Registration {
-    pub(crate) shard: Weak<Shard>,
-    pub(crate) token: u64,
-}
 
 impl Registration {
     /// Has the shard look at the connection by `when`, and no longer at `before`.

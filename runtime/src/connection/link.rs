@@ -1,0 +1,64 @@
+//! A connection as servants see it: where their answers go.
+
+use super::backward;
+use super::state::{After, Connection};
+use crate::notice::Notice;
+use crate::signals::PATIENCE;
+use crate::sync::lock;
+use everywire_model::{Answer, BoxFuture, CallId, Emission, Endpoint, Failure, Link, Object, Peer, Resolver};
+use std::sync::Arc;
+use std::time::Instant;
+
+impl Link for Connection {
+    fn answer(&self, id: CallId, answer: Answer<'_>) {
+        let mut core = self.enter();
+        self.let_go(&mut core, id);
+        // A result that does not encode has become a failure for the caller; here it is only worth a notice.
+        if let Err(failure) = core.session.answer(id, answer) {
+            core.after.push(After::Notice(Notice::Unanswered { failure }));
+        }
+        // The thread that serves this connection sends its replies when it has served all that came together.
+        if !self.sends_later() {
+            if let Err(error) = self.flush(&mut core) {
+                let failure = self.broken(&error);
+                self.fail(&mut core, failure);
+            } else if !core.session.transmit().is_empty() {
+                self.await_room(&mut core);
+            }
+            self.remind(&mut core);
+            self.weigh(&mut core);
+        }
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        self.node.spawn(task, self.registration());
+    }
+
+    fn resolver(&self) -> Arc<dyn Resolver> {
+        Arc::clone(&self.node) as Arc<dyn Resolver>
+    }
+
+    fn peer(&self) -> Option<Peer> {
+        lock(&self.core).peer.clone()
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        self.endpoint.clone()
+    }
+
+    fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        if Self::emit(self, emission)? {
+            self.await_reader(Instant::now() + PATIENCE);
+        }
+        Ok(())
+    }
+
+    fn serial_number(&self) -> u64 {
+        self.serial_number
+    }
+
+    fn caller(&self) -> Option<Object> {
+        let connection = self.this.upgrade().filter(|_| self.capabilities.callbacks_on_connection)?;
+        Some(backward::object(&connection))
+    }
+}

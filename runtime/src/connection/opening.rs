@@ -1,0 +1,129 @@
+//! How a connection begins.
+
+use super::state::{Armed, Connection, Core, Role, SERIAL_NUMBERS, Watch};
+use super::turns::Turns;
+use super::waker::ConnectionWaker;
+use crate::patience::Patience;
+use crate::quotas::Allowance;
+use crate::shared::Shared;
+use crate::transport::Stream;
+use bytes::BytesMut;
+use everywire_model::{Config, Endpoint, Failure, LayerSide, Profile, Purpose, Session, Wire};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Instant;
+
+impl Connection {
+    pub(crate) fn new(
+        stream: Stream,
+        profile: &Profile,
+        layer: Option<&Arc<dyn LayerSide>>,
+        node: Arc<Shared>,
+        allowance: &Arc<Allowance>,
+        wire: &'static dyn Wire,
+        role: Role,
+    ) -> Result<Arc<Self>, Failure> {
+        let waker = Arc::<ConnectionWaker>::default();
+        let endpoint =
+            profile.endpoints.first().cloned().unwrap_or(Endpoint::InProcess { name: String::new() });
+        let peer = stream.peer(endpoint.transport());
+        let purpose = match role {
+            Role::Accepted | Role::Calling => Purpose::Calls,
+            Role::Joined => Purpose::Serving,
+            Role::Monitoring => Purpose::Monitoring,
+        };
+        let config = Config {
+            limits: node.limits(wire),
+            peer,
+            local: stream.local(endpoint.transport()),
+            profile: profile.clone(),
+            purpose,
+            wire_state: node.wire_state(wire),
+            waker: (role == Role::Accepted).then(|| waker.waker()),
+        };
+        let session = match layer {
+            None => session_of(wire, role, &config),
+            Some(side) => side.session(Box::new(move |_| session_of(wire, role, &config)))?,
+        };
+        let capabilities = wire.capabilities();
+        let serial = session.one_at_a_time();
+        let handles = capabilities.handles && matches!(endpoint, Endpoint::Unix { .. });
+        let now = Instant::now();
+        let number = if role == Role::Accepted { allowance.shares.number() } else { 0 };
+        let core = Core {
+            session,
+            input: BytesMut::new(),
+            large: false,
+            handles: Vec::new(),
+            peer: None,
+            waiting: Vec::new(),
+            reader: None,
+            own: None,
+            sending: Vec::new(),
+            listeners: HashMap::new(),
+            overheard: VecDeque::new(),
+            after: Vec::new(),
+            reading: false,
+            reads_asleep: false,
+            broken: None,
+            bounded: false,
+            looking: false,
+            company: 0,
+            armed: Armed::default(),
+            watched: Watch::REQUESTS,
+            patience: Patience::new(node.latency),
+            remembered: None,
+            failed: None,
+            draining: None,
+            begun: now,
+            used: now,
+            served: false,
+            turned_away: false,
+            listens: false,
+            weight: 0,
+            heavy: false,
+            under_way: Vec::new(),
+            bodies: 0,
+            reminded: None,
+            reminded_of_silence: false,
+        };
+        let stranger = role == Role::Accepted && stream.watched().1.is_none();
+        let connection = Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            stream,
+            endpoint,
+            joined: OnceLock::new(),
+            node,
+            allowance: Arc::clone(allowance),
+            wire,
+            role,
+            number,
+            capabilities,
+            handles,
+            serial,
+            turns: Turns::default(),
+            event_queue: Arc::default(),
+            in_order: AtomicBool::new(false),
+            core: Mutex::new(core),
+            contenders: AtomicUsize::new(0),
+            registration: OnceLock::new(),
+            running: Mutex::default(),
+            running_at: AtomicUsize::new(0),
+            backward: OnceLock::new(),
+            stranger: AtomicBool::new(stranger),
+            serial_number: SERIAL_NUMBERS.fetch_add(1, Ordering::Relaxed),
+            lasting: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+            routed: AtomicBool::new(false),
+            left: AtomicBool::new(false),
+            turned_away: AtomicBool::new(false),
+        });
+        waker.lead_to(&connection);
+        Ok(connection)
+    }
+}
+
+fn session_of(wire: &dyn Wire, role: Role, config: &Config) -> Box<dyn Session> {
+    if role == Role::Accepted { wire.accept(config) } else { wire.connect(config) }
+}

@@ -1,0 +1,345 @@
+//! What a connection is made of. What it does is in the files beside this one, which are named for that.
+
+use super::asker::{Asker, Resuming};
+use super::reply_slot::ReplySlot;
+use super::turns::Turns;
+use crate::directory::Remembered;
+use crate::notice::Notice;
+use crate::patience::Patience;
+use crate::quotas::Allowance;
+use crate::shard::Registration;
+use crate::shared::Shared;
+use crate::signals::{EventQueue, Subscriber};
+use crate::transport::Stream;
+use crate::worker_pool::BlockingRecords;
+use bytes::{Bytes, BytesMut};
+use everywire_model::{
+    Body, CallId, Capabilities, Endpoint, Failure, Handle, Incoming, Link, Outcome, Peer, Servant, Session,
+    Wire,
+};
+use std::cell::Cell;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+/// How long the rest of a refused peer's bytes are read and thrown away, so that it gets to read why.
+pub(super) const LINGER: Duration = Duration::from_secs(5);
+/// Bytes of a large message written in one go.
+pub(super) const PIECE: usize = 1 << 20;
+/// How often a full transport is tried again, in the middle of a large message, before other connections get their turn.
+pub(super) const YIELDS: u32 = 8;
+/// How often a lock that somebody else has is tried before this thread sleeps for it.
+pub(super) const ENTRIES: u32 = 16;
+/// Bytes allocated for a message on the word of its header alone.
+pub(super) const ANNOUNCED: usize = 256 << 10;
+/// Buffers above this size are given back when a connection has been quiet.
+pub(super) const KEEP: usize = 64 << 10;
+
+/// Numbers connections, from 1.
+pub(super) static SERIAL_NUMBERS: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    /// The connection whose calls this thread is serving, by address: its replies are sent in one go afterwards.
+    pub(super) static SERVING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// This thread serves calls of the connection at this address; 0: of none.
+#[inline]
+pub(super) fn serves(connection: usize) {
+    // Not `set`, whose way for a thread that has none yet is not inlined.
+    SERVING.with(|serving| serving.set(connection));
+}
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A peer made it, to call.
+    Accepted,
+    /// This process made it, to serve behind a router.
+    Joined,
+    /// This process made it, to call.
+    Calling,
+    /// This process made it, to overhear what others say.
+    Monitoring,
+}
+
+/// One connection, of either side.
+pub(crate) struct Connection {
+    pub(super) this: Weak<Self>,
+    pub(super) stream: Stream,
+    pub(super) endpoint: Endpoint,
+    /// Where it serves behind a router, as text.
+    pub(super) joined: OnceLock<String>,
+    pub(super) node: Arc<Shared>,
+    /// What peers of its listener may take.
+    pub(super) allowance: Arc<Allowance>,
+    pub(super) wire: &'static dyn Wire,
+    pub(super) role: Role,
+    /// Its number among the accepted connections that share the allowance; 0: it was not accepted.
+    pub(super) number: u64,
+    /// What the wire carries.
+    pub(super) capabilities: Capabilities,
+    /// Whether operating-system handles may come along.
+    pub(super) handles: bool,
+    /// Whether one call at a time is carried, and whose turn it is.
+    pub(super) serial: bool,
+    pub(super) turns: Turns,
+    /// Signals for listeners here.
+    pub(super) event_queue: Arc<EventQueue>,
+    /// Whether answers are told behind the signals that came before them.
+    pub(super) in_order: AtomicBool,
+    pub(super) core: Mutex<Core>,
+    /// Threads that want the lock while another looks for bytes: then that one lets go for a moment.
+    pub(super) contenders: AtomicUsize,
+    /// Where an event loop watches it, once one does.
+    pub(super) registration: OnceLock<Registration>,
+    /// The operation whose servant runs, or ran last: the records of its servant and its number in them, and where they are in memory.
+    pub(super) running: Mutex<Option<(BlockingRecords, usize)>>,
+    pub(super) running_at: AtomicUsize,
+    /// Who answers calls that its peer makes, if that is not whoever serves their objects.
+    pub(super) backward: OnceLock<Arc<dyn Servant>>,
+    /// Whether it is watched among the strangers; changes under the lock only.
+    pub(super) stranger: AtomicBool,
+    /// A number that no other connection of this process has or had.
+    pub(super) serial_number: u64,
+    /// Whether an event loop watches it all the time.
+    pub(super) lasting: AtomicBool,
+    pub(super) over: AtomicBool,
+    pub(super) routed: AtomicBool,
+    pub(super) left: AtomicBool,
+    /// It is told that there is no place for it.
+    pub(super) turned_away: AtomicBool,
+}
+
+/// What changes of a connection.
+pub(super) struct Core {
+    pub(super) session: Box<dyn Session>,
+    pub(super) input: BytesMut,
+    /// Whether large messages came lately: then their buffer is kept, because a fresh one costs a page fault each 4 KiB.
+    pub(super) large: bool,
+    pub(super) handles: Vec<Handle>,
+    pub(super) peer: Option<Peer>,
+    /// Calls of other threads and of futures.
+    pub(super) waiting: Vec<Waiting>,
+    /// The call of the thread that reads, and what came of it while that was looking elsewhere.
+    pub(super) reader: Option<CallId>,
+    pub(super) own: Option<Outcome<Body>>,
+    /// Calls of threads that are still sending them while another reads, and what came of them.
+    pub(super) sending: Vec<(CallId, Option<Outcome<Body>>)>,
+    /// Who listens to which signals. While somebody does, the connection is always read.
+    pub(super) listeners: HashMap<CallId, Arc<Subscriber>>,
+    /// What was overheard.
+    pub(super) overheard: VecDeque<Bytes>,
+    /// What is to be done once the lock is free, because it runs code of others.
+    pub(super) after: Vec<After>,
+    /// Whether a calling thread is reading; it hands the others their replies.
+    pub(super) reading: bool,
+    /// Whether the thread that reads sleeps in its read, without the lock: then nobody else may read.
+    pub(super) reads_asleep: bool,
+    /// Why bytes of this side got through no more while it did: it says so when it has seen to what the peer said before.
+    pub(super) broken: Option<io::Error>,
+    /// Whether reads were told how long they may sleep.
+    pub(super) bounded: bool,
+    /// Whether the thread that reads lets others run and then looks again: it sends what they leave unsent.
+    pub(super) looking: bool,
+    /// Calls in a row that had the connection for themselves, until it is no longer taken for one that several threads share; 0: one
+    /// thread at a time calls. Where it is shared, whoever looks for bytes does not hold the lock.
+    pub(super) company: u8,
+    /// What the event loop was asked to tell about once (connections of the calling side only).
+    pub(super) armed: Armed,
+    /// What the event loop watches for (connections that serve only).
+    pub(super) watched: Watch,
+    pub(super) patience: Patience,
+    pub(super) remembered: Option<Box<Remembered>>,
+    pub(super) failed: Option<Failure>,
+    /// Refused: the rest is thrown away until then.
+    pub(super) draining: Option<Instant>,
+    pub(super) begun: Instant,
+    pub(super) used: Instant,
+    pub(super) served: bool,
+    pub(super) turned_away: bool,
+    /// It waits for signals, and may be silent for ever.
+    pub(super) listens: bool,
+    /// Bytes that the node knows it to hold.
+    pub(super) weight: usize,
+    /// Memory is short since it was weighed.
+    pub(super) heavy: bool,
+    /// Large bodies of calls under way, and their bytes together.
+    pub(super) under_way: Vec<(CallId, usize)>,
+    pub(super) bodies: usize,
+    /// What its event loop was last reminded of: a deadline that moves back needs no other reminder.
+    pub(super) reminded: Option<Instant>,
+    /// Whether that was no later than the end of its patience with a silent peer, which only moves back.
+    pub(super) reminded_of_silence: bool,
+}
+
+/// What the event loop of a connection of the calling side was asked to tell about, once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Armed {
+    pub(super) bytes: bool,
+    pub(super) room: bool,
+}
+
+/// What the event loop of a connection that serves watches for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Watch {
+    pub(super) reading: bool,
+    pub(super) writing: bool,
+}
+
+impl Watch {
+    /// For what comes next, with nothing left to send.
+    pub(super) const REQUESTS: Self = Self { reading: true, writing: false };
+}
+
+/// A call of another thread, or of a future, that waits for its outcome.
+pub(super) struct Waiting {
+    pub(super) id: CallId,
+    pub(super) until: Option<Instant>,
+    pub(super) waiter: Waiter,
+}
+
+/// Who waits.
+pub(super) enum Waiter {
+    Thread(Arc<ReplySlot>),
+    Future(Asker),
+}
+
+/// What is to be done without the lock.
+pub(super) enum After {
+    Complete(Asker, Outcome<Body>),
+    /// The call of a future that its connection has left behind.
+    GoOn(Resuming),
+    Notice(Notice),
+    /// The router is gone.
+    Left(Failure),
+    /// Somebody to be forgotten.
+    Forget(#[allow(dead_code)] Arc<Subscriber>),
+    /// The connections hold more memory than they may.
+    MakeRoom,
+    /// Whoever answers for prefixes hears that it is there.
+    Opened(Vec<Arc<dyn Servant>>, Arc<dyn Link>),
+    /// Whoever answers for prefixes hears that it is over, or that a call was withdrawn.
+    Hear(Vec<Arc<dyn Servant>>, Option<CallId>),
+    /// Whoever answers for prefixes hears what a caller tells.
+    Heard(Vec<Arc<dyn Servant>>, Incoming),
+    /// A look-up that is not remembered any more: it may be the last that holds a servant.
+    Stale(#[allow(dead_code)] Box<Remembered>),
+}
+
+/// How serving a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Served {
+    /// Nothing was there.
+    Nothing,
+    /// Something was done; there may be more.
+    Something,
+    /// The connection is over.
+    Over,
+    /// A servant blocked, and another thread leads the shard now.
+    Preempted,
+}
+
+impl Connection {
+    /// An event loop is to watch it all the time, and not only while somebody waits for an answer.
+    pub(crate) fn last(&self) {
+        // A bell has to be asked for each time.
+        self.lasting.store(self.stream.watched().1.is_none(), Ordering::Relaxed);
+    }
+
+    /// Whether an event loop watches it all the time.
+    pub(super) fn is_lasting(&self) -> bool {
+        self.lasting.load(Ordering::Relaxed)
+    }
+
+    /// Whether it can carry no more calls.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Whether it is watched among the strangers: it was accepted, and what came the last time had no whole message in it. Not so
+    /// where a bell is watched: somebody on this machine has set that up.
+    pub(crate) fn is_stranger(&self) -> bool {
+        self.stranger.load(Ordering::Relaxed)
+    }
+
+    /// Whether it carries one call at a time.
+    pub(crate) fn one_at_a_time(&self) -> bool {
+        self.serial
+    }
+
+    /// Whether it was accepted, not made.
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.role == Role::Accepted
+    }
+
+    /// Whether servants answer on it.
+    pub(crate) fn is_serving(&self) -> bool {
+        matches!(self.role, Role::Accepted | Role::Joined)
+    }
+
+    /// Whether a router stands between; as the session says.
+    pub(crate) fn is_routed(&self) -> bool {
+        self.routed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn wire(&self) -> &'static dyn Wire {
+        self.wire
+    }
+
+    /// It serves behind a router, at this address.
+    pub(crate) fn joins(&self, address: &str) {
+        // Once, when it was made.
+        let _ = self.joined.set(address.to_owned());
+    }
+
+    /// It is over: whoever served on it is told, once.
+    pub(crate) fn left(&self, failure: &Failure) {
+        if let Some(address) = self.joined.get()
+            && !self.left.swap(true, Ordering::AcqRel)
+        {
+            self.node.left(self.wire, address, failure);
+        }
+    }
+
+    /// Its number among the accepted connections of the node; 0: it was not accepted.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    pub(crate) fn set_registration(&self, registration: Registration) {
+        // A connection is watched by one event loop for its whole life.
+        let _ = self.registration.set(registration);
+    }
+
+    pub(crate) fn registration(&self) -> Option<&Registration> {
+        self.registration.get()
+    }
+}
+
+impl Core {
+    /// Keeps a look-up for the next call.
+    #[inline]
+    pub(super) fn remember(&mut self, found: Box<Remembered>) {
+        if let Some(stale) = self.remembered.replace(found) {
+            self.after.push(After::Stale(stale));
+        }
+    }
+
+    pub(super) fn complete(&mut self, waiting: Waiting, outcome: Outcome<Body>) {
+        let after = match (waiting.waiter, outcome) {
+            (Waiter::Thread(reply_slot), outcome) => return reply_slot.serve(outcome),
+            (Waiter::Future(asker), Outcome::Moved(way)) if way.is_under_way() => {
+                After::GoOn(Resuming::new(asker, way, waiting.until))
+            }
+            (Waiter::Future(asker), outcome) => After::Complete(asker, outcome),
+        };
+        self.after.push(after);
+    }
+}

@@ -1,0 +1,36 @@
+//! Whose turn it is on a connection that carries one call at a time.
+
+use super::state::Connection;
+use std::sync::Arc;
+
+/// The right to begin the next call on a connection; given back when dropped, whether it was used or not.
+#[must_use]
+pub(crate) struct Turn(Option<Arc<Connection>>);
+
+impl Turn {
+    /// None is needed: the connection carries several calls at once, or everybody shares it.
+    pub(crate) fn any() -> Self {
+        Self(None)
+    }
+}
+
+impl Drop for Turn {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(connection) = &self.0 {
+            connection.turns.give_back();
+        }
+    }
+}
+
+impl Connection {
+    /// The right to begin a call without waiting for one that is under way, if there is none. If it carries one at a time,
+    /// nobody else gets it until the turn is given back and nothing is outstanding.
+    #[inline]
+    pub(crate) fn take(self: &Arc<Self>) -> Option<Turn> {
+        if !self.serial {
+            return Some(Turn::any());
+        }
+        self.turns.take().then(|| Turn(Some(Arc::clone(self))))
+    }
+}

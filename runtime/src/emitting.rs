@@ -1,0 +1,164 @@
+//! Signals of servants here, to whoever listens.
+
+use crate::connection::Connection;
+use crate::notice::Notice;
+use crate::shard::Registration;
+use crate::shared::Shared;
+use crate::signals::{Delivery, EventQueue, FLOOD, LocalListener, PATIENCE, Subscriber};
+use crate::sync::lock;
+use bytes::Bytes;
+use everywire_model::signal::{Backlog, Listener};
+use everywire_model::{
+    Attribute, Emission, Emitter, Encode, Failure, Incoming, Initiator, Interface, Kind, Resolver, Signal,
+    SignalEvent, Subscription, Topic,
+};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+impl Shared {
+    /// Sends a signal on all connections that carry signals, or only on those of one wire. All get it before anybody slow is
+    /// waited for.
+    ///
+    /// # Errors
+    /// The first connection's that could not carry it; the others got it all the same.
+    pub(crate) fn broadcast(&self, emission: &Emission<'_>, wire: Option<&str>) -> Result<(), Failure> {
+        let mut result = Ok(());
+        let mut slow = Vec::new();
+        for connection in self.audience(wire) {
+            match connection.emit(emission) {
+                Ok(false) => {}
+                Ok(true) => slow.push(connection),
+                Err(failure) => result = result.and(Err(failure)),
+            }
+        }
+        if !slow.is_empty() {
+            let until = Instant::now() + PATIENCE;
+            slow.iter().for_each(|connection| connection.await_reader(until));
+        }
+        result
+    }
+
+    /// Has what a courier holds delivered by an event loop: that of the connection it is for.
+    pub(crate) fn dispatch(
+        &self,
+        event_queue: &Arc<EventQueue>,
+        after: Option<&Weak<Connection>>,
+        registration: Option<&Registration>,
+    ) {
+        if event_queue.rouse() {
+            let delivery = Delivery::new(event_queue);
+            let after = after.cloned();
+            let deliver = async move {
+                delivery.make();
+                if let Some(connection) = after.and_then(|connection| connection.upgrade()) {
+                    connection.listen_on();
+                }
+            };
+            self.queue(Box::pin(deliver), registration);
+        }
+    }
+
+    /// Tells those who listen within this process.
+    fn tell_here(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        let (interface, signal) = emission.topic.typed()?;
+        let subscribers = self.listeners.matching(emission.key, interface, signal);
+        if subscribers.is_empty() {
+            return Ok(());
+        }
+        if self.listeners.event_queue.waiting() > FLOOD {
+            let what = format!("more than {FLOOD} signals wait for a listener in this process");
+            return Err(Failure::new(Kind::LimitExceeded, Initiator::Here, what));
+        }
+        let heard = self.heard_here(emission)?;
+        for subscriber in subscribers {
+            self.listeners.event_queue.post(subscriber, SignalEvent::Signal(heard.clone()));
+        }
+        self.dispatch(&self.listeners.event_queue, None, None);
+        Ok(())
+    }
+
+    /// A signal as listeners of this process get it: in the terms of the first wire that can carry it.
+    fn heard_here(&self, emission: &Emission<'_>) -> Result<Incoming, Failure> {
+        let (interface, signal) = emission.topic.typed()?;
+        let own = |text: &str| Bytes::copy_from_slice(text.as_bytes());
+        let mut failure =
+            Failure::new(Kind::Unsupported, Initiator::User, "this node speaks no wire to carry a signal by");
+        for wire in &self.wires {
+            match wire.codec().write(&mut |sink| emission.arguments.encode(sink)) {
+                Ok(body) => {
+                    let key = Bytes::copy_from_slice(emission.key);
+                    let (interface, signal) = (own(&interface.id), own(&signal.name));
+                    return Ok(Incoming::signal(Bytes::new(), key, interface, signal, body));
+                }
+                Err(other) => failure = other,
+            }
+        }
+        Err(failure)
+    }
+}
+
+impl Emitter for Shared {
+    fn emit(
+        &self,
+        key: &[u8],
+        interface: &Interface,
+        signal: &Signal,
+        arguments: &dyn Encode,
+    ) -> Result<(), Failure> {
+        let emission = Emission { key, topic: Topic::Typed { interface, signal }, arguments };
+        let here = self.tell_here(&emission);
+        let elsewhere = self.broadcast(&emission, None);
+        let otherwise = self.wire_states().iter().try_for_each(|wire_state| wire_state.emit(&emission));
+        here.and(elsewhere)
+            .and(otherwise)
+            .map_err(|failure| failure.at(format_args!("signal {}", signal.label)))
+    }
+
+    fn changed(&self, key: &[u8], interface: &Interface, attribute: &Attribute) -> Result<(), Failure> {
+        self.wire_states().iter().try_for_each(|wire_state| wire_state.changed(key, interface, attribute))
+    }
+
+    fn listen(
+        &self,
+        key: &[u8],
+        interface: Option<&Interface>,
+        signal: Option<&Signal>,
+        listener: Listener,
+    ) -> Subscription {
+        let id = self.listeners.next.fetch_add(1, Ordering::Relaxed);
+        lock(&self.listeners.held).push(LocalListener {
+            id,
+            key: Bytes::copy_from_slice(key),
+            interface: interface.map(|interface| interface.id.to_string()),
+            signal: signal.map(|signal| signal.name.to_string()),
+            subscriber: Subscriber::new(listener),
+        });
+        let node = self.weak();
+        Subscription::new(move || {
+            if let Some(node) = node.upgrade() {
+                node.listeners.remove(id);
+            }
+        })
+    }
+
+    fn backlog(&self, key: &[u8]) -> Backlog {
+        let each = self.wire_states();
+        each.iter()
+            .map(|wire_state| wire_state.backlog(key))
+            .max_by_key(|one| one.signals)
+            .unwrap_or_default()
+    }
+
+    fn undelivered(&self, failure: &Failure) {
+        self.notice(&Notice::Undelivered { failure: failure.clone() });
+    }
+
+    fn offers(&self, key: &[u8], interface: &str) -> bool {
+        self.directory.get(key).iter().any(|entry| entry.servant.interface().is_a(interface))
+    }
+
+    fn resolver(&self) -> Option<Arc<dyn Resolver>> {
+        Some(self.arc()?)
+    }
+}

@@ -1,0 +1,31 @@
+//! Failures that several parts of the runtime tell, in the same words.
+
+use everywire_model::{Completed, Endpoint, Failure, Initiator, Kind};
+
+/// The failure of everything once a node was stopped.
+pub(crate) fn stopped() -> Failure {
+    Failure::new(Kind::Cancelled, Initiator::User, "the node was stopped")
+}
+
+/// What a call hears that comes when its server ends.
+pub(crate) fn ending() -> Failure {
+    Failure::new(Kind::Busy, Initiator::Peer, "the server is about to end and takes no new calls")
+        .with_hint("try again: the call was not executed, and a successor may be there by then")
+}
+
+/// A call took longer than its caller lets it.
+pub(crate) fn timed_out(endpoint: &Endpoint) -> Failure {
+    Failure::new(Kind::TimedOut, Initiator::User, "no reply came before the deadline")
+        .with_completed(Completed::Maybe)
+        .at(endpoint)
+        .with_hint("raise the deadline if the operation needs more time")
+}
+
+/// There are no event loops.
+pub(crate) fn no_loop(error: std::io::Error) -> Failure {
+    no_loop_because(&error)
+}
+
+pub(crate) fn no_loop_because(error: &std::io::Error) -> Failure {
+    Failure::new(Kind::Internal, Initiator::Here, format!("cannot start an event loop: {error}"))
+}

@@ -1,0 +1,76 @@
+//! From references to objects: of this process, of a node elsewhere, or the servant itself.
+
+use crate::apart::Apart;
+use crate::failures::stopped;
+use crate::here::here;
+use crate::shared::{Shared, named};
+use crate::sync::lock;
+use crate::target::Remote;
+use bytes::Bytes;
+use everywire_model::object::Local;
+use everywire_model::{Emitter, Endpoint, Failure, Object, Place, Profile, Reference, Resolver};
+use std::sync::Arc;
+
+impl Resolver for Shared {
+    fn resolve(&self, reference: &Reference) -> Result<Object, Failure> {
+        let node = self.arc().ok_or_else(stopped)?;
+        Ok(Object::new(match here(&node, reference, self.deadline) {
+            Some(here) => Arc::new(here),
+            None => Arc::new(Remote::new(node, reference.clone(), self.deadline)),
+        }))
+    }
+
+    fn local(&self, reference: &Reference, type_id: &str) -> Option<Local> {
+        for profile in &reference.profiles {
+            for endpoint in &profile.endpoints {
+                if let Endpoint::InProcess { name } = endpoint {
+                    if let Some(local) = named(name).and_then(|node| node.local_at(&profile.key, type_id)) {
+                        return Some(local);
+                    }
+                } else if self.is_here(profile, endpoint)
+                    && let Some(local) = self.local_at(&profile.key, type_id)
+                {
+                    return Some(local);
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Shared {
+    fn is_here(&self, profile: &Profile, endpoint: &Endpoint) -> bool {
+        lock(&self.places).iter().any(|(place, _)| {
+            let own = place.profile();
+            let known = || {
+                self.addresses.is_known_otherwise(place)
+                    && self.addresses.reach(place).endpoints.iter().any(|known| known.is_at(endpoint))
+            };
+            own.wire == profile.wire
+                && (own.endpoints.iter().any(|own| own.is_at(endpoint)) || known())
+                && (matches!(place, Place::Listen(_)) || own.components == profile.components)
+        })
+    }
+
+    fn local_at(&self, key: &[u8], type_id: &str) -> Option<Local> {
+        let emitter: Arc<dyn Emitter> = self.arc()?;
+        let held = self.directory.get(key);
+        let local = held.iter().find_map(|entry| entry.local.as_ref()?.of_type(type_id))?;
+        Some((Bytes::copy_from_slice(key), emitter, local))
+    }
+}
+
+impl Apart {
+    /// The object behind a reference, called over these connections.
+    ///
+    /// # Errors
+    /// The node has ended.
+    pub fn resolve(self: &Arc<Self>, reference: &Reference) -> Result<Object, Failure> {
+        let node = self.node.upgrade().ok_or_else(stopped)?;
+        let deadline = node.deadline;
+        Ok(Object::new(match here(&node, reference, deadline) {
+            Some(here) => Arc::new(here),
+            None => Arc::new(Remote::new(node, reference.clone(), deadline).over(Arc::clone(self))),
+        }))
+    }
+}

@@ -1,0 +1,183 @@
+//! The threads of a shard: the one that leads, the one that takes over when a servant blocks, and the supervisor that notices.
+
+use super::leader::Leader;
+use super::state::{BELL, STRANGERS, Shard, Watched};
+use crate::alarms::Alarms;
+use crate::connection::{Connection, flush_before_blocking};
+use crate::patience::Latency;
+use crate::supervisor::Supervisor;
+use crate::sync::lock;
+use crate::terms::{Successor, Terms};
+use everywire_model::Failure;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+/// The supervisor's step: a servant that is still running after two of them has blocked.
+const STEP: Duration = Duration::from_millis(10);
+/// Steps after which a servant that computes is taken for blocked, too.
+const BUSY: u32 = 10;
+
+/// How a shard is doing.
+struct Pulse {
+    term: u64,
+    running: u64,
+    calls: u64,
+    leader: i32,
+    over: bool,
+}
+
+impl Shard {
+    /// Makes an event loop and starts its first thread.
+    pub(crate) fn start(latency: Latency, blocked_threads: usize) -> io::Result<Arc<Self>> {
+        let shard = Arc::new(Self {
+            epoll: epoll::create(CreateFlags::CLOEXEC)?,
+            strangers: epoll::create(CreateFlags::CLOEXEC)?,
+            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            watched: Mutex::default(),
+            terms: Terms::new(blocked_threads),
+            calls: AtomicU64::new(0),
+            leader: AtomicI32::new(0),
+            serving: Mutex::default(),
+            serving_at: AtomicUsize::new(0),
+            inherited: Mutex::default(),
+            asleep: AtomicBool::new(false),
+            tasks: Mutex::default(),
+            has_tasks: AtomicBool::new(false),
+            alarms: Alarms::default(),
+            bells: AtomicUsize::new(0),
+            generations: AtomicU64::new(0),
+            latency,
+            supervisor: Supervisor::default(),
+        });
+        epoll::add(&shard.epoll, &shard.bell, EventData::new_u64(BELL), EventFlags::IN)?;
+        epoll::add(&shard.epoll, &shard.strangers, EventData::new_u64(STRANGERS), EventFlags::IN)?;
+        shard.spawn(1)?;
+        let watched = Arc::downgrade(&shard);
+        std::thread::Builder::new()
+            .name("everywire-watch".into())
+            .spawn(move || Self::supervise(&watched))?;
+        Ok(shard)
+    }
+
+    /// Stops watching everything and ends all threads.
+    pub(crate) fn stop(&self, why: &Failure) {
+        self.terms.end();
+        // What serves points to its node and the node to its shards: here the circle is cut.
+        let serving = self.put_serving(&mut lock(&self.serving), None);
+        let held = (serving, lock(&self.inherited).take());
+        drop(held);
+        let watched: Vec<_> = lock(&self.watched).drain().collect();
+        for (_, watched) in watched {
+            if let Watched::Connection(connection) = watched {
+                connection.cut(why);
+            }
+        }
+        let tasks = std::mem::take(&mut *lock(&self.tasks));
+        // Without the lock: they may hold what is the user's.
+        drop(tasks);
+        self.supervisor.wake();
+        self.ring();
+    }
+
+    /// Starts a thread that leads this term. If there is none to be had, whoever led before leads on, if it still can.
+    fn spawn(self: &Arc<Self>, term: u64) -> io::Result<()> {
+        let shard = Arc::clone(self);
+        let spawned =
+            std::thread::Builder::new().name("everywire-shard".into()).spawn(move || shard.thread(term));
+        if spawned.is_err() {
+            self.terms.take_back(term);
+        }
+        spawned.map(drop)
+    }
+
+    /// A thread's life: leads until preempted, then waits for a while to be called up.
+    fn thread(self: Arc<Self>, term: u64) {
+        let mut term = Some(term);
+        while let Some(led) = term {
+            Leader::of(&self, led);
+            term = self.terms.rest();
+        }
+    }
+
+    /// What the supervisor watches: the call that is running, calls so far, the leading thread, and whether it is all over.
+    fn pulse(&self) -> Pulse {
+        Pulse {
+            // First of all: what runs is of this term, or of a later one.
+            term: self.terms.now(),
+            running: self.terms.running(),
+            calls: self.calls.load(Ordering::SeqCst),
+            leader: self.leader.load(Ordering::Relaxed),
+            over: self.terms.are_over(),
+        }
+    }
+
+    /// Another thread takes the lead from the one whose term is `term`, if it still has it and serves this call. Returns the
+    /// connection whose call that is, if it happened.
+    pub(crate) fn hand_over(self: &Arc<Self>, term: u64, call: u64) -> Option<Arc<Connection>> {
+        // Let go without any lock: it may be the last that holds a node, whose end stops this shard.
+        let (mut blocked, mut _forgotten) = (None, None);
+        let successor = self.terms.hand_over(term, call, || {
+            blocked = self.put_serving(&mut lock(&self.serving), None);
+            _forgotten = std::mem::replace(&mut *lock(&self.inherited), blocked.clone());
+        });
+        if let Successor::New(next) = successor
+            && self.spawn(next).is_err()
+        {
+            return None;
+        }
+        if let Some(connection) = &blocked {
+            flush_before_blocking(connection);
+        }
+        blocked
+    }
+
+    /// The supervisor's thread; ends with its shard.
+    pub(super) fn supervise(shard: &Weak<Self>) {
+        let mut last = (0, 0);
+        let (mut quiet, mut stuck) = (0, 0);
+        loop {
+            let Some(shard) = shard.upgrade() else { return };
+            let Pulse { term, running, calls, leader, over } = shard.pulse();
+            if over {
+                return;
+            }
+            let this = &shard.supervisor;
+            stuck = if running != 0 && running == last.0 { stuck + 1 } else { 0 };
+            // A thread that merely waits for a CPU, or computes, is given more time than one that sleeps.
+            let asleep = stuck > 0 && sleeps(leader);
+            if stuck >= BUSY || asleep {
+                // Nothing happens if the call has ended by now. What computes gains nothing from a thread of its own the next time.
+                if let Some(connection) = shard.hand_over(term, running)
+                    && asleep
+                {
+                    connection.has_blocked();
+                }
+            }
+            quiet = if running == 0 && calls == last.1 { quiet + 1 } else { 0 };
+            last = (running, calls);
+            if quiet < 10 {
+                drop(shard);
+                std::thread::sleep(STEP);
+                continue;
+            }
+            // Nothing has happened for a while: sleep until the shard wakes us. A call that began just now is seen by the
+            // count, at the latest when the time is over.
+            this.doze(|| {
+                let pulse = shard.pulse();
+                pulse.calls == calls && !pulse.over && Arc::strong_count(&shard) > 1
+            });
+            quiet = 0;
+        }
+    }
+}
+
+/// Whether a thread of this process sleeps; one whose state cannot be read is taken to.
+fn sleeps(thread: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
+    // The state follows the name, which stands in parentheses and may hold anything.
+    !stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('R'))
+}
