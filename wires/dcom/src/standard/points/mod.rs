@@ -5,7 +5,7 @@
 //!   that follows from the interface which declares it ([`sources`]).
 //! * A sink is called in the order of the signals, one call at a time. Signals wait for it up to [`WAITING`] and [`WAITING_BYTES`]; then
 //!   the oldest is lost, so that no listener holds up an emitter. All sinks of a principal share [`PRINCIPAL_BYTES`]. What was lost is
-//!   told when the sink has taken what waited ([`Audience::Failed`]), or has lost as much again.
+//!   told when the sink has taken what waited ([`Failed`](everywire_model::signal::Audience::Failed)), or has lost as much again.
 //! * A sink that cannot be called (it asks for another account or level) keeps its place; the node's observer is told, and what is
 //!   emitted meanwhile is lost for it: it is tried again after [`REFUSED`].
 //! * A sink that is no more is unadvised when a call says so, or when it was silent for [`SILENCE`] and does not answer.
