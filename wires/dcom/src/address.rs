@@ -24,7 +24,10 @@
 //! service is `host/HOST`, HOST as it stands in the address, unless `target` says otherwise. A server with `keytab` takes
 //! Kerberos, by itself and by SPNEGO, from everybody whom the realm knows; with `users` it takes NTLM from those as well.
 
-use crate::exporter::TAG_PASSED;
+pub use crate::tags::{TAG_OBJREF, TAG_SYSTEM};
+pub use crate::ways::{class_of, system};
+
+use crate::exporter::Proxy;
 use crate::limits::REFERENCE_TEXT;
 use crate::objref::ObjRef;
 use crate::security::{Level, Security};
@@ -41,13 +44,6 @@ use uuid::Uuid;
 /// The port of the endpoint mapper and of the OXID resolver (MS-DCOM 2.1).
 pub const PORT: u16 = 135;
 
-/// The component that keeps an OBJREF which nobody has unmarshalled yet: the word `MEOW`.
-pub const TAG_OBJREF: u32 = crate::objref::SIGNATURE;
-
-/// The component of a way to an interface of the node itself, such as the resolver's: calls carry no object, or the key if it
-/// has 16 bytes.
-pub const TAG_SYSTEM: u32 = 0x5359_5354;
-
 /// Where the name of the file of credentials stands.
 pub const CREDENTIALS: &str = "EVERYWIRE_DCOM_CREDENTIALS";
 
@@ -60,27 +56,6 @@ pub const LOCATOR: &str = "EVERYWIRE_DCOM_CLASSES";
 
 /// Octets that the locator's file may have.
 const MAX_LOCATOR: u64 = 1 << 20;
-
-/// The class that a way leads to, if it does not lead to an object.
-pub fn class_of(profile: &Profile) -> Option<Uuid> {
-    let object = profile.lease.get::<crate::exporter::Proxy>().is_some()
-        || profile.component(TAG_OBJREF).is_some()
-        || profile.component(TAG_PASSED).is_some()
-        || profile.component(TAG_SYSTEM).is_some();
-    (!object && !profile.key.is_empty()).then(|| clsid_of_key(&profile.key))
-}
-
-/// A way to an interface of the node at an endpoint; `ipid` is the object, where the interface has one.
-pub fn system(endpoints: Vec<Endpoint>, security: &Arc<Security>, ipid: Option<Uuid>) -> Profile {
-    Profile {
-        wire: "dcom",
-        version: crate::VERSION,
-        endpoints,
-        key: ipid.map(|ipid| Bytes::copy_from_slice(&ipid.to_bytes_le())).unwrap_or_default(),
-        components: vec![(TAG_SYSTEM, Bytes::new())],
-        lease: security.lease(),
-    }
-}
 
 /// Reads a reference in any notation.
 pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
@@ -183,7 +158,7 @@ pub(crate) fn print_friendly(reference: &Reference) -> String {
 
 /// The OBJREF that a way was made from: of the interface that is meant, if the object was asked for that.
 fn objref_of(profile: &Profile, type_id: &str) -> Option<ObjRef> {
-    let Some(proxy) = profile.lease.get::<crate::exporter::Proxy>() else {
+    let Some(proxy) = profile.lease.get::<Proxy>() else {
         return ObjRef::parse(profile.component(TAG_OBJREF)?).ok().map(|(objref, _)| objref);
     };
     let meant: Option<Uuid> = type_id.parse().ok();

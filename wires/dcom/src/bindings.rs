@@ -200,7 +200,6 @@ fn endpoint(address: &str, default_port: u16) -> Option<Endpoint> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

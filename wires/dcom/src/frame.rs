@@ -280,3 +280,51 @@ pub fn sniff(first: &[u8]) -> Sniff {
         Sniff::Yes
     }
 }
+
+/// Puts a PDU into the other byte order: its header, and what stands before the stub of a request or response. The stub and the trailer
+/// are left alone.
+pub(crate) fn turn_pdu(pdu: &mut [u8]) {
+    let Some(&[_, _, kind, flags, ..]) = pdu.first_chunk::<{ HEADER }>() else { return };
+    let mut turn = |at: usize, size: usize| {
+        if let Some(number) = pdu.get_mut(at..at + size) {
+            number.reverse();
+        }
+    };
+    for (at, size) in [(8, 2), (10, 2), (12, 4), (16, 4), (20, 2)] {
+        turn(at, size);
+    }
+    if kind == PduKind::Request as u8 {
+        turn(22, 2);
+        if flags & OBJECT != 0 {
+            for (at, size) in [(24, 4), (28, 2), (30, 2)] {
+                turn(at, size);
+            }
+        }
+    }
+    if let Some(representation) = pdu.get_mut(4) {
+        *representation = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pdu::{Pdu, Request};
+
+    #[test]
+    fn a_pdu_is_put_into_the_other_byte_order() {
+        let object = uuid::uuid!("45570001-1a8c-11d3-b68f-00c04f8b72e7");
+        let request = Request { alloc_hint: 9, context: 2, opnum: 3, object: Some(object), stub: 0..0 };
+        let mut out = Vec::new();
+        Pdu::Request(request).write(&mut out, FIRST | LAST, 77, &[1, 2, 3, 4]);
+        turn_pdu(&mut out);
+        let (header, pdu, _) = Pdu::parse(&out).unwrap();
+        assert!(!header.little && header.call == 77 && usize::from(header.length) == out.len());
+        let Pdu::Request(read) = pdu else { panic!() };
+        assert_eq!((read.alloc_hint, read.context, read.opnum, read.object), (9, 2, 3, Some(object)));
+        assert_eq!(&out[read.stub], [1, 2, 3, 4]);
+        for len in 0..out.len() {
+            turn_pdu(&mut out[..len]);
+        }
+    }
+}

@@ -320,7 +320,6 @@ mod base64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::bindings::{SecurityBinding, StringBinding};

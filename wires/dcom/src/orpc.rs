@@ -240,8 +240,20 @@ fn error_text(data: &[u8], at: &mut usize) -> Result<String, Violation> {
     Ok(text)
 }
 
+/// Writes ORPCTHIS without extensions.
+#[inline]
+pub(crate) fn put_this(out: &mut Vec<u8>, minor: u16, causality: u128) {
+    let mut this = [0; OrpcThis::LEN];
+    let [minor, _] = minor.to_le_bytes();
+    let (head, rest) = this.split_at_mut(12);
+    head.copy_from_slice(&[crate::VERSION.0, 0, minor, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    if let Some(cid) = rest.first_chunk_mut() {
+        *cid = causality.to_le_bytes();
+    }
+    out.extend_from_slice(&this);
+}
+
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -5,9 +5,8 @@
 //! same place of a block of eight. Extensions are headers, known by their GUID; where none is changed they go on as they came. The version
 //! in ORPCTHIS is the connection's own. OBJREFs in a stub are not touched: they lead past the hop.
 
-use crate::frame;
-use crate::ndr::{NAME, THAT, THIS, WHOLE};
-use crate::orpc::{Extent, OrpcThat, OrpcThis};
+use crate::ndr::{NAME, THAT, THIS, WHOLE, WINE, extents};
+use crate::orpc::{Extent, OrpcThat, OrpcThis, put_this};
 use everywire_model::headers::Content;
 use everywire_model::message::needs_contract;
 use everywire_model::visit::Carries;
@@ -71,7 +70,7 @@ impl<'a> Lead<'a> {
     pub(crate) fn put_this(&self, out: &mut Vec<u8>, minor: u16, causality: u128) -> Visit<()> {
         let stub = out.len();
         if self.came.len() < OrpcThis::LEN {
-            crate::session::put_this(out, minor, causality);
+            put_this(out, minor, causality);
             if !self.little {
                 turn_this(out.get_mut(stub..).unwrap_or_default());
             }
@@ -120,28 +119,12 @@ fn check(body: &Body, kind: u32) -> Result<(), Failure> {
         return Err(needs_contract("a body of another wire"));
     }
     let known = body.headers().is_some_and(|headers| !headers.raw().is_empty());
-    match body.dialect & (THIS | THAT | WHOLE | crate::wine::WINE) {
+    match body.dialect & (THIS | THAT | WHOLE | WINE) {
         found if found == kind | WHOLE => Ok(()),
         // Values that somebody encoded.
         0 if kind == THIS && !known && body.base & 7 == 0 => Ok(()),
         _ => Err(needs_contract("a body that is no whole stub")),
     }
-}
-
-/// The extensions that came with a body, as headers.
-pub(crate) fn headers(body: &Body) -> Visit<Vec<Header>> {
-    let all = extents(body)?;
-    Ok(all.into_iter().map(|extent| Header::bytes(extent.id.to_string(), extent.data)).collect())
-}
-
-fn extents(body: &Body) -> Visit<Vec<Extent>> {
-    let Some(headers) = body.headers() else { return Ok(Vec::new()) };
-    let found = match body.dialect & (THIS | THAT) {
-        THIS => OrpcThis::parse(headers.raw(), body.little).map(|(this, _)| this.extensions),
-        THAT => OrpcThat::parse(headers.raw(), body.little).map(|(that, _)| that.extensions),
-        _ => return Ok(Vec::new()),
-    };
-    found.map_err(|violation| violation.at(0))
 }
 
 /// The GUID that a header is known by; braces are left out of it.
@@ -219,33 +202,7 @@ fn turn_this(this: &mut [u8]) {
     }
 }
 
-/// Puts a PDU into the other byte order: its header, and what stands before the stub of a request or response. The stub and the trailer
-/// are left alone.
-pub(crate) fn turn_pdu(pdu: &mut [u8]) {
-    let Some(&[_, _, kind, flags, ..]) = pdu.first_chunk::<{ frame::HEADER }>() else { return };
-    let mut turn = |at: usize, size: usize| {
-        if let Some(number) = pdu.get_mut(at..at + size) {
-            number.reverse();
-        }
-    };
-    for (at, size) in [(8, 2), (10, 2), (12, 4), (16, 4), (20, 2)] {
-        turn(at, size);
-    }
-    if kind == frame::PduKind::Request as u8 {
-        turn(22, 2);
-        if flags & frame::OBJECT != 0 {
-            for (at, size) in [(24, 4), (28, 2), (30, 2)] {
-                turn(at, size);
-            }
-        }
-    }
-    if let Some(representation) = pdu.get_mut(4) {
-        *representation = 0;
-    }
-}
-
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::session::passing_body;
@@ -262,7 +219,7 @@ mod tests {
     /// A stub of another sender: ORPCTHIS with these extensions, then four octets.
     fn stub(little: bool, extents: &[Extent], odd: bool) -> (Bytes, usize) {
         let mut out = Vec::new();
-        crate::session::put_this(&mut out, 7, 0x0102_0304_0506_0708);
+        put_this(&mut out, 7, 0x0102_0304_0506_0708);
         if !little {
             turn_this(&mut out);
         }
@@ -375,22 +332,5 @@ mod tests {
         cut.dialect = THAT;
         assert_eq!(Lead::of(cut.carries(), THAT).unwrap_err().kind(), Kind::Unsupported);
         assert_eq!(Lead::of(body.carries(), THIS).unwrap_err().kind(), Kind::Unsupported);
-    }
-
-    #[test]
-    fn a_pdu_is_put_into_the_other_byte_order() {
-        use crate::pdu::{Pdu, Request};
-        let request = Request { alloc_hint: 9, context: 2, opnum: 3, object: Some(ID), stub: 0..0 };
-        let mut out = Vec::new();
-        Pdu::Request(request).write(&mut out, frame::FIRST | frame::LAST, 77, &[1, 2, 3, 4]);
-        turn_pdu(&mut out);
-        let (header, pdu, _) = Pdu::parse(&out).unwrap();
-        assert!(!header.little && header.call == 77 && usize::from(header.length) == out.len());
-        let Pdu::Request(read) = pdu else { panic!() };
-        assert_eq!((read.alloc_hint, read.context, read.opnum, read.object), (9, 2, 3, Some(ID)));
-        assert_eq!(&out[read.stub], [1, 2, 3, 4]);
-        for len in 0..out.len() {
-            turn_pdu(&mut out[..len]);
-        }
     }
 }

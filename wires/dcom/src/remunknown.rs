@@ -223,7 +223,6 @@ fn refusal<T>(hresult: u32) -> Result<Result<T, u32>, Violation> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

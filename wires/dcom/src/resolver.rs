@@ -237,7 +237,6 @@ fn put_resolved(result: Result<&Resolved, u32>, versioned: bool) -> Vec<u8> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::bindings::StringBinding;

@@ -6,7 +6,7 @@ use crate::wine::Dialect;
 use bytes::Bytes;
 use everywire_auth::security::{Credentials, Mechanism, Options, Users};
 use everywire_model::{Endpoint, Failure, Initiator, Kind, Lease, PeerAddress, Profile};
-use home::Home;
+use home::{Home, address_of};
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -159,17 +159,6 @@ impl Security {
                 Arc::new(Self { level, ..Self::clone(self) }.sealed())
             }
             _ => Arc::clone(self),
-        }
-    }
-
-    /// The security of a way, as its lease says.
-    pub fn of(profile: &Profile) -> Arc<Self> {
-        if let Some(security) = profile.lease.share::<Self>() {
-            return security;
-        }
-        match profile.lease.get::<crate::exporter::Proxy>() {
-            Some(proxy) => proxy.security(),
-            None => Arc::new(Self::of_endpoint(profile.endpoints.first())),
         }
     }
 
@@ -338,10 +327,6 @@ impl Security {
             )
         })
     }
-}
-
-fn address_of(host: &str) -> Option<IpAddr> {
-    host.parse::<IpAddr>().ok().map(|address| address.to_canonical())
 }
 
 /// Where a peer is, if the transport knows its address.

@@ -164,7 +164,6 @@ fn put(out: &mut Vec<u8>, protocol: u8, left: &[u8], right: &[u8]) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use uuid::uuid;

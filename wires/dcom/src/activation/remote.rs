@@ -116,7 +116,6 @@ fn status_failure(status: u32) -> u32 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::tests::{activated, activation};
     use super::*;

@@ -100,7 +100,6 @@ fn custom(out: &mut Put, iid: Uuid, clsid: Uuid, data: Vec<u8>) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::tests::{activated, activation};
     use super::*;

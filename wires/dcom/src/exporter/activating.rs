@@ -1,19 +1,47 @@
 //! Making objects for whoever asks (MS-DCOM 3.1.2.5.2.3).
 
-use super::classes::Found;
+use super::Exporter;
 use super::pinger::REFS;
-use super::{Exporter, lock};
-use crate::VERSION;
 use crate::activation::{Activated, Activation};
 use crate::hresult::{self, E_INVALIDARG, E_NOINTERFACE, REGDB_E_CLASSNOTREG, RPC_E_VERSION_MISMATCH, S_OK};
 use crate::limits::INTERFACES_ASKED;
+use crate::lock::lock;
 use crate::standard::activation::ClassFactory;
+use crate::{VERSION, iid_of};
 use bytes::Bytes;
-use everywire_model::{Reference, Servant};
+use everywire_idl::midl::clsid_of_key;
+use everywire_model::{Interface, InterfaceKind, Reference, Servant};
 use std::sync::Arc;
 use uuid::Uuid;
 
+/// What a CLSID leads to.
+pub(super) enum Found {
+    /// A class, of which objects are made.
+    Class(Bytes),
+    /// An object that runs already: whoever asks gets the same.
+    Object(Bytes),
+}
+
 impl Exporter {
+    /// The keys of the objects that may serve an interface of plain DCE/RPC.
+    pub(crate) fn serving(&self, iid: Uuid) -> Vec<Bytes> {
+        self.running.all(iid)
+    }
+
+    /// What a CLSID leads to here.
+    pub(super) fn class(&self, clsid: Uuid) -> Option<Found> {
+        let classes = self.objects().classes();
+        let by_key = classes.iter().find(|(key, _)| clsid_of_key(key) == clsid);
+        let of_class =
+            |interface: &Interface| interface.kind == InterfaceKind::Class && iid_of(interface) == clsid;
+        let class = by_key.or_else(|| classes.iter().find(|(_, interface)| of_class(interface)));
+        match class {
+            Some((key, _)) => Some(Found::Class(key.clone())),
+            // Objects that were made for somebody are found by their references only.
+            None => self.running.find(clsid).filter(|key| !self.exports.is_made(key)).map(Found::Object),
+        }
+    }
+
     /// Yields an object of a class, or its class object; never fails, but tells why there is none.
     pub fn activate(&self, asked: &Activation, principal: &str) -> Activated {
         match self.try_activate(asked, principal) {

@@ -1,5 +1,6 @@
 //! Association groups: connections of one client (C706 9.3.3.3, MS-RPCE 3.3.1.5.6).
 
+use super::numbers::unguessable;
 use crate::limits::ASSOCIATION_GROUPS;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +30,7 @@ impl Associations {
         }
         loop {
             // The low half is as good as the whole.
-            let id = (super::unguessable() & u64::from(u32::MAX)) as u32;
+            let id = (unguessable() & u64::from(u32::MAX)) as u32;
             if id != 0 && !groups.contains_key(&id) {
                 groups.insert(id, Group { owner: principal.into(), connections: 1 });
                 return Some(id);

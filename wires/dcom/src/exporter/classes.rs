@@ -1,7 +1,7 @@
 //! Classes and running objects by CLSID.
 
-use super::{Exporter, lock};
 use crate::iid_of;
+use crate::lock::lock;
 use bytes::Bytes;
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::{Interface, InterfaceKind};
@@ -40,11 +40,13 @@ impl Running {
         }
     }
 
-    fn all(&self, id: Uuid) -> Vec<Bytes> {
+    /// The keys of all objects that an identity leads to.
+    pub(super) fn all(&self, id: Uuid) -> Vec<Bytes> {
         lock(&self.keys).get(&id).map(|keys| keys.iter().cloned().collect()).unwrap_or_default()
     }
 
-    fn find(&self, clsid: Uuid) -> Option<Bytes> {
+    /// The key of the first of them.
+    pub(super) fn find(&self, clsid: Uuid) -> Option<Bytes> {
         lock(&self.keys).get(&clsid)?.first().cloned()
     }
 }
@@ -53,33 +55,4 @@ fn clsids(key: &[u8], interface: Option<&Interface>) -> impl Iterator<Item = Uui
     let found = |kind| matches!(kind, InterfaceKind::Class | InterfaceKind::Procedures);
     let class = interface.filter(|interface| found(interface.kind)).map(iid_of);
     std::iter::once(clsid_of_key(key)).chain(class)
-}
-
-/// What a CLSID leads to.
-pub(super) enum Found {
-    /// A class, of which objects are made.
-    Class(Bytes),
-    /// An object that runs already: whoever asks gets the same.
-    Object(Bytes),
-}
-
-impl Exporter {
-    /// The keys of the objects that may serve an interface of plain DCE/RPC.
-    pub(crate) fn serving(&self, iid: Uuid) -> Vec<Bytes> {
-        self.running.all(iid)
-    }
-
-    /// What a CLSID leads to here.
-    pub(super) fn class(&self, clsid: Uuid) -> Option<Found> {
-        let classes = self.objects().classes();
-        let by_key = classes.iter().find(|(key, _)| clsid_of_key(key) == clsid);
-        let of_class =
-            |interface: &Interface| interface.kind == InterfaceKind::Class && iid_of(interface) == clsid;
-        let class = by_key.or_else(|| classes.iter().find(|(_, interface)| of_class(interface)));
-        match class {
-            Some((key, _)) => Some(Found::Class(key.clone())),
-            // Objects that were made for somebody are found by their references only.
-            None => self.running.find(clsid).filter(|key| !self.exports.is_made(key)).map(Found::Object),
-        }
-    }
 }

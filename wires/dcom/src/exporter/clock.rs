@@ -1,7 +1,7 @@
 //! When the keeper is wanted. The only clock is the one that the keeper brings: what begins between its visits counts from the
 //! next one.
 
-use super::lock;
+use crate::lock::lock;
 use everywire_model::Objects;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,11 +1,8 @@
 //! What the bodies of a connection carry with them.
 
-use super::{Exporter, lock, marshalling};
-use crate::ndr::References;
+use super::Exporter;
 use crate::security::Security;
-use crate::wine::WINE;
-use bytes::Bytes;
-use everywire_model::{Reference, Request, Servant, Visit, WireState};
+use everywire_model::{Reference, Request, Servant, WireState};
 use std::any::Any;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -17,12 +14,12 @@ pub struct Correspondence {
     exporter: Arc<Exporter>,
     security: Arc<Security>,
     principal: String,
-    local: bool,
-    address: Option<IpAddr>,
+    pub(super) local: bool,
+    pub(super) address: Option<IpAddr>,
     association: u32,
     /// The references that were read from one body, by their offset. They are the body's, however often it is read: an OBJREF
     /// brings its counted references once.
-    read: Option<Mutex<HashMap<usize, Reference>>>,
+    pub(super) read: Option<Mutex<HashMap<usize, Reference>>>,
 }
 
 impl Correspondence {
@@ -99,32 +96,6 @@ impl Correspondence {
     }
 }
 
-impl References for Correspondence {
-    fn unmarshal(&self, objref: Bytes, offset: usize) -> Visit<Reference> {
-        // Two readers at once must not both count it.
-        let mut read = self.read.as_ref().map(lock);
-        if let Some(known) = read.as_ref().and_then(|read| read.get(&offset)) {
-            return Ok(known.clone());
-        }
-        let objref = marshalling::parse(&objref, offset)?;
-        let reference = self.exporter.adopt_from(&objref, &self.security, self.local, None)?;
-        if let Some(read) = &mut read {
-            read.insert(offset, reference.clone());
-        }
-        Ok(reference)
-    }
-
-    fn marshal(&self, reference: &Reference) -> Visit<Bytes> {
-        self.security.dialect.admit(reference)?;
-        let objref = self.exporter.marshal(reference)?.seen_at(self.address);
-        Ok(self.security.dialect.sent(&objref))
-    }
-
-    fn dialect(&self) -> u32 {
-        if self.security.dialect.is_wine() { WINE } else { 0 }
-    }
-}
-
 impl WireState for Correspondence {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         Vec::new()
@@ -132,5 +103,16 @@ impl WireState for Correspondence {
 
     fn onward(&self, key: &[u8], to: &Reference) -> Option<Reference> {
         self.exporter.onward(key, to)
+    }
+}
+
+impl Exporter {
+    /// The exporter behind what a session or a servant was given: itself, or a [`Correspondence`].
+    pub fn of(wire_state: &Arc<dyn WireState>) -> Option<Arc<Self>> {
+        let any: Arc<dyn Any + Send + Sync> = Arc::clone(wire_state) as _;
+        match any.downcast::<Self>() {
+            Ok(exporter) => Some(exporter),
+            Err(other) => other.downcast_ref::<Correspondence>().map(|held| Arc::clone(held.exporter())),
+        }
     }
 }

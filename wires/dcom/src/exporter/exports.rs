@@ -1,6 +1,7 @@
 //! What this node has marshalled: objects, their interfaces, and who refers to them (MS-DCOM 3.1.1.1).
 
 use super::imports::Proxy;
+use super::numbers::unguessable;
 use crate::hresult::{E_OUTOFMEMORY, S_OK};
 use crate::limits::{PRINCIPAL_OBJECTS, PRIVATE_HOLDERS};
 use bytes::Bytes;
@@ -11,6 +12,9 @@ use uuid::Uuid;
 
 /// Periods without a sign of life after which an object is let go.
 pub(super) const MISSES: u8 = 3;
+
+/// What stands between the class and the number in the key of an object that stands for one elsewhere: no key that a user gives has it.
+pub(crate) const SEPARATOR: u8 = 0;
 
 /// RemAddRef's answer for an IPID that nobody has (MS-ERREF 2.1).
 const CO_E_OBJNOTREG: u32 = 0x8004_01fb;
@@ -315,8 +319,8 @@ impl Exports {
             return (key, oid);
         }
         let mut key = class.to_vec();
-        key.push(super::passing::SEPARATOR);
-        key.extend_from_slice(format!("{:016x}", super::unguessable()).as_bytes());
+        key.push(SEPARATOR);
+        key.extend_from_slice(format!("{:016x}", unguessable()).as_bytes());
         let oid = table.enter(&key);
         if let Some(object) = table.objects.get_mut(&oid) {
             object.owner = Some(Arc::clone(owner));
@@ -434,9 +438,9 @@ impl Table {
             return *oid;
         }
         let key = Bytes::copy_from_slice(key);
-        let mut oid = super::unguessable();
+        let mut oid = unguessable();
         while oid == 0 || self.objects.contains_key(&oid) {
-            oid = super::unguessable();
+            oid = unguessable();
         }
         self.oids.insert(key.clone(), oid);
         let object = Exported {

@@ -1,23 +1,22 @@
 //! Objects elsewhere, and what this node holds of them (MS-DCOM 3.2.1).
 
+use super::clock::Clock;
 use super::places::{RESOLVER, bindings_of, endpoints};
-use super::{Exporter, lock};
+
 use crate::bindings::DualStringArray;
 use crate::limits::PROXY_INTERFACES;
+use crate::lock::lock;
 use crate::objref::{ObjRef, StdObjRef};
 use crate::resolver::Resolved;
 use crate::security::Security;
+use crate::tags::TAG_RESOLVER;
 use crate::{IUNKNOWN, VERSION};
 use bytes::Bytes;
-use everywire_model::{Endpoint, Lease, Profile};
+use everywire_model::{Endpoint, Lease, Objects, Profile};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use uuid::Uuid;
-
-/// The component of a way to an object that leads to the resolver of its exporter, although by now it may be known where the
-/// exporter is.
-pub const TAG_RESOLVER: u32 = 0x564c_5352;
 
 /// What this process holds of one object elsewhere; lives in [`everywire_model::Profile::lease`]. When its last copy is dropped,
 /// its references are given back and its OID is pinged no longer.
@@ -174,8 +173,8 @@ impl Drop for Proxy {
         let interfaces = std::mem::take(&mut *lock(&self.interfaces));
         let refs = interfaces.iter().filter(|held| held.refs > 0).map(|held| (held.ipid, held.refs));
         self.oxid.release(refs);
-        if let Some(exporter) = self.oxid.exporter.upgrade() {
-            exporter.imports.forget(self);
+        if let Some(imports) = self.oxid.imports.upgrade() {
+            imports.forget(self);
         }
     }
 }
@@ -190,7 +189,8 @@ pub struct RemoteOxid {
     /// Whether bindings to sockets of this machine are believed.
     local: bool,
     security: Arc<Security>,
-    exporter: Weak<Exporter>,
+    /// The tables that it stands in.
+    imports: Weak<Imports>,
     resolution: Mutex<Option<Resolution>>,
     /// References to give back.
     releases: Mutex<HashMap<Uuid, u32>>,
@@ -281,10 +281,10 @@ impl RemoteOxid {
         drop(releases);
         if waiting > 0
             && !self.queued.swap(true, Ordering::AcqRel)
-            && let Some(exporter) = self.exporter.upgrade()
+            && let Some(imports) = self.imports.upgrade()
         {
-            lock(&exporter.imports.releasing).push(Arc::clone(self));
-            exporter.clock.flush_soon(exporter.objects());
+            lock(&imports.releasing).push(Arc::clone(self));
+            imports.clock.flush_soon(&imports.objects);
         }
     }
 
@@ -310,8 +310,10 @@ pub(super) type OxidKey = (u64, Vec<Endpoint>, Arc<Security>);
 
 /// The tables. Their locks, and those of proxies and exporters, are never held together, except that `queued` is read under
 /// `tables`; no proxy is dropped and no code of anybody else's is entered under them.
-#[derive(Default)]
 pub(super) struct Imports {
+    /// Has the keeper come.
+    clock: Arc<Clock>,
+    objects: Arc<dyn Objects>,
     tables: Mutex<HashMap<OxidKey, Remote>>,
     /// Exporters with references to give back.
     pub(super) releasing: Mutex<Vec<Arc<RemoteOxid>>>,
@@ -331,14 +333,13 @@ pub(super) struct Origin<'a> {
 }
 
 impl Imports {
+    /// Tables without an entry.
+    pub(super) fn new(clock: Arc<Clock>, objects: Arc<dyn Objects>) -> Self {
+        Self { clock, objects, tables: Mutex::default(), releasing: Mutex::default() }
+    }
+
     /// The proxy of an object, the one there is or a new one. Keeps the references that came.
-    pub(super) fn adopt(
-        &self,
-        exporter: &Weak<Exporter>,
-        iid: Uuid,
-        std: &StdObjRef,
-        origin: &Origin<'_>,
-    ) -> Arc<Proxy> {
+    pub(super) fn adopt(self: &Arc<Self>, iid: Uuid, std: &StdObjRef, origin: &Origin<'_>) -> Arc<Proxy> {
         let mut resolver = origin.resolver.clone();
         let mut ways = endpoints(&resolver, origin.local, RESOLVER);
         if let (true, Some(via)) = (ways.is_empty(), origin.via) {
@@ -362,7 +363,7 @@ impl Imports {
                     ways: key.1.clone(),
                     local: origin.local,
                     security: Arc::clone(origin.security),
-                    exporter: Weak::clone(exporter),
+                    imports: Arc::downgrade(self),
                     resolution: Mutex::default(),
                     releases: Mutex::default(),
                     waiting: AtomicUsize::new(0),

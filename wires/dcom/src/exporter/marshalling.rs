@@ -3,13 +3,15 @@
 
 use super::imports::{Origin, Proxy};
 use super::pinger::REFS;
-use super::{Exporter, TAG_OXID};
+use super::{Correspondence, Exporter};
 use crate::activation::Activated;
-use crate::address::TAG_OBJREF;
 use crate::hresult::{self, RPC_E_INVALID_OBJREF, S_OK};
+use crate::lock::lock;
+use crate::ndr::{References, WINE};
 use crate::objref::{ObjRef, StdObjRef};
 use crate::resolver::Resolved;
 use crate::security::Security;
+use crate::tags::{TAG_OBJREF, TAG_OXID};
 use crate::violations::Violation;
 use crate::{IUNKNOWN, iid_of, is_foreign};
 use bytes::Bytes;
@@ -156,7 +158,7 @@ impl Exporter {
     }
 
     /// The same; `local` says that it came from this machine, `via` how.
-    pub(super) fn adopt_from(
+    fn adopt_from(
         &self,
         objref: &ObjRef,
         security: &Arc<Security>,
@@ -182,7 +184,7 @@ impl Exporter {
     }
 
     fn import(&self, iid: Uuid, std: &StdObjRef, origin: &Origin<'_>) -> Arc<Proxy> {
-        let proxy = self.imports.adopt(&self.weak(), iid, std, origin);
+        let proxy = self.imports.adopt(iid, std, origin);
         if std.public_refs == 0 && !proxy.unheld().is_empty() && self.pinger.want(&proxy) {
             self.clock.run_errands(self.objects());
         }
@@ -278,6 +280,32 @@ impl Exporter {
     }
 }
 
+impl References for Correspondence {
+    fn unmarshal(&self, objref: Bytes, offset: usize) -> Visit<Reference> {
+        // Two readers at once must not both count it.
+        let mut read = self.read.as_ref().map(lock);
+        if let Some(known) = read.as_ref().and_then(|read| read.get(&offset)) {
+            return Ok(known.clone());
+        }
+        let objref = parse(&objref, offset)?;
+        let reference = self.exporter().adopt_from(&objref, self.security(), self.local, None)?;
+        if let Some(read) = &mut read {
+            read.insert(offset, reference.clone());
+        }
+        Ok(reference)
+    }
+
+    fn marshal(&self, reference: &Reference) -> Visit<Bytes> {
+        self.security().dialect.admit(reference)?;
+        let objref = self.exporter().marshal(reference)?.seen_at(self.address);
+        Ok(self.security().dialect.sent(&objref))
+    }
+
+    fn dialect(&self) -> u32 {
+        if self.security().dialect.is_wine() { WINE } else { 0 }
+    }
+}
+
 /// An OBJREF whose references belong to somebody else.
 fn uncounted(objref: ObjRef) -> ObjRef {
     match objref {
@@ -333,7 +361,7 @@ fn is_success(hresult: u32) -> bool {
 }
 
 /// The failure of something that is no OBJREF.
-pub(super) fn parse(raw: &Bytes, offset: usize) -> Visit<ObjRef> {
+fn parse(raw: &Bytes, offset: usize) -> Visit<ObjRef> {
     match ObjRef::parse(raw) {
         Ok((objref, _)) => Ok(objref),
         Err(_) => Err(Violation::BadObjref.at(offset).with_code(format!("{RPC_E_INVALID_OBJREF:#010x}"))),

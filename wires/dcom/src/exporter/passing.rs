@@ -6,24 +6,19 @@
 
 use super::imports::Proxy;
 use super::pinger::REFS;
-use super::{Exporter, Hold};
+use super::{Exporter, Hold, SEPARATOR};
 use crate::activation::{Activated, Activation};
-use crate::address::{TAG_OBJREF, system};
 use crate::hresult::{E_NOINTERFACE, E_OUTOFMEMORY, RPC_E_DISCONNECTED, RPC_S_SERVER_TOO_BUSY, S_OK};
 use crate::objref::StdObjRef;
 use crate::remunknown::Query;
 use crate::security::Security;
+use crate::tags::{TAG_OBJREF, TAG_PASSED};
+use crate::ways::system;
 use crate::{IUNKNOWN, hresult};
 use bytes::Bytes;
 use everywire_model::{Profile, Reference, Servant, WireState};
 use std::sync::Arc;
 use uuid::Uuid;
-
-/// The component of a way to what an object of this node stands for; the key is that object's.
-pub(crate) const TAG_PASSED: u32 = 0x5041_5353;
-
-/// What stands between the class and the number in a key of such an object: no key that a user gives has it.
-pub(crate) const SEPARATOR: u8 = 0;
 
 /// What an activation elsewhere yielded, or an object elsewhere that was asked for interfaces: between the two sessions of a hop, in place
 /// of values.

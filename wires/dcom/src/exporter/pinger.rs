@@ -1,54 +1,36 @@
-//! What the keeper asks other nodes for: pings, references, releases (MS-DCOM 3.2.4.4, 3.2.6.1).
+//! What this node tells other nodes that it holds: which objects they know of, and which proxies need references (MS-DCOM 3.2.6.1).
 
-use super::imports::{Proxy, RemoteOxid};
-use super::{Exporter, lock};
-use crate::bindings::TOWER_TCP;
-use crate::hresult::{self, E_NOINTERFACE, OR_INVALID_OID, OR_INVALID_SET, RPC_E_DISCONNECTED, S_OK};
-use crate::limits::{LINGERING, REFS_AT_ONCE};
-use crate::remunknown::{self, Query, Refs, refs_request};
-use crate::resolver::{self, ComplexPing, opnum};
-use crate::security::{Level, Security};
-use crate::standard::object_exporter::OBJECT_EXPORTER;
-use crate::standard::rem_unknown::REM_UNKNOWN;
-use crate::stub::Get;
-use everywire_model::{Endpoint, Failure, Initiator, Kind, Object};
+use super::imports::Proxy;
+use crate::limits::LINGERING;
+use crate::lock::lock;
+use crate::security::Security;
+use everywire_model::Endpoint;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
-use uuid::Uuid;
 
 /// Public references that are asked for at once.
 pub(crate) const REFS: u32 = 5;
-/// Pings in a row that a resolver may leave unanswered before its set is taken for lost.
-const FAILURES: u32 = 3;
-/// Of how many periods one is used to look for a resolver that was lost.
-const RETRY: u32 = 8;
-/// Nodes never asked before that the keeper asks in one go. Whoever makes up references may make up addresses, too; what is not
-/// given back there is run down.
-const STRANGERS: usize = 16;
-/// OIDs in one ComplexPing.
-const OIDS_AT_ONCE: usize = 8192;
-
 /// Where a resolver is, and how it is called.
-type Resolver = (Vec<Endpoint>, Arc<Security>);
+pub(super) type Resolver = (Vec<Endpoint>, Arc<Security>);
 
 /// See the module. Each lock stands alone, and none is held while another node is asked.
 #[derive(Default)]
 pub(super) struct Pinger {
     /// Taken away while pings are under way.
-    sets: Mutex<HashMap<Resolver, ClientSet>>,
+    pub(super) sets: Mutex<HashMap<Resolver, ClientSet>>,
     /// Proxies that need references: those that came with none, or gave theirs away.
-    wanting: Mutex<Vec<Weak<Proxy>>>,
+    pub(super) wanting: Mutex<Vec<Weak<Proxy>>>,
     /// Proxies whose references were passed on without a count: they are kept until the receiver has had time to ask for some.
-    lingering: Mutex<Vec<Arc<Proxy>>>,
+    pub(super) lingering: Mutex<Vec<Arc<Proxy>>>,
 }
 
 /// Objects of one resolver that it knows to be held here.
 #[derive(Default)]
-struct ClientSet {
-    id: u64,
-    sequence: u16,
-    objects: HashSet<u64>,
-    failures: u32,
+pub(super) struct ClientSet {
+    pub(super) id: u64,
+    pub(super) sequence: u16,
+    pub(super) objects: HashSet<u64>,
+    pub(super) failures: u32,
 }
 
 impl Pinger {
@@ -80,251 +62,4 @@ impl Pinger {
     pub(super) fn len(&self) -> usize {
         lock(&self.sets).len()
     }
-}
-
-impl Exporter {
-    /// A period is over: every resolver is told what is held here (3.2.6.1).
-    pub(super) fn ping(&self) {
-        drop(std::mem::take(&mut *lock(&self.pinger.lingering)));
-        let held = self.imports.pinged();
-        let mut sets = std::mem::take(&mut *lock(&self.pinger.sets));
-        // What is held no longer needs no ping: the set runs down there by itself.
-        sets.retain(|resolver, _| held.contains_key(resolver));
-        for (resolver, oids) in held {
-            let set = sets.entry(resolver.clone()).or_default();
-            if set.failures >= FAILURES && !set.failures.is_multiple_of(RETRY) {
-                // Others must not wait for it.
-                set.failures += 1;
-                continue;
-            }
-            match self.ping_one(&resolver, set, &oids.into_iter().collect()) {
-                Ok(()) => set.failures = 0,
-                Err(_) => {
-                    set.failures += 1;
-                    if set.failures >= FAILURES {
-                        // By now the resolver has forgotten the set, or has itself been started anew.
-                        *set = ClientSet { failures: set.failures, ..ClientSet::default() };
-                    }
-                }
-            }
-        }
-        *lock(&self.pinger.sets) = sets;
-    }
-
-    fn ping_one(&self, resolver: &Resolver, set: &mut ClientSet, held: &HashSet<u64>) -> Result<(), Failure> {
-        if set.id != 0 && set.objects == *held {
-            let stub = resolver::simple_ping_request(set.id);
-            let body =
-                self.ask((&resolver.0, &resolver.1), None, (&OBJECT_EXPORTER, opnum::SIMPLE_PING), &stub)?;
-            match resolver::parse_status_reply(Get::of(&body)).map_err(|violation| violation.at(0))? {
-                S_OK => return Ok(()),
-                OR_INVALID_SET => *set = ClientSet { failures: set.failures, ..ClientSet::default() },
-                status => return Err(refused("SimplePing", status)),
-            }
-        }
-        let mut add: Vec<u64> = held.difference(&set.objects).copied().collect();
-        let mut remove: Vec<u64> = set.objects.difference(held).copied().collect();
-        let mut renewed = false;
-        while !add.is_empty() || !remove.is_empty() {
-            set.sequence = set.sequence.wrapping_add(1);
-            let ping = ComplexPing {
-                set: set.id,
-                sequence: set.sequence,
-                add: add.split_off(add.len().saturating_sub(OIDS_AT_ONCE)),
-                remove: remove.split_off(remove.len().saturating_sub(OIDS_AT_ONCE)),
-            };
-            let stub = resolver::complex_ping_request(&ping);
-            let body =
-                self.ask((&resolver.0, &resolver.1), None, (&OBJECT_EXPORTER, opnum::COMPLEX_PING), &stub)?;
-            let reply =
-                resolver::parse_complex_ping_reply(Get::of(&body)).map_err(|violation| violation.at(0))?;
-            match reply {
-                (id, _, S_OK | OR_INVALID_OID) => {
-                    set.id = id;
-                    set.objects.extend(&ping.add);
-                    ping.remove.iter().for_each(|oid| {
-                        set.objects.remove(oid);
-                    });
-                }
-                (_, _, OR_INVALID_SET) if !renewed => {
-                    renewed = true;
-                    *set = ClientSet { failures: set.failures, ..ClientSet::default() };
-                    add = held.iter().copied().collect();
-                    remove.clear();
-                }
-                (_, _, status) => return Err(refused("ComplexPing", status)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives references back that no call carried away. An exporter that would have to be told who this node is, and that
-    /// nobody here ever called, is not told: whoever sends a reference could have this node prove its name to anybody. What
-    /// such a one exported is run down there.
-    pub(super) fn flush(&self) {
-        let releasing = std::mem::take(&mut *lock(&self.imports.releasing));
-        let mut strangers = Strangers::default();
-        for oxid in releasing {
-            // From here on it is queued again by whoever gives up another reference.
-            oxid.settled();
-            let releases = oxid.take_releases();
-            let known = oxid.resolution().is_some() || oxid.security().level == Level::None;
-            if !releases.is_empty() && known && strangers.admit(&oxid) {
-                strangers.learn(&oxid, self.release_at(&oxid, &releases));
-            }
-            self.imports.prune(&oxid);
-        }
-    }
-
-    fn release_at(&self, oxid: &RemoteOxid, releases: &[(Uuid, u32)]) -> Result<(), Failure> {
-        let ipid = self.locate(oxid)?;
-        let ways = oxid.exporter_ways().unwrap_or_default();
-        for part in releases.chunks(REFS_AT_ONCE) {
-            let refs: Vec<_> = part.iter().map(|&(ipid, public)| Refs { ipid, public, private: 0 }).collect();
-            let call = (&REM_UNKNOWN, remunknown::opnum::REM_RELEASE);
-            self.ask((&ways, &oxid.security()), Some(ipid), call, &refs_request(&refs))?;
-        }
-        Ok(())
-    }
-
-    /// Asks for references where there are none left (3.2.4.4.1).
-    pub(super) fn run_errands(&self) {
-        let wanting = std::mem::take(&mut *lock(&self.pinger.wanting));
-        let mut strangers = Strangers::default();
-        for proxy in wanting.iter().filter_map(Weak::upgrade) {
-            // An object whose references are not to be had is found gone by the next call to it.
-            if strangers.admit(proxy.oxid()) {
-                strangers.learn(proxy.oxid(), self.add_refs(&proxy));
-            }
-        }
-    }
-
-    fn add_refs(&self, proxy: &Proxy) -> Result<(), Failure> {
-        let oxid = proxy.oxid();
-        let unknown = self.locate(oxid)?;
-        let ways = oxid.exporter_ways().unwrap_or_default();
-        let ipids = proxy.unheld();
-        let refs: Vec<_> = ipids.iter().map(|&ipid| Refs { ipid, public: REFS, private: 0 }).collect();
-        if refs.is_empty() {
-            return Ok(());
-        }
-        let call = (&REM_UNKNOWN, remunknown::opnum::REM_ADD_REF);
-        let body = self.ask((&ways, &oxid.security()), Some(unknown), call, &refs_request(&refs))?;
-        let (results, _) =
-            remunknown::parse_add_ref_reply(Get::of(&body)).map_err(|violation| violation.at(0))?;
-        for (ipid, result) in ipids.into_iter().zip(results) {
-            if result == S_OK {
-                proxy.gain(ipid, REFS);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether an object elsewhere has the interface with this identity. One that was not called yet is reached first.
-    ///
-    /// # Errors
-    /// The identity is no IID, or the object cannot be asked.
-    pub(super) fn has_interface(&self, object: &Object, interface: &str) -> Result<bool, Failure> {
-        let Ok(iid) = interface.parse() else {
-            let what = format!("`{interface}` is no IID");
-            return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
-        };
-        let proxy = |object: &Object| {
-            let found = object.target().found_at();
-            let reference = found.as_ref().unwrap_or_else(|| object.reference());
-            reference.profiles.iter().find_map(|profile| profile.lease.share::<Proxy>())
-        };
-        let known = match proxy(object) {
-            Some(known) => Some(known),
-            None => {
-                object.target().probe()?;
-                proxy(object)
-            }
-        };
-        match known {
-            Some(known) => self.query(&known, iid),
-            None => {
-                let what = "the object is known by its address alone, and cannot be asked for an interface";
-                Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
-            }
-        }
-    }
-
-    /// Asks an object elsewhere for an interface, unless it came by it, and waits: whether it has it (3.2.4.4.3).
-    pub(crate) fn query(&self, proxy: &Proxy, iid: Uuid) -> Result<bool, Failure> {
-        if proxy.ipid(iid).is_some() {
-            return Ok(true);
-        }
-        let oxid = proxy.oxid();
-        let unknown = self.locate(oxid)?;
-        let ways = oxid.exporter_ways().unwrap_or_default();
-        let query = Query { ipid: proxy.any_ipid(), refs: REFS, iids: vec![iid] };
-        let call = (&REM_UNKNOWN, remunknown::opnum::REM_QUERY_INTERFACE);
-        let stub = remunknown::query_request(&query);
-        let body = self.ask((&ways, &oxid.security()), Some(unknown), call, &stub)?;
-        let found =
-            remunknown::parse_query_reply(Get::of(&body)).map_err(|violation| violation.at(body.base))?;
-        let found = match found {
-            Ok(found) => found.into_iter().next().unwrap_or(Err(E_NOINTERFACE)),
-            Err(status) => Err(status),
-        };
-        match found {
-            Ok(std) => {
-                proxy.learn(iid, &std);
-                Ok(true)
-            }
-            Err(E_NOINTERFACE) => Ok(false),
-            Err(status) => Err(hresult::failure(status, None)),
-        }
-    }
-
-    /// The IPID of the exporter's IRemUnknown; asks its resolver if that is not known yet.
-    fn locate(&self, oxid: &RemoteOxid) -> Result<Uuid, Failure> {
-        if let Some(resolved) = oxid.resolution() {
-            return Ok(resolved.rem_unknown);
-        }
-        let stub = resolver::resolve_oxid2_request(oxid.id(), &[TOWER_TCP]);
-        let call = (&OBJECT_EXPORTER, opnum::RESOLVE_OXID2);
-        let body = self.ask((&oxid.ways, oxid.resolver_security()), None, call, &stub)?;
-        let reply =
-            resolver::parse_resolve_oxid2_reply(Get::of(&body)).map_err(|violation| violation.at(0))?;
-        let resolved = reply.map_err(|status| refused("ResolveOxid2", status))?;
-        let ipid = resolved.rem_unknown;
-        oxid.resolve(resolved, None);
-        Ok(ipid)
-    }
-}
-
-/// Nodes that were asked for the first time, or in vain.
-#[derive(Default)]
-struct Strangers {
-    asked: usize,
-    silent: HashSet<Vec<Endpoint>>,
-}
-
-impl Strangers {
-    /// Whether an exporter is to be asked for something.
-    fn admit(&mut self, oxid: &RemoteOxid) -> bool {
-        if self.silent.contains(&oxid.ways) {
-            return false;
-        }
-        if oxid.resolution().is_none() {
-            self.asked += 1;
-        }
-        self.asked <= STRANGERS
-    }
-
-    /// Whoever cannot be reached is not asked again in the same go.
-    fn learn(&mut self, oxid: &RemoteOxid, answer: Result<(), Failure>) {
-        if answer.is_err_and(|failure| {
-            matches!(failure.kind(), Kind::Unreachable | Kind::TimedOut | Kind::Refused)
-        }) {
-            self.silent.insert(oxid.ways.clone());
-        }
-    }
-}
-
-fn refused(what: &str, status: u32) -> Failure {
-    Failure::new(Kind::NoObject, Initiator::Peer, format!("{what} was refused"))
-        .with_code(format!("{:#010x}", if status == S_OK { RPC_E_DISCONNECTED } else { status }))
 }

@@ -1,8 +1,8 @@
 //! Whole stubs as values, and calls to the system interfaces of other nodes with them.
 
 use super::Exporter;
-use crate::address;
 use crate::security::Security;
+use crate::ways::system;
 use everywire_model::describe::{Array, Cow, Field, Hold, Shape, Struct};
 use everywire_model::{
     Body, Encode, Endpoint, Failure, Initiator, Interface, Kind, Outcome, Reference, Request, Sink, Visit,
@@ -49,7 +49,7 @@ impl Exporter {
         let Some(operation) = interface.operations.get(index) else {
             return Err(Failure::new(Kind::NoOperation, Initiator::Here, "no such system operation"));
         };
-        let profiles = vec![address::system(endpoints.to_vec(), security, ipid)];
+        let profiles = vec![system(endpoints.to_vec(), security, ipid)];
         let reference = Reference { profiles, ..Reference::default() };
         let object = self.objects().resolver().resolve(&reference)?;
         let object = object.typed(Hold::Static(interface)).with_deadline(Some(PATIENCE));

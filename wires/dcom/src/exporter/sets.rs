@@ -1,6 +1,7 @@
 //! Ping sets: which objects a client says it still holds (MS-DCOM 3.1.2.5.1.2, 3.1.2.5.1.3, 3.1.2.6).
 
 use super::exports::{Dropped, Exports, MISSES};
+use super::numbers::unguessable;
 use crate::hresult::{E_OUTOFMEMORY, NCA_ACCESS_DENIED, OR_INVALID_OID, OR_INVALID_SET, S_OK};
 use crate::limits::{PING_SET_OBJECTS, PING_SETS, PRINCIPAL_PING_SETS};
 use crate::resolver::ComplexPing;
@@ -42,9 +43,9 @@ impl Sets {
             if sets.len() >= PING_SETS || own >= PRINCIPAL_PING_SETS {
                 return (0, E_OUTOFMEMORY);
             }
-            let mut id = super::unguessable();
+            let mut id = unguessable();
             while id == 0 || sets.contains_key(&id) {
-                id = super::unguessable();
+                id = unguessable();
             }
             let set = Set {
                 owner: Arc::clone(who),

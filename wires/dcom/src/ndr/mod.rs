@@ -16,6 +16,9 @@
 //! * a SAFEARRAY of several dimensions is a sequence of rows. Its lower bounds are not kept: they are written as 0;
 //! * a sequence whose size a field or parameter beside it says must be so long, in both directions.
 
+mod bodies;
+mod codec;
+mod extensions;
 mod layout;
 mod references;
 mod segment;
@@ -26,7 +29,11 @@ mod stack;
 mod variant;
 mod watch;
 mod window;
+mod wine;
 
+pub(crate) use bodies::{FAULT, NAME, POINTED, THAT, THIS, WHOLE, WINE};
+pub use bodies::{NDR, Ndr};
+pub(crate) use extensions::extents;
 pub(crate) use layout::alignment;
 pub use references::{Hook, References};
 pub use sink::NdrSink;
@@ -34,48 +41,3 @@ pub use source::NdrSource;
 pub(crate) use variant::{
     DECIMAL_SHAPE, is_decimal, plain, scalar, shape_of as vartype_shape, type_of as vartype,
 };
-
-use everywire_model::visit::{Sink, Source, Visit};
-use everywire_model::{Body, Budget, Codec, Header};
-
-/// What [`Body::dialect`] says of results whose texts stand behind pointers ([`NdrSink::with_texts_behind_pointers`]).
-pub(crate) const POINTED: u32 = 2;
-/// What [`Body::dialect`] says of a body whose headers are the ORPCTHIS in front of it,
-pub(crate) const THIS: u32 = 4;
-/// of one whose headers are an ORPCTHAT,
-pub(crate) const THAT: u32 = 8;
-/// of one that is all of its stub behind those: an answer with its HRESULT,
-pub(crate) const WHOLE: u32 = 32;
-/// and of the status of a fault, that stands for an answer.
-pub(crate) const FAULT: u32 = 16;
-
-/// What bodies that pass are known by: see [`Codec::name`].
-pub(crate) const NAME: &str = "ndr";
-
-/// The codec of transfer syntax 8a885d04-1ceb-11c9-9fe8-08002b104860, version 2.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Ndr;
-
-/// The codec, for [`Body::codec`]. [`Body::base`] is the offset of the body in its stub, [`Body::little`] what the
-/// PDU's data representation label says.
-pub static NDR: Ndr = Ndr;
-
-impl Codec for Ndr {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn headers(&self, body: &Body) -> Visit<Vec<Header>> {
-        crate::passing::headers(body)
-    }
-
-    fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
-        visit(&mut NdrSource::new(body))
-    }
-
-    fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
-        let mut sink = NdrSink::new(true);
-        visit(&mut sink)?;
-        sink.into_body(Budget::default())
-    }
-}

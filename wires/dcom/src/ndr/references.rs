@@ -1,9 +1,9 @@
 //! Object references between a stub and the node: what an OBJREF becomes, and what it is made of.
 
-use crate::address::TAG_OBJREF;
 use crate::bindings::RESOLVER_PORT;
 use crate::exporter::Correspondence;
 use crate::objref::ObjRef;
+use crate::tags::TAG_OBJREF;
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
 use everywire_model::visit::Visit;

@@ -5,6 +5,7 @@ mod composites;
 mod texts;
 mod wrong;
 
+use super::WINE;
 use super::layout::{Form, Place, enum_width, form};
 use super::references::{self, References};
 use super::segment::Segment;
@@ -13,7 +14,6 @@ use super::watch::{Counting, Counts, Forms, Known};
 use super::{NDR, POINTED};
 use crate::limits::WRITE_DEPTH;
 use crate::violations::{Violation, unsupported};
-use crate::wine::WINE;
 use automation::Grid;
 use bytes::Bytes;
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};

@@ -2,8 +2,8 @@
 
 use super::layout::{Form, alignment, enum_width, fixed_run, form, least};
 use super::window::Window;
+use super::wine::{DISCRIMINATOR, is_packed, is_scalar};
 use crate::violations::Violation;
-use crate::wine::{DISCRIMINATOR, is_packed, is_scalar};
 use everywire_model::shape::{Order, Shape};
 use everywire_model::visit::Visit;
 

@@ -12,13 +12,14 @@ mod texts;
 pub(super) use automation::WINE_GRID;
 
 use super::POINTED;
+use super::WINE;
 use super::layout::{Form, Place, enum_width, form};
 use super::stack::Stack;
 use super::watch::{Contradiction, Counting, Counts, Forms, Known};
 use super::window::Window;
+use super::wine::DISCRIMINATOR;
 use super::{references, variant};
 use crate::violations::{Violation, unsupported};
-use crate::wine::{DISCRIMINATOR, WINE};
 use bytes::Bytes;
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{NumbersMut, Source, Visit};

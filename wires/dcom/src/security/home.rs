@@ -1,6 +1,5 @@
 //! The host that an account was given for: whatever its references say of where they lead, the account is shown to no other.
 
-use super::address_of;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -94,6 +93,11 @@ impl Drop for Home {
             homes.remove(&self.key);
         }
     }
+}
+
+/// The address that a host is named by, if it is named by one.
+pub(super) fn address_of(host: &str) -> Option<IpAddr> {
+    host.parse::<IpAddr>().ok().map(|address| address.to_canonical())
 }
 
 #[cfg(test)]

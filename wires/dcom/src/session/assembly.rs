@@ -1,6 +1,6 @@
 //! Joining fragments: bounded before anything is kept, each from the same caller as the first.
 
-use super::channel::Heading;
+use super::heading::Heading;
 use crate::frame::{FIRST, LAST};
 use crate::pdu::Breach;
 use bytes::{Bytes, BytesMut};

@@ -1,15 +1,14 @@
 //! What both sides of a connection share: taking PDUs off the stream, putting messages on it.
 
 use super::assembly::Assemblies;
+use super::heading::Heading;
 use super::shield::{self, Shield};
-use crate::frame::{self, FIRST, HEADER, Header, LAST, MIN_FRAGMENT, PduKind, Trailer};
-use crate::passing::turn_pdu;
-use crate::pdu::{Breach, Pdu, put_request, put_response};
+use crate::frame::{self, FIRST, HEADER, Header, LAST, MIN_FRAGMENT, Trailer};
+use crate::pdu::{Breach, Pdu};
 use bytes::BytesMut;
 use everywire_model::{Event, Failure, Initiator, Limits, SendBuffer, Violation, Visit};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
-use uuid::Uuid;
 
 /// The largest fragment that peers of any make get and may send.
 pub(crate) const FRAGMENT: u16 = 5840;
@@ -52,42 +51,6 @@ pub(crate) struct Channel {
     pub(crate) missing: usize,
     /// When the PDU at the front of the input must be whole, and seconds it was given.
     due: Option<(Instant, u64)>,
-}
-
-/// What stands before the stub of a message.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Heading {
-    pub(crate) kind: PduKind,
-    /// Flags beside those of fragments and of the object.
-    pub(crate) flags: u8,
-    pub(crate) call: u32,
-    pub(crate) context: u16,
-    /// Of a request.
-    pub(crate) opnum: u16,
-    /// Of a request.
-    pub(crate) object: Option<Uuid>,
-}
-
-impl Heading {
-    #[inline]
-    fn put(&self, minor: u8, flags: u8, hint: usize, out: &mut Vec<u8>) {
-        let hint = u32::try_from(hint).unwrap_or(u32::MAX);
-        let object = if self.object.is_some() { frame::OBJECT } else { 0 };
-        frame::put(out, minor, self.kind, self.flags | flags | object, 0, self.call);
-        if self.kind == PduKind::Request {
-            put_request(out, hint, self.context, self.opnum);
-            if let Some(object) = self.object {
-                out.extend_from_slice(&object.to_bytes_le());
-            }
-        } else {
-            put_response(out, hint, self.context, 0);
-        }
-    }
-
-    #[inline]
-    fn len(&self) -> usize {
-        if self.object.is_some() { HEADER + 24 } else { HEADER + 8 }
-    }
 }
 
 impl Channel {
@@ -234,7 +197,7 @@ impl Channel {
             if shield.is_none() && out.len() - start <= usize::from(self.xmit) {
                 frame::set_length(out, start);
                 if !little {
-                    turn_pdu(out.get_mut(start..).unwrap_or_default());
+                    frame::turn_pdu(out.get_mut(start..).unwrap_or_default());
                 }
                 return Ok(());
             }
@@ -367,7 +330,7 @@ fn split(
             None => {
                 frame::set_length(out, begin);
                 if !little {
-                    turn_pdu(out.get_mut(begin..).unwrap_or_default());
+                    frame::turn_pdu(out.get_mut(begin..).unwrap_or_default());
                 }
             }
         }

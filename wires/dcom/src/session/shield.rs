@@ -2,7 +2,6 @@
 
 use crate::exporter::Correspondence;
 use crate::frame::{self, Header, TRAILER, Trailer};
-use crate::passing::turn_pdu;
 use crate::pdu::Breach;
 use crate::security::Level;
 use bytes::Bytes;
@@ -112,7 +111,7 @@ impl Shield {
         frame::set_length(out, start);
         frame::set_auth_length(out, start, self.signature);
         if !little {
-            turn_pdu(out.get_mut(start..).unwrap_or_default());
+            frame::turn_pdu(out.get_mut(start..).unwrap_or_default());
             if let Some(context) = out.get_mut(signed - 4..signed) {
                 context.reverse();
             }

@@ -135,3 +135,8 @@ pub(crate) fn body(bytes: Bytes, base: usize, little: bool, budget: Budget, talk
     });
     Body { bytes, base, little, dialect, context: Context::default(), budget, codec: &NDR, beside }
 }
+
+/// Nothing to tell.
+pub(crate) fn empty_body(budget: Budget) -> Body {
+    body(Bytes::new(), 0, true, budget, None)
+}

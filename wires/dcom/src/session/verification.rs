@@ -118,7 +118,6 @@ fn put_syntax(out: &mut Vec<u8>, syntax: &Syntax) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::frame::PduKind;

@@ -2,8 +2,7 @@
 //! HRESULTs included; IClassFactory's parameters are ordinary ones.
 
 use super::guid::{GUID, Guid};
-use super::rem_unknown::stopped;
-use super::serving::principal;
+use super::serving::{alive, principal};
 use crate::activation::{remote, scm};
 use crate::exporter::{Correspondence, Exporter, raw};
 use crate::stub::Get;
@@ -53,7 +52,7 @@ impl Servant for Activator {
 
     fn dispatch(&self, request: Request) {
         request.run(|request| {
-            let Some(exporter) = self.0.upgrade() else { return Err(stopped()) };
+            let exporter = alive(&self.0)?;
             let stub = Get::of(request.body());
             let broken = |violation: crate::Violation| violation.at(0);
             let old = std::ptr::eq(self.1, &raw const REMOTE_ACTIVATION);
@@ -103,7 +102,7 @@ impl Servant for ClassFactory {
     fn dispatch(&self, request: Request) {
         request.run(|request| match request.index() {
             0 => {
-                let Some(exporter) = self.exporter.upgrade() else { return Err(stopped()) };
+                let exporter = alive(&self.exporter)?;
                 let (Guid(iid),) = request.arguments()?;
                 let made = exporter.create_instance(self.clsid, iid, &principal(request));
                 request.reply(made.map(|made| (Some(made),)).map_err(|why| hresult::failure(why, None)))

@@ -1,7 +1,7 @@
 //! Component categories (comcat.idl): which classes a machine has, what they are good for, and how people call them. What COM keeps
 //! in its registry, for whoever tells others of classes, such as a list of servers.
 
-use super::serving::lock;
+use crate::lock::lock;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use uuid::Uuid;

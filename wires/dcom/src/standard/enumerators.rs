@@ -5,9 +5,10 @@
 //! way, [`all`] reads an enumerator to its end.
 
 use super::guid::{GUID, Guid};
-use super::serving::{lock, principal, serve};
+use super::serving::{principal, serve};
 use crate::exporter::Exporter;
 use crate::hresult::{E_NOTIMPL, failure};
+use crate::lock::lock;
 use everywire_model::contract::{Interface, Operation, SUCCESS};
 use everywire_model::counts::Present;
 use everywire_model::describe::{

@@ -1,6 +1,7 @@
 //! IObjectExporter: OXID resolution and pings (MS-DCOM 3.1.2.5.1). It is called as the node's, without an object, and without
 //! ORPCTHIS; its servant reads and writes whole stubs.
 
+use super::serving::{alive, principal};
 use crate::bindings::TOWER_TCP;
 use crate::exporter::{Correspondence, Exporter, raw};
 use crate::hresult::OR_INVALID_OXID;
@@ -44,7 +45,7 @@ impl Servant for ObjectExporter {
 
     fn dispatch(&self, request: Request) {
         request.run(|request| {
-            let Some(exporter) = self.0.upgrade() else { return Err(super::rem_unknown::stopped()) };
+            let exporter = alive(&self.0)?;
             let stub = answer(&exporter, request)?;
             raw::answer(request, &stub);
             Ok(())
@@ -73,7 +74,7 @@ fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
         }
         opnum::COMPLEX_PING => {
             let ping = resolver::parse_complex_ping_request(stub).map_err(broken)?;
-            let (set, status) = exporter.complex_ping(&ping, &super::serving::principal(request));
+            let (set, status) = exporter.complex_ping(&ping, &principal(request));
             resolver::complex_ping_reply(set, 0, status)
         }
         opnum::SERVER_ALIVE => resolver::status_reply(0),

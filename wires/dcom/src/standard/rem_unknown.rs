@@ -1,7 +1,7 @@
 //! IRemUnknown and IRemUnknown2: interfaces of exported objects, and their reference counts (MS-DCOM 3.1.1.5.6, 3.1.1.5.7). The
 //! servants read and write whole stubs, HRESULTs included.
 
-use super::serving::principal;
+use super::serving::{alive, principal};
 use crate::exporter::{Correspondence, Exporter, raw};
 use crate::hresult::{E_INVALIDARG, E_NOINTERFACE, RPC_E_INVALID_OBJECT, S_FALSE, S_OK};
 use crate::limits::INTERFACES_ASKED;
@@ -10,7 +10,7 @@ use crate::stub::Get;
 use everywire_model::contract::{Interface, Operation};
 use everywire_model::describe::{interface, operation};
 use everywire_model::object::no_operation;
-use everywire_model::{Failure, Initiator, Kind, Request, Servant};
+use everywire_model::{Failure, Request, Servant};
 use std::sync::{Arc, Weak};
 use uuid::Uuid;
 
@@ -55,7 +55,7 @@ impl Servant for RemUnknown {
 
     fn dispatch(&self, request: Request) {
         request.run(|request| {
-            let Some(exporter) = self.0.upgrade() else { return Err(stopped()) };
+            let exporter = alive(&self.0)?;
             let stub = answer(&exporter, request, self.1)?;
             raw::answer(request, &stub);
             Ok(())
@@ -121,10 +121,4 @@ fn query_interfaces<T>(
 /// The HRESULT of the whole, from those of the parts.
 fn overall(mut results: impl Iterator<Item = u32>) -> u32 {
     if results.all(|result| result == S_OK) { S_OK } else { S_FALSE }
-}
-
-/// The failure of calls that come while the node ends.
-#[cold]
-pub(crate) fn stopped() -> Failure {
-    Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped")
 }

@@ -3,7 +3,7 @@
 use crate::exporter::Exporter;
 use crate::hresult;
 use everywire_model::{Failure, Initiator, Kind, Reference, Request, Servant};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use uuid::Uuid;
 
 /// The object under a key as an interface pointer of this type.
@@ -54,9 +54,4 @@ pub(super) fn refused(code: u32) -> Failure {
 /// It does not.
 pub(super) fn alive(exporter: &Weak<Exporter>) -> Result<Arc<Exporter>, Failure> {
     exporter.upgrade().ok_or_else(|| Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped"))
-}
-
-/// A lock's content, whatever happened to others who held it.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

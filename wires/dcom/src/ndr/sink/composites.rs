@@ -4,8 +4,8 @@ use super::super::layout::{Form, Place, alignment, form, pair_alignment, tail_of
 use super::super::variant;
 use super::super::watch::{Counting, Counts, Forms, count_in};
 use super::{Frame, Kind, NdrSink, contradicts, count_of, miscounted, too_long};
+use crate::ndr::wine::{DISCRIMINATOR, element_alignment, is_packed};
 use crate::violations::{Violation, unsupported};
-use crate::wine::{DISCRIMINATOR, element_alignment, is_packed};
 use everywire_model::shape::{Array, Hold, Order, PointerKind, Shape, Struct, Union};
 use everywire_model::visit::{Sink, Visit};
 

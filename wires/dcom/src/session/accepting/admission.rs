@@ -1,6 +1,6 @@
 //! Whether a call is let through: what the place demands, and what anybody may ask.
 
-use super::Accepting;
+use super::state::Accepting;
 use crate::security::{Level, address_of_peer};
 use crate::{ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER};
 use everywire_model::{PeerAddress, Profile};

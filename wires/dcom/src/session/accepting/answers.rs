@@ -1,10 +1,10 @@
 //! Answers: results, failing HRESULTs with blank results, exceptions, faults (MS-DCOM 3.1.1.5.4, 2.2.13.4).
 
-use super::{Accepting, Serving};
+use super::state::{Accepting, Serving};
 use crate::frame::PduKind;
 use crate::hresult;
 use crate::orpc::{ErrorInfo, Extent, OrpcThat, error_extent};
-use crate::session::channel::Heading;
+use crate::session::heading::Heading;
 use crate::session::shield::Talk;
 use crate::session::{blank, exception, values};
 use everywire_model::visit::Nothing;

@@ -1,6 +1,6 @@
 //! Agreeing on contexts, sizes and who calls (C706 12.6.3, MS-RPCE 3.3.1.5.2 to 3.3.1.5.4).
 
-use super::{Accepting, Admission, Presentation};
+use super::state::{Accepting, Admission, Presentation};
 use crate::frame::{HEADER, HEADER_SIGNING, Header, MIN_FRAGMENT, MULTIPLEX, PduKind, Trailer};
 use crate::limits;
 use crate::pdu::{
@@ -10,7 +10,8 @@ use crate::pdu::{
 use crate::security::{Level, Security};
 use crate::session::channel::{FRAGMENT, LARGE_FRAGMENT, State, Token};
 use crate::session::shield::{self, Shield, Talk};
-use crate::session::{REM_UNKNOWN, REM_UNKNOWN2, is_ordinary};
+use crate::standard::is_ordinary;
+use crate::{REM_UNKNOWN, REM_UNKNOWN2};
 use bytes::Bytes;
 use everywire_auth::security::{Credentials, Established, Mechanism, Principal, UserTable, Users, acceptor};
 use everywire_model::{Endpoint, Event, Failure, Kind, Peer, Profile};

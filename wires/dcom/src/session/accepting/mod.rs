@@ -1,6 +1,6 @@
 //! The side that was connected to.
 //!
-//! `binding` agrees on contexts, sizes and who calls, `requests` takes calls, `admission` decides whether they are let
+//! `state` is what a session knows; the other files are what it does: `binding` agrees on contexts, sizes and who calls, `requests` takes calls, `admission` decides whether they are let
 //! through, `answers` answers them, `passing` those that pass without a contract.
 
 mod admission;
@@ -8,143 +8,30 @@ mod answers;
 mod binding;
 mod passing;
 mod requests;
+mod state;
 mod targets;
 
-use super::channel::{Channel, Heading, State};
+pub use state::Accepting;
+
+use super::channel::{Channel, State};
+use super::heading::Heading;
 use super::shield::Talk;
 use super::values::End;
-use crate::exporter::{Exporter, Served};
+use crate::exporter::Exporter;
 use crate::frame::{Header, PduKind};
-use crate::pdu::{Breach, Fault, Pdu, Syntax};
+use crate::pdu::{Breach, Fault, Pdu};
 use crate::security::{Level, Security};
-use bytes::{Bytes, BytesMut};
-use everywire_auth::security::Acceptor;
+use bytes::BytesMut;
 use everywire_model::{
-    Answer, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator, Kind, PeerAddress, Profile,
-    SendBuffer, Session, Violation,
+    Answer, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator, Kind, Profile, SendBuffer,
+    Session, Violation,
 };
-use passing::Asked;
+use state::Blame;
 use std::sync::Arc;
 use std::time::Instant;
-use uuid::Uuid;
 
 /// After how many calls and answers the node's counters are told.
 const TOLD_AT_ONCE: u32 = 256;
-
-/// The session of a side that was connected to: waits for a bind.
-pub struct Accepting {
-    channel: Channel,
-    /// What this place demands.
-    place: Arc<Security>,
-    /// The way to it.
-    way: Profile,
-    /// How references are called that nobody in particular sends.
-    back: Arc<Security>,
-    /// Text of this place's port, which a bind_ack tells.
-    port: Vec<u8>,
-    peer: PeerAddress,
-    /// Whether the peer is on this machine.
-    local: bool,
-    /// Where it ends here.
-    end: End,
-    exporter: Option<Arc<Exporter>>,
-    /// For callers that nobody knows.
-    talk: Option<Talk>,
-    /// Association group, once one was joined.
-    group: Option<u32>,
-    /// The fragment size that was agreed on.
-    size: u16,
-    /// Whether the rest of an orphaned call need not come.
-    keeps_on_orphan: bool,
-    /// Whether the client takes faults that are signed.
-    signs_faults: bool,
-    /// What a fault about the request that is looked at is told of.
-    blame: Blame,
-    contexts: Vec<Presentation>,
-    admissions: Vec<Admission>,
-    /// Calls taken and not answered; their serials ascend.
-    serving: Vec<Serving>,
-    next_serial: u64,
-    /// What the management interface counts, not yet told to it: calls that came, and answers sent.
-    counted: [u32; 2],
-    /// Whether it was told that this peer calls at too low a level.
-    told_level: bool,
-    /// There is no place for this peer: its bind is refused.
-    turned_away: bool,
-    /// What the last call's IPID stood for: most calls go where the last one went.
-    last: Option<(Uuid, Served)>,
-}
-
-/// A presentation context.
-struct Presentation {
-    id: u16,
-    syntax: Syntax,
-    /// The interface as the peer names it, 16 bytes in wire order.
-    interface: Bytes,
-    /// What its calls go to.
-    target: Target,
-    /// Whether it is IRemUnknown, by either name.
-    node: bool,
-    /// Whether no operation's results hold their HRESULT themselves.
-    ordinary: bool,
-    /// Whether it is derived from IDispatch, once that mattered.
-    dispatches: Option<bool>,
-}
-
-/// What the calls by a presentation context go to.
-#[derive(Debug, Clone)]
-enum Target {
-    /// Objects, with ORPCTHIS.
-    Objects,
-    /// What makes objects, with ORPCTHIS.
-    Activation,
-    /// The node itself, as plain DCE/RPC.
-    Node,
-    /// The object under this key, whose procedures are called as plain DCE/RPC.
-    Procedures(Bytes),
-}
-
-/// Where a fault points to.
-#[derive(Debug, Clone, Copy, Default)]
-struct Blame {
-    call: u32,
-    context: u16,
-    /// Whether fragments of another call were missing: whatever is wrong then is an error of the protocol.
-    crowded: bool,
-}
-
-/// A security context that is being made, or that was refused.
-struct Admission {
-    id: u32,
-    mechanism: u8,
-    level: Level,
-    /// It began with the bind, so that calls without a trailer come by it.
-    first: bool,
-    /// `None`: refused.
-    acceptor: Option<Box<dyn Acceptor>>,
-}
-
-/// A call of the peer.
-struct Serving {
-    serial: u64,
-    call: u32,
-    context: u16,
-    shield: Option<usize>,
-    key: Bytes,
-    iid: Uuid,
-    opnum: u16,
-    orpc: bool,
-    /// Whether results hold their HRESULT themselves.
-    keeps_hresult: bool,
-    /// Whether the interface is of another contract language than MIDL.
-    foreign: bool,
-    replies: bool,
-    /// Withdrawn: the answer will be dropped. The entry stays until then, so that withdrawing calls does not let a peer
-    /// have more of them executed at a time than the limit.
-    cancelled: bool,
-    /// What was asked for that is elsewhere, and is answered with references of this node's.
-    hop: Option<Box<Asked>>,
-}
 
 impl Accepting {
     /// A session for a connection that came in by the place that the configuration's profile describes.

@@ -5,15 +5,15 @@
 //! node's own.
 
 use super::answers::heading;
-use super::{Accepting, Serving};
+use super::state::{Accepting, Asked, Serving};
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Adopted, raw};
 use crate::hresult::{self, E_UNEXPECTED, REGDB_E_CLASSNOTREG, S_OK};
 use crate::ndr::{FAULT, THAT};
 use crate::orpc::OrpcThat;
 use crate::passing::Lead;
-use crate::remunknown::{self, Query, opnum};
-use crate::session::channel::Heading;
+use crate::remunknown::{self, opnum};
+use crate::session::heading::Heading;
 use crate::session::values;
 use crate::standard::host_of;
 use crate::stub::Get;
@@ -23,22 +23,6 @@ use everywire_model::visit::Carries;
 use everywire_model::{Answer, Body, Encode, Encoded, Failure, Initiator, Kind, Visit};
 use std::any::Any;
 use uuid::Uuid;
-
-/// What was asked for that is elsewhere.
-pub(super) enum Asked {
-    /// An object of a class.
-    Object {
-        activation: Activation,
-        /// By the older of the two interfaces.
-        old: bool,
-    },
-    /// Interfaces of an object.
-    Interfaces {
-        query: Query,
-        /// By RemQueryInterface2.
-        second: bool,
-    },
-}
 
 impl Accepting {
     /// The key of what is asked for, if that is elsewhere: what cannot be read, or is known here, is answered here.

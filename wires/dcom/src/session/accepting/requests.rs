@@ -1,6 +1,6 @@
 //! Calls: taken, withdrawn, forgotten (C706 12.6.4.9; MS-DCOM 2.2.13, 3.1.1.5.4).
 
-use super::{Accepting, Blame, Serving, Target};
+use super::state::{Accepting, Blame, Serving, Target};
 use crate::exporter::Served;
 use crate::frame::{self, FIRST, Header, LAST};
 use crate::ndr::THIS;
@@ -9,8 +9,10 @@ use crate::pdu::cursor::Cursor;
 use crate::pdu::{Breach, Request};
 use crate::security::Level;
 use crate::session::assembly::Fragment;
-use crate::session::channel::{Heading, State};
-use crate::session::{tells_hresult, values, verification};
+use crate::session::channel::State;
+use crate::session::heading::Heading;
+use crate::session::{values, verification};
+use crate::standard::tells_hresult;
 use crate::{IDISPATCH, VERSION, dispatches, hresult, iid_of};
 use bytes::{Bytes, BytesMut};
 use everywire_model::{CallId, Event, Expects, Incoming, Interface};

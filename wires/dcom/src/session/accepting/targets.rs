@@ -1,9 +1,11 @@
 //! What the calls by a presentation context go to.
 
-use super::{Accepting, Target};
+use super::state::{Accepting, Target};
 use crate::pdu::Syntax;
-use crate::session::SCM_ACTIVATOR;
-use crate::{ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REMOTE_ACTIVATION, iid_of, version_of};
+
+use crate::{
+    ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REMOTE_ACTIVATION, SCM_ACTIVATOR, iid_of, version_of,
+};
 use bytes::Bytes;
 use everywire_model::InterfaceKind;
 use uuid::Uuid;

@@ -1,7 +1,6 @@
 //! Agreeing on contexts, and saying who calls (C706 12.6.3, MS-RPCE 3.3.2.4.1).
 
-use super::{Connecting, Context, Stage};
-use crate::address::class_of;
+use super::state::{Connecting, Context, Stage};
 use crate::exporter::Proxy;
 use crate::frame::{FIRST, HEADER_SIGNING, Header, LAST, MIN_FRAGMENT, MULTIPLEX};
 use crate::pdu::{
@@ -11,8 +10,9 @@ use crate::pdu::{
 use crate::security::Level;
 use crate::session::channel::{LARGE_FRAGMENT, State, Token};
 use crate::session::shield::{self, Shield};
-use crate::session::{REM_UNKNOWN2, SCM_ACTIVATOR};
+use crate::ways::class_of;
 use crate::{ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER};
+use crate::{REM_UNKNOWN2, SCM_ACTIVATOR};
 use everywire_auth::security::{Credentials, Mechanism, Secret, initiator};
 use everywire_model::{Endpoint, Event, Failure, Initiator, Kind, Peer, Profile};
 use uuid::Uuid;

@@ -1,73 +1,26 @@
 //! Calls: sent at once where everything is known, else kept until it is.
 
-use super::errands::{Errand, Task};
-use super::jobs::{Goal, Held, Job};
-use super::passing::Passed;
-use super::replies::Results;
-use super::{Connecting, Purpose, Waiting};
-use crate::address::{TAG_OBJREF, class_of};
+use super::state::{Connecting, Context, Known, Purpose, Recent, Stage, Waiting};
+use super::work::{Errand, Goal, Held, Job, Passed, Results, Target, Task};
 use crate::classes::declared;
-use crate::exporter::{Proxy, TAG_PASSED, TAG_RESOLVER};
+use crate::exporter::Proxy;
 use crate::frame::{MAYBE, PduKind};
-use crate::orpc::OrpcThis;
+use crate::orpc::put_this;
 use crate::passing::Lead;
 use crate::pdu::Syntax;
-use crate::session::channel::Heading;
-use crate::session::{is_ordinary, tells_hresult, values, verification};
+use crate::session::heading::Heading;
+use crate::session::{values, verification};
 use crate::standard::dispatch::call::Invocation;
-use crate::{IUNKNOWN, VERSION, hresult, iid_of, is_foreign, is_orpc, opnum_base, version_of};
+use crate::standard::{is_ordinary, tells_hresult};
+use crate::tags::{TAG_OBJREF, TAG_PASSED, TAG_RESOLVER};
+use crate::ways::class_of;
+use crate::{IUNKNOWN, hresult, iid_of, is_foreign, is_orpc, opnum_base, version_of};
 use everywire_model::{
     Call, CallId, Encode, Expects, Failure, Initiator, Interface, InterfaceKind, Kind, Method, Operation,
     Outcome, Profile, Visit,
 };
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use uuid::Uuid;
-
-/// What is known of the interface that was called last.
-pub(super) struct Known {
-    /// Where its description is, and its identity there: both have to fit.
-    address: usize,
-    id: String,
-    pub(super) syntax: Syntax,
-    base: u16,
-    orpc: bool,
-    /// Whether it is called by IDispatch only.
-    dispatch: bool,
-    /// Whether no operation's results hold their HRESULT themselves.
-    ordinary: bool,
-    /// Whether it is of another contract language than MIDL.
-    foreign: bool,
-    /// Number of the presentation context, once it was accepted.
-    pub(super) context: Option<u16>,
-    /// The object it was called of last.
-    recent: Option<Recent>,
-}
-
-/// Where the last call of an interface went: the next one mostly goes there, too.
-struct Recent {
-    /// It keeps the place in memory from being another object's.
-    proxy: Weak<Proxy>,
-    ipid: Uuid,
-    minor: u16,
-}
-
-/// Where a request goes, and as what.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Target {
-    pub(super) syntax: Syntax,
-    pub(super) context: u16,
-    pub(super) opnum: u16,
-    pub(super) object: Option<Uuid>,
-    pub(super) orpc: bool,
-    /// Whether results end with an HRESULT that is the wire's.
-    pub(super) hresult: bool,
-    /// Whether the interface is of another contract language than MIDL.
-    pub(super) foreign: bool,
-    /// Minor version of ORPC.
-    pub(super) minor: u16,
-    /// Whether the call passes, so that its answer does.
-    pub(super) passed: bool,
-}
 
 impl Connecting {
     /// Begins a call.
@@ -372,9 +325,8 @@ impl Connecting {
         }
         let Some(known) = &mut self.known else { return Err(no_interface()) };
         if known.context.is_none() {
-            let accepted = |context: &&super::Context| {
-                context.syntax == known.syntax && context.stage == super::Stage::Accepted
-            };
+            let accepted =
+                |context: &&Context| context.syntax == known.syntax && context.stage == Stage::Accepted;
             known.context = self.contexts.iter().find(accepted).map(|context| context.id);
         }
         if known.dispatch {
@@ -459,19 +411,6 @@ fn index_of(interface: &Interface, operation: &Operation) -> Option<usize> {
         return Some(index);
     }
     interface.index_of(operation.name.as_bytes())
-}
-
-/// Writes ORPCTHIS without extensions.
-#[inline]
-pub(crate) fn put_this(out: &mut Vec<u8>, minor: u16, causality: u128) {
-    let mut this = [0; OrpcThis::LEN];
-    let [minor, _] = minor.to_le_bytes();
-    let (head, rest) = this.split_at_mut(12);
-    head.copy_from_slice(&[VERSION.0, 0, minor, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    if let Some(cid) = rest.first_chunk_mut() {
-        *cid = causality.to_le_bytes();
-    }
-    out.extend_from_slice(&this);
 }
 
 /// How ORPC minor versions go down, where a peer refuses one.

@@ -1,9 +1,10 @@
 //! Errands: what this side asks the peer by itself, so that a call can be made (MS-DCOM 3.2.4.1, 3.2.4.2, 3.2.4.4).
 
 use super::binding::syntax;
-use super::calls::{Target, lower, no_node, no_such_interface};
-use super::jobs::{Job, Progress, Way};
-use super::{Connecting, Purpose, Waiting, empty_body, mapping};
+use super::calls::{lower, no_node, no_such_interface};
+use super::mapping;
+use super::state::{Connecting, Purpose, Waiting};
+use super::work::{Errand, Job, Progress, Target, Task, Way};
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Proxy, RemoteOxid};
 use crate::hresult;
@@ -11,12 +12,15 @@ use crate::orpc::OrpcThat;
 use crate::pdu::Syntax;
 use crate::remunknown::{self, Query, Refs};
 use crate::resolver;
-use crate::session::{REM_UNKNOWN, REM_UNKNOWN2, SCM_ACTIVATOR};
+use crate::session::values::empty_body;
+
 use crate::stub::Get;
-use crate::{ENDPOINT_MAPPER, IUNKNOWN, OBJECT_EXPORTER, REMOTE_ACTIVATION, VERSION, is_orpc};
+use crate::{
+    ENDPOINT_MAPPER, IUNKNOWN, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION, SCM_ACTIVATOR,
+    VERSION, is_orpc,
+};
 use bytes::Bytes;
 use everywire_model::{Expects, Failure, Initiator, Kind, Outcome, Profile, Reference};
-use std::sync::Arc;
 use uuid::Uuid;
 
 /// References asked for with an interface.
@@ -26,43 +30,6 @@ const PROTSEQS: [u16; 1] = [7];
 /// Impersonation level: identify.
 const IDENTIFY: u32 = 2;
 
-/// An errand, and the calls that its answer answers.
-pub(super) struct Task {
-    pub(super) errand: Errand,
-    pub(super) waiters: Vec<u64>,
-}
-
-/// What is asked.
-pub(super) enum Errand {
-    /// An object of a class.
-    Activate {
-        clsid: Uuid,
-        iid: Uuid,
-        profile: Profile,
-        /// By the older of the two interfaces.
-        old: bool,
-    },
-    /// The same for somebody else, whose hop this is.
-    ActivateFor {
-        asked: Activation,
-        profile: Profile,
-        /// By the older of the two interfaces.
-        old: bool,
-    },
-    /// Interfaces of an object for somebody else.
-    QueryFor { proxy: Arc<Proxy>, iids: Vec<Uuid> },
-    /// Where an object is.
-    Resolve { proxy: Arc<Proxy>, profile: Profile },
-    /// An interface of an object; calls that wait for it are among the jobs.
-    Query { proxy: Arc<Proxy>, iid: Uuid },
-    /// Where procedures are served.
-    Map { syntax: Syntax, profile: Arc<Profile> },
-    /// Whether there is anybody.
-    Alive,
-    /// References are given back; nobody waits.
-    Release { node: Uuid, minor: u16, refs: Vec<Refs> },
-}
-
 /// What a request for an errand says.
 struct Question {
     iid: Uuid,
@@ -70,12 +37,6 @@ struct Question {
     object: Option<Uuid>,
     minor: u16,
     stub: Vec<u8>,
-}
-
-impl Task {
-    pub(super) fn new(errand: Errand) -> Self {
-        Self { errand, waiters: Vec::new() }
-    }
 }
 
 impl Connecting {

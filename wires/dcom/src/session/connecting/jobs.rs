@@ -1,75 +1,16 @@
 //! What waits: calls that miss something, and errands for what they miss, in the order in which they came.
 
 use super::binding::syntax;
-use super::calls::{Target, no_such_interface};
-use super::errands::{Errand, Task};
-use super::passing::Passed;
-use super::{Connecting, Purpose, Stage, Waiting, mapping};
-use crate::exporter::Proxy;
+use super::calls::no_such_interface;
+use super::mapping;
+use super::state::{Connecting, Purpose, Stage, Waiting};
+use super::work::{Errand, Goal, Held, Job, Progress, Target, Task, Way};
 use crate::pdu::Syntax;
 use crate::session::channel::State;
-use crate::session::{REM_UNKNOWN, REM_UNKNOWN2, tells_hresult};
-use everywire_model::{Expects, Failure, Operation, Outcome, Profile};
+use crate::standard::tells_hresult;
+use crate::{REM_UNKNOWN, REM_UNKNOWN2};
+use everywire_model::{Expects, Failure, Outcome};
 use std::sync::Arc;
-use uuid::Uuid;
-
-/// See the module.
-pub(super) enum Job {
-    /// A call of the user.
-    Call(Box<Held>),
-    /// Something that must be asked before.
-    Errand(Box<Task>),
-}
-
-/// A call that cannot be sent yet.
-pub(super) struct Held {
-    pub(super) serial: u64,
-    pub(super) goal: Goal,
-    pub(super) syntax: Syntax,
-    pub(super) opnum: u16,
-    pub(super) orpc: bool,
-    pub(super) foreign: bool,
-    pub(super) minor: u16,
-    /// The encoded arguments, where they do not pass.
-    pub(super) values: Vec<u8>,
-    /// What passes, and what stands in front of it.
-    pub(super) passed: Option<Box<Passed>>,
-    pub(super) expects: Expects,
-    /// What Invoke was asked for, if it is called.
-    pub(super) operation: Option<Box<Operation>>,
-}
-
-/// What is called.
-pub(super) enum Goal {
-    /// An object that is here.
-    Object(Arc<Proxy>),
-    /// An interface of the node, or an IPID that somebody else counts references of.
-    Node {
-        object: Option<Uuid>,
-        /// Of procedures: the way by which they are looked for.
-        way: Option<Arc<Profile>>,
-    },
-}
-
-/// What became of a job that was looked at.
-pub(super) enum Progress {
-    /// It was sent, or is over.
-    Done,
-    /// It waits on.
-    Waits(Job),
-    /// It waits, and this must be asked for it.
-    Needs(Job, Box<Task>),
-}
-
-/// What is known about an interface's presentation context.
-pub(super) enum Way {
-    Open(u16),
-    /// It was asked for, or has to be.
-    Missing {
-        asked: bool,
-    },
-    Refused,
-}
 
 impl Connecting {
     /// Sends what can be sent.

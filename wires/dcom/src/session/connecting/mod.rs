@@ -1,5 +1,6 @@
 //! The side that connects.
 //!
+//! `state` is what a session knows and `work` what it has to do; the other files are what it does:
 //! `binding` agrees on contexts and says who calls, `calls` sends calls, `jobs` are the calls that wait for something
 //! and the errands they wait for, `errands` asks for what they need, `mapping` where procedures are, `passing` has calls
 //! that pass without a contract, `replies` takes answers, `wine` sends calls on where a connection carries one interface.
@@ -11,127 +12,29 @@ mod jobs;
 mod mapping;
 mod passing;
 mod replies;
+mod state;
 mod wine;
+mod work;
+
+pub use state::Connecting;
 
 use super::channel::{Channel, State};
 use super::shield::Talk;
 use super::values::End;
 use crate::exporter::Exporter;
 use crate::frame::{Header, PduKind};
-use crate::pdu::{Breach, Syntax};
+use crate::pdu::Breach;
 use crate::security::Security;
 use crate::wine::{MINOR, interface_of};
-use bytes::{Bytes, BytesMut};
-use calls::Known;
-pub(crate) use calls::put_this;
-use errands::Task;
-use everywire_auth::security::Initiator as Authentication;
+use bytes::BytesMut;
 use everywire_model::{
     Answer, Body, Call, CallId, Completed, Config, Emission, Endpoint, Event, Failure, Handle, Initiator,
-    Kind, Outcome, Peer, PeerAddress, Profile, SendBuffer, Session, Violation,
+    Kind, Outcome, Peer, Profile, SendBuffer, Session, Violation,
 };
-use jobs::{Held, Job};
-use replies::Results;
+use state::Purpose;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Instant;
 use uuid::Uuid;
-
-/// The session of a side that connects: speaks first.
-pub struct Connecting {
-    channel: Channel,
-    security: Arc<Security>,
-    peer: PeerAddress,
-    exporter: Option<Arc<Exporter>>,
-    talk: Option<Talk>,
-    /// Proves who this side is, until that is done.
-    authentication: Option<Box<dyn Authentication>>,
-    /// Why nothing can be called here, if so.
-    unusable: Option<Failure>,
-    /// Whether this side is known by now, as far as it wants to be.
-    ready: bool,
-    contexts: Vec<Context>,
-    /// The next number of a presentation context.
-    next_context: u16,
-    /// What was sent and not answered; numbers ascend (wrapping).
-    waiting: VecDeque<Waiting>,
-    next_call: u32,
-    next_serial: u64,
-    /// What waits for an errand, for its turn, or for being let in.
-    jobs: VecDeque<Job>,
-    /// The only interface that it can call, where the peer takes no other.
-    only: Option<Uuid>,
-    /// Minor version of ORPC, where the peer's is not known.
-    orpc_minor: u16,
-    /// Whether the last token is not known to have let this side in: an auth3 is not answered.
-    unconfirmed: bool,
-    /// The last calls that were ended by faults without a signature.
-    doubted: VecDeque<u32>,
-    /// Whether the peer took an ORPC version that it was sent.
-    proven: bool,
-    /// Causality of the calls of this connection, counted up.
-    causality: u128,
-    /// The interface that was called last.
-    known: Option<Known>,
-}
-
-/// A presentation context.
-struct Context {
-    id: u16,
-    syntax: Syntax,
-    stage: Stage,
-    /// By which PDU it was asked for.
-    call: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// The peer was asked.
-    Asked,
-    /// It may be used.
-    Accepted,
-    /// The peer has no such interface, or does not speak NDR.
-    Refused,
-}
-
-/// What was sent and not answered.
-struct Waiting {
-    call: u32,
-    purpose: Purpose,
-}
-
-enum Purpose {
-    /// A call of the user.
-    Call {
-        serial: u64,
-        /// Whether results begin with ORPCTHAT.
-        orpc: bool,
-        kind: Results,
-    },
-    /// One that may be sent again, or was sent by Invoke.
-    Held(Box<Held>),
-    Errand(Box<Task>),
-}
-
-impl Purpose {
-    /// Of a call of the user.
-    fn serial(&self) -> Option<u64> {
-        match self {
-            Self::Call { serial, .. } => Some(*serial),
-            Self::Held(held) => Some(held.serial),
-            Self::Errand(_) => None,
-        }
-    }
-
-    /// Whether it passes as it came, and so do its results.
-    fn passes(&self) -> bool {
-        match self {
-            Self::Call { kind, .. } => kind.passed,
-            Self::Held(held) => held.passed.as_ref().is_some_and(|passed| passed.answers_pass()),
-            Self::Errand(_) => false,
-        }
-    }
-}
 
 impl Connecting {
     /// A session for a way: speaks at once.
@@ -352,9 +255,4 @@ impl std::fmt::Debug for Connecting {
         let (waiting, jobs) = (self.waiting.len(), self.jobs.len());
         write!(f, "Connecting({:?}, {waiting} calls sent, {jobs} held)", self.channel.state)
     }
-}
-
-/// Nothing to tell.
-fn empty_body(budget: everywire_model::Budget) -> Body {
-    super::values::body(Bytes::new(), 0, true, budget, None)
 }

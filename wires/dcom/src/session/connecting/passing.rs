@@ -5,65 +5,31 @@
 //! ([`Adopted`]), and the session by which they came hands out references of its own.
 
 use super::binding::syntax;
-use super::calls::{Target, is_at_exporter, no_node};
-use super::errands::{Errand, Task, after_that};
-use super::jobs::{Goal, Held, Job, Way};
+use super::calls::{is_at_exporter, no_node};
+use super::errands::after_that;
 use super::replies::undecodable;
-use super::{Connecting, empty_body};
+use super::state::Connecting;
+use super::work::{Errand, Goal, Held, Job, Passed, Target, Task, Way};
 use crate::activation::{remote, scm};
-use crate::address::class_of;
-use crate::exporter::{Adopted, Proxy, TAG_PASSED};
+use crate::exporter::{Adopted, Proxy};
 use crate::ndr::{FAULT, NAME, THAT, THIS};
 use crate::orpc::{OrpcThat, error_info};
 use crate::passing::Lead;
 use crate::remunknown::{self, opnum};
+use crate::session::values::empty_body;
 use crate::session::{exception, values};
 use crate::stub::Get;
+use crate::tags::TAG_PASSED;
+use crate::ways::class_of;
 use crate::{IUNKNOWN, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION, SCM_ACTIVATOR, hresult, is_orpc};
 use bytes::Bytes;
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::message::needs_contract;
-use everywire_model::visit::Carries;
 use everywire_model::{
-    Beside, Body, Call, CallId, Encoded, Failure, Headers, Initiator, Kind, Outcome, Profile, Visit,
-    WireState,
+    Beside, Body, Call, CallId, Encoded, Failure, Initiator, Kind, Outcome, Profile, Visit, WireState,
 };
 use std::sync::Arc;
 use uuid::Uuid;
-
-/// What is kept of a call that passes, or that has headers beside its values.
-pub(super) struct Passed {
-    body: Option<Body>,
-    edits: Option<Headers>,
-    /// Whether nobody here knows the operation.
-    named: bool,
-}
-
-impl Passed {
-    /// Headers beside values.
-    ///
-    /// # Errors
-    /// The call is one of plain RPC.
-    pub(super) fn beside(headers: Headers, orpc: bool) -> Result<Box<Self>, Failure> {
-        if !orpc {
-            let what = "calls of plain RPC have no headers";
-            return Err(Failure::new(Kind::Unsupported, Initiator::User, what));
-        }
-        let passed = Self { body: None, edits: Some(headers), named: false };
-        // What is no extension is told now, and not when its turn comes.
-        Lead::of(passed.carries(), THIS)?;
-        Ok(Box::new(passed))
-    }
-
-    /// Whether the answer passes as it comes.
-    pub(super) fn answers_pass(&self) -> bool {
-        self.named
-    }
-
-    fn carries(&self) -> Carries<'_> {
-        Carries { body: self.body.as_ref(), headers: self.edits.as_ref() }
-    }
-}
 
 impl Connecting {
     /// Begins a call of an operation that nobody here knows.

@@ -1,7 +1,8 @@
 //! Answers: results, failing HRESULTs, exceptions, faults.
 
-use super::jobs::{Held, Job};
-use super::{Connecting, Purpose, Stage, Waiting};
+use super::calls::lower;
+use super::state::{Connecting, Context, Purpose, Stage, Waiting};
+use super::work::{Held, Job, Results};
 use crate::frame::{DID_NOT_EXECUTE, FIRST, HEADER, Header, LAST};
 use crate::hresult;
 use crate::ndr::{POINTED, THAT};
@@ -9,9 +10,11 @@ use crate::orpc::{OrpcThat, error_info};
 use crate::pdu::cursor::Cursor;
 use crate::pdu::{Breach, Pdu, Response};
 use crate::session::assembly::Fragment;
-use crate::session::channel::{Heading, State};
-use crate::session::{exception, tells_hresult, values};
+use crate::session::channel::State;
+use crate::session::heading::Heading;
+use crate::session::{exception, values};
 use crate::standard::dispatch::call::results as invoked;
+use crate::standard::tells_hresult;
 use bytes::{Bytes, BytesMut};
 use everywire_model::{Body, Completed, Failure, Initiator, Kind, Outcome};
 use std::time::Instant;
@@ -155,7 +158,7 @@ impl Connecting {
     /// The peer does not speak the version of ORPC that a call was sent by: nothing ran, so it is sent by an older one.
     #[cold]
     fn send_older(&mut self, mut held: Box<Held>, failure: Failure) {
-        match super::calls::lower(held.minor) {
+        match lower(held.minor) {
             Some(minor) => {
                 self.orpc_minor = self.orpc_minor.min(minor);
                 held.minor = minor;
@@ -168,7 +171,7 @@ impl Connecting {
 
     /// The peer refuses an alter_context, and with it the contexts it asked for.
     fn alter_fault(&mut self, call: u32) {
-        let asked = |context: &&mut super::Context| context.call == call && context.stage == Stage::Asked;
+        let asked = |context: &&mut Context| context.call == call && context.stage == Stage::Asked;
         for context in self.contexts.iter_mut().filter(asked) {
             context.stage = Stage::Refused;
         }
@@ -283,17 +286,6 @@ impl Connecting {
         }
         body
     }
-}
-
-/// How the results of a method are held.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Results {
-    /// Whether they end with an HRESULT that is the wire's.
-    pub(super) hresult: bool,
-    /// Whether the interface is of another contract language than MIDL.
-    pub(super) foreign: bool,
-    /// Whether they pass as they came.
-    pub(super) passed: bool,
 }
 
 /// Results with the extensions that came with them, if some did.

@@ -1,9 +1,9 @@
 //! Calls where a connection carries one interface, as Wine's do: what is another's goes on to a connection of its own, by a
 //! way that says so.
 
-use super::Connecting;
 use super::calls::{no_interface, no_node};
-use super::errands::Errand;
+use super::state::Connecting;
+use super::work::Errand;
 use crate::exporter::Proxy;
 use crate::frame::Header;
 use crate::session::channel::State;

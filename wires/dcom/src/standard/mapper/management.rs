@@ -10,7 +10,6 @@ use crate::standard::serving::alive;
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Interface, Request, Servant};
 use std::sync::Weak;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// RPC_S_UNKNOWN_AUTHN_SERVICE.
 const UNKNOWN_AUTHN_SERVICE: u32 = 1747;
@@ -18,33 +17,6 @@ const UNKNOWN_AUTHN_SERVICE: u32 = 1747;
 const INSUFFICIENT_BUFFER: u32 = 122;
 /// RPC_S_OK.
 const OK: u32 = 0;
-
-/// What a node counts: calls and packets, in and out (C706, `rpc_c_stats_*`).
-#[derive(Default)]
-pub struct Traffic([AtomicU32; 4]);
-
-impl Traffic {
-    /// A call came in, in so many fragments.
-    pub fn called(&self, fragments: u32) {
-        self.add(0, 1);
-        self.add(2, fragments);
-    }
-
-    /// Fragments went out.
-    pub fn sent(&self, fragments: u32) {
-        self.add(3, fragments);
-    }
-
-    fn add(&self, index: usize, count: u32) {
-        if let Some(counter) = self.0.get(index) {
-            counter.fetch_add(count, Ordering::Relaxed);
-        }
-    }
-
-    fn counts(&self) -> Vec<u32> {
-        self.0.iter().map(|counter| counter.load(Ordering::Relaxed)).collect()
-    }
-}
 
 /// An interface's identity, behind a pointer.
 type Identity = Option<(Guid, u16, u16)>;

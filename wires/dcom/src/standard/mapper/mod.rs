@@ -4,8 +4,9 @@ mod contracts;
 mod entries;
 mod lookup;
 mod management;
+mod traffic;
 
 pub(crate) use contracts::{Handle, LOOKUP, MAPPER};
 pub(super) use lookup::Mapper;
 pub(super) use management::Management;
-pub use management::Traffic;
+pub use traffic::Traffic;

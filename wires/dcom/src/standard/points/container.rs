@@ -1,11 +1,13 @@
-//! IConnectionPointContainer, of every object that emits signals.
+//! IConnectionPointContainer, of every object that emits signals, and IEnumConnectionPoints.
 
-use super::enumerators::Points as Enumerator;
+use super::advising::sources_of;
+use super::enumerators::success;
 use super::point::pointer_to;
-use super::sources_of;
+use super::tables::Point;
 use crate::exporter::Exporter;
 use crate::hresult::CONNECT_E_NOCONNECTION;
-use crate::standard::contracts::CONNECTION_POINT_CONTAINER;
+use crate::standard::contracts::{CONNECTION_POINT_CONTAINER, ENUM_CONNECTION_POINTS};
+use crate::standard::enumerators::Tape;
 use crate::standard::guid::Guid;
 use crate::standard::serving::{alive, principal, refused, serve};
 use everywire_model::object::no_operation;
@@ -41,6 +43,42 @@ impl Servant for Container {
                 }
                 _ => Err(no_operation(&CONNECTION_POINT_CONTAINER)),
             }
+        });
+    }
+}
+
+/// Serves IEnumConnectionPoints.
+struct Enumerator {
+    exporter: Weak<Exporter>,
+    tape: Tape<Arc<Point>>,
+}
+
+impl Enumerator {
+    fn new(exporter: &Weak<Exporter>, points: Vec<Arc<Point>>) -> Self {
+        Self { exporter: Weak::clone(exporter), tape: Tape::new(points) }
+    }
+}
+
+impl Servant for Enumerator {
+    fn interface(&self) -> &Interface {
+        &ENUM_CONNECTION_POINTS
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| match request.index() {
+            0 => {
+                let (count,) = request.arguments::<(u32,)>()?;
+                let (exporter, principal) = (alive(&self.exporter)?, principal(request));
+                let points = self.tape.next(count);
+                let pointers: Result<Vec<Option<Reference>>, Failure> =
+                    points.iter().map(|point| pointer_to(&exporter, point, &principal).map(Some)).collect();
+                let pointers = pointers?;
+                let fetched = pointers.len() as u32;
+                request.reply::<_, Failure>(Ok((count, pointers, fetched, success(fetched == count))))
+            }
+            _ => self.tape.answer(request, &self.exporter, self.interface(), |tape| {
+                Arc::new(Self { exporter: Weak::clone(&self.exporter), tape })
+            }),
         });
     }
 }

@@ -1,10 +1,8 @@
-//! IEnumConnectionPoints and IEnumConnections.
+//! IEnumConnections, and what all enumerators of connection points are asked alike.
 
-use super::Point;
-use super::point::pointer_to;
 use crate::exporter::Exporter;
 use crate::hresult::{S_FALSE, S_OK};
-use crate::standard::contracts::{ENUM_CONNECTION_POINTS, ENUM_CONNECTIONS};
+use crate::standard::contracts::ENUM_CONNECTIONS;
 use crate::standard::enumerators::Tape;
 use crate::standard::serving::{alive, principal, serve};
 use everywire_model::object::no_operation;
@@ -13,7 +11,7 @@ use std::sync::{Arc, Weak};
 
 impl<T: Clone> Tape<T> {
     /// Answers what all enumerators are asked alike: Skip, Reset and Clone.
-    fn answer(
+    pub(super) fn answer(
         &self,
         request: &mut Request,
         exporter: &Weak<Exporter>,
@@ -39,44 +37,8 @@ impl<T: Clone> Tape<T> {
 }
 
 /// Success, or less than that.
-fn success(whole: bool) -> u32 {
+pub(super) fn success(whole: bool) -> u32 {
     if whole { S_OK } else { S_FALSE }
-}
-
-/// Serves IEnumConnectionPoints.
-pub(super) struct Points {
-    exporter: Weak<Exporter>,
-    tape: Tape<Arc<Point>>,
-}
-
-impl Points {
-    pub(super) fn new(exporter: &Weak<Exporter>, points: Vec<Arc<Point>>) -> Self {
-        Self { exporter: Weak::clone(exporter), tape: Tape::new(points) }
-    }
-}
-
-impl Servant for Points {
-    fn interface(&self) -> &Interface {
-        &ENUM_CONNECTION_POINTS
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| match request.index() {
-            0 => {
-                let (count,) = request.arguments::<(u32,)>()?;
-                let (exporter, principal) = (alive(&self.exporter)?, principal(request));
-                let points = self.tape.next(count);
-                let pointers: Result<Vec<Option<Reference>>, Failure> =
-                    points.iter().map(|point| pointer_to(&exporter, point, &principal).map(Some)).collect();
-                let pointers = pointers?;
-                let fetched = pointers.len() as u32;
-                request.reply::<_, Failure>(Ok((count, pointers, fetched, success(fetched == count))))
-            }
-            _ => self.tape.answer(request, &self.exporter, self.interface(), |tape| {
-                Arc::new(Self { exporter: Weak::clone(&self.exporter), tape })
-            }),
-        });
-    }
 }
 
 /// Serves IEnumConnections.

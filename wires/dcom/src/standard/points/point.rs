@@ -1,13 +1,13 @@
 //! IConnectionPoint.
 
 use super::enumerators::Connections;
-use super::sink::Manner;
-use super::{ASKED, Point};
+use super::tables::{Manner, Point};
 use crate::exporter::{Exporter, Proxy};
 use crate::hresult::{CONNECT_E_CANNOTCONNECT, E_POINTER, RPC_S_SERVER_TOO_BUSY};
+use crate::lock::lock;
 use crate::standard::contracts::{CONNECTION_POINT, CONNECTION_POINT_CONTAINER_ID, CONNECTION_POINT_ID};
 use crate::standard::guid::Guid;
-use crate::standard::serving::{alive, lock, pointer, principal, refused, serve};
+use crate::standard::serving::{alive, pointer, principal, refused, serve};
 use crate::{IDISPATCH, iid_of};
 use everywire_model::contract::InterfaceKind;
 use everywire_model::object::no_operation;
@@ -15,6 +15,8 @@ use everywire_model::{Failure, Hold, Initiator, Interface, Kind, Reference, Requ
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
+/// Sinks of other nodes that are asked for their interface at a time, each on a thread of its own.
+pub const ASKED: usize = 64;
 /// Serves one.
 struct Served {
     exporter: Weak<Exporter>,
@@ -162,7 +164,9 @@ fn answer(
     request.run(|request| {
         let object = exporter.objects().resolver().resolve(&sink)?;
         let object = object.typed(Hold::clone(&point.interface));
-        let cookie = point.advise(principal(request), sink, &object, manner)?;
+        let principal = principal(request);
+        let account = exporter.standard().points.account(&principal);
+        let cookie = point.advise((principal, account), sink, &object, manner)?;
         // From now on somebody looks after it.
         exporter.objects().attend();
         request.reply::<_, Failure>(Ok((cookie,)))

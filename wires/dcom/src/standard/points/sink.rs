@@ -1,12 +1,13 @@
 //! A sink that was advised: calls to it, in order, and how its death is noticed.
 
-use super::store::{Account, Store};
-use super::{Point, REFUSED};
+use super::gone::{has_code, is_gone};
+use super::store::{Account, Store, WAITING, WAITING_BYTES};
+use super::tables::{Advised, Line, Manner, Point};
 use crate::exporter::Proxy;
-use crate::hresult::{E_NOINTERFACE, RPC_E_DISCONNECTED, RPC_E_INVALID_IPID, RPC_E_INVALID_OBJECT};
+use crate::hresult::E_NOINTERFACE;
+use crate::lock::lock;
 use crate::security::{Level, Security};
-use crate::standard::dispatch;
-use crate::standard::serving::lock;
+use crate::standard::dispatch::call::notify;
 use crate::standard::values::collect;
 use everywire_model::contract::InterfaceKind;
 use everywire_model::signal::{Audience, Backlog};
@@ -22,58 +23,14 @@ use std::time::{Duration, Instant};
 /// in another order.
 const WINDOW: usize = 1;
 
-/// Signals that wait for a sink. When there are more the oldest is lost: an emitter is never held up by a listener.
-pub const WAITING: usize = 4096;
-
-/// Bytes that these may hold. One signal alone may hold more.
-pub const WAITING_BYTES: usize = 64 << 20;
+/// How long a sink that refused a call is not called again: each try costs a connection.
+pub const REFUSED: Duration = Duration::from_secs(30);
 
 /// How long one call of a sink may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long the first call of a sink may take, for which the way to it has to be found: whoever never answers is let go then.
 const FINDING: Duration = Duration::from_secs(8);
-
-/// A sink and its connection.
-pub(super) struct Advised {
-    pub(super) cookie: u32,
-    pub(super) principal: String,
-    pub(super) reference: Reference,
-    object: Object,
-    /// The same, for the first call.
-    sought: Object,
-    point: Weak<Point>,
-    line: Mutex<Line>,
-}
-
-struct Line {
-    waiting: Store,
-    under_way: usize,
-    /// Somebody sends: what others want sent they leave in `waiting`.
-    sending: bool,
-    /// The way to it is known: a call does not wait for it to be found.
-    settled: bool,
-    /// It is called by IDispatch.
-    by_name: bool,
-    gone: bool,
-    last: Instant,
-    /// Signals that were given up since the last failure that was told.
-    lost: u64,
-    /// It refused a call: until then it is not called.
-    refused: Option<Instant>,
-}
-
-impl Line {
-    /// Whether it is not called now.
-    fn is_refused(&mut self) -> bool {
-        let Some(until) = self.refused else { return false };
-        let is_refused = Instant::now() < until;
-        if !is_refused {
-            self.refused = None;
-        }
-        is_refused
-    }
-}
 
 /// Threads that find the way to sinks at the same time: hosts that never answer cost no thread each.
 const FINDERS_AT_ONCE: usize = 16;
@@ -100,15 +57,6 @@ fn find() {
             None => return,
         }
     }
-}
-
-/// How a sink is called, where that is known because it was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
-    /// By its source interface.
-    Directly,
-    /// By IDispatch.
-    ByName,
 }
 
 impl Advised {
@@ -238,7 +186,7 @@ impl Advised {
         if by_name {
             let this = Arc::clone(self);
             let done = Box::new(move |result: Result<(), Failure>| this.ended(result.err(), None));
-            return dispatch::call::notify(self.target(), &point.interface, index, value, done);
+            return notify(self.target(), &point.interface, index, value, done);
         }
         let Some(operation) = point.interface.operations.get(index) else { return };
         let again = value.clone();
@@ -342,10 +290,10 @@ impl Advised {
             WAITING_BYTES >> 20
         );
         let failure = Failure::new(Kind::LimitExceeded, Initiator::Peer, what).with_completed(Completed::No);
-        if let Some(exporter) = point.exporter.upgrade() {
+        if let Some(objects) = point.objects.upgrade() {
             let key = everywire_model::reference::escape(&point.key);
             let told = failure.clone().at(format!("{} of `{key}`", point.interface.name));
-            exporter.objects().undelivered(&told);
+            objects.undelivered(&told);
         }
         let interface = point.iid.to_string();
         point.tell(&Audience::Failed { interface, listener: self.cookie, failure, lost });
@@ -366,7 +314,7 @@ impl Advised {
     #[cold]
     fn tell_failure(&self, failure: &Failure, lost: u64, is_gone: bool) {
         let Some(point) = self.point.upgrade() else { return };
-        let Some(exporter) = point.exporter.upgrade() else { return };
+        let Some(objects) = point.objects.upgrade() else { return };
         let who = self.who();
         let then = match failure.kind() {
             _ if is_gone => "it is advised no more",
@@ -388,7 +336,7 @@ impl Advised {
             );
         }
         let key = everywire_model::reference::escape(&point.key);
-        exporter.objects().undelivered(&told.at(format!("{} of `{key}`", point.interface.name)));
+        objects.undelivered(&told.at(format!("{} of `{key}`", point.interface.name)));
     }
 
     /// At which level it is called, and which one it asks for.
@@ -430,17 +378,4 @@ impl Advised {
             self.forget();
         }
     }
-}
-
-/// Whether a failure says that the object is no more, or nobody who could have it.
-pub(super) fn is_gone(failure: &Failure) -> bool {
-    matches!(failure.kind(), Kind::Unreachable | Kind::NoObject)
-        || [RPC_E_DISCONNECTED, RPC_E_INVALID_IPID, RPC_E_INVALID_OBJECT]
-            .iter()
-            .any(|code| has_code(failure, *code))
-}
-
-/// Whether a failure has this HRESULT.
-pub(super) fn has_code(failure: &Failure, code: u32) -> bool {
-    failure.code().is_some_and(|held| held.starts_with(&format!("{code:#010x}")))
 }

@@ -1,11 +1,18 @@
 //! Signals that wait for a sink, and what they hold of its principal's room.
 
-use super::PRINCIPAL_BYTES;
-use super::sink::{WAITING, WAITING_BYTES};
 use everywire_model::value::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Signals that wait for a sink. When there are more the oldest is lost: an emitter is never held up by a listener.
+pub const WAITING: usize = 4096;
+
+/// Bytes that these may hold. One signal alone may hold more.
+pub const WAITING_BYTES: usize = 64 << 20;
+
+/// Bytes of signals that wait for all sinks of a principal.
+pub const PRINCIPAL_BYTES: usize = 256 << 20;
 
 /// Bytes of signals that wait for the sinks of a principal.
 #[derive(Debug, Default)]

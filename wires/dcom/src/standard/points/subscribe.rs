@@ -1,29 +1,24 @@
 //! Listening to an object elsewhere: a sink of this process, advised there.
 
-use super::sink::is_gone;
+use super::listening::{FAREWELL, Listening};
 use super::source::{Source, sources};
-use crate::address::class_of;
 use crate::exporter::{Exporter, Proxy};
+use crate::lock::lock;
 use crate::security::{Level, Security};
 use crate::standard::contracts::{
     ADVISE, CONNECTION_POINT, CONNECTION_POINT_CONTAINER, FIND_CONNECTION_POINT, UNADVISE,
 };
 use crate::standard::guid::Guid;
-use crate::standard::serving::{lock, pointer};
+use crate::standard::serving::pointer;
+use crate::ways::class_of;
 use bytes::Bytes;
 use everywire_model::signal::Listener;
 use everywire_model::{
     Endpoint, Failure, Hold, Incoming, Initiator, Interface, Kind, MarshalList, Method, Object, Place,
-    Profile, Reference, Request, Servant, Signal, SignalEvent, Sink, Subscription,
+    Profile, Reference, Request, Servant, Signal, Sink, Subscription,
 };
-use std::collections::VecDeque;
 use std::net::UdpSocket;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-
-/// How long the end of a subscription may wait for a peer.
-const FAREWELL: Duration = Duration::from_secs(5);
+use std::sync::Arc;
 
 /// Advises a sink of this process of an object's signals: of one, or of all of an interface.
 ///
@@ -204,19 +199,8 @@ impl Advice {
         })?;
         admits(exporter, &point)?;
         let point = resolver.resolve(&point)?.typed(Hold::Static(&CONNECTION_POINT));
-        let listening = Arc::new(Listening {
-            source,
-            only: signal.map(|signal| signal.name.to_string()),
-            listener: Arc::clone(listener),
-            key: key_of(object),
-            object: Mutex::new(Some(object.clone())),
-            state: Mutex::new(State {
-                heard: VecDeque::new(),
-                telling: false,
-                over: false,
-                last: Instant::now(),
-            }),
-        });
+        let only = signal.map(|signal| signal.name.to_string());
+        let listening = Listening::new(source, only, Arc::clone(listener), key_of(object), object.clone());
         let iid = listening.source.iid;
         let key = exporter.objects().export(vec![Arc::new(Ear(Arc::clone(&listening))) as Arc<dyn Servant>]);
         let sink = pointer(exporter, iid, &key);
@@ -236,12 +220,7 @@ impl Advice {
 
 impl Drop for Advice {
     fn drop(&mut self) {
-        drop(lock(&self.listening.object).take());
-        let mut state = lock(&self.listening.state);
-        let lost = std::mem::replace(&mut state.over, true);
-        let heard = std::mem::take(&mut state.heard);
-        drop(state);
-        drop(heard);
+        let lost = self.listening.end();
         let (exporter, key) = (std::sync::Weak::clone(&self.exporter), self.key.clone());
         let withdraw = move || {
             if let Some(exporter) = exporter.upgrade() {
@@ -257,80 +236,6 @@ impl Drop for Advice {
         let method = Method::Typed { interface: Some(&CONNECTION_POINT), operation: UNADVISE };
         // The sink stays until the peer has let go of it, or cannot be asked.
         point.target().submit(method, &arguments, Box::new(move |_| withdraw()));
-    }
-}
-
-/// What is heard of one source.
-pub(super) struct Listening {
-    source: Source,
-    /// The one signal that is asked for.
-    only: Option<String>,
-    listener: Listener,
-    /// What the object is called.
-    key: Bytes,
-    /// It, as long as it is listened to: nothing may hold it beyond that.
-    object: Mutex<Option<Object>>,
-    state: Mutex<State>,
-}
-
-struct State {
-    heard: VecDeque<(Request, Incoming)>,
-    telling: bool,
-    over: bool,
-    last: Instant,
-}
-
-impl Listening {
-    /// When it was last heard of; nothing once it is over.
-    pub(super) fn last(&self) -> Option<Instant> {
-        let state = lock(&self.state);
-        (!state.over).then_some(state.last)
-    }
-
-    /// Asks whether the source is still there.
-    pub(super) fn check(&self) {
-        let Some(object) = lock(&self.object).clone() else { return };
-        let answer = object.with_deadline(Some(FAREWELL)).target().probe();
-        let mut state = lock(&self.state);
-        state.last = Instant::now();
-        match answer {
-            Err(failure) if is_gone(&failure) && !state.over => {
-                state.over = true;
-                drop(state);
-                self.hear(SignalEvent::Disconnected(failure));
-            }
-            _ => {}
-        }
-    }
-
-    fn hear(&self, event: SignalEvent<Incoming>) {
-        // A listener that panics has told the log; it still gets what comes next.
-        let _ = catch_unwind(AssertUnwindSafe(|| (self.listener)(event)));
-    }
-
-    /// Hands on what was heard, in order: one thread at a time tells, each call is answered when it was told.
-    fn tell(&self, request: Request, heard: Incoming) {
-        {
-            let mut state = lock(&self.state);
-            state.last = Instant::now();
-            state.heard.push_back((request, heard));
-            if std::mem::replace(&mut state.telling, true) {
-                return;
-            }
-        }
-        loop {
-            let next = {
-                let mut state = lock(&self.state);
-                let next = state.heard.pop_front();
-                state.telling = next.is_some();
-                next.map(|next| (next, state.over))
-            };
-            let Some(((request, heard), over)) = next else { return };
-            if !over {
-                self.hear(SignalEvent::Signal(heard));
-            }
-            request.run(|request| request.reply::<_, Failure>(Ok(())));
-        }
     }
 }
 

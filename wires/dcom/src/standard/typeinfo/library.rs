@@ -1,18 +1,16 @@
 //! The type information of one object: its class, its interfaces, and those that it calls.
 
-use super::contracts::{TYPE_INFO, TYPE_LIB};
 use super::types::{VT_PTR, VT_VOID, behind, elemdesc, simple, typedesc};
 use crate::exporter::{Exporter, exposed};
 use crate::iid_of;
 use crate::standard::contracts::{DISPATCH, UNKNOWN};
 use crate::standard::dispatch::members::{Member, members};
 use crate::standard::points::sources;
-use crate::standard::serving::{lock, pointer, serve};
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::contract::{Direction, Interface, InterfaceKind};
 use everywire_model::shape::Shape;
 use everywire_model::value::Value;
-use everywire_model::{Failure, Hold, Reference, Servant};
+use everywire_model::Hold;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use uuid::Uuid;
@@ -49,7 +47,7 @@ pub(super) struct Library {
     /// The descriptions of others, which the library itself does not tell, come last.
     pub(super) infos: Vec<Info>,
     /// The keys of the objects that stand for them; `None` is the library itself.
-    served: Mutex<HashMap<Option<usize>, bytes::Bytes>>,
+    pub(super) served: Mutex<HashMap<Option<usize>, bytes::Bytes>>,
 }
 
 impl Library {
@@ -100,32 +98,6 @@ impl Library {
     /// The descriptions of the library's own.
     pub(super) fn own(&self) -> &[Info] {
         self.infos.get(..self.infos.len().saturating_sub(BASES)).unwrap_or_default()
-    }
-
-    /// A description as an interface pointer, or the library as one.
-    ///
-    /// # Errors
-    /// The principal has too many objects.
-    pub(super) fn pointer(
-        self: &Arc<Self>,
-        exporter: &Exporter,
-        index: Option<usize>,
-        principal: &str,
-    ) -> Result<Reference, Failure> {
-        let iid = iid_of(if index.is_some() { &TYPE_INFO } else { &TYPE_LIB });
-        let mut served = lock(&self.served);
-        if let Some(key) = served.get(&index).filter(|key| !exporter.objects().servants(key).is_empty()) {
-            return Ok(pointer(exporter, iid, key));
-        }
-        let servant: Arc<dyn Servant> = match index {
-            Some(index) => Arc::new(super::info::TypeInfo { library: Arc::clone(self), index }),
-            None => Arc::new(super::lib::TypeLib(Arc::clone(self))),
-        };
-        let made = serve(exporter, servant, principal)?;
-        if let Some(way) = made.profiles.first() {
-            served.insert(index, way.key.clone());
-        }
-        Ok(made)
     }
 
     /// The first source interface.

@@ -4,6 +4,7 @@ pub(crate) mod contracts;
 mod info;
 mod lib;
 pub(crate) mod library;
+mod pointers;
 pub(crate) mod reading;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,42 @@
+//! Which interfaces an object can be asked for, and who answers.
+
+use super::marshalling::find;
+use super::{Exporter, Proxy};
+use crate::standard;
+use crate::{IUNKNOWN, iid_of, opnum_base};
+use everywire_model::{Interface, InterfaceKind, Servant, Shape};
+use std::sync::Arc;
+use uuid::Uuid;
+
+impl Exporter {
+    /// The results of an operation, so that a failing HRESULT can be answered with blank out parameters.
+    pub fn results(&self, key: &[u8], iid: Uuid, opnum: u16) -> Option<Shape> {
+        let own = if key.is_empty() { Vec::new() } else { self.objects.servants(key) };
+        own.iter().chain(self.standing_by()).find_map(|servant| {
+            let interface = find(servant.interface(), &|held| iid_of(held) == iid)?;
+            let index = opnum.checked_sub(opnum_base(interface))?;
+            Some(interface.operations.get(usize::from(index))?.results.clone())
+        })
+    }
+
+    /// Whether the object under a key can be asked for an interface.
+    pub fn offers(&self, key: &[u8], iid: Uuid) -> bool {
+        let servants = self.objects.servants(key);
+        if servants.is_empty() {
+            let known = |proxy: Arc<Proxy>| iid == IUNKNOWN || proxy.ipid(iid).is_some();
+            return self.exports.stands_for(key).is_some_and(known);
+        }
+        let callable = |held: &Interface| {
+            !matches!(held.kind, InterfaceKind::Class | InterfaceKind::Procedures) && iid_of(held) == iid
+        };
+        iid == IUNKNOWN
+            || servants.iter().any(|servant| find(servant.interface(), &callable).is_some())
+            || standard::offers(self, key, iid)
+    }
+
+    /// The servants that stand by for every object, and for the node.
+    pub(super) fn standing_by(&self) -> &[Arc<dyn Servant>] {
+        let made = || self.arc().map(|this| standard::servants(&this)).unwrap_or_default();
+        self.servants.get_or_init(made)
+    }
+}

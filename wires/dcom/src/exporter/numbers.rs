@@ -1,0 +1,9 @@
+//! Numbers of what this node hands out.
+
+use uuid::Uuid;
+
+/// A number that nobody can guess: where one half of a random UUID has fixed bits, the other has random ones.
+pub(super) fn unguessable() -> u64 {
+    let (high, low) = Uuid::new_v4().as_u64_pair();
+    high.rotate_left(32) ^ low
+}

@@ -1,0 +1,205 @@
+//! The exporter of a node: its tables, and what they alone tell.
+//!
+//! The parts know nothing of each other but what their constructors are given; what takes several of them is above, in the files
+//! beside this one.
+
+use super::associations::Associations;
+use super::classes::Running;
+use super::clock::Clock;
+use super::exports::{Exports, Served};
+use super::imports::Imports;
+use super::numbers::unguessable;
+use super::pinger::Pinger;
+use super::places::Places;
+use super::sets::Sets;
+use crate::bindings::DualStringArray;
+use crate::resolver::Resolved;
+use crate::security::{Level, Security};
+use crate::standard::State;
+use crate::{REM_UNKNOWN, VERSION};
+use bytes::Bytes;
+use everywire_model::{Objects, Servant};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
+use uuid::Uuid;
+
+/// How often clients say what they hold (MS-DCOM 3.1.2.2).
+pub const PING_PERIOD: Duration = Duration::from_secs(120);
+
+/// The exporter of a node: everything that DCOM keeps beyond single connections.
+pub struct Exporter {
+    pub(super) this: Weak<Self>,
+    pub(super) objects: Arc<dyn Objects>,
+    pub(super) oxid: u64,
+    pub(super) rem_unknown: Uuid,
+    /// What that IPID stands for.
+    pub(super) unknown: Served,
+    pub(super) exports: Exports,
+    pub(super) sets: Sets,
+    pub(super) imports: Arc<Imports>,
+    pub(super) pinger: Pinger,
+    pub(super) clock: Arc<Clock>,
+    /// How often clients ping, unless a place says otherwise.
+    pub(super) period: Duration,
+    pub(super) places: Places,
+    pub(super) running: Running,
+    pub(super) associations: Associations,
+    /// The class objects that somebody asked for: CLSID and key.
+    pub(super) factories: Mutex<HashMap<Uuid, Bytes>>,
+    pub(super) standard: State,
+    pub(super) servants: OnceLock<Vec<Arc<dyn Servant>>>,
+}
+
+/// How many entries the tables of an exporter have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Objects of this node that are known elsewhere, or kept by [`Hold`](super::Hold)s.
+    pub objects: usize,
+    /// Interfaces of them.
+    pub ipids: usize,
+    /// Ping sets of others here.
+    pub sets: usize,
+    /// Objects elsewhere that are held here.
+    pub proxies: usize,
+    /// Exporters elsewhere.
+    pub oxids: usize,
+    /// IPIDs with references to be given back.
+    pub releases: usize,
+    /// Ping sets of this node elsewhere.
+    pub pinged: usize,
+    /// Association groups.
+    pub associations: usize,
+}
+
+impl Exporter {
+    /// The exporter of a node.
+    pub fn new(objects: Arc<dyn Objects>) -> Arc<Self> {
+        Self::with_period(objects, PING_PERIOD)
+    }
+
+    /// The same with another ping period.
+    pub fn with_period(objects: Arc<dyn Objects>, period: Duration) -> Arc<Self> {
+        let running = Running::default();
+        for key in objects.keys() {
+            let servants = objects.servants(&key);
+            running.enter(&key, None);
+            servants.iter().for_each(|servant| running.enter(&key, Some(servant.interface())));
+        }
+        let clock = Arc::new(Clock::new());
+        let imports = Arc::new(Imports::new(Arc::clone(&clock), Arc::clone(&objects)));
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            objects,
+            oxid: unguessable().max(1),
+            rem_unknown: Uuid::new_v4(),
+            unknown: Served::new(Bytes::new(), REM_UNKNOWN, false, Arc::default()),
+            exports: Exports::default(),
+            sets: Sets::default(),
+            imports,
+            pinger: Pinger::default(),
+            clock,
+            period,
+            places: Places::default(),
+            running,
+            associations: Associations::default(),
+            factories: Mutex::default(),
+            standard: State::default(),
+            servants: OnceLock::new(),
+        })
+    }
+
+    /// The objects of the node.
+    pub fn objects(&self) -> &Arc<dyn Objects> {
+        &self.objects
+    }
+
+    /// What the standard interfaces keep.
+    pub fn standard(&self) -> &State {
+        &self.standard
+    }
+
+    /// The identity of this exporter.
+    pub fn oxid(&self) -> u64 {
+        self.oxid
+    }
+
+    /// The IPID of this exporter's IRemUnknown.
+    pub fn rem_unknown(&self) -> Uuid {
+        self.rem_unknown
+    }
+
+    /// Itself, for those who must not keep it alive.
+    pub fn weak(&self) -> Weak<Self> {
+        Weak::clone(&self.this)
+    }
+
+    pub(super) fn arc(&self) -> Option<Arc<Self>> {
+        self.this.upgrade()
+    }
+
+    /// Where this node listens: bindings of its resolver, and of its exporter, which are one.
+    pub fn bindings(&self) -> DualStringArray {
+        self.places.bindings(&self.objects.places(), &*self.objects)
+    }
+
+    /// Where this exporter is, for OXID resolution and activation.
+    pub fn resolution(&self) -> Resolved {
+        let places = self.objects.places();
+        let least =
+            places.iter().map(|place| Security::of(place.profile()).level).min().unwrap_or(Level::None);
+        Resolved {
+            bindings: self.places.bindings(&places, &*self.objects),
+            rem_unknown: self.rem_unknown,
+            authn_hint: least as u32,
+            version: (VERSION.0.into(), VERSION.1.into()),
+        }
+    }
+
+    /// What an IPID stands for; `None` once it is disconnected. Counts as a sign of life of whoever holds the object.
+    pub fn served(&self, ipid: Uuid) -> Option<Served> {
+        if ipid == self.rem_unknown {
+            return Some(self.unknown.clone());
+        }
+        self.exports.served(ipid)
+    }
+
+    /// Joins a connection to an association group: a new one if 0 is asked. `None`: no such group of this principal.
+    pub fn join_association(&self, asked: u32, principal: &str) -> Option<u32> {
+        self.associations.join(asked, principal)
+    }
+
+    /// Joins a connection whose caller will prove who it is to an association group: a new one if 0 is asked. `None`: no
+    /// such group.
+    pub fn enter_association(&self, asked: u32) -> Option<u32> {
+        self.associations.enter(asked)
+    }
+
+    /// Whether an association group is of this principal, who proved who it is on one of its connections; it becomes that
+    /// if it is this connection's alone and was nobody's.
+    pub fn own_association(&self, group: u32, principal: &str) -> bool {
+        self.associations.own(group, principal)
+    }
+
+    /// A connection of a group ended.
+    pub fn leave_association(&self, group: u32) {
+        self.associations.leave(group);
+    }
+
+    /// How many entries the tables have.
+    pub fn counts(&self) -> Counts {
+        let (objects, ipids) = self.exports.counts();
+        let (proxies, oxids, releases) = self.imports.counts();
+        let (sets, pinged) = (self.sets.len(), self.pinger.len());
+        Counts {
+            objects,
+            ipids,
+            sets,
+            proxies,
+            oxids,
+            releases,
+            pinged,
+            associations: self.associations.len(),
+        }
+    }
+}

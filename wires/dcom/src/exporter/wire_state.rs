@@ -1,0 +1,117 @@
+//! What the node asks of its exporter, and the keeper's visits.
+
+use super::{Counts, Exporter, Hold};
+use crate::security::Security;
+use crate::standard::points;
+use everywire_model::signal::{Backlog, Listener};
+use everywire_model::{
+    Emission, Failure, Interface, Lease, Object, Reference, Servant, Signal, Subscription, WireState,
+};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+impl Exporter {
+    /// How often pings come and go: what the places of this node say, if they do.
+    fn period(&self) -> Duration {
+        let places = self.objects.places();
+        let said = places.iter().filter_map(|place| Security::of(place.profile()).ping);
+        said.min().unwrap_or(self.period)
+    }
+
+    /// A ping period is over.
+    fn end_period(&self, now: Instant) {
+        self.clock.stop_ticking();
+        let mut gone = self.sets.tick(&self.exports);
+        gone.extend(self.exports.tick());
+        gone.into_iter().for_each(|dropped| self.drop_object(Some(dropped)));
+        self.ping();
+        // Association groups live by their connections.
+        if (Counts { associations: 0, ..self.counts() }) != Counts::default() {
+            self.clock.tick_on(now, self.period());
+        }
+    }
+}
+
+impl WireState for Exporter {
+    fn servants(&self) -> Vec<Arc<dyn Servant>> {
+        self.standing_by().to_vec()
+    }
+
+    fn exported(&self, key: &[u8], servant: &Arc<dyn Servant>) {
+        self.running.enter(key, Some(servant.interface()));
+    }
+
+    fn withdrawn(&self, key: &[u8], interface: &Interface) {
+        self.running.leave(key, interface);
+        self.exports.withdrawn(key);
+        points::withdrawn(self, key);
+    }
+
+    fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        points::emit(self, emission)
+    }
+
+    fn subscribe(
+        &self,
+        object: &Object,
+        interface: Option<&Interface>,
+        signal: Option<&Signal>,
+        listener: &Listener,
+    ) -> Option<Result<Subscription, Failure>> {
+        Some(points::subscribe(self, object, interface, signal, listener))
+    }
+
+    fn offers(&self, object: &Object, interface: &str) -> Option<Result<bool, Failure>> {
+        Some(self.has_interface(object, interface))
+    }
+
+    fn counts_references(&self) -> bool {
+        true
+    }
+
+    fn onward(&self, key: &[u8], to: &Reference) -> Option<Reference> {
+        self.leads_on(key, to)
+    }
+
+    fn lend(&self, key: &[u8]) -> Lease {
+        let servants = self.objects.servants(key);
+        servants.iter().for_each(|servant| self.running.leave(key, servant.interface()));
+        match self.arc() {
+            Some(exporter) => Lease::new(Arc::new(Hold::lend(exporter, key))),
+            None => Lease::default(),
+        }
+    }
+
+    fn dismiss(&self, key: &[u8], interface: &str, listener: u32) -> bool {
+        points::dismiss(self, key, interface, listener)
+    }
+
+    fn backlog(&self, key: &[u8]) -> Backlog {
+        points::backlog(self, key)
+    }
+
+    fn due(&self) -> Option<Instant> {
+        [self.clock.due(), points::due(self)].into_iter().flatten().min()
+    }
+
+    fn tend(&self, now: Instant) {
+        let due = self.clock.visit(now, self.period());
+        if due.errands {
+            self.run_errands();
+        }
+        if due.flush {
+            self.flush();
+        }
+        if due.period {
+            self.end_period(now);
+        }
+        if points::due(self).is_some_and(|due| due <= now) {
+            points::tend(self, now);
+        }
+    }
+
+    fn leave(&self) {
+        points::leave(self);
+        self.give_back();
+    }
+}

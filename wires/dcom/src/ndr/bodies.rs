@@ -1,0 +1,26 @@
+//! What a body of this codec says of itself: its codec, and how its values are held.
+
+/// What [`everywire_model::Body::dialect`] says of values of Wine's dialect ([`crate::wine`]).
+pub(crate) const WINE: u32 = 1;
+/// What [`everywire_model::Body::dialect`] says of results whose texts stand behind pointers
+/// ([`with_texts_behind_pointers`](super::NdrSink::with_texts_behind_pointers)).
+pub(crate) const POINTED: u32 = 2;
+/// What [`everywire_model::Body::dialect`] says of a body whose headers are the ORPCTHIS in front of it,
+pub(crate) const THIS: u32 = 4;
+/// of one whose headers are an ORPCTHAT,
+pub(crate) const THAT: u32 = 8;
+/// of one that is all of its stub behind those: an answer with its HRESULT,
+pub(crate) const WHOLE: u32 = 32;
+/// and of the status of a fault, that stands for an answer.
+pub(crate) const FAULT: u32 = 16;
+
+/// What bodies that pass are known by: see [`name`](everywire_model::Codec::name).
+pub(crate) const NAME: &str = "ndr";
+
+/// The codec of transfer syntax 8a885d04-1ceb-11c9-9fe8-08002b104860, version 2.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ndr;
+
+/// The codec, for [`everywire_model::Body::codec`]. [`everywire_model::Body::base`] is the offset of the body in its stub, [`everywire_model::Body::little`] what the
+/// PDU's data representation label says.
+pub static NDR: Ndr = Ndr;

@@ -1,0 +1,177 @@
+//! What a connecting session has to do: calls that were sent or wait, errands, and what each of them is kept by.
+
+use crate::activation::Activation;
+use crate::exporter::Proxy;
+use crate::ndr::THIS;
+use crate::passing::Lead;
+use crate::pdu::Syntax;
+use crate::remunknown::Refs;
+use everywire_model::visit::Carries;
+use everywire_model::{Body, Expects, Failure, Headers, Initiator, Kind, Operation, Profile};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Where a request goes, and as what.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    pub(super) syntax: Syntax,
+    pub(super) context: u16,
+    pub(super) opnum: u16,
+    pub(super) object: Option<Uuid>,
+    pub(super) orpc: bool,
+    /// Whether results end with an HRESULT that is the wire's.
+    pub(super) hresult: bool,
+    /// Whether the interface is of another contract language than MIDL.
+    pub(super) foreign: bool,
+    /// Minor version of ORPC.
+    pub(super) minor: u16,
+    /// Whether the call passes, so that its answer does.
+    pub(super) passed: bool,
+}
+
+/// How the results of a method are held.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Results {
+    /// Whether they end with an HRESULT that is the wire's.
+    pub(super) hresult: bool,
+    /// Whether the interface is of another contract language than MIDL.
+    pub(super) foreign: bool,
+    /// Whether they pass as they came.
+    pub(super) passed: bool,
+}
+
+/// What waits.
+pub(super) enum Job {
+    /// A call of the user.
+    Call(Box<Held>),
+    /// Something that must be asked before.
+    Errand(Box<Task>),
+}
+
+/// A call that cannot be sent yet.
+pub(super) struct Held {
+    pub(super) serial: u64,
+    pub(super) goal: Goal,
+    pub(super) syntax: Syntax,
+    pub(super) opnum: u16,
+    pub(super) orpc: bool,
+    pub(super) foreign: bool,
+    pub(super) minor: u16,
+    /// The encoded arguments, where they do not pass.
+    pub(super) values: Vec<u8>,
+    /// What passes, and what stands in front of it.
+    pub(super) passed: Option<Box<Passed>>,
+    pub(super) expects: Expects,
+    /// What Invoke was asked for, if it is called.
+    pub(super) operation: Option<Box<Operation>>,
+}
+
+/// What is called.
+pub(super) enum Goal {
+    /// An object that is here.
+    Object(Arc<Proxy>),
+    /// An interface of the node, or an IPID that somebody else counts references of.
+    Node {
+        object: Option<Uuid>,
+        /// Of procedures: the way by which they are looked for.
+        way: Option<Arc<Profile>>,
+    },
+}
+
+/// What became of a job that was looked at.
+pub(super) enum Progress {
+    /// It was sent, or is over.
+    Done,
+    /// It waits on.
+    Waits(Job),
+    /// It waits, and this must be asked for it.
+    Needs(Job, Box<Task>),
+}
+
+/// What is known about an interface's presentation context.
+pub(super) enum Way {
+    Open(u16),
+    /// It was asked for, or has to be.
+    Missing {
+        asked: bool,
+    },
+    Refused,
+}
+
+/// An errand, and the calls that its answer answers.
+pub(super) struct Task {
+    pub(super) errand: Errand,
+    pub(super) waiters: Vec<u64>,
+}
+
+/// What is asked.
+pub(super) enum Errand {
+    /// An object of a class.
+    Activate {
+        clsid: Uuid,
+        iid: Uuid,
+        profile: Profile,
+        /// By the older of the two interfaces.
+        old: bool,
+    },
+    /// The same for somebody else, whose hop this is.
+    ActivateFor {
+        asked: Activation,
+        profile: Profile,
+        /// By the older of the two interfaces.
+        old: bool,
+    },
+    /// Interfaces of an object for somebody else.
+    QueryFor { proxy: Arc<Proxy>, iids: Vec<Uuid> },
+    /// Where an object is.
+    Resolve { proxy: Arc<Proxy>, profile: Profile },
+    /// An interface of an object; calls that wait for it are among the jobs.
+    Query { proxy: Arc<Proxy>, iid: Uuid },
+    /// Where procedures are served.
+    Map { syntax: Syntax, profile: Arc<Profile> },
+    /// Whether there is anybody.
+    Alive,
+    /// References are given back; nobody waits.
+    Release { node: Uuid, minor: u16, refs: Vec<Refs> },
+}
+
+impl Task {
+    pub(super) fn new(errand: Errand) -> Self {
+        Self { errand, waiters: Vec::new() }
+    }
+}
+
+/// What is kept of a call that passes, or that has headers beside its values.
+pub(super) struct Passed {
+    pub(super) body: Option<Body>,
+    pub(super) edits: Option<Headers>,
+    /// Whether nobody here knows the operation.
+    pub(super) named: bool,
+}
+
+impl Passed {
+    /// Headers beside values.
+    ///
+    /// # Errors
+    /// The call is one of plain RPC.
+    pub(super) fn beside(headers: Headers, orpc: bool) -> Result<Box<Self>, Failure> {
+        if !orpc {
+            let what = "calls of plain RPC have no headers";
+            return Err(Failure::new(Kind::Unsupported, Initiator::User, what));
+        }
+        let passed = Self { body: None, edits: Some(headers), named: false };
+        // What is no extension is told now, and not when its turn comes.
+        Lead::of(passed.carries(), THIS)?;
+        Ok(Box::new(passed))
+    }
+
+    /// Whether the answer passes as it comes.
+    pub(super) fn answers_pass(&self) -> bool {
+        self.named
+    }
+
+    /// What goes out.
+    pub(super) fn carries(&self) -> Carries<'_> {
+        Carries { body: self.body.as_ref(), headers: self.edits.as_ref() }
+    }
+}

@@ -1,0 +1,113 @@
+//! What this node hears of a source elsewhere, and how the end of the source is noticed.
+
+use super::gone::is_gone;
+use super::source::Source;
+use crate::lock::lock;
+use bytes::Bytes;
+use everywire_model::signal::Listener;
+use everywire_model::{Failure, Incoming, Object, Request, SignalEvent};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long the end of a subscription, or a question, may wait for a peer.
+pub(super) const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What is heard of one source.
+pub(super) struct Listening {
+    pub(super) source: Source,
+    /// The one signal that is asked for.
+    pub(super) only: Option<String>,
+    listener: Listener,
+    /// What the object is called.
+    pub(super) key: Bytes,
+    /// It, as long as it is listened to: nothing may hold it beyond that.
+    object: Mutex<Option<Object>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    heard: VecDeque<(Request, Incoming)>,
+    telling: bool,
+    over: bool,
+    last: Instant,
+}
+
+impl Listening {
+    /// Nothing was heard yet of a source; `only` is the one signal that is asked for, `key` what the object is called.
+    pub(super) fn new(
+        source: Source,
+        only: Option<String>,
+        listener: Listener,
+        key: Bytes,
+        object: Object,
+    ) -> Arc<Self> {
+        let state = State { heard: VecDeque::new(), telling: false, over: false, last: Instant::now() };
+        let (object, state) = (Mutex::new(Some(object)), Mutex::new(state));
+        Arc::new(Self { source, only, listener, key, object, state })
+    }
+
+    /// Nothing more is heard. Whether the source was lost before.
+    pub(super) fn end(&self) -> bool {
+        drop(lock(&self.object).take());
+        let mut state = lock(&self.state);
+        let lost = std::mem::replace(&mut state.over, true);
+        let heard = std::mem::take(&mut state.heard);
+        drop(state);
+        drop(heard);
+        lost
+    }
+
+    /// When it was last heard of; nothing once it is over.
+    pub(super) fn last(&self) -> Option<Instant> {
+        let state = lock(&self.state);
+        (!state.over).then_some(state.last)
+    }
+
+    /// Asks whether the source is still there.
+    pub(super) fn check(&self) {
+        let Some(object) = lock(&self.object).clone() else { return };
+        let answer = object.with_deadline(Some(FAREWELL)).target().probe();
+        let mut state = lock(&self.state);
+        state.last = Instant::now();
+        match answer {
+            Err(failure) if is_gone(&failure) && !state.over => {
+                state.over = true;
+                drop(state);
+                self.hear(SignalEvent::Disconnected(failure));
+            }
+            _ => {}
+        }
+    }
+
+    fn hear(&self, event: SignalEvent<Incoming>) {
+        // A listener that panics has told the log; it still gets what comes next.
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.listener)(event)));
+    }
+
+    /// Hands on what was heard, in order: one thread at a time tells, each call is answered when it was told.
+    pub(super) fn tell(&self, request: Request, heard: Incoming) {
+        {
+            let mut state = lock(&self.state);
+            state.last = Instant::now();
+            state.heard.push_back((request, heard));
+            if std::mem::replace(&mut state.telling, true) {
+                return;
+            }
+        }
+        loop {
+            let next = {
+                let mut state = lock(&self.state);
+                let next = state.heard.pop_front();
+                state.telling = next.is_some();
+                next.map(|next| (next, state.over))
+            };
+            let Some(((request, heard), over)) = next else { return };
+            if !over {
+                self.hear(SignalEvent::Signal(heard));
+            }
+            request.run(|request| request.reply::<_, Failure>(Ok(())));
+        }
+    }
+}

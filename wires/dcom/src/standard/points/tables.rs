@@ -1,0 +1,124 @@
+//! What a node keeps of connection points: the points of its objects, the sinks that were advised, and what it listens to itself.
+
+use super::listening::Listening;
+use super::store::{Account, Store};
+use crate::lock::lock;
+use bytes::Bytes;
+use everywire_model::{Hold, Interface, Object, Objects, Reference};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Instant;
+use uuid::Uuid;
+
+/// The connection points of a node's objects, and what this node listens to.
+#[derive(Default)]
+pub(in crate::standard) struct Points {
+    /// By the key of the object, those of its points that somebody asked for.
+    pub(super) held: Mutex<HashMap<Bytes, Vec<Arc<Point>>>>,
+    pub(super) listening: Mutex<Vec<Weak<Listening>>>,
+    /// What waits for the sinks of each principal.
+    pub(super) accounts: Mutex<HashMap<String, Weak<Account>>>,
+    /// How many sinks are being asked for their interface.
+    pub(super) asking: Arc<AtomicUsize>,
+}
+
+/// A connection point: an object and one of its source interfaces.
+pub(super) struct Point {
+    pub(super) key: Bytes,
+    pub(super) iid: Uuid,
+    pub(super) interface: Hold<Interface>,
+    /// The objects of its node.
+    pub(super) objects: Weak<dyn Objects>,
+    /// The key of the object that stands for it, as long as that is served.
+    pub(super) served: Mutex<Option<Bytes>>,
+    pub(super) sinks: Mutex<Vec<Arc<Advised>>>,
+    pub(super) last_cookie: AtomicU32,
+}
+
+/// A sink and its connection.
+pub(super) struct Advised {
+    pub(super) cookie: u32,
+    pub(super) principal: String,
+    pub(super) reference: Reference,
+    pub(super) object: Object,
+    /// The same, for the first call.
+    pub(super) sought: Object,
+    pub(super) point: Weak<Point>,
+    pub(super) line: Mutex<Line>,
+}
+
+pub(super) struct Line {
+    pub(super) waiting: Store,
+    pub(super) under_way: usize,
+    /// Somebody sends: what others want sent they leave in `waiting`.
+    pub(super) sending: bool,
+    /// The way to it is known: a call does not wait for it to be found.
+    pub(super) settled: bool,
+    /// It is called by IDispatch.
+    pub(super) by_name: bool,
+    pub(super) gone: bool,
+    pub(super) last: Instant,
+    /// Signals that were given up since the last failure that was told.
+    pub(super) lost: u64,
+    /// It refused a call: until then it is not called.
+    pub(super) refused: Option<Instant>,
+}
+
+/// How a sink is called, where that is known because it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// By its source interface.
+    Directly,
+    /// By IDispatch.
+    ByName,
+}
+
+impl Points {
+    /// The connection point of an object for a source interface, if somebody asked for it before.
+    pub(super) fn of(&self, key: &[u8], iid: Uuid) -> Option<Arc<Point>> {
+        lock(&self.held).get(key)?.iter().find(|point| point.iid == iid).cloned()
+    }
+
+    /// Whether nobody asked for any of an object's.
+    pub(super) fn is_empty(&self, key: &[u8]) -> bool {
+        !lock(&self.held).contains_key(key)
+    }
+
+    /// What waits for the sinks of a principal.
+    pub(super) fn account(&self, principal: &str) -> Arc<Account> {
+        let mut accounts = lock(&self.accounts);
+        if let Some(held) = accounts.get(principal).and_then(Weak::upgrade) {
+            return held;
+        }
+        accounts.retain(|_, held| held.strong_count() > 0);
+        let made = Arc::<Account>::default();
+        accounts.insert(principal.to_owned(), Arc::downgrade(&made));
+        made
+    }
+
+    /// All sinks.
+    pub(super) fn sinks(&self) -> Vec<Arc<Advised>> {
+        let points: Vec<_> = lock(&self.held).values().flatten().cloned().collect();
+        points.iter().flat_map(|point| lock(&point.sinks).clone()).collect()
+    }
+
+    /// What this node listens to.
+    pub(super) fn listening(&self) -> Vec<Arc<Listening>> {
+        let mut listening = lock(&self.listening);
+        listening.retain(|held| held.strong_count() > 0);
+        listening.iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+impl Line {
+    /// Whether it is not called now.
+    pub(super) fn is_refused(&mut self) -> bool {
+        let Some(until) = self.refused else { return false };
+        let is_refused = Instant::now() < until;
+        if !is_refused {
+            self.refused = None;
+        }
+        is_refused
+    }
+}

@@ -1,0 +1,40 @@
+//! The library and its descriptions as objects: each is served as long as somebody refers to it.
+
+use super::contracts::{TYPE_INFO, TYPE_LIB};
+use super::info::TypeInfo;
+use super::lib::TypeLib;
+use super::library::Library;
+use crate::exporter::Exporter;
+use crate::iid_of;
+use crate::lock::lock;
+use crate::standard::serving::{pointer, serve};
+use everywire_model::{Failure, Reference, Servant};
+use std::sync::Arc;
+
+impl Library {
+    /// A description as an interface pointer, or the library as one.
+    ///
+    /// # Errors
+    /// The principal has too many objects.
+    pub(super) fn pointer(
+        self: &Arc<Self>,
+        exporter: &Exporter,
+        index: Option<usize>,
+        principal: &str,
+    ) -> Result<Reference, Failure> {
+        let iid = iid_of(if index.is_some() { &TYPE_INFO } else { &TYPE_LIB });
+        let mut served = lock(&self.served);
+        if let Some(key) = served.get(&index).filter(|key| !exporter.objects().servants(key).is_empty()) {
+            return Ok(pointer(exporter, iid, key));
+        }
+        let servant: Arc<dyn Servant> = match index {
+            Some(index) => Arc::new(TypeInfo { library: Arc::clone(self), index }),
+            None => Arc::new(TypeLib(Arc::clone(self))),
+        };
+        let made = serve(exporter, servant, principal)?;
+        if let Some(way) = made.profiles.first() {
+            served.insert(index, way.key.clone());
+        }
+        Ok(made)
+    }
+}

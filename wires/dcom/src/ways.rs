@@ -1,0 +1,44 @@
+//! Ways of this wire: what their leases and components say of where they lead, and how calls are protected there.
+
+use crate::exporter::Proxy;
+use crate::security::Security;
+use crate::tags::{TAG_OBJREF, TAG_PASSED, TAG_SYSTEM};
+use bytes::Bytes;
+use everywire_idl::midl::clsid_of_key;
+use everywire_model::{Endpoint, Profile};
+use std::sync::Arc;
+use uuid::Uuid;
+
+impl Security {
+    /// The security of a way, as its lease says.
+    pub fn of(profile: &Profile) -> Arc<Self> {
+        if let Some(security) = profile.lease.share::<Self>() {
+            return security;
+        }
+        match profile.lease.get::<Proxy>() {
+            Some(proxy) => proxy.security(),
+            None => Arc::new(Self::of_endpoint(profile.endpoints.first())),
+        }
+    }
+}
+
+/// The class that a way leads to, if it does not lead to an object.
+pub fn class_of(profile: &Profile) -> Option<Uuid> {
+    let object = profile.lease.get::<Proxy>().is_some()
+        || profile.component(TAG_OBJREF).is_some()
+        || profile.component(TAG_PASSED).is_some()
+        || profile.component(TAG_SYSTEM).is_some();
+    (!object && !profile.key.is_empty()).then(|| clsid_of_key(&profile.key))
+}
+
+/// A way to an interface of the node at an endpoint; `ipid` is the object, where the interface has one.
+pub fn system(endpoints: Vec<Endpoint>, security: &Arc<Security>, ipid: Option<Uuid>) -> Profile {
+    Profile {
+        wire: "dcom",
+        version: crate::VERSION,
+        endpoints,
+        key: ipid.map(|ipid| Bytes::copy_from_slice(&ipid.to_bytes_le())).unwrap_or_default(),
+        components: vec![(TAG_SYSTEM, Bytes::new())],
+        lease: security.lease(),
+    }
+}
