@@ -7,10 +7,9 @@ mod errors;
 mod gather;
 mod graph;
 mod interface;
+mod lines;
 mod plan;
 mod signals;
-mod skeleton;
-mod stub;
 mod types;
 mod unions;
 
@@ -85,11 +84,7 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
             Item::Constant(..) | Item::Foreign(..) => {}
             Item::Interface(interface, family) => {
                 errors::implement(&types, family, page);
-                for types in &faces {
-                    interface::implement(types, interface, family, page);
-                    stub::write(types, interface, family, page);
-                    skeleton::write(types, interface, family, page);
-                }
+                lines::write(&faces, interface, family, page);
                 signals::implement(&types, interface, family, page);
             }
         }
