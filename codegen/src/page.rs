@@ -118,6 +118,14 @@ impl Page {
         self.enclosed(head.trim_end(), tail.trim_start(), |page| {
             let mut row = String::new();
             for item in items {
+                if item.contains('\n') {
+                    // It has lines of its own.
+                    if !row.is_empty() {
+                        page.line(std::mem::take(&mut row));
+                    }
+                    page.line(format!("{item},"));
+                    continue;
+                }
                 if !row.is_empty() && !page.fits(&format!("{row} {item},")) {
                     page.line(std::mem::take(&mut row));
                 }
@@ -125,7 +133,9 @@ impl Page {
                 row += item;
                 row.push(',');
             }
-            page.line(row);
+            if !row.is_empty() {
+                page.line(row);
+            }
         });
     }
 
@@ -160,6 +170,16 @@ impl Page {
             }
             self.text.push_str(&body);
             self.line("}");
+        }
+    }
+
+    /// As [`Page::binding`], but as many items a line as fit.
+    pub(crate) fn binding_filled(&mut self, head: &str, open: &str, items: &[String], close: &str) {
+        let value = format!("{open}{}{close};", items.join(", "));
+        if self.fits(&format!("{head} {value}")) || self.fits(&format!("    {value}")) {
+            self.binding(head, open, items, close);
+        } else {
+            self.fill(&format!("{head} {open}"), items, &format!("{close};"));
         }
     }
 

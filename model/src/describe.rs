@@ -498,9 +498,9 @@ macro_rules! __describe_interface {
 
 pub use crate::{
     __describe_arms as arms, __describe_array as array, __describe_counted as counted,
-    __describe_inherit as inherit, __describe_interface as interface, __describe_map as map, __describe_nameless as nameless,
-    __describe_operation as operation, __describe_optional as optional, __describe_pointer as pointer,
-    __describe_record as record, __describe_reference as reference, __describe_remarked as remarked,
-    __describe_renamed as renamed, __describe_sequence as sequence, __describe_signal as signal,
-    __describe_tuple as tuple, __describe_variants as variants,
+    __describe_inherit as inherit, __describe_interface as interface, __describe_map as map,
+    __describe_nameless as nameless, __describe_operation as operation, __describe_optional as optional,
+    __describe_pointer as pointer, __describe_record as record, __describe_reference as reference,
+    __describe_remarked as remarked, __describe_renamed as renamed, __describe_sequence as sequence,
+    __describe_signal as signal, __describe_tuple as tuple, __describe_variants as variants,
 };

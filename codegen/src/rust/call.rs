@@ -312,12 +312,7 @@ pub(super) fn check_counts(
 }
 
 /// The same for the fields of a struct, where an array may be null whatever its count says.
-pub(super) fn check_fields(
-    types: &Types<'_, '_>,
-    values: &[Value<'_>],
-    names: &[String],
-    page: &mut Page,
-) {
+pub(super) fn check_fields(types: &Types<'_, '_>, values: &[Value<'_>], names: &[String], page: &mut Page) {
     for (value, name) in values.iter().zip(names) {
         let Role::Counts(arrays) = &value.role else { continue };
         let is_bare = |index: &&usize| values.get(**index).is_some_and(|value| value.role == Role::Bare);

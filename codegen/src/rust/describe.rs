@@ -142,7 +142,7 @@ impl Describe<'_, '_> {
             open.insert_str(0, "annotated(");
             close = format!("{close}, &[{}])", pairs(&interface.notes));
         }
-        page.binding(
+        page.binding_filled(
             &format!("pub static {}: Interface =", self.own(&interface.name)),
             &open,
             &items,
@@ -164,7 +164,9 @@ impl Describe<'_, '_> {
                 let count = theirs.zip(inherited).take_while(|(one, other)| said(one) == said(other)).count();
                 (count > 0).then_some((base, from, count))
             });
-            let Some((base, from, count)) = longest.max_by_key(|(.., count)| *count) else { return Vec::new() };
+            let Some((base, from, count)) = longest.max_by_key(|(.., count)| *count) else {
+                return Vec::new();
+            };
             parts.push(format!("(&{}, {from}, {count})", self.described(&base.name)));
             next += count;
         }
@@ -181,7 +183,11 @@ impl Describe<'_, '_> {
                 let further = first.getter.checked_sub(base.attributes.get(from)?.getter)?;
                 let moved = |attribute: &Attribute| {
                     let setter = attribute.setter.map(|setter| setter + further);
-                    self.attribute(&Attribute { getter: attribute.getter + further, setter, ..attribute.clone() })
+                    self.attribute(&Attribute {
+                        getter: attribute.getter + further,
+                        setter,
+                        ..attribute.clone()
+                    })
                 };
                 let theirs = base.attributes.iter().skip(from);
                 let ours = interface.attributes.iter().skip(next);
@@ -189,7 +195,9 @@ impl Describe<'_, '_> {
                 let count = same.count();
                 (count > 0).then_some((base, from, count, further))
             });
-            let Some((base, from, count, further)) = longest.max_by_key(|(.., count, _)| *count) else { break };
+            let Some((base, from, count, further)) = longest.max_by_key(|(.., count, _)| *count) else {
+                break;
+            };
             parts.push(format!("(&{}, {from}, {count}, {further})", self.described(&base.name)));
             next += count;
         }

@@ -71,13 +71,7 @@ pub(super) fn trait_of<'f>(types: &Types<'_, '_>, family: &'f Family) -> &'f str
 }
 
 /// Writes a method of the trait.
-fn signature(
-    types: &Types<'_, '_>,
-    owner: &Interface,
-    operation: &Operation,
-    method: &str,
-    page: &mut Page,
-) {
+fn signature(types: &Types<'_, '_>, owner: &Interface, operation: &Operation, method: &str, page: &mut Page) {
     let values = operation.arguments.fields().len().max(operation.results.fields().len());
     if values > MOST {
         page.line(format!(

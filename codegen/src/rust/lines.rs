@@ -100,8 +100,7 @@ impl Lines<'_, '_, '_> {
             }
             let Some((_, family)) = self.types.plan.interface(&ancestor.name) else { continue };
             let Some(place) = self.types.plan.find(&ancestor.name) else { continue };
-            let traits =
-                self.both(|types| Plan::path(types.from, &place.path, trait_of(types, family)));
+            let traits = self.both(|types| Plan::path(types.from, &place.path, trait_of(types, family)));
             let own = ancestor.inherited..ancestor.operations.len();
             let numbers: Option<Vec<usize>> =
                 own.map(|own| Plan::number(self.interface, ancestor, own)).collect();
@@ -110,7 +109,8 @@ impl Lines<'_, '_, '_> {
             let end = first + numbers.len();
             if numbers.iter().copied().ne(first..end) {
                 let name = &ancestor.name;
-                let problem = format!("operations of {name} are not together in an interface that is derived from it");
+                let problem =
+                    format!("operations of {name} are not together in an interface that is derived from it");
                 page.line(format!("compile_error!({problem:?});"));
             }
             page.line(format!("from {traits} {first}..{end};"));
@@ -253,10 +253,7 @@ impl Lines<'_, '_, '_> {
 }
 
 /// The results that people see, and their names.
-fn shown<'v, 'o>(
-    call: &'v Call<'o>,
-    names: &'v [String],
-) -> impl Iterator<Item = (&'v Value<'o>, &'v str)> {
+fn shown<'v, 'o>(call: &'v Call<'o>, names: &'v [String]) -> impl Iterator<Item = (&'v Value<'o>, &'v str)> {
     call.results.iter().zip(names.iter().map(String::as_str)).filter(|(value, _)| value.is_shown())
 }
 

@@ -77,6 +77,7 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
             }
         }
     }
+    page.gap();
     for item in &module.items {
         match item {
             Item::Type(shape) => data::implement(&types, shape, page),

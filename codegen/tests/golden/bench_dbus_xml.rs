@@ -84,12 +84,8 @@ pub mod benchmarking {
             pub static INTERFACE_SIGNALS: [Signal; 1] = [signal!("Hello", { "i": Shape::U32 })];
 
             pub static INTERFACE: Interface = interface!(
-                "benchmarking::dbus::interface",
-                "benchmarking.dbus.interface",
-                [],
-                0,
-                &INTERFACE_OPERATIONS,
-                signals &INTERFACE_SIGNALS,
+                "benchmarking::dbus::interface", "benchmarking.dbus.interface", [], 0,
+                &INTERFACE_OPERATIONS, signals &INTERFACE_SIGNALS,
             );
         }
     }

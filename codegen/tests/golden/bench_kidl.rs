@@ -93,11 +93,7 @@ pub mod describe {
         [signal!("Hello(int)" as "Hello", { "i": Shape::I32 })];
 
     pub static DCOP_BENCHMARKING_SERVICE: Interface = interface!(
-        "dcop_benchmarking_service",
-        "dcop_benchmarking_service",
-        [],
-        0,
-        &DCOP_BENCHMARKING_SERVICE_OPERATIONS,
-        signals &DCOP_BENCHMARKING_SERVICE_SIGNALS,
+        "dcop_benchmarking_service", "dcop_benchmarking_service", [], 0,
+        &DCOP_BENCHMARKING_SERVICE_OPERATIONS, signals &DCOP_BENCHMARKING_SERVICE_SIGNALS,
     );
 }

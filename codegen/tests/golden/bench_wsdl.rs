@@ -126,11 +126,7 @@ pub mod describe {
     ];
 
     pub static I_REMOTE_OBJECT: Interface = interface!(
-        "IRemoteObject",
-        "{http://tempuri.org/}IRemoteObject",
-        [],
-        0,
-        &I_REMOTE_OBJECT_OPERATIONS,
+        "IRemoteObject", "{http://tempuri.org/}IRemoteObject", [], 0, &I_REMOTE_OBJECT_OPERATIONS,
     );
 
     pub static I_HELLO_CALLBACK_OPERATIONS: [Operation; 2] = [
@@ -143,10 +139,7 @@ pub mod describe {
     ];
 
     pub static I_HELLO_CALLBACK: Interface = interface!(
-        "IHelloCallback",
-        "{http://tempuri.org/}IHelloCallback",
-        [],
-        0,
+        "IHelloCallback", "{http://tempuri.org/}IHelloCallback", [], 0,
         &I_HELLO_CALLBACK_OPERATIONS,
     );
 
@@ -161,11 +154,7 @@ pub mod describe {
         [sunk(signal!("OnHello", { "message": TEXT }), &I_HELLO_CALLBACK, 0)];
 
     pub static I_HELLO: Interface = annotated(interface!(
-        "IHello",
-        "{http://tempuri.org/}IHello",
-        [],
-        0,
-        &I_HELLO_OPERATIONS,
+        "IHello", "{http://tempuri.org/}IHello", [], 0, &I_HELLO_OPERATIONS,
         signals &I_HELLO_SIGNALS,
     ), &[(Cow::Borrowed("wcf:session"), Cow::Borrowed("true")), (Cow::Borrowed("wcf:callback"), Cow::Borrowed("{http://tempuri.org/}IHelloCallback"))]);
 }

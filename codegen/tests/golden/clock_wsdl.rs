@@ -87,6 +87,7 @@ pub mod example {
             pub code: i32,
             pub text: String,
         }
+
         ew::fields! { Hands { hour, minute } }
         ew::members! { Kind: describe::KIND { Wall, Tower, Wrist } }
         ew::fields! { PairOfintstringHjsKd { first, second } }
@@ -280,10 +281,7 @@ pub mod clock {
         ];
 
         pub static I_CLOCK_CALLBACK: Interface = interface!(
-            "clock::IClockCallback",
-            "{http://example.org/clock}IClockCallback",
-            [],
-            0,
+            "clock::IClockCallback", "{http://example.org/clock}IClockCallback", [], 0,
             &I_CLOCK_CALLBACK_OPERATIONS,
         );
 
@@ -308,11 +306,7 @@ pub mod clock {
             [sunk(signal!("Tick", { "count": Shape::I64 }), &I_CLOCK_CALLBACK, 0)];
 
         pub static I_CLOCK: Interface = annotated(interface!(
-            "clock::IClock",
-            "{http://example.org/clock}IClock",
-            [],
-            0,
-            &I_CLOCK_OPERATIONS,
+            "clock::IClock", "{http://example.org/clock}IClock", [], 0, &I_CLOCK_OPERATIONS,
             signals &I_CLOCK_SIGNALS,
         ), &[(Cow::Borrowed("wcf:session"), Cow::Borrowed("true")), (Cow::Borrowed("wcf:callback"), Cow::Borrowed("{http://example.org/clock}IClockCallback")), (Cow::Borrowed("wcf:port"), Cow::Borrowed("net.tcp://localhost:808/Clock.svc service=Clock name=NetTcpBinding_IClock transport=tcp soap=1.2 addressing=1.0 encoding=binary security=windows unknown={http://schemas.xmlsoap.org/ws/2004/10/wsat}ATAssertion")), (Cow::Borrowed("wcf:port"), Cow::Borrowed("https://localhost:8443/Clock.svc service=Clock name=WSHttpBinding_IClock transport=https soap=1.2 addressing=1.0 encoding=text security=tls credential=username"))]);
     }

@@ -171,20 +171,13 @@ pub mod describe {
     pub static I_UNKNOWN_OPERATIONS: [Operation; 0] = [];
 
     pub static I_UNKNOWN: Interface = interface!(
-        "IUnknown",
-        "00000000-0000-0000-c000-000000000046",
-        [],
-        0,
-        &I_UNKNOWN_OPERATIONS,
+        "IUnknown", "00000000-0000-0000-c000-000000000046", [], 0, &I_UNKNOWN_OPERATIONS,
     );
 
     pub static I_DISPATCH_OPERATIONS: [Operation; 0] = [];
 
     pub static I_DISPATCH: Interface = interface!(
-        "IDispatch",
-        "00020400-0000-0000-c000-000000000046",
-        [&I_UNKNOWN],
-        0,
+        "IDispatch", "00020400-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_DISPATCH_OPERATIONS,
     );
 
@@ -197,10 +190,7 @@ pub mod describe {
     ];
 
     pub static I_CALLBACK: Interface = of_kind(interface!(
-        "ICallback",
-        "606de2c5-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_DISPATCH],
-        0,
+        "ICallback", "606de2c5-1a8c-11d3-b68f-00c04f8b72e7", [&I_DISPATCH], 0,
         &I_CALLBACK_OPERATIONS,
     ), InterfaceKind::Dual);
 
@@ -208,10 +198,7 @@ pub mod describe {
         [numbered(operation!("Hello", () -> Shape::Void), 1)];
 
     pub static I_CALLBACK_EVENTS: Interface = of_kind(interface!(
-        "_ICallbackEvents",
-        "73296190-1a8f-11d3-b68f-00c04f8b72e7",
-        [&I_DISPATCH],
-        0,
+        "_ICallbackEvents", "73296190-1a8f-11d3-b68f-00c04f8b72e7", [&I_DISPATCH], 0,
         &I_CALLBACK_EVENTS_OPERATIONS,
     ), InterfaceKind::Dual);
 
@@ -219,31 +206,21 @@ pub mod describe {
         [numbered(operation!("Hello", () -> Shape::Void), 1)];
 
     pub static I_SLOW_CONNECTION_POINTS_EVENTS: Interface = of_kind(interface!(
-        "_ISlowConnectionPointsEvents",
-        "606de2c1-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_DISPATCH],
-        0,
+        "_ISlowConnectionPointsEvents", "606de2c1-1a8c-11d3-b68f-00c04f8b72e7", [&I_DISPATCH], 0,
         &I_SLOW_CONNECTION_POINTS_EVENTS_OPERATIONS,
     ), InterfaceKind::Dual);
 
     pub static I_SLOW_CONNECTION_POINTS_OPERATIONS: [Operation; 0] = [];
 
     pub static I_SLOW_CONNECTION_POINTS: Interface = of_kind(interface!(
-        "ISlowConnectionPoints",
-        "606de2bf-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_DISPATCH],
-        0,
+        "ISlowConnectionPoints", "606de2bf-1a8c-11d3-b68f-00c04f8b72e7", [&I_DISPATCH], 0,
         &I_SLOW_CONNECTION_POINTS_OPERATIONS,
     ), InterfaceKind::Dual);
 
     pub static CALLBACK_OPERATIONS: [Operation; 2] = inherit!([(&I_CALLBACK, 0, 2)], []);
 
     pub static CALLBACK: Interface = of_kind(interface!(
-        "Callback",
-        "606de2c6-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_CALLBACK],
-        2,
-        &CALLBACK_OPERATIONS,
+        "Callback", "606de2c6-1a8c-11d3-b68f-00c04f8b72e7", [&I_CALLBACK], 2, &CALLBACK_OPERATIONS,
     ), InterfaceKind::Class);
 
     pub static SLOW_CONNECTION_POINTS_OPERATIONS: [Operation; 0] = [];
@@ -252,22 +229,15 @@ pub mod describe {
         [sunk(signal!("Hello", {}), &I_SLOW_CONNECTION_POINTS_EVENTS, 0)];
 
     pub static SLOW_CONNECTION_POINTS: Interface = of_kind(interface!(
-        "SlowConnectionPoints",
-        "606de2c0-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_SLOW_CONNECTION_POINTS],
-        0,
-        &SLOW_CONNECTION_POINTS_OPERATIONS,
-        signals &SLOW_CONNECTION_POINTS_SIGNALS,
+        "SlowConnectionPoints", "606de2c0-1a8c-11d3-b68f-00c04f8b72e7", [&I_SLOW_CONNECTION_POINTS],
+        0, &SLOW_CONNECTION_POINTS_OPERATIONS, signals &SLOW_CONNECTION_POINTS_SIGNALS,
     ), InterfaceKind::Class);
 
     pub static CALLBACK_CLIENT_OPERATIONS: [Operation; 1] =
         inherit!([(&I_CALLBACK_EVENTS, 0, 1)], []);
 
     pub static CALLBACK_CLIENT: Interface = of_kind(interface!(
-        "CallbackClient",
-        "f67db88d-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_CALLBACK_EVENTS],
-        1,
+        "CallbackClient", "f67db88d-1a8c-11d3-b68f-00c04f8b72e7", [&I_CALLBACK_EVENTS], 1,
         &CALLBACK_CLIENT_OPERATIONS,
     ), InterfaceKind::Class);
 
@@ -275,10 +245,7 @@ pub mod describe {
         inherit!([(&I_SLOW_CONNECTION_POINTS_EVENTS, 0, 1)], []);
 
     pub static SLOW_CLIENT: Interface = of_kind(interface!(
-        "SlowClient",
-        "f67db889-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_SLOW_CONNECTION_POINTS_EVENTS],
-        1,
+        "SlowClient", "f67db889-1a8c-11d3-b68f-00c04f8b72e7", [&I_SLOW_CONNECTION_POINTS_EVENTS], 1,
         &SLOW_CLIENT_OPERATIONS,
     ), InterfaceKind::Class);
 }

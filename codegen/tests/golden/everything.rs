@@ -332,6 +332,7 @@ pub mod figures {
             name: &str,
         ) -> Result<(), ew::Failure>;
     }
+
     ew::members! { Color: describe::COLOR { Red, Green, DeepBlue } }
     ew::fields! { Point { x, y } }
     ew::fields! { Everything {
@@ -428,6 +429,7 @@ pub mod figures {
         pub struct Gone {
             pub last: State,
         }
+
         ew::members! { State: describe::STATE { Idle, Busy } }
         ew::fields! { Gone { last } }
         ew::exceptions! { Gone: describe::GONE }
@@ -516,11 +518,7 @@ pub mod figures {
             ];
 
             pub static SOURCE: Interface = interface!(
-                "figures::other::Source",
-                "IDL:figures/other/Source:1.0",
-                [],
-                0,
-                &SOURCE_OPERATIONS,
+                "figures::other::Source", "IDL:figures/other/Source:1.0", [], 0, &SOURCE_OPERATIONS,
             );
 
             pub static OPTION: Struct = record!("figures::other::Option", "IDL:figures/other/Option:1.0", {
@@ -534,11 +532,8 @@ pub mod figures {
             ]);
 
             pub static BOTH: Interface = interface!(
-                "figures::other::Both",
-                "IDL:figures/other/Both:1.0",
-                [&SOURCE, &super::super::describe::CANVAS],
-                17,
-                &BOTH_OPERATIONS,
+                "figures::other::Both", "IDL:figures/other/Both:1.0",
+                [&SOURCE, &super::super::describe::CANVAS], 17, &BOTH_OPERATIONS,
                 inherits 3 [(&super::super::describe::CANVAS, 0, 3, 1)],
             );
         }
@@ -654,11 +649,7 @@ pub mod figures {
         ];
 
         pub static NODE: Interface = interface!(
-            "figures::Node",
-            "IDL:figures/Node:1.0",
-            [],
-            0,
-            &NODE_OPERATIONS,
+            "figures::Node", "IDL:figures/Node:1.0", [], 0, &NODE_OPERATIONS,
             [
                 attribute("name", TEXT, 0, None),
                 attribute("weight", Shape::I32, 1, Some(2)),
@@ -714,11 +705,7 @@ pub mod figures {
         ]);
 
         pub static CANVAS: Interface = interface!(
-            "figures::Canvas",
-            "IDL:figures/Canvas:1.0",
-            [&NODE],
-            6,
-            &CANVAS_OPERATIONS,
+            "figures::Canvas", "IDL:figures/Canvas:1.0", [&NODE], 6, &CANVAS_OPERATIONS,
             inherits 3 [(&NODE, 0, 3, 0)],
         );
 
@@ -730,11 +717,7 @@ pub mod figures {
         ];
 
         pub static LISTENER: Interface = interface!(
-            "figures::Listener",
-            "IDL:figures/Listener:1.0",
-            [],
-            0,
-            &LISTENER_OPERATIONS,
+            "figures::Listener", "IDL:figures/Listener:1.0", [], 0, &LISTENER_OPERATIONS,
         );
     }
 }

@@ -95,6 +95,7 @@ pub struct InventorySold {
 /// The signal `Closed` of `Inventory`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InventoryClosed {}
+
 ew::fields! { Item { label, price, tags, always, perhaps, file, tail } }
 ew::fields! { InventoryFind2ResultItem {
     field_1, field_2, field_3, field_4, field_5, field_6, field_7, field_8, field_9, field_10,
@@ -182,12 +183,8 @@ pub mod deep {
         ];
 
         pub static ARCHIVE: Interface = interface!(
-            "deep::Archive",
-            "org.example.Archive",
-            [&super::super::describe::INVENTORY],
-            5,
-            &ARCHIVE_OPERATIONS,
-            inherits 1 [(&super::super::describe::INVENTORY, 0, 1, 0)],
+            "deep::Archive", "org.example.Archive", [&super::super::describe::INVENTORY], 5,
+            &ARCHIVE_OPERATIONS, inherits 1 [(&super::super::describe::INVENTORY, 0, 1, 0)],
             signals &ARCHIVE_SIGNALS,
         );
     }
@@ -259,12 +256,7 @@ pub mod describe {
     ];
 
     pub static INVENTORY: Interface = interface!(
-        "Inventory",
-        "org.example.Inventory",
-        [],
-        0,
-        &INVENTORY_OPERATIONS,
-        [notifying("Capacity", Shape::U32, 1, None, Notify::Change)],
-        signals &INVENTORY_SIGNALS,
+        "Inventory", "org.example.Inventory", [], 0, &INVENTORY_OPERATIONS,
+        [notifying("Capacity", Shape::U32, 1, None, Notify::Change)], signals &INVENTORY_SIGNALS,
     );
 }

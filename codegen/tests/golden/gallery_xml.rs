@@ -193,6 +193,7 @@ pub mod org {
         /// The signal `Closed` of `org::example::Gallery`.
         #[derive(Debug, Clone, PartialEq)]
         pub struct GalleryClosed {}
+
         ew::fields! { GallerySurveyResultItem {
             field_1, field_2, field_3, field_4, field_5, field_6, field_7, field_8, field_9,
             field_10, field_11, field_12, field_13,
@@ -264,10 +265,7 @@ pub mod org {
                     [operation!("self", () -> Shape::Void)];
 
                 pub static TYPE: Interface = interface!(
-                    "org::example::Gallery::type",
-                    "org.example.Gallery.type",
-                    [],
-                    0,
+                    "org::example::Gallery::type", "org.example.Gallery.type", [], 0,
                     &TYPE_OPERATIONS,
                 );
             }
@@ -353,11 +351,7 @@ pub mod org {
             ];
 
             pub static GALLERY: Interface = interface!(
-                "org::example::Gallery",
-                "org.example.Gallery",
-                [],
-                0,
-                &GALLERY_OPERATIONS,
+                "org::example::Gallery", "org.example.Gallery", [], 0, &GALLERY_OPERATIONS,
                 [
                     attribute("Title", TEXT, 8, Some(9)),
                     notifying("Visitors", Shape::U32, 10, None, Notify::Change),

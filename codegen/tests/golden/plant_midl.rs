@@ -182,6 +182,7 @@ pub struct TankOverflowed {
 /// The signal `Emptied` of `Tank`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TankEmptied {}
+
 ew::words! { FILETIME { dw_low_date_time, dw_high_date_time } }
 ew::fields! { GUID { data1, data2, data3, data4 } }
 ew::guid! { GUID }
@@ -280,20 +281,13 @@ pub mod describe {
     pub static I_UNKNOWN_OPERATIONS: [Operation; 0] = [];
 
     pub static I_UNKNOWN: Interface = interface!(
-        "IUnknown",
-        "00000000-0000-0000-c000-000000000046",
-        [],
-        0,
-        &I_UNKNOWN_OPERATIONS,
+        "IUnknown", "00000000-0000-0000-c000-000000000046", [], 0, &I_UNKNOWN_OPERATIONS,
     );
 
     pub static I_DISPATCH_OPERATIONS: [Operation; 0] = [];
 
     pub static I_DISPATCH: Interface = interface!(
-        "IDispatch",
-        "00020400-0000-0000-c000-000000000046",
-        [&I_UNKNOWN],
-        0,
+        "IDispatch", "00020400-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_DISPATCH_OPERATIONS,
     );
 
@@ -355,11 +349,7 @@ pub mod describe {
     ];
 
     pub static I_TANK: Interface = of_kind(interface!(
-        "ITank",
-        "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b001",
-        [&I_DISPATCH],
-        0,
-        &I_TANK_OPERATIONS,
+        "ITank", "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b001", [&I_DISPATCH], 0, &I_TANK_OPERATIONS,
         [
             notifying("Name", text(TextKind::Counted, None), 0, Some(1), Notify::Nothing),
             notifying("Level", Shape::F64, 2, None, Notify::Nothing),
@@ -398,10 +388,7 @@ pub mod describe {
     ];
 
     pub static I_RECORDER: Interface = interface!(
-        "IRecorder",
-        "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b002",
-        [&I_UNKNOWN],
-        0,
+        "IRecorder", "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b002", [&I_UNKNOWN], 0,
         &I_RECORDER_OPERATIONS,
     );
 
@@ -414,10 +401,7 @@ pub mod describe {
     ];
 
     pub static TANK_EVENTS: Interface = of_kind(interface!(
-        "_TankEvents",
-        "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b004",
-        [&I_DISPATCH],
-        0,
+        "_TankEvents", "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b004", [&I_DISPATCH], 0,
         &TANK_EVENTS_OPERATIONS,
     ), InterfaceKind::Dispatch);
 
@@ -470,12 +454,7 @@ pub mod describe {
     ];
 
     pub static TANK: Interface = of_kind(interface!(
-        "Tank",
-        "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b005",
-        [&I_TANK, &I_RECORDER],
-        12,
-        &TANK_OPERATIONS,
-        inherits 3 [(&I_TANK, 0, 3, 0)],
-        signals &TANK_SIGNALS,
+        "Tank", "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b005", [&I_TANK, &I_RECORDER], 12,
+        &TANK_OPERATIONS, inherits 3 [(&I_TANK, 0, 3, 0)], signals &TANK_SIGNALS,
     ), InterfaceKind::Class);
 }

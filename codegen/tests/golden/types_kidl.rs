@@ -56,6 +56,7 @@ pub trait XAsync: Send + Sync {
     async fn b(&self, arg_1: ew::Bytes) -> Result<Vec<String>, ew::Failure>;
     async fn go(&self, u: &KURL) -> Result<(), ew::Failure>;
 }
+
 ew::fields! { KURL {
     protocol, user, pass, host, path, path_encoded, query, r#ref, malformed, port,
 } }

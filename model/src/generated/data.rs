@@ -301,7 +301,10 @@ macro_rules! __generated_guid {
 
             /// The same reference, to be read as one to an object of the interface with this identity.
             #[doc(hidden)]
-            pub fn identify(&self, found: ::std::option::Option<$crate::Reference>) -> ::std::option::Option<$crate::Reference> {
+            pub fn identify(
+                &self,
+                found: ::std::option::Option<$crate::Reference>,
+            ) -> ::std::option::Option<$crate::Reference> {
                 let type_id = || $crate::guid::text((self.data1, self.data2, self.data3, self.data4));
                 found.map(|found| $crate::Reference { type_id: type_id(), ..found })
             }

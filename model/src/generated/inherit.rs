@@ -133,6 +133,8 @@ const STATIC: &str = "only descriptions of generated code can be inherited";
 /// What a `Cow` of generated code borrows.
 macro_rules! borrowed {
     ($($name:ident $of:ty),*) => {$(
+        // Only of what is borrowed can more than a reference be kept.
+        #[allow(clippy::ptr_arg)]
         const fn $name(from: &'static Cow<'static, [$of]>) -> &'static [$of] {
             match from {
                 Cow::Borrowed(list) => list,

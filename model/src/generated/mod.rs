@@ -113,11 +113,7 @@ pub trait Answers: Serve {
 /// An asynchronous trait: its own operations, without those of its bases.
 pub trait AnswersAsync: Serve {
     /// As [`Answers::serve`].
-    fn serve(
-        &self,
-        request: &mut Request,
-        own: usize,
-    ) -> impl Future<Output = Result<(), Failure>> + Send;
+    fn serve(&self, request: &mut Request, own: usize) -> impl Future<Output = Result<(), Failure>> + Send;
 }
 
 /// Calls, and waits.

@@ -40,6 +40,7 @@ pub trait List: Sized {
 
 macro_rules! lists {
     ($(($($name:ident),*) $value:ty, $list:pat => $of:expr, $found:pat => $back:expr;)*) => {$(
+        #[allow(clippy::let_unit_value)]
         impl<$($name),*> List for ($($name,)*) {
             type Value = $value;
             #[inline]
@@ -211,7 +212,7 @@ impl<T: for<'a> Unmarshal<'a>> Lent for [T] {
     type Read<'m> = Vec<T>;
 
     #[inline]
-    fn lend<'r>(read: &'r Vec<T>) -> &'r [T] {
+    fn lend(read: &Vec<T>) -> &[T] {
         read
     }
 }
@@ -220,7 +221,7 @@ impl<T: for<'a> Unmarshal<'a>> Lent for T {
     type Read<'m> = T;
 
     #[inline]
-    fn lend<'r>(read: &'r T) -> &'r T {
+    fn lend(read: &T) -> &T {
         read
     }
 }

@@ -163,6 +163,7 @@ pub mod cos_naming {
         fn to_url(&self, addr: &str, sn: &str) -> Result<naming_context_ext::URLString, ToUrlError>;
         fn resolve_str(&self, sn: &str) -> Result<Option<ew::Reference>, ResolveStrError>;
     }
+
     ew::fields! { NameComponent { id, kind } }
     ew::members! { BindingType: describe::BINDING_TYPE { Nobject, Ncontext } }
     ew::fields! { Binding { binding_name, binding_type } }
@@ -268,6 +269,7 @@ pub mod cos_naming {
         /// `CosNaming::NamingContext::NotEmpty` of the contract.
         #[derive(Debug, Clone, PartialEq)]
         pub struct NotEmpty {}
+
         ew::members! { NotFoundReason: describe::NOT_FOUND_REASON {
             MissingNode, NotContext, NotObject,
         } }
@@ -328,6 +330,7 @@ pub mod cos_naming {
         /// `CosNaming::NamingContextExt::InvalidAddress` of the contract.
         #[derive(Debug, Clone, PartialEq)]
         pub struct InvalidAddress {}
+
         ew::fields! { InvalidAddress {} }
         ew::exceptions! { InvalidAddress: describe::INVALID_ADDRESS }
 
@@ -405,10 +408,7 @@ pub mod cos_naming {
         ];
 
         pub static BINDING_ITERATOR: Interface = interface!(
-            "CosNaming::BindingIterator",
-            "IDL:omg.org/CosNaming/BindingIterator:1.0",
-            [],
-            0,
+            "CosNaming::BindingIterator", "IDL:omg.org/CosNaming/BindingIterator:1.0", [], 0,
             &BINDING_ITERATOR_OPERATIONS,
         );
 
@@ -448,10 +448,7 @@ pub mod cos_naming {
         ];
 
         pub static NAMING_CONTEXT: Interface = interface!(
-            "CosNaming::NamingContext",
-            "IDL:omg.org/CosNaming/NamingContext:1.0",
-            [],
-            0,
+            "CosNaming::NamingContext", "IDL:omg.org/CosNaming/NamingContext:1.0", [], 0,
             &NAMING_CONTEXT_OPERATIONS,
         );
 
@@ -472,11 +469,8 @@ pub mod cos_naming {
         ]);
 
         pub static NAMING_CONTEXT_EXT: Interface = interface!(
-            "CosNaming::NamingContextExt",
-            "IDL:omg.org/CosNaming/NamingContextExt:1.0",
-            [&NAMING_CONTEXT],
-            10,
-            &NAMING_CONTEXT_EXT_OPERATIONS,
+            "CosNaming::NamingContextExt", "IDL:omg.org/CosNaming/NamingContextExt:1.0",
+            [&NAMING_CONTEXT], 10, &NAMING_CONTEXT_EXT_OPERATIONS,
         );
     }
 }

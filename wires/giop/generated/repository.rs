@@ -478,6 +478,7 @@ pub mod corba {
     #[allow(missing_docs)]
     pub trait ExtInterfaceDef: InterfaceDef + InterfaceAttrExtension {
     }
+
     ew::members! { DefinitionKind: describe::DEFINITION_KIND {
         DkNone, DkAll, DkAttribute, DkConstant, DkException, DkInterface, DkModule, DkOperation,
         DkTypedef, DkAlias, DkStruct, DkUnion, DkEnum, DkPrimitive, DkString, DkSequence, DkArray,
@@ -742,6 +743,7 @@ pub mod corba {
             pub kind: super::DefinitionKind,
             pub value: ew::Variant,
         }
+
         ew::fields! { Description { kind, value } }
 
         /// What all of this looks like, for codecs and tools.
@@ -772,6 +774,7 @@ pub mod corba {
 
         /// `CORBA::Container::DescriptionSeq` of the contract.
         pub type DescriptionSeq = Vec<Description>;
+
         ew::fields! { Description { contained_object, kind, value } }
 
         /// What all of this looks like, for codecs and tools.
@@ -811,6 +814,7 @@ pub mod corba {
             pub base_interfaces: super::RepositoryIdSeq,
             pub r#type: ew::TypeCode,
         }
+
         ew::fields! { FullInterfaceDescription {
             name, id, defined_in, version, operations, attributes, base_interfaces, r#type,
         } }
@@ -851,6 +855,7 @@ pub mod corba {
             pub base_interfaces: super::RepositoryIdSeq,
             pub r#type: ew::TypeCode,
         }
+
         ew::fields! { ExtFullInterfaceDescription {
             name, id, defined_in, version, operations, attributes, base_interfaces, r#type,
         } }
@@ -1149,11 +1154,7 @@ pub mod corba {
             [operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND))];
 
         pub static IR_OBJECT: Interface = interface!(
-            "CORBA::IRObject",
-            "IDL:omg.org/CORBA/IRObject:1.0",
-            [],
-            0,
-            &IR_OBJECT_OPERATIONS,
+            "CORBA::IRObject", "IDL:omg.org/CORBA/IRObject:1.0", [], 0, &IR_OBJECT_OPERATIONS,
             [attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None)],
         );
 
@@ -1162,12 +1163,8 @@ pub mod corba {
         ]);
 
         pub static IDL_TYPE: Interface = interface!(
-            "CORBA::IDLType",
-            "IDL:omg.org/CORBA/IDLType:1.0",
-            [&IR_OBJECT],
-            1,
-            &IDL_TYPE_OPERATIONS,
-            inherits 2 [(&IR_OBJECT, 0, 1, 0)],
+            "CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0", [&IR_OBJECT], 1,
+            &IDL_TYPE_OPERATIONS, inherits 2 [(&IR_OBJECT, 0, 1, 0)],
             [attribute("type", Shape::TypeCode, 1, None)],
         );
 
@@ -1182,12 +1179,8 @@ pub mod corba {
         ]);
 
         pub static CONTAINED: Interface = interface!(
-            "CORBA::Contained",
-            "IDL:omg.org/CORBA/Contained:1.0",
-            [&IR_OBJECT],
-            1,
-            &CONTAINED_OPERATIONS,
-            inherits 7 [(&IR_OBJECT, 0, 1, 0)],
+            "CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0", [&IR_OBJECT], 1,
+            &CONTAINED_OPERATIONS, inherits 7 [(&IR_OBJECT, 0, 1, 0)],
             [
                 attribute("id", alias(&REPOSITORY_ID), 1, None),
                 attribute("name", alias(&IDENTIFIER), 2, None),
@@ -1220,12 +1213,8 @@ pub mod corba {
         ]);
 
         pub static CONTAINER: Interface = interface!(
-            "CORBA::Container",
-            "IDL:omg.org/CORBA/Container:1.0",
-            [&IR_OBJECT],
-            1,
-            &CONTAINER_OPERATIONS,
-            inherits 1 [(&IR_OBJECT, 0, 1, 0)],
+            "CORBA::Container", "IDL:omg.org/CORBA/Container:1.0", [&IR_OBJECT], 1,
+            &CONTAINER_OPERATIONS, inherits 1 [(&IR_OBJECT, 0, 1, 0)],
         );
 
         pub static PRIMITIVE_DEF_OPERATIONS: [Operation; 3] = inherit!([(&IDL_TYPE, 0, 2)], [
@@ -1233,12 +1222,8 @@ pub mod corba {
         ]);
 
         pub static PRIMITIVE_DEF: Interface = interface!(
-            "CORBA::PrimitiveDef",
-            "IDL:omg.org/CORBA/PrimitiveDef:1.0",
-            [&IDL_TYPE],
-            2,
-            &PRIMITIVE_DEF_OPERATIONS,
-            inherits 3 [(&IDL_TYPE, 0, 2, 0)],
+            "CORBA::PrimitiveDef", "IDL:omg.org/CORBA/PrimitiveDef:1.0", [&IDL_TYPE], 2,
+            &PRIMITIVE_DEF_OPERATIONS, inherits 3 [(&IDL_TYPE, 0, 2, 0)],
             [attribute("kind", enumeration(&PRIMITIVE_KIND), 2, None)],
         );
 
@@ -1253,24 +1238,16 @@ pub mod corba {
         ]);
 
         pub static REPOSITORY: Interface = interface!(
-            "CORBA::Repository",
-            "IDL:omg.org/CORBA/Repository:1.0",
-            [&CONTAINER],
-            5,
-            &REPOSITORY_OPERATIONS,
-            inherits 1 [(&CONTAINER, 0, 1, 0)],
+            "CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0", [&CONTAINER], 5,
+            &REPOSITORY_OPERATIONS, inherits 1 [(&CONTAINER, 0, 1, 0)],
         );
 
         pub static MODULE_DEF_OPERATIONS: [Operation; 12] =
             inherit!([(&CONTAINER, 0, 5), (&CONTAINED, 1, 7)], []);
 
         pub static MODULE_DEF: Interface = interface!(
-            "CORBA::ModuleDef",
-            "IDL:omg.org/CORBA/ModuleDef:1.0",
-            [&CONTAINER, &CONTAINED],
-            12,
-            &MODULE_DEF_OPERATIONS,
-            inherits 7 [(&CONTAINED, 0, 1, 0), (&CONTAINED, 1, 6, 4)],
+            "CORBA::ModuleDef", "IDL:omg.org/CORBA/ModuleDef:1.0", [&CONTAINER, &CONTAINED], 12,
+            &MODULE_DEF_OPERATIONS, inherits 7 [(&CONTAINED, 0, 1, 0), (&CONTAINED, 1, 6, 4)],
         );
 
         pub static CONSTANT_DEF_OPERATIONS: [Operation; 11] = inherit!([(&CONTAINED, 0, 8)], [
@@ -1280,12 +1257,8 @@ pub mod corba {
         ]);
 
         pub static CONSTANT_DEF: Interface = interface!(
-            "CORBA::ConstantDef",
-            "IDL:omg.org/CORBA/ConstantDef:1.0",
-            [&CONTAINED],
-            8,
-            &CONSTANT_DEF_OPERATIONS,
-            inherits 10 [(&CONTAINED, 0, 7, 0)],
+            "CORBA::ConstantDef", "IDL:omg.org/CORBA/ConstantDef:1.0", [&CONTAINED], 8,
+            &CONSTANT_DEF_OPERATIONS, inherits 10 [(&CONTAINED, 0, 7, 0)],
             [
                 attribute("type", Shape::TypeCode, 8, None),
                 attribute("type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 9, None),
@@ -1297,12 +1270,8 @@ pub mod corba {
             inherit!([(&CONTAINED, 0, 8), (&IDL_TYPE, 1, 1)], []);
 
         pub static TYPEDEF_DEF: Interface = interface!(
-            "CORBA::TypedefDef",
-            "IDL:omg.org/CORBA/TypedefDef:1.0",
-            [&CONTAINED, &IDL_TYPE],
-            9,
-            &TYPEDEF_DEF_OPERATIONS,
-            inherits 8 [(&CONTAINED, 0, 7, 0), (&IDL_TYPE, 1, 1, 7)],
+            "CORBA::TypedefDef", "IDL:omg.org/CORBA/TypedefDef:1.0", [&CONTAINED, &IDL_TYPE], 9,
+            &TYPEDEF_DEF_OPERATIONS, inherits 8 [(&CONTAINED, 0, 7, 0), (&IDL_TYPE, 1, 1, 7)],
         );
 
         pub static STRUCT_DEF_OPERATIONS: [Operation; 14] = inherit!([(&TYPEDEF_DEF, 0, 9), (&CONTAINER, 1, 4)], [
@@ -1310,12 +1279,8 @@ pub mod corba {
         ]);
 
         pub static STRUCT_DEF: Interface = interface!(
-            "CORBA::StructDef",
-            "IDL:omg.org/CORBA/StructDef:1.0",
-            [&TYPEDEF_DEF, &CONTAINER],
-            13,
-            &STRUCT_DEF_OPERATIONS,
-            inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
+            "CORBA::StructDef", "IDL:omg.org/CORBA/StructDef:1.0", [&TYPEDEF_DEF, &CONTAINER], 13,
+            &STRUCT_DEF_OPERATIONS, inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
             [attribute("members", alias(&STRUCT_MEMBER_SEQ), 13, None)],
         );
 
@@ -1326,12 +1291,8 @@ pub mod corba {
         ]);
 
         pub static UNION_DEF: Interface = interface!(
-            "CORBA::UnionDef",
-            "IDL:omg.org/CORBA/UnionDef:1.0",
-            [&TYPEDEF_DEF, &CONTAINER],
-            13,
-            &UNION_DEF_OPERATIONS,
-            inherits 11 [(&TYPEDEF_DEF, 0, 8, 0)],
+            "CORBA::UnionDef", "IDL:omg.org/CORBA/UnionDef:1.0", [&TYPEDEF_DEF, &CONTAINER], 13,
+            &UNION_DEF_OPERATIONS, inherits 11 [(&TYPEDEF_DEF, 0, 8, 0)],
             [
                 attribute("discriminator_type", Shape::TypeCode, 13, None),
                 attribute("discriminator_type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 14, None),
@@ -1344,12 +1305,8 @@ pub mod corba {
         ]);
 
         pub static ENUM_DEF: Interface = interface!(
-            "CORBA::EnumDef",
-            "IDL:omg.org/CORBA/EnumDef:1.0",
-            [&TYPEDEF_DEF],
-            9,
-            &ENUM_DEF_OPERATIONS,
-            inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
+            "CORBA::EnumDef", "IDL:omg.org/CORBA/EnumDef:1.0", [&TYPEDEF_DEF], 9,
+            &ENUM_DEF_OPERATIONS, inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
             [attribute("members", alias(&ENUM_MEMBER_SEQ), 9, None)],
         );
 
@@ -1358,12 +1315,8 @@ pub mod corba {
         ]);
 
         pub static ALIAS_DEF: Interface = interface!(
-            "CORBA::AliasDef",
-            "IDL:omg.org/CORBA/AliasDef:1.0",
-            [&TYPEDEF_DEF],
-            9,
-            &ALIAS_DEF_OPERATIONS,
-            inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
+            "CORBA::AliasDef", "IDL:omg.org/CORBA/AliasDef:1.0", [&TYPEDEF_DEF], 9,
+            &ALIAS_DEF_OPERATIONS, inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
             [
                 attribute("original_type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 9, None),
             ],
@@ -1373,12 +1326,8 @@ pub mod corba {
             inherit!([(&IDL_TYPE, 0, 2)], [operation!("_get_bound" as "bound", () -> Shape::U32)]);
 
         pub static STRING_DEF: Interface = interface!(
-            "CORBA::StringDef",
-            "IDL:omg.org/CORBA/StringDef:1.0",
-            [&IDL_TYPE],
-            2,
-            &STRING_DEF_OPERATIONS,
-            inherits 3 [(&IDL_TYPE, 0, 2, 0)],
+            "CORBA::StringDef", "IDL:omg.org/CORBA/StringDef:1.0", [&IDL_TYPE], 2,
+            &STRING_DEF_OPERATIONS, inherits 3 [(&IDL_TYPE, 0, 2, 0)],
             [attribute("bound", Shape::U32, 2, None)],
         );
 
@@ -1386,12 +1335,8 @@ pub mod corba {
             inherit!([(&IDL_TYPE, 0, 2)], [operation!("_get_bound" as "bound", () -> Shape::U32)]);
 
         pub static WSTRING_DEF: Interface = interface!(
-            "CORBA::WstringDef",
-            "IDL:omg.org/CORBA/WstringDef:1.0",
-            [&IDL_TYPE],
-            2,
-            &WSTRING_DEF_OPERATIONS,
-            inherits 3 [(&IDL_TYPE, 0, 2, 0)],
+            "CORBA::WstringDef", "IDL:omg.org/CORBA/WstringDef:1.0", [&IDL_TYPE], 2,
+            &WSTRING_DEF_OPERATIONS, inherits 3 [(&IDL_TYPE, 0, 2, 0)],
             [attribute("bound", Shape::U32, 2, None)],
         );
 
@@ -1401,12 +1346,8 @@ pub mod corba {
         ]);
 
         pub static FIXED_DEF: Interface = interface!(
-            "CORBA::FixedDef",
-            "IDL:omg.org/CORBA/FixedDef:1.0",
-            [&IDL_TYPE],
-            2,
-            &FIXED_DEF_OPERATIONS,
-            inherits 4 [(&IDL_TYPE, 0, 2, 0)],
+            "CORBA::FixedDef", "IDL:omg.org/CORBA/FixedDef:1.0", [&IDL_TYPE], 2,
+            &FIXED_DEF_OPERATIONS, inherits 4 [(&IDL_TYPE, 0, 2, 0)],
             [attribute("digits", Shape::U16, 2, None), attribute("scale", Shape::I16, 3, None)],
         );
 
@@ -1417,12 +1358,8 @@ pub mod corba {
         ]);
 
         pub static SEQUENCE_DEF: Interface = interface!(
-            "CORBA::SequenceDef",
-            "IDL:omg.org/CORBA/SequenceDef:1.0",
-            [&IDL_TYPE],
-            2,
-            &SEQUENCE_DEF_OPERATIONS,
-            inherits 5 [(&IDL_TYPE, 0, 2, 0)],
+            "CORBA::SequenceDef", "IDL:omg.org/CORBA/SequenceDef:1.0", [&IDL_TYPE], 2,
+            &SEQUENCE_DEF_OPERATIONS, inherits 5 [(&IDL_TYPE, 0, 2, 0)],
             [
                 attribute("bound", Shape::U32, 2, None),
                 attribute("element_type", Shape::TypeCode, 3, None),
@@ -1437,12 +1374,8 @@ pub mod corba {
         ]);
 
         pub static ARRAY_DEF: Interface = interface!(
-            "CORBA::ArrayDef",
-            "IDL:omg.org/CORBA/ArrayDef:1.0",
-            [&IDL_TYPE],
-            2,
-            &ARRAY_DEF_OPERATIONS,
-            inherits 5 [(&IDL_TYPE, 0, 2, 0)],
+            "CORBA::ArrayDef", "IDL:omg.org/CORBA/ArrayDef:1.0", [&IDL_TYPE], 2,
+            &ARRAY_DEF_OPERATIONS, inherits 5 [(&IDL_TYPE, 0, 2, 0)],
             [
                 attribute("length", Shape::U32, 2, None),
                 attribute("element_type", Shape::TypeCode, 3, None),
@@ -1456,12 +1389,8 @@ pub mod corba {
         ]);
 
         pub static EXCEPTION_DEF: Interface = interface!(
-            "CORBA::ExceptionDef",
-            "IDL:omg.org/CORBA/ExceptionDef:1.0",
-            [&CONTAINED, &CONTAINER],
-            12,
-            &EXCEPTION_DEF_OPERATIONS,
-            inherits 9 [(&CONTAINED, 0, 7, 0)],
+            "CORBA::ExceptionDef", "IDL:omg.org/CORBA/ExceptionDef:1.0", [&CONTAINED, &CONTAINER],
+            12, &EXCEPTION_DEF_OPERATIONS, inherits 9 [(&CONTAINED, 0, 7, 0)],
             [
                 attribute("type", Shape::TypeCode, 12, None),
                 attribute("members", alias(&STRUCT_MEMBER_SEQ), 13, None),
@@ -1475,12 +1404,8 @@ pub mod corba {
         ]);
 
         pub static ATTRIBUTE_DEF: Interface = interface!(
-            "CORBA::AttributeDef",
-            "IDL:omg.org/CORBA/AttributeDef:1.0",
-            [&CONTAINED],
-            8,
-            &ATTRIBUTE_DEF_OPERATIONS,
-            inherits 10 [(&CONTAINED, 0, 7, 0)],
+            "CORBA::AttributeDef", "IDL:omg.org/CORBA/AttributeDef:1.0", [&CONTAINED], 8,
+            &ATTRIBUTE_DEF_OPERATIONS, inherits 10 [(&CONTAINED, 0, 7, 0)],
             [
                 attribute("type", Shape::TypeCode, 8, None),
                 attribute("type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 9, None),
@@ -1495,12 +1420,8 @@ pub mod corba {
         ]);
 
         pub static EXT_ATTRIBUTE_DEF: Interface = interface!(
-            "CORBA::ExtAttributeDef",
-            "IDL:omg.org/CORBA/ExtAttributeDef:1.0",
-            [&ATTRIBUTE_DEF],
-            11,
-            &EXT_ATTRIBUTE_DEF_OPERATIONS,
-            inherits 12 [(&ATTRIBUTE_DEF, 0, 10, 0)],
+            "CORBA::ExtAttributeDef", "IDL:omg.org/CORBA/ExtAttributeDef:1.0", [&ATTRIBUTE_DEF], 11,
+            &EXT_ATTRIBUTE_DEF_OPERATIONS, inherits 12 [(&ATTRIBUTE_DEF, 0, 10, 0)],
             [
                 attribute("get_exceptions", alias(&EXC_DESCRIPTION_SEQ), 11, None),
                 attribute("set_exceptions", alias(&EXC_DESCRIPTION_SEQ), 12, None),
@@ -1517,12 +1438,8 @@ pub mod corba {
         ]);
 
         pub static OPERATION_DEF: Interface = interface!(
-            "CORBA::OperationDef",
-            "IDL:omg.org/CORBA/OperationDef:1.0",
-            [&CONTAINED],
-            8,
-            &OPERATION_DEF_OPERATIONS,
-            inherits 13 [(&CONTAINED, 0, 7, 0)],
+            "CORBA::OperationDef", "IDL:omg.org/CORBA/OperationDef:1.0", [&CONTAINED], 8,
+            &OPERATION_DEF_OPERATIONS, inherits 13 [(&CONTAINED, 0, 7, 0)],
             [
                 attribute("result", Shape::TypeCode, 8, None),
                 attribute("result_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 9, None),
@@ -1540,11 +1457,8 @@ pub mod corba {
         ]);
 
         pub static INTERFACE_DEF: Interface = interface!(
-            "CORBA::InterfaceDef",
-            "IDL:omg.org/CORBA/InterfaceDef:1.0",
-            [&CONTAINER, &CONTAINED, &IDL_TYPE],
-            13,
-            &INTERFACE_DEF_OPERATIONS,
+            "CORBA::InterfaceDef", "IDL:omg.org/CORBA/InterfaceDef:1.0",
+            [&CONTAINER, &CONTAINED, &IDL_TYPE], 13, &INTERFACE_DEF_OPERATIONS,
             inherits 9 [(&IDL_TYPE, 0, 1, 0), (&CONTAINED, 1, 6, 4), (&IDL_TYPE, 1, 1, 11)],
             [attribute("base_interfaces", alias(&INTERFACE_DEF_SEQ), 13, None)],
         );
@@ -1554,10 +1468,7 @@ pub mod corba {
         ];
 
         pub static INTERFACE_ATTR_EXTENSION: Interface = interface!(
-            "CORBA::InterfaceAttrExtension",
-            "IDL:omg.org/CORBA/InterfaceAttrExtension:1.0",
-            [],
-            0,
+            "CORBA::InterfaceAttrExtension", "IDL:omg.org/CORBA/InterfaceAttrExtension:1.0", [], 0,
             &INTERFACE_ATTR_EXTENSION_OPERATIONS,
         );
 
@@ -1565,11 +1476,8 @@ pub mod corba {
             inherit!([(&INTERFACE_DEF, 0, 16), (&INTERFACE_ATTR_EXTENSION, 0, 1)], []);
 
         pub static EXT_INTERFACE_DEF: Interface = interface!(
-            "CORBA::ExtInterfaceDef",
-            "IDL:omg.org/CORBA/ExtInterfaceDef:1.0",
-            [&INTERFACE_DEF, &INTERFACE_ATTR_EXTENSION],
-            17,
-            &EXT_INTERFACE_DEF_OPERATIONS,
+            "CORBA::ExtInterfaceDef", "IDL:omg.org/CORBA/ExtInterfaceDef:1.0",
+            [&INTERFACE_DEF, &INTERFACE_ATTR_EXTENSION], 17, &EXT_INTERFACE_DEF_OPERATIONS,
             inherits 9 [(&INTERFACE_DEF, 0, 9, 0)],
         );
     }

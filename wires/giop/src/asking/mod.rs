@@ -10,12 +10,12 @@ mod types;
 
 use crate::contracts::corba::interface_attr_extension::ExtFullInterfaceDescription;
 use crate::contracts::corba::interface_def::FullInterfaceDescription;
-use crate::contracts::corba::{
-    Contained, ExtInterfaceDef, InterfaceAttrExtension, InterfaceDef, describe,
-};
+use crate::contracts::corba::{Contained, ExtInterfaceDef, InterfaceAttrExtension, InterfaceDef, describe};
 use crate::contracts::{INTERFACE, IS_A};
 use everywire_model::wire::Discovery;
-use everywire_model::{Contract, Definition, Failure, Hold, Initiator, Interface, Kind, Object, Reference, Stub};
+use everywire_model::{
+    Contract, Definition, Failure, Hold, Initiator, Interface, Kind, Object, Reference, Stub,
+};
 use questions::Questions;
 use std::collections::HashMap;
 use types::Types;
@@ -146,7 +146,8 @@ impl Asking {
         if !matches!(is, Ok((true,))) {
             return Ok(None);
         }
-        let stub = Stub::<dyn ExtInterfaceDef>::new(self.questions.to(described, &describe::EXT_INTERFACE_DEF)?);
+        let stub =
+            Stub::<dyn ExtInterfaceDef>::new(self.questions.to(described, &describe::EXT_INTERFACE_DEF)?);
         Ok(stub.describe_ext_interface().ok())
     }
 }

@@ -1,9 +1,9 @@
 //! Questions to another side's repository, and how many there may be.
 
-use crate::contracts::corba::{
-    Contained, InterfaceDef, Repository, describe,
+use crate::contracts::corba::{Contained, InterfaceDef, Repository, describe};
+use everywire_model::{
+    Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Reference, Resolver, Stub,
 };
-use everywire_model::{Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Reference, Resolver, Stub};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -4,13 +4,13 @@
 
 use super::{KEY, names};
 use crate::address;
-use crate::contracts::cos_naming::{
-    BindingIterator, BindingType, NameComponent, NamingContext, describe,
-};
+use crate::contracts::cos_naming::{BindingIterator, BindingType, NameComponent, NamingContext, describe};
 use crate::contracts::{IS_A, cos_naming};
 use bytes::Bytes;
 use everywire_model::reference::unescape;
-use everywire_model::{Endpoint, Failure, Hold, Initiator, Kind, Object, Presence, Reference, Resolver, Stub};
+use everywire_model::{
+    Endpoint, Failure, Hold, Initiator, Kind, Object, Presence, Reference, Resolver, Stub,
+};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -156,12 +156,14 @@ impl Walk<'_> {
         if !self.seen.insert(place) || path.len() > DEPTH || !self.goes_on() {
             return Ok(());
         }
-        let context = Stub::<dyn NamingContext>::new(object.clone().typed(Hold::Static(&describe::NAMING_CONTEXT)));
+        let context =
+            Stub::<dyn NamingContext>::new(object.clone().typed(Hold::Static(&describe::NAMING_CONTEXT)));
         let (first, rest) = context.list(PAGE)?;
         let mut all = first;
         if let Some(rest) = rest {
             let rest = self.resolver.resolve(rest.reference())?;
-            let rest = Stub::<dyn BindingIterator>::new(rest.typed(Hold::Static(&describe::BINDING_ITERATOR)));
+            let rest =
+                Stub::<dyn BindingIterator>::new(rest.typed(Hold::Static(&describe::BINDING_ITERATOR)));
             while self.goes_on() && all.len() < NAMES {
                 let (more, page) = rest.next_n(PAGE)?;
                 let ended = !more || page.is_empty();
