@@ -142,9 +142,6 @@ fn escaped(name: String) -> String {
 /// Statics that descriptions use.
 const STATICS: [&str; 3] = ["TEXT", "WIDE_TEXT", "ANY_OBJECT"];
 
-/// Variables of skeletons.
-const LOCALS: [&str; 7] = ["request", "result", "servant", "value", "code", "error", "found"];
-
 /// Names already given in one scope. A name that is taken gets a number, in the order of the contract.
 #[derive(Debug, Default)]
 pub(crate) struct Taken(HashSet<String>);
@@ -160,14 +157,9 @@ impl Taken {
         Self::with(&STATICS)
     }
 
-    /// With the names that variables of a visit must not have.
-    pub(crate) fn visits() -> Self {
-        Self::with(&["shape", "source", "value"])
-    }
-
-    /// With the names that variables of a skeleton must not have.
-    pub(crate) fn locals() -> Self {
-        Self::with(&LOCALS)
+    /// With these names.
+    pub(crate) fn of(names: &[String]) -> Self {
+        Self(names.iter().cloned().collect())
     }
 
     fn with(names: &[&str]) -> Self {

@@ -3,6 +3,9 @@
 /// Columns of one level.
 const TAB: usize = 4;
 
+/// How lines begin that [`Page::clause`] may go on with.
+const CLAUSES: [&str; 4] = ["send (", "read (", "receive ", "write ("];
+
 /// Source text being written.
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -103,6 +106,83 @@ impl Page {
         }
     }
 
+    /// `head(items)tail` on one line if it fits, else as many items a line as fit.
+    pub(crate) fn fill(&mut self, head: &str, items: &[String], tail: &str) {
+        if items.is_empty() {
+            return self.line(format!("{}{}", head.trim_end(), tail.trim_start()));
+        }
+        let line = format!("{head}{}{tail}", items.join(", "));
+        if self.fits(&line) {
+            return self.line(line);
+        }
+        self.enclosed(head.trim_end(), tail.trim_start(), |page| {
+            let mut row = String::new();
+            for item in items {
+                if item.contains('\n') {
+                    // It has lines of its own.
+                    if !row.is_empty() {
+                        page.line(std::mem::take(&mut row));
+                    }
+                    page.line(format!("{item},"));
+                    continue;
+                }
+                if !row.is_empty() && !page.fits(&format!("{row} {item},")) {
+                    page.line(std::mem::take(&mut row));
+                }
+                row += if row.is_empty() { "" } else { " " };
+                row += item;
+                row.push(',');
+            }
+            if !row.is_empty() {
+                page.line(row);
+            }
+        });
+    }
+
+    /// `word (items) { body }`, on one line if it fits, and behind the last line if that is one of these and both fit.
+    pub(crate) fn clause(&mut self, word: &str, items: &[String], body: impl FnOnce(&mut Self)) {
+        let mut inner = Self { text: String::new(), level: self.level + 1, width: self.width };
+        body(&mut inner);
+        let body = inner.finish();
+        let list = match items {
+            [one] => format!("({one},)"),
+            several => format!("({})", several.join(", ")),
+        };
+        let head = format!("{word} {list} {{");
+        let line = match body.trim() {
+            "" => format!("{head}}}"),
+            body => format!("{head} {body} }}"),
+        };
+        let last = self.text.trim_end().rsplit('\n').next().unwrap_or_default().trim_start();
+        let joined = format!("{last} {line}");
+        if CLAUSES.iter().any(|word| last.starts_with(word)) && last.ends_with('}') && self.fits(&joined) {
+            self.text.truncate(self.text.trim_end().len());
+            self.text.push(' ');
+            self.text.push_str(&line);
+            self.text.push('\n');
+        } else if self.fits(&line) {
+            self.line(line);
+        } else {
+            if self.fits(&head) || items.is_empty() {
+                self.line(head);
+            } else {
+                self.fill(&format!("{word} ("), items, ") {");
+            }
+            self.text.push_str(&body);
+            self.line("}");
+        }
+    }
+
+    /// As [`Page::binding`], but as many items a line as fit.
+    pub(crate) fn binding_filled(&mut self, head: &str, open: &str, items: &[String], close: &str) {
+        let value = format!("{open}{}{close};", items.join(", "));
+        if self.fits(&format!("{head} {value}")) || self.fits(&format!("    {value}")) {
+            self.binding(head, open, items, close);
+        } else {
+            self.fill(&format!("{head} {open}"), items, &format!("{close};"));
+        }
+    }
+
     /// `head open items close;`: on one line if it fits, else with all after `head` on the next, else an item a line.
     pub(crate) fn binding(&mut self, head: &str, open: &str, items: &[String], close: &str) {
         let value = format!("{open}{}{close};", items.join(", "));
@@ -112,39 +192,6 @@ impl Page {
             self.hang(head, &[value]);
         } else {
             self.list(&format!("{head} {open}"), items, &format!("{close};"));
-        }
-    }
-
-    /// `head = value;`, the value on a line of its own if it must be.
-    pub(crate) fn assign(&mut self, head: &str, value: &str) {
-        self.binding(&format!("{head} ="), value, &[], "");
-    }
-
-    /// `pattern => value,`, in braces if it is too long.
-    pub(crate) fn arm(&mut self, pattern: &str, value: &str) {
-        let line = format!("{pattern} => {value},");
-        if self.fits(&line) {
-            self.line(line);
-        } else {
-            self.block(&format!("{pattern} =>"), |page| page.line(value));
-        }
-    }
-
-    /// A chain of calls on one line if it fits, else a call a line: `root` and `calls` such as `.map(f)`.
-    pub(crate) fn chain(&mut self, root: &str, calls: &[String], tail: &str) {
-        let line = format!("{root}{}{tail}", calls.concat());
-        if self.fits(&line) || (calls.len() < 2 && line.contains('\n')) {
-            self.line(line);
-        } else {
-            let mut calls = calls.to_vec();
-            match calls.last_mut() {
-                Some(last) => {
-                    last.push_str(tail);
-                    self.hang(root, &calls);
-                }
-                // What is too long and has no call to break at ends all the same.
-                None => self.line(line),
-            }
         }
     }
 

@@ -1,8 +1,11 @@
 //! Code of MIDL contracts: what the statics say, and that a class is its interfaces.
 
+use crate::memory::World;
 use crate::model::shape::{Order, Shape};
-use crate::model::{InterfaceKind, Remote};
+use crate::model::{Failure, Initiator, InterfaceKind, Kind, Ref, Reference, Remote};
+use crate::plant_midl::{GUID, IRecorder, ITank, Node, Phase, Reading, Setting, Tank};
 use crate::{derby_midl, plant_midl};
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn statics_say_what_the_contract_says() {
@@ -35,24 +38,68 @@ fn a_class_numbers_what_its_interfaces_have() {
     assert_eq!(told, [Some(0), Some(1)]);
 }
 
-/// Where a class has two methods of one name, the skeleton says whose it calls; a call that is too long for its line ends all the same.
+/// A tank that is not there, but for its two methods of one name.
+#[derive(Default)]
+struct Fills(Mutex<Vec<i32>>);
+
+fn nothing<T>() -> Result<T, Failure> {
+    Err(Failure::new(Kind::Unsupported, Initiator::Here, "nothing"))
+}
+
+impl ITank for Fills {
+    fn name(&self) -> Result<String, Failure> {
+        nothing()
+    }
+    fn set_name(&self, _: &str) -> Result<(), Failure> {
+        nothing()
+    }
+    fn level(&self) -> Result<f64, Failure> {
+        nothing()
+    }
+    fn fill(&self, litres: f64, slowly: bool) -> Result<bool, Failure> {
+        Ok(litres > 1.0 && slowly)
+    }
+    fn alarms(&self) -> Result<(Vec<String>, Vec<i32>), Failure> {
+        nothing()
+    }
+    fn since(&self) -> Result<f64, Failure> {
+        nothing()
+    }
+}
+
+impl IRecorder for Fills {
+    fn read(&self, _: &[Option<String>]) -> Result<(Vec<Reading>, Vec<i32>), Failure> {
+        nothing()
+    }
+    fn find(&self, _: &str, _: &GUID) -> Result<Option<Reference>, Failure> {
+        nothing()
+    }
+    fn next(&self, _: u32) -> Result<Vec<GUID>, Failure> {
+        nothing()
+    }
+    fn set(&self, _: &Setting, _: &Option<f64>, _: Phase) -> Result<(), Failure> {
+        nothing()
+    }
+    fn chain(&self, _: &Node) -> Result<(), Failure> {
+        nothing()
+    }
+    fn fill(&self, how: i32) -> Result<(), Failure> {
+        self.0.lock().unwrap().push(how);
+        Ok(())
+    }
+}
+
+impl Tank for Fills {}
+
+/// Where a class has two methods of one name, each call reaches the one of its interface.
 #[test]
 fn methods_of_one_name_are_called_by_their_interfaces() {
-    let method = "HRESULT Adjust([in] long theFirstOfTheNumbersThatAreGiven, [in] long theSecondOfTheNumbersThatAreGiven);";
-    let interface = |number: u32, name: &str| {
-        format!(
-            "[object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B30{number})] interface {name} : IUnknown {{ {method} }};"
-        )
-    };
-    let text = format!(
-        "{}{}[uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B303)] library L {{ [uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B304)] coclass C {{
-            [default] interface IValveOfTheFirstKind; interface IValveOfTheSecondKind; }}; }};",
-        interface(1, "IValveOfTheFirstKind"),
-        interface(2, "IValveOfTheSecondKind"),
-    );
-    let contract = everywire_idl::midl::parse(&text, "valves.midl").unwrap();
-    let generated = everywire_codegen::rust::generate(&contract, &everywire_codegen::Options::default());
-    let calls: Vec<&str> = generated.lines().filter(|line| line.contains("::adjust(&**servant")).collect();
-    assert_eq!(calls.len(), 2, "{generated}");
-    assert!(calls.iter().all(|call| call.ends_with(';')), "{calls:#?}");
+    let world = World::default();
+    let servant = Arc::new(Fills::default());
+    world.serve::<dyn Tank>("tank", servant.clone());
+    let tank: Ref<dyn Tank> = world.object("tank").into_typed();
+    assert!(ITank::fill(&**tank.as_arc(), 2.0, true).unwrap());
+    IRecorder::fill(&**tank.as_arc(), 7).unwrap();
+    assert_eq!(*servant.0.lock().unwrap(), [7]);
+    assert_eq!(tank.level().unwrap_err().message(), "nothing");
 }

@@ -113,19 +113,29 @@ pub struct Within<T, C>(pub T, pub C);
 
 /// What has elements.
 pub trait Elements {
+    /// How many.
+    fn count(&self) -> usize;
+
     /// Whether it has none.
-    fn has_none(&self) -> bool;
+    fn has_none(&self) -> bool {
+        self.count() == 0
+    }
+}
+
+/// How many elements there are, where the compiler does not know the type yet.
+pub fn len<T: Elements>(elements: &T) -> usize {
+    elements.count()
 }
 
 impl<T> Elements for Vec<T> {
-    fn has_none(&self) -> bool {
-        self.is_empty()
+    fn count(&self) -> usize {
+        self.len()
     }
 }
 
 impl Elements for Bytes {
-    fn has_none(&self) -> bool {
-        self.is_empty()
+    fn count(&self) -> usize {
+        self.len()
     }
 }
 

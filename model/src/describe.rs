@@ -236,6 +236,33 @@ macro_rules! __describe_or_none {
     };
 }
 
+/// The operations of a derived interface: parts of its bases, then its own: `inherit!([(&BASE, 0, 2)], [operation!(..)])`, with the first
+/// operation of each part and how many they are.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_inherit {
+    ([$($part:expr),* $(,)?], [$($own:expr),* $(,)?]) => {{
+        static __OWN: &'static [$crate::contract::Operation] = &[$($own),*];
+        $crate::generated::inherit_operations(&[$($part),*], __OWN)
+    }};
+}
+
+/// The attributes of an interface, mostly its own; of a derived one how many they are and, of each part of its bases, the first attribute, their
+/// number, and by how much the numbers of their operations are greater here.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_attributes {
+    ([$($attribute:expr),*]) => {
+        $crate::__describe_held!([$crate::contract::Attribute] $($attribute),*)
+    };
+    ($all:literal [$($part:expr),*] [$($attribute:expr),*]) => {{
+        static __OWN: &'static [$crate::contract::Attribute] = &[$($attribute),*];
+        static __ALL: [$crate::contract::Attribute; $all] =
+            $crate::generated::inherit_attributes(&[$($part),*], __OWN);
+        ::std::borrow::Cow::Borrowed(&__ALL)
+    }};
+}
+
 /// Whether a word stands there.
 #[doc(hidden)]
 #[macro_export]
@@ -450,7 +477,8 @@ macro_rules! __describe_signal {
 #[macro_export]
 macro_rules! __describe_interface {
     ($name:expr, $id:expr, [$($base:expr),*], $inherited:expr, $operations:expr
-        $(, [$($attribute:expr),* $(,)?])? $(, signals $signals:expr)? $(,)?) => {
+        $(, inherits $all:literal [$($part:expr),* $(,)?])? $(, [$($attribute:expr),* $(,)?])?
+        $(, signals $signals:expr)? $(,)?) => {
         $crate::contract::Interface {
             name: ::std::borrow::Cow::Borrowed($name),
             id: ::std::borrow::Cow::Borrowed($id),
@@ -460,8 +488,7 @@ macro_rules! __describe_interface {
                 $($crate::shape::Hold::Static($base)),*),
             operations: ::std::borrow::Cow::Borrowed($operations),
             inherited: $inherited,
-            attributes: $crate::__describe_held!([$crate::contract::Attribute]
-                $($($attribute),*)?),
+            attributes: $crate::__describe_attributes!($($all [$($part),*])? [$($($attribute),*)?]),
             signals: ::std::borrow::Cow::Borrowed($crate::__describe_or_none!($($signals)?)),
             notes: ::std::borrow::Cow::Borrowed(&[]),
             doc: ::std::borrow::Cow::Borrowed(""),
@@ -471,9 +498,9 @@ macro_rules! __describe_interface {
 
 pub use crate::{
     __describe_arms as arms, __describe_array as array, __describe_counted as counted,
-    __describe_interface as interface, __describe_map as map, __describe_nameless as nameless,
-    __describe_operation as operation, __describe_optional as optional, __describe_pointer as pointer,
-    __describe_record as record, __describe_reference as reference, __describe_remarked as remarked,
-    __describe_renamed as renamed, __describe_sequence as sequence, __describe_signal as signal,
-    __describe_tuple as tuple, __describe_variants as variants,
+    __describe_inherit as inherit, __describe_interface as interface, __describe_map as map,
+    __describe_nameless as nameless, __describe_operation as operation, __describe_optional as optional,
+    __describe_pointer as pointer, __describe_record as record, __describe_reference as reference,
+    __describe_remarked as remarked, __describe_renamed as renamed, __describe_sequence as sequence,
+    __describe_signal as signal, __describe_tuple as tuple, __describe_variants as variants,
 };

@@ -22,6 +22,8 @@ pub mod contract;
 pub mod counts;
 pub mod describe;
 pub mod failure;
+#[doc(hidden)]
+pub mod generated;
 pub mod guid;
 pub mod headers;
 pub mod hub;
@@ -58,6 +60,12 @@ pub use contract::{
     Parameter, Signal,
 };
 pub use failure::{Completed, Failure, Initiator, Kind, Violation};
+pub use generated::{Skeleton, Stub};
+#[doc(hidden)]
+pub use generated::{
+    arms, asynchronous, blocking, counted_fields, errors, exceptions, faces, fields, guid, members, signals,
+    words,
+};
 pub use headers::{Edit, Header, Headers};
 pub use hub::{Hub, HubEvent, PeerId, Program};
 pub use layered::{LayerOptions, LayerSide, Layered, TransportLayer};

@@ -163,7 +163,7 @@ impl<'o> Call<'o> {
                 arguments.iter().position(|value| value.field.name == name && is_guid(&value.field.shape))
             });
         }
-        Self { arguments, results, succeeds: plan.succeeds_variously(owner, operation) }
+        Self { arguments, results, succeeds: !operation.oneway && plan.succeeds_variously(owner, operation) }
     }
 
     /// The parameters that people see.
@@ -202,16 +202,15 @@ impl<'o> Call<'o> {
         if self.succeeds { format!("ew::Success<{plain}>") } else { plain }
     }
 
-    /// Names for the results in a stub or a skeleton.
-    pub(super) fn result_names(&self) -> Vec<String> {
-        match self.results.len() {
-            1 => vec!["value".to_owned()],
-            several => (0..several).map(|index| format!("value_{index}")).collect(),
-        }
-    }
-
     /// Writes, by `check`, that results are as long as the arguments of these names say.
-    pub(super) fn check_like(&self, check: &str, arguments: &[String], results: &[String], page: &mut Page) {
+    pub(super) fn check_like(
+        &self,
+        check: &str,
+        arguments: &[String],
+        results: &[String],
+        length: Length,
+        page: &mut Page,
+    ) {
         for (index, argument) in self.arguments.iter().enumerate() {
             let like = self.results.iter().zip(results).filter(|(value, _)| value.like == Some(index));
             let lengths: Vec<_> = like.map(|(value, name)| length(value, name)).collect();
@@ -235,10 +234,7 @@ impl<'o> Call<'o> {
     pub(super) fn answered(&self, value: &Value<'_>, name: &str, arguments: &[String]) -> String {
         let mut text = name.to_owned();
         if let Some(iid) = value.identity.and_then(|index| arguments.get(index)) {
-            let parts = format!("({iid}.data1, {iid}.data2, {iid}.data3, {iid}.data4)");
-            return format!(
-                "{text}.map(|found| ew::Reference {{ type_id: ew::guid::text({parts}), ..found }})"
-            );
+            return format!("{iid}.identify({text})");
         }
         if let Some(room) = value.room.and_then(|index| arguments.get(index)) {
             text = format!("ew::counts::Within({text}, {room})");
@@ -261,22 +257,22 @@ impl Value<'_> {
         }
     }
 
-    /// The type as which a stub receives it.
-    pub(super) fn received(&self, types: &Types<'_, '_>) -> String {
-        match self.bare() {
-            Some(shape) => format!("ew::counts::Present<{}>", types.owned(shape)),
-            None => types.owned(&self.field.shape),
-        }
-    }
-
     /// The shape without the pointer, where it is shown without.
     pub(super) fn bare(&self) -> Option<&Shape> {
         if self.role == Role::Bare { array(&self.field.shape)?.behind } else { None }
     }
 }
 
+/// How the length of an array is written.
+type Length = fn(&Value<'_>, &str) -> String;
+
+/// `("name", value.len())`, where the compiler does not know yet what the value is.
+pub(super) fn late_length(value: &Value<'_>, name: &str) -> String {
+    format!("({:?}, ew::counts::len(&{name}))", value.field.name)
+}
+
 /// `("name", value.len())`.
-fn length(value: &Value<'_>, name: &str) -> String {
+pub(super) fn length(value: &Value<'_>, name: &str) -> String {
     format!("({:?}, {name}.len())", value.field.name)
 }
 
@@ -289,7 +285,7 @@ fn check_lengths(check: &str, count: &Value<'_>, name: &str, lengths: &[String],
 pub(super) fn write_counts(types: &Types<'_, '_>, values: &[Value<'_>], names: &[String], page: &mut Page) {
     for (value, name) in values.iter().zip(names) {
         if let Role::Counts(arrays) = &value.role {
-            let lengths = lengths(values, names, arrays);
+            let lengths = lengths(values, names, arrays, length);
             let head = format!(
                 "let {name}: {} = ew::counts::of({:?}, &[",
                 types.owned(&value.field.shape),
@@ -301,28 +297,36 @@ pub(super) fn write_counts(types: &Types<'_, '_>, values: &[Value<'_>], names: &
 }
 
 /// Writes that arrays of these names are as long as their counts say.
-pub(super) fn check_counts(values: &[Value<'_>], names: &[String], page: &mut Page) {
+pub(super) fn check_counts(
+    types: &Types<'_, '_>,
+    values: &[Value<'_>],
+    names: &[String],
+    length: Length,
+    page: &mut Page,
+) {
     for (value, name) in values.iter().zip(names) {
         let Role::Counts(arrays) = &value.role else { continue };
-        check_lengths("agree", value, name, &lengths(values, names, arrays), page);
+        let check = format!("agree::<{}>", types.owned(&value.field.shape));
+        check_lengths(&check, value, name, &lengths(values, names, arrays, length), page);
     }
 }
 
 /// The same for the fields of a struct, where an array may be null whatever its count says.
-pub(super) fn check_fields(values: &[Value<'_>], names: &[String], page: &mut Page) {
+pub(super) fn check_fields(types: &Types<'_, '_>, values: &[Value<'_>], names: &[String], page: &mut Page) {
     for (value, name) in values.iter().zip(names) {
         let Role::Counts(arrays) = &value.role else { continue };
         let is_bare = |index: &&usize| values.get(**index).is_some_and(|value| value.role == Role::Bare);
         let (may_lack, there): (Vec<usize>, Vec<usize>) = arrays.iter().partition(is_bare);
         for (check, arrays) in [("agree_if_any", may_lack), ("agree", there)] {
             if !arrays.is_empty() {
-                check_lengths(check, value, name, &lengths(values, names, &arrays), page);
+                let check = format!("{check}::<{}>", types.owned(&value.field.shape));
+                check_lengths(&check, value, name, &lengths(values, names, &arrays, late_length), page);
             }
         }
     }
 }
 
-fn lengths(values: &[Value<'_>], names: &[String], arrays: &[usize]) -> Vec<String> {
+fn lengths(values: &[Value<'_>], names: &[String], arrays: &[usize], length: Length) -> Vec<String> {
     let one = |index: &usize| Some(length(values.get(*index)?, names.get(*index)?));
     arrays.iter().filter_map(one).collect()
 }

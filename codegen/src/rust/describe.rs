@@ -96,13 +96,19 @@ impl Describe<'_, '_> {
         let operations = &family.operations;
         page.gap();
         let count = interface.operations.len();
-        let own: Vec<_> =
-            interface.operations.iter().map(|operation| self.operation(operation, page)).collect();
-        page.binding(&format!("pub static {operations}: [Operation; {count}] ="), "[", &own, "]");
+        let parts = self.inherited_operations(interface);
+        let own = interface.operations.iter().skip(if parts.is_empty() { 0 } else { interface.inherited });
+        let own: Vec<_> = own.map(|operation| self.operation(operation, page)).collect();
+        let head = format!("pub static {operations}: [Operation; {count}] =");
+        match parts.is_empty() {
+            true => page.binding(&head, "[", &own, "]"),
+            false => page.binding(&head, &format!("inherit!([{}], [", parts.join(", ")), &own, "])"),
+        }
         let bases: Vec<_> =
             interface.bases.iter().map(|base| format!("&{}", self.described(&base.name))).collect();
+        let (parts, inherited) = self.inherited_attributes(interface);
         let attributes: Vec<_> =
-            interface.attributes.iter().map(|attribute| self.attribute(attribute)).collect();
+            interface.attributes.iter().skip(inherited).map(|attribute| self.attribute(attribute)).collect();
         self.signals(interface, &family.signals, page);
         let mut items = vec![
             format!("{:?}", interface.name),
@@ -111,6 +117,9 @@ impl Describe<'_, '_> {
             interface.inherited.to_string(),
             format!("&{operations}"),
         ];
+        if inherited > 0 {
+            items.push(format!("inherits {} [{}]", interface.attributes.len(), parts.join(", ")));
+        }
         if !attributes.is_empty() {
             let line = format!("[{}]", attributes.join(", "));
             let broken = format!("[\n    {},\n]", attributes.join(",\n    "));
@@ -133,12 +142,71 @@ impl Describe<'_, '_> {
             open.insert_str(0, "annotated(");
             close = format!("{close}, &[{}])", pairs(&interface.notes));
         }
-        page.binding(
+        page.binding_filled(
             &format!("pub static {}: Interface =", self.own(&interface.name)),
             &open,
             &items,
             &close,
         );
+    }
+
+    /// Where the operations of the bases stand in their lists, if all of them are described there: `(&BASE, first, count)`.
+    fn inherited_operations(&self, interface: &Interface) -> Vec<String> {
+        let said = |operation: &Operation| self.operation(operation, &Page::new(0));
+        let mut parts = Vec::new();
+        let mut next = 0;
+        while next < interface.inherited {
+            let inherited = interface.operations.get(next..interface.inherited).unwrap_or_default();
+            let Some(first) = inherited.first() else { break };
+            let longest = self.described_bases(interface).filter_map(|base| {
+                let from = base.operations.iter().position(|operation| operation.name == first.name)?;
+                let theirs = base.operations.iter().skip(from);
+                let count = theirs.zip(inherited).take_while(|(one, other)| said(one) == said(other)).count();
+                (count > 0).then_some((base, from, count))
+            });
+            let Some((base, from, count)) = longest.max_by_key(|(.., count)| *count) else {
+                return Vec::new();
+            };
+            parts.push(format!("(&{}, {from}, {count})", self.described(&base.name)));
+            next += count;
+        }
+        parts
+    }
+
+    /// Where the attributes of the bases stand in their lists, `(&BASE, first, count, further)`, and how many there are in all.
+    fn inherited_attributes(&self, interface: &Interface) -> (Vec<String>, usize) {
+        let mut parts = Vec::new();
+        let mut next = 0;
+        while let Some(first) = interface.attributes.get(next) {
+            let longest = self.described_bases(interface).filter_map(|base| {
+                let from = base.attributes.iter().position(|attribute| attribute.name == first.name)?;
+                let further = first.getter.checked_sub(base.attributes.get(from)?.getter)?;
+                let moved = |attribute: &Attribute| {
+                    let setter = attribute.setter.map(|setter| setter + further);
+                    self.attribute(&Attribute {
+                        getter: attribute.getter + further,
+                        setter,
+                        ..attribute.clone()
+                    })
+                };
+                let theirs = base.attributes.iter().skip(from);
+                let ours = interface.attributes.iter().skip(next);
+                let same = theirs.zip(ours).take_while(|(one, other)| moved(one) == self.attribute(other));
+                let count = same.count();
+                (count > 0).then_some((base, from, count, further))
+            });
+            let Some((base, from, count, further)) = longest.max_by_key(|(.., count, _)| *count) else {
+                break;
+            };
+            parts.push(format!("(&{}, {from}, {count}, {further})", self.described(&base.name)));
+            next += count;
+        }
+        (parts, next)
+    }
+
+    /// The bases whose descriptions are in this text.
+    fn described_bases<'i>(&self, interface: &'i Interface) -> impl Iterator<Item = &'i Interface> {
+        interface.bases.iter().map(|base| &**base).filter(|base| self.types.plan.find(&base.name).is_some())
     }
 
     fn signals(&self, interface: &Interface, signals: &str, page: &mut Page) {

@@ -7,10 +7,9 @@ mod errors;
 mod gather;
 mod graph;
 mod interface;
+mod lines;
 mod plan;
 mod signals;
-mod skeleton;
-mod stub;
 mod types;
 mod unions;
 
@@ -78,6 +77,7 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
             }
         }
     }
+    page.gap();
     for item in &module.items {
         match item {
             Item::Type(shape) => data::implement(&types, shape, page),
@@ -85,11 +85,7 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
             Item::Constant(..) | Item::Foreign(..) => {}
             Item::Interface(interface, family) => {
                 errors::implement(&types, family, page);
-                for types in &faces {
-                    interface::implement(types, interface, family, page);
-                    stub::write(types, interface, family, page);
-                    skeleton::write(types, interface, family, page);
-                }
+                lines::write(&faces, interface, family, page);
                 signals::implement(&types, interface, family, page);
             }
         }

@@ -48,10 +48,10 @@ pub(super) enum Item<'c> {
 /// The names of what an interface becomes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Family {
-    /// The blocking trait, its stub and its skeleton.
-    pub(super) blocking: [String; 3],
-    /// The asynchronous ones.
-    pub(super) asynchronous: [String; 3],
+    /// The blocking trait.
+    pub(super) blocking: String,
+    /// The asynchronous one.
+    pub(super) asynchronous: String,
     /// Methods, for each operation of the interface.
     pub(super) methods: Vec<String>,
     /// Error types this interface introduces: name, exceptions.
@@ -220,12 +220,9 @@ impl<'c> Plan<'c> {
         let Some(place) = self.places.get(interface.name.as_ref()).cloned() else { return Family::default() };
         let methods = self.methods(interface);
         let Some(module) = self.modules.get_mut(scope) else { return Family::default() };
-        let mut claim = |suffix: &str| module.types.name_type(format!("{}{suffix}", place.name));
-        let blocking = [place.name.clone(), claim("Stub"), claim("Skeleton")];
-        let asynchronous = [claim("Async"), claim("AsyncStub"), claim("AsyncSkeleton")];
         let mut family = Family {
-            blocking,
-            asynchronous,
+            blocking: place.name.clone(),
+            asynchronous: module.types.name_type(format!("{}Async", place.name)),
             methods,
             errors: Vec::new(),
             operations: module.statics.name_value(format!("{}_OPERATIONS", place.described)),
@@ -340,29 +337,6 @@ impl<'c> Plan<'c> {
         let before = above.iter().take_while(|known| known.name != ancestor.name);
         let first: usize = before.map(|known| known.operations.len() - known.inherited).sum();
         Some(first + own - ancestor.inherited)
-    }
-
-    /// The interface that declares an operation: this one or one above it.
-    pub(super) fn owner(interface: &Interface, index: usize) -> &Interface {
-        if interface.kind != InterfaceKind::Class {
-            // By its name, as `number` has it; asking for the number of each would cost the square of their number.
-            let Some(asked) = interface.operations.get(index) else { return interface };
-            if interface.index_of(asked.name.as_bytes()) != Some(index) {
-                return interface;
-            }
-            let declares = |ancestor: &&Interface| {
-                let own = ancestor.operations.iter().skip(ancestor.inherited);
-                own.into_iter().any(|operation| operation.name == asked.name)
-            };
-            return Self::lineage(interface).into_iter().find(declares).unwrap_or(interface);
-        }
-        Self::lineage(interface)
-            .into_iter()
-            .find(|ancestor| {
-                (ancestor.inherited..ancestor.operations.len())
-                    .any(|own| Self::number(interface, ancestor, own) == Some(index))
-            })
-            .unwrap_or(interface)
     }
 
     /// Where a named definition is.

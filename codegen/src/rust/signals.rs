@@ -49,27 +49,15 @@ pub(super) fn emitted(types: &Types<'_, '_>, interface: &Interface) -> Vec<Strin
 /// Writes what makes them signals.
 pub(super) fn implement(types: &Types<'_, '_>, interface: &Interface, family: &Family, page: &mut Page) {
     let described = types.plan.find(&interface.name).map_or("", |place| place.described.as_str());
+    let mut items = Vec::new();
     for (index, signal, name) in own(interface, family) {
         let Some(fields) = fields(signal) else { continue };
         implement_fields(types, name, fields, page);
-        page.gap();
-        page.block(&format!("impl ew::TypedSignal for {name}"), |page| {
-            page.block("fn interface() -> &'static ew::Interface", |page| {
-                page.line(format!("&describe::{described}"));
-            });
-            page.gap();
-            page.block("fn signal() -> &'static ew::Signal", |page| {
-                page.line(format!("&describe::{}[{index}]", family.signals));
-            });
-            page.gap();
-            page.block("fn read(body: &ew::Body) -> Result<Self, ew::Failure>", |page| {
-                page.line("body.read(|source| ew::Unmarshal::unmarshal(&Self::signal().fields, source))");
-            });
-            page.gap();
-            page.block("fn write(&self, sink: &mut dyn ew::Sink) -> ew::Visit<()>", |page| {
-                page.line("ew::Marshal::marshal(self, &Self::signal().fields, sink)");
-            });
-        });
+        items.push(format!("{index} {name}"));
+    }
+    if !items.is_empty() {
+        let head = format!("ew::signals! {{ describe::{described}, describe::{} {{ ", family.signals);
+        page.fill(&head, &items, " } }");
     }
 }
 

@@ -122,27 +122,14 @@ impl Types<'_, '_> {
         }
     }
 
-    /// The type a skeleton reads an argument as. Text may borrow from the message.
-    pub(super) fn argument(&self, shape: &Shape) -> String {
-        match shape.resolved() {
-            Shape::Text(_) => "std::borrow::Cow<'_, str>".into(),
-            _ => self.owned(shape),
-        }
-    }
-
-    /// Whether a parameter of this shape is passed by reference.
-    pub(super) fn borrowed(&self, shape: &Shape) -> bool {
-        self.parameter(shape).starts_with('&')
-    }
-
     /// The trait behind a reference that is a parameter or a result, if the contract defines it.
     pub(super) fn referent(&self, shape: &Shape) -> Option<String> {
         let Shape::Reference(referent) = shape.resolved() else { return None };
         let (_, family) = self.plan.interface(&referent.name)?;
         let place = self.plan.find(&referent.name)?;
         let name = match self.face {
-            Face::Blocking => &family.blocking[0],
-            Face::Asynchronous => &family.asynchronous[0],
+            Face::Blocking => &family.blocking,
+            Face::Asynchronous => &family.asynchronous,
         };
         Some(Plan::path(self.from, &place.path, name))
     }

@@ -1,6 +1,6 @@
 //! Unions: enumerations with data.
 
-use super::data::{allow_capitals, marshal_fn, unmarshal_fn};
+use super::data::allow_capitals;
 use super::plan::arm_names;
 use super::types::Types;
 use crate::page::Page;
@@ -42,59 +42,20 @@ pub(super) fn define(types: &Types<'_, '_>, union: &Union, page: &mut Page) {
 pub(super) fn implement(types: &Types<'_, '_>, union: &Union, page: &mut Page) {
     let name = types.named(&union.name).unwrap_or_default();
     let arms = arms(types, union);
-    page.gap();
-    page.block(&format!("impl ew::Marshal for {name}"), |page| {
-        marshal_fn(page, |page| {
-            page.block("match self", |page| {
-                for (index, arm) in arms.iter().enumerate() {
-                    let name = &arm.name;
-                    match arm.kind {
-                        Kind::Plain(_) => page.arm(
-                            &format!("Self::{name}(value)"),
-                            &format!("ew::union::put(shape, {index}, value, sink)"),
-                        ),
-                        Kind::Labelled(_) => page.arm(
-                            &format!("Self::{name}(label, value)"),
-                            &format!("ew::union::put_labelled(shape, {index}, *label, value, sink)"),
-                        ),
-                        Kind::Empty => {
-                            page.arm(
-                                &format!("Self::{name}(label)"),
-                                "ew::union::put_empty(shape, *label, sink)",
-                            );
-                        }
-                    }
-                }
-            });
-        });
-    });
-    page.gap();
-    page.block(&format!("impl<'a> ew::Unmarshal<'a> for {name}"), |page| {
-        unmarshal_fn(page, |page| {
-            let labelled = arms.iter().any(|arm| !matches!(arm.kind, Kind::Plain(_)));
-            let label = if labelled { "label" } else { "_" };
-            page.line(format!("let ({label}, arm) = ew::union::open(shape, source)?;"));
-            page.enclosed("let value = match arm {", "};", |page| {
-                for (index, arm) in arms.iter().enumerate() {
-                    let read = format!("ew::Unmarshal::unmarshal(ew::union::arm(shape, {index}), source)?");
-                    let name = &arm.name;
-                    match arm.kind {
-                        Kind::Plain(_) => {
-                            page.arm(&format!("Some({index})"), &format!("Self::{name}({read})"))
-                        }
-                        Kind::Labelled(_) => page.list(
-                            &format!("Some({index}) => Self::{name}("),
-                            &["ew::union::label(label)?".to_owned(), read],
-                            "),",
-                        ),
-                        Kind::Empty => page.arm("None", &format!("Self::{name}(ew::union::label(label)?)")),
-                    }
-                }
-                page.line("_ => return Err(ew::union::foreign(shape)),");
-            });
-            page.line("source.close(shape)?;");
-            page.line("Ok(value)");
-        });
+    let of_kind = |wanted: fn(&Kind) -> bool| -> Vec<String> {
+        let numbered = arms.iter().enumerate().filter(|(_, arm)| wanted(&arm.kind));
+        numbered.map(|(number, arm)| format!("{number} {}", arm.name)).collect()
+    };
+    let plain = of_kind(|kind| matches!(kind, Kind::Plain(_)));
+    let labelled = of_kind(|kind| matches!(kind, Kind::Labelled(_)));
+    page.block("ew::arms!", |page| {
+        page.fill(&format!("{name} {{ "), &plain, " }");
+        if !labelled.is_empty() {
+            page.fill("labelled { ", &labelled, " }");
+        }
+        for arm in arms.iter().filter(|arm| matches!(arm.kind, Kind::Empty)) {
+            page.line(format!("empty {}", arm.name));
+        }
     });
 }
 

@@ -116,898 +116,50 @@ pub trait SlowClient: ISlowConnectionPointsEvents {
 pub trait SlowClientAsync: ISlowConnectionPointsEventsAsync {
 }
 
-impl ew::Remote for dyn ICallback {
-    fn interface() -> &'static ew::Interface {
-        &describe::I_CALLBACK
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(ICallbackStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(ICallbackSkeleton(servant))
-    }
+ew::faces! {
+    ICallback / ICallbackAsync: describe::I_CALLBACK, describe::I_CALLBACK_OPERATIONS, 0;
+    0 advise(punknow: Option<ew::Reference>) -> (u32,);
+    1 unadvise(dw_cookie: u32);
 }
 
-/// Calls a [`ICallback`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct ICallbackStub(pub ew::Object);
-
-impl ICallback for ICallbackStub {
-    fn advise(&self, punknow: Option<ew::Reference>) -> Result<u32, ew::Failure> {
-        self.0.call(&describe::I_CALLBACK_OPERATIONS[0], (punknow,)).map(|(value,)| value)
-    }
-
-    fn unadvise(&self, dw_cookie: u32) -> Result<(), ew::Failure> {
-        self.0.call(&describe::I_CALLBACK_OPERATIONS[1], (dw_cookie,))
-    }
+ew::faces! {
+    ICallbackEvents / ICallbackEventsAsync: describe::I_CALLBACK_EVENTS, describe::I_CALLBACK_EVENTS_OPERATIONS, 0;
+    0 hello();
 }
 
-/// Serves a [`ICallback`] to callers somewhere else.
-pub struct ICallbackSkeleton(pub std::sync::Arc<dyn ICallback>);
-
-impl ew::Servant for ICallbackSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::I_CALLBACK
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = &self.0;
-        request.run(|request| match request.index() {
-            0 => {
-                let (punknow,): (Option<ew::Reference>,) = request.arguments()?;
-                let result = servant.advise(punknow);
-                request.reply(result.map(|value| (value,)))
-            }
-            1 => {
-                let (dw_cookie,): (u32,) = request.arguments()?;
-                let result = servant.unadvise(dw_cookie);
-                request.reply(result)
-            }
-            _ => Err(ew::object::no_operation(&describe::I_CALLBACK)),
-        });
-    }
+ew::faces! {
+    ISlowConnectionPointsEvents / ISlowConnectionPointsEventsAsync: describe::I_SLOW_CONNECTION_POINTS_EVENTS, describe::I_SLOW_CONNECTION_POINTS_EVENTS_OPERATIONS, 0;
+    0 hello();
 }
 
-impl ew::Remote for dyn ICallbackAsync {
-    fn interface() -> &'static ew::Interface {
-        &describe::I_CALLBACK
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(ICallbackAsyncStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(ICallbackAsyncSkeleton(servant))
-    }
+ew::faces! {
+    ISlowConnectionPoints / ISlowConnectionPointsAsync: describe::I_SLOW_CONNECTION_POINTS, describe::I_SLOW_CONNECTION_POINTS_OPERATIONS, 0;
 }
 
-/// Calls a [`ICallbackAsync`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct ICallbackAsyncStub(pub ew::Object);
-
-#[::everywire::async_trait]
-impl ICallbackAsync for ICallbackAsyncStub {
-    async fn advise(&self, punknow: Option<ew::Reference>) -> Result<u32, ew::Failure> {
-        self.0
-            .call_async(&describe::I_CALLBACK_OPERATIONS[0], (punknow,))
-            .await
-            .map(|(value,)| value)
-    }
-
-    async fn unadvise(&self, dw_cookie: u32) -> Result<(), ew::Failure> {
-        self.0.call_async(&describe::I_CALLBACK_OPERATIONS[1], (dw_cookie,)).await
-    }
+ew::faces! {
+    Callback / CallbackAsync: describe::CALLBACK, describe::CALLBACK_OPERATIONS, 2;
+    from ICallback / ICallbackAsync 0..2;
 }
 
-/// Serves a [`ICallbackAsync`] to callers somewhere else.
-pub struct ICallbackAsyncSkeleton(pub std::sync::Arc<dyn ICallbackAsync>);
-
-impl ew::Servant for ICallbackAsyncSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::I_CALLBACK
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = self.0.clone();
-        request.spawn(|mut request| async move {
-            let result = Self::serve(&*servant, &mut request).await;
-            request.finish(result);
-        });
-    }
+ew::faces! {
+    SlowConnectionPoints / SlowConnectionPointsAsync: describe::SLOW_CONNECTION_POINTS, describe::SLOW_CONNECTION_POINTS_OPERATIONS, 0;
+    from ISlowConnectionPoints / ISlowConnectionPointsAsync 0..0;
+    emits SlowConnectionPointsHello;
 }
 
-impl ICallbackAsyncSkeleton {
-    async fn serve(
-        servant: &dyn ICallbackAsync,
-        request: &mut ew::Request,
-    ) -> Result<(), ew::Failure> {
-        match request.index() {
-            0 => {
-                let (punknow,): (Option<ew::Reference>,) = request.arguments()?;
-                let result = servant.advise(punknow).await;
-                request.reply(result.map(|value| (value,)))
-            }
-            1 => {
-                let (dw_cookie,): (u32,) = request.arguments()?;
-                let result = servant.unadvise(dw_cookie).await;
-                request.reply(result)
-            }
-            _ => Err(ew::object::no_operation(&describe::I_CALLBACK)),
-        }
-    }
+ew::fields! { SlowConnectionPointsHello {} }
+ew::signals! { describe::SLOW_CONNECTION_POINTS, describe::SLOW_CONNECTION_POINTS_SIGNALS {
+    0 SlowConnectionPointsHello,
+} }
+
+ew::faces! {
+    CallbackClient / CallbackClientAsync: describe::CALLBACK_CLIENT, describe::CALLBACK_CLIENT_OPERATIONS, 1;
+    from ICallbackEvents / ICallbackEventsAsync 0..1;
 }
 
-impl ew::Remote for dyn ICallbackEvents {
-    fn interface() -> &'static ew::Interface {
-        &describe::I_CALLBACK_EVENTS
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(ICallbackEventsStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(ICallbackEventsSkeleton(servant))
-    }
-}
-
-/// Calls a [`ICallbackEvents`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct ICallbackEventsStub(pub ew::Object);
-
-impl ICallbackEvents for ICallbackEventsStub {
-    fn hello(&self) -> Result<(), ew::Failure> {
-        self.0.call(&describe::I_CALLBACK_EVENTS_OPERATIONS[0], ())
-    }
-}
-
-/// Serves a [`ICallbackEvents`] to callers somewhere else.
-pub struct ICallbackEventsSkeleton(pub std::sync::Arc<dyn ICallbackEvents>);
-
-impl ew::Servant for ICallbackEventsSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::I_CALLBACK_EVENTS
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = &self.0;
-        request.run(|request| match request.index() {
-            0 => {
-                let result = servant.hello();
-                request.reply(result)
-            }
-            _ => Err(ew::object::no_operation(&describe::I_CALLBACK_EVENTS)),
-        });
-    }
-}
-
-impl ew::Remote for dyn ICallbackEventsAsync {
-    fn interface() -> &'static ew::Interface {
-        &describe::I_CALLBACK_EVENTS
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(ICallbackEventsAsyncStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(ICallbackEventsAsyncSkeleton(servant))
-    }
-}
-
-/// Calls a [`ICallbackEventsAsync`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct ICallbackEventsAsyncStub(pub ew::Object);
-
-#[::everywire::async_trait]
-impl ICallbackEventsAsync for ICallbackEventsAsyncStub {
-    async fn hello(&self) -> Result<(), ew::Failure> {
-        self.0.call_async(&describe::I_CALLBACK_EVENTS_OPERATIONS[0], ()).await
-    }
-}
-
-/// Serves a [`ICallbackEventsAsync`] to callers somewhere else.
-pub struct ICallbackEventsAsyncSkeleton(pub std::sync::Arc<dyn ICallbackEventsAsync>);
-
-impl ew::Servant for ICallbackEventsAsyncSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::I_CALLBACK_EVENTS
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = self.0.clone();
-        request.spawn(|mut request| async move {
-            let result = Self::serve(&*servant, &mut request).await;
-            request.finish(result);
-        });
-    }
-}
-
-impl ICallbackEventsAsyncSkeleton {
-    async fn serve(
-        servant: &dyn ICallbackEventsAsync,
-        request: &mut ew::Request,
-    ) -> Result<(), ew::Failure> {
-        match request.index() {
-            0 => {
-                let result = servant.hello().await;
-                request.reply(result)
-            }
-            _ => Err(ew::object::no_operation(&describe::I_CALLBACK_EVENTS)),
-        }
-    }
-}
-
-impl ew::Remote for dyn ISlowConnectionPointsEvents {
-    fn interface() -> &'static ew::Interface {
-        &describe::I_SLOW_CONNECTION_POINTS_EVENTS
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(ISlowConnectionPointsEventsStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(ISlowConnectionPointsEventsSkeleton(servant))
-    }
-}
-
-/// Calls a [`ISlowConnectionPointsEvents`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct ISlowConnectionPointsEventsStub(pub ew::Object);
-
-impl ISlowConnectionPointsEvents for ISlowConnectionPointsEventsStub {
-    fn hello(&self) -> Result<(), ew::Failure> {
-        self.0.call(&describe::I_SLOW_CONNECTION_POINTS_EVENTS_OPERATIONS[0], ())
-    }
-}
-
-/// Serves a [`ISlowConnectionPointsEvents`] to callers somewhere else.
-pub struct ISlowConnectionPointsEventsSkeleton(pub std::sync::Arc<dyn ISlowConnectionPointsEvents>);
-
-impl ew::Servant for ISlowConnectionPointsEventsSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::I_SLOW_CONNECTION_POINTS_EVENTS
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = &self.0;
-        request.run(|request| match request.index() {
-            0 => {
-                let result = servant.hello();
-                request.reply(result)
-            }
-            _ => Err(ew::object::no_operation(&describe::I_SLOW_CONNECTION_POINTS_EVENTS)),
-        });
-    }
-}
-
-impl ew::Remote for dyn ISlowConnectionPointsEventsAsync {
-    fn interface() -> &'static ew::Interface {
-        &describe::I_SLOW_CONNECTION_POINTS_EVENTS
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(ISlowConnectionPointsEventsAsyncStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(ISlowConnectionPointsEventsAsyncSkeleton(servant))
-    }
-}
-
-/// Calls a [`ISlowConnectionPointsEventsAsync`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct ISlowConnectionPointsEventsAsyncStub(pub ew::Object);
-
-#[::everywire::async_trait]
-impl ISlowConnectionPointsEventsAsync for ISlowConnectionPointsEventsAsyncStub {
-    async fn hello(&self) -> Result<(), ew::Failure> {
-        self.0.call_async(&describe::I_SLOW_CONNECTION_POINTS_EVENTS_OPERATIONS[0], ()).await
-    }
-}
-
-/// Serves a [`ISlowConnectionPointsEventsAsync`] to callers somewhere else.
-pub struct ISlowConnectionPointsEventsAsyncSkeleton(pub std::sync::Arc<dyn ISlowConnectionPointsEventsAsync>);
-
-impl ew::Servant for ISlowConnectionPointsEventsAsyncSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::I_SLOW_CONNECTION_POINTS_EVENTS
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = self.0.clone();
-        request.spawn(|mut request| async move {
-            let result = Self::serve(&*servant, &mut request).await;
-            request.finish(result);
-        });
-    }
-}
-
-impl ISlowConnectionPointsEventsAsyncSkeleton {
-    async fn serve(
-        servant: &dyn ISlowConnectionPointsEventsAsync,
-        request: &mut ew::Request,
-    ) -> Result<(), ew::Failure> {
-        match request.index() {
-            0 => {
-                let result = servant.hello().await;
-                request.reply(result)
-            }
-            _ => Err(ew::object::no_operation(&describe::I_SLOW_CONNECTION_POINTS_EVENTS)),
-        }
-    }
-}
-
-impl ew::Remote for dyn ISlowConnectionPoints {
-    fn interface() -> &'static ew::Interface {
-        &describe::I_SLOW_CONNECTION_POINTS
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(ISlowConnectionPointsStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(ISlowConnectionPointsSkeleton(servant))
-    }
-}
-
-/// Calls a [`ISlowConnectionPoints`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct ISlowConnectionPointsStub(pub ew::Object);
-
-impl ISlowConnectionPoints for ISlowConnectionPointsStub {}
-
-/// Serves a [`ISlowConnectionPoints`] to callers somewhere else.
-pub struct ISlowConnectionPointsSkeleton(pub std::sync::Arc<dyn ISlowConnectionPoints>);
-
-impl ew::Servant for ISlowConnectionPointsSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::I_SLOW_CONNECTION_POINTS
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        request.run(|_| Err(ew::object::no_operation(&describe::I_SLOW_CONNECTION_POINTS)));
-    }
-}
-
-impl ew::Remote for dyn ISlowConnectionPointsAsync {
-    fn interface() -> &'static ew::Interface {
-        &describe::I_SLOW_CONNECTION_POINTS
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(ISlowConnectionPointsAsyncStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(ISlowConnectionPointsAsyncSkeleton(servant))
-    }
-}
-
-/// Calls a [`ISlowConnectionPointsAsync`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct ISlowConnectionPointsAsyncStub(pub ew::Object);
-
-#[::everywire::async_trait]
-impl ISlowConnectionPointsAsync for ISlowConnectionPointsAsyncStub {}
-
-/// Serves a [`ISlowConnectionPointsAsync`] to callers somewhere else.
-pub struct ISlowConnectionPointsAsyncSkeleton(pub std::sync::Arc<dyn ISlowConnectionPointsAsync>);
-
-impl ew::Servant for ISlowConnectionPointsAsyncSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::I_SLOW_CONNECTION_POINTS
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        request.run(|_| Err(ew::object::no_operation(&describe::I_SLOW_CONNECTION_POINTS)));
-    }
-}
-
-impl ew::Remote for dyn Callback {
-    fn interface() -> &'static ew::Interface {
-        &describe::CALLBACK
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(CallbackStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(CallbackSkeleton(servant))
-    }
-
-    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-        if Self::interface().id == id {
-            return Some(std::sync::Arc::new(servant.clone()));
-        }
-        <dyn ICallback as ew::Remote>::face(&(servant.clone() as _), id)
-    }
-}
-
-/// Calls a [`Callback`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct CallbackStub(pub ew::Object);
-
-impl ICallback for CallbackStub {
-    fn advise(&self, punknow: Option<ew::Reference>) -> Result<u32, ew::Failure> {
-        self.0.call(&describe::CALLBACK_OPERATIONS[0], (punknow,)).map(|(value,)| value)
-    }
-
-    fn unadvise(&self, dw_cookie: u32) -> Result<(), ew::Failure> {
-        self.0.call(&describe::CALLBACK_OPERATIONS[1], (dw_cookie,))
-    }
-}
-
-impl Callback for CallbackStub {}
-
-/// Serves a [`Callback`] to callers somewhere else.
-pub struct CallbackSkeleton(pub std::sync::Arc<dyn Callback>);
-
-impl ew::Servant for CallbackSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::CALLBACK
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = &self.0;
-        request.run(|request| match request.index() {
-            0 => {
-                let (punknow,): (Option<ew::Reference>,) = request.arguments()?;
-                let result = servant.advise(punknow);
-                request.reply(result.map(|value| (value,)))
-            }
-            1 => {
-                let (dw_cookie,): (u32,) = request.arguments()?;
-                let result = servant.unadvise(dw_cookie);
-                request.reply(result)
-            }
-            _ => Err(ew::object::no_operation(&describe::CALLBACK)),
-        });
-    }
-}
-
-impl ew::Remote for dyn CallbackAsync {
-    fn interface() -> &'static ew::Interface {
-        &describe::CALLBACK
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(CallbackAsyncStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(CallbackAsyncSkeleton(servant))
-    }
-
-    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-        if Self::interface().id == id {
-            return Some(std::sync::Arc::new(servant.clone()));
-        }
-        <dyn ICallbackAsync as ew::Remote>::face(&(servant.clone() as _), id)
-    }
-}
-
-/// Calls a [`CallbackAsync`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct CallbackAsyncStub(pub ew::Object);
-
-#[::everywire::async_trait]
-impl ICallbackAsync for CallbackAsyncStub {
-    async fn advise(&self, punknow: Option<ew::Reference>) -> Result<u32, ew::Failure> {
-        self.0.call_async(&describe::CALLBACK_OPERATIONS[0], (punknow,)).await.map(|(value,)| value)
-    }
-
-    async fn unadvise(&self, dw_cookie: u32) -> Result<(), ew::Failure> {
-        self.0.call_async(&describe::CALLBACK_OPERATIONS[1], (dw_cookie,)).await
-    }
-}
-
-#[::everywire::async_trait]
-impl CallbackAsync for CallbackAsyncStub {}
-
-/// Serves a [`CallbackAsync`] to callers somewhere else.
-pub struct CallbackAsyncSkeleton(pub std::sync::Arc<dyn CallbackAsync>);
-
-impl ew::Servant for CallbackAsyncSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::CALLBACK
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = self.0.clone();
-        request.spawn(|mut request| async move {
-            let result = Self::serve(&*servant, &mut request).await;
-            request.finish(result);
-        });
-    }
-}
-
-impl CallbackAsyncSkeleton {
-    async fn serve(
-        servant: &dyn CallbackAsync,
-        request: &mut ew::Request,
-    ) -> Result<(), ew::Failure> {
-        match request.index() {
-            0 => {
-                let (punknow,): (Option<ew::Reference>,) = request.arguments()?;
-                let result = servant.advise(punknow).await;
-                request.reply(result.map(|value| (value,)))
-            }
-            1 => {
-                let (dw_cookie,): (u32,) = request.arguments()?;
-                let result = servant.unadvise(dw_cookie).await;
-                request.reply(result)
-            }
-            _ => Err(ew::object::no_operation(&describe::CALLBACK)),
-        }
-    }
-}
-
-impl ew::Remote for dyn SlowConnectionPoints {
-    fn interface() -> &'static ew::Interface {
-        &describe::SLOW_CONNECTION_POINTS
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(SlowConnectionPointsStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(SlowConnectionPointsSkeleton(servant))
-    }
-
-    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-        if Self::interface().id == id {
-            return Some(std::sync::Arc::new(servant.clone()));
-        }
-        <dyn ISlowConnectionPoints as ew::Remote>::face(&(servant.clone() as _), id)
-    }
-}
-impl ew::Emits<SlowConnectionPointsHello> for dyn SlowConnectionPoints {}
-
-/// Calls a [`SlowConnectionPoints`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct SlowConnectionPointsStub(pub ew::Object);
-
-impl ISlowConnectionPoints for SlowConnectionPointsStub {}
-
-impl SlowConnectionPoints for SlowConnectionPointsStub {}
-
-/// Serves a [`SlowConnectionPoints`] to callers somewhere else.
-pub struct SlowConnectionPointsSkeleton(pub std::sync::Arc<dyn SlowConnectionPoints>);
-
-impl ew::Servant for SlowConnectionPointsSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::SLOW_CONNECTION_POINTS
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        request.run(|_| Err(ew::object::no_operation(&describe::SLOW_CONNECTION_POINTS)));
-    }
-}
-
-impl ew::Remote for dyn SlowConnectionPointsAsync {
-    fn interface() -> &'static ew::Interface {
-        &describe::SLOW_CONNECTION_POINTS
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(SlowConnectionPointsAsyncStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(SlowConnectionPointsAsyncSkeleton(servant))
-    }
-
-    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-        if Self::interface().id == id {
-            return Some(std::sync::Arc::new(servant.clone()));
-        }
-        <dyn ISlowConnectionPointsAsync as ew::Remote>::face(&(servant.clone() as _), id)
-    }
-}
-impl ew::Emits<SlowConnectionPointsHello> for dyn SlowConnectionPointsAsync {}
-
-/// Calls a [`SlowConnectionPointsAsync`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct SlowConnectionPointsAsyncStub(pub ew::Object);
-
-#[::everywire::async_trait]
-impl ISlowConnectionPointsAsync for SlowConnectionPointsAsyncStub {}
-
-#[::everywire::async_trait]
-impl SlowConnectionPointsAsync for SlowConnectionPointsAsyncStub {}
-
-/// Serves a [`SlowConnectionPointsAsync`] to callers somewhere else.
-pub struct SlowConnectionPointsAsyncSkeleton(pub std::sync::Arc<dyn SlowConnectionPointsAsync>);
-
-impl ew::Servant for SlowConnectionPointsAsyncSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::SLOW_CONNECTION_POINTS
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        request.run(|_| Err(ew::object::no_operation(&describe::SLOW_CONNECTION_POINTS)));
-    }
-}
-
-impl ew::Marshal for SlowConnectionPointsHello {
-    fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-        sink.open(shape, 0)?;
-        sink.close(shape)
-    }
-}
-
-impl<'a> ew::Unmarshal<'a> for SlowConnectionPointsHello {
-    fn unmarshal<S: ew::Source<'a> + ?Sized>(shape: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
-        source.open(shape)?;
-        source.close(shape)?;
-        Ok(Self {})
-    }
-}
-
-impl ew::TypedSignal for SlowConnectionPointsHello {
-    fn interface() -> &'static ew::Interface {
-        &describe::SLOW_CONNECTION_POINTS
-    }
-
-    fn signal() -> &'static ew::Signal {
-        &describe::SLOW_CONNECTION_POINTS_SIGNALS[0]
-    }
-
-    fn read(body: &ew::Body) -> Result<Self, ew::Failure> {
-        body.read(|source| ew::Unmarshal::unmarshal(&Self::signal().fields, source))
-    }
-
-    fn write(&self, sink: &mut dyn ew::Sink) -> ew::Visit<()> {
-        ew::Marshal::marshal(self, &Self::signal().fields, sink)
-    }
-}
-
-impl ew::Remote for dyn CallbackClient {
-    fn interface() -> &'static ew::Interface {
-        &describe::CALLBACK_CLIENT
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(CallbackClientStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(CallbackClientSkeleton(servant))
-    }
-
-    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-        if Self::interface().id == id {
-            return Some(std::sync::Arc::new(servant.clone()));
-        }
-        <dyn ICallbackEvents as ew::Remote>::face(&(servant.clone() as _), id)
-    }
-}
-
-/// Calls a [`CallbackClient`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct CallbackClientStub(pub ew::Object);
-
-impl ICallbackEvents for CallbackClientStub {
-    fn hello(&self) -> Result<(), ew::Failure> {
-        self.0.call(&describe::CALLBACK_CLIENT_OPERATIONS[0], ())
-    }
-}
-
-impl CallbackClient for CallbackClientStub {}
-
-/// Serves a [`CallbackClient`] to callers somewhere else.
-pub struct CallbackClientSkeleton(pub std::sync::Arc<dyn CallbackClient>);
-
-impl ew::Servant for CallbackClientSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::CALLBACK_CLIENT
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = &self.0;
-        request.run(|request| match request.index() {
-            0 => {
-                let result = servant.hello();
-                request.reply(result)
-            }
-            _ => Err(ew::object::no_operation(&describe::CALLBACK_CLIENT)),
-        });
-    }
-}
-
-impl ew::Remote for dyn CallbackClientAsync {
-    fn interface() -> &'static ew::Interface {
-        &describe::CALLBACK_CLIENT
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(CallbackClientAsyncStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(CallbackClientAsyncSkeleton(servant))
-    }
-
-    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-        if Self::interface().id == id {
-            return Some(std::sync::Arc::new(servant.clone()));
-        }
-        <dyn ICallbackEventsAsync as ew::Remote>::face(&(servant.clone() as _), id)
-    }
-}
-
-/// Calls a [`CallbackClientAsync`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct CallbackClientAsyncStub(pub ew::Object);
-
-#[::everywire::async_trait]
-impl ICallbackEventsAsync for CallbackClientAsyncStub {
-    async fn hello(&self) -> Result<(), ew::Failure> {
-        self.0.call_async(&describe::CALLBACK_CLIENT_OPERATIONS[0], ()).await
-    }
-}
-
-#[::everywire::async_trait]
-impl CallbackClientAsync for CallbackClientAsyncStub {}
-
-/// Serves a [`CallbackClientAsync`] to callers somewhere else.
-pub struct CallbackClientAsyncSkeleton(pub std::sync::Arc<dyn CallbackClientAsync>);
-
-impl ew::Servant for CallbackClientAsyncSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::CALLBACK_CLIENT
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = self.0.clone();
-        request.spawn(|mut request| async move {
-            let result = Self::serve(&*servant, &mut request).await;
-            request.finish(result);
-        });
-    }
-}
-
-impl CallbackClientAsyncSkeleton {
-    async fn serve(
-        servant: &dyn CallbackClientAsync,
-        request: &mut ew::Request,
-    ) -> Result<(), ew::Failure> {
-        match request.index() {
-            0 => {
-                let result = servant.hello().await;
-                request.reply(result)
-            }
-            _ => Err(ew::object::no_operation(&describe::CALLBACK_CLIENT)),
-        }
-    }
-}
-
-impl ew::Remote for dyn SlowClient {
-    fn interface() -> &'static ew::Interface {
-        &describe::SLOW_CLIENT
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(SlowClientStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(SlowClientSkeleton(servant))
-    }
-
-    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-        if Self::interface().id == id {
-            return Some(std::sync::Arc::new(servant.clone()));
-        }
-        <dyn ISlowConnectionPointsEvents as ew::Remote>::face(&(servant.clone() as _), id)
-    }
-}
-
-/// Calls a [`SlowClient`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct SlowClientStub(pub ew::Object);
-
-impl ISlowConnectionPointsEvents for SlowClientStub {
-    fn hello(&self) -> Result<(), ew::Failure> {
-        self.0.call(&describe::SLOW_CLIENT_OPERATIONS[0], ())
-    }
-}
-
-impl SlowClient for SlowClientStub {}
-
-/// Serves a [`SlowClient`] to callers somewhere else.
-pub struct SlowClientSkeleton(pub std::sync::Arc<dyn SlowClient>);
-
-impl ew::Servant for SlowClientSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::SLOW_CLIENT
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = &self.0;
-        request.run(|request| match request.index() {
-            0 => {
-                let result = servant.hello();
-                request.reply(result)
-            }
-            _ => Err(ew::object::no_operation(&describe::SLOW_CLIENT)),
-        });
-    }
-}
-
-impl ew::Remote for dyn SlowClientAsync {
-    fn interface() -> &'static ew::Interface {
-        &describe::SLOW_CLIENT
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(SlowClientAsyncStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(SlowClientAsyncSkeleton(servant))
-    }
-
-    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-        if Self::interface().id == id {
-            return Some(std::sync::Arc::new(servant.clone()));
-        }
-        <dyn ISlowConnectionPointsEventsAsync as ew::Remote>::face(&(servant.clone() as _), id)
-    }
-}
-
-/// Calls a [`SlowClientAsync`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct SlowClientAsyncStub(pub ew::Object);
-
-#[::everywire::async_trait]
-impl ISlowConnectionPointsEventsAsync for SlowClientAsyncStub {
-    async fn hello(&self) -> Result<(), ew::Failure> {
-        self.0.call_async(&describe::SLOW_CLIENT_OPERATIONS[0], ()).await
-    }
-}
-
-#[::everywire::async_trait]
-impl SlowClientAsync for SlowClientAsyncStub {}
-
-/// Serves a [`SlowClientAsync`] to callers somewhere else.
-pub struct SlowClientAsyncSkeleton(pub std::sync::Arc<dyn SlowClientAsync>);
-
-impl ew::Servant for SlowClientAsyncSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::SLOW_CLIENT
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = self.0.clone();
-        request.spawn(|mut request| async move {
-            let result = Self::serve(&*servant, &mut request).await;
-            request.finish(result);
-        });
-    }
-}
-
-impl SlowClientAsyncSkeleton {
-    async fn serve(
-        servant: &dyn SlowClientAsync,
-        request: &mut ew::Request,
-    ) -> Result<(), ew::Failure> {
-        match request.index() {
-            0 => {
-                let result = servant.hello().await;
-                request.reply(result)
-            }
-            _ => Err(ew::object::no_operation(&describe::SLOW_CLIENT)),
-        }
-    }
+ew::faces! {
+    SlowClient / SlowClientAsync: describe::SLOW_CLIENT, describe::SLOW_CLIENT_OPERATIONS, 1;
+    from ISlowConnectionPointsEvents / ISlowConnectionPointsEventsAsync 0..1;
 }
 
 /// What all of this looks like, for codecs and tools.
@@ -1019,20 +171,13 @@ pub mod describe {
     pub static I_UNKNOWN_OPERATIONS: [Operation; 0] = [];
 
     pub static I_UNKNOWN: Interface = interface!(
-        "IUnknown",
-        "00000000-0000-0000-c000-000000000046",
-        [],
-        0,
-        &I_UNKNOWN_OPERATIONS,
+        "IUnknown", "00000000-0000-0000-c000-000000000046", [], 0, &I_UNKNOWN_OPERATIONS,
     );
 
     pub static I_DISPATCH_OPERATIONS: [Operation; 0] = [];
 
     pub static I_DISPATCH: Interface = interface!(
-        "IDispatch",
-        "00020400-0000-0000-c000-000000000046",
-        [&I_UNKNOWN],
-        0,
+        "IDispatch", "00020400-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_DISPATCH_OPERATIONS,
     );
 
@@ -1045,10 +190,7 @@ pub mod describe {
     ];
 
     pub static I_CALLBACK: Interface = of_kind(interface!(
-        "ICallback",
-        "606de2c5-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_DISPATCH],
-        0,
+        "ICallback", "606de2c5-1a8c-11d3-b68f-00c04f8b72e7", [&I_DISPATCH], 0,
         &I_CALLBACK_OPERATIONS,
     ), InterfaceKind::Dual);
 
@@ -1056,10 +198,7 @@ pub mod describe {
         [numbered(operation!("Hello", () -> Shape::Void), 1)];
 
     pub static I_CALLBACK_EVENTS: Interface = of_kind(interface!(
-        "_ICallbackEvents",
-        "73296190-1a8f-11d3-b68f-00c04f8b72e7",
-        [&I_DISPATCH],
-        0,
+        "_ICallbackEvents", "73296190-1a8f-11d3-b68f-00c04f8b72e7", [&I_DISPATCH], 0,
         &I_CALLBACK_EVENTS_OPERATIONS,
     ), InterfaceKind::Dual);
 
@@ -1067,37 +206,21 @@ pub mod describe {
         [numbered(operation!("Hello", () -> Shape::Void), 1)];
 
     pub static I_SLOW_CONNECTION_POINTS_EVENTS: Interface = of_kind(interface!(
-        "_ISlowConnectionPointsEvents",
-        "606de2c1-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_DISPATCH],
-        0,
+        "_ISlowConnectionPointsEvents", "606de2c1-1a8c-11d3-b68f-00c04f8b72e7", [&I_DISPATCH], 0,
         &I_SLOW_CONNECTION_POINTS_EVENTS_OPERATIONS,
     ), InterfaceKind::Dual);
 
     pub static I_SLOW_CONNECTION_POINTS_OPERATIONS: [Operation; 0] = [];
 
     pub static I_SLOW_CONNECTION_POINTS: Interface = of_kind(interface!(
-        "ISlowConnectionPoints",
-        "606de2bf-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_DISPATCH],
-        0,
+        "ISlowConnectionPoints", "606de2bf-1a8c-11d3-b68f-00c04f8b72e7", [&I_DISPATCH], 0,
         &I_SLOW_CONNECTION_POINTS_OPERATIONS,
     ), InterfaceKind::Dual);
 
-    pub static CALLBACK_OPERATIONS: [Operation; 2] = [
-        numbered(operation!("Advise", (
-            in "punknow": reference!("IUnknown", "00000000-0000-0000-c000-000000000046"),
-            out "dwCookie": Shape::U32,
-        ) -> Shape::Void), 1),
-        numbered(operation!("Unadvise", (in "dwCookie": Shape::U32) -> Shape::Void), 2),
-    ];
+    pub static CALLBACK_OPERATIONS: [Operation; 2] = inherit!([(&I_CALLBACK, 0, 2)], []);
 
     pub static CALLBACK: Interface = of_kind(interface!(
-        "Callback",
-        "606de2c6-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_CALLBACK],
-        2,
-        &CALLBACK_OPERATIONS,
+        "Callback", "606de2c6-1a8c-11d3-b68f-00c04f8b72e7", [&I_CALLBACK], 2, &CALLBACK_OPERATIONS,
     ), InterfaceKind::Class);
 
     pub static SLOW_CONNECTION_POINTS_OPERATIONS: [Operation; 0] = [];
@@ -1106,33 +229,23 @@ pub mod describe {
         [sunk(signal!("Hello", {}), &I_SLOW_CONNECTION_POINTS_EVENTS, 0)];
 
     pub static SLOW_CONNECTION_POINTS: Interface = of_kind(interface!(
-        "SlowConnectionPoints",
-        "606de2c0-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_SLOW_CONNECTION_POINTS],
-        0,
-        &SLOW_CONNECTION_POINTS_OPERATIONS,
-        signals &SLOW_CONNECTION_POINTS_SIGNALS,
+        "SlowConnectionPoints", "606de2c0-1a8c-11d3-b68f-00c04f8b72e7", [&I_SLOW_CONNECTION_POINTS],
+        0, &SLOW_CONNECTION_POINTS_OPERATIONS, signals &SLOW_CONNECTION_POINTS_SIGNALS,
     ), InterfaceKind::Class);
 
     pub static CALLBACK_CLIENT_OPERATIONS: [Operation; 1] =
-        [numbered(operation!("Hello", () -> Shape::Void), 1)];
+        inherit!([(&I_CALLBACK_EVENTS, 0, 1)], []);
 
     pub static CALLBACK_CLIENT: Interface = of_kind(interface!(
-        "CallbackClient",
-        "f67db88d-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_CALLBACK_EVENTS],
-        1,
+        "CallbackClient", "f67db88d-1a8c-11d3-b68f-00c04f8b72e7", [&I_CALLBACK_EVENTS], 1,
         &CALLBACK_CLIENT_OPERATIONS,
     ), InterfaceKind::Class);
 
     pub static SLOW_CLIENT_OPERATIONS: [Operation; 1] =
-        [numbered(operation!("Hello", () -> Shape::Void), 1)];
+        inherit!([(&I_SLOW_CONNECTION_POINTS_EVENTS, 0, 1)], []);
 
     pub static SLOW_CLIENT: Interface = of_kind(interface!(
-        "SlowClient",
-        "f67db889-1a8c-11d3-b68f-00c04f8b72e7",
-        [&I_SLOW_CONNECTION_POINTS_EVENTS],
-        1,
+        "SlowClient", "f67db889-1a8c-11d3-b68f-00c04f8b72e7", [&I_SLOW_CONNECTION_POINTS_EVENTS], 1,
         &SLOW_CLIENT_OPERATIONS,
     ), InterfaceKind::Class);
 }

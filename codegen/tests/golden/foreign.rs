@@ -96,354 +96,28 @@ pub struct InventorySold {
 #[derive(Debug, Clone, PartialEq)]
 pub struct InventoryClosed {}
 
-impl ew::Marshal for Item {
-    fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-        sink.open(shape, 7)?;
-        ew::Marshal::marshal(&self.label, ew::marshal::field(shape, 0), sink)?;
-        ew::Marshal::marshal(&self.price, ew::marshal::field(shape, 1), sink)?;
-        ew::Marshal::marshal(&self.tags, ew::marshal::field(shape, 2), sink)?;
-        ew::Marshal::marshal(&self.always, ew::marshal::field(shape, 3), sink)?;
-        ew::Marshal::marshal(&self.perhaps, ew::marshal::field(shape, 4), sink)?;
-        ew::Marshal::marshal(&self.file, ew::marshal::field(shape, 5), sink)?;
-        ew::Marshal::marshal(&self.tail, ew::marshal::field(shape, 6), sink)?;
-        sink.close(shape)
-    }
+ew::fields! { Item { label, price, tags, always, perhaps, file, tail } }
+ew::fields! { InventoryFind2ResultItem {
+    field_1, field_2, field_3, field_4, field_5, field_6, field_7, field_8, field_9, field_10,
+    field_11, field_12, field_13,
+} }
+
+ew::faces! {
+    Inventory / InventoryAsync: describe::INVENTORY, describe::INVENTORY_OPERATIONS, 0;
+    emits InventorySold;
+    emits InventoryClosed;
+    0 store(item as &Item, limit as &Option<u64>, path as &str) -> (Option<i8>,);
+    1 capacity() -> (u32,);
+    2 find(at: i64, unnamed: QDate) -> (Vec<(i32, String)>,);
+    3 find_2(prices as &[(f64, i32)]) -> (Vec<InventoryFind2ResultItem>,);
+    4 on(shared as &BTreeMap<(String, bool), i32>) -> ((ew::Handle,),);
 }
 
-impl<'a> ew::Unmarshal<'a> for Item {
-    fn unmarshal<S: ew::Source<'a> + ?Sized>(shape: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
-        source.open(shape)?;
-        let value = Self {
-            label: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-            price: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-            tags: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-            always: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-            perhaps: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 4), source)?,
-            file: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 5), source)?,
-            tail: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 6), source)?,
-        };
-        source.close(shape)?;
-        Ok(value)
-    }
-}
-
-impl ew::Marshal for InventoryFind2ResultItem {
-    fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-        sink.open(shape, 13)?;
-        ew::Marshal::marshal(&self.field_1, ew::marshal::field(shape, 0), sink)?;
-        ew::Marshal::marshal(&self.field_2, ew::marshal::field(shape, 1), sink)?;
-        ew::Marshal::marshal(&self.field_3, ew::marshal::field(shape, 2), sink)?;
-        ew::Marshal::marshal(&self.field_4, ew::marshal::field(shape, 3), sink)?;
-        ew::Marshal::marshal(&self.field_5, ew::marshal::field(shape, 4), sink)?;
-        ew::Marshal::marshal(&self.field_6, ew::marshal::field(shape, 5), sink)?;
-        ew::Marshal::marshal(&self.field_7, ew::marshal::field(shape, 6), sink)?;
-        ew::Marshal::marshal(&self.field_8, ew::marshal::field(shape, 7), sink)?;
-        ew::Marshal::marshal(&self.field_9, ew::marshal::field(shape, 8), sink)?;
-        ew::Marshal::marshal(&self.field_10, ew::marshal::field(shape, 9), sink)?;
-        ew::Marshal::marshal(&self.field_11, ew::marshal::field(shape, 10), sink)?;
-        ew::Marshal::marshal(&self.field_12, ew::marshal::field(shape, 11), sink)?;
-        ew::Marshal::marshal(&self.field_13, ew::marshal::field(shape, 12), sink)?;
-        sink.close(shape)
-    }
-}
-
-impl<'a> ew::Unmarshal<'a> for InventoryFind2ResultItem {
-    fn unmarshal<S: ew::Source<'a> + ?Sized>(shape: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
-        source.open(shape)?;
-        let value = Self {
-            field_1: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-            field_2: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-            field_3: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-            field_4: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-            field_5: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 4), source)?,
-            field_6: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 5), source)?,
-            field_7: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 6), source)?,
-            field_8: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 7), source)?,
-            field_9: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 8), source)?,
-            field_10: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 9), source)?,
-            field_11: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 10), source)?,
-            field_12: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 11), source)?,
-            field_13: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 12), source)?,
-        };
-        source.close(shape)?;
-        Ok(value)
-    }
-}
-
-impl ew::Remote for dyn Inventory {
-    fn interface() -> &'static ew::Interface {
-        &describe::INVENTORY
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(InventoryStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(InventorySkeleton(servant))
-    }
-}
-impl ew::Emits<InventorySold> for dyn Inventory {}
-impl ew::Emits<InventoryClosed> for dyn Inventory {}
-
-/// Calls a [`Inventory`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct InventoryStub(pub ew::Object);
-
-impl Inventory for InventoryStub {
-    fn store(
-        &self,
-        item: &Item,
-        limit: &Option<u64>,
-        path: &str,
-    ) -> Result<Option<i8>, ew::Failure> {
-        self.0.call(&describe::INVENTORY_OPERATIONS[0], (item, limit, path)).map(|(value,)| value)
-    }
-
-    fn capacity(&self) -> Result<u32, ew::Failure> {
-        self.0.call(&describe::INVENTORY_OPERATIONS[1], ()).map(|(value,)| value)
-    }
-
-    fn find(&self, at: i64, unnamed: QDate) -> Result<Vec<(i32, String)>, ew::Failure> {
-        self.0.call(&describe::INVENTORY_OPERATIONS[2], (at, unnamed)).map(|(value,)| value)
-    }
-
-    fn find_2(&self, prices: &[(f64, i32)]) -> Result<Vec<InventoryFind2ResultItem>, ew::Failure> {
-        self.0.call(&describe::INVENTORY_OPERATIONS[3], (prices,)).map(|(value,)| value)
-    }
-
-    fn on(&self, shared: &BTreeMap<(String, bool), i32>) -> Result<(ew::Handle,), ew::Failure> {
-        self.0.call(&describe::INVENTORY_OPERATIONS[4], (shared,)).map(|(value,)| value)
-    }
-}
-
-/// Serves a [`Inventory`] to callers somewhere else.
-pub struct InventorySkeleton(pub std::sync::Arc<dyn Inventory>);
-
-impl ew::Servant for InventorySkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::INVENTORY
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = &self.0;
-        request.run(|request| match request.index() {
-            0 => {
-                let (item, limit, path): (Item, Option<u64>, std::borrow::Cow<'_, str>) =
-                    request.arguments()?;
-                let result = servant.store(&item, &limit, &path);
-                request.reply(result.map(|value| (value,)))
-            }
-            1 => {
-                let result = servant.capacity();
-                request.reply(result.map(|value| (value,)))
-            }
-            2 => {
-                let (at, unnamed): (i64, QDate) = request.arguments()?;
-                let result = servant.find(at, unnamed);
-                request.reply(result.map(|value| (value,)))
-            }
-            3 => {
-                let (prices,): (Vec<(f64, i32)>,) = request.arguments()?;
-                let result = servant.find_2(&prices);
-                request.reply(result.map(|value| (value,)))
-            }
-            4 => {
-                let (shared,): (BTreeMap<(String, bool), i32>,) = request.arguments()?;
-                let result = servant.on(&shared);
-                request.reply(result.map(|value| (value,)))
-            }
-            _ => Err(ew::object::no_operation(&describe::INVENTORY)),
-        });
-    }
-}
-
-impl ew::Remote for dyn InventoryAsync {
-    fn interface() -> &'static ew::Interface {
-        &describe::INVENTORY
-    }
-
-    fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-        std::sync::Arc::new(InventoryAsyncStub(object))
-    }
-
-    fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-        std::sync::Arc::new(InventoryAsyncSkeleton(servant))
-    }
-}
-impl ew::Emits<InventorySold> for dyn InventoryAsync {}
-impl ew::Emits<InventoryClosed> for dyn InventoryAsync {}
-
-/// Calls a [`InventoryAsync`] that is somewhere else.
-#[derive(Debug, Clone)]
-pub struct InventoryAsyncStub(pub ew::Object);
-
-#[::everywire::async_trait]
-impl InventoryAsync for InventoryAsyncStub {
-    async fn store(
-        &self,
-        item: &Item,
-        limit: &Option<u64>,
-        path: &str,
-    ) -> Result<Option<i8>, ew::Failure> {
-        self.0
-            .call_async(&describe::INVENTORY_OPERATIONS[0], (item, limit, path))
-            .await
-            .map(|(value,)| value)
-    }
-
-    async fn capacity(&self) -> Result<u32, ew::Failure> {
-        self.0.call_async(&describe::INVENTORY_OPERATIONS[1], ()).await.map(|(value,)| value)
-    }
-
-    async fn find(&self, at: i64, unnamed: QDate) -> Result<Vec<(i32, String)>, ew::Failure> {
-        self.0
-            .call_async(&describe::INVENTORY_OPERATIONS[2], (at, unnamed))
-            .await
-            .map(|(value,)| value)
-    }
-
-    async fn find_2(
-        &self,
-        prices: &[(f64, i32)],
-    ) -> Result<Vec<InventoryFind2ResultItem>, ew::Failure> {
-        self.0.call_async(&describe::INVENTORY_OPERATIONS[3], (prices,)).await.map(|(value,)| value)
-    }
-
-    async fn on(
-        &self,
-        shared: &BTreeMap<(String, bool), i32>,
-    ) -> Result<(ew::Handle,), ew::Failure> {
-        self.0.call_async(&describe::INVENTORY_OPERATIONS[4], (shared,)).await.map(|(value,)| value)
-    }
-}
-
-/// Serves a [`InventoryAsync`] to callers somewhere else.
-pub struct InventoryAsyncSkeleton(pub std::sync::Arc<dyn InventoryAsync>);
-
-impl ew::Servant for InventoryAsyncSkeleton {
-    fn interface(&self) -> &ew::Interface {
-        &describe::INVENTORY
-    }
-
-    fn dispatch(&self, request: ew::Request) {
-        let servant = self.0.clone();
-        request.spawn(|mut request| async move {
-            let result = Self::serve(&*servant, &mut request).await;
-            request.finish(result);
-        });
-    }
-}
-
-impl InventoryAsyncSkeleton {
-    async fn serve(
-        servant: &dyn InventoryAsync,
-        request: &mut ew::Request,
-    ) -> Result<(), ew::Failure> {
-        match request.index() {
-            0 => {
-                let (item, limit, path): (Item, Option<u64>, std::borrow::Cow<'_, str>) =
-                    request.arguments()?;
-                let result = servant.store(&item, &limit, &path).await;
-                request.reply(result.map(|value| (value,)))
-            }
-            1 => {
-                let result = servant.capacity().await;
-                request.reply(result.map(|value| (value,)))
-            }
-            2 => {
-                let (at, unnamed): (i64, QDate) = request.arguments()?;
-                let result = servant.find(at, unnamed).await;
-                request.reply(result.map(|value| (value,)))
-            }
-            3 => {
-                let (prices,): (Vec<(f64, i32)>,) = request.arguments()?;
-                let result = servant.find_2(&prices).await;
-                request.reply(result.map(|value| (value,)))
-            }
-            4 => {
-                let (shared,): (BTreeMap<(String, bool), i32>,) = request.arguments()?;
-                let result = servant.on(&shared).await;
-                request.reply(result.map(|value| (value,)))
-            }
-            _ => Err(ew::object::no_operation(&describe::INVENTORY)),
-        }
-    }
-}
-
-impl ew::Marshal for InventorySold {
-    fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-        sink.open(shape, 3)?;
-        ew::Marshal::marshal(&self.item, ew::marshal::field(shape, 0), sink)?;
-        ew::Marshal::marshal(&self.price, ew::marshal::field(shape, 1), sink)?;
-        ew::Marshal::marshal(&self.to, ew::marshal::field(shape, 2), sink)?;
-        sink.close(shape)
-    }
-}
-
-impl<'a> ew::Unmarshal<'a> for InventorySold {
-    fn unmarshal<S: ew::Source<'a> + ?Sized>(shape: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
-        source.open(shape)?;
-        let value = Self {
-            item: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-            price: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-            to: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-        };
-        source.close(shape)?;
-        Ok(value)
-    }
-}
-
-impl ew::TypedSignal for InventorySold {
-    fn interface() -> &'static ew::Interface {
-        &describe::INVENTORY
-    }
-
-    fn signal() -> &'static ew::Signal {
-        &describe::INVENTORY_SIGNALS[0]
-    }
-
-    fn read(body: &ew::Body) -> Result<Self, ew::Failure> {
-        body.read(|source| ew::Unmarshal::unmarshal(&Self::signal().fields, source))
-    }
-
-    fn write(&self, sink: &mut dyn ew::Sink) -> ew::Visit<()> {
-        ew::Marshal::marshal(self, &Self::signal().fields, sink)
-    }
-}
-
-impl ew::Marshal for InventoryClosed {
-    fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-        sink.open(shape, 0)?;
-        sink.close(shape)
-    }
-}
-
-impl<'a> ew::Unmarshal<'a> for InventoryClosed {
-    fn unmarshal<S: ew::Source<'a> + ?Sized>(shape: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
-        source.open(shape)?;
-        source.close(shape)?;
-        Ok(Self {})
-    }
-}
-
-impl ew::TypedSignal for InventoryClosed {
-    fn interface() -> &'static ew::Interface {
-        &describe::INVENTORY
-    }
-
-    fn signal() -> &'static ew::Signal {
-        &describe::INVENTORY_SIGNALS[1]
-    }
-
-    fn read(body: &ew::Body) -> Result<Self, ew::Failure> {
-        body.read(|source| ew::Unmarshal::unmarshal(&Self::signal().fields, source))
-    }
-
-    fn write(&self, sink: &mut dyn ew::Sink) -> ew::Visit<()> {
-        ew::Marshal::marshal(self, &Self::signal().fields, sink)
-    }
-}
+ew::fields! { InventorySold { item, price, to } }
+ew::fields! { InventoryClosed {} }
+ew::signals! { describe::INVENTORY, describe::INVENTORY_SIGNALS {
+    0 InventorySold, 1 InventoryClosed,
+} }
 
 /// `deep` of the contract.
 pub mod deep {
@@ -474,295 +148,17 @@ pub mod deep {
         pub what: BTreeMap<(String, bool), String>,
     }
 
-    impl ew::Remote for dyn Archive {
-        fn interface() -> &'static ew::Interface {
-            &describe::ARCHIVE
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(ArchiveStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(ArchiveSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn super::Inventory as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-    impl ew::Emits<super::InventorySold> for dyn Archive {}
-    impl ew::Emits<super::InventoryClosed> for dyn Archive {}
-    impl ew::Emits<ArchiveBurnt> for dyn Archive {}
-
-    /// Calls a [`Archive`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct ArchiveStub(pub ew::Object);
-
-    impl super::Inventory for ArchiveStub {
-        fn store(
-            &self,
-            item: &super::Item,
-            limit: &Option<u64>,
-            path: &str,
-        ) -> Result<Option<i8>, ew::Failure> {
-            self.0.call(&describe::ARCHIVE_OPERATIONS[0], (item, limit, path)).map(|(value,)| value)
-        }
-
-        fn capacity(&self) -> Result<u32, ew::Failure> {
-            self.0.call(&describe::ARCHIVE_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-
-        fn find(&self, at: i64, unnamed: super::QDate) -> Result<Vec<(i32, String)>, ew::Failure> {
-            self.0.call(&describe::ARCHIVE_OPERATIONS[2], (at, unnamed)).map(|(value,)| value)
-        }
-
-        fn find_2(
-            &self,
-            prices: &[(f64, i32)],
-        ) -> Result<Vec<super::InventoryFind2ResultItem>, ew::Failure> {
-            self.0.call(&describe::ARCHIVE_OPERATIONS[3], (prices,)).map(|(value,)| value)
-        }
-
-        fn on(&self, shared: &BTreeMap<(String, bool), i32>) -> Result<(ew::Handle,), ew::Failure> {
-            self.0.call(&describe::ARCHIVE_OPERATIONS[4], (shared,)).map(|(value,)| value)
-        }
+    ew::faces! {
+        Archive / ArchiveAsync: describe::ARCHIVE, describe::ARCHIVE_OPERATIONS, 5;
+        from super::Inventory / super::InventoryAsync 0..5;
+        emits super::InventorySold;
+        emits super::InventoryClosed;
+        emits ArchiveBurnt;
+        0 watch();
     }
 
-    impl Archive for ArchiveStub {
-        fn watch(&self) -> Result<(), ew::Failure> {
-            self.0.call(&describe::ARCHIVE_OPERATIONS[5], ())
-        }
-    }
-
-    /// Serves a [`Archive`] to callers somewhere else.
-    pub struct ArchiveSkeleton(pub std::sync::Arc<dyn Archive>);
-
-    impl ew::Servant for ArchiveSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::ARCHIVE
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let (item, limit, path): (super::Item, Option<u64>, std::borrow::Cow<'_, str>) =
-                        request.arguments()?;
-                    let result = servant.store(&item, &limit, &path);
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.capacity();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let (at, unnamed): (i64, super::QDate) = request.arguments()?;
-                    let result = servant.find(at, unnamed);
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let (prices,): (Vec<(f64, i32)>,) = request.arguments()?;
-                    let result = servant.find_2(&prices);
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let (shared,): (BTreeMap<(String, bool), i32>,) = request.arguments()?;
-                    let result = servant.on(&shared);
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.watch();
-                    request.reply(result)
-                }
-                _ => Err(ew::object::no_operation(&describe::ARCHIVE)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn ArchiveAsync {
-        fn interface() -> &'static ew::Interface {
-            &describe::ARCHIVE
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(ArchiveAsyncStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(ArchiveAsyncSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn super::InventoryAsync as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-    impl ew::Emits<super::InventorySold> for dyn ArchiveAsync {}
-    impl ew::Emits<super::InventoryClosed> for dyn ArchiveAsync {}
-    impl ew::Emits<ArchiveBurnt> for dyn ArchiveAsync {}
-
-    /// Calls a [`ArchiveAsync`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct ArchiveAsyncStub(pub ew::Object);
-
-    #[::everywire::async_trait]
-    impl super::InventoryAsync for ArchiveAsyncStub {
-        async fn store(
-            &self,
-            item: &super::Item,
-            limit: &Option<u64>,
-            path: &str,
-        ) -> Result<Option<i8>, ew::Failure> {
-            self.0
-                .call_async(&describe::ARCHIVE_OPERATIONS[0], (item, limit, path))
-                .await
-                .map(|(value,)| value)
-        }
-
-        async fn capacity(&self) -> Result<u32, ew::Failure> {
-            self.0.call_async(&describe::ARCHIVE_OPERATIONS[1], ()).await.map(|(value,)| value)
-        }
-
-        async fn find(
-            &self,
-            at: i64,
-            unnamed: super::QDate,
-        ) -> Result<Vec<(i32, String)>, ew::Failure> {
-            self.0
-                .call_async(&describe::ARCHIVE_OPERATIONS[2], (at, unnamed))
-                .await
-                .map(|(value,)| value)
-        }
-
-        async fn find_2(
-            &self,
-            prices: &[(f64, i32)],
-        ) -> Result<Vec<super::InventoryFind2ResultItem>, ew::Failure> {
-            self.0
-                .call_async(&describe::ARCHIVE_OPERATIONS[3], (prices,))
-                .await
-                .map(|(value,)| value)
-        }
-
-        async fn on(
-            &self,
-            shared: &BTreeMap<(String, bool), i32>,
-        ) -> Result<(ew::Handle,), ew::Failure> {
-            self.0
-                .call_async(&describe::ARCHIVE_OPERATIONS[4], (shared,))
-                .await
-                .map(|(value,)| value)
-        }
-    }
-
-    #[::everywire::async_trait]
-    impl ArchiveAsync for ArchiveAsyncStub {
-        async fn watch(&self) -> Result<(), ew::Failure> {
-            self.0.call_async(&describe::ARCHIVE_OPERATIONS[5], ()).await
-        }
-    }
-
-    /// Serves a [`ArchiveAsync`] to callers somewhere else.
-    pub struct ArchiveAsyncSkeleton(pub std::sync::Arc<dyn ArchiveAsync>);
-
-    impl ew::Servant for ArchiveAsyncSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::ARCHIVE
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = self.0.clone();
-            request.spawn(|mut request| async move {
-                let result = Self::serve(&*servant, &mut request).await;
-                request.finish(result);
-            });
-        }
-    }
-
-    impl ArchiveAsyncSkeleton {
-        async fn serve(
-            servant: &dyn ArchiveAsync,
-            request: &mut ew::Request,
-        ) -> Result<(), ew::Failure> {
-            match request.index() {
-                0 => {
-                    let (item, limit, path): (super::Item, Option<u64>, std::borrow::Cow<'_, str>) =
-                        request.arguments()?;
-                    let result = servant.store(&item, &limit, &path).await;
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.capacity().await;
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let (at, unnamed): (i64, super::QDate) = request.arguments()?;
-                    let result = servant.find(at, unnamed).await;
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let (prices,): (Vec<(f64, i32)>,) = request.arguments()?;
-                    let result = servant.find_2(&prices).await;
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let (shared,): (BTreeMap<(String, bool), i32>,) = request.arguments()?;
-                    let result = servant.on(&shared).await;
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.watch().await;
-                    request.reply(result)
-                }
-                _ => Err(ew::object::no_operation(&describe::ARCHIVE)),
-            }
-        }
-    }
-
-    impl ew::Marshal for ArchiveBurnt {
-        fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.open(shape, 1)?;
-            ew::Marshal::marshal(&self.what, ew::marshal::field(shape, 0), sink)?;
-            sink.close(shape)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for ArchiveBurnt {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(
-            shape: &ew::Shape,
-            source: &mut S,
-        ) -> ew::Visit<Self> {
-            source.open(shape)?;
-            let value =
-                Self { what: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)? };
-            source.close(shape)?;
-            Ok(value)
-        }
-    }
-
-    impl ew::TypedSignal for ArchiveBurnt {
-        fn interface() -> &'static ew::Interface {
-            &describe::ARCHIVE
-        }
-
-        fn signal() -> &'static ew::Signal {
-            &describe::ARCHIVE_SIGNALS[2]
-        }
-
-        fn read(body: &ew::Body) -> Result<Self, ew::Failure> {
-            body.read(|source| ew::Unmarshal::unmarshal(&Self::signal().fields, source))
-        }
-
-        fn write(&self, sink: &mut dyn ew::Sink) -> ew::Visit<()> {
-            ew::Marshal::marshal(self, &Self::signal().fields, sink)
-        }
-    }
+    ew::fields! { ArchiveBurnt { what } }
+    ew::signals! { describe::ARCHIVE, describe::ARCHIVE_SIGNALS { 2 ArchiveBurnt } }
 
     /// What all of this looks like, for codecs and tools.
     pub mod describe {
@@ -770,25 +166,9 @@ pub mod deep {
 
         use ::everywire::model::describe::*;
 
-        pub static ARCHIVE_OPERATIONS: [Operation; 6] = [
-            operation!("Store", (
-                in "item": structure(&super::super::describe::ITEM),
-                in "limit": optional!(Shape::U64),
-                in "path": text(TextKind::Path, None),
-            ) -> optional!(Shape::I8)),
-            operation!("_get_Capacity", () -> Shape::U32),
-            operation!("find(long int)" as "find", (
-                in "at": alias(&super::super::describe::LONG_INT),
-                in "": alias(&super::super::describe::Q_DATE),
-            ) -> sequence!(tuple!(Shape::I32, TEXT))),
-            operation!("find(QMap<N::A,double>)" as "find_2", (
-                in "prices": map!(Shape::F64, Shape::I32),
-            ) -> sequence!(structure(&super::super::describe::INVENTORY_FIND2_RESULT_ITEM))),
-            operation!("on", (
-                in "shared": alias(&super::super::describe::Q_MAP_N_A_DOUBLE),
-            ) -> tuple!(Shape::Handle)),
+        pub static ARCHIVE_OPERATIONS: [Operation; 6] = inherit!([(&super::super::describe::INVENTORY, 0, 5)], [
             operation!("watch", () -> Shape::Void),
-        ];
+        ]);
 
         pub static ARCHIVE_SIGNALS: [Signal; 3] = [
             signal!("Sold(Item,f64)" as "Sold", {
@@ -803,12 +183,8 @@ pub mod deep {
         ];
 
         pub static ARCHIVE: Interface = interface!(
-            "deep::Archive",
-            "org.example.Archive",
-            [&super::super::describe::INVENTORY],
-            5,
-            &ARCHIVE_OPERATIONS,
-            [notifying("Capacity", Shape::U32, 1, None, Notify::Change)],
+            "deep::Archive", "org.example.Archive", [&super::super::describe::INVENTORY], 5,
+            &ARCHIVE_OPERATIONS, inherits 1 [(&super::super::describe::INVENTORY, 0, 1, 0)],
             signals &ARCHIVE_SIGNALS,
         );
     }
@@ -880,12 +256,7 @@ pub mod describe {
     ];
 
     pub static INVENTORY: Interface = interface!(
-        "Inventory",
-        "org.example.Inventory",
-        [],
-        0,
-        &INVENTORY_OPERATIONS,
-        [notifying("Capacity", Shape::U32, 1, None, Notify::Change)],
-        signals &INVENTORY_SIGNALS,
+        "Inventory", "org.example.Inventory", [], 0, &INVENTORY_OPERATIONS,
+        [notifying("Capacity", Shape::U32, 1, None, Notify::Change)], signals &INVENTORY_SIGNALS,
     );
 }

@@ -1,7 +1,8 @@
 //! The services of `hello.wsdl` and `bench.wsdl`: servants, and what a client does.
 
 use bench::IRemoteObject;
-use duplex::{IHello, IHelloCallback, IHelloCallbackStub, IHelloOnHello};
+use duplex::{IHello, IHelloCallback, IHelloOnHello};
+use everywire::model::Stub;
 use everywire::{Bytes, Failure, Initiator, Kind, Node, Ref, Signaller};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -96,7 +97,7 @@ impl IHello for Hello {
     fn ask_back(&self, x: i32) -> Result<i32, Failure> {
         let nobody = || Failure::new(Kind::NoObject, Initiator::User, "nobody can be asked");
         let caller = everywire::caller().ok_or_else(nobody)?;
-        Ok(IHelloCallbackStub(caller).ask(x)? + 1)
+        Ok(Stub::<dyn IHelloCallback>::new(caller).ask(x)? + 1)
     }
 }
 

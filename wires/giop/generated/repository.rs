@@ -479,3903 +479,257 @@ pub mod corba {
     pub trait ExtInterfaceDef: InterfaceDef + InterfaceAttrExtension {
     }
 
-    impl ew::union::Discriminator for DefinitionKind {
-        fn label(self) -> i64 {
-            self as i64
-        }
+    ew::members! { DefinitionKind: describe::DEFINITION_KIND {
+        DkNone, DkAll, DkAttribute, DkConstant, DkException, DkInterface, DkModule, DkOperation,
+        DkTypedef, DkAlias, DkStruct, DkUnion, DkEnum, DkPrimitive, DkString, DkSequence, DkArray,
+        DkRepository, DkWstring, DkFixed, DkValue, DkValueBox, DkValueMember, DkNative,
+        DkAbstractInterface, DkLocalInterface, DkComponent, DkHome, DkFactory, DkFinder, DkEmits,
+        DkPublishes, DkConsumes, DkProvides, DkUses, DkEvent,
+    } }
+    ew::members! { PrimitiveKind: describe::PRIMITIVE_KIND {
+        PkNull, PkVoid, PkShort, PkLong, PkUshort, PkUlong, PkFloat, PkDouble, PkBoolean, PkChar,
+        PkOctet, PkAny, PkTypeCode, PkPrincipal, PkString, PkObjref, PkLonglong, PkUlonglong,
+        PkLongdouble, PkWchar, PkWstring, PkValueBase,
+    } }
+    ew::members! { AttributeMode: describe::ATTRIBUTE_MODE { AttrNormal, AttrReadonly } }
+    ew::members! { OperationMode: describe::OPERATION_MODE { OpNormal, OpOneway } }
+    ew::members! { ParameterMode: describe::PARAMETER_MODE { ParamIn, ParamOut, ParamInout } }
+    ew::fields! { StructMember { name, r#type, type_def } }
+    ew::fields! { UnionMember { name, label, r#type, type_def } }
+    ew::fields! { ModuleDescription { name, id, defined_in, version } }
+    ew::fields! { ConstantDescription { name, id, defined_in, version, r#type, value } }
+    ew::fields! { TypeDescription { name, id, defined_in, version, r#type } }
+    ew::fields! { ExceptionDescription { name, id, defined_in, version, r#type } }
+    ew::fields! { AttributeDescription { name, id, defined_in, version, r#type, mode } }
+    ew::fields! { ExtAttributeDescription {
+        name, id, defined_in, version, r#type, mode, get_exceptions, put_exceptions,
+    } }
+    ew::fields! { ParameterDescription { name, r#type, type_def, mode } }
+    ew::fields! { OperationDescription {
+        name, id, defined_in, version, result, mode, contexts, parameters, exceptions,
+    } }
+    ew::fields! { InterfaceDescription { name, id, defined_in, version, base_interfaces } }
 
-        fn from_label(label: i64) -> Option<Self> {
-            match label {
-                0 => Some(Self::DkNone),
-                1 => Some(Self::DkAll),
-                2 => Some(Self::DkAttribute),
-                3 => Some(Self::DkConstant),
-                4 => Some(Self::DkException),
-                5 => Some(Self::DkInterface),
-                6 => Some(Self::DkModule),
-                7 => Some(Self::DkOperation),
-                8 => Some(Self::DkTypedef),
-                9 => Some(Self::DkAlias),
-                10 => Some(Self::DkStruct),
-                11 => Some(Self::DkUnion),
-                12 => Some(Self::DkEnum),
-                13 => Some(Self::DkPrimitive),
-                14 => Some(Self::DkString),
-                15 => Some(Self::DkSequence),
-                16 => Some(Self::DkArray),
-                17 => Some(Self::DkRepository),
-                18 => Some(Self::DkWstring),
-                19 => Some(Self::DkFixed),
-                20 => Some(Self::DkValue),
-                21 => Some(Self::DkValueBox),
-                22 => Some(Self::DkValueMember),
-                23 => Some(Self::DkNative),
-                24 => Some(Self::DkAbstractInterface),
-                25 => Some(Self::DkLocalInterface),
-                26 => Some(Self::DkComponent),
-                27 => Some(Self::DkHome),
-                28 => Some(Self::DkFactory),
-                29 => Some(Self::DkFinder),
-                30 => Some(Self::DkEmits),
-                31 => Some(Self::DkPublishes),
-                32 => Some(Self::DkConsumes),
-                33 => Some(Self::DkProvides),
-                34 => Some(Self::DkUses),
-                35 => Some(Self::DkEvent),
-                _ => None,
-            }
-        }
+    ew::blocking! {
+        IRObject: describe::IR_OBJECT, describe::IR_OBJECT_OPERATIONS, 0;
+        0 def_kind() -> (DefinitionKind,);
     }
 
-    impl ew::Marshal for DefinitionKind {
-        fn marshal<S: ew::Sink + ?Sized>(&self, _: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.enumerant(&describe::DEFINITION_KIND, *self as i32)
-        }
+    ew::blocking! {
+        IDLType: describe::IDL_TYPE, describe::IDL_TYPE_OPERATIONS, 1;
+        from IRObject 0..1;
+        0 r#type() -> (ew::TypeCode,);
     }
 
-    impl<'a> ew::Unmarshal<'a> for DefinitionKind {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(_: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
-            ew::union::label(source.enumerant(&describe::DEFINITION_KIND)?.into())
-        }
+    ew::blocking! {
+        Contained: describe::CONTAINED, describe::CONTAINED_OPERATIONS, 1;
+        from IRObject 0..1;
+        0 id() -> (RepositoryId,);
+        1 name() -> (Identifier,);
+        2 version() -> (VersionSpec,);
+        3 defined_in() => Container;
+        4 absolute_name() -> (ScopedName,);
+        5 containing_repository() => Repository;
+        6 describe() -> (contained::Description,);
     }
 
-    impl ew::union::Discriminator for PrimitiveKind {
-        fn label(self) -> i64 {
-            self as i64
-        }
-
-        fn from_label(label: i64) -> Option<Self> {
-            match label {
-                0 => Some(Self::PkNull),
-                1 => Some(Self::PkVoid),
-                2 => Some(Self::PkShort),
-                3 => Some(Self::PkLong),
-                4 => Some(Self::PkUshort),
-                5 => Some(Self::PkUlong),
-                6 => Some(Self::PkFloat),
-                7 => Some(Self::PkDouble),
-                8 => Some(Self::PkBoolean),
-                9 => Some(Self::PkChar),
-                10 => Some(Self::PkOctet),
-                11 => Some(Self::PkAny),
-                12 => Some(Self::PkTypeCode),
-                13 => Some(Self::PkPrincipal),
-                14 => Some(Self::PkString),
-                15 => Some(Self::PkObjref),
-                16 => Some(Self::PkLonglong),
-                17 => Some(Self::PkUlonglong),
-                18 => Some(Self::PkLongdouble),
-                19 => Some(Self::PkWchar),
-                20 => Some(Self::PkWstring),
-                21 => Some(Self::PkValueBase),
-                _ => None,
-            }
-        }
-    }
-
-    impl ew::Marshal for PrimitiveKind {
-        fn marshal<S: ew::Sink + ?Sized>(&self, _: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.enumerant(&describe::PRIMITIVE_KIND, *self as i32)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for PrimitiveKind {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(_: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
-            ew::union::label(source.enumerant(&describe::PRIMITIVE_KIND)?.into())
-        }
-    }
-
-    impl ew::union::Discriminator for AttributeMode {
-        fn label(self) -> i64 {
-            self as i64
-        }
-
-        fn from_label(label: i64) -> Option<Self> {
-            match label {
-                0 => Some(Self::AttrNormal),
-                1 => Some(Self::AttrReadonly),
-                _ => None,
-            }
-        }
-    }
-
-    impl ew::Marshal for AttributeMode {
-        fn marshal<S: ew::Sink + ?Sized>(&self, _: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.enumerant(&describe::ATTRIBUTE_MODE, *self as i32)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for AttributeMode {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(_: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
-            ew::union::label(source.enumerant(&describe::ATTRIBUTE_MODE)?.into())
-        }
-    }
-
-    impl ew::union::Discriminator for OperationMode {
-        fn label(self) -> i64 {
-            self as i64
-        }
-
-        fn from_label(label: i64) -> Option<Self> {
-            match label {
-                0 => Some(Self::OpNormal),
-                1 => Some(Self::OpOneway),
-                _ => None,
-            }
-        }
-    }
-
-    impl ew::Marshal for OperationMode {
-        fn marshal<S: ew::Sink + ?Sized>(&self, _: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.enumerant(&describe::OPERATION_MODE, *self as i32)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for OperationMode {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(_: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
-            ew::union::label(source.enumerant(&describe::OPERATION_MODE)?.into())
-        }
-    }
-
-    impl ew::union::Discriminator for ParameterMode {
-        fn label(self) -> i64 {
-            self as i64
-        }
-
-        fn from_label(label: i64) -> Option<Self> {
-            match label {
-                0 => Some(Self::ParamIn),
-                1 => Some(Self::ParamOut),
-                2 => Some(Self::ParamInout),
-                _ => None,
-            }
-        }
-    }
-
-    impl ew::Marshal for ParameterMode {
-        fn marshal<S: ew::Sink + ?Sized>(&self, _: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.enumerant(&describe::PARAMETER_MODE, *self as i32)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for ParameterMode {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(_: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
-            ew::union::label(source.enumerant(&describe::PARAMETER_MODE)?.into())
-        }
-    }
-
-    impl ew::Marshal for StructMember {
-        fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.open(shape, 3)?;
-            ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
-            ew::Marshal::marshal(&self.r#type, ew::marshal::field(shape, 1), sink)?;
-            ew::Marshal::marshal(&self.type_def, ew::marshal::field(shape, 2), sink)?;
-            sink.close(shape)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for StructMember {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(
-            shape: &ew::Shape,
-            source: &mut S,
-        ) -> ew::Visit<Self> {
-            source.open(shape)?;
-            let value = Self {
-                name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                r#type: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                type_def: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-            };
-            source.close(shape)?;
-            Ok(value)
-        }
-    }
-
-    impl ew::Marshal for UnionMember {
-        fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.open(shape, 4)?;
-            ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
-            ew::Marshal::marshal(&self.label, ew::marshal::field(shape, 1), sink)?;
-            ew::Marshal::marshal(&self.r#type, ew::marshal::field(shape, 2), sink)?;
-            ew::Marshal::marshal(&self.type_def, ew::marshal::field(shape, 3), sink)?;
-            sink.close(shape)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for UnionMember {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(
-            shape: &ew::Shape,
-            source: &mut S,
-        ) -> ew::Visit<Self> {
-            source.open(shape)?;
-            let value = Self {
-                name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                label: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                r#type: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-                type_def: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-            };
-            source.close(shape)?;
-            Ok(value)
-        }
-    }
-
-    impl ew::Marshal for ModuleDescription {
-        fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.open(shape, 4)?;
-            ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
-            ew::Marshal::marshal(&self.id, ew::marshal::field(shape, 1), sink)?;
-            ew::Marshal::marshal(&self.defined_in, ew::marshal::field(shape, 2), sink)?;
-            ew::Marshal::marshal(&self.version, ew::marshal::field(shape, 3), sink)?;
-            sink.close(shape)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for ModuleDescription {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(
-            shape: &ew::Shape,
-            source: &mut S,
-        ) -> ew::Visit<Self> {
-            source.open(shape)?;
-            let value = Self {
-                name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                id: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                defined_in: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-                version: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-            };
-            source.close(shape)?;
-            Ok(value)
-        }
-    }
-
-    impl ew::Marshal for ConstantDescription {
-        fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.open(shape, 6)?;
-            ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
-            ew::Marshal::marshal(&self.id, ew::marshal::field(shape, 1), sink)?;
-            ew::Marshal::marshal(&self.defined_in, ew::marshal::field(shape, 2), sink)?;
-            ew::Marshal::marshal(&self.version, ew::marshal::field(shape, 3), sink)?;
-            ew::Marshal::marshal(&self.r#type, ew::marshal::field(shape, 4), sink)?;
-            ew::Marshal::marshal(&self.value, ew::marshal::field(shape, 5), sink)?;
-            sink.close(shape)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for ConstantDescription {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(
-            shape: &ew::Shape,
-            source: &mut S,
-        ) -> ew::Visit<Self> {
-            source.open(shape)?;
-            let value = Self {
-                name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                id: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                defined_in: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-                version: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-                r#type: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 4), source)?,
-                value: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 5), source)?,
-            };
-            source.close(shape)?;
-            Ok(value)
-        }
-    }
-
-    impl ew::Marshal for TypeDescription {
-        fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.open(shape, 5)?;
-            ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
-            ew::Marshal::marshal(&self.id, ew::marshal::field(shape, 1), sink)?;
-            ew::Marshal::marshal(&self.defined_in, ew::marshal::field(shape, 2), sink)?;
-            ew::Marshal::marshal(&self.version, ew::marshal::field(shape, 3), sink)?;
-            ew::Marshal::marshal(&self.r#type, ew::marshal::field(shape, 4), sink)?;
-            sink.close(shape)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for TypeDescription {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(
-            shape: &ew::Shape,
-            source: &mut S,
-        ) -> ew::Visit<Self> {
-            source.open(shape)?;
-            let value = Self {
-                name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                id: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                defined_in: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-                version: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-                r#type: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 4), source)?,
-            };
-            source.close(shape)?;
-            Ok(value)
-        }
-    }
-
-    impl ew::Marshal for ExceptionDescription {
-        fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.open(shape, 5)?;
-            ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
-            ew::Marshal::marshal(&self.id, ew::marshal::field(shape, 1), sink)?;
-            ew::Marshal::marshal(&self.defined_in, ew::marshal::field(shape, 2), sink)?;
-            ew::Marshal::marshal(&self.version, ew::marshal::field(shape, 3), sink)?;
-            ew::Marshal::marshal(&self.r#type, ew::marshal::field(shape, 4), sink)?;
-            sink.close(shape)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for ExceptionDescription {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(
-            shape: &ew::Shape,
-            source: &mut S,
-        ) -> ew::Visit<Self> {
-            source.open(shape)?;
-            let value = Self {
-                name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                id: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                defined_in: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-                version: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-                r#type: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 4), source)?,
-            };
-            source.close(shape)?;
-            Ok(value)
-        }
-    }
-
-    impl ew::Marshal for AttributeDescription {
-        fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.open(shape, 6)?;
-            ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
-            ew::Marshal::marshal(&self.id, ew::marshal::field(shape, 1), sink)?;
-            ew::Marshal::marshal(&self.defined_in, ew::marshal::field(shape, 2), sink)?;
-            ew::Marshal::marshal(&self.version, ew::marshal::field(shape, 3), sink)?;
-            ew::Marshal::marshal(&self.r#type, ew::marshal::field(shape, 4), sink)?;
-            ew::Marshal::marshal(&self.mode, ew::marshal::field(shape, 5), sink)?;
-            sink.close(shape)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for AttributeDescription {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(
-            shape: &ew::Shape,
-            source: &mut S,
-        ) -> ew::Visit<Self> {
-            source.open(shape)?;
-            let value = Self {
-                name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                id: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                defined_in: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-                version: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-                r#type: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 4), source)?,
-                mode: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 5), source)?,
-            };
-            source.close(shape)?;
-            Ok(value)
-        }
-    }
-
-    impl ew::Marshal for ExtAttributeDescription {
-        fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.open(shape, 8)?;
-            ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
-            ew::Marshal::marshal(&self.id, ew::marshal::field(shape, 1), sink)?;
-            ew::Marshal::marshal(&self.defined_in, ew::marshal::field(shape, 2), sink)?;
-            ew::Marshal::marshal(&self.version, ew::marshal::field(shape, 3), sink)?;
-            ew::Marshal::marshal(&self.r#type, ew::marshal::field(shape, 4), sink)?;
-            ew::Marshal::marshal(&self.mode, ew::marshal::field(shape, 5), sink)?;
-            ew::Marshal::marshal(&self.get_exceptions, ew::marshal::field(shape, 6), sink)?;
-            ew::Marshal::marshal(&self.put_exceptions, ew::marshal::field(shape, 7), sink)?;
-            sink.close(shape)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for ExtAttributeDescription {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(
-            shape: &ew::Shape,
-            source: &mut S,
-        ) -> ew::Visit<Self> {
-            source.open(shape)?;
-            let value = Self {
-                name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                id: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                defined_in: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-                version: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-                r#type: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 4), source)?,
-                mode: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 5), source)?,
-                get_exceptions: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 6), source)?,
-                put_exceptions: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 7), source)?,
-            };
-            source.close(shape)?;
-            Ok(value)
-        }
-    }
-
-    impl ew::Marshal for ParameterDescription {
-        fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.open(shape, 4)?;
-            ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
-            ew::Marshal::marshal(&self.r#type, ew::marshal::field(shape, 1), sink)?;
-            ew::Marshal::marshal(&self.type_def, ew::marshal::field(shape, 2), sink)?;
-            ew::Marshal::marshal(&self.mode, ew::marshal::field(shape, 3), sink)?;
-            sink.close(shape)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for ParameterDescription {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(
-            shape: &ew::Shape,
-            source: &mut S,
-        ) -> ew::Visit<Self> {
-            source.open(shape)?;
-            let value = Self {
-                name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                r#type: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                type_def: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-                mode: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-            };
-            source.close(shape)?;
-            Ok(value)
-        }
-    }
-
-    impl ew::Marshal for OperationDescription {
-        fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.open(shape, 9)?;
-            ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
-            ew::Marshal::marshal(&self.id, ew::marshal::field(shape, 1), sink)?;
-            ew::Marshal::marshal(&self.defined_in, ew::marshal::field(shape, 2), sink)?;
-            ew::Marshal::marshal(&self.version, ew::marshal::field(shape, 3), sink)?;
-            ew::Marshal::marshal(&self.result, ew::marshal::field(shape, 4), sink)?;
-            ew::Marshal::marshal(&self.mode, ew::marshal::field(shape, 5), sink)?;
-            ew::Marshal::marshal(&self.contexts, ew::marshal::field(shape, 6), sink)?;
-            ew::Marshal::marshal(&self.parameters, ew::marshal::field(shape, 7), sink)?;
-            ew::Marshal::marshal(&self.exceptions, ew::marshal::field(shape, 8), sink)?;
-            sink.close(shape)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for OperationDescription {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(
-            shape: &ew::Shape,
-            source: &mut S,
-        ) -> ew::Visit<Self> {
-            source.open(shape)?;
-            let value = Self {
-                name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                id: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                defined_in: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-                version: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-                result: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 4), source)?,
-                mode: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 5), source)?,
-                contexts: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 6), source)?,
-                parameters: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 7), source)?,
-                exceptions: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 8), source)?,
-            };
-            source.close(shape)?;
-            Ok(value)
-        }
-    }
-
-    impl ew::Marshal for InterfaceDescription {
-        fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-            sink.open(shape, 5)?;
-            ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
-            ew::Marshal::marshal(&self.id, ew::marshal::field(shape, 1), sink)?;
-            ew::Marshal::marshal(&self.defined_in, ew::marshal::field(shape, 2), sink)?;
-            ew::Marshal::marshal(&self.version, ew::marshal::field(shape, 3), sink)?;
-            ew::Marshal::marshal(&self.base_interfaces, ew::marshal::field(shape, 4), sink)?;
-            sink.close(shape)
-        }
-    }
-
-    impl<'a> ew::Unmarshal<'a> for InterfaceDescription {
-        fn unmarshal<S: ew::Source<'a> + ?Sized>(
-            shape: &ew::Shape,
-            source: &mut S,
-        ) -> ew::Visit<Self> {
-            source.open(shape)?;
-            let value = Self {
-                name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                id: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                defined_in: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-                version: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-                base_interfaces: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 4), source)?,
-            };
-            source.close(shape)?;
-            Ok(value)
-        }
-    }
-
-    impl ew::Remote for dyn IRObject {
-        fn interface() -> &'static ew::Interface {
-            &describe::IR_OBJECT
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(IRObjectStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(IRObjectSkeleton(servant))
-        }
-    }
-
-    /// Calls a [`IRObject`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct IRObjectStub(pub ew::Object);
-
-    impl IRObject for IRObjectStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::IR_OBJECT_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`IRObject`] to callers somewhere else.
-    pub struct IRObjectSkeleton(pub std::sync::Arc<dyn IRObject>);
-
-    impl ew::Servant for IRObjectSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::IR_OBJECT
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::IR_OBJECT)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn IDLType {
-        fn interface() -> &'static ew::Interface {
-            &describe::IDL_TYPE
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(IDLTypeStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(IDLTypeSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn IRObject as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`IDLType`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct IDLTypeStub(pub ew::Object);
-
-    impl IRObject for IDLTypeStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::IDL_TYPE_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for IDLTypeStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::IDL_TYPE_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`IDLType`] to callers somewhere else.
-    pub struct IDLTypeSkeleton(pub std::sync::Arc<dyn IDLType>);
-
-    impl ew::Servant for IDLTypeSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::IDL_TYPE
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::IDL_TYPE)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn Contained {
-        fn interface() -> &'static ew::Interface {
-            &describe::CONTAINED
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(ContainedStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(ContainedSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn IRObject as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`Contained`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct ContainedStub(pub ew::Object);
-
-    impl IRObject for ContainedStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::CONTAINED_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Contained for ContainedStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::CONTAINED_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::CONTAINED_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::CONTAINED_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::CONTAINED_OPERATIONS[4], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::CONTAINED_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::CONTAINED_OPERATIONS[6], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::CONTAINED_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`Contained`] to callers somewhere else.
-    pub struct ContainedSkeleton(pub std::sync::Arc<dyn Contained>);
-
-    impl ew::Servant for ContainedSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::CONTAINED
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::CONTAINED)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn Container {
-        fn interface() -> &'static ew::Interface {
-            &describe::CONTAINER
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(ContainerStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(ContainerSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn IRObject as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`Container`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct ContainerStub(pub ew::Object);
-
-    impl IRObject for ContainerStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::CONTAINER_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Container for ContainerStub {
-        fn lookup(&self, search_name: &str) -> Result<Option<ew::Ref<dyn Contained>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) = self.0.call::<_, _, ew::Failure>(&describe::CONTAINER_OPERATIONS[1], (search_name,))?;
-            self.0.narrow(value)
-        }
-
-        fn contents(
-            &self,
-            limit_type: DefinitionKind,
+    ew::blocking! {
+        Container: describe::CONTAINER, describe::CONTAINER_OPERATIONS, 1;
+        from IRObject 0..1;
+        0 lookup(search_name as &str) => Contained;
+        1 contents(limit_type: DefinitionKind, exclude_inherited: bool) -> (ContainedSeq,);
+        2 lookup_name(
+            search_name as &str, levels_to_search: i32, limit_type: DefinitionKind,
             exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(&describe::CONTAINER_OPERATIONS[2], (limit_type, exclude_inherited))
-                .map(|(value,)| value)
-        }
-
-        fn lookup_name(
-            &self,
-            search_name: &str,
-            levels_to_search: i32,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::CONTAINER_OPERATIONS[3],
-                    (search_name, levels_to_search, limit_type, exclude_inherited),
-                )
-                .map(|(value,)| value)
-        }
-
-        fn describe_contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-            max_returned_objs: i32,
-        ) -> Result<container::DescriptionSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::CONTAINER_OPERATIONS[4],
-                    (limit_type, exclude_inherited, max_returned_objs),
-                )
-                .map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`Container`] to callers somewhere else.
-    pub struct ContainerSkeleton(pub std::sync::Arc<dyn Container>);
-
-    impl ew::Servant for ContainerSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::CONTAINER
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let (search_name,): (std::borrow::Cow<'_, str>,) = request.arguments()?;
-                    let result = servant.lookup(&search_name);
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let (limit_type, exclude_inherited): (DefinitionKind, bool) =
-                        request.arguments()?;
-                    let result = servant.contents(limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let (search_name, levels_to_search, limit_type, exclude_inherited): (
-                        std::borrow::Cow<'_, str>,
-                        i32,
-                        DefinitionKind,
-                        bool,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .lookup_name(&search_name, levels_to_search, limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let (limit_type, exclude_inherited, max_returned_objs): (
-                        DefinitionKind,
-                        bool,
-                        i32,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .describe_contents(limit_type, exclude_inherited, max_returned_objs);
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::CONTAINER)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn PrimitiveDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::PRIMITIVE_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(PrimitiveDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(PrimitiveDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn IDLType as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`PrimitiveDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct PrimitiveDefStub(pub ew::Object);
-
-    impl IRObject for PrimitiveDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::PRIMITIVE_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for PrimitiveDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::PRIMITIVE_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-    }
-
-    impl PrimitiveDef for PrimitiveDefStub {
-        fn kind(&self) -> Result<PrimitiveKind, ew::Failure> {
-            self.0.call(&describe::PRIMITIVE_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`PrimitiveDef`] to callers somewhere else.
-    pub struct PrimitiveDefSkeleton(pub std::sync::Arc<dyn PrimitiveDef>);
-
-    impl ew::Servant for PrimitiveDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::PRIMITIVE_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::PRIMITIVE_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn Repository {
-        fn interface() -> &'static ew::Interface {
-            &describe::REPOSITORY
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(RepositoryStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(RepositorySkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn Container as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`Repository`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct RepositoryStub(pub ew::Object);
-
-    impl IRObject for RepositoryStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::REPOSITORY_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Container for RepositoryStub {
-        fn lookup(&self, search_name: &str) -> Result<Option<ew::Ref<dyn Contained>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) = self.0.call::<_, _, ew::Failure>(&describe::REPOSITORY_OPERATIONS[1], (search_name,))?;
-            self.0.narrow(value)
-        }
-
-        fn contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(&describe::REPOSITORY_OPERATIONS[2], (limit_type, exclude_inherited))
-                .map(|(value,)| value)
-        }
-
-        fn lookup_name(
-            &self,
-            search_name: &str,
-            levels_to_search: i32,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::REPOSITORY_OPERATIONS[3],
-                    (search_name, levels_to_search, limit_type, exclude_inherited),
-                )
-                .map(|(value,)| value)
-        }
-
-        fn describe_contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-            max_returned_objs: i32,
-        ) -> Result<container::DescriptionSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::REPOSITORY_OPERATIONS[4],
-                    (limit_type, exclude_inherited, max_returned_objs),
-                )
-                .map(|(value,)| value)
-        }
-    }
-
-    impl Repository for RepositoryStub {
-        fn lookup_id(
-            &self,
-            search_id: &str,
-        ) -> Result<Option<ew::Ref<dyn Contained>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) = self.0.call::<_, _, ew::Failure>(&describe::REPOSITORY_OPERATIONS[5], (search_id,))?;
-            self.0.narrow(value)
-        }
-
-        fn get_canonical_typecode(&self, tc: &ew::TypeCode) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::REPOSITORY_OPERATIONS[6], (tc,)).map(|(value,)| value)
-        }
-
-        fn get_primitive(
-            &self,
-            kind: PrimitiveKind,
-        ) -> Result<Option<ew::Ref<dyn PrimitiveDef>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::REPOSITORY_OPERATIONS[7], (kind,))?;
-            self.0.narrow(value)
-        }
-    }
-
-    /// Serves a [`Repository`] to callers somewhere else.
-    pub struct RepositorySkeleton(pub std::sync::Arc<dyn Repository>);
-
-    impl ew::Servant for RepositorySkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::REPOSITORY
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let (search_name,): (std::borrow::Cow<'_, str>,) = request.arguments()?;
-                    let result = servant.lookup(&search_name);
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let (limit_type, exclude_inherited): (DefinitionKind, bool) =
-                        request.arguments()?;
-                    let result = servant.contents(limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let (search_name, levels_to_search, limit_type, exclude_inherited): (
-                        std::borrow::Cow<'_, str>,
-                        i32,
-                        DefinitionKind,
-                        bool,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .lookup_name(&search_name, levels_to_search, limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let (limit_type, exclude_inherited, max_returned_objs): (
-                        DefinitionKind,
-                        bool,
-                        i32,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .describe_contents(limit_type, exclude_inherited, max_returned_objs);
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let (search_id,): (std::borrow::Cow<'_, str>,) = request.arguments()?;
-                    let result = servant.lookup_id(&search_id);
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let (tc,): (ew::TypeCode,) = request.arguments()?;
-                    let result = servant.get_canonical_typecode(&tc);
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let (kind,): (PrimitiveKind,) = request.arguments()?;
-                    let result = servant.get_primitive(kind);
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::REPOSITORY)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn ModuleDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::MODULE_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(ModuleDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(ModuleDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn Container as ew::Remote>::face(&(servant.clone() as _), id)
-                .or_else(|| <dyn Contained as ew::Remote>::face(&(servant.clone() as _), id))
-        }
-    }
-
-    /// Calls a [`ModuleDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct ModuleDefStub(pub ew::Object);
-
-    impl IRObject for ModuleDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::MODULE_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Container for ModuleDefStub {
-        fn lookup(&self, search_name: &str) -> Result<Option<ew::Ref<dyn Contained>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) = self.0.call::<_, _, ew::Failure>(&describe::MODULE_DEF_OPERATIONS[1], (search_name,))?;
-            self.0.narrow(value)
-        }
-
-        fn contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(&describe::MODULE_DEF_OPERATIONS[2], (limit_type, exclude_inherited))
-                .map(|(value,)| value)
-        }
-
-        fn lookup_name(
-            &self,
-            search_name: &str,
-            levels_to_search: i32,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::MODULE_DEF_OPERATIONS[3],
-                    (search_name, levels_to_search, limit_type, exclude_inherited),
-                )
-                .map(|(value,)| value)
-        }
-
-        fn describe_contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-            max_returned_objs: i32,
-        ) -> Result<container::DescriptionSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::MODULE_DEF_OPERATIONS[4],
-                    (limit_type, exclude_inherited, max_returned_objs),
-                )
-                .map(|(value,)| value)
-        }
-    }
-
-    impl Contained for ModuleDefStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::MODULE_DEF_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::MODULE_DEF_OPERATIONS[6], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::MODULE_DEF_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::MODULE_DEF_OPERATIONS[8], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::MODULE_DEF_OPERATIONS[9], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::MODULE_DEF_OPERATIONS[10], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::MODULE_DEF_OPERATIONS[11], ()).map(|(value,)| value)
-        }
-    }
-
-    impl ModuleDef for ModuleDefStub {}
-
-    /// Serves a [`ModuleDef`] to callers somewhere else.
-    pub struct ModuleDefSkeleton(pub std::sync::Arc<dyn ModuleDef>);
-
-    impl ew::Servant for ModuleDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::MODULE_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let (search_name,): (std::borrow::Cow<'_, str>,) = request.arguments()?;
-                    let result = servant.lookup(&search_name);
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let (limit_type, exclude_inherited): (DefinitionKind, bool) =
-                        request.arguments()?;
-                    let result = servant.contents(limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let (search_name, levels_to_search, limit_type, exclude_inherited): (
-                        std::borrow::Cow<'_, str>,
-                        i32,
-                        DefinitionKind,
-                        bool,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .lookup_name(&search_name, levels_to_search, limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let (limit_type, exclude_inherited, max_returned_objs): (
-                        DefinitionKind,
-                        bool,
-                        i32,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .describe_contents(limit_type, exclude_inherited, max_returned_objs);
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                8 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                9 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                10 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                11 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::MODULE_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn ConstantDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::CONSTANT_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(ConstantDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(ConstantDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn Contained as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`ConstantDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct ConstantDefStub(pub ew::Object);
-
-    impl IRObject for ConstantDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::CONSTANT_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Contained for ConstantDefStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::CONSTANT_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::CONSTANT_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::CONSTANT_DEF_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::CONSTANT_DEF_OPERATIONS[4], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::CONSTANT_DEF_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::CONSTANT_DEF_OPERATIONS[6], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::CONSTANT_DEF_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-    }
-
-    impl ConstantDef for ConstantDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::CONSTANT_DEF_OPERATIONS[8], ()).map(|(value,)| value)
-        }
-
-        fn type_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::CONSTANT_DEF_OPERATIONS[9], ())?;
-            self.0.narrow(value)
-        }
-
-        fn value(&self) -> Result<ew::Variant, ew::Failure> {
-            self.0.call(&describe::CONSTANT_DEF_OPERATIONS[10], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`ConstantDef`] to callers somewhere else.
-    pub struct ConstantDefSkeleton(pub std::sync::Arc<dyn ConstantDef>);
-
-    impl ew::Servant for ConstantDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::CONSTANT_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                8 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                9 => {
-                    let result = servant.type_def();
-                    request.reply(result.map(|value| (value,)))
-                }
-                10 => {
-                    let result = servant.value();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::CONSTANT_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn TypedefDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::TYPEDEF_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(TypedefDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(TypedefDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn Contained as ew::Remote>::face(&(servant.clone() as _), id)
-                .or_else(|| <dyn IDLType as ew::Remote>::face(&(servant.clone() as _), id))
-        }
-    }
-
-    /// Calls a [`TypedefDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct TypedefDefStub(pub ew::Object);
-
-    impl IRObject for TypedefDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::TYPEDEF_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Contained for TypedefDefStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::TYPEDEF_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::TYPEDEF_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::TYPEDEF_DEF_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::TYPEDEF_DEF_OPERATIONS[4], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::TYPEDEF_DEF_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::TYPEDEF_DEF_OPERATIONS[6], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::TYPEDEF_DEF_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for TypedefDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::TYPEDEF_DEF_OPERATIONS[8], ()).map(|(value,)| value)
-        }
-    }
-
-    impl TypedefDef for TypedefDefStub {}
-
-    /// Serves a [`TypedefDef`] to callers somewhere else.
-    pub struct TypedefDefSkeleton(pub std::sync::Arc<dyn TypedefDef>);
-
-    impl ew::Servant for TypedefDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::TYPEDEF_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                8 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::TYPEDEF_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn StructDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::STRUCT_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(StructDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(StructDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn TypedefDef as ew::Remote>::face(&(servant.clone() as _), id)
-                .or_else(|| <dyn Container as ew::Remote>::face(&(servant.clone() as _), id))
-        }
-    }
-
-    /// Calls a [`StructDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct StructDefStub(pub ew::Object);
-
-    impl IRObject for StructDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::STRUCT_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Contained for StructDefStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::STRUCT_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::STRUCT_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::STRUCT_DEF_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::STRUCT_DEF_OPERATIONS[4], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::STRUCT_DEF_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::STRUCT_DEF_OPERATIONS[6], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::STRUCT_DEF_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for StructDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::STRUCT_DEF_OPERATIONS[8], ()).map(|(value,)| value)
-        }
-    }
-
-    impl TypedefDef for StructDefStub {}
-
-    impl Container for StructDefStub {
-        fn lookup(&self, search_name: &str) -> Result<Option<ew::Ref<dyn Contained>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) = self.0.call::<_, _, ew::Failure>(&describe::STRUCT_DEF_OPERATIONS[9], (search_name,))?;
-            self.0.narrow(value)
-        }
-
-        fn contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(&describe::STRUCT_DEF_OPERATIONS[10], (limit_type, exclude_inherited))
-                .map(|(value,)| value)
-        }
-
-        fn lookup_name(
-            &self,
-            search_name: &str,
-            levels_to_search: i32,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::STRUCT_DEF_OPERATIONS[11],
-                    (search_name, levels_to_search, limit_type, exclude_inherited),
-                )
-                .map(|(value,)| value)
-        }
-
-        fn describe_contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-            max_returned_objs: i32,
-        ) -> Result<container::DescriptionSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::STRUCT_DEF_OPERATIONS[12],
-                    (limit_type, exclude_inherited, max_returned_objs),
-                )
-                .map(|(value,)| value)
-        }
-    }
-
-    impl StructDef for StructDefStub {
-        fn members(&self) -> Result<StructMemberSeq, ew::Failure> {
-            self.0.call(&describe::STRUCT_DEF_OPERATIONS[13], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`StructDef`] to callers somewhere else.
-    pub struct StructDefSkeleton(pub std::sync::Arc<dyn StructDef>);
-
-    impl ew::Servant for StructDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::STRUCT_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                8 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                9 => {
-                    let (search_name,): (std::borrow::Cow<'_, str>,) = request.arguments()?;
-                    let result = servant.lookup(&search_name);
-                    request.reply(result.map(|value| (value,)))
-                }
-                10 => {
-                    let (limit_type, exclude_inherited): (DefinitionKind, bool) =
-                        request.arguments()?;
-                    let result = servant.contents(limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                11 => {
-                    let (search_name, levels_to_search, limit_type, exclude_inherited): (
-                        std::borrow::Cow<'_, str>,
-                        i32,
-                        DefinitionKind,
-                        bool,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .lookup_name(&search_name, levels_to_search, limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                12 => {
-                    let (limit_type, exclude_inherited, max_returned_objs): (
-                        DefinitionKind,
-                        bool,
-                        i32,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .describe_contents(limit_type, exclude_inherited, max_returned_objs);
-                    request.reply(result.map(|value| (value,)))
-                }
-                13 => {
-                    let result = servant.members();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::STRUCT_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn UnionDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::UNION_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(UnionDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(UnionDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn TypedefDef as ew::Remote>::face(&(servant.clone() as _), id)
-                .or_else(|| <dyn Container as ew::Remote>::face(&(servant.clone() as _), id))
-        }
-    }
-
-    /// Calls a [`UnionDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct UnionDefStub(pub ew::Object);
-
-    impl IRObject for UnionDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::UNION_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Contained for UnionDefStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::UNION_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::UNION_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::UNION_DEF_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::UNION_DEF_OPERATIONS[4], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::UNION_DEF_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::UNION_DEF_OPERATIONS[6], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::UNION_DEF_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for UnionDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::UNION_DEF_OPERATIONS[8], ()).map(|(value,)| value)
-        }
-    }
-
-    impl TypedefDef for UnionDefStub {}
-
-    impl Container for UnionDefStub {
-        fn lookup(&self, search_name: &str) -> Result<Option<ew::Ref<dyn Contained>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) = self.0.call::<_, _, ew::Failure>(&describe::UNION_DEF_OPERATIONS[9], (search_name,))?;
-            self.0.narrow(value)
-        }
-
-        fn contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(&describe::UNION_DEF_OPERATIONS[10], (limit_type, exclude_inherited))
-                .map(|(value,)| value)
-        }
-
-        fn lookup_name(
-            &self,
-            search_name: &str,
-            levels_to_search: i32,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::UNION_DEF_OPERATIONS[11],
-                    (search_name, levels_to_search, limit_type, exclude_inherited),
-                )
-                .map(|(value,)| value)
-        }
-
-        fn describe_contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-            max_returned_objs: i32,
-        ) -> Result<container::DescriptionSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::UNION_DEF_OPERATIONS[12],
-                    (limit_type, exclude_inherited, max_returned_objs),
-                )
-                .map(|(value,)| value)
-        }
-    }
-
-    impl UnionDef for UnionDefStub {
-        fn discriminator_type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::UNION_DEF_OPERATIONS[13], ()).map(|(value,)| value)
-        }
-
-        fn discriminator_type_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::UNION_DEF_OPERATIONS[14], ())?;
-            self.0.narrow(value)
-        }
-
-        fn members(&self) -> Result<UnionMemberSeq, ew::Failure> {
-            self.0.call(&describe::UNION_DEF_OPERATIONS[15], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`UnionDef`] to callers somewhere else.
-    pub struct UnionDefSkeleton(pub std::sync::Arc<dyn UnionDef>);
-
-    impl ew::Servant for UnionDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::UNION_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                8 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                9 => {
-                    let (search_name,): (std::borrow::Cow<'_, str>,) = request.arguments()?;
-                    let result = servant.lookup(&search_name);
-                    request.reply(result.map(|value| (value,)))
-                }
-                10 => {
-                    let (limit_type, exclude_inherited): (DefinitionKind, bool) =
-                        request.arguments()?;
-                    let result = servant.contents(limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                11 => {
-                    let (search_name, levels_to_search, limit_type, exclude_inherited): (
-                        std::borrow::Cow<'_, str>,
-                        i32,
-                        DefinitionKind,
-                        bool,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .lookup_name(&search_name, levels_to_search, limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                12 => {
-                    let (limit_type, exclude_inherited, max_returned_objs): (
-                        DefinitionKind,
-                        bool,
-                        i32,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .describe_contents(limit_type, exclude_inherited, max_returned_objs);
-                    request.reply(result.map(|value| (value,)))
-                }
-                13 => {
-                    let result = servant.discriminator_type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                14 => {
-                    let result = servant.discriminator_type_def();
-                    request.reply(result.map(|value| (value,)))
-                }
-                15 => {
-                    let result = servant.members();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::UNION_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn EnumDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::ENUM_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(EnumDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(EnumDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn TypedefDef as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`EnumDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct EnumDefStub(pub ew::Object);
-
-    impl IRObject for EnumDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::ENUM_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Contained for EnumDefStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::ENUM_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::ENUM_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::ENUM_DEF_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::ENUM_DEF_OPERATIONS[4], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::ENUM_DEF_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::ENUM_DEF_OPERATIONS[6], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::ENUM_DEF_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for EnumDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::ENUM_DEF_OPERATIONS[8], ()).map(|(value,)| value)
-        }
-    }
-
-    impl TypedefDef for EnumDefStub {}
-
-    impl EnumDef for EnumDefStub {
-        fn members(&self) -> Result<EnumMemberSeq, ew::Failure> {
-            self.0.call(&describe::ENUM_DEF_OPERATIONS[9], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`EnumDef`] to callers somewhere else.
-    pub struct EnumDefSkeleton(pub std::sync::Arc<dyn EnumDef>);
-
-    impl ew::Servant for EnumDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::ENUM_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                8 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                9 => {
-                    let result = servant.members();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::ENUM_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn AliasDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::ALIAS_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(AliasDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(AliasDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn TypedefDef as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`AliasDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct AliasDefStub(pub ew::Object);
-
-    impl IRObject for AliasDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::ALIAS_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Contained for AliasDefStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::ALIAS_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::ALIAS_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::ALIAS_DEF_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::ALIAS_DEF_OPERATIONS[4], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::ALIAS_DEF_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::ALIAS_DEF_OPERATIONS[6], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::ALIAS_DEF_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for AliasDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::ALIAS_DEF_OPERATIONS[8], ()).map(|(value,)| value)
-        }
-    }
-
-    impl TypedefDef for AliasDefStub {}
-
-    impl AliasDef for AliasDefStub {
-        fn original_type_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::ALIAS_DEF_OPERATIONS[9], ())?;
-            self.0.narrow(value)
-        }
-    }
-
-    /// Serves a [`AliasDef`] to callers somewhere else.
-    pub struct AliasDefSkeleton(pub std::sync::Arc<dyn AliasDef>);
-
-    impl ew::Servant for AliasDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::ALIAS_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                8 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                9 => {
-                    let result = servant.original_type_def();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::ALIAS_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn StringDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::STRING_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(StringDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(StringDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn IDLType as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`StringDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct StringDefStub(pub ew::Object);
-
-    impl IRObject for StringDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::STRING_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for StringDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::STRING_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-    }
-
-    impl StringDef for StringDefStub {
-        fn bound(&self) -> Result<u32, ew::Failure> {
-            self.0.call(&describe::STRING_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`StringDef`] to callers somewhere else.
-    pub struct StringDefSkeleton(pub std::sync::Arc<dyn StringDef>);
-
-    impl ew::Servant for StringDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::STRING_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.bound();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::STRING_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn WstringDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::WSTRING_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(WstringDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(WstringDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn IDLType as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`WstringDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct WstringDefStub(pub ew::Object);
-
-    impl IRObject for WstringDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::WSTRING_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for WstringDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::WSTRING_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-    }
-
-    impl WstringDef for WstringDefStub {
-        fn bound(&self) -> Result<u32, ew::Failure> {
-            self.0.call(&describe::WSTRING_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`WstringDef`] to callers somewhere else.
-    pub struct WstringDefSkeleton(pub std::sync::Arc<dyn WstringDef>);
-
-    impl ew::Servant for WstringDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::WSTRING_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.bound();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::WSTRING_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn FixedDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::FIXED_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(FixedDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(FixedDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn IDLType as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`FixedDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct FixedDefStub(pub ew::Object);
-
-    impl IRObject for FixedDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::FIXED_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for FixedDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::FIXED_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-    }
-
-    impl FixedDef for FixedDefStub {
-        fn digits(&self) -> Result<u16, ew::Failure> {
-            self.0.call(&describe::FIXED_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn scale(&self) -> Result<i16, ew::Failure> {
-            self.0.call(&describe::FIXED_DEF_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`FixedDef`] to callers somewhere else.
-    pub struct FixedDefSkeleton(pub std::sync::Arc<dyn FixedDef>);
-
-    impl ew::Servant for FixedDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::FIXED_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.digits();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.scale();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::FIXED_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn SequenceDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::SEQUENCE_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(SequenceDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(SequenceDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn IDLType as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`SequenceDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct SequenceDefStub(pub ew::Object);
-
-    impl IRObject for SequenceDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::SEQUENCE_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for SequenceDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::SEQUENCE_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-    }
-
-    impl SequenceDef for SequenceDefStub {
-        fn bound(&self) -> Result<u32, ew::Failure> {
-            self.0.call(&describe::SEQUENCE_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn element_type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::SEQUENCE_DEF_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-
-        fn element_type_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::SEQUENCE_DEF_OPERATIONS[4], ())?;
-            self.0.narrow(value)
-        }
-    }
-
-    /// Serves a [`SequenceDef`] to callers somewhere else.
-    pub struct SequenceDefSkeleton(pub std::sync::Arc<dyn SequenceDef>);
-
-    impl ew::Servant for SequenceDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::SEQUENCE_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.bound();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.element_type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let result = servant.element_type_def();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::SEQUENCE_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn ArrayDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::ARRAY_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(ArrayDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(ArrayDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn IDLType as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`ArrayDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct ArrayDefStub(pub ew::Object);
-
-    impl IRObject for ArrayDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::ARRAY_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for ArrayDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::ARRAY_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-    }
-
-    impl ArrayDef for ArrayDefStub {
-        fn length(&self) -> Result<u32, ew::Failure> {
-            self.0.call(&describe::ARRAY_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn element_type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::ARRAY_DEF_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-
-        fn element_type_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::ARRAY_DEF_OPERATIONS[4], ())?;
-            self.0.narrow(value)
-        }
-    }
-
-    /// Serves a [`ArrayDef`] to callers somewhere else.
-    pub struct ArrayDefSkeleton(pub std::sync::Arc<dyn ArrayDef>);
-
-    impl ew::Servant for ArrayDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::ARRAY_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.length();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.element_type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let result = servant.element_type_def();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::ARRAY_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn ExceptionDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::EXCEPTION_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(ExceptionDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(ExceptionDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn Contained as ew::Remote>::face(&(servant.clone() as _), id)
-                .or_else(|| <dyn Container as ew::Remote>::face(&(servant.clone() as _), id))
-        }
-    }
-
-    /// Calls a [`ExceptionDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct ExceptionDefStub(pub ew::Object);
-
-    impl IRObject for ExceptionDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::EXCEPTION_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Contained for ExceptionDefStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::EXCEPTION_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::EXCEPTION_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::EXCEPTION_DEF_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::EXCEPTION_DEF_OPERATIONS[4], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::EXCEPTION_DEF_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::EXCEPTION_DEF_OPERATIONS[6], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::EXCEPTION_DEF_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Container for ExceptionDefStub {
-        fn lookup(&self, search_name: &str) -> Result<Option<ew::Ref<dyn Contained>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) = self.0.call::<_, _, ew::Failure>(&describe::EXCEPTION_DEF_OPERATIONS[8], (search_name,))?;
-            self.0.narrow(value)
-        }
-
-        fn contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(&describe::EXCEPTION_DEF_OPERATIONS[9], (limit_type, exclude_inherited))
-                .map(|(value,)| value)
-        }
-
-        fn lookup_name(
-            &self,
-            search_name: &str,
-            levels_to_search: i32,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::EXCEPTION_DEF_OPERATIONS[10],
-                    (search_name, levels_to_search, limit_type, exclude_inherited),
-                )
-                .map(|(value,)| value)
-        }
-
-        fn describe_contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-            max_returned_objs: i32,
-        ) -> Result<container::DescriptionSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::EXCEPTION_DEF_OPERATIONS[11],
-                    (limit_type, exclude_inherited, max_returned_objs),
-                )
-                .map(|(value,)| value)
-        }
-    }
-
-    impl ExceptionDef for ExceptionDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::EXCEPTION_DEF_OPERATIONS[12], ()).map(|(value,)| value)
-        }
-
-        fn members(&self) -> Result<StructMemberSeq, ew::Failure> {
-            self.0.call(&describe::EXCEPTION_DEF_OPERATIONS[13], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`ExceptionDef`] to callers somewhere else.
-    pub struct ExceptionDefSkeleton(pub std::sync::Arc<dyn ExceptionDef>);
-
-    impl ew::Servant for ExceptionDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::EXCEPTION_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                8 => {
-                    let (search_name,): (std::borrow::Cow<'_, str>,) = request.arguments()?;
-                    let result = servant.lookup(&search_name);
-                    request.reply(result.map(|value| (value,)))
-                }
-                9 => {
-                    let (limit_type, exclude_inherited): (DefinitionKind, bool) =
-                        request.arguments()?;
-                    let result = servant.contents(limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                10 => {
-                    let (search_name, levels_to_search, limit_type, exclude_inherited): (
-                        std::borrow::Cow<'_, str>,
-                        i32,
-                        DefinitionKind,
-                        bool,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .lookup_name(&search_name, levels_to_search, limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                11 => {
-                    let (limit_type, exclude_inherited, max_returned_objs): (
-                        DefinitionKind,
-                        bool,
-                        i32,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .describe_contents(limit_type, exclude_inherited, max_returned_objs);
-                    request.reply(result.map(|value| (value,)))
-                }
-                12 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                13 => {
-                    let result = servant.members();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::EXCEPTION_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn AttributeDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::ATTRIBUTE_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(AttributeDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(AttributeDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn Contained as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`AttributeDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct AttributeDefStub(pub ew::Object);
-
-    impl IRObject for AttributeDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::ATTRIBUTE_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Contained for AttributeDefStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::ATTRIBUTE_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::ATTRIBUTE_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::ATTRIBUTE_DEF_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::ATTRIBUTE_DEF_OPERATIONS[4], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::ATTRIBUTE_DEF_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::ATTRIBUTE_DEF_OPERATIONS[6], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::ATTRIBUTE_DEF_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-    }
-
-    impl AttributeDef for AttributeDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::ATTRIBUTE_DEF_OPERATIONS[8], ()).map(|(value,)| value)
-        }
-
-        fn type_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::ATTRIBUTE_DEF_OPERATIONS[9], ())?;
-            self.0.narrow(value)
-        }
-
-        fn mode(&self) -> Result<AttributeMode, ew::Failure> {
-            self.0.call(&describe::ATTRIBUTE_DEF_OPERATIONS[10], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`AttributeDef`] to callers somewhere else.
-    pub struct AttributeDefSkeleton(pub std::sync::Arc<dyn AttributeDef>);
-
-    impl ew::Servant for AttributeDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::ATTRIBUTE_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                8 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                9 => {
-                    let result = servant.type_def();
-                    request.reply(result.map(|value| (value,)))
-                }
-                10 => {
-                    let result = servant.mode();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::ATTRIBUTE_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn ExtAttributeDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::EXT_ATTRIBUTE_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(ExtAttributeDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(ExtAttributeDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn AttributeDef as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`ExtAttributeDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct ExtAttributeDefStub(pub ew::Object);
-
-    impl IRObject for ExtAttributeDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Contained for ExtAttributeDefStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[4], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[6], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-    }
-
-    impl AttributeDef for ExtAttributeDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[8], ()).map(|(value,)| value)
-        }
-
-        fn type_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[9], ())?;
-            self.0.narrow(value)
-        }
-
-        fn mode(&self) -> Result<AttributeMode, ew::Failure> {
-            self.0.call(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[10], ()).map(|(value,)| value)
-        }
-    }
-
-    impl ExtAttributeDef for ExtAttributeDefStub {
-        fn get_exceptions(&self) -> Result<ExcDescriptionSeq, ew::Failure> {
-            self.0.call(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[11], ()).map(|(value,)| value)
-        }
-
-        fn set_exceptions(&self) -> Result<ExcDescriptionSeq, ew::Failure> {
-            self.0.call(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[12], ()).map(|(value,)| value)
-        }
-
-        fn describe_attribute(&self) -> Result<ExtAttributeDescription, ew::Failure> {
-            self.0.call(&describe::EXT_ATTRIBUTE_DEF_OPERATIONS[13], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`ExtAttributeDef`] to callers somewhere else.
-    pub struct ExtAttributeDefSkeleton(pub std::sync::Arc<dyn ExtAttributeDef>);
-
-    impl ew::Servant for ExtAttributeDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::EXT_ATTRIBUTE_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                8 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                9 => {
-                    let result = servant.type_def();
-                    request.reply(result.map(|value| (value,)))
-                }
-                10 => {
-                    let result = servant.mode();
-                    request.reply(result.map(|value| (value,)))
-                }
-                11 => {
-                    let result = servant.get_exceptions();
-                    request.reply(result.map(|value| (value,)))
-                }
-                12 => {
-                    let result = servant.set_exceptions();
-                    request.reply(result.map(|value| (value,)))
-                }
-                13 => {
-                    let result = servant.describe_attribute();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::EXT_ATTRIBUTE_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn OperationDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::OPERATION_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(OperationDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(OperationDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn Contained as ew::Remote>::face(&(servant.clone() as _), id)
-        }
-    }
-
-    /// Calls a [`OperationDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct OperationDefStub(pub ew::Object);
-
-    impl IRObject for OperationDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::OPERATION_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Contained for OperationDefStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::OPERATION_DEF_OPERATIONS[1], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::OPERATION_DEF_OPERATIONS[2], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::OPERATION_DEF_OPERATIONS[3], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::OPERATION_DEF_OPERATIONS[4], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::OPERATION_DEF_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::OPERATION_DEF_OPERATIONS[6], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::OPERATION_DEF_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-    }
-
-    impl OperationDef for OperationDefStub {
-        fn result(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::OPERATION_DEF_OPERATIONS[8], ()).map(|(value,)| value)
-        }
-
-        fn result_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::OPERATION_DEF_OPERATIONS[9], ())?;
-            self.0.narrow(value)
-        }
-
-        fn params(&self) -> Result<ParDescriptionSeq, ew::Failure> {
-            self.0.call(&describe::OPERATION_DEF_OPERATIONS[10], ()).map(|(value,)| value)
-        }
-
-        fn mode(&self) -> Result<OperationMode, ew::Failure> {
-            self.0.call(&describe::OPERATION_DEF_OPERATIONS[11], ()).map(|(value,)| value)
-        }
-
-        fn contexts(&self) -> Result<ContextIdSeq, ew::Failure> {
-            self.0.call(&describe::OPERATION_DEF_OPERATIONS[12], ()).map(|(value,)| value)
-        }
-
-        fn exceptions(&self) -> Result<ExceptionDefSeq, ew::Failure> {
-            self.0.call(&describe::OPERATION_DEF_OPERATIONS[13], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`OperationDef`] to callers somewhere else.
-    pub struct OperationDefSkeleton(pub std::sync::Arc<dyn OperationDef>);
-
-    impl ew::Servant for OperationDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::OPERATION_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                8 => {
-                    let result = servant.result();
-                    request.reply(result.map(|value| (value,)))
-                }
-                9 => {
-                    let result = servant.result_def();
-                    request.reply(result.map(|value| (value,)))
-                }
-                10 => {
-                    let result = servant.params();
-                    request.reply(result.map(|value| (value,)))
-                }
-                11 => {
-                    let result = servant.mode();
-                    request.reply(result.map(|value| (value,)))
-                }
-                12 => {
-                    let result = servant.contexts();
-                    request.reply(result.map(|value| (value,)))
-                }
-                13 => {
-                    let result = servant.exceptions();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::OPERATION_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn InterfaceDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::INTERFACE_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(InterfaceDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(InterfaceDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn Container as ew::Remote>::face(&(servant.clone() as _), id)
-                .or_else(|| <dyn Contained as ew::Remote>::face(&(servant.clone() as _), id))
-                .or_else(|| <dyn IDLType as ew::Remote>::face(&(servant.clone() as _), id))
-        }
-    }
-
-    /// Calls a [`InterfaceDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct InterfaceDefStub(pub ew::Object);
-
-    impl IRObject for InterfaceDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::INTERFACE_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Container for InterfaceDefStub {
-        fn lookup(&self, search_name: &str) -> Result<Option<ew::Ref<dyn Contained>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) = self.0.call::<_, _, ew::Failure>(&describe::INTERFACE_DEF_OPERATIONS[1], (search_name,))?;
-            self.0.narrow(value)
-        }
-
-        fn contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(&describe::INTERFACE_DEF_OPERATIONS[2], (limit_type, exclude_inherited))
-                .map(|(value,)| value)
-        }
-
-        fn lookup_name(
-            &self,
-            search_name: &str,
-            levels_to_search: i32,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::INTERFACE_DEF_OPERATIONS[3],
-                    (search_name, levels_to_search, limit_type, exclude_inherited),
-                )
-                .map(|(value,)| value)
-        }
-
-        fn describe_contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-            max_returned_objs: i32,
-        ) -> Result<container::DescriptionSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::INTERFACE_DEF_OPERATIONS[4],
-                    (limit_type, exclude_inherited, max_returned_objs),
-                )
-                .map(|(value,)| value)
-        }
-    }
-
-    impl Contained for InterfaceDefStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::INTERFACE_DEF_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::INTERFACE_DEF_OPERATIONS[6], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::INTERFACE_DEF_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::INTERFACE_DEF_OPERATIONS[8], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::INTERFACE_DEF_OPERATIONS[9], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::INTERFACE_DEF_OPERATIONS[10], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::INTERFACE_DEF_OPERATIONS[11], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for InterfaceDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::INTERFACE_DEF_OPERATIONS[12], ()).map(|(value,)| value)
-        }
-    }
-
-    impl InterfaceDef for InterfaceDefStub {
-        fn base_interfaces(&self) -> Result<InterfaceDefSeq, ew::Failure> {
-            self.0.call(&describe::INTERFACE_DEF_OPERATIONS[13], ()).map(|(value,)| value)
-        }
-
-        fn is_a(&self, interface_id: &str) -> Result<bool, ew::Failure> {
-            self.0
-                .call(&describe::INTERFACE_DEF_OPERATIONS[14], (interface_id,))
-                .map(|(value,)| value)
-        }
-
-        fn describe_interface(
-            &self,
-        ) -> Result<interface_def::FullInterfaceDescription, ew::Failure> {
-            self.0.call(&describe::INTERFACE_DEF_OPERATIONS[15], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`InterfaceDef`] to callers somewhere else.
-    pub struct InterfaceDefSkeleton(pub std::sync::Arc<dyn InterfaceDef>);
-
-    impl ew::Servant for InterfaceDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::INTERFACE_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let (search_name,): (std::borrow::Cow<'_, str>,) = request.arguments()?;
-                    let result = servant.lookup(&search_name);
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let (limit_type, exclude_inherited): (DefinitionKind, bool) =
-                        request.arguments()?;
-                    let result = servant.contents(limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let (search_name, levels_to_search, limit_type, exclude_inherited): (
-                        std::borrow::Cow<'_, str>,
-                        i32,
-                        DefinitionKind,
-                        bool,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .lookup_name(&search_name, levels_to_search, limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let (limit_type, exclude_inherited, max_returned_objs): (
-                        DefinitionKind,
-                        bool,
-                        i32,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .describe_contents(limit_type, exclude_inherited, max_returned_objs);
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                8 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                9 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                10 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                11 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                12 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                13 => {
-                    let result = servant.base_interfaces();
-                    request.reply(result.map(|value| (value,)))
-                }
-                14 => {
-                    let (interface_id,): (std::borrow::Cow<'_, str>,) = request.arguments()?;
-                    let result = servant.is_a(&interface_id);
-                    request.reply(result.map(|value| (value,)))
-                }
-                15 => {
-                    let result = servant.describe_interface();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::INTERFACE_DEF)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn InterfaceAttrExtension {
-        fn interface() -> &'static ew::Interface {
-            &describe::INTERFACE_ATTR_EXTENSION
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(InterfaceAttrExtensionStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(InterfaceAttrExtensionSkeleton(servant))
-        }
-    }
-
-    /// Calls a [`InterfaceAttrExtension`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct InterfaceAttrExtensionStub(pub ew::Object);
-
-    impl InterfaceAttrExtension for InterfaceAttrExtensionStub {
-        fn describe_ext_interface(
-            &self,
-        ) -> Result<interface_attr_extension::ExtFullInterfaceDescription, ew::Failure> {
-            self.0.call(&describe::INTERFACE_ATTR_EXTENSION_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    /// Serves a [`InterfaceAttrExtension`] to callers somewhere else.
-    pub struct InterfaceAttrExtensionSkeleton(pub std::sync::Arc<dyn InterfaceAttrExtension>);
-
-    impl ew::Servant for InterfaceAttrExtensionSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::INTERFACE_ATTR_EXTENSION
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.describe_ext_interface();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::INTERFACE_ATTR_EXTENSION)),
-            });
-        }
-    }
-
-    impl ew::Remote for dyn ExtInterfaceDef {
-        fn interface() -> &'static ew::Interface {
-            &describe::EXT_INTERFACE_DEF
-        }
-
-        fn stub(object: ew::Object) -> std::sync::Arc<Self> {
-            std::sync::Arc::new(ExtInterfaceDefStub(object))
-        }
-
-        fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
-            std::sync::Arc::new(ExtInterfaceDefSkeleton(servant))
-        }
-
-        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
-            if Self::interface().id == id {
-                return Some(std::sync::Arc::new(servant.clone()));
-            }
-            <dyn InterfaceDef as ew::Remote>::face(&(servant.clone() as _), id)
-                .or_else(|| <dyn InterfaceAttrExtension as ew::Remote>::face(&(servant.clone() as _), id))
-        }
-    }
-
-    /// Calls a [`ExtInterfaceDef`] that is somewhere else.
-    #[derive(Debug, Clone)]
-    pub struct ExtInterfaceDefStub(pub ew::Object);
-
-    impl IRObject for ExtInterfaceDefStub {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure> {
-            self.0.call(&describe::EXT_INTERFACE_DEF_OPERATIONS[0], ()).map(|(value,)| value)
-        }
-    }
-
-    impl Container for ExtInterfaceDefStub {
-        fn lookup(&self, search_name: &str) -> Result<Option<ew::Ref<dyn Contained>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) = self.0.call::<_, _, ew::Failure>(
-                &describe::EXT_INTERFACE_DEF_OPERATIONS[1],
-                (search_name,),
-            )?;
-            self.0.narrow(value)
-        }
-
-        fn contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(&describe::EXT_INTERFACE_DEF_OPERATIONS[2], (limit_type, exclude_inherited))
-                .map(|(value,)| value)
-        }
-
-        fn lookup_name(
-            &self,
-            search_name: &str,
-            levels_to_search: i32,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::EXT_INTERFACE_DEF_OPERATIONS[3],
-                    (search_name, levels_to_search, limit_type, exclude_inherited),
-                )
-                .map(|(value,)| value)
-        }
-
-        fn describe_contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-            max_returned_objs: i32,
-        ) -> Result<container::DescriptionSeq, ew::Failure> {
-            self.0
-                .call(
-                    &describe::EXT_INTERFACE_DEF_OPERATIONS[4],
-                    (limit_type, exclude_inherited, max_returned_objs),
-                )
-                .map(|(value,)| value)
-        }
-    }
-
-    impl Contained for ExtInterfaceDefStub {
-        fn id(&self) -> Result<RepositoryId, ew::Failure> {
-            self.0.call(&describe::EXT_INTERFACE_DEF_OPERATIONS[5], ()).map(|(value,)| value)
-        }
-
-        fn name(&self) -> Result<Identifier, ew::Failure> {
-            self.0.call(&describe::EXT_INTERFACE_DEF_OPERATIONS[6], ()).map(|(value,)| value)
-        }
-
-        fn version(&self) -> Result<VersionSpec, ew::Failure> {
-            self.0.call(&describe::EXT_INTERFACE_DEF_OPERATIONS[7], ()).map(|(value,)| value)
-        }
-
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::EXT_INTERFACE_DEF_OPERATIONS[8], ())?;
-            self.0.narrow(value)
-        }
-
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure> {
-            self.0.call(&describe::EXT_INTERFACE_DEF_OPERATIONS[9], ()).map(|(value,)| value)
-        }
-
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure> {
-            let (value,): (Option<ew::Reference>,) =
-                self.0.call::<_, _, ew::Failure>(&describe::EXT_INTERFACE_DEF_OPERATIONS[10], ())?;
-            self.0.narrow(value)
-        }
-
-        fn describe(&self) -> Result<contained::Description, ew::Failure> {
-            self.0.call(&describe::EXT_INTERFACE_DEF_OPERATIONS[11], ()).map(|(value,)| value)
-        }
-    }
-
-    impl IDLType for ExtInterfaceDefStub {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure> {
-            self.0.call(&describe::EXT_INTERFACE_DEF_OPERATIONS[12], ()).map(|(value,)| value)
-        }
-    }
-
-    impl InterfaceDef for ExtInterfaceDefStub {
-        fn base_interfaces(&self) -> Result<InterfaceDefSeq, ew::Failure> {
-            self.0.call(&describe::EXT_INTERFACE_DEF_OPERATIONS[13], ()).map(|(value,)| value)
-        }
-
-        fn is_a(&self, interface_id: &str) -> Result<bool, ew::Failure> {
-            self.0
-                .call(&describe::EXT_INTERFACE_DEF_OPERATIONS[14], (interface_id,))
-                .map(|(value,)| value)
-        }
-
-        fn describe_interface(
-            &self,
-        ) -> Result<interface_def::FullInterfaceDescription, ew::Failure> {
-            self.0.call(&describe::EXT_INTERFACE_DEF_OPERATIONS[15], ()).map(|(value,)| value)
-        }
-    }
-
-    impl InterfaceAttrExtension for ExtInterfaceDefStub {
-        fn describe_ext_interface(
-            &self,
-        ) -> Result<interface_attr_extension::ExtFullInterfaceDescription, ew::Failure> {
-            self.0.call(&describe::EXT_INTERFACE_DEF_OPERATIONS[16], ()).map(|(value,)| value)
-        }
-    }
-
-    impl ExtInterfaceDef for ExtInterfaceDefStub {}
-
-    /// Serves a [`ExtInterfaceDef`] to callers somewhere else.
-    pub struct ExtInterfaceDefSkeleton(pub std::sync::Arc<dyn ExtInterfaceDef>);
-
-    impl ew::Servant for ExtInterfaceDefSkeleton {
-        fn interface(&self) -> &ew::Interface {
-            &describe::EXT_INTERFACE_DEF
-        }
-
-        fn dispatch(&self, request: ew::Request) {
-            let servant = &self.0;
-            request.run(|request| match request.index() {
-                0 => {
-                    let result = servant.def_kind();
-                    request.reply(result.map(|value| (value,)))
-                }
-                1 => {
-                    let (search_name,): (std::borrow::Cow<'_, str>,) = request.arguments()?;
-                    let result = servant.lookup(&search_name);
-                    request.reply(result.map(|value| (value,)))
-                }
-                2 => {
-                    let (limit_type, exclude_inherited): (DefinitionKind, bool) =
-                        request.arguments()?;
-                    let result = servant.contents(limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                3 => {
-                    let (search_name, levels_to_search, limit_type, exclude_inherited): (
-                        std::borrow::Cow<'_, str>,
-                        i32,
-                        DefinitionKind,
-                        bool,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .lookup_name(&search_name, levels_to_search, limit_type, exclude_inherited);
-                    request.reply(result.map(|value| (value,)))
-                }
-                4 => {
-                    let (limit_type, exclude_inherited, max_returned_objs): (
-                        DefinitionKind,
-                        bool,
-                        i32,
-                    ) = request.arguments()?;
-                    let result = servant
-                        .describe_contents(limit_type, exclude_inherited, max_returned_objs);
-                    request.reply(result.map(|value| (value,)))
-                }
-                5 => {
-                    let result = servant.id();
-                    request.reply(result.map(|value| (value,)))
-                }
-                6 => {
-                    let result = servant.name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                7 => {
-                    let result = servant.version();
-                    request.reply(result.map(|value| (value,)))
-                }
-                8 => {
-                    let result = servant.defined_in();
-                    request.reply(result.map(|value| (value,)))
-                }
-                9 => {
-                    let result = servant.absolute_name();
-                    request.reply(result.map(|value| (value,)))
-                }
-                10 => {
-                    let result = servant.containing_repository();
-                    request.reply(result.map(|value| (value,)))
-                }
-                11 => {
-                    let result = servant.describe();
-                    request.reply(result.map(|value| (value,)))
-                }
-                12 => {
-                    let result = servant.r#type();
-                    request.reply(result.map(|value| (value,)))
-                }
-                13 => {
-                    let result = servant.base_interfaces();
-                    request.reply(result.map(|value| (value,)))
-                }
-                14 => {
-                    let (interface_id,): (std::borrow::Cow<'_, str>,) = request.arguments()?;
-                    let result = servant.is_a(&interface_id);
-                    request.reply(result.map(|value| (value,)))
-                }
-                15 => {
-                    let result = servant.describe_interface();
-                    request.reply(result.map(|value| (value,)))
-                }
-                16 => {
-                    let result = servant.describe_ext_interface();
-                    request.reply(result.map(|value| (value,)))
-                }
-                _ => Err(ew::object::no_operation(&describe::EXT_INTERFACE_DEF)),
-            });
-        }
+        ) -> (ContainedSeq,);
+        3 describe_contents(
+            limit_type: DefinitionKind, exclude_inherited: bool, max_returned_objs: i32,
+        ) -> (container::DescriptionSeq,);
+    }
+
+    ew::blocking! {
+        PrimitiveDef: describe::PRIMITIVE_DEF, describe::PRIMITIVE_DEF_OPERATIONS, 2;
+        from IRObject 0..1;
+        from IDLType 1..2;
+        0 kind() -> (PrimitiveKind,);
+    }
+
+    ew::blocking! {
+        Repository: describe::REPOSITORY, describe::REPOSITORY_OPERATIONS, 5;
+        from IRObject 0..1;
+        from Container 1..5;
+        0 lookup_id(search_id as &str) => Contained;
+        1 get_canonical_typecode(tc as &ew::TypeCode) -> (ew::TypeCode,);
+        2 get_primitive(kind: PrimitiveKind) => PrimitiveDef;
+    }
+
+    ew::blocking! {
+        ModuleDef: describe::MODULE_DEF, describe::MODULE_DEF_OPERATIONS, 12;
+        from IRObject 0..1;
+        from Container 1..5;
+        from Contained 5..12;
+    }
+
+    ew::blocking! {
+        ConstantDef: describe::CONSTANT_DEF, describe::CONSTANT_DEF_OPERATIONS, 8;
+        from IRObject 0..1;
+        from Contained 1..8;
+        0 r#type() -> (ew::TypeCode,);
+        1 type_def() => IDLType;
+        2 value() -> (ew::Variant,);
+    }
+
+    ew::blocking! {
+        TypedefDef: describe::TYPEDEF_DEF, describe::TYPEDEF_DEF_OPERATIONS, 9;
+        from IRObject 0..1;
+        from Contained 1..8;
+        from IDLType 8..9;
+    }
+
+    ew::blocking! {
+        StructDef: describe::STRUCT_DEF, describe::STRUCT_DEF_OPERATIONS, 13;
+        from IRObject 0..1;
+        from Contained 1..8;
+        from IDLType 8..9;
+        from TypedefDef 0..0;
+        from Container 9..13;
+        0 members() -> (StructMemberSeq,);
+    }
+
+    ew::blocking! {
+        UnionDef: describe::UNION_DEF, describe::UNION_DEF_OPERATIONS, 13;
+        from IRObject 0..1;
+        from Contained 1..8;
+        from IDLType 8..9;
+        from TypedefDef 0..0;
+        from Container 9..13;
+        0 discriminator_type() -> (ew::TypeCode,);
+        1 discriminator_type_def() => IDLType;
+        2 members() -> (UnionMemberSeq,);
+    }
+
+    ew::blocking! {
+        EnumDef: describe::ENUM_DEF, describe::ENUM_DEF_OPERATIONS, 9;
+        from IRObject 0..1;
+        from Contained 1..8;
+        from IDLType 8..9;
+        from TypedefDef 0..0;
+        0 members() -> (EnumMemberSeq,);
+    }
+
+    ew::blocking! {
+        AliasDef: describe::ALIAS_DEF, describe::ALIAS_DEF_OPERATIONS, 9;
+        from IRObject 0..1;
+        from Contained 1..8;
+        from IDLType 8..9;
+        from TypedefDef 0..0;
+        0 original_type_def() => IDLType;
+    }
+
+    ew::blocking! {
+        StringDef: describe::STRING_DEF, describe::STRING_DEF_OPERATIONS, 2;
+        from IRObject 0..1;
+        from IDLType 1..2;
+        0 bound() -> (u32,);
+    }
+
+    ew::blocking! {
+        WstringDef: describe::WSTRING_DEF, describe::WSTRING_DEF_OPERATIONS, 2;
+        from IRObject 0..1;
+        from IDLType 1..2;
+        0 bound() -> (u32,);
+    }
+
+    ew::blocking! {
+        FixedDef: describe::FIXED_DEF, describe::FIXED_DEF_OPERATIONS, 2;
+        from IRObject 0..1;
+        from IDLType 1..2;
+        0 digits() -> (u16,);
+        1 scale() -> (i16,);
+    }
+
+    ew::blocking! {
+        SequenceDef: describe::SEQUENCE_DEF, describe::SEQUENCE_DEF_OPERATIONS, 2;
+        from IRObject 0..1;
+        from IDLType 1..2;
+        0 bound() -> (u32,);
+        1 element_type() -> (ew::TypeCode,);
+        2 element_type_def() => IDLType;
+    }
+
+    ew::blocking! {
+        ArrayDef: describe::ARRAY_DEF, describe::ARRAY_DEF_OPERATIONS, 2;
+        from IRObject 0..1;
+        from IDLType 1..2;
+        0 length() -> (u32,);
+        1 element_type() -> (ew::TypeCode,);
+        2 element_type_def() => IDLType;
+    }
+
+    ew::blocking! {
+        ExceptionDef: describe::EXCEPTION_DEF, describe::EXCEPTION_DEF_OPERATIONS, 12;
+        from IRObject 0..1;
+        from Contained 1..8;
+        from Container 8..12;
+        0 r#type() -> (ew::TypeCode,);
+        1 members() -> (StructMemberSeq,);
+    }
+
+    ew::blocking! {
+        AttributeDef: describe::ATTRIBUTE_DEF, describe::ATTRIBUTE_DEF_OPERATIONS, 8;
+        from IRObject 0..1;
+        from Contained 1..8;
+        0 r#type() -> (ew::TypeCode,);
+        1 type_def() => IDLType;
+        2 mode() -> (AttributeMode,);
+    }
+
+    ew::blocking! {
+        ExtAttributeDef: describe::EXT_ATTRIBUTE_DEF, describe::EXT_ATTRIBUTE_DEF_OPERATIONS, 11;
+        from IRObject 0..1;
+        from Contained 1..8;
+        from AttributeDef 8..11;
+        0 get_exceptions() -> (ExcDescriptionSeq,);
+        1 set_exceptions() -> (ExcDescriptionSeq,);
+        2 describe_attribute() -> (ExtAttributeDescription,);
+    }
+
+    ew::blocking! {
+        OperationDef: describe::OPERATION_DEF, describe::OPERATION_DEF_OPERATIONS, 8;
+        from IRObject 0..1;
+        from Contained 1..8;
+        0 result() -> (ew::TypeCode,);
+        1 result_def() => IDLType;
+        2 params() -> (ParDescriptionSeq,);
+        3 mode() -> (OperationMode,);
+        4 contexts() -> (ContextIdSeq,);
+        5 exceptions() -> (ExceptionDefSeq,);
+    }
+
+    ew::blocking! {
+        InterfaceDef: describe::INTERFACE_DEF, describe::INTERFACE_DEF_OPERATIONS, 13;
+        from IRObject 0..1;
+        from Container 1..5;
+        from Contained 5..12;
+        from IDLType 12..13;
+        0 base_interfaces() -> (InterfaceDefSeq,);
+        1 is_a(interface_id as &str) -> (bool,);
+        2 describe_interface() -> (interface_def::FullInterfaceDescription,);
+    }
+
+    ew::blocking! {
+        InterfaceAttrExtension: describe::INTERFACE_ATTR_EXTENSION, describe::INTERFACE_ATTR_EXTENSION_OPERATIONS, 0;
+        0 describe_ext_interface() -> (interface_attr_extension::ExtFullInterfaceDescription,);
+    }
+
+    ew::blocking! {
+        ExtInterfaceDef: describe::EXT_INTERFACE_DEF, describe::EXT_INTERFACE_DEF_OPERATIONS, 17;
+        from IRObject 0..1;
+        from Container 1..5;
+        from Contained 5..12;
+        from IDLType 12..13;
+        from InterfaceDef 13..16;
+        from InterfaceAttrExtension 16..17;
     }
 
     /// `CORBA::Contained` of the contract.
@@ -4390,33 +744,7 @@ pub mod corba {
             pub value: ew::Variant,
         }
 
-        impl ew::Marshal for Description {
-            fn marshal<S: ew::Sink + ?Sized>(
-                &self,
-                shape: &ew::Shape,
-                sink: &mut S,
-            ) -> ew::Visit<()> {
-                sink.open(shape, 2)?;
-                ew::Marshal::marshal(&self.kind, ew::marshal::field(shape, 0), sink)?;
-                ew::Marshal::marshal(&self.value, ew::marshal::field(shape, 1), sink)?;
-                sink.close(shape)
-            }
-        }
-
-        impl<'a> ew::Unmarshal<'a> for Description {
-            fn unmarshal<S: ew::Source<'a> + ?Sized>(
-                shape: &ew::Shape,
-                source: &mut S,
-            ) -> ew::Visit<Self> {
-                source.open(shape)?;
-                let value = Self {
-                    kind: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                    value: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                };
-                source.close(shape)?;
-                Ok(value)
-            }
-        }
+        ew::fields! { Description { kind, value } }
 
         /// What all of this looks like, for codecs and tools.
         pub mod describe {
@@ -4447,35 +775,7 @@ pub mod corba {
         /// `CORBA::Container::DescriptionSeq` of the contract.
         pub type DescriptionSeq = Vec<Description>;
 
-        impl ew::Marshal for Description {
-            fn marshal<S: ew::Sink + ?Sized>(
-                &self,
-                shape: &ew::Shape,
-                sink: &mut S,
-            ) -> ew::Visit<()> {
-                sink.open(shape, 3)?;
-                ew::Marshal::marshal(&self.contained_object, ew::marshal::field(shape, 0), sink)?;
-                ew::Marshal::marshal(&self.kind, ew::marshal::field(shape, 1), sink)?;
-                ew::Marshal::marshal(&self.value, ew::marshal::field(shape, 2), sink)?;
-                sink.close(shape)
-            }
-        }
-
-        impl<'a> ew::Unmarshal<'a> for Description {
-            fn unmarshal<S: ew::Source<'a> + ?Sized>(
-                shape: &ew::Shape,
-                source: &mut S,
-            ) -> ew::Visit<Self> {
-                source.open(shape)?;
-                let value = Self {
-                    contained_object: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                    kind: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                    value: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-                };
-                source.close(shape)?;
-                Ok(value)
-            }
-        }
+        ew::fields! { Description { contained_object, kind, value } }
 
         /// What all of this looks like, for codecs and tools.
         pub mod describe {
@@ -4515,45 +815,9 @@ pub mod corba {
             pub r#type: ew::TypeCode,
         }
 
-        impl ew::Marshal for FullInterfaceDescription {
-            fn marshal<S: ew::Sink + ?Sized>(
-                &self,
-                shape: &ew::Shape,
-                sink: &mut S,
-            ) -> ew::Visit<()> {
-                sink.open(shape, 8)?;
-                ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
-                ew::Marshal::marshal(&self.id, ew::marshal::field(shape, 1), sink)?;
-                ew::Marshal::marshal(&self.defined_in, ew::marshal::field(shape, 2), sink)?;
-                ew::Marshal::marshal(&self.version, ew::marshal::field(shape, 3), sink)?;
-                ew::Marshal::marshal(&self.operations, ew::marshal::field(shape, 4), sink)?;
-                ew::Marshal::marshal(&self.attributes, ew::marshal::field(shape, 5), sink)?;
-                ew::Marshal::marshal(&self.base_interfaces, ew::marshal::field(shape, 6), sink)?;
-                ew::Marshal::marshal(&self.r#type, ew::marshal::field(shape, 7), sink)?;
-                sink.close(shape)
-            }
-        }
-
-        impl<'a> ew::Unmarshal<'a> for FullInterfaceDescription {
-            fn unmarshal<S: ew::Source<'a> + ?Sized>(
-                shape: &ew::Shape,
-                source: &mut S,
-            ) -> ew::Visit<Self> {
-                source.open(shape)?;
-                let value = Self {
-                    name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                    id: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                    defined_in: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-                    version: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-                    operations: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 4), source)?,
-                    attributes: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 5), source)?,
-                    base_interfaces: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 6), source)?,
-                    r#type: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 7), source)?,
-                };
-                source.close(shape)?;
-                Ok(value)
-            }
-        }
+        ew::fields! { FullInterfaceDescription {
+            name, id, defined_in, version, operations, attributes, base_interfaces, r#type,
+        } }
 
         /// What all of this looks like, for codecs and tools.
         pub mod describe {
@@ -4592,45 +856,9 @@ pub mod corba {
             pub r#type: ew::TypeCode,
         }
 
-        impl ew::Marshal for ExtFullInterfaceDescription {
-            fn marshal<S: ew::Sink + ?Sized>(
-                &self,
-                shape: &ew::Shape,
-                sink: &mut S,
-            ) -> ew::Visit<()> {
-                sink.open(shape, 8)?;
-                ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
-                ew::Marshal::marshal(&self.id, ew::marshal::field(shape, 1), sink)?;
-                ew::Marshal::marshal(&self.defined_in, ew::marshal::field(shape, 2), sink)?;
-                ew::Marshal::marshal(&self.version, ew::marshal::field(shape, 3), sink)?;
-                ew::Marshal::marshal(&self.operations, ew::marshal::field(shape, 4), sink)?;
-                ew::Marshal::marshal(&self.attributes, ew::marshal::field(shape, 5), sink)?;
-                ew::Marshal::marshal(&self.base_interfaces, ew::marshal::field(shape, 6), sink)?;
-                ew::Marshal::marshal(&self.r#type, ew::marshal::field(shape, 7), sink)?;
-                sink.close(shape)
-            }
-        }
-
-        impl<'a> ew::Unmarshal<'a> for ExtFullInterfaceDescription {
-            fn unmarshal<S: ew::Source<'a> + ?Sized>(
-                shape: &ew::Shape,
-                source: &mut S,
-            ) -> ew::Visit<Self> {
-                source.open(shape)?;
-                let value = Self {
-                    name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-                    id: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-                    defined_in: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-                    version: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-                    operations: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 4), source)?,
-                    attributes: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 5), source)?,
-                    base_interfaces: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 6), source)?,
-                    r#type: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 7), source)?,
-                };
-                source.close(shape)?;
-                Ok(value)
-            }
-        }
+        ew::fields! { ExtFullInterfaceDescription {
+            name, id, defined_in, version, operations, attributes, base_interfaces, r#type,
+        } }
 
         /// What all of this looks like, for codecs and tools.
         pub mod describe {
@@ -4926,33 +1154,21 @@ pub mod corba {
             [operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND))];
 
         pub static IR_OBJECT: Interface = interface!(
-            "CORBA::IRObject",
-            "IDL:omg.org/CORBA/IRObject:1.0",
-            [],
-            0,
-            &IR_OBJECT_OPERATIONS,
+            "CORBA::IRObject", "IDL:omg.org/CORBA/IRObject:1.0", [], 0, &IR_OBJECT_OPERATIONS,
             [attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None)],
         );
 
-        pub static IDL_TYPE_OPERATIONS: [Operation; 2] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
+        pub static IDL_TYPE_OPERATIONS: [Operation; 2] = inherit!([(&IR_OBJECT, 0, 1)], [
             operation!("_get_type" as "type", () -> Shape::TypeCode),
-        ];
+        ]);
 
         pub static IDL_TYPE: Interface = interface!(
-            "CORBA::IDLType",
-            "IDL:omg.org/CORBA/IDLType:1.0",
-            [&IR_OBJECT],
-            1,
-            &IDL_TYPE_OPERATIONS,
-            [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("type", Shape::TypeCode, 1, None),
-            ],
+            "CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0", [&IR_OBJECT], 1,
+            &IDL_TYPE_OPERATIONS, inherits 2 [(&IR_OBJECT, 0, 1, 0)],
+            [attribute("type", Shape::TypeCode, 1, None)],
         );
 
-        pub static CONTAINED_OPERATIONS: [Operation; 8] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
+        pub static CONTAINED_OPERATIONS: [Operation; 8] = inherit!([(&IR_OBJECT, 0, 1)], [
             operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
             operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
             operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
@@ -4960,16 +1176,12 @@ pub mod corba {
             operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
             operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
             operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
-        ];
+        ]);
 
         pub static CONTAINED: Interface = interface!(
-            "CORBA::Contained",
-            "IDL:omg.org/CORBA/Contained:1.0",
-            [&IR_OBJECT],
-            1,
-            &CONTAINED_OPERATIONS,
+            "CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0", [&IR_OBJECT], 1,
+            &CONTAINED_OPERATIONS, inherits 7 [(&IR_OBJECT, 0, 1, 0)],
             [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
                 attribute("id", alias(&REPOSITORY_ID), 1, None),
                 attribute("name", alias(&IDENTIFIER), 2, None),
                 attribute("version", alias(&VERSION_SPEC), 3, None),
@@ -4979,8 +1191,7 @@ pub mod corba {
             ],
         );
 
-        pub static CONTAINER_OPERATIONS: [Operation; 5] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
+        pub static CONTAINER_OPERATIONS: [Operation; 5] = inherit!([(&IR_OBJECT, 0, 1)], [
             operation!("lookup", (
                 in "search_name": alias(&SCOPED_NAME),
             ) -> reference!("CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0")),
@@ -4999,56 +1210,24 @@ pub mod corba {
                 in "exclude_inherited": Shape::Bool,
                 in "max_returned_objs": Shape::I32,
             ) -> alias(&super::container::describe::DESCRIPTION_SEQ)),
-        ];
+        ]);
 
         pub static CONTAINER: Interface = interface!(
-            "CORBA::Container",
-            "IDL:omg.org/CORBA/Container:1.0",
-            [&IR_OBJECT],
-            1,
-            &CONTAINER_OPERATIONS,
-            [attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None)],
+            "CORBA::Container", "IDL:omg.org/CORBA/Container:1.0", [&IR_OBJECT], 1,
+            &CONTAINER_OPERATIONS, inherits 1 [(&IR_OBJECT, 0, 1, 0)],
         );
 
-        pub static PRIMITIVE_DEF_OPERATIONS: [Operation; 3] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
+        pub static PRIMITIVE_DEF_OPERATIONS: [Operation; 3] = inherit!([(&IDL_TYPE, 0, 2)], [
             operation!("_get_kind" as "kind", () -> enumeration(&PRIMITIVE_KIND)),
-        ];
+        ]);
 
         pub static PRIMITIVE_DEF: Interface = interface!(
-            "CORBA::PrimitiveDef",
-            "IDL:omg.org/CORBA/PrimitiveDef:1.0",
-            [&IDL_TYPE],
-            2,
-            &PRIMITIVE_DEF_OPERATIONS,
-            [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("type", Shape::TypeCode, 1, None),
-                attribute("kind", enumeration(&PRIMITIVE_KIND), 2, None),
-            ],
+            "CORBA::PrimitiveDef", "IDL:omg.org/CORBA/PrimitiveDef:1.0", [&IDL_TYPE], 2,
+            &PRIMITIVE_DEF_OPERATIONS, inherits 3 [(&IDL_TYPE, 0, 2, 0)],
+            [attribute("kind", enumeration(&PRIMITIVE_KIND), 2, None)],
         );
 
-        pub static REPOSITORY_OPERATIONS: [Operation; 8] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("lookup", (
-                in "search_name": alias(&SCOPED_NAME),
-            ) -> reference!("CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0")),
-            operation!("contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("lookup_name", (
-                in "search_name": alias(&IDENTIFIER),
-                in "levels_to_search": Shape::I32,
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("describe_contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-                in "max_returned_objs": Shape::I32,
-            ) -> alias(&super::container::describe::DESCRIPTION_SEQ)),
+        pub static REPOSITORY_OPERATIONS: [Operation; 8] = inherit!([(&CONTAINER, 0, 5)], [
             operation!("lookup_id", (
                 in "search_id": alias(&REPOSITORY_ID),
             ) -> reference!("CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0")),
@@ -5056,554 +1235,212 @@ pub mod corba {
             operation!("get_primitive", (
                 in "kind": enumeration(&PRIMITIVE_KIND),
             ) -> reference!("CORBA::PrimitiveDef", "IDL:omg.org/CORBA/PrimitiveDef:1.0")),
-        ];
+        ]);
 
         pub static REPOSITORY: Interface = interface!(
-            "CORBA::Repository",
-            "IDL:omg.org/CORBA/Repository:1.0",
-            [&CONTAINER],
-            5,
-            &REPOSITORY_OPERATIONS,
-            [attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None)],
+            "CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0", [&CONTAINER], 5,
+            &REPOSITORY_OPERATIONS, inherits 1 [(&CONTAINER, 0, 1, 0)],
         );
 
-        pub static MODULE_DEF_OPERATIONS: [Operation; 12] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("lookup", (
-                in "search_name": alias(&SCOPED_NAME),
-            ) -> reference!("CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0")),
-            operation!("contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("lookup_name", (
-                in "search_name": alias(&IDENTIFIER),
-                in "levels_to_search": Shape::I32,
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("describe_contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-                in "max_returned_objs": Shape::I32,
-            ) -> alias(&super::container::describe::DESCRIPTION_SEQ)),
-            operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
-            operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
-            operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
-            operation!("_get_defined_in" as "defined_in", () -> reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0")),
-            operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
-            operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
-            operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
-        ];
+        pub static MODULE_DEF_OPERATIONS: [Operation; 12] =
+            inherit!([(&CONTAINER, 0, 5), (&CONTAINED, 1, 7)], []);
 
         pub static MODULE_DEF: Interface = interface!(
-            "CORBA::ModuleDef",
-            "IDL:omg.org/CORBA/ModuleDef:1.0",
-            [&CONTAINER, &CONTAINED],
-            12,
-            &MODULE_DEF_OPERATIONS,
-            [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("id", alias(&REPOSITORY_ID), 5, None),
-                attribute("name", alias(&IDENTIFIER), 6, None),
-                attribute("version", alias(&VERSION_SPEC), 7, None),
-                attribute("defined_in", reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0"), 8, None),
-                attribute("absolute_name", alias(&SCOPED_NAME), 9, None),
-                attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 10, None),
-            ],
+            "CORBA::ModuleDef", "IDL:omg.org/CORBA/ModuleDef:1.0", [&CONTAINER, &CONTAINED], 12,
+            &MODULE_DEF_OPERATIONS, inherits 7 [(&CONTAINED, 0, 1, 0), (&CONTAINED, 1, 6, 4)],
         );
 
-        pub static CONSTANT_DEF_OPERATIONS: [Operation; 11] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
-            operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
-            operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
-            operation!("_get_defined_in" as "defined_in", () -> reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0")),
-            operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
-            operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
-            operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
+        pub static CONSTANT_DEF_OPERATIONS: [Operation; 11] = inherit!([(&CONTAINED, 0, 8)], [
             operation!("_get_type" as "type", () -> Shape::TypeCode),
             operation!("_get_type_def" as "type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
             operation!("_get_value" as "value", () -> Shape::Variant),
-        ];
+        ]);
 
         pub static CONSTANT_DEF: Interface = interface!(
-            "CORBA::ConstantDef",
-            "IDL:omg.org/CORBA/ConstantDef:1.0",
-            [&CONTAINED],
-            8,
-            &CONSTANT_DEF_OPERATIONS,
+            "CORBA::ConstantDef", "IDL:omg.org/CORBA/ConstantDef:1.0", [&CONTAINED], 8,
+            &CONSTANT_DEF_OPERATIONS, inherits 10 [(&CONTAINED, 0, 7, 0)],
             [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("id", alias(&REPOSITORY_ID), 1, None),
-                attribute("name", alias(&IDENTIFIER), 2, None),
-                attribute("version", alias(&VERSION_SPEC), 3, None),
-                attribute("defined_in", reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0"), 4, None),
-                attribute("absolute_name", alias(&SCOPED_NAME), 5, None),
-                attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 6, None),
                 attribute("type", Shape::TypeCode, 8, None),
                 attribute("type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 9, None),
                 attribute("value", Shape::Variant, 10, None),
             ],
         );
 
-        pub static TYPEDEF_DEF_OPERATIONS: [Operation; 9] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
-            operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
-            operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
-            operation!("_get_defined_in" as "defined_in", () -> reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0")),
-            operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
-            operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
-            operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
-        ];
+        pub static TYPEDEF_DEF_OPERATIONS: [Operation; 9] =
+            inherit!([(&CONTAINED, 0, 8), (&IDL_TYPE, 1, 1)], []);
 
         pub static TYPEDEF_DEF: Interface = interface!(
-            "CORBA::TypedefDef",
-            "IDL:omg.org/CORBA/TypedefDef:1.0",
-            [&CONTAINED, &IDL_TYPE],
-            9,
-            &TYPEDEF_DEF_OPERATIONS,
-            [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("id", alias(&REPOSITORY_ID), 1, None),
-                attribute("name", alias(&IDENTIFIER), 2, None),
-                attribute("version", alias(&VERSION_SPEC), 3, None),
-                attribute("defined_in", reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0"), 4, None),
-                attribute("absolute_name", alias(&SCOPED_NAME), 5, None),
-                attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 6, None),
-                attribute("type", Shape::TypeCode, 8, None),
-            ],
+            "CORBA::TypedefDef", "IDL:omg.org/CORBA/TypedefDef:1.0", [&CONTAINED, &IDL_TYPE], 9,
+            &TYPEDEF_DEF_OPERATIONS, inherits 8 [(&CONTAINED, 0, 7, 0), (&IDL_TYPE, 1, 1, 7)],
         );
 
-        pub static STRUCT_DEF_OPERATIONS: [Operation; 14] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
-            operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
-            operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
-            operation!("_get_defined_in" as "defined_in", () -> reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0")),
-            operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
-            operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
-            operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
-            operation!("lookup", (
-                in "search_name": alias(&SCOPED_NAME),
-            ) -> reference!("CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0")),
-            operation!("contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("lookup_name", (
-                in "search_name": alias(&IDENTIFIER),
-                in "levels_to_search": Shape::I32,
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("describe_contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-                in "max_returned_objs": Shape::I32,
-            ) -> alias(&super::container::describe::DESCRIPTION_SEQ)),
+        pub static STRUCT_DEF_OPERATIONS: [Operation; 14] = inherit!([(&TYPEDEF_DEF, 0, 9), (&CONTAINER, 1, 4)], [
             operation!("_get_members" as "members", () -> alias(&STRUCT_MEMBER_SEQ)),
-        ];
+        ]);
 
         pub static STRUCT_DEF: Interface = interface!(
-            "CORBA::StructDef",
-            "IDL:omg.org/CORBA/StructDef:1.0",
-            [&TYPEDEF_DEF, &CONTAINER],
-            13,
-            &STRUCT_DEF_OPERATIONS,
-            [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("id", alias(&REPOSITORY_ID), 1, None),
-                attribute("name", alias(&IDENTIFIER), 2, None),
-                attribute("version", alias(&VERSION_SPEC), 3, None),
-                attribute("defined_in", reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0"), 4, None),
-                attribute("absolute_name", alias(&SCOPED_NAME), 5, None),
-                attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 6, None),
-                attribute("type", Shape::TypeCode, 8, None),
-                attribute("members", alias(&STRUCT_MEMBER_SEQ), 13, None),
-            ],
+            "CORBA::StructDef", "IDL:omg.org/CORBA/StructDef:1.0", [&TYPEDEF_DEF, &CONTAINER], 13,
+            &STRUCT_DEF_OPERATIONS, inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
+            [attribute("members", alias(&STRUCT_MEMBER_SEQ), 13, None)],
         );
 
-        pub static UNION_DEF_OPERATIONS: [Operation; 16] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
-            operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
-            operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
-            operation!("_get_defined_in" as "defined_in", () -> reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0")),
-            operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
-            operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
-            operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
-            operation!("lookup", (
-                in "search_name": alias(&SCOPED_NAME),
-            ) -> reference!("CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0")),
-            operation!("contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("lookup_name", (
-                in "search_name": alias(&IDENTIFIER),
-                in "levels_to_search": Shape::I32,
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("describe_contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-                in "max_returned_objs": Shape::I32,
-            ) -> alias(&super::container::describe::DESCRIPTION_SEQ)),
+        pub static UNION_DEF_OPERATIONS: [Operation; 16] = inherit!([(&TYPEDEF_DEF, 0, 9), (&CONTAINER, 1, 4)], [
             operation!("_get_discriminator_type" as "discriminator_type", () -> Shape::TypeCode),
             operation!("_get_discriminator_type_def" as "discriminator_type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
             operation!("_get_members" as "members", () -> alias(&UNION_MEMBER_SEQ)),
-        ];
+        ]);
 
         pub static UNION_DEF: Interface = interface!(
-            "CORBA::UnionDef",
-            "IDL:omg.org/CORBA/UnionDef:1.0",
-            [&TYPEDEF_DEF, &CONTAINER],
-            13,
-            &UNION_DEF_OPERATIONS,
+            "CORBA::UnionDef", "IDL:omg.org/CORBA/UnionDef:1.0", [&TYPEDEF_DEF, &CONTAINER], 13,
+            &UNION_DEF_OPERATIONS, inherits 11 [(&TYPEDEF_DEF, 0, 8, 0)],
             [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("id", alias(&REPOSITORY_ID), 1, None),
-                attribute("name", alias(&IDENTIFIER), 2, None),
-                attribute("version", alias(&VERSION_SPEC), 3, None),
-                attribute("defined_in", reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0"), 4, None),
-                attribute("absolute_name", alias(&SCOPED_NAME), 5, None),
-                attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 6, None),
-                attribute("type", Shape::TypeCode, 8, None),
                 attribute("discriminator_type", Shape::TypeCode, 13, None),
                 attribute("discriminator_type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 14, None),
                 attribute("members", alias(&UNION_MEMBER_SEQ), 15, None),
             ],
         );
 
-        pub static ENUM_DEF_OPERATIONS: [Operation; 10] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
-            operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
-            operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
-            operation!("_get_defined_in" as "defined_in", () -> reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0")),
-            operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
-            operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
-            operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
+        pub static ENUM_DEF_OPERATIONS: [Operation; 10] = inherit!([(&TYPEDEF_DEF, 0, 9)], [
             operation!("_get_members" as "members", () -> alias(&ENUM_MEMBER_SEQ)),
-        ];
+        ]);
 
         pub static ENUM_DEF: Interface = interface!(
-            "CORBA::EnumDef",
-            "IDL:omg.org/CORBA/EnumDef:1.0",
-            [&TYPEDEF_DEF],
-            9,
-            &ENUM_DEF_OPERATIONS,
-            [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("id", alias(&REPOSITORY_ID), 1, None),
-                attribute("name", alias(&IDENTIFIER), 2, None),
-                attribute("version", alias(&VERSION_SPEC), 3, None),
-                attribute("defined_in", reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0"), 4, None),
-                attribute("absolute_name", alias(&SCOPED_NAME), 5, None),
-                attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 6, None),
-                attribute("type", Shape::TypeCode, 8, None),
-                attribute("members", alias(&ENUM_MEMBER_SEQ), 9, None),
-            ],
+            "CORBA::EnumDef", "IDL:omg.org/CORBA/EnumDef:1.0", [&TYPEDEF_DEF], 9,
+            &ENUM_DEF_OPERATIONS, inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
+            [attribute("members", alias(&ENUM_MEMBER_SEQ), 9, None)],
         );
 
-        pub static ALIAS_DEF_OPERATIONS: [Operation; 10] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
-            operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
-            operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
-            operation!("_get_defined_in" as "defined_in", () -> reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0")),
-            operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
-            operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
-            operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
+        pub static ALIAS_DEF_OPERATIONS: [Operation; 10] = inherit!([(&TYPEDEF_DEF, 0, 9)], [
             operation!("_get_original_type_def" as "original_type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
-        ];
+        ]);
 
         pub static ALIAS_DEF: Interface = interface!(
-            "CORBA::AliasDef",
-            "IDL:omg.org/CORBA/AliasDef:1.0",
-            [&TYPEDEF_DEF],
-            9,
-            &ALIAS_DEF_OPERATIONS,
+            "CORBA::AliasDef", "IDL:omg.org/CORBA/AliasDef:1.0", [&TYPEDEF_DEF], 9,
+            &ALIAS_DEF_OPERATIONS, inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
             [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("id", alias(&REPOSITORY_ID), 1, None),
-                attribute("name", alias(&IDENTIFIER), 2, None),
-                attribute("version", alias(&VERSION_SPEC), 3, None),
-                attribute("defined_in", reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0"), 4, None),
-                attribute("absolute_name", alias(&SCOPED_NAME), 5, None),
-                attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 6, None),
-                attribute("type", Shape::TypeCode, 8, None),
                 attribute("original_type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 9, None),
             ],
         );
 
-        pub static STRING_DEF_OPERATIONS: [Operation; 3] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
-            operation!("_get_bound" as "bound", () -> Shape::U32),
-        ];
+        pub static STRING_DEF_OPERATIONS: [Operation; 3] =
+            inherit!([(&IDL_TYPE, 0, 2)], [operation!("_get_bound" as "bound", () -> Shape::U32)]);
 
         pub static STRING_DEF: Interface = interface!(
-            "CORBA::StringDef",
-            "IDL:omg.org/CORBA/StringDef:1.0",
-            [&IDL_TYPE],
-            2,
-            &STRING_DEF_OPERATIONS,
-            [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("type", Shape::TypeCode, 1, None),
-                attribute("bound", Shape::U32, 2, None),
-            ],
+            "CORBA::StringDef", "IDL:omg.org/CORBA/StringDef:1.0", [&IDL_TYPE], 2,
+            &STRING_DEF_OPERATIONS, inherits 3 [(&IDL_TYPE, 0, 2, 0)],
+            [attribute("bound", Shape::U32, 2, None)],
         );
 
-        pub static WSTRING_DEF_OPERATIONS: [Operation; 3] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
-            operation!("_get_bound" as "bound", () -> Shape::U32),
-        ];
+        pub static WSTRING_DEF_OPERATIONS: [Operation; 3] =
+            inherit!([(&IDL_TYPE, 0, 2)], [operation!("_get_bound" as "bound", () -> Shape::U32)]);
 
         pub static WSTRING_DEF: Interface = interface!(
-            "CORBA::WstringDef",
-            "IDL:omg.org/CORBA/WstringDef:1.0",
-            [&IDL_TYPE],
-            2,
-            &WSTRING_DEF_OPERATIONS,
-            [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("type", Shape::TypeCode, 1, None),
-                attribute("bound", Shape::U32, 2, None),
-            ],
+            "CORBA::WstringDef", "IDL:omg.org/CORBA/WstringDef:1.0", [&IDL_TYPE], 2,
+            &WSTRING_DEF_OPERATIONS, inherits 3 [(&IDL_TYPE, 0, 2, 0)],
+            [attribute("bound", Shape::U32, 2, None)],
         );
 
-        pub static FIXED_DEF_OPERATIONS: [Operation; 4] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
+        pub static FIXED_DEF_OPERATIONS: [Operation; 4] = inherit!([(&IDL_TYPE, 0, 2)], [
             operation!("_get_digits" as "digits", () -> Shape::U16),
             operation!("_get_scale" as "scale", () -> Shape::I16),
-        ];
+        ]);
 
         pub static FIXED_DEF: Interface = interface!(
-            "CORBA::FixedDef",
-            "IDL:omg.org/CORBA/FixedDef:1.0",
-            [&IDL_TYPE],
-            2,
-            &FIXED_DEF_OPERATIONS,
-            [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("type", Shape::TypeCode, 1, None),
-                attribute("digits", Shape::U16, 2, None),
-                attribute("scale", Shape::I16, 3, None),
-            ],
+            "CORBA::FixedDef", "IDL:omg.org/CORBA/FixedDef:1.0", [&IDL_TYPE], 2,
+            &FIXED_DEF_OPERATIONS, inherits 4 [(&IDL_TYPE, 0, 2, 0)],
+            [attribute("digits", Shape::U16, 2, None), attribute("scale", Shape::I16, 3, None)],
         );
 
-        pub static SEQUENCE_DEF_OPERATIONS: [Operation; 5] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
+        pub static SEQUENCE_DEF_OPERATIONS: [Operation; 5] = inherit!([(&IDL_TYPE, 0, 2)], [
             operation!("_get_bound" as "bound", () -> Shape::U32),
             operation!("_get_element_type" as "element_type", () -> Shape::TypeCode),
             operation!("_get_element_type_def" as "element_type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
-        ];
+        ]);
 
         pub static SEQUENCE_DEF: Interface = interface!(
-            "CORBA::SequenceDef",
-            "IDL:omg.org/CORBA/SequenceDef:1.0",
-            [&IDL_TYPE],
-            2,
-            &SEQUENCE_DEF_OPERATIONS,
+            "CORBA::SequenceDef", "IDL:omg.org/CORBA/SequenceDef:1.0", [&IDL_TYPE], 2,
+            &SEQUENCE_DEF_OPERATIONS, inherits 5 [(&IDL_TYPE, 0, 2, 0)],
             [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("type", Shape::TypeCode, 1, None),
                 attribute("bound", Shape::U32, 2, None),
                 attribute("element_type", Shape::TypeCode, 3, None),
                 attribute("element_type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 4, None),
             ],
         );
 
-        pub static ARRAY_DEF_OPERATIONS: [Operation; 5] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
+        pub static ARRAY_DEF_OPERATIONS: [Operation; 5] = inherit!([(&IDL_TYPE, 0, 2)], [
             operation!("_get_length" as "length", () -> Shape::U32),
             operation!("_get_element_type" as "element_type", () -> Shape::TypeCode),
             operation!("_get_element_type_def" as "element_type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
-        ];
+        ]);
 
         pub static ARRAY_DEF: Interface = interface!(
-            "CORBA::ArrayDef",
-            "IDL:omg.org/CORBA/ArrayDef:1.0",
-            [&IDL_TYPE],
-            2,
-            &ARRAY_DEF_OPERATIONS,
+            "CORBA::ArrayDef", "IDL:omg.org/CORBA/ArrayDef:1.0", [&IDL_TYPE], 2,
+            &ARRAY_DEF_OPERATIONS, inherits 5 [(&IDL_TYPE, 0, 2, 0)],
             [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("type", Shape::TypeCode, 1, None),
                 attribute("length", Shape::U32, 2, None),
                 attribute("element_type", Shape::TypeCode, 3, None),
                 attribute("element_type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 4, None),
             ],
         );
 
-        pub static EXCEPTION_DEF_OPERATIONS: [Operation; 14] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
-            operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
-            operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
-            operation!("_get_defined_in" as "defined_in", () -> reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0")),
-            operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
-            operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
-            operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
-            operation!("lookup", (
-                in "search_name": alias(&SCOPED_NAME),
-            ) -> reference!("CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0")),
-            operation!("contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("lookup_name", (
-                in "search_name": alias(&IDENTIFIER),
-                in "levels_to_search": Shape::I32,
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("describe_contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-                in "max_returned_objs": Shape::I32,
-            ) -> alias(&super::container::describe::DESCRIPTION_SEQ)),
+        pub static EXCEPTION_DEF_OPERATIONS: [Operation; 14] = inherit!([(&CONTAINED, 0, 8), (&CONTAINER, 1, 4)], [
             operation!("_get_type" as "type", () -> Shape::TypeCode),
             operation!("_get_members" as "members", () -> alias(&STRUCT_MEMBER_SEQ)),
-        ];
+        ]);
 
         pub static EXCEPTION_DEF: Interface = interface!(
-            "CORBA::ExceptionDef",
-            "IDL:omg.org/CORBA/ExceptionDef:1.0",
-            [&CONTAINED, &CONTAINER],
-            12,
-            &EXCEPTION_DEF_OPERATIONS,
+            "CORBA::ExceptionDef", "IDL:omg.org/CORBA/ExceptionDef:1.0", [&CONTAINED, &CONTAINER],
+            12, &EXCEPTION_DEF_OPERATIONS, inherits 9 [(&CONTAINED, 0, 7, 0)],
             [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("id", alias(&REPOSITORY_ID), 1, None),
-                attribute("name", alias(&IDENTIFIER), 2, None),
-                attribute("version", alias(&VERSION_SPEC), 3, None),
-                attribute("defined_in", reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0"), 4, None),
-                attribute("absolute_name", alias(&SCOPED_NAME), 5, None),
-                attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 6, None),
                 attribute("type", Shape::TypeCode, 12, None),
                 attribute("members", alias(&STRUCT_MEMBER_SEQ), 13, None),
             ],
         );
 
-        pub static ATTRIBUTE_DEF_OPERATIONS: [Operation; 11] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
-            operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
-            operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
-            operation!("_get_defined_in" as "defined_in", () -> reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0")),
-            operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
-            operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
-            operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
+        pub static ATTRIBUTE_DEF_OPERATIONS: [Operation; 11] = inherit!([(&CONTAINED, 0, 8)], [
             operation!("_get_type" as "type", () -> Shape::TypeCode),
             operation!("_get_type_def" as "type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
             operation!("_get_mode" as "mode", () -> enumeration(&ATTRIBUTE_MODE)),
-        ];
+        ]);
 
         pub static ATTRIBUTE_DEF: Interface = interface!(
-            "CORBA::AttributeDef",
-            "IDL:omg.org/CORBA/AttributeDef:1.0",
-            [&CONTAINED],
-            8,
-            &ATTRIBUTE_DEF_OPERATIONS,
+            "CORBA::AttributeDef", "IDL:omg.org/CORBA/AttributeDef:1.0", [&CONTAINED], 8,
+            &ATTRIBUTE_DEF_OPERATIONS, inherits 10 [(&CONTAINED, 0, 7, 0)],
             [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("id", alias(&REPOSITORY_ID), 1, None),
-                attribute("name", alias(&IDENTIFIER), 2, None),
-                attribute("version", alias(&VERSION_SPEC), 3, None),
-                attribute("defined_in", reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0"), 4, None),
-                attribute("absolute_name", alias(&SCOPED_NAME), 5, None),
-                attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 6, None),
                 attribute("type", Shape::TypeCode, 8, None),
                 attribute("type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 9, None),
                 attribute("mode", enumeration(&ATTRIBUTE_MODE), 10, None),
             ],
         );
 
-        pub static EXT_ATTRIBUTE_DEF_OPERATIONS: [Operation; 14] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
-            operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
-            operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
-            operation!("_get_defined_in" as "defined_in", () -> reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0")),
-            operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
-            operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
-            operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
-            operation!("_get_type_def" as "type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
-            operation!("_get_mode" as "mode", () -> enumeration(&ATTRIBUTE_MODE)),
+        pub static EXT_ATTRIBUTE_DEF_OPERATIONS: [Operation; 14] = inherit!([(&ATTRIBUTE_DEF, 0, 11)], [
             operation!("_get_get_exceptions" as "get_exceptions", () -> alias(&EXC_DESCRIPTION_SEQ)),
             operation!("_get_set_exceptions" as "set_exceptions", () -> alias(&EXC_DESCRIPTION_SEQ)),
             operation!("describe_attribute", () -> structure(&EXT_ATTRIBUTE_DESCRIPTION)),
-        ];
+        ]);
 
         pub static EXT_ATTRIBUTE_DEF: Interface = interface!(
-            "CORBA::ExtAttributeDef",
-            "IDL:omg.org/CORBA/ExtAttributeDef:1.0",
-            [&ATTRIBUTE_DEF],
-            11,
-            &EXT_ATTRIBUTE_DEF_OPERATIONS,
+            "CORBA::ExtAttributeDef", "IDL:omg.org/CORBA/ExtAttributeDef:1.0", [&ATTRIBUTE_DEF], 11,
+            &EXT_ATTRIBUTE_DEF_OPERATIONS, inherits 12 [(&ATTRIBUTE_DEF, 0, 10, 0)],
             [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("id", alias(&REPOSITORY_ID), 1, None),
-                attribute("name", alias(&IDENTIFIER), 2, None),
-                attribute("version", alias(&VERSION_SPEC), 3, None),
-                attribute("defined_in", reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0"), 4, None),
-                attribute("absolute_name", alias(&SCOPED_NAME), 5, None),
-                attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 6, None),
-                attribute("type", Shape::TypeCode, 8, None),
-                attribute("type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 9, None),
-                attribute("mode", enumeration(&ATTRIBUTE_MODE), 10, None),
                 attribute("get_exceptions", alias(&EXC_DESCRIPTION_SEQ), 11, None),
                 attribute("set_exceptions", alias(&EXC_DESCRIPTION_SEQ), 12, None),
             ],
         );
 
-        pub static OPERATION_DEF_OPERATIONS: [Operation; 14] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
-            operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
-            operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
-            operation!("_get_defined_in" as "defined_in", () -> reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0")),
-            operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
-            operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
-            operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
+        pub static OPERATION_DEF_OPERATIONS: [Operation; 14] = inherit!([(&CONTAINED, 0, 8)], [
             operation!("_get_result" as "result", () -> Shape::TypeCode),
             operation!("_get_result_def" as "result_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
             operation!("_get_params" as "params", () -> alias(&PAR_DESCRIPTION_SEQ)),
             operation!("_get_mode" as "mode", () -> enumeration(&OPERATION_MODE)),
             operation!("_get_contexts" as "contexts", () -> alias(&CONTEXT_ID_SEQ)),
             operation!("_get_exceptions" as "exceptions", () -> alias(&EXCEPTION_DEF_SEQ)),
-        ];
+        ]);
 
         pub static OPERATION_DEF: Interface = interface!(
-            "CORBA::OperationDef",
-            "IDL:omg.org/CORBA/OperationDef:1.0",
-            [&CONTAINED],
-            8,
-            &OPERATION_DEF_OPERATIONS,
+            "CORBA::OperationDef", "IDL:omg.org/CORBA/OperationDef:1.0", [&CONTAINED], 8,
+            &OPERATION_DEF_OPERATIONS, inherits 13 [(&CONTAINED, 0, 7, 0)],
             [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("id", alias(&REPOSITORY_ID), 1, None),
-                attribute("name", alias(&IDENTIFIER), 2, None),
-                attribute("version", alias(&VERSION_SPEC), 3, None),
-                attribute("defined_in", reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0"), 4, None),
-                attribute("absolute_name", alias(&SCOPED_NAME), 5, None),
-                attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 6, None),
                 attribute("result", Shape::TypeCode, 8, None),
                 attribute("result_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 9, None),
                 attribute("params", alias(&PAR_DESCRIPTION_SEQ), 10, None),
@@ -5613,56 +1450,17 @@ pub mod corba {
             ],
         );
 
-        pub static INTERFACE_DEF_OPERATIONS: [Operation; 16] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("lookup", (
-                in "search_name": alias(&SCOPED_NAME),
-            ) -> reference!("CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0")),
-            operation!("contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("lookup_name", (
-                in "search_name": alias(&IDENTIFIER),
-                in "levels_to_search": Shape::I32,
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("describe_contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-                in "max_returned_objs": Shape::I32,
-            ) -> alias(&super::container::describe::DESCRIPTION_SEQ)),
-            operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
-            operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
-            operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
-            operation!("_get_defined_in" as "defined_in", () -> reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0")),
-            operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
-            operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
-            operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
+        pub static INTERFACE_DEF_OPERATIONS: [Operation; 16] = inherit!([(&CONTAINER, 0, 5), (&CONTAINED, 1, 7), (&IDL_TYPE, 1, 1)], [
             operation!("_get_base_interfaces" as "base_interfaces", () -> alias(&INTERFACE_DEF_SEQ)),
             operation!("is_a", (in "interface_id": alias(&REPOSITORY_ID)) -> Shape::Bool),
             operation!("describe_interface", () -> structure(&super::interface_def::describe::FULL_INTERFACE_DESCRIPTION)),
-        ];
+        ]);
 
         pub static INTERFACE_DEF: Interface = interface!(
-            "CORBA::InterfaceDef",
-            "IDL:omg.org/CORBA/InterfaceDef:1.0",
-            [&CONTAINER, &CONTAINED, &IDL_TYPE],
-            13,
-            &INTERFACE_DEF_OPERATIONS,
-            [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("id", alias(&REPOSITORY_ID), 5, None),
-                attribute("name", alias(&IDENTIFIER), 6, None),
-                attribute("version", alias(&VERSION_SPEC), 7, None),
-                attribute("defined_in", reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0"), 8, None),
-                attribute("absolute_name", alias(&SCOPED_NAME), 9, None),
-                attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 10, None),
-                attribute("type", Shape::TypeCode, 12, None),
-                attribute("base_interfaces", alias(&INTERFACE_DEF_SEQ), 13, None),
-            ],
+            "CORBA::InterfaceDef", "IDL:omg.org/CORBA/InterfaceDef:1.0",
+            [&CONTAINER, &CONTAINED, &IDL_TYPE], 13, &INTERFACE_DEF_OPERATIONS,
+            inherits 9 [(&IDL_TYPE, 0, 1, 0), (&CONTAINED, 1, 6, 4), (&IDL_TYPE, 1, 1, 11)],
+            [attribute("base_interfaces", alias(&INTERFACE_DEF_SEQ), 13, None)],
         );
 
         pub static INTERFACE_ATTR_EXTENSION_OPERATIONS: [Operation; 1] = [
@@ -5670,64 +1468,17 @@ pub mod corba {
         ];
 
         pub static INTERFACE_ATTR_EXTENSION: Interface = interface!(
-            "CORBA::InterfaceAttrExtension",
-            "IDL:omg.org/CORBA/InterfaceAttrExtension:1.0",
-            [],
-            0,
+            "CORBA::InterfaceAttrExtension", "IDL:omg.org/CORBA/InterfaceAttrExtension:1.0", [], 0,
             &INTERFACE_ATTR_EXTENSION_OPERATIONS,
         );
 
-        pub static EXT_INTERFACE_DEF_OPERATIONS: [Operation; 17] = [
-            operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND)),
-            operation!("lookup", (
-                in "search_name": alias(&SCOPED_NAME),
-            ) -> reference!("CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0")),
-            operation!("contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("lookup_name", (
-                in "search_name": alias(&IDENTIFIER),
-                in "levels_to_search": Shape::I32,
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-            ) -> alias(&CONTAINED_SEQ)),
-            operation!("describe_contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
-                in "max_returned_objs": Shape::I32,
-            ) -> alias(&super::container::describe::DESCRIPTION_SEQ)),
-            operation!("_get_id" as "id", () -> alias(&REPOSITORY_ID)),
-            operation!("_get_name" as "name", () -> alias(&IDENTIFIER)),
-            operation!("_get_version" as "version", () -> alias(&VERSION_SPEC)),
-            operation!("_get_defined_in" as "defined_in", () -> reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0")),
-            operation!("_get_absolute_name" as "absolute_name", () -> alias(&SCOPED_NAME)),
-            operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
-            operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
-            operation!("_get_type" as "type", () -> Shape::TypeCode),
-            operation!("_get_base_interfaces" as "base_interfaces", () -> alias(&INTERFACE_DEF_SEQ)),
-            operation!("is_a", (in "interface_id": alias(&REPOSITORY_ID)) -> Shape::Bool),
-            operation!("describe_interface", () -> structure(&super::interface_def::describe::FULL_INTERFACE_DESCRIPTION)),
-            operation!("describe_ext_interface", () -> structure(&super::interface_attr_extension::describe::EXT_FULL_INTERFACE_DESCRIPTION)),
-        ];
+        pub static EXT_INTERFACE_DEF_OPERATIONS: [Operation; 17] =
+            inherit!([(&INTERFACE_DEF, 0, 16), (&INTERFACE_ATTR_EXTENSION, 0, 1)], []);
 
         pub static EXT_INTERFACE_DEF: Interface = interface!(
-            "CORBA::ExtInterfaceDef",
-            "IDL:omg.org/CORBA/ExtInterfaceDef:1.0",
-            [&INTERFACE_DEF, &INTERFACE_ATTR_EXTENSION],
-            17,
-            &EXT_INTERFACE_DEF_OPERATIONS,
-            [
-                attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None),
-                attribute("id", alias(&REPOSITORY_ID), 5, None),
-                attribute("name", alias(&IDENTIFIER), 6, None),
-                attribute("version", alias(&VERSION_SPEC), 7, None),
-                attribute("defined_in", reference!("CORBA::Container", "IDL:omg.org/CORBA/Container:1.0"), 8, None),
-                attribute("absolute_name", alias(&SCOPED_NAME), 9, None),
-                attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 10, None),
-                attribute("type", Shape::TypeCode, 12, None),
-                attribute("base_interfaces", alias(&INTERFACE_DEF_SEQ), 13, None),
-            ],
+            "CORBA::ExtInterfaceDef", "IDL:omg.org/CORBA/ExtInterfaceDef:1.0",
+            [&INTERFACE_DEF, &INTERFACE_ATTR_EXTENSION], 17, &EXT_INTERFACE_DEF_OPERATIONS,
+            inherits 9 [(&INTERFACE_DEF, 0, 9, 0)],
         );
     }
 }

@@ -10,12 +10,12 @@ mod types;
 
 use crate::contracts::corba::interface_attr_extension::ExtFullInterfaceDescription;
 use crate::contracts::corba::interface_def::FullInterfaceDescription;
-use crate::contracts::corba::{
-    Contained, ExtInterfaceDefStub, InterfaceAttrExtension, InterfaceDef, InterfaceDefStub, describe,
-};
+use crate::contracts::corba::{Contained, ExtInterfaceDef, InterfaceAttrExtension, InterfaceDef, describe};
 use crate::contracts::{INTERFACE, IS_A};
 use everywire_model::wire::Discovery;
-use everywire_model::{Contract, Definition, Failure, Hold, Initiator, Interface, Kind, Object, Reference};
+use everywire_model::{
+    Contract, Definition, Failure, Hold, Initiator, Interface, Kind, Object, Reference, Stub,
+};
 use questions::Questions;
 use std::collections::HashMap;
 use types::Types;
@@ -86,7 +86,7 @@ impl Asking {
             let levels = DEPTH as u64;
             return Err(Failure::over_limit(Initiator::Peer, "levels of inheritance", levels + 1, levels));
         };
-        let stub = InterfaceDefStub(self.questions.to(described, &describe::INTERFACE_DEF)?);
+        let stub = Stub::<dyn InterfaceDef>::new(self.questions.to(described, &describe::INTERFACE_DEF)?);
         let told = stub.describe_interface()?;
         match self.made.get(&told.id) {
             Some(Some(made)) => return Ok(made.clone()),
@@ -104,7 +104,7 @@ impl Asking {
         let name = self.absolute_name(described, &told)?;
         let mut bases = Vec::new();
         if !told.base_interfaces.is_empty() {
-            let stub = InterfaceDefStub(self.questions.to(described, &describe::INTERFACE_DEF)?);
+            let stub = Stub::<dyn InterfaceDef>::new(self.questions.to(described, &describe::INTERFACE_DEF)?);
             for base in stub.base_interfaces()?.iter().flatten() {
                 bases.push(self.interface(base, depth)?);
             }
@@ -123,7 +123,7 @@ impl Asking {
         described: &Reference,
         told: &FullInterfaceDescription,
     ) -> Result<String, Failure> {
-        let stub = InterfaceDefStub(self.questions.to(described, &describe::INTERFACE_DEF)?);
+        let stub = Stub::<dyn InterfaceDef>::new(self.questions.to(described, &describe::INTERFACE_DEF)?);
         // Some repositories do not know it.
         let name = stub.absolute_name().unwrap_or_default();
         let name = name.trim_start_matches("::");
@@ -146,7 +146,8 @@ impl Asking {
         if !matches!(is, Ok((true,))) {
             return Ok(None);
         }
-        let stub = ExtInterfaceDefStub(self.questions.to(described, &describe::EXT_INTERFACE_DEF)?);
+        let stub =
+            Stub::<dyn ExtInterfaceDef>::new(self.questions.to(described, &describe::EXT_INTERFACE_DEF)?);
         Ok(stub.describe_ext_interface().ok())
     }
 }

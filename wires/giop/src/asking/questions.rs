@@ -1,9 +1,9 @@
 //! Questions to another side's repository, and how many there may be.
 
-use crate::contracts::corba::{
-    Contained, ContainedStub, InterfaceDefStub, Repository, RepositoryStub, describe,
+use crate::contracts::corba::{Contained, InterfaceDef, Repository, describe};
+use everywire_model::{
+    Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Reference, Resolver, Stub,
 };
-use everywire_model::{Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Reference, Resolver};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -69,16 +69,16 @@ impl Questions {
             Some(known) => known.clone(),
             None => {
                 let first = self.first.clone()?;
-                let asked = InterfaceDefStub(self.to(&first, &describe::INTERFACE_DEF).ok()?);
+                let asked = Stub::<dyn InterfaceDef>::new(self.to(&first, &describe::INTERFACE_DEF).ok()?);
                 let found = asked.containing_repository().ok().flatten();
                 let found = found.map(|found| found.reference().clone());
                 self.repository = Some(found.clone());
                 found
             }
         }?;
-        let asked = RepositoryStub(self.to(&repository, &describe::REPOSITORY).ok()?);
+        let asked = Stub::<dyn Repository>::new(self.to(&repository, &describe::REPOSITORY).ok()?);
         let found = asked.lookup_id(id).ok().flatten()?.reference().clone();
-        let asked = ContainedStub(self.to(&found, &describe::CONTAINED).ok()?);
+        let asked = Stub::<dyn Contained>::new(self.to(&found, &describe::CONTAINED).ok()?);
         let name = asked.absolute_name().ok()?;
         let name = name.trim_start_matches("::");
         (!name.is_empty()).then(|| name.to_owned())

@@ -4,14 +4,13 @@
 
 use super::{KEY, names};
 use crate::address;
-use crate::contracts::cos_naming::{
-    BindingIterator, BindingIteratorStub, BindingType, NameComponent, NamingContext, NamingContextStub,
-    describe,
-};
+use crate::contracts::cos_naming::{BindingIterator, BindingType, NameComponent, NamingContext, describe};
 use crate::contracts::{IS_A, cos_naming};
 use bytes::Bytes;
 use everywire_model::reference::unescape;
-use everywire_model::{Endpoint, Failure, Hold, Initiator, Kind, Object, Presence, Reference, Resolver};
+use everywire_model::{
+    Endpoint, Failure, Hold, Initiator, Kind, Object, Presence, Reference, Resolver, Stub,
+};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -92,7 +91,7 @@ fn named(rest: &str, name: &str, resolver: &dyn Resolver) -> Result<Reference, F
     };
     let plain = unescape(name).and_then(|octets| String::from_utf8(octets).ok()).ok_or_else(wrong)?;
     let wanted = names::parse(&plain).ok_or_else(wrong)?;
-    let context = NamingContextStub(resolver.resolve(&address::corbaname_context(rest)?)?);
+    let context = Stub::<dyn NamingContext>::new(resolver.resolve(&address::corbaname_context(rest)?)?);
     match resolve(&context, &wanted)? {
         Some(found) => Ok(found),
         None => Err(Failure::new(
@@ -104,7 +103,7 @@ fn named(rest: &str, name: &str, resolver: &dyn Resolver) -> Result<Reference, F
 }
 
 /// What a name is bound to.
-fn resolve(context: &NamingContextStub, name: &[NameComponent]) -> Result<Option<Reference>, Failure> {
+fn resolve(context: &Stub<dyn NamingContext>, name: &[NameComponent]) -> Result<Option<Reference>, Failure> {
     use cos_naming::NamingContextError2 as Raised;
     context.resolve(name).map_err(|raised| match raised {
         Raised::NotFound(_) => {
@@ -157,12 +156,14 @@ impl Walk<'_> {
         if !self.seen.insert(place) || path.len() > DEPTH || !self.goes_on() {
             return Ok(());
         }
-        let context = NamingContextStub(object.clone().typed(Hold::Static(&describe::NAMING_CONTEXT)));
+        let context =
+            Stub::<dyn NamingContext>::new(object.clone().typed(Hold::Static(&describe::NAMING_CONTEXT)));
         let (first, rest) = context.list(PAGE)?;
         let mut all = first;
         if let Some(rest) = rest {
             let rest = self.resolver.resolve(rest.reference())?;
-            let rest = BindingIteratorStub(rest.typed(Hold::Static(&describe::BINDING_ITERATOR)));
+            let rest =
+                Stub::<dyn BindingIterator>::new(rest.typed(Hold::Static(&describe::BINDING_ITERATOR)));
             while self.goes_on() && all.len() < NAMES {
                 let (more, page) = rest.next_n(PAGE)?;
                 let ended = !more || page.is_empty();
