@@ -16,6 +16,7 @@
 //! * a SAFEARRAY of several dimensions is a sequence of rows. Its lower bounds are not kept: they are written as 0;
 //! * a sequence whose size a field or parameter beside it says must be so long, in both directions.
 
+mod cells;
 mod layout;
 mod references;
 mod segment;

@@ -1,10 +1,12 @@
 //! Writing NDR.
 
 mod automation;
+mod cells;
 mod composites;
 mod texts;
 mod wrong;
 
+use super::cells::{Agreed, LastType};
 use super::layout::{Form, Place, enum_width, form};
 use super::references::{self, References};
 use super::segment::Segment;
@@ -16,6 +18,7 @@ use crate::violations::{Violation, unsupported};
 use crate::wine::WINE;
 use automation::Grid;
 use bytes::Bytes;
+use everywire_model::cells::{Layout, Style};
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{Numbers, Sink, Visit, put_variant};
 use everywire_model::{Body, Budget, Context, Failure, Handle, Initiator, Kind as Why, Reference, Scalar};
@@ -47,6 +50,8 @@ pub struct NdrSink {
     /// The open SAFEARRAYs of several dimensions.
     grids: Vec<Grid>,
     known: Known,
+    agreed: Agreed,
+    last_type: LastType,
     references: Option<Arc<dyn References>>,
     /// Whether the values are for Wine.
     wine: bool,
@@ -192,6 +197,8 @@ impl NdrSink {
             counts: Vec::new(),
             grids: Vec::new(),
             known: Known::default(),
+            agreed: Agreed::default(),
+            last_type: LastType::default(),
             references: None,
             wine: false,
             pointed: false,
@@ -578,6 +585,14 @@ impl Sink for NdrSink {
     #[inline]
     fn whole_variant(&mut self, shape: &Shape, value: Scalar) -> Visit<()> {
         if self.plain_variant(value)? { Ok(()) } else { put_variant(self, shape, value) }
+    }
+
+    fn rows(&mut self, element: &Shape, layout: &'static Layout, count: usize) -> Option<Style> {
+        self.rows_of(element, layout, count)
+    }
+
+    fn row(&mut self, layout: &'static Layout, raw: &[u8], variants: &[Scalar]) -> Visit<bool> {
+        self.put_row(layout, raw, variants)
     }
 
     fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
