@@ -6,6 +6,7 @@
 
 mod capture;
 mod place;
+mod queue;
 mod rebuild;
 mod shadow;
 
@@ -226,19 +227,12 @@ impl Copied {
         }
     }
 
-    fn copy(
-        self,
-        route: &Route,
-        request: &Request,
-        caller: Option<String>,
-        what: What,
-        body: &Body,
-    ) -> Box<Copy> {
+    fn copy(self, route: &Route, request: &Request, caller: Option<String>, what: What, body: &Body) -> Copy {
         let edits = match what {
             What::Arguments => route.edits.copies.clone(),
             _ => None,
         };
-        Box::new(Copy {
+        Copy {
             at: SystemTime::now(),
             call: self.call,
             route: Arc::clone(&route.name),
@@ -251,7 +245,7 @@ impl Copied {
             body: body.clone(),
             edits,
             head: None,
-        })
+        }
     }
 }
 

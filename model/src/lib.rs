@@ -18,6 +18,7 @@
 
 pub mod body;
 pub mod budget;
+pub mod cells;
 pub mod contract;
 pub mod counts;
 pub mod describe;

@@ -3,6 +3,7 @@
 //! Most of them hold one number, and come by the hundred: such a [`Scalar`] stands in the variant itself, and wires that carry many
 //! read and write it in one go. Everything else is in a box.
 
+use crate::cells;
 use crate::marshal::{Marshal, Unmarshal};
 use crate::shape::Shape;
 use crate::value::{TypedShape, Value};
@@ -24,6 +25,15 @@ enum Content {
 pub struct Scalar {
     shape: &'static Shape,
     bits: u64,
+}
+
+/// Nothing.
+impl Default for Scalar {
+    #[inline]
+    fn default() -> Self {
+        const NOTHING: &Shape = &Shape::Void;
+        Self { shape: NOTHING, bits: 0 }
+    }
 }
 
 impl Scalar {
@@ -250,6 +260,10 @@ impl Marshal for Variant {
             }
         }
     }
+
+    fn marshal_all<S: Sink + ?Sized>(items: &[Self], element: &Shape, sink: &mut S) -> Visit<()> {
+        cells::put_all(items, element, sink)
+    }
 }
 
 impl<'a> Unmarshal<'a> for Variant {
@@ -263,6 +277,14 @@ impl<'a> Unmarshal<'a> for Variant {
         let value = Value::decode(&content, source)?;
         source.close(shape)?;
         Ok(Self::new(content, value))
+    }
+
+    fn unmarshal_all<S: Source<'a> + ?Sized>(
+        len: usize,
+        element: &Shape,
+        source: &mut S,
+    ) -> Visit<Vec<Self>> {
+        cells::take_all(len, element, source)
     }
 }
 

@@ -20,6 +20,7 @@
 
 use crate::body::{Body, Handle};
 use crate::budget::Budget;
+use crate::cells::{Layout, Style};
 use crate::failure::{Failure, Initiator, Kind};
 use crate::headers::Headers;
 use crate::reference::Reference;
@@ -167,6 +168,21 @@ pub trait Sink {
         values.iter().try_for_each(|value| self.u32(*value))?;
         self.close(shape)
     }
+    /// Whether elements of the sequence or array that was just opened, which look so and are as many, may be written a row at a time, and
+    /// how the rows are to be made; nothing if they are to be opened, each by itself.
+    fn rows(&mut self, element: &Shape, layout: &'static Layout, count: usize) -> Option<Style> {
+        let _ = (element, layout, count);
+        None
+    }
+    /// An element as a row, in the style that [`Sink::rows`] gave, and what its variants hold: the same bytes as when it is opened, given
+    /// its fields and closed. Whether it was written; if not, nothing was, and it is to be opened.
+    ///
+    /// # Errors
+    /// There are more elements than were announced.
+    fn row(&mut self, layout: &'static Layout, raw: &[u8], variants: &[Scalar]) -> Visit<bool> {
+        let _ = (layout, raw, variants);
+        Ok(false)
+    }
     /// A description of a type, on wires that have such values.
     ///
     /// # Errors
@@ -256,6 +272,21 @@ pub trait Source<'a> {
             *value = self.u32()?;
         }
         self.close(shape)
+    }
+    /// Whether elements of the sequence or array that was just opened, which look so, may be read a row at a time, and whether their
+    /// numbers are little-endian; nothing if they are to be opened, each by itself.
+    fn rows(&mut self, element: &Shape, layout: &'static Layout) -> Option<bool> {
+        let _ = (element, layout);
+        None
+    }
+    /// The next element as a row, and what its variants hold, if it comes as the wire expects it. Nothing if not: then nothing was read,
+    /// and it is to be opened.
+    ///
+    /// # Errors
+    /// The message holds more than its budget allows.
+    fn row(&mut self, layout: &'static Layout, variants: &mut [Scalar]) -> Visit<Option<&'a [u8]>> {
+        let _ = (layout, variants);
+        Ok(None)
     }
     /// A description of a type, on wires that have such values.
     ///

@@ -2,6 +2,7 @@
 
 use super::Copy;
 use super::capture::{self, Tape};
+use super::queue::Queue;
 use crate::config::CopyTo;
 use crate::log::Log;
 use prometheus_client::metrics::counter::Counter;
@@ -9,13 +10,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Bytes that may wait for a place, whatever their number.
-const MOST_BYTES: usize = 64 << 20;
 /// How long this thread rests when it has written all there was, so that a busy route does not wake it for each copy.
 const MOMENT: Duration = Duration::from_millis(1);
 /// How long a place that broke is left alone before it is opened again.
@@ -23,13 +22,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// A place.
 pub(crate) struct Place {
-    /// Nothing, once it is closed. Copies are in boxes: on their way they are moved some eight times.
-    queue: RwLock<Option<SyncSender<Box<Copy>>>>,
+    queue: Arc<Queue<Copy>>,
     /// Told when all is written.
     done: Mutex<Receiver<()>>,
     /// The program that reads, if it is one.
     program: Program,
-    held: Arc<AtomicUsize>,
     broken: Arc<AtomicBool>,
     /// Whether copies become messages there.
     pub(super) captures: bool,
@@ -38,15 +35,13 @@ pub(crate) struct Place {
 impl Place {
     /// Opens a place. What cannot be opened is tried again, and told to the log.
     pub(crate) fn open(to: &CopyTo, queue: usize, lost: Counter, bytes: Counter, log: Log) -> Arc<Self> {
-        let (sender, receiver) = sync_channel(queue);
-        let (held, broken) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (queue, broken) = (Arc::new(Queue::new(queue)), Arc::new(AtomicBool::new(false)));
         let (tell, done) = sync_channel(1);
         let program = Program::default();
         let writer = Writer {
             to: to.clone(),
             program: Arc::clone(&program),
-            queue: receiver,
-            held: Arc::clone(&held),
+            queue: Arc::clone(&queue),
             broken: Arc::clone(&broken),
             lost,
             bytes,
@@ -61,30 +56,19 @@ impl Place {
         if let Err(error) = started {
             log.warn("copies", &[("failure", error.to_string().into())]);
         }
-        let (queue, done) = (RwLock::new(Some(sender)), Mutex::new(done));
         let captures = matches!(to, CopyTo::Capture(_));
-        Arc::new(Self { queue, done, program, held, broken, captures })
+        Arc::new(Self { queue, done: Mutex::new(done), program, broken, captures })
     }
 
     /// Takes a copy, if there is room for it. Never waits.
-    pub(super) fn put(&self, copy: Box<Copy>) -> bool {
+    pub(super) fn put(&self, copy: Copy) -> bool {
         let bytes = copy.len();
-        if self.broken.load(Ordering::Acquire) || self.held.load(Ordering::Acquire) + bytes > MOST_BYTES {
-            return false;
-        }
-        self.held.fetch_add(bytes, Ordering::AcqRel);
-        let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
-        let taken = queue.as_ref().is_some_and(|queue| queue.try_send(copy).is_ok());
-        if !taken {
-            self.held.fetch_sub(bytes, Ordering::AcqRel);
-        }
-        taken
+        !self.broken.load(Ordering::Acquire) && self.queue.put(copy, bytes)
     }
 
     /// Takes no more copies, and waits until those that it has are written; a program that does not read them in this time is ended.
     pub(super) fn close(&self, time: Duration) {
-        let queue = self.queue.write().unwrap_or_else(PoisonError::into_inner).take();
-        drop(queue);
+        self.queue.close();
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if done.recv_timeout(time).is_err()
             && let Some(program) = &mut *self.program.lock().unwrap_or_else(PoisonError::into_inner)
@@ -99,12 +83,18 @@ impl Place {
 /// A program that copies go to, while it runs.
 type Program = Arc<Mutex<Option<Child>>>;
 
+/// When nobody copies there any more, the thread ends.
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
 /// The thread that writes. It ends when nobody can give it copies any more, after what waits.
 struct Writer {
     to: CopyTo,
     program: Program,
-    queue: Receiver<Box<Copy>>,
-    held: Arc<AtomicUsize>,
+    queue: Arc<Queue<Copy>>,
     broken: Arc<AtomicBool>,
     lost: Counter,
     bytes: Counter,
@@ -122,9 +112,7 @@ enum Output {
 
 impl Writer {
     fn run(self) {
-        let mut output = None;
-        // Whether something was written since the last moment of rest.
-        let mut written = false;
+        let (mut output, mut row) = (None, Vec::new());
         loop {
             if output.is_none() {
                 match Output::open(&self.to, &self.program) {
@@ -142,36 +130,32 @@ impl Writer {
                 }
             }
             let Some(open) = &mut output else { continue };
-            let next = match self.queue.try_recv() {
-                Ok(copy) => Some(copy),
-                // What comes within a moment is written together, and wakes nobody.
-                Err(TryRecvError::Empty) if written => {
-                    written = false;
+            let (mut written, mut failed) = (false, None);
+            let mut batch = self.queue.take(&mut row);
+            while let Some(copy) = batch.next() {
+                self.bytes.inc_by(copy.len() as u64);
+                written = true;
+                if let Err(error) = open.write(&copy) {
+                    // Those behind it were taken and are not written, either.
+                    self.lost.inc_by(1 + batch.by_ref().count() as u64);
+                    failed = Some(error);
+                }
+            }
+            drop(batch);
+            if failed.is_none() {
+                if written {
+                    // What comes within a moment is written together, and wakes nobody.
                     std::thread::sleep(MOMENT);
                     continue;
                 }
                 // All that is there was written: let others see it.
-                Err(_) => match open.flush() {
-                    Ok(()) => match self.queue.recv() {
-                        Ok(copy) => Some(copy),
-                        Err(_) => return,
-                    },
-                    Err(error) => {
-                        self.complain("copies cannot be written", &error);
-                        output = None;
-                        if self.rest() {
-                            return;
-                        }
-                        continue;
-                    }
-                },
-            };
-            let Some(copy) = next else { continue };
-            self.held.fetch_sub(copy.len(), Ordering::AcqRel);
-            self.bytes.inc_by(copy.len() as u64);
-            written = true;
-            if let Err(error) = open.write(&copy) {
-                self.lost.inc();
+                match open.flush() {
+                    Ok(()) if self.queue.wait(None) => continue,
+                    Ok(()) => return,
+                    Err(error) => failed = Some(error),
+                }
+            }
+            if let Some(error) = failed {
                 self.complain("copies cannot be written", &error);
                 output = None;
                 if self.rest() {
@@ -193,14 +177,13 @@ impl Writer {
 
     /// Leaves a broken place alone for a moment; what still waits for it is lost. Whether nobody copies any more.
     fn rest(&self) -> bool {
+        let (until, mut row) = (Instant::now() + PAUSE, Vec::new());
         loop {
-            match self.queue.recv_timeout(PAUSE) {
-                Ok(copy) => {
-                    self.held.fetch_sub(copy.len(), Ordering::AcqRel);
-                    self.lost.inc();
-                }
-                Err(RecvTimeoutError::Timeout) => return false,
-                Err(RecvTimeoutError::Disconnected) => return true,
+            let left = until.saturating_duration_since(Instant::now());
+            let more = self.queue.wait(Some(left));
+            self.lost.inc_by(self.queue.take(&mut row).count() as u64);
+            if !more || left.is_zero() {
+                return !more;
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Structs, enumerations, exceptions, other names, constants.
 
 use super::call::{Place, Role, Value, check_fields, is_guid, values, write_counts};
+use super::cells;
 use super::interface::COMPLEX;
 use super::plan::member_names;
 use super::types::Types;
@@ -103,7 +104,13 @@ pub(super) fn implement_fields(types: &Types<'_, '_>, name: &str, fields: &Struc
         return implement_counted(types, name, &values, &shown, page);
     }
     let how = if is_words(fields) { "words" } else { "fields" };
-    page.fill(&format!("ew::{how}! {{ {name} {{ "), &shown, " } }");
+    match cells::row(fields) {
+        Some(row) => {
+            page.fill(&format!("ew::{how}! {{ {name} {{ "), &shown, " }");
+            page.line(format!("    row {{ {} }} }}", row.text(&shown)));
+        }
+        None => page.fill(&format!("ew::{how}! {{ {name} {{ "), &shown, " } }"),
+    }
     if fields.name == "GUID" && is_number(fields) {
         page.line(format!("ew::guid! {{ {name} }}"));
     }

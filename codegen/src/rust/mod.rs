@@ -1,6 +1,7 @@
 //! Rust: a trait a human would write, and what connects it to the wires.
 
 mod call;
+mod cells;
 mod data;
 mod describe;
 mod errors;

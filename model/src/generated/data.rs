@@ -1,10 +1,12 @@
 //! Macros for the types of a contract: how they are marshalled, and what makes exceptions errors.
 
-/// A struct: its fields in the order of the contract.
+/// A struct: its fields in the order of the contract; how it is laid out, if it is a row of cells.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __generated_fields {
-    ($name:ident { $($field:ident),* $(,)? }) => {
+    ($name:ident { $($field:ident),* $(,)? } $(row { $($row:tt)* })?) => {
+        $($crate::row_of_cells! { $name: $($row)* })?
+
         impl $crate::Marshal for $name {
             fn marshal<S: $crate::Sink + ?Sized>(&self, shape: &$crate::Shape, sink: &mut S) -> $crate::Visit<()> {
                 const FIELDS: &[&str] = &[$(stringify!($field)),*];
@@ -13,6 +15,8 @@ macro_rules! __generated_fields {
                 $($crate::Marshal::marshal(&self.$field, _next(), sink)?;)*
                 sink.close(shape)
             }
+
+            $($crate::__generated_put_rows! { $($row)* })?
         }
 
         impl<'a> $crate::Unmarshal<'a> for $name {
@@ -26,6 +30,38 @@ macro_rules! __generated_fields {
                 source.close(shape)?;
                 Ok(value)
             }
+
+            $($crate::__generated_take_rows! { $($row)* })?
+        }
+    };
+}
+
+/// In `impl Marshal` of a row of cells.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __generated_put_rows {
+    ($($row:tt)*) => {
+        fn marshal_all<S: $crate::Sink + ?Sized>(
+            items: &[Self],
+            element: &$crate::Shape,
+            sink: &mut S,
+        ) -> $crate::Visit<()> {
+            $crate::cells::put_all(items, element, sink)
+        }
+    };
+}
+
+/// In `impl Unmarshal` of a row of cells.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __generated_take_rows {
+    ($($row:tt)*) => {
+        fn unmarshal_all<S: $crate::Source<'a> + ?Sized>(
+            len: usize,
+            element: &$crate::Shape,
+            source: &mut S,
+        ) -> $crate::Visit<::std::vec::Vec<Self>> {
+            $crate::cells::take_all(len, element, source)
         }
     };
 }
@@ -70,11 +106,15 @@ macro_rules! __generated_counted_fields {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __generated_words {
-    ($name:ident { $($field:ident),* $(,)? }) => {
+    ($name:ident { $($field:ident),* $(,)? } $(row { $($row:tt)* })?) => {
+        $($crate::row_of_cells! { $name: $($row)* })?
+
         impl $crate::Marshal for $name {
             fn marshal<S: $crate::Sink + ?Sized>(&self, shape: &$crate::Shape, sink: &mut S) -> $crate::Visit<()> {
                 sink.words(shape, &[$(self.$field),*])
             }
+
+            $($crate::__generated_put_rows! { $($row)* })?
         }
 
         impl<'a> $crate::Unmarshal<'a> for $name {
@@ -88,6 +128,8 @@ macro_rules! __generated_words {
                 let [$($field),*] = words;
                 Ok(Self { $($field),* })
             }
+
+            $($crate::__generated_take_rows! { $($row)* })?
         }
     };
 }

@@ -12,6 +12,7 @@ mod golden;
 mod hostile;
 mod ndr_automation;
 mod ndr_oracle;
+mod ndr_rows;
 mod ndr_sizes;
 mod ndr_variants;
 mod ndr_words;

@@ -17,6 +17,7 @@
 //! * a sequence whose size a field or parameter beside it says must be so long, in both directions.
 
 mod bodies;
+mod cells;
 mod codec;
 mod extensions;
 mod layout;

@@ -1,11 +1,14 @@
 //! Writing NDR.
 
 mod automation;
+mod cells;
 mod composites;
+mod frame;
 mod texts;
 mod wrong;
 
 use super::WINE;
+use super::cells::{Agreed, LastType};
 use super::layout::{Form, Place, enum_width, form};
 use super::references::{self, References};
 use super::segment::Segment;
@@ -16,9 +19,11 @@ use crate::limits::WRITE_DEPTH;
 use crate::violations::{Violation, unsupported};
 use automation::Grid;
 use bytes::Bytes;
+use everywire_model::cells::{Layout, Style};
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{Numbers, Sink, Visit, put_variant};
 use everywire_model::{Body, Budget, Context, Failure, Handle, Initiator, Kind as Why, Reference, Scalar};
+use frame::{Frame, Kind};
 use std::sync::Arc;
 use wrong::{contradicts, count_of, miscounted, too_long};
 
@@ -47,6 +52,8 @@ pub struct NdrSink {
     /// The open SAFEARRAYs of several dimensions.
     grids: Vec<Grid>,
     known: Known,
+    agreed: Agreed,
+    last_type: LastType,
     references: Option<Arc<dyn References>>,
     /// Whether the values are for Wine.
     wine: bool,
@@ -56,45 +63,6 @@ pub struct NdrSink {
     status: i32,
     /// The maximum count of the next sequence, where it may have fewer elements.
     room: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Parameters,
-    Struct,
-    Items,
-    Union,
-    Maybe,
-    /// Where it begins in its segment.
-    Variant {
-        start: usize,
-    },
-    /// This dimension of a SAFEARRAY that has several.
-    Row {
-        dimension: usize,
-    },
-}
-
-#[derive(Debug)]
-struct Frame {
-    kind: Kind,
-    /// Values still to come, where that is known.
-    left: usize,
-    /// Where in the segment the maximum count stands, which the struct's last field will know.
-    hoist: Option<usize>,
-    /// Whether values are held as in a VARIANT.
-    automation: bool,
-    /// How values are held that say less by themselves.
-    forms: Forms,
-    counting: Counting,
-    /// Whether its members follow each other without padding; of a union, whether its discriminator is still to come.
-    packed: bool,
-    /// Of a map: what each key is aligned to, as a struct with its value is; else 1.
-    pairs: usize,
-    /// Whether a deferred referent ends with this composite.
-    referent: bool,
-    /// The byte order to go back to when this composite ends, if it has one of its own.
-    order: Option<bool>,
 }
 
 macro_rules! number {
@@ -192,6 +160,8 @@ impl NdrSink {
             counts: Vec::new(),
             grids: Vec::new(),
             known: Known::default(),
+            agreed: Agreed::default(),
+            last_type: LastType::default(),
             references: None,
             wine: false,
             pointed: false,
@@ -578,6 +548,14 @@ impl Sink for NdrSink {
     #[inline]
     fn whole_variant(&mut self, shape: &Shape, value: Scalar) -> Visit<()> {
         if self.plain_variant(value)? { Ok(()) } else { put_variant(self, shape, value) }
+    }
+
+    fn rows(&mut self, element: &Shape, layout: &'static Layout, count: usize) -> Option<Style> {
+        self.rows_of(element, layout, count)
+    }
+
+    fn row(&mut self, layout: &'static Layout, raw: &[u8], variants: &[Scalar]) -> Visit<bool> {
+        self.put_row(layout, raw, variants)
     }
 
     fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {

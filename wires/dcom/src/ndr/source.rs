@@ -5,6 +5,7 @@
 //! pointers is. The latter begins where the construct ends in place, which is found by skipping over it once.
 
 mod automation;
+mod cells;
 mod composites;
 mod grid;
 mod texts;
@@ -13,6 +14,7 @@ pub(super) use automation::WINE_GRID;
 
 use super::POINTED;
 use super::WINE;
+use super::cells::Agreed;
 use super::layout::{Form, Place, enum_width, form};
 use super::stack::Stack;
 use super::watch::{Contradiction, Counting, Counts, Forms, Known};
@@ -21,6 +23,7 @@ use super::wine::DISCRIMINATOR;
 use super::{references, variant};
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
+use everywire_model::cells::Layout;
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{NumbersMut, Source, Visit};
 use everywire_model::{Body, Budget, Handle, Reference, Scalar};
@@ -42,6 +45,7 @@ pub struct NdrSource<'a> {
     /// The open SAFEARRAYs of several dimensions.
     grids: Vec<Grid>,
     known: Known,
+    agreed: Agreed,
     /// Referents read again for another full pointer to them.
     aliases: usize,
     pointers: u32,
@@ -144,6 +148,7 @@ impl<'a> NdrSource<'a> {
             counts: Vec::new(),
             grids: Vec::new(),
             known: Known::default(),
+            agreed: Agreed::default(),
             aliases: 0,
             pointers: 0,
             variants: 0,
@@ -571,6 +576,14 @@ impl<'a> Source<'a> for NdrSource<'a> {
             self.come_back(back);
         }
         Ok(())
+    }
+
+    fn rows(&mut self, element: &Shape, layout: &'static Layout) -> Option<bool> {
+        self.rows_of(element, layout)
+    }
+
+    fn row(&mut self, layout: &'static Layout, variants: &mut [Scalar]) -> Visit<Option<&'a [u8]>> {
+        self.take_row(layout, variants)
     }
 
     fn budget(&mut self) -> &mut Budget {

@@ -1,10 +1,12 @@
 //! Writing the automation types: VARIANT, BSTR and SAFEARRAY (MS-OAUT 2.2.23, 2.2.29, 2.2.30).
 
+use super::super::cells::variant_bytes;
 use super::super::layout::Place;
 use super::super::segment::Segment;
 use super::super::source::WINE_GRID;
 use super::super::variant::{self, Holding, USER};
-use super::{Frame, Kind, NdrSink, count_of, too_long};
+use super::frame::{Frame, Kind};
+use super::{NdrSink, count_of, too_long};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
 use crate::violations::{Violation, unsupported};
 use everywire_model::shape::{Sequence, Shape};
@@ -74,21 +76,10 @@ impl NdrSink {
         self.begin()?;
         self.u32(USER);
         self.descend();
-        let bits = if vt == variant::BOOL && value.bits() != 0 { u64::from(u16::MAX) } else { value.bits() };
-        // The value stands behind the header at a multiple of its width; clSize counts all in units of 8 bytes.
-        let at = if width == 8 { variant::HEADER + 4 } else { variant::HEADER };
-        let size = (at + width).div_ceil(8) as u8;
-        let [low, high] = vt.to_le_bytes();
-        let mut whole = [0; variant::HEADER + 12];
-        whole[0] = size;
-        [whole[8], whole[9]] = [low, high];
-        [whole[16], whole[17]] = [low, high];
-        if let Some(place) = whole.get_mut(at..at + 8) {
-            place.copy_from_slice(&bits.to_le_bytes());
-        }
+        let (bytes, len) = variant_bytes(vt, width, value);
         let segment = self.segment();
         segment.align(8);
-        segment.bytes().extend_from_slice(whole.get(..at + width).unwrap_or_default());
+        segment.bytes().extend_from_slice(bytes.get(..len).unwrap_or_default());
         self.ascend();
         Ok(true)
     }

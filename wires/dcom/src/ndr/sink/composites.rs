@@ -3,23 +3,12 @@
 use super::super::layout::{Form, Place, alignment, form, pair_alignment, tail_of};
 use super::super::variant;
 use super::super::watch::{Counting, Counts, Forms, count_in};
-use super::{Frame, Kind, NdrSink, contradicts, count_of, miscounted, too_long};
+use super::frame::Kind;
+use super::{NdrSink, contradicts, count_of, miscounted, too_long};
 use crate::ndr::wine::{DISCRIMINATOR, element_alignment, is_packed};
 use crate::violations::{Violation, unsupported};
 use everywire_model::shape::{Array, Hold, Order, PointerKind, Shape, Struct, Union};
 use everywire_model::visit::{Sink, Visit};
-
-impl Frame {
-    /// Whether a value of it is simply what comes next.
-    #[inline]
-    fn takes_flat(&self) -> bool {
-        matches!(self.kind, Kind::Struct | Kind::Items)
-            && self.hoist.is_none()
-            && self.counting == Counting::No
-            && self.pairs == 1
-            && !self.packed
-    }
-}
 
 impl NdrSink {
     /// A value without pointers, little-endian; in some structs of Wine's it follows without padding.

@@ -3,6 +3,7 @@
 use super::super::layout::{Place, has_pointers};
 use super::super::skip::skip_items;
 use super::super::variant::{self, ARRAY, BYREF, HAVE_IID, HAVE_VARTYPE, Holding};
+use super::cells::plain;
 use super::{Frame, Kind, NdrSource};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
 use crate::violations::{Violation, unsupported};
@@ -78,31 +79,10 @@ impl<'a> NdrSource<'a> {
         }
         let (mut pointer, mut behind) = (self.window, self.window);
         (behind.at, behind.little) = (at, true);
-        behind.align(8);
-        let found =
-            pointer.u32().is_ok_and(|id| id != 0).then(|| behind.take(variant::HEADER).ok()).flatten();
-        let Some(&[_, _, _, _, _, _, _, _, low, high, _, _, _, _, _, _, a, b, c, d]) = found else {
+        if !pointer.u32().is_ok_and(|id| id != 0) {
             return Ok(None);
-        };
-        let vt = u16::from_le_bytes([low, high]);
-        let Some((shape, width)) =
-            variant::plain(vt).filter(|_| u32::from_le_bytes([a, b, c, d]) == vt.into())
-        else {
-            return Ok(None);
-        };
-        behind.align(width.max(1));
-        let Ok(raw) = behind.take(width) else { return Ok(None) };
-        let mut bits = match *raw {
-            [a] => a.into(),
-            [a, b] => u16::from_le_bytes([a, b]).into(),
-            [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
-            [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-            _ => 0,
-        };
-        if vt == variant::BOOL {
-            bits = (bits != 0).into();
         }
-        let Some(scalar) = Scalar::new(shape, bits) else { return Ok(None) };
+        let Some(scalar) = plain(&mut behind) else { return Ok(None) };
         self.begin()?;
         self.budget.enter()?;
         self.budget.leave();

@@ -24,6 +24,12 @@ impl Frame {
             && self.pairs == 1
             && !self.packed
     }
+
+    /// Whether an element of it may be a row.
+    #[inline]
+    pub(super) fn takes_row(&self) -> bool {
+        self.takes_flat() && !self.automation && matches!(self.forms, Forms::Plain)
+    }
 }
 
 impl NdrSource<'_> {

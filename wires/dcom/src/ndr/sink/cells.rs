@@ -1,0 +1,72 @@
+//! Writing structs of numbers and variants in one go.
+
+use super::super::cells::{VARIANT_BYTES, variant_bytes};
+use super::super::segment::Segment;
+use super::super::variant::USER;
+use super::frame::Kind;
+use super::{NdrSink, miscounted};
+use crate::limits::VARIANT_DEPTH;
+use everywire_model::Scalar;
+use everywire_model::cells::{Layout, Style};
+use everywire_model::shape::Shape;
+use everywire_model::visit::Visit;
+
+/// Room is made for no more elements than this at once.
+const ROOM: usize = 4096;
+
+impl NdrSink {
+    /// Whether the next value is an element that may be a row.
+    #[inline]
+    fn takes_row(&self, layout: &Layout) -> bool {
+        let frame = self.frames.last();
+        !self.wine
+            && frame.is_some_and(|frame| frame.kind == Kind::Items && frame.takes_row())
+            && (self.variants < VARIANT_DEPTH || layout.variant_count() == 0)
+    }
+
+    pub(super) fn rows_of(&mut self, shape: &Shape, layout: &'static Layout, count: usize) -> Option<Style> {
+        if !self.takes_row(layout) || !self.agreed.of(shape, layout) {
+            return None;
+        }
+        let count = count.min(ROOM);
+        self.segment().bytes().reserve(count * layout.size.next_multiple_of(layout.alignment));
+        let variants = count * layout.variant_count();
+        if variants > 0 {
+            self.behind().bytes().reserve(variants * VARIANT_BYTES);
+        }
+        Some(Style { little: self.little, pointer: USER })
+    }
+
+    pub(super) fn put_row(&mut self, layout: &Layout, raw: &[u8], variants: &[Scalar]) -> Visit<bool> {
+        // What a variant holds must be known before anything is written.
+        if !self.takes_row(layout)
+            || variants.iter().any(|scalar| self.last_type.of(scalar.shape()).is_none())
+        {
+            return Ok(false);
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            frame.left = frame.left.checked_sub(1).ok_or_else(miscounted)?;
+        }
+        self.segment().put(layout.alignment, raw);
+        for scalar in variants {
+            if let Some((vt, width)) = self.last_type.of(scalar.shape()) {
+                let (bytes, len) = variant_bytes(vt, width, *scalar);
+                self.behind().put(8, bytes.get(..len).unwrap_or_default());
+            }
+        }
+        Ok(true)
+    }
+
+    /// What stands behind everything that is being written.
+    #[inline]
+    fn behind(&mut self) -> &mut Segment {
+        if self.deferred.len() <= self.depth {
+            self.deferred.push(Segment::floating());
+        }
+        match self.deferred.get_mut(self.depth) {
+            Some(segment) => segment,
+            // There are never more open than there are.
+            None => &mut self.stub,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Reading structs of numbers and variants in one go.
+
+use super::super::variant::{self, HEADER};
+use super::super::window::Window;
+use super::{Kind, NdrSource};
+use crate::limits::VARIANT_DEPTH;
+use everywire_model::Scalar;
+use everywire_model::cells::Layout;
+use everywire_model::shape::Shape;
+use everywire_model::visit::Visit;
+
+impl<'a> NdrSource<'a> {
+    pub(super) fn rows_of(&mut self, shape: &Shape, layout: &'static Layout) -> Option<bool> {
+        let frame = self.frames.last()?;
+        let takes_rows = !self.window.wine && frame.kind == Kind::Items && frame.takes_row();
+        (takes_rows && self.agreed.of(shape, layout)).then_some(self.window.little)
+    }
+
+    /// Whatever is not as expected, the way through the fields finds.
+    pub(super) fn take_row(&mut self, layout: &Layout, variants: &mut [Scalar]) -> Visit<Option<&'a [u8]>> {
+        let Some(frame) = self.frames.last() else { return Ok(None) };
+        if frame.kind != Kind::Items || !frame.takes_row() || frame.left == 0 {
+            return Ok(None);
+        }
+        let outer = frame.outer;
+        let mut window = self.window;
+        window.align(layout.alignment);
+        let Ok(row) = window.take(layout.size) else { return Ok(None) };
+        if !variants.is_empty() {
+            let Some(at) = self.frames.get(outer).and_then(|frame| frame.deferred) else { return Ok(None) };
+            if self.variants >= VARIANT_DEPTH {
+                return Ok(None);
+            }
+            let mut behind = Window { at, little: true, ..window };
+            for (at, scalar) in layout.variants().zip(variants.iter_mut()) {
+                if row.get(at..at + 4).is_none_or(|pointer| pointer == [0; 4]) {
+                    return Ok(None);
+                }
+                let Some(found) = plain(&mut behind) else { return Ok(None) };
+                *scalar = found;
+            }
+            self.budget.charge_elements(variants.len() as u64)?;
+            if let Some(outer) = self.frames.get_mut(outer) {
+                outer.deferred = Some(behind.at);
+            }
+        }
+        self.budget.enter()?;
+        self.budget.leave();
+        self.window.at = window.at;
+        if let Some(frame) = self.frames.last_mut() {
+            frame.left -= 1;
+        }
+        Ok(Some(row))
+    }
+}
+
+/// A wireVARIANT that holds one number (MS-OAUT 2.2.29.1), from the padding before it to its last byte; nothing if it is something else,
+/// or wrong.
+#[inline]
+pub(super) fn plain(window: &mut Window<'_>) -> Option<Scalar> {
+    window.align(8);
+    let header = window.take(HEADER).ok()?;
+    let &[_, _, _, _, _, _, _, _, low, high, _, _, _, _, _, _, a, b, c, d] = header else { return None };
+    let vt = u16::from_le_bytes([low, high]);
+    if u32::from_le_bytes([a, b, c, d]) != vt.into() {
+        return None;
+    }
+    let (shape, width) = variant::plain(vt)?;
+    window.align(width.max(1));
+    let mut bits = match *window.take(width).ok()? {
+        [a] => a.into(),
+        [a, b] => u16::from_le_bytes([a, b]).into(),
+        [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0,
+    };
+    if vt == variant::BOOL {
+        bits = (bits != 0).into();
+    }
+    Scalar::new(shape, bits)
+}
