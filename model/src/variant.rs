@@ -4,10 +4,12 @@
 //! read and write it in one go. Everything else is in a box.
 
 use crate::marshal::{Marshal, Unmarshal};
-use crate::shape::Shape;
-use crate::value::{TypedShape, Value};
+use crate::shape::{Shape, TypedShape};
+use crate::value::Value;
 use crate::visit::{Sink, Source, Visit};
 use std::borrow::Cow;
+
+pub use crate::scalar::Scalar;
 
 /// A value and its shape: what generated code makes of a contract's `any`. 16 bytes, where it is a number.
 #[derive(Debug, Clone)]
@@ -19,40 +21,7 @@ enum Content {
     Other(Box<(TypedShape, Value)>),
 }
 
-/// A number, a boolean or nothing, with a shape that lives for ever.
-#[derive(Debug, Clone, Copy)]
-pub struct Scalar {
-    shape: &'static Shape,
-    bits: u64,
-}
-
 impl Scalar {
-    /// What these bits are at this shape: those of the number, or 0 and 1, and zeros above. Nothing, if the shape is of something else.
-    #[inline]
-    pub fn new(shape: &'static Shape, bits: u64) -> Option<Self> {
-        let width = match shape.resolved() {
-            Shape::Void => 0,
-            plain => plain.width()?,
-        };
-        let above = match width {
-            8 => 0,
-            width => bits >> (8 * width),
-        };
-        (above == 0).then_some(Self { shape, bits })
-    }
-
-    /// What it looks like.
-    #[inline]
-    pub fn shape(&self) -> &'static Shape {
-        self.shape
-    }
-
-    /// Its bits.
-    #[inline]
-    pub fn bits(&self) -> u64 {
-        self.bits
-    }
-
     /// The value by itself.
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
     pub fn value(&self) -> Value {

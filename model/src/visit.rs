@@ -23,9 +23,9 @@ use crate::budget::Budget;
 use crate::failure::{Failure, Initiator, Kind};
 use crate::headers::Headers;
 use crate::reference::Reference;
+use crate::scalar::Scalar;
 use crate::shape::{Enum, Shape, Text};
 use crate::typecode::TypeCode;
-use crate::variant::Scalar;
 use bytes::Bytes;
 use std::borrow::Cow;
 
