@@ -260,7 +260,7 @@ impl Passage {
                     return self.send();
                 }
                 match failure.encoded().filter(|_| self.route.opaque.is_some() && !self.maybe) {
-                    Some(encoded) => self.passed_as(&Arc::clone(encoded), &failure),
+                    Some(encoded) => self.passed_as(encoded, &failure),
                     None => self.fail(&failure),
                 }
             }

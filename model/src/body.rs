@@ -1,13 +1,14 @@
 //! Bodies: encoded values that nobody has looked at yet.
 
 use crate::budget::Budget;
+use crate::failure::{Failure, needs_contract};
 use crate::headers::{Header, Headers};
-use crate::marshal::UnmarshalList;
-use crate::message::needs_contract;
+use crate::reference::Reference;
 use crate::shape::Shape;
+use crate::typecode::TypeCode;
 use crate::visit::{Carries, Encode, Sink, Source, Visit};
-use crate::wire_state::WireState;
 use bytes::Bytes;
+use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
@@ -108,17 +109,35 @@ impl fmt::Debug for Context {
     }
 }
 
+/// What a wire keeps for a node ([`crate::WireState`]), as far as whoever has a body needs to know: a codec of that wire knows which it
+/// is.
+pub trait NodeState: Any + Send + Sync {
+    /// Of a hop to `to`: where a call of this object goes on, if that is not the object of the same key there.
+    fn leads_on(&self, key: &[u8], to: &Reference) -> Option<Reference>;
+}
+
+/// Values of [`crate::native`] without bytes, in the order in which they are read.
+#[derive(Debug, Clone, Default)]
+pub struct Parts(pub(crate) Vec<Part>);
+
+#[derive(Debug, Clone)]
+pub(crate) enum Part {
+    Reference(Option<Reference>),
+    Shape(Shape),
+    TypeCode(TypeCode),
+}
+
 /// What belongs to a body beside its bytes.
 #[derive(Default, Clone)]
 pub struct Beside {
     /// Handles that came with the message.
     pub handles: Vec<Handle>,
     /// What the wire keeps for this node: a codec may need it to make references of what it reads.
-    pub wire_state: Option<Arc<dyn WireState>>,
+    pub wire_state: Option<Arc<dyn NodeState>>,
     /// How the operation succeeded whose results these are; see [`Body::status`].
     pub status: i32,
     /// What has no bytes of its own, of values that stay in this process.
-    pub parts: crate::native::Parts,
+    pub parts: Parts,
     /// The headers that came with the message, where it was one that may be passed on.
     pub headers: Headers,
 }
@@ -147,7 +166,7 @@ impl Body {
     }
 
     /// What the wire keeps for this node, where its codec needs that.
-    pub fn wire_state(&self) -> Option<&Arc<dyn WireState>> {
+    pub fn wire_state(&self) -> Option<&Arc<dyn NodeState>> {
         self.beside.as_ref()?.wire_state.as_ref()
     }
 
@@ -191,20 +210,20 @@ impl Body {
         })?;
         match result {
             Some(value) => Ok(value),
-            None => Err(crate::Failure::malformed("the codec did not visit the body", 0)),
+            None => Err(Failure::malformed("the codec did not visit the body", 0)),
         }
     }
+}
 
-    /// Reads an operation's arguments or results.
-    pub fn decode<'a, T: UnmarshalList<'a>>(&'a self, list: &Shape) -> Visit<T> {
-        self.read(|source| T::unmarshal_list(list, source))
-    }
-
-    /// Passes the values on to a sink without building them: a bridge between wires.
-    pub fn pipe(&self, list: &Shape, sink: &mut dyn Sink) -> Visit<()> {
-        self.read(|source| {
-            sink.status(source.status())?;
-            crate::pipe::pipe(list, source, sink)
-        })
+impl Headers {
+    /// All headers of a message with this body, with the changes.
+    ///
+    /// # Errors
+    /// Those that came do not decode.
+    pub fn list(&self, body: &Body) -> Visit<Vec<Header>> {
+        let mut all = if self.raw().is_empty() { Vec::new() } else { body.codec.headers(body)? };
+        all.retain(|header| self.keeps(&header.name));
+        all.extend(self.brought().cloned());
+        Ok(all)
     }
 }

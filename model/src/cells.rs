@@ -14,7 +14,7 @@ pub use layout::{CellKind, Layout, MOST, MOST_BYTES, Style};
 
 use crate::marshal::{Marshal, Unmarshal};
 use crate::shape::Shape;
-use crate::variant::{Scalar, Variant};
+use crate::scalar::Scalar;
 use crate::visit::{Sink, Source, Visit};
 use std::slice::Iter;
 
@@ -33,7 +33,7 @@ impl Default for Variants {
 
 impl Variants {
     #[inline]
-    fn push(&mut self, scalar: Scalar) {
+    pub(crate) fn push(&mut self, scalar: Scalar) {
         if let Some(place) = self.held.get_mut(self.len) {
             *place = scalar;
             self.len += 1;
@@ -82,25 +82,6 @@ macro_rules! number {
 }
 
 number!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
-
-impl Cells for Variant {
-    #[inline]
-    fn put_cells(&self, raw: &mut [u8], style: Style, variants: &mut Variants) -> bool {
-        let Some(scalar) = self.scalar() else { return false };
-        variants.push(scalar);
-        style.pointer.put_cells(raw, style, variants)
-    }
-
-    #[inline]
-    fn take_cells(_: &[u8], _: bool, variants: &mut Iter<'_, Scalar>) -> Self {
-        variants.next().copied().unwrap_or_default().into()
-    }
-}
-
-/// An array of variants has nothing else in its rows.
-impl IsRow for Variant {
-    const LAYOUT: &'static Layout = &Layout { size: 4, alignment: 4, cells: &[(0, CellKind::Variant)] };
-}
 
 /// The value that begins there.
 #[inline]
@@ -204,6 +185,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Variant;
 
     #[derive(Debug, PartialEq)]
     struct Inner {

@@ -1,6 +1,6 @@
 //! Failures: what happened, who caused it, where, and what to do.
 
-use crate::message::Encoded;
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ struct Details {
     code: Option<String>,
     place: String,
     hint: Option<String>,
-    encoded: Option<Arc<Encoded>>,
+    original: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// What kind of failure.
@@ -111,7 +111,7 @@ impl Failure {
             code: None,
             place: String::new(),
             hint: None,
-            encoded: None,
+            original: None,
         }))
     }
 
@@ -150,16 +150,16 @@ impl Failure {
         self
     }
 
-    /// The same failure as it came, for whoever passes it on.
+    /// The same failure as it came, for whoever passes it on: a [`crate::Encoded`]. That has a body, which stands above failures.
     #[must_use]
-    pub fn with_encoded(mut self, encoded: Encoded) -> Self {
-        self.0.encoded = Some(Arc::new(encoded));
+    pub(crate) fn with_original(mut self, original: Arc<dyn Any + Send + Sync>) -> Self {
+        self.0.original = Some(original);
         self
     }
 
-    /// As it came, where the call was passed on.
-    pub fn encoded(&self) -> Option<&Arc<Encoded>> {
-        self.0.encoded.as_ref()
+    /// As it came.
+    pub(crate) fn original(&self) -> Option<&(dyn Any + Send + Sync)> {
+        self.0.original.as_deref()
     }
 
     /// The same failure, saying whether the servant ran.
@@ -217,6 +217,17 @@ impl Failure {
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
+}
+
+/// The failure of a hop that cannot pass something on as it came.
+#[cold]
+pub fn needs_contract(what: &str) -> Failure {
+    Failure::new(
+        Kind::Unsupported,
+        Initiator::Here,
+        format!("{what} does not pass here without its contract"),
+    )
+    .with_hint("give the contract, so that values can be read and written")
 }
 
 impl fmt::Display for Failure {

@@ -5,8 +5,6 @@
 //! and never the body, whether a copy was made before or after. What belongs to one connection only (addressing, character sets,
 //! serial numbers) is each session's own and not passed on.
 
-use crate::body::Body;
-use crate::visit::Visit;
 use bytes::Bytes;
 use std::borrow::Cow;
 
@@ -146,17 +144,6 @@ impl Headers {
             });
             (!goes).then_some(header)
         })
-    }
-
-    /// All headers of a message with this body, with the changes.
-    ///
-    /// # Errors
-    /// Those that came do not decode.
-    pub fn list(&self, body: &Body) -> Visit<Vec<Header>> {
-        let mut all = if self.raw.is_empty() { Vec::new() } else { body.codec.headers(body)? };
-        all.retain(|header| self.keeps(&header.name));
-        all.extend(self.brought().cloned());
-        Ok(all)
     }
 }
 

@@ -3,9 +3,9 @@
 
 use crate::body::Handle;
 use crate::failure::{Failure, Violation};
+use crate::link::PeerAddress;
 use crate::reference::Endpoint;
 use crate::send_buffer::SendBuffer;
-use crate::session::PeerAddress;
 use bytes::BytesMut;
 use std::time::Instant;
 

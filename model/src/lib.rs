@@ -29,15 +29,18 @@ pub mod guid;
 pub mod headers;
 pub mod hub;
 pub mod layered;
+pub mod link;
 pub mod marshal;
 pub mod message;
 pub mod native;
 pub mod object;
 pub mod options;
 pub mod pipe;
+pub mod place;
 pub mod reach;
 pub mod reference;
 pub mod same;
+pub mod scalar;
 pub mod send_buffer;
 pub mod session;
 pub mod shape;
@@ -53,7 +56,7 @@ pub mod wire;
 pub mod wire_state;
 pub mod words;
 
-pub use body::{Beside, Body, Codec, Context, Handle};
+pub use body::{Beside, Body, Codec, Context, Handle, NodeState};
 pub use budget::{Budget, Limits};
 pub use bytes::Bytes;
 pub use contract::{

@@ -3,9 +3,10 @@
 //! A type is marshalled *at* a shape, the one its contract gives it: a `Vec<f64>` alone does not know its bound or how
 //! its count is written. Tuples stand for the arguments and results of an operation.
 
-use crate::body::Handle;
+use crate::body::{Body, Handle};
 use crate::reference::Reference;
 use crate::shape::{Field, Shape, Text};
+use crate::typecode::TypeCode;
 use crate::visit::{Numbers, NumbersMut, Sink, Source, Visit};
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -60,6 +61,13 @@ pub trait Unmarshal<'a>: Sized {
         let items = Self::unmarshal_all(len, shape.element().unwrap_or(&Shape::Void), source)?;
         source.close(shape)?;
         Ok(items)
+    }
+}
+
+impl Body {
+    /// Reads an operation's arguments or results.
+    pub fn decode<'a, T: UnmarshalList<'a>>(&'a self, list: &Shape) -> Visit<T> {
+        self.read(|source| T::unmarshal_list(list, source))
     }
 }
 
@@ -487,4 +495,16 @@ fn shape_at(fields: &[Field], index: usize) -> &Shape {
 #[inline]
 pub fn field(shape: &Shape, index: usize) -> &Shape {
     shape_at(shape.fields(), index)
+}
+
+impl Marshal for TypeCode {
+    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
+        sink.type_code(self)
+    }
+}
+
+impl<'a> Unmarshal<'a> for TypeCode {
+    fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, source: &mut S) -> Visit<Self> {
+        source.type_code()
+    }
 }

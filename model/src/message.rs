@@ -5,15 +5,16 @@
 //! their bytes ([`Encoded`]), and headers travel beside ([`crate::Headers`]).
 
 use crate::body::Body;
-use crate::contract::{Interface, Operation};
-use crate::failure::{Failure, Initiator, Kind};
+use crate::contract::{Interface, Operation, Signal};
+use crate::failure::Failure;
 use crate::reference::{Profile, Reference};
-use crate::session::{CallId, Emission, Topic};
 use crate::shape::Struct;
 use crate::visit::Encode;
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
+
+pub use crate::failure::needs_contract;
 
 /// What to ask an object.
 #[derive(Clone, Copy)]
@@ -80,17 +81,6 @@ impl<'a> Method<'a> {
     }
 }
 
-/// The failure of a hop that cannot pass something on as it came.
-#[cold]
-pub fn needs_contract(what: &str) -> Failure {
-    Failure::new(
-        Kind::Unsupported,
-        Initiator::Here,
-        format!("{what} does not pass here without its contract"),
-    )
-    .with_hint("give the contract, so that values can be read and written")
-}
-
 /// A call to send.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
@@ -146,6 +136,70 @@ impl Incoming {
     }
 }
 
+/// Names one call on one connection. Calls of both directions are numbered apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(pub u64);
+
+impl CallId {
+    /// Of what is never answered.
+    pub const NONE: Self = Self(u64::MAX);
+}
+
+/// A signal to send.
+#[derive(Clone, Copy)]
+pub struct Emission<'a> {
+    /// The key of the object that emits it.
+    pub key: &'a [u8],
+    /// Which.
+    pub topic: Topic<'a>,
+    /// With what: values, or a body that is passed on as it came, and the headers beside it ([`Encode::carries`]).
+    pub arguments: &'a dyn Encode,
+}
+
+/// Which signal of which interface.
+#[derive(Clone, Copy)]
+pub enum Topic<'a> {
+    /// One whose contract is here.
+    Typed {
+        /// The interface that the signal is of.
+        interface: &'a Interface,
+        /// The signal.
+        signal: &'a Signal,
+    },
+    /// One that nobody here knows, in the words of the wire that it came by ([`Incoming::interface`],
+    /// [`Incoming::operation`]).
+    Named {
+        /// The interface's name on the wire; may be empty.
+        interface: &'a [u8],
+        /// The signal's name on the wire.
+        signal: &'a [u8],
+    },
+}
+
+impl<'a> Topic<'a> {
+    /// The interface and the signal.
+    ///
+    /// # Errors
+    /// Nobody here knows them, and this wire cannot tell of a signal without ([`Kind::Unsupported`]).
+    pub fn typed(self) -> Result<(&'a Interface, &'a Signal), Failure> {
+        match self {
+            Self::Typed { interface, signal } => Ok((interface, signal)),
+            Self::Named { .. } => Err(needs_contract("a signal that nobody here knows")),
+        }
+    }
+}
+
+/// Which signals are asked for.
+#[derive(Clone, Copy)]
+pub struct Interest<'a> {
+    /// The object; an empty key means every object there.
+    pub profile: &'a Profile,
+    /// The interface; `None` means every interface.
+    pub interface: Option<&'a Interface>,
+    /// The signal; `None` means all of the interface.
+    pub signal: Option<&'a Signal>,
+}
+
 /// How a call ended.
 #[derive(Debug, Clone)]
 pub enum Outcome<B> {
@@ -179,6 +233,20 @@ pub struct Encoded {
     pub raised: bool,
     /// What came behind.
     pub body: Body,
+}
+
+/// A failure carries what the wire that it came by said, for whoever passes it on.
+impl Failure {
+    /// The same failure as it came, for whoever passes it on.
+    #[must_use]
+    pub fn with_encoded(self, encoded: Encoded) -> Self {
+        self.with_original(Arc::new(encoded))
+    }
+
+    /// As it came, where the call was passed on.
+    pub fn encoded(&self) -> Option<&Encoded> {
+        self.original()?.downcast_ref()
+    }
 }
 
 impl<B> Outcome<B> {

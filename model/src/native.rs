@@ -5,7 +5,7 @@
 //! reader with another contract is told, as on a wire. What has no bytes of its own (references with the options that hide in them,
 //! shapes, type codes, handles) lies beside the bytes, in order. Nobody else ever sees these bytes.
 
-use crate::body::{Beside, Body, Codec, Context, Handle};
+use crate::body::{Beside, Body, Codec, Context, Handle, Part};
 use crate::budget::{Budget, MOST_LEVELS};
 use crate::failure::Failure;
 use crate::reference::Reference;
@@ -15,6 +15,8 @@ use crate::visit::{Numbers, NumbersMut, Sink, Source, Visit};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
+
+pub use crate::body::Parts;
 
 /// The codec.
 pub static NATIVE: Native = Native;
@@ -29,17 +31,6 @@ const TEXT: u8 = 0xa1;
 const BYTES: u8 = 0xa2;
 const OPEN: u8 = 0xa3;
 const CLOSE: u8 = 0xa4;
-
-/// Values without bytes, in the order in which they are read.
-#[derive(Debug, Clone, Default)]
-pub struct Parts(Vec<Part>);
-
-#[derive(Debug, Clone)]
-enum Part {
-    Reference(Option<Reference>),
-    Shape(Shape),
-    TypeCode(TypeCode),
-}
 
 impl Codec for Native {
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {

@@ -2,9 +2,20 @@
 //!
 //! A bridge between two wires and the tests of every codec use it; no value is built but for one at a time.
 
+use crate::body::Body;
 use crate::failure::Failure;
 use crate::shape::Shape;
 use crate::visit::{Numbers, NumbersMut, Sink, Source, Visit};
+
+impl Body {
+    /// Passes the values on to a sink without building them: a bridge between wires.
+    pub fn pipe(&self, list: &Shape, sink: &mut dyn Sink) -> Visit<()> {
+        self.read(|source| {
+            sink.status(source.status())?;
+            pipe(list, source, sink)
+        })
+    }
+}
 
 /// Reads one value of this shape and writes it.
 pub fn pipe<'a>(shape: &Shape, source: &mut dyn Source<'a>, sink: &mut dyn Sink) -> Visit<()> {

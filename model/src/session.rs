@@ -7,12 +7,10 @@
 
 use crate::body::{Body, Handle};
 use crate::budget::Limits;
-use crate::contract::{Interface, Signal};
 use crate::failure::{Failure, Initiator, Kind, Violation};
-use crate::message::{Answer, Call, Incoming, Outcome, needs_contract};
-use crate::reference::{Endpoint, Profile};
+use crate::message::{Answer, Call, Incoming, Outcome};
+use crate::reference::Profile;
 use crate::send_buffer::SendBuffer;
-use crate::visit::Encode;
 use crate::wire_state::WireState;
 use bytes::{Bytes, BytesMut};
 use std::fmt;
@@ -20,6 +18,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
+
+pub use crate::link::{Link, Peer, PeerAddress};
+pub use crate::message::{CallId, Emission, Interest, Topic};
 
 /// One connection's protocol.
 ///
@@ -181,116 +182,6 @@ pub enum Purpose {
     Monitoring,
 }
 
-/// What the transport knows about the peer.
-#[derive(Debug, Clone, Default)]
-pub struct PeerAddress {
-    /// Transport and address, as text.
-    pub text: String,
-    /// Process and user, where the kernel vouches for them: (pid, uid).
-    pub credentials: Option<(i32, u32)>,
-}
-
-/// An authenticated peer. Only a session can obtain one, by reaching the state in which its protocol lets calls through;
-/// code that needs an authenticated peer takes `&Peer`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Peer {
-    /// Where it is.
-    pub address: PeerAddress,
-    /// How it was authenticated, such as `none`, `unix credentials`.
-    pub authentication: &'static str,
-    /// The account that it proved to be, the same text whichever of its names was used; nothing where it proved nothing, or
-    /// where the kernel's word for its user ([`PeerAddress::credentials`]) is all there is.
-    pub account: Option<Arc<str>>,
-}
-
-impl Peer {
-    /// For sessions only: the protocol of `address` reached the state in which calls are let through.
-    pub fn admitted(address: PeerAddress, authentication: &'static str) -> Self {
-        Self { address, authentication, account: None }
-    }
-
-    /// The same, which proved to be this account.
-    #[must_use]
-    pub fn with_account(self, account: &str) -> Self {
-        Self { account: Some(account.into()), ..self }
-    }
-}
-
-impl fmt::Display for Peer {
-    /// For people: the account, if one was proved, and the address.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.account {
-            Some(account) => write!(f, "{account} at {}", self.address.text),
-            None => f.write_str(&self.address.text),
-        }
-    }
-}
-
-/// Names one call on one connection. Calls of both directions are numbered apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CallId(pub u64);
-
-impl CallId {
-    /// Of what is never answered.
-    pub const NONE: Self = Self(u64::MAX);
-}
-
-/// A signal to send.
-#[derive(Clone, Copy)]
-pub struct Emission<'a> {
-    /// The key of the object that emits it.
-    pub key: &'a [u8],
-    /// Which.
-    pub topic: Topic<'a>,
-    /// With what: values, or a body that is passed on as it came, and the headers beside it ([`Encode::carries`]).
-    pub arguments: &'a dyn Encode,
-}
-
-/// Which signal of which interface.
-#[derive(Clone, Copy)]
-pub enum Topic<'a> {
-    /// One whose contract is here.
-    Typed {
-        /// The interface that the signal is of.
-        interface: &'a Interface,
-        /// The signal.
-        signal: &'a Signal,
-    },
-    /// One that nobody here knows, in the words of the wire that it came by ([`Incoming::interface`],
-    /// [`Incoming::operation`]).
-    Named {
-        /// The interface's name on the wire; may be empty.
-        interface: &'a [u8],
-        /// The signal's name on the wire.
-        signal: &'a [u8],
-    },
-}
-
-impl<'a> Topic<'a> {
-    /// The interface and the signal.
-    ///
-    /// # Errors
-    /// Nobody here knows them, and this wire cannot tell of a signal without ([`Kind::Unsupported`]).
-    pub fn typed(self) -> Result<(&'a Interface, &'a Signal), Failure> {
-        match self {
-            Self::Typed { interface, signal } => Ok((interface, signal)),
-            Self::Named { .. } => Err(needs_contract("a signal that nobody here knows")),
-        }
-    }
-}
-
-/// Which signals are asked for.
-#[derive(Clone, Copy)]
-pub struct Interest<'a> {
-    /// The object; an empty key means every object there.
-    pub profile: &'a Profile,
-    /// The interface; `None` means every interface.
-    pub interface: Option<&'a Interface>,
-    /// The signal; `None` means all of the interface.
-    pub signal: Option<&'a Signal>,
-}
-
 /// What a session tells its link.
 #[derive(Debug)]
 pub enum Event {
@@ -338,36 +229,6 @@ pub enum Event {
     Cancelled(CallId),
     /// The peer said goodbye. Calls that it did not execute came back as failures that may be tried again.
     Closed,
-}
-
-/// The answering half of a connection, and what a servant may need beside: implemented by the runtime's links.
-pub trait Link: Send + Sync {
-    /// Answers a call.
-    fn answer(&self, id: CallId, answer: Answer<'_>);
-    /// Runs a future on the runtime's threads.
-    fn spawn(&self, task: crate::object::BoxFuture<'static, ()>);
-    /// Turns references into objects.
-    fn resolver(&self) -> Arc<dyn crate::object::Resolver>;
-    /// Who is at the other end.
-    fn peer(&self) -> Option<Peer>;
-    /// Which endpoint it came in by, for messages.
-    fn endpoint(&self) -> Endpoint;
-    /// Tells the other end of a signal, and nobody else; where a router is there, everybody behind it who listens.
-    ///
-    /// # Errors
-    /// It does not encode, or the wire carries no signals.
-    fn emit(&self, _emission: &Emission<'_>) -> Result<(), Failure> {
-        Err(Failure::new(Kind::Unsupported, Initiator::Here, "this connection carries no signals"))
-    }
-    /// A number that no other connection of this process has or had; 0 where it is none.
-    fn serial_number(&self) -> u64 {
-        0
-    }
-    /// The way back: objects that the caller serves on this very connection, where the wire carries calls both ways. Which of
-    /// them a call is for follows from its interface.
-    fn caller(&self) -> Option<crate::object::Object> {
-        None
-    }
 }
 
 #[cfg(test)]

@@ -453,3 +453,13 @@ pub struct Alias {
     /// The shape it stands for.
     pub target: Shape,
 }
+
+/// A shape inside a value; two are equal if they read the same to people.
+#[derive(Debug, Clone)]
+pub struct TypedShape(pub Shape);
+
+impl PartialEq for TypedShape {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.noun() == other.0.noun()
+    }
+}

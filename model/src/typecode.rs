@@ -3,10 +3,7 @@
 //! One that was read is kept as it came, too, since a shape says less: compilers choose what they repeat and what they
 //! refer back to, and some kinds of types have no values that this side could hold.
 
-use crate::marshal::{Marshal, Unmarshal};
-use crate::shape::{Name, Shape};
-use crate::value::TypedShape;
-use crate::visit::{Sink, Source, Visit};
+use crate::shape::{Name, Shape, TypedShape};
 use bytes::Bytes;
 
 /// A description of a type, as a value: what CORBA calls a `TypeCode`.
@@ -94,18 +91,6 @@ impl PartialEq for TypeCode {
             && self.id == other.id
             && self.name == other.name
             && shape(self) == shape(other)
-    }
-}
-
-impl Marshal for TypeCode {
-    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
-        sink.type_code(self)
-    }
-}
-
-impl<'a> Unmarshal<'a> for TypeCode {
-    fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, source: &mut S) -> Visit<Self> {
-        source.type_code()
     }
 }
 

@@ -10,6 +10,8 @@ use crate::visit::{Sink, Source, Visit};
 use bytes::Bytes;
 use std::sync::Arc;
 
+pub use crate::shape::TypedShape;
+
 /// A value as a tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -54,16 +56,6 @@ pub struct HeldHandle(pub Handle);
 impl PartialEq for HeldHandle {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-/// A shape inside a value; two are equal if they read the same to people.
-#[derive(Debug, Clone)]
-pub struct TypedShape(pub Shape);
-
-impl PartialEq for TypedShape {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.noun() == other.0.noun()
     }
 }
 

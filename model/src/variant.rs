@@ -3,12 +3,14 @@
 //! Most of them hold one number, and come by the hundred: such a [`Scalar`] stands in the variant itself, and wires that carry many
 //! read and write it in one go. Everything else is in a box.
 
-use crate::cells;
+use crate::cells::{self, CellKind, Cells, IsRow, Layout, Style, Variants};
 use crate::marshal::{Marshal, Unmarshal};
-use crate::shape::Shape;
-use crate::value::{TypedShape, Value};
+use crate::shape::{Shape, TypedShape};
+use crate::value::Value;
 use crate::visit::{Sink, Source, Visit};
 use std::borrow::Cow;
+
+pub use crate::scalar::Scalar;
 
 /// A value and its shape: what generated code makes of a contract's `any`. 16 bytes, where it is a number.
 #[derive(Debug, Clone)]
@@ -20,49 +22,7 @@ enum Content {
     Other(Box<(TypedShape, Value)>),
 }
 
-/// A number, a boolean or nothing, with a shape that lives for ever.
-#[derive(Debug, Clone, Copy)]
-pub struct Scalar {
-    shape: &'static Shape,
-    bits: u64,
-}
-
-/// Nothing.
-impl Default for Scalar {
-    #[inline]
-    fn default() -> Self {
-        const NOTHING: &Shape = &Shape::Void;
-        Self { shape: NOTHING, bits: 0 }
-    }
-}
-
 impl Scalar {
-    /// What these bits are at this shape: those of the number, or 0 and 1, and zeros above. Nothing, if the shape is of something else.
-    #[inline]
-    pub fn new(shape: &'static Shape, bits: u64) -> Option<Self> {
-        let width = match shape.resolved() {
-            Shape::Void => 0,
-            plain => plain.width()?,
-        };
-        let above = match width {
-            8 => 0,
-            width => bits >> (8 * width),
-        };
-        (above == 0).then_some(Self { shape, bits })
-    }
-
-    /// What it looks like.
-    #[inline]
-    pub fn shape(&self) -> &'static Shape {
-        self.shape
-    }
-
-    /// Its bits.
-    #[inline]
-    pub fn bits(&self) -> u64 {
-        self.bits
-    }
-
     /// The value by itself.
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
     pub fn value(&self) -> Value {
@@ -286,6 +246,25 @@ impl<'a> Unmarshal<'a> for Variant {
     ) -> Visit<Vec<Self>> {
         cells::take_all(len, element, source)
     }
+}
+
+impl Cells for Variant {
+    #[inline]
+    fn put_cells(&self, raw: &mut [u8], style: Style, variants: &mut Variants) -> bool {
+        let Some(scalar) = self.scalar() else { return false };
+        variants.push(scalar);
+        style.pointer.put_cells(raw, style, variants)
+    }
+
+    #[inline]
+    fn take_cells(_: &[u8], _: bool, variants: &mut std::slice::Iter<'_, Scalar>) -> Self {
+        variants.next().copied().unwrap_or_default().into()
+    }
+}
+
+/// An array of variants has nothing else in its rows.
+impl IsRow for Variant {
+    const LAYOUT: &'static Layout = &Layout { size: 4, alignment: 4, cells: &[(0, CellKind::Variant)] };
 }
 
 #[cfg(test)]

@@ -24,9 +24,9 @@ use crate::cells::{Layout, Style};
 use crate::failure::{Failure, Initiator, Kind};
 use crate::headers::Headers;
 use crate::reference::Reference;
+use crate::scalar::Scalar;
 use crate::shape::{Enum, Shape, Text};
 use crate::typecode::TypeCode;
-use crate::variant::Scalar;
 use bytes::Bytes;
 use std::borrow::Cow;
 

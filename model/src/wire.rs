@@ -15,6 +15,8 @@ use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub use crate::place::Place;
+
 /// A protocol.
 pub trait Wire: Send + Sync {
     /// Short name, in lower case; also the name in JSON and in the race tables.
@@ -228,36 +230,6 @@ pub struct News {
     pub signal: &'static Signal,
     /// Whether it tells, with these fields, of attributes of an interface or of one that it inherits.
     pub is_of: fn(&Body, &Interface) -> bool,
-}
-
-/// Where a process serves: a way to it with an empty key. Its components are the wire's to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// At a listening socket, the first endpoint of the profile.
-    Listen(Profile),
-    /// Behind a router that this process connects to.
-    Join(Profile),
-}
-
-impl Place {
-    /// A listening socket of this wire, without anything else to know about it.
-    pub fn socket(wire: &'static str, endpoint: Endpoint) -> Self {
-        Self::Listen(Profile { wire, endpoints: vec![endpoint], ..Profile::default() })
-    }
-
-    /// The way to it.
-    pub fn profile(&self) -> &Profile {
-        match self {
-            Self::Listen(profile) | Self::Join(profile) => profile,
-        }
-    }
-
-    /// The way to it.
-    pub fn profile_mut(&mut self) -> &mut Profile {
-        match self {
-            Self::Listen(profile) | Self::Join(profile) => profile,
-        }
-    }
 }
 
 /// What an object told of itself.

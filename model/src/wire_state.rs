@@ -1,18 +1,18 @@
 //! What a wire's peers expect of everybody who serves, and what a wire keeps for a node.
 
+use crate::body::NodeState;
 use crate::contract::{Attribute, Interface, Signal};
 use crate::failure::Failure;
-use crate::message::Answer;
+use crate::link::Link;
+use crate::message::{Answer, Emission};
 use crate::object::{Object, Resolver, Servant};
+use crate::place::Place;
 use crate::reach::Reach;
 use crate::reference::{Lease, Reference};
-use crate::session::{Emission, Link};
 use crate::shape::Hold;
 use crate::signal::{Audience, Backlog, Listener, Subscription};
 use crate::visit::Encode;
-use crate::wire::Place;
 use bytes::Bytes;
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -70,7 +70,7 @@ pub trait Objects: Send + Sync {
 /// What a wire's peers expect of everybody who serves, beside the exported objects: introspection, properties. A call
 /// that no exported servant answers is offered to these servants, whatever its key. Sessions get it with their
 /// [`crate::Config`], so it is also where a wire keeps what outlives a connection.
-pub trait WireState: Any + Send + Sync {
+pub trait WireState: NodeState {
     /// The servants. A request knows the key that was asked ([`crate::Request::key`]).
     fn servants(&self) -> Vec<Arc<dyn Servant>>;
     /// Whether one of these servants serves the object under a key that nobody exported, and of that type where one is asked for;
@@ -135,4 +135,10 @@ pub trait WireState: Any + Send + Sync {
     fn tend(&self, _now: Instant) {}
     /// The node ends: the last occasion to tell others, in a moment.
     fn leave(&self) {}
+}
+
+impl<T: WireState> NodeState for T {
+    fn leads_on(&self, key: &[u8], to: &Reference) -> Option<Reference> {
+        self.onward(key, to)
+    }
 }

@@ -1,5 +1,6 @@
 //! The house rules that a machine can hold: which room may use which, and where a wire may be named.
 
+use crate::circles;
 use everywire_tests::peers::{output, root};
 use std::collections::BTreeMap;
 use std::fs;
@@ -250,6 +251,32 @@ fn no_file_explodes() {
         })
         .collect();
     assert!(long.is_empty(), "files over 700 lines: {long:#?}");
+}
+
+/// The most files of a room that may know one another in a circle. Who reads one file of a circle has to read all of them.
+const CIRCLES: [(&str, usize); 7] = [
+    ("model", 3),
+    ("runtime", 3),
+    ("wires/giop", 3),
+    ("wires/dbus", 3),
+    ("wires/dcop", 3),
+    // These two are to come down to three as well.
+    ("wires/dcom", 54),
+    ("wires/wcf", 6),
+];
+
+#[test]
+fn few_files_know_one_another_in_a_circle() {
+    let mut wrong = Vec::new();
+    for (room, most) in CIRCLES {
+        let sources = root().join(room).join("src");
+        let mut files = Vec::new();
+        walk(&sources, &mut files);
+        assert!(files.len() > 20, "only {} files found in {room}", files.len());
+        let circles = circles::of(&sources, &files);
+        wrong.extend(circles.into_iter().filter(|circle| circle.len() > most).map(|circle| (room, circle)));
+    }
+    assert!(wrong.is_empty(), "the data that files share belongs in a file below all of them: {wrong:#?}");
 }
 
 #[test]

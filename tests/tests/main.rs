@@ -9,6 +9,7 @@ mod attacks_dbus;
 mod attacks_dcom;
 mod attacks_dcop;
 mod book;
+mod circles;
 mod common;
 mod corba_names;
 mod corba_repository;

@@ -1,6 +1,6 @@
 //! Calls that nobody's thread waits for.
 
-use super::{Completion, Target, Ticket};
+use super::target::{Completion, Target, Ticket};
 use crate::body::Body;
 use crate::failure::{Failure, Initiator, Kind};
 use crate::message::Outcome;

@@ -1,13 +1,14 @@
 //! Servants, and the calls that they serve.
 
-use super::{Raises, Ref, Remote};
+use super::raising::Raises;
+use super::target::{BoxFuture, Object, Resolver};
 use crate::body::Body;
 use crate::contract::{Interface, Operation};
 use crate::failure::{Completed, Failure, Initiator, Kind};
+use crate::link::{Link, Peer};
 use crate::marshal::{MarshalList, UnmarshalList};
-use crate::message::{Answer, Expects, Incoming, Method};
+use crate::message::{Answer, CallId, Emission, Expects, Incoming, Method};
 use crate::reference::{Endpoint, Reference};
-use crate::session::{CallId, Emission, Link, Peer};
 use crate::visit::Sink;
 use bytes::Bytes;
 use std::future::Future;
@@ -120,7 +121,7 @@ impl Request {
 
     /// Where it goes on, of a hop to `to`, where that is another object than the one with its key there.
     pub fn onward(&self, to: &Reference) -> Option<Reference> {
-        self.incoming.body.wire_state()?.onward(&self.incoming.key, to)
+        self.incoming.body.wire_state()?.leads_on(&self.incoming.key, to)
     }
 
     /// Whether the caller waits for an answer.
@@ -193,14 +194,6 @@ impl Request {
                 .map_err(|failure| failure.at(format_args!("arguments of {}", operation.label))),
             None => Err(Failure::new(Kind::NoOperation, Initiator::Peer, "no such operation")),
         }
-    }
-
-    /// A typed reference that came as an argument.
-    pub fn narrow<I: Remote + ?Sized>(
-        &self,
-        reference: Option<Reference>,
-    ) -> Result<Option<Ref<I>>, Failure> {
-        reference.map(|reference| Ref::resolve(&*self.link.resolver(), reference)).transpose()
     }
 
     /// Replies with the result of the servant.
@@ -285,11 +278,11 @@ impl<F: Fn(&dyn Link, CallId, Answer<'_>) + Send + Sync> Link for Through<F> {
         (self.pass)(&*self.link, id, answer);
     }
 
-    fn spawn(&self, task: super::BoxFuture<'static, ()>) {
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
         self.link.spawn(task);
     }
 
-    fn resolver(&self) -> Arc<dyn super::Resolver> {
+    fn resolver(&self) -> Arc<dyn Resolver> {
         self.link.resolver()
     }
 
@@ -309,7 +302,7 @@ impl<F: Fn(&dyn Link, CallId, Answer<'_>) + Send + Sync> Link for Through<F> {
         self.link.serial_number()
     }
 
-    fn caller(&self) -> Option<super::Object> {
+    fn caller(&self) -> Option<Object> {
         self.link.caller()
     }
 }

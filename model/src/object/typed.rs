@@ -1,15 +1,15 @@
 //! The typed reference that hides where an object lives.
 
-use super::{Object, Resolver, Servant};
+use super::serving::{Request, Servant};
+use super::target::{Face, Object, Resolver};
 use crate::contract::Interface;
 use crate::failure::{Failure, Initiator, Kind};
 use crate::marshal::Marshal;
 use crate::reference::Reference;
 use crate::shape::{Hold, Shape};
-use crate::signal::{Emitter, Signals};
+use crate::signal::Emitter;
 use crate::visit::{Sink, Visit};
 use bytes::Bytes;
-use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -29,9 +29,6 @@ pub trait Remote: Send + Sync + 'static {
         (Self::interface().id == id).then(|| Arc::new(Arc::clone(servant)) as _)
     }
 }
-
-/// A servant as one of its traits: an `Arc<dyn Trait>` behind `Any`.
-pub type Face = Arc<dyn Any + Send + Sync>;
 
 /// A typed reference to an object, here or elsewhere. It dereferences to the trait, so a caller cannot tell where the
 /// object lives: in this process it *is* the servant.
@@ -122,10 +119,15 @@ impl<I: Remote + ?Sized> Ref<I> {
         };
         Ok(Self::remote(object.with_deadline(deadline), self.reference().clone()))
     }
+}
 
-    /// What the object emits, and what there is to hear of it.
-    pub fn signals(&self) -> Signals<'_, I> {
-        Signals { of: self }
+impl Request {
+    /// A typed reference that came as an argument.
+    pub fn narrow<I: Remote + ?Sized>(
+        &self,
+        reference: Option<Reference>,
+    ) -> Result<Option<Ref<I>>, Failure> {
+        reference.map(|reference| Ref::resolve(&*self.link().resolver(), reference)).transpose()
     }
 }
 

@@ -45,7 +45,7 @@ impl Hop {
             all.extend(self.near.run().unwrap());
             let asked: Vec<_> = self.near.calls.drain(..).collect();
             for incoming in &asked {
-                let to = incoming.body.wire_state().unwrap().onward(&incoming.key, &self.to).unwrap();
+                let to = incoming.body.wire_state().unwrap().leads_on(&incoming.key, &self.to).unwrap();
                 let (interface, operation) = (&*incoming.interface, &*incoming.operation);
                 let method = Method::Named { interface, operation };
                 let body = edit(incoming.body.clone());

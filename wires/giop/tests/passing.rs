@@ -221,7 +221,7 @@ fn exceptions_and_failures_pass_as_they_came() {
             }
             Outcome::Failed(failure) => {
                 assert_eq!((failure.kind(), failure.completed()), (Kind::BadArgument, Completed::Yes));
-                (failure.encoded().unwrap().clone(), failure)
+                (failure.encoded().unwrap().clone().into(), failure)
             }
             other => panic!("{other:?}"),
         };

@@ -109,8 +109,12 @@ impl WireState for Correspondence {
 impl Exporter {
     /// The exporter behind what a session or a servant was given: itself, or a [`Correspondence`].
     pub fn of(wire_state: &Arc<dyn WireState>) -> Option<Arc<Self>> {
-        let any: Arc<dyn Any + Send + Sync> = Arc::clone(wire_state) as _;
-        match any.downcast::<Self>() {
+        Self::known(Arc::clone(wire_state) as _)
+    }
+
+    /// The same behind what a body was given.
+    pub(crate) fn known(wire_state: Arc<dyn Any + Send + Sync>) -> Option<Arc<Self>> {
+        match wire_state.downcast::<Self>() {
             Ok(exporter) => Some(exporter),
             Err(other) => other.downcast_ref::<Correspondence>().map(|held| Arc::clone(held.exporter())),
         }

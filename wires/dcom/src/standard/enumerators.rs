@@ -165,7 +165,8 @@ impl<T: Marshal + Clone + Send + Sync + 'static> Servant for Enumerator<T> {
                     request.reply::<_, Failure>(Ok(()))
                 }
                 "Clone" => {
-                    let exporter = request.body().wire_state().and_then(Exporter::of);
+                    let held = request.body().wire_state();
+                    let exporter = held.and_then(|held| Exporter::known(Arc::clone(held) as _));
                     // In this process nobody counts references, so nobody could end the copy.
                     let exporter = exporter.ok_or_else(|| failure(E_NOTIMPL, None))?;
                     let copy = Self { interface: self.interface.clone(), tape: self.tape.copy() };

@@ -12,8 +12,8 @@ use everywire_dcom::{DCOM, NDR, NdrSink, OBJECT_EXPORTER, iid_of, opnum_base};
 use everywire_model::object::{Completion, Local, Target, Ticket};
 use everywire_model::{
     Answer, Beside, Body, BoxFuture, Budget, Bytes, CallId, Encode, Endpoint, Expects, Failure, Hold,
-    Incoming, Initiator, Interface, Kind, Link, Method, Object, Objects, Outcome, Peer, Place, Profile,
-    Reference, Request, Resolver, Servant, Signal, Wire, WireState,
+    Incoming, Initiator, Interface, Kind, Link, Method, NodeState, Object, Objects, Outcome, Peer, Place,
+    Profile, Reference, Request, Resolver, Servant, Signal, Wire, WireState,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -163,7 +163,7 @@ impl Node {
     }
 
     fn body(&self, bytes: Bytes) -> Body {
-        let wire_state = Some(self.correspondence() as Arc<dyn WireState>);
+        let wire_state = Some(self.correspondence() as Arc<dyn NodeState>);
         let beside = Some(Arc::new(Beside { wire_state, ..Beside::default() }));
         let budget = Budget::default();
         Body {
@@ -296,7 +296,7 @@ impl Way {
         let key = ipid.map(|ipid| node.exporter.served(ipid).map(|served| served.key)).unwrap_or_default();
         let body = node.call(&key.unwrap_or_default(), iid, opnum, stub, "peer")?;
         let wire_state =
-            Some(Arc::new(Correspondence::new(self.exporter(), security(), "")) as Arc<dyn WireState>);
+            Some(Arc::new(Correspondence::new(self.exporter(), security(), "")) as Arc<dyn NodeState>);
         Ok(Body { beside: Some(Arc::new(Beside { wire_state, ..Beside::default() })), ..body })
     }
 
