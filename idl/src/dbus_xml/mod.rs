@@ -13,7 +13,7 @@ mod read;
 
 use crate::diagnostics::Diagnostics;
 use crate::file;
-use crate::languages::Unprintable;
+use crate::unprintable::Unprintable;
 use crate::report::Report;
 use crate::xml;
 use everywire_model::{Contract, Interface};

@@ -19,7 +19,7 @@ mod parser;
 mod print;
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::languages::Preprocessing;
+use crate::preprocessing::Preprocessing;
 use crate::omg::preprocess::Preprocessor;
 use crate::report::Report;
 use everywire_model::Contract;

@@ -6,7 +6,7 @@ mod types;
 
 use super::ids::LIBRARIES;
 use super::known;
-use crate::languages::Unprintable;
+use crate::unprintable::Unprintable;
 use crate::unique::Unique;
 use everywire_model::contract::Constant;
 use everywire_model::shape::TextKind;
