@@ -1,12 +1,11 @@
 //! What this program is in the processes that a derby starts.
 
+pub use crate::process::COMMAND;
+
 use crate::contestants::{omniorb, ours, raw};
 use crate::{broken, capture, emulator, link, unknown};
 use everywire_model::Failure;
 use std::process::ExitCode;
-
-/// The hidden command of the `everywire` program that leads to [`main`].
-pub const COMMAND: &str = "derby-child";
 
 /// Runs a child; `arguments` are those after [`COMMAND`].
 pub fn main(arguments: &[String]) -> ExitCode {

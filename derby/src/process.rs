@@ -16,6 +16,9 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// The hidden command of the `everywire` program that leads to [`crate::child::main`].
+pub const COMMAND: &str = "derby-child";
+
 /// A program and its arguments.
 #[derive(Debug, Clone)]
 pub struct Launch {
@@ -54,7 +57,7 @@ impl Launch {
     pub(crate) fn own(kind: &str) -> Result<Self, Failure> {
         let program =
             std::env::current_exe().map_err(|error| broken(format!("this program's own file: {error}")))?;
-        Ok(Self::new(program).with([crate::child::COMMAND, kind]))
+        Ok(Self::new(program).with([COMMAND, kind]))
     }
 
     /// Started by another program, which is given these arguments and then the program with its own.

@@ -1,7 +1,7 @@
 //! The two sides of a contestant: a server that stays, with its router, and clients that come and go.
 
 use crate::broken;
-use crate::contestants::{Between, Contestant, Route, Router, Stand};
+use crate::contestants::{Between, Contestant, OPERATION, Route, Router, Stand};
 use crate::fresh::Fresh;
 use crate::link::{self, Link};
 use crate::measure::{Line, Plan};
@@ -16,8 +16,6 @@ use std::time::Duration;
 
 /// A server has this long to become ready: Python and Java read their libraries from a disk that may be busy.
 pub(crate) const READY: Duration = Duration::from_secs(60);
-/// One operation of one client ends after this long at the latest.
-pub(crate) const OPERATION: Duration = Duration::from_secs(20);
 /// Where both sides meet on one machine.
 const LOOPBACK: &str = "127.0.0.1";
 

@@ -9,11 +9,12 @@ use crate::kidl;
 use crate::midl;
 #[cfg(feature = "omg")]
 use crate::omg;
+use crate::preprocessing::Preprocessing;
+use crate::unprintable::Unprintable;
 #[cfg(feature = "wsdl")]
 use crate::wsdl;
 use everywire_model::Contract;
-use std::fmt::{self, Display, Formatter};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A contract language.
 #[derive(Debug, Clone, Copy)]
@@ -29,51 +30,6 @@ pub struct Language {
     /// Prints a contract of any language in this one.
     pub print: fn(&Contract) -> Result<String, Unprintable>,
 }
-
-/// What the preprocessor of OMG IDL and MIDL is given beside a file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Preprocessing {
-    /// Where included and imported files are looked for, after the directory of the file that names them (`-I`).
-    pub directories: Vec<PathBuf>,
-    /// Macros that are defined before the first line: name, or name and parameters, and what it stands for (`-D`).
-    pub macros: Vec<(String, String)>,
-}
-
-impl Preprocessing {
-    /// One more directory.
-    #[must_use]
-    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.directories.push(directory.into());
-        self
-    }
-
-    /// One more macro, as a compiler's option `-D` gives it: `NAME` stands for 1, `NAME=VALUE` for the value.
-    #[must_use]
-    pub fn define(mut self, option: &str) -> Self {
-        let (name, value) = option.split_once('=').unwrap_or((option, "1"));
-        self.macros.push((name.to_owned(), value.to_owned()));
-        self
-    }
-}
-
-/// What a contract says that the language it should be printed in cannot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unprintable {
-    /// The language, by its name for people.
-    pub language: &'static str,
-    /// What cannot be said: an interface, or `interface.member`.
-    pub place: String,
-    /// Why not.
-    pub reason: String,
-}
-
-impl Display for Unprintable {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{} cannot say {}: {}", self.language, self.place, self.reason)
-    }
-}
-
-impl std::error::Error for Unprintable {}
 
 /// All languages that can be read.
 pub fn languages() -> &'static [Language] {

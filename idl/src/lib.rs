@@ -29,14 +29,18 @@ mod languages;
 pub mod midl;
 #[cfg(feature = "omg")]
 pub mod omg;
+mod preprocessing;
 mod report;
 #[cfg(feature = "dbus-xml")]
 pub mod signature;
 mod unique;
+mod unprintable;
 #[cfg(feature = "wsdl")]
 pub mod wsdl;
 #[cfg(any(feature = "dbus-xml", feature = "kidl", feature = "wsdl"))]
 mod xml;
 
 pub use diagnostics::{Diagnostic, Diagnostics, Note};
-pub use languages::{Language, Preprocessing, Unprintable, language_of, languages, read, read_with};
+pub use languages::{Language, language_of, languages, read, read_with};
+pub use preprocessing::Preprocessing;
+pub use unprintable::Unprintable;

@@ -120,7 +120,7 @@ impl Setup for Rival {
     }
 
     fn frames(&self) -> Option<fn(&[u8]) -> usize> {
-        Some(super::ours::dbus_frames)
+        Some(super::frames::dbus_frames)
     }
 }
 

@@ -6,13 +6,13 @@
 
 use super::published::{BYTES_NET_TCP, BYTES_WS_HTTP};
 use super::workshop::Workshop;
-use super::{Contestant, Missing, Route, Setup, Stand};
+use super::{Contestant, Missing, OPERATION, Route, Setup, Stand};
+use crate::broken;
 use crate::measure::Plan;
 use crate::placement::Placement;
 use crate::process::Launch;
 use crate::race::Race;
 use crate::relay::Place;
-use crate::{broken, sides};
 use everywire_model::Failure;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -135,7 +135,7 @@ impl Setup for Mono {
     }
 
     fn longest(&self) -> Duration {
-        if self.sleeps { SLEEPY } else { sides::OPERATION }
+        if self.sleeps { SLEEPY } else { OPERATION }
     }
 
     /// Its HTTP server knows itself by the port that it listens on.
@@ -144,7 +144,7 @@ impl Setup for Mono {
     }
 
     fn frames(&self) -> Option<fn(&[u8]) -> usize> {
-        Some(super::ours::wcf_frames)
+        Some(super::frames::wcf_frames)
     }
 }
 

@@ -96,7 +96,7 @@ impl Setup for OmniOrb {
     }
 
     fn frames(&self) -> Option<fn(&[u8]) -> usize> {
-        Some(super::ours::giop_frames)
+        Some(super::frames::giop_frames)
     }
 }
 

@@ -11,6 +11,7 @@ pub(super) mod opc;
 pub(super) mod orders;
 mod servants;
 mod split;
+mod stubs;
 mod wcf;
 
 use super::{Contestant, Missing, Route, Setup, Stand};
@@ -282,21 +283,6 @@ pub(crate) fn split() -> Result<Launch, Failure> {
     Launch::own("split")
 }
 
-/// GIOP messages in one direction of a connection.
-pub(super) fn giop_frames(stream: &[u8]) -> usize {
-    Course::Giop.messages(stream)
-}
-
-/// Messages of WCF in one direction of a connection.
-pub(super) fn wcf_frames(stream: &[u8]) -> usize {
-    Course::Wcf.messages(stream)
-}
-
-/// D-Bus messages in one direction of a connection.
-pub(super) fn dbus_frames(stream: &[u8]) -> usize {
-    Course::Dbus.messages(stream)
-}
-
 /// Becomes one of our servers or clients.
 pub(crate) fn child(kind: &str, arguments: &[String]) -> Result<(), Failure> {
     match (kind, arguments) {
@@ -487,6 +473,6 @@ mod tests {
             caller.connect::<dyn servants::Benchmarking>(&caller.print_friendly(&reference)).unwrap();
         assert_eq!(object.in_out_int_call(41).unwrap(), 42);
         let first = relay.take();
-        assert_eq!(first.frames(giop_frames), 2);
+        assert_eq!(first.frames(crate::contestants::frames::giop_frames), 2);
     }
 }

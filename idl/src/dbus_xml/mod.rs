@@ -13,8 +13,8 @@ mod read;
 
 use crate::diagnostics::Diagnostics;
 use crate::file;
-use crate::languages::Unprintable;
 use crate::report::Report;
+use crate::unprintable::Unprintable;
 use crate::xml;
 use everywire_model::{Contract, Interface};
 use std::path::Path;

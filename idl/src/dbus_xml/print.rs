@@ -2,8 +2,8 @@
 
 use super::annotations::{DEPRECATED, DOCUMENTATION, EMITS, IS_DEPRECATED, NO_REPLY, emits};
 use super::names;
-use crate::languages::Unprintable;
 use crate::signature::{self, SignatureError};
+use crate::unprintable::Unprintable;
 use crate::xml::escape;
 use everywire_model::{Attribute, Contract, Direction, Interface, Notify, Operation, Shape, Signal};
 use std::collections::HashSet;

@@ -14,8 +14,8 @@ pub mod types;
 
 use crate::diagnostics::Diagnostics;
 use crate::file;
-use crate::languages::Unprintable;
 use crate::report::Report;
+use crate::unprintable::Unprintable;
 use crate::xml;
 use everywire_model::Contract;
 use std::path::Path;

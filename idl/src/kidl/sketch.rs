@@ -2,7 +2,7 @@
 
 use super::document::{Argument, Class, Document, Member, Type};
 use super::types;
-use crate::languages::Unprintable;
+use crate::unprintable::Unprintable;
 use everywire_model::{Contract, Interface, Operation, Shape, Signal};
 use std::collections::BTreeSet;
 

@@ -19,8 +19,8 @@ mod parser;
 mod print;
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::languages::Preprocessing;
 use crate::omg::preprocess::Preprocessor;
+use crate::preprocessing::Preprocessing;
 use crate::report::Report;
 use everywire_model::Contract;
 use std::path::{Path, PathBuf};

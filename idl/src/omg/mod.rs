@@ -15,7 +15,7 @@ pub(crate) mod preprocess;
 mod print;
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::languages::Preprocessing;
+use crate::preprocessing::Preprocessing;
 use crate::report::Report;
 use everywire_model::Contract;
 use preprocess::Preprocessor;

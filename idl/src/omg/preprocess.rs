@@ -6,7 +6,7 @@ use super::conditions::Conditions;
 use super::lexer::{Directive, Kind, Lexer, Token};
 use super::limits;
 use super::macros::{self, Function};
-use crate::languages::Preprocessing;
+use crate::preprocessing::Preprocessing;
 use crate::report::{Problem, Report, Span};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::Read;

@@ -29,7 +29,7 @@ mod tree;
 mod types;
 
 use crate::diagnostics::Diagnostics;
-use crate::languages::Unprintable;
+use crate::unprintable::Unprintable;
 use everywire_model::{Contract, Interface, Shape};
 use std::path::Path;
 

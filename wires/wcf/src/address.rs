@@ -22,81 +22,22 @@
 //! Calls over TCP are secured by Windows where there are credentials and nothing else is said. Passwords go in the clear over TLS and
 //! inside this machine only.
 
+mod ends;
+mod notation;
 mod options;
 
-use crate::compression::Format;
-use crate::limits::{Quotas, REFERENCE_TEXT};
-use crate::settings::{Binding, Encoding, Mode, Security, Settings};
+pub use notation::{CREDENTIALS, NAMES, PORT, TAG_SETTINGS};
+
+use crate::limits::REFERENCE_TEXT;
+use crate::settings::{Binding, Security, Settings};
 use bytes::Bytes;
-use everywire_auth::nns::ProtectionLevel;
-use everywire_auth::security::{Credentials, Mechanism, Secret, UserTable, acceptor};
+use ends::{is_local, placed};
+use everywire_auth::security::{Credentials, Secret};
 use everywire_model::reference::{escape, unescape};
-use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Place, Profile, Reference};
-use everywire_tls::{ClientSettings, ServerSettings};
+use everywire_model::{Address, Endpoint, Failure, Initiator, Place, Profile, Reference};
+use notation::{NOTATIONS, SOCKETS, wrong};
 use options::AddressOptions;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The port of net.tcp.
-pub const PORT: u16 = 808;
-
-/// The component that keeps the public part of the settings: scheme and options, as in an address.
-pub const TAG_SETTINGS: u32 = 0x5743_4600;
-
-/// Where the name of the file of credentials stands.
-pub const CREDENTIALS: &str = "EVERYWIRE_WCF_CREDENTIALS";
-
-const NOTATIONS: &str = "write net.tcp://HOST:808/PATH, net.tcp+unix:///SOCKET#PATH, net.uds:///SOCKET, basic://HOST/PATH, wshttps://HOST/PATH or http://HOST/PATH?binding=ws";
-
-const OPTIONS: &str = "options are security=, protection=, mech=, identity=, to=, ca=, insecure=on, cert=, key=, credentials=, mode=, encoding=, compression=, binding=, reliable=on, callback=, the quotas by WCF's names; to listen: users=, keytab=, ntlm1=session, clients=, details=on";
-
-/// Options that mean something to those who listen only.
-const LISTENING: [&str; 13] = [
-    "users",
-    "keytab",
-    "ntlm1",
-    "clients",
-    "details",
-    "maxconcurrentsessions",
-    "maxconcurrentcalls",
-    "maxpendingconnections",
-    "receivetimeout",
-    "idletimeout",
-    "channelinitializationtimeout",
-    "maxviasize",
-    "maxcontenttypesize",
-];
-
-/// Those of them that are about framing.
-const FRAMING: [&str; 5] =
-    ["maxconcurrentsessions", "maxpendingconnections", "receivetimeout", "maxviasize", "maxcontenttypesize"];
-
-/// Options that mean something to those who call only.
-const CALLING: [&str; 4] = ["ca", "insecure", "callback", "to"];
-
-/// What socket names end with, in notations where a path follows without a sign between.
-const SOCKETS: [&str; 4] = [".sock", ".socket", ".pipe", ".uds"];
-
-/// Schemes, the friendly one first: the binding, whether it is secured by TLS, and the scheme of its URIs.
-const SCHEMES: [(&str, Binding, bool, &str); 11] = [
-    ("net.tcp", Binding::NetTcp, false, "net.tcp"),
-    ("net.uds", Binding::NetTcp, false, "net.uds"),
-    ("net.pipe", Binding::NetTcp, false, "net.pipe"),
-    ("basic", Binding::Basic, false, "http"),
-    ("basics", Binding::Basic, true, "https"),
-    ("wshttp", Binding::Ws, false, "http"),
-    ("wshttps", Binding::Ws, true, "https"),
-    ("binhttp", Binding::BinaryHttp, false, "http"),
-    ("binhttps", Binding::BinaryHttp, true, "https"),
-    ("http", Binding::Basic, false, "http"),
-    ("https", Binding::Basic, true, "https"),
-];
-
-/// The names of all schemes.
-pub const NAMES: [&str; 11] = [
-    "net.tcp", "net.uds", "net.pipe", "basic", "basics", "wshttp", "wshttps", "binhttp", "binhttps", "http",
-    "https",
-];
 
 /// Reads a reference.
 ///
@@ -207,7 +148,7 @@ pub fn parse_like(uri: &str, like: &Settings) -> Result<Profile, Failure> {
 }
 
 /// The settings of a way that nothing but its public part is known of.
-pub(crate) fn bare(profile: &Profile) -> Settings {
+fn bare(profile: &Profile) -> Settings {
     let plain = || {
         let endpoint = profile.endpoints.first();
         let settings = Settings::new(Binding::NetTcp);
@@ -260,37 +201,6 @@ fn friendly(profile: &Profile) -> String {
         _ => address,
     };
     if options.is_empty() { address } else { format!("{address}?{options}") }
-}
-
-/// Fills in what follows from the endpoint.
-fn placed(mut settings: Settings, endpoint: &Endpoint) -> Settings {
-    match endpoint {
-        Endpoint::Tcp { host, port } => {
-            let usual = match settings.uri_scheme {
-                "http" => 80,
-                "https" => 443,
-                _ => PORT,
-            };
-            let shown = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-            settings.authority = if *port == usual { shown } else { format!("{shown}:{port}") };
-            settings.host.clone_from(host);
-            settings.socket.clear();
-        }
-        Endpoint::Unix { path } | Endpoint::Shm { path } if settings.uri_scheme.starts_with("net.") => {
-            if settings.uri_scheme == "net.tcp" {
-                settings.uri_scheme = "net.uds";
-            }
-            settings.socket.clone_from(path);
-        }
-        _ => {
-            settings.authority = "localhost".to_owned();
-        }
-    }
-    settings.sealed()
-}
-
-fn is_local(endpoint: Option<&Endpoint>) -> bool {
-    !matches!(endpoint, Some(Endpoint::Tcp { .. }) | None)
 }
 
 /// An address, taken apart.
@@ -381,6 +291,11 @@ fn credentials(text: &str) -> Result<Credentials, Failure> {
 }
 
 impl Settings {
+    /// What goes with a way.
+    pub fn of(profile: &Profile) -> Arc<Self> {
+        profile.lease.share::<Self>().unwrap_or_else(|| Arc::new(bare(profile)))
+    }
+
     /// The public part: `SCHEME[?OPTIONS]`.
     pub(crate) fn told(&self) -> String {
         let secure = self.transport_security == Security::Tls && self.binding.is_http();
@@ -399,27 +314,4 @@ impl Settings {
         }
         told
     }
-}
-
-/// The credentials of this process, if it was given any.
-fn ambient_credentials() -> Result<Option<Arc<Credentials>>, Failure> {
-    match std::env::var_os(CREDENTIALS) {
-        Some(path) if !path.is_empty() => Ok(Some(Arc::new(
-            Credentials::read_file(path).map_err(|failure| failure.at(format_args!("${CREDENTIALS}")))?,
-        ))),
-        _ => Ok(None),
-    }
-}
-
-fn read_users(path: &Path) -> Result<UserTable, Failure> {
-    UserTable::read_file(path).map_err(|failure| {
-        let failure = failure.at("users=");
-        let hint = "users= names a file of lines USER:PASSWORD, readable by this user only (mode 0600)";
-        if failure.hint().is_some() { failure } else { failure.with_hint(hint) }
-    })
-}
-
-fn wrong(what: impl Into<String>) -> Failure {
-    Failure::new(Kind::BadReference, Initiator::User, format!("not an address of this wire: {}", what.into()))
-        .with_hint(NOTATIONS)
 }

@@ -1,7 +1,7 @@
 //! What framing begins in the middle of a connection (MC-NMF 2.2.3.4): nothing, TLS, or NegotiateStream. Over HTTP a connection begins
 //! with TLS, which is a layer below this wire.
 
-use crate::settings::Settings;
+use crate::settings::{Security, Settings};
 use bytes::BytesMut;
 use everywire_auth::nns;
 use everywire_auth::security::{Credentials, Secret};
@@ -142,6 +142,34 @@ impl Layer {
             Inner::Plain => "none",
             Inner::Tls(channel) => channel.authentication(),
             Inner::Windows(channel) => channel.authentication(),
+        }
+    }
+}
+
+impl Settings {
+    /// The client's layer. With framing it begins right behind the UpgradeResponse.
+    ///
+    /// # Errors
+    ///
+    /// There are no credentials to begin with.
+    pub fn client_layer(&self) -> Result<Layer, Failure> {
+        match self.transport_security {
+            Security::None | Security::Unix => Ok(Layer::plain()),
+            Security::Tls => self.tls_channel().map(Layer::tls),
+            Security::Windows => Layer::windows_client(self),
+        }
+    }
+
+    /// The server's layer. With framing it begins right behind the UpgradeResponse.
+    ///
+    /// # Errors
+    ///
+    /// The keys of this side cannot be used.
+    pub fn server_layer(&self) -> Result<Layer, Failure> {
+        match self.transport_security {
+            Security::None | Security::Unix => Ok(Layer::plain()),
+            Security::Tls => self.tls_server_channel().map(Layer::tls),
+            Security::Windows => Layer::windows_server(self),
         }
     }
 }

@@ -1,14 +1,13 @@
 //! What an address says of how to talk to whoever is there: binding, security, quotas.
 
 use crate::compression::Format;
-use crate::layer::Layer;
 use crate::limits::Quotas;
 use crate::soap::{Dialect, Form};
 use crate::throttle::Throttle;
 use bytes::Bytes;
 use everywire_auth::nns::ProtectionLevel;
 use everywire_auth::security::{Credentials, Mechanism, Options, Users};
-use everywire_model::{Failure, Initiator, Kind, Lease, Profile};
+use everywire_model::{Failure, Initiator, Kind, Lease};
 use everywire_tls as tls;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -114,7 +113,7 @@ impl Encoding {
     }
 }
 
-/// See the module. It stands in [`Profile::lease`] of a way, and of a place.
+/// See the module. It stands in [`lease`](everywire_model::Profile::lease) of a way, and of a place.
 #[derive(Clone)]
 pub struct Settings {
     /// How messages travel.
@@ -239,11 +238,6 @@ impl Settings {
         .sealed()
     }
 
-    /// What goes with a way.
-    pub fn of(profile: &Profile) -> Arc<Self> {
-        profile.lease.share::<Self>().unwrap_or_else(|| Arc::new(crate::address::bare(profile)))
-    }
-
     /// How messages are written.
     pub fn dialect(&self) -> Dialect {
         let usual = match self.binding {
@@ -345,32 +339,6 @@ impl Settings {
             allow_ntlm1_session: self.ntlm1_session,
             target,
             keytab: self.keytab.clone(),
-        }
-    }
-
-    /// The client's layer. With framing it begins right behind the UpgradeResponse.
-    ///
-    /// # Errors
-    ///
-    /// There are no credentials to begin with.
-    pub fn client_layer(&self) -> Result<Layer, Failure> {
-        match self.transport_security {
-            Security::None | Security::Unix => Ok(Layer::plain()),
-            Security::Tls => self.tls_channel().map(Layer::tls),
-            Security::Windows => Layer::windows_client(self),
-        }
-    }
-
-    /// The server's layer. With framing it begins right behind the UpgradeResponse.
-    ///
-    /// # Errors
-    ///
-    /// The keys of this side cannot be used.
-    pub fn server_layer(&self) -> Result<Layer, Failure> {
-        match self.transport_security {
-            Security::None | Security::Unix => Ok(Layer::plain()),
-            Security::Tls => self.tls_server_channel().map(Layer::tls),
-            Security::Windows => Layer::windows_server(self),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Our clients: one generated trait, wherever the object lives.
 
-use super::courses::{Course, Stubs};
+use super::courses::Course;
 use super::cycles;
 use super::servants::{Benchmarking, IRemoteObject, TEXT};
+use super::stubs::Stubs;
 use crate::broken;
 use crate::measure::{Plan, measure, measure_bursts};
 use crate::race::Race;

@@ -2,6 +2,7 @@
 //!
 //! The races call one face, that of `bench.idl`; where a wire has a contract of its own, its stub is put behind that face.
 
+use super::super::frames::messages;
 use super::super::published::{
     BYTES_CORBA, BYTES_NAMED_PIPE, BYTES_NET_TCP, BYTES_WS_HTTP, CALLBACKS_WIRE, CALLS_CORBA, CALLS_DBUS,
     CALLS_DCOP,
@@ -9,6 +10,7 @@ use super::super::published::{
 use super::super::{Route, dbus as rivals, mono as services};
 use super::cycles::{self, Cycles};
 use super::servants::{Benchmarking, IRemoteObject};
+use super::stubs::Stubs;
 use super::{dbus, dcom, dcop, servants, wcf};
 use crate::broken;
 use crate::race::Race;
@@ -38,17 +40,6 @@ pub(super) const INTEGRITY: &str = "integrity";
 
 /// The name of what makes server objects, among the references of a server.
 const FACTORY: &str = "Factory";
-
-/// What a client calls.
-pub(super) struct Stubs {
-    pub(super) calls: Arc<dyn Benchmarking>,
-    pub(super) bytes: Arc<dyn IRemoteObject>,
-    /// Has so many signals sent, and returns when all of them have come.
-    pub(super) hear: Option<Hear>,
-}
-
-/// Takes the number of signals in a burst.
-pub(super) type Hear = Box<dyn FnMut(u32) -> Result<(), Failure>>;
 
 /// A way from clients to a server.
 #[derive(Debug)]
@@ -167,8 +158,7 @@ impl Course {
 
     /// Messages in one direction of a connection.
     pub(super) fn messages(self, stream: &[u8]) -> usize {
-        let stream = if self == Self::Dbus { dbus::without_greeting(stream) } else { stream };
-        self.speech().map_or(0, |wire| wire.explain(stream).messages.len())
+        messages(self.wire(), stream)
     }
 
     /// The same as a function.

@@ -1,8 +1,8 @@
 //! The contract of D-Bus, `bench.dbus.xml`: the seven functions, bytes and signals of one object.
 
-use super::courses::Stubs;
 use super::hearing::Countdown;
 use super::servants::{Benchmarking, IRemoteObject, OctetSeq, Remote, Seven, seven};
+use super::stubs::Stubs;
 use contract::benchmarking::dbus::{Interface, InterfaceHello};
 use everywire::model::{Bytes, Ref, Reference};
 use everywire::{Failure, Node};
@@ -20,18 +20,6 @@ const KEY: &str = "benchmarking/dbus";
 /// Whether a reference leads through a bus: then it names the bus by its own address.
 pub(super) fn is_of_a_bus(reference: &str) -> bool {
     reference.strip_prefix("dbus:").is_some_and(|rest| !rest.starts_with("//"))
-}
-
-/// What follows the lines of the authentication, in one direction of a connection.
-pub(super) fn without_greeting(stream: &[u8]) -> &[u8] {
-    // The first message begins with the letter of its byte order and a type from 1 to 4; lines do not.
-    let begins = |rest: &[u8]| matches!(rest, [b'l' | b'B', 1..=4, ..]);
-    let mut rest = stream;
-    while !begins(rest) {
-        let Some(end) = rest.windows(2).position(|pair| pair == b"\r\n") else { return &[] };
-        rest = rest.get(end + 2..).unwrap_or_default();
-    }
-    rest
 }
 
 /// Serves the contract.

@@ -1,7 +1,7 @@
 //! The contract of DCOM, `bench.dcom.midl`: the same functions of objects that activation makes.
 
-use super::courses::Stubs;
 use super::servants::{Benchmarking, IRemoteObject as Bytewise, OctetSeq, Remote, Seven, seven};
+use super::stubs::Stubs;
 use contract::{
     Benchmarking as BenchmarkingClass, IBenchmarking, IRemoteObject, RemoteObject as RemoteObjectClass,
 };

@@ -1,8 +1,8 @@
 //! The contract of DCOP, `bench.dcop.kidl`: the same, with integers as long as the machine's.
 
-use super::courses::Stubs;
 use super::hearing::Countdown;
 use super::servants::{Benchmarking, IRemoteObject, OctetSeq, Remote, Seven};
+use super::stubs::Stubs;
 use crate::broken;
 use contract::{DcopBenchmarkingService, DcopBenchmarkingServiceHello};
 use everywire::model::{Bytes, Ref, Reference};

@@ -1,7 +1,7 @@
 //! The contract of WCF, `bench.wsdl`: the functions of both races in one service, over each binding.
 
-use super::courses::Stubs;
 use super::servants::{Benchmarking, IRemoteObject as Bytewise, OctetSeq, Remote, Seven};
+use super::stubs::Stubs;
 use crate::broken;
 use contract::IRemoteObject;
 use everywire::model::{Bytes, Ref, Reference};

@@ -6,8 +6,8 @@ mod types;
 
 use super::ids::LIBRARIES;
 use super::known;
-use crate::languages::Unprintable;
 use crate::unique::Unique;
+use crate::unprintable::Unprintable;
 use everywire_model::contract::Constant;
 use everywire_model::shape::TextKind;
 use everywire_model::{Contract, Definition, Interface, InterfaceKind, Shape, Value};

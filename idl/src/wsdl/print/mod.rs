@@ -12,7 +12,7 @@ mod types;
 
 use super::names::{self, QName};
 use super::ports::Port;
-use crate::languages::Unprintable;
+use crate::unprintable::Unprintable;
 use crate::xml::escape;
 use bindings::Bindings;
 use elements::Elements;

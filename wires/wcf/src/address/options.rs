@@ -1,6 +1,18 @@
 //! What the options of an address ask for, and what becomes of them on either side.
 
-use super::*;
+use super::ends::{ambient_credentials, is_local, placed, read_users};
+use super::notation::{CALLING, FRAMING, LISTENING, OPTIONS, SCHEMES, wrong};
+use crate::compression::Format;
+use crate::limits::Quotas;
+use crate::settings::{Binding, Encoding, Mode, Security, Settings};
+use bytes::Bytes;
+use everywire_auth::nns::ProtectionLevel;
+use everywire_auth::security::{Credentials, Mechanism, UserTable, acceptor};
+use everywire_model::reference::unescape;
+use everywire_model::{Endpoint, Failure, Initiator, Kind};
+use everywire_tls::{ClientSettings, ServerSettings};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Bytes of `to=`: what a Via may be, with room for the object's path.
 const MAX_TO: usize = 1024;

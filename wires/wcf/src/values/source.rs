@@ -3,8 +3,12 @@
 mod apart;
 mod derived;
 mod elements;
+mod fields;
 mod referred;
+mod state;
 mod untyped;
+
+pub(super) use state::ElementSource;
 
 use super::cursor::{Cursor, Entered, Run};
 use super::names::{Notation, notation, schema_shape};
@@ -12,126 +16,19 @@ use super::scalar::Content;
 use super::{Quota, ReaderQuotas, Types};
 use crate::nbfx::{Item, item};
 use crate::violations::{Violation, unsupported};
-use apart::Apart;
 use bytes::Bytes;
 use derived::is_derived;
-use elements::Jumble;
-use everywire_model::shape::{Enum, Hold, Shape, Struct, Text, Union};
+use everywire_model::shape::{Enum, Shape, Text};
 use everywire_model::visit::{NumbersMut, Source, Visit};
 use everywire_model::{Budget, Handle, Reference};
-use referred::Referred;
+use state::{Apart, Frame, Kind, Next};
 use std::borrow::Cow;
-use std::collections::HashSet;
-
-/// Reads the content of a body, or one value from an element.
-///
-/// Elements are found by their local names, the expected one first. Unknown elements are skipped, as WCF does; what is
-/// missing reads as zero, empty or nothing. A second element for a member that holds one value is refused: WCF's serializers take
-/// the first and skip the others, and what was meant is lost without a word.
-pub(super) struct ElementSource<'a, C> {
-    cursor: C,
-    /// Where the body was left, and how many frames were open, for a header or an element that another stands for.
-    aside: Vec<(usize, C)>,
-    /// Whether there is an envelope around the values.
-    enveloped: bool,
-    budget: Budget,
-    quotas: ReaderQuotas,
-    base: Frame<'a>,
-    frames: Vec<Frame<'a>>,
-    /// What large octets may be shared from.
-    whole: &'a Bytes,
-    /// Names that the contract does not know.
-    unknown: Option<Box<Unknown<'a>>>,
-    /// Types that values of any type may be of.
-    types: Option<&'a Types>,
-    /// Elements that others stand for, once one was met that does.
-    referred: Option<Box<Referred>>,
-}
-
-/// Names, and their characters.
-#[derive(Debug, Default)]
-struct Unknown<'a> {
-    names: HashSet<&'a str>,
-    chars: usize,
-}
-
-#[derive(Debug)]
-enum Kind {
-    /// Nothing is open, or one value without a name.
-    Root,
-    Parameters(Hold<Struct>),
-    Struct(Hold<Struct>),
-    Choice,
-    /// A value of one of several types, told by its element.
-    Derived(Hold<Union>),
-    Items,
-    /// Items that stand among the members of a struct; whether each tells by its name what it is.
-    Flat(bool),
-    /// The words of one text.
-    Words,
-    /// A value of one of several elements, told by the name of its own.
-    Named,
-    /// Pairs; whether the element of one is open.
-    Pairs(bool),
-    Maybe,
-    Variant,
-}
-
-#[derive(Debug)]
-struct Frame<'a> {
-    kind: Kind,
-    /// Values begun so far.
-    index: usize,
-    len: usize,
-    /// Whether an element is open for this frame.
-    open: bool,
-    /// How deep it is.
-    depth: usize,
-    /// An element that was entered to look at it: of the value of a [`Kind::Maybe`], [`Kind::Variant`] or
-    /// [`Kind::Derived`], or the next one of a struct.
-    entered: Option<Entered<'a>>,
-    /// Items of an array record that are still to be read.
-    run: Option<(Item, &'a [u8])>,
-    /// Where the members are, once they turned out to be in another order.
-    jumble: Option<Box<Jumble<'a>>>,
-    /// Where the element of a struct starts, or where the first parameter may be.
-    at: usize,
-    /// What is not in elements.
-    apart: Option<Box<Apart<'a>>>,
-}
-
-impl<'a> Frame<'a> {
-    fn new(kind: Kind, len: usize) -> Self {
-        Self {
-            kind,
-            index: 0,
-            len,
-            open: false,
-            depth: 0,
-            entered: None,
-            run: None,
-            jumble: None,
-            at: 0,
-            apart: None,
-        }
-    }
-}
 
 /// A whole number as it was found.
 enum Integer<'a> {
     Missing,
     Short(i64),
     Other(Content<'a>),
-}
-
-/// Where the next value is.
-enum Next<'a> {
-    /// In an element.
-    Element,
-    /// Nowhere.
-    Missing,
-    /// Here.
-    Content(Content<'a>),
 }
 
 macro_rules! integers {

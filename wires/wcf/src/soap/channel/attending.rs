@@ -1,6 +1,6 @@
 //! Which reliable session a message is of.
 
-use super::{Answered, Side, SoapChannel};
+use super::state::{Answered, Side, SoapChannel};
 use crate::soap::faults::Said;
 use crate::soap::head::Head;
 use crate::soap::rm::{self, Owner, Reliable, Version};

@@ -1,6 +1,7 @@
 //! The end of a channel, and of a reliable session on it.
 
-use super::{Side, SoapChannel, resuming};
+use super::resuming;
+use super::state::{Side, SoapChannel};
 use crate::settings::Settings;
 use crate::soap::Dialect;
 use crate::soap::rm::Reliable;

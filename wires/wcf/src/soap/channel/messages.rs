@@ -1,18 +1,14 @@
 //! Messages that the exchange sends on its own account.
 
-use super::{Flushed, SoapChannel};
+use super::sending::Sent;
+use super::state::{Flushed, Own, SoapChannel};
+use crate::dictionary::Outgoing;
 use crate::soap::faults::Said;
 use crate::soap::ids::MessageId;
 use crate::soap::rm::Next;
+use crate::soap::template::Saying;
 use everywire_model::{Failure, SendBuffer};
 use std::time::Instant;
-
-/// A message to send as soon as the framing asks.
-#[derive(Debug)]
-pub(super) enum Own {
-    /// A fault for a message that reached nobody.
-    Fault { said: Said, relates_to: Option<MessageId>, not_understood: Vec<(String, String)> },
-}
 
 impl SoapChannel {
     /// Appends the next message that the exchange sends on its own account, or that a reliable session lets through now;
@@ -60,7 +56,7 @@ impl SoapChannel {
 
     fn put_reliable(&mut self, next: Next, out: &mut SendBuffer) -> Option<Flushed> {
         let Next { message, headers, answers } = next;
-        let saying = crate::soap::template::Saying {
+        let saying = Saying {
             action: &message.action,
             message_id: message.message_id.as_ref(),
             relates_to: message.relates_to.as_ref(),
@@ -69,10 +65,9 @@ impl SoapChannel {
             headers: &headers,
             not_understood: &[],
         };
-        let sent =
-            super::sending::Sent { saying, call: message.call, fault: message.fault, ..Default::default() };
+        let sent = Sent { saying, call: message.call, fault: message.fault, ..Default::default() };
         let body = message.body.clone();
-        let content = |_: &mut crate::dictionary::Outgoing, out: &mut SendBuffer| {
+        let content = |_: &mut Outgoing, out: &mut SendBuffer| {
             out.splice(body.clone());
             Ok(None)
         };

@@ -10,7 +10,8 @@
 //! A head that came before in the same bytes ([`crate::soap::seen`]) leaves as it left before, with the same changes of headers: [`Passages`]
 //! holds what stands around the identifier. The copy of the body's context that it holds keeps another one from having its address.
 
-use super::{Serving, Side, SoapChannel, Started};
+use super::passages::Passage;
+use super::state::{Serving, Side, SoapChannel, Started};
 use crate::dictionary::{Outgoing, Words};
 use crate::plan::Plan;
 use crate::soap::ids::MessageId;
@@ -23,60 +24,8 @@ use bytes::Bytes;
 use everywire_model::message::needs_contract;
 use everywire_model::send_buffer::SPLICE;
 use everywire_model::visit::Visit;
-use everywire_model::{
-    Body, Call, CallId, Context, Edit, Encoded, Expects, Failure, Headers, Method, SendBuffer,
-};
+use everywire_model::{Body, Call, CallId, Encoded, Expects, Failure, Headers, Method, SendBuffer};
 use std::sync::Arc;
-
-/// How many heads one channel keeps.
-const MOST: usize = 8;
-
-/// Heads that left before.
-#[derive(Default)]
-pub(super) struct Passages {
-    made: Vec<Passage>,
-    next: usize,
-}
-
-struct Passage {
-    context: Context,
-    key: Bytes,
-    /// What is asked for; nothing of an answer.
-    operation: Option<Box<[u8]>>,
-    identified: bool,
-    /// Changes of headers that the template has.
-    edits: Box<[Edit]>,
-    template: Template,
-}
-
-impl Passages {
-    #[inline]
-    fn find(
-        &self,
-        context: &Context,
-        key: &[u8],
-        operation: Option<&[u8]>,
-        identified: bool,
-        edits: &[Edit],
-    ) -> Option<&Template> {
-        let is = |held: &&Passage| {
-            std::ptr::eq(held.context.as_ptr(), context.as_ptr())
-                && held.identified == identified
-                && held.operation.as_deref() == operation
-                && held.key == key
-                && *held.edits == *edits
-        };
-        self.made.iter().find(is).map(|held| &held.template)
-    }
-
-    fn keep(&mut self, passage: Passage) {
-        match self.made.get_mut(self.next) {
-            Some(slot) => *slot = passage,
-            None => self.made.push(passage),
-        }
-        self.next = (self.next + 1) % MOST;
-    }
-}
 
 impl SoapChannel {
     /// Begins a call whose body is passed on.

@@ -1,8 +1,7 @@
 //! Messages that come: requests, answers, callbacks.
 
-use super::messages::Own;
 use super::passing::as_it_came;
-use super::{Serving, Side, SoapChannel, beside, know};
+use super::state::{Own, Serving, Side, SoapChannel, beside, know};
 use crate::dictionary::split;
 use crate::limits::MAX_NAME;
 use crate::plan::Plan;

@@ -2,7 +2,8 @@
 
 use super::compose::message;
 use super::plans::Described;
-use super::{Answered, Serving, Side, SoapChannel, Started, know, resuming};
+use super::resuming;
+use super::state::{Answered, Serving, Side, SoapChannel, Started, know};
 use crate::plan::Plan;
 use crate::soap::faults::{Said, said};
 use crate::soap::ids::MessageId;

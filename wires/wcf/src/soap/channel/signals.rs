@@ -1,7 +1,8 @@
 //! One-way callbacks: who listens to them on either side.
 
+use super::listeners::Subscription;
 use super::plans::Described;
-use super::{Side, SoapChannel};
+use super::state::{Side, SoapChannel};
 use crate::plan::Plan;
 use crate::soap::seen::{Kept, Place};
 use crate::values::{BINARY, BINARY_INSIDE, Form, TEXT, XML};
@@ -12,63 +13,6 @@ use everywire_model::{
 };
 use std::sync::Arc;
 use std::time::Instant;
-
-/// Who listens.
-#[derive(Default)]
-pub(super) struct Listeners {
-    /// Accepting side: objects that the channel was opened to.
-    opened: Vec<Bytes>,
-    /// Accepting side: objects whose `Subscribe` succeeded last.
-    chosen: Vec<Bytes>,
-    /// Calling side.
-    subscriptions: Vec<Subscription>,
-}
-
-struct Subscription {
-    id: CallId,
-    key: Bytes,
-    /// Action and name of each signal; `None` means all there are.
-    signals: Option<Vec<(String, Bytes)>>,
-}
-
-/// How many objects one channel may be opened to.
-const OPENED: usize = 64;
-
-impl Listeners {
-    fn open(&mut self, key: &Bytes) {
-        if !self.opened.contains(key) && self.opened.len() < OPENED {
-            self.opened.push(key.clone());
-        }
-    }
-
-    pub(super) fn choose(&mut self, key: &Bytes, listens: bool) {
-        self.chosen.retain(|held| held != key);
-        if listens && self.chosen.len() < OPENED {
-            self.chosen.push(key.clone());
-        }
-    }
-
-    /// The subscriptions that a callback with this action is for, with the object and the name of the signal; `any`: also those that
-    /// name none.
-    fn find(&self, action: &str, any: bool) -> Option<(Vec<CallId>, Bytes, Bytes)> {
-        let mut found: Option<(Vec<CallId>, Bytes, Bytes)> = None;
-        for subscription in &self.subscriptions {
-            let name = match &subscription.signals {
-                Some(signals) => match signals.iter().find(|(held, _)| held == action) {
-                    Some((_, name)) => name.clone(),
-                    None => continue,
-                },
-                None if !any => continue,
-                None => Bytes::copy_from_slice(action.rsplit('/').next().unwrap_or(action).as_bytes()),
-            };
-            match &mut found {
-                Some((ids, ..)) => ids.push(subscription.id),
-                None => found = Some((vec![subscription.id], subscription.key.clone(), name)),
-            }
-        }
-        found
-    }
-}
 
 /// The operation that a signal is, and the interface it is called by.
 fn plan(interface: &Interface, signal: &Signal) -> Arc<Plan> {

@@ -1,56 +1,19 @@
 //! Members of structs that are no elements of their own, as XmlSerializer has them: attributes, the text of an element, and lists
 //! whose items stand among the other members.
 
-use super::elements::is_field;
-use super::{Cursor, ElementSource, Entered, Frame, Kind, Next, Quota};
-use crate::values::cursor::Found;
+use super::fields::{is_apart, is_choice, is_field};
+use super::state::{Apart, ElementSource, Frame, Kind, Next};
+use crate::values::Quota;
+use crate::values::cursor::{Cursor, Entered, Found};
 use crate::values::scalar::Content;
 use crate::violations::Violation;
-use everywire_idl::wsdl::marks::{Attribute, Mark, unmarked};
+use everywire_idl::wsdl::marks::{Attribute, Mark};
 use everywire_model::shape::{Shape, Struct};
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
-use std::collections::VecDeque;
 
 /// The namespace whose prefix is always `xml`.
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
-
-/// What was read apart from elements.
-#[derive(Debug, Default)]
-pub(super) struct Apart<'a> {
-    /// The attributes of a struct's element.
-    found: Vec<Found<'a>>,
-    /// Values that are still to be read.
-    values: VecDeque<Content<'a>>,
-    /// Where the items are that stand among the members of a struct.
-    places: Vec<usize>,
-}
-
-impl<'a> Apart<'a> {
-    pub(super) fn of(content: Content<'a>) -> Self {
-        Self { values: [content].into(), ..Self::default() }
-    }
-}
-
-/// Whether a field is no element.
-#[inline]
-pub(super) fn is_apart(fields: &Struct, index: usize) -> bool {
-    match fields.fields.get(index).map(|field| &field.shape) {
-        Some(Shape::Alias(alias)) => alias.name.is_empty() && alias.id.starts_with(['@', '#']),
-        _ => false,
-    }
-}
-
-/// Whether a field is a list of elements of several names, and this one of them.
-pub(super) fn is_choice(shape: &Shape, name: &str) -> bool {
-    if Mark::of(shape) != Some(Mark::Choices) {
-        return false;
-    }
-    match unmarked(shape).element().map(Shape::resolved) {
-        Some(Shape::Union(union)) => union.arms.iter().any(|arm| arm.field.name == name),
-        _ => false,
-    }
-}
 
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// What the next value is, if it is no element.

@@ -1,6 +1,7 @@
 //! Values that are more narrowly typed than by their shape: those of types with derived types, and texts with bounds.
 
-use super::{Cursor, ElementSource, Frame, Kind};
+use super::state::{ElementSource, Frame, Kind};
+use crate::values::cursor::Cursor;
 use crate::values::qname::clark;
 use crate::violations::Violation;
 use everywire_model::shape::{Enum, Hold, Shape, Text, Union};

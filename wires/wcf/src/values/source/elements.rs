@@ -1,21 +1,14 @@
 //! Finding the elements of values.
 
-use super::apart::{is_apart, is_choice};
-use super::{Cursor, ElementSource, Entered, Kind, Quota, Run};
+use super::fields::{is_apart, is_choice, is_field};
+use super::state::{ElementSource, Jumble, Kind};
+use crate::values::Quota;
+use crate::values::cursor::{Cursor, Entered, Run};
 use crate::violations::Violation;
 use everywire_idl::wsdl::marks::Mark;
 use everywire_model::Failure;
 use everywire_model::shape::{Field, Hold, Struct};
 use everywire_model::visit::Visit;
-
-/// Where the members of a struct are, whose order is not the contract's.
-#[derive(Debug)]
-pub(super) struct Jumble<'a> {
-    /// Name and offset.
-    pub(super) members: Vec<(&'a str, usize)>,
-    /// Where the last one ends.
-    end: usize,
-}
 
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Enters the element of the value that begins now; nothing if it is missing.
@@ -428,18 +421,6 @@ fn named(violation: Violation, name: &str, at: usize) -> Failure {
 fn may_be(fields: &Struct, index: usize, name: &str, wraps: bool) -> bool {
     is_field(fields, index, name, wraps)
         || fields.fields.get(index).is_some_and(|field| is_choice(&field.shape, name))
-}
-
-/// Whether an element is that of a field. The element of what an operation returns is called as it likes, as long as it is
-/// not called like another field.
-pub(super) fn is_field(fields: &Struct, index: usize, name: &str, wraps: bool) -> bool {
-    match fields.fields.get(index) {
-        Some(field) if field.name == name => true,
-        Some(field) if wraps && field.name == "return" => {
-            name.ends_with("Result") || !fields.fields.iter().any(|other| other.name == name)
-        }
-        _ => false,
-    }
 }
 
 /// Headers of SOAP, addressing and security, which are no fields of anybody.

@@ -3,34 +3,14 @@
 //! What is referred to is read again each time, as if it stood there: values are trees here. How much may be read so is
 //! bounded for a message; what would contain itself is refused.
 
-use super::{Cursor, ElementSource, Entered};
+use super::state::{ElementSource, Place};
 use crate::limits::{MAX_REFERENCES, MAX_REFERRED_OCTETS};
-use crate::values::cursor::Told;
+use crate::values::cursor::{Cursor, Entered, Told};
 use crate::values::names::SERIALIZATION;
 use crate::violations::{Violation, unsupported};
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator};
 use std::collections::HashMap;
-
-/// Elements with an `Id`, all of a document, and what was read of them so far.
-#[derive(Debug, Default)]
-pub(super) struct Referred {
-    /// Once they were looked for.
-    places: Option<HashMap<String, Place>>,
-    /// The prefix that is known to be that of references.
-    prefix: Option<String>,
-    count: usize,
-    octets: usize,
-}
-
-/// Where an element is.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    at: usize,
-    end: usize,
-    /// Elements that are open around it.
-    depth: usize,
-}
 
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Goes to the element that this one stands for.

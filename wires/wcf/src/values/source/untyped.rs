@@ -1,10 +1,10 @@
 //! Values whose own type the contract does not know: what their elements show of it.
 
-use super::{Cursor, ElementSource};
+use super::state::ElementSource;
 use crate::limits::MAX_NAME;
 use crate::nbfx::Item;
 use crate::text::is_local;
-use crate::values::cursor::Told;
+use crate::values::cursor::{Cursor, Told};
 use crate::violations::{Violation, unsupported};
 use everywire_model::shape::{Field, Hold, Shape, Struct, Text};
 use everywire_model::visit::Visit;

@@ -1,0 +1,22 @@
+//! What a language cannot say.
+
+use std::fmt::{self, Display, Formatter};
+
+/// What a contract says that the language it should be printed in cannot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unprintable {
+    /// The language, by its name for people.
+    pub language: &'static str,
+    /// What cannot be said: an interface, or `interface.member`.
+    pub place: String,
+    /// Why not.
+    pub reason: String,
+}
+
+impl Display for Unprintable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot say {}: {}", self.language, self.place, self.reason)
+    }
+}
+
+impl std::error::Error for Unprintable {}

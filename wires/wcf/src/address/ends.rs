@@ -1,0 +1,59 @@
+//! What follows from where an address leads, and what this process gives beside it: users, and who it is.
+
+use super::notation::{CREDENTIALS, PORT};
+use crate::settings::Settings;
+use everywire_auth::security::{Credentials, UserTable};
+use everywire_model::{Endpoint, Failure};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Fills in what follows from the endpoint.
+pub(super) fn placed(mut settings: Settings, endpoint: &Endpoint) -> Settings {
+    match endpoint {
+        Endpoint::Tcp { host, port } => {
+            let usual = match settings.uri_scheme {
+                "http" => 80,
+                "https" => 443,
+                _ => PORT,
+            };
+            let shown = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+            settings.authority = if *port == usual { shown } else { format!("{shown}:{port}") };
+            settings.host.clone_from(host);
+            settings.socket.clear();
+        }
+        Endpoint::Unix { path } | Endpoint::Shm { path } if settings.uri_scheme.starts_with("net.") => {
+            if settings.uri_scheme == "net.tcp" {
+                settings.uri_scheme = "net.uds";
+            }
+            settings.socket.clone_from(path);
+        }
+        _ => {
+            settings.authority = "localhost".to_owned();
+        }
+    }
+    settings.sealed()
+}
+
+/// Whether an endpoint is of this machine alone.
+pub(super) fn is_local(endpoint: Option<&Endpoint>) -> bool {
+    !matches!(endpoint, Some(Endpoint::Tcp { .. }) | None)
+}
+
+/// The credentials of this process, if it was given any.
+pub(super) fn ambient_credentials() -> Result<Option<Arc<Credentials>>, Failure> {
+    match std::env::var_os(CREDENTIALS) {
+        Some(path) if !path.is_empty() => Ok(Some(Arc::new(
+            Credentials::read_file(path).map_err(|failure| failure.at(format_args!("${CREDENTIALS}")))?,
+        ))),
+        _ => Ok(None),
+    }
+}
+
+/// The users that a place knows, from a file.
+pub(super) fn read_users(path: &Path) -> Result<UserTable, Failure> {
+    UserTable::read_file(path).map_err(|failure| {
+        let failure = failure.at("users=");
+        let hint = "users= names a file of lines USER:PASSWORD, readable by this user only (mode 0600)";
+        if failure.hint().is_some() { failure } else { failure.with_hint(hint) }
+    })
+}

@@ -1,0 +1,71 @@
+//! Words of addresses: schemes, options, and what is said where one is wrong.
+
+use crate::settings::Binding;
+use everywire_model::{Failure, Initiator, Kind};
+
+/// The port of net.tcp.
+pub const PORT: u16 = 808;
+
+/// The component that keeps the public part of the settings: scheme and options, as in an address.
+pub const TAG_SETTINGS: u32 = 0x5743_4600;
+
+/// Where the name of the file of credentials stands.
+pub const CREDENTIALS: &str = "EVERYWIRE_WCF_CREDENTIALS";
+
+pub(super) const NOTATIONS: &str = "write net.tcp://HOST:808/PATH, net.tcp+unix:///SOCKET#PATH, net.uds:///SOCKET, basic://HOST/PATH, wshttps://HOST/PATH or http://HOST/PATH?binding=ws";
+
+pub(super) const OPTIONS: &str = "options are security=, protection=, mech=, identity=, to=, ca=, insecure=on, cert=, key=, credentials=, mode=, encoding=, compression=, binding=, reliable=on, callback=, the quotas by WCF's names; to listen: users=, keytab=, ntlm1=session, clients=, details=on";
+
+/// Options that mean something to those who listen only.
+pub(super) const LISTENING: [&str; 13] = [
+    "users",
+    "keytab",
+    "ntlm1",
+    "clients",
+    "details",
+    "maxconcurrentsessions",
+    "maxconcurrentcalls",
+    "maxpendingconnections",
+    "receivetimeout",
+    "idletimeout",
+    "channelinitializationtimeout",
+    "maxviasize",
+    "maxcontenttypesize",
+];
+
+/// Those of them that are about framing.
+pub(super) const FRAMING: [&str; 5] =
+    ["maxconcurrentsessions", "maxpendingconnections", "receivetimeout", "maxviasize", "maxcontenttypesize"];
+
+/// Options that mean something to those who call only.
+pub(super) const CALLING: [&str; 4] = ["ca", "insecure", "callback", "to"];
+
+/// What socket names end with, in notations where a path follows without a sign between.
+pub(super) const SOCKETS: [&str; 4] = [".sock", ".socket", ".pipe", ".uds"];
+
+/// Schemes, the friendly one first: the binding, whether it is secured by TLS, and the scheme of its URIs.
+pub(super) const SCHEMES: [(&str, Binding, bool, &str); 11] = [
+    ("net.tcp", Binding::NetTcp, false, "net.tcp"),
+    ("net.uds", Binding::NetTcp, false, "net.uds"),
+    ("net.pipe", Binding::NetTcp, false, "net.pipe"),
+    ("basic", Binding::Basic, false, "http"),
+    ("basics", Binding::Basic, true, "https"),
+    ("wshttp", Binding::Ws, false, "http"),
+    ("wshttps", Binding::Ws, true, "https"),
+    ("binhttp", Binding::BinaryHttp, false, "http"),
+    ("binhttps", Binding::BinaryHttp, true, "https"),
+    ("http", Binding::Basic, false, "http"),
+    ("https", Binding::Basic, true, "https"),
+];
+
+/// The names of all schemes.
+pub const NAMES: [&str; 11] = [
+    "net.tcp", "net.uds", "net.pipe", "basic", "basics", "wshttp", "wshttps", "binhttp", "binhttps", "http",
+    "https",
+];
+
+/// The failure of a text that is no address.
+pub(super) fn wrong(what: impl Into<String>) -> Failure {
+    Failure::new(Kind::BadReference, Initiator::User, format!("not an address of this wire: {}", what.into()))
+        .with_hint(NOTATIONS)
+}

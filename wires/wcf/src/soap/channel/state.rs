@@ -1,0 +1,195 @@
+//! What a channel knows: of its peer, of the calls under way, and of what it has to send.
+
+use super::listeners::Listeners;
+use super::passages::Passages;
+use super::plans::Plans;
+use crate::dictionary::Outgoing;
+use crate::plan::Plan;
+use crate::settings::Settings;
+use crate::soap::Dialect;
+use crate::soap::faults::Said;
+use crate::soap::ids::{Ids, MessageId};
+use crate::soap::rm::{Owner, Reliable};
+use crate::soap::seen::Seen;
+use crate::soap::waiting::Open;
+use crate::values::Reading;
+use crate::wire_state::Node;
+use bytes::Bytes;
+use everywire_model::body::Beside;
+use everywire_model::{CallId, Event, Limits, Profile};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Instant;
+
+/// Which side of the channel this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The one that opened it.
+    Client,
+    /// The one that accepted it.
+    Server,
+}
+
+/// A call that was written.
+#[derive(Debug, Clone)]
+pub struct Started {
+    /// Its number.
+    pub id: CallId,
+    /// The action, for HTTP, which carries it outside the envelope.
+    pub action: Option<Arc<str>>,
+}
+
+/// An answer that was written.
+#[derive(Debug, Clone, Default)]
+pub struct Answered {
+    /// Whether there is a message: there is none for one-way calls, nor now for answers that a reliable session keeps until its
+    /// window lets them go.
+    pub sends: bool,
+    /// Whether it is a fault.
+    pub fault: bool,
+    /// The action, for framings that carry it outside the envelope.
+    pub action: Option<Arc<str>>,
+}
+
+/// A message that the exchange sends on its own account, or of a reliable session.
+#[derive(Debug, Clone, Default)]
+pub struct Flushed {
+    /// Whether it is a fault.
+    pub fault: bool,
+    /// The action, for framings that carry it outside the envelope.
+    pub action: Option<Arc<str>>,
+    /// Whether it is the response to the message that was received last, where the framing has responses.
+    pub answers: bool,
+    /// Of a reliable session: the call that it begins.
+    pub call: Option<CallId>,
+}
+
+/// A message to send as soon as the framing asks.
+#[derive(Debug)]
+pub(super) enum Own {
+    /// A fault for a message that reached nobody.
+    Fault { said: Said, relates_to: Option<MessageId>, not_understood: Vec<(String, String)> },
+}
+
+/// A call that this side began.
+pub(super) struct Waiting {
+    pub(super) plan: Arc<Plan>,
+}
+
+/// A call that the peer began.
+pub(super) struct Serving {
+    pub(super) plan: Arc<Plan>,
+    pub(super) index: usize,
+    pub(super) message_id: Option<MessageId>,
+    /// Whether it is to be answered.
+    pub(super) answered: bool,
+    pub(super) key: Bytes,
+    pub(super) reply_to: Option<Box<str>>,
+}
+
+/// What the last calls that ended have left: the next ones mostly need the same, and so count no references.
+#[derive(Default)]
+pub(super) struct Spare {
+    /// Of a call that this side began.
+    pub(super) waiting: Option<Waiting>,
+    /// Of a call that the peer began.
+    pub(super) serving: Option<(Arc<Plan>, Bytes)>,
+}
+
+impl Spare {
+    /// A call that this side begins.
+    #[inline]
+    pub(super) fn waiting(&mut self, plan: &Arc<Plan>) -> Waiting {
+        match self.waiting.take() {
+            Some(spare) if Arc::ptr_eq(&spare.plan, plan) => spare,
+            _ => Waiting { plan: Arc::clone(plan) },
+        }
+    }
+
+    /// What is held of a call that the peer begins.
+    #[inline]
+    pub(super) fn serving(&mut self, plan: &Arc<Plan>, key: &Bytes) -> (Arc<Plan>, Bytes) {
+        match self.serving.take() {
+            Some(spare) if Arc::ptr_eq(&spare.0, plan) && spare.1 == *key => spare,
+            _ => (Arc::clone(plan), key.clone()),
+        }
+    }
+}
+
+/// One channel's messages in both directions: envelopes, addressing, correlation, faults, callbacks, subscriptions;
+/// without framing.
+pub struct SoapChannel {
+    pub(super) dialect: Dialect,
+    pub(super) side: Side,
+    pub(super) settings: Arc<Settings>,
+    pub(super) limits: Limits,
+    /// Woken when another connection brings what a request here waits for.
+    pub(super) waker: Option<Waker>,
+    pub(super) node: Option<Arc<Node>>,
+    /// Words that this side has told the peer.
+    pub(super) words: Outgoing,
+    /// Words of the peer, and quotas of reading.
+    pub(super) reading: Reading,
+    pub(super) beside: Arc<Beside>,
+    pub(super) ids: Ids,
+    pub(super) plans: Plans,
+    pub(super) seen: Seen,
+    /// Whether anything here was passed on: calls of the peer, or answers to it.
+    pub(super) passes: bool,
+    pub(super) passages: Passages,
+    /// The greatest number of a call that was passed on and that its answer named.
+    pub(super) overtaken: u64,
+    /// The action that was last told beside an envelope that was passed on.
+    pub(super) told: Option<Arc<str>>,
+    pub(super) waiting: Open<Waiting>,
+    pub(super) serving: Open<Serving>,
+    pub(super) spare: Spare,
+    /// Calls of this side in a reliable session over HTTP that expect nothing, until they are known to have arrived.
+    pub(super) telling: Vec<CallId>,
+    /// Calls of this side, and subscriptions.
+    pub(super) begun: u64,
+    /// Calls of the peer.
+    pub(super) taken: u64,
+    pub(super) listeners: Listeners,
+    pub(super) events: VecDeque<Event>,
+    /// Messages on the exchange's own account.
+    pub(super) own: VecDeque<Own>,
+    /// The session of the message that was received last, or of all.
+    pub(super) reliable: Option<Box<Reliable>>,
+    /// Over HTTP, the session of the one before that.
+    pub(super) before: Option<Box<Reliable>>,
+    /// Calls of the peer that came in a session over HTTP: their answers go there, whatever has come since.
+    pub(super) apart: Vec<(CallId, Box<Reliable>)>,
+    /// The call that was answered last, if its session keeps the answer until there is room for it.
+    pub(super) kept: Option<(CallId, Box<Reliable>)>,
+    /// Whose sessions those are that begin here.
+    pub(super) owner: Owner,
+    /// Where a reliable session of this side's leads.
+    pub(super) lane: Bytes,
+    /// The way there, where it may go on over another connection.
+    pub(super) way: Option<Profile>,
+    /// Messages that left over other connections, and the calls here that wait for their answers.
+    pub(super) resumed: Vec<([u8; 16], CallId)>,
+    /// How often what the node serves had changed when heads were remembered.
+    pub(super) changes: u64,
+    /// The time, as far as anybody has told.
+    pub(super) clock: Instant,
+}
+
+/// Bodies of this channel may have values of any type from now on.
+pub(super) fn know(reading: &mut Reading, told: &mut Arc<Beside>, plan: &Plan) {
+    let Some(types) = &plan.types else { return };
+    let types = match &reading.types {
+        Some(known) if known.covers(types) => return,
+        Some(known) => Arc::new(known.with(types)),
+        None => Arc::clone(types),
+    };
+    reading.types = Some(types);
+    *told = beside(reading);
+}
+
+/// What stands beside the bodies of this channel.
+pub(super) fn beside(reading: &Reading) -> Arc<Beside> {
+    Arc::new(Beside { wire_state: Some(Arc::new(reading.clone())), ..Beside::default() })
+}

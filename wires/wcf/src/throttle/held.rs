@@ -1,0 +1,125 @@
+//! What one connection takes up of what its place serves at once ([`crate::throttle`]), and what it waits for.
+
+use crate::settings::Settings;
+use crate::throttle::{Entry, Turn};
+use crate::violations::Breach;
+use everywire_model::CallId;
+use std::sync::Arc;
+use std::task::Waker;
+
+/// What one connection takes up of it, given back when it ends.
+pub(crate) struct Held {
+    settings: Arc<Settings>,
+    /// Rung when its turn has come.
+    waker: Option<Waker>,
+    session: bool,
+    calls: Vec<CallId>,
+    /// What it waits for.
+    session_turn: Option<Arc<Turn>>,
+    call_turn: Option<Arc<Turn>>,
+}
+
+impl Held {
+    pub(crate) fn new(settings: &Arc<Settings>, waker: Option<Waker>) -> Self {
+        Self {
+            settings: Arc::clone(settings),
+            waker,
+            session: false,
+            calls: Vec::new(),
+            session_turn: None,
+            call_turn: None,
+        }
+    }
+
+    /// Whether a session begins now; if not, it waits, and this is to be asked again.
+    pub(crate) fn enter(&mut self) -> Result<bool, Breach> {
+        let quotas = &self.settings.quotas;
+        let limit = quotas.max_concurrent_sessions;
+        if limit == 0 || self.session {
+            return Ok(true);
+        }
+        if let Some(turn) = &self.session_turn {
+            self.session = turn.has_come();
+            if self.session {
+                self.session_turn = None;
+            }
+            return Ok(self.session);
+        }
+        let most = quotas.max_pending_connections;
+        match self.settings.throttle.sessions.enter(limit, most, self.waker.as_ref()) {
+            Entry::Taken => self.session = true,
+            Entry::Waits(turn) => self.session_turn = Some(turn),
+            Entry::Full => return Err(Breach::Busy { limit }),
+        }
+        Ok(self.session)
+    }
+
+    /// The session is over; its calls may not be yet.
+    pub(crate) fn leave(&mut self) {
+        let sessions = &self.settings.throttle.sessions;
+        if let Some(turn) = self.session_turn.take() {
+            sessions.give_up(&turn);
+        }
+        if std::mem::take(&mut self.session) {
+            sessions.leave();
+        }
+    }
+
+    /// Whether calls are counted.
+    #[inline]
+    pub(crate) fn counts_calls(&self) -> bool {
+        self.settings.quotas.max_concurrent_calls > 0
+    }
+
+    /// Whether a call that somebody waits for begins now; if not, its connection waits, and this is to be asked again.
+    pub(crate) fn begin(&mut self, id: CallId) -> bool {
+        let limit = self.settings.quotas.max_concurrent_calls;
+        let begins = match &self.call_turn {
+            Some(turn) => turn.has_come(),
+            None => match self.settings.throttle.calls.enter(limit, usize::MAX, self.waker.as_ref()) {
+                Entry::Taken => true,
+                Entry::Waits(turn) => {
+                    self.call_turn = Some(turn);
+                    false
+                }
+                Entry::Full => false,
+            },
+        };
+        if begins {
+            self.call_turn = None;
+            self.calls.push(id);
+        }
+        begins
+    }
+
+    /// It was answered.
+    #[inline]
+    pub(crate) fn finish(&mut self, id: CallId) {
+        if let Some(at) = self.calls.iter().position(|known| *known == id) {
+            self.calls.swap_remove(at);
+            self.settings.throttle.calls.leave();
+        }
+    }
+
+    /// Nobody waits for a call of this connection any more.
+    pub(crate) fn give_up(&mut self) {
+        if let Some(turn) = self.call_turn.take() {
+            self.settings.throttle.calls.give_up(&turn);
+        }
+    }
+
+    /// Nothing of this connection counts any more.
+    pub(crate) fn end(&mut self) {
+        self.leave();
+        self.give_up();
+        for _ in std::mem::take(&mut self.calls) {
+            self.settings.throttle.calls.leave();
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,162 @@
+//! Where a source of values is in its document: open frames, elements that were entered, and what was found out of its place.
+
+use crate::nbfx::Item;
+use crate::values::cursor::{Entered, Found};
+use crate::values::scalar::Content;
+use crate::values::{ReaderQuotas, Types};
+use bytes::Bytes;
+use everywire_model::Budget;
+use everywire_model::shape::{Hold, Struct, Union};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// Reads the content of a body, or one value from an element.
+///
+/// Elements are found by their local names, the expected one first. Unknown elements are skipped, as WCF does; what is
+/// missing reads as zero, empty or nothing. A second element for a member that holds one value is refused: WCF's serializers take
+/// the first and skip the others, and what was meant is lost without a word.
+pub(in crate::values) struct ElementSource<'a, C> {
+    pub(super) cursor: C,
+    /// Where the body was left, and how many frames were open, for a header or an element that another stands for.
+    pub(super) aside: Vec<(usize, C)>,
+    /// Whether there is an envelope around the values.
+    pub(super) enveloped: bool,
+    pub(super) budget: Budget,
+    pub(super) quotas: ReaderQuotas,
+    pub(super) base: Frame<'a>,
+    pub(super) frames: Vec<Frame<'a>>,
+    /// What large octets may be shared from.
+    pub(super) whole: &'a Bytes,
+    /// Names that the contract does not know.
+    pub(super) unknown: Option<Box<Unknown<'a>>>,
+    /// Types that values of any type may be of.
+    pub(super) types: Option<&'a Types>,
+    /// Elements that others stand for, once one was met that does.
+    pub(super) referred: Option<Box<Referred>>,
+}
+
+/// Names, and their characters.
+#[derive(Debug, Default)]
+pub(super) struct Unknown<'a> {
+    pub(super) names: HashSet<&'a str>,
+    pub(super) chars: usize,
+}
+
+/// What a frame is of.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// Nothing is open, or one value without a name.
+    Root,
+    Parameters(Hold<Struct>),
+    Struct(Hold<Struct>),
+    Choice,
+    /// A value of one of several types, told by its element.
+    Derived(Hold<Union>),
+    Items,
+    /// Items that stand among the members of a struct; whether each tells by its name what it is.
+    Flat(bool),
+    /// The words of one text.
+    Words,
+    /// A value of one of several elements, told by the name of its own.
+    Named,
+    /// Pairs; whether the element of one is open.
+    Pairs(bool),
+    Maybe,
+    Variant,
+}
+
+/// Something that is open.
+#[derive(Debug)]
+pub(super) struct Frame<'a> {
+    pub(super) kind: Kind,
+    /// Values begun so far.
+    pub(super) index: usize,
+    pub(super) len: usize,
+    /// Whether an element is open for this frame.
+    pub(super) open: bool,
+    /// How deep it is.
+    pub(super) depth: usize,
+    /// An element that was entered to look at it: of the value of a [`Kind::Maybe`], [`Kind::Variant`] or
+    /// [`Kind::Derived`], or the next one of a struct.
+    pub(super) entered: Option<Entered<'a>>,
+    /// Items of an array record that are still to be read.
+    pub(super) run: Option<(Item, &'a [u8])>,
+    /// Where the members are, once they turned out to be in another order.
+    pub(super) jumble: Option<Box<Jumble<'a>>>,
+    /// Where the element of a struct starts, or where the first parameter may be.
+    pub(super) at: usize,
+    /// What is not in elements.
+    pub(super) apart: Option<Box<Apart<'a>>>,
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn new(kind: Kind, len: usize) -> Self {
+        Self {
+            kind,
+            index: 0,
+            len,
+            open: false,
+            depth: 0,
+            entered: None,
+            run: None,
+            jumble: None,
+            at: 0,
+            apart: None,
+        }
+    }
+}
+
+/// Where the next value is.
+pub(super) enum Next<'a> {
+    /// In an element.
+    Element,
+    /// Nowhere.
+    Missing,
+    /// Here.
+    Content(Content<'a>),
+}
+
+/// What was read apart from elements.
+#[derive(Debug, Default)]
+pub(super) struct Apart<'a> {
+    /// The attributes of a struct's element.
+    pub(super) found: Vec<Found<'a>>,
+    /// Values that are still to be read.
+    pub(super) values: VecDeque<Content<'a>>,
+    /// Where the items are that stand among the members of a struct.
+    pub(super) places: Vec<usize>,
+}
+
+impl<'a> Apart<'a> {
+    pub(super) fn of(content: Content<'a>) -> Self {
+        Self { values: [content].into(), ..Self::default() }
+    }
+}
+
+/// Where the members of a struct are, whose order is not the contract's.
+#[derive(Debug)]
+pub(super) struct Jumble<'a> {
+    /// Name and offset.
+    pub(super) members: Vec<(&'a str, usize)>,
+    /// Where the last one ends.
+    pub(super) end: usize,
+}
+
+/// Elements with an `Id`, all of a document, and what was read of them so far.
+#[derive(Debug, Default)]
+pub(super) struct Referred {
+    /// Once they were looked for.
+    pub(super) places: Option<HashMap<String, Place>>,
+    /// The prefix that is known to be that of references.
+    pub(super) prefix: Option<String>,
+    pub(super) count: usize,
+    pub(super) octets: usize,
+}
+
+/// Where an element is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) at: usize,
+    pub(super) end: usize,
+    /// Elements that are open around it.
+    pub(super) depth: usize,
+}
