@@ -6,7 +6,8 @@
 
 use crate::contracts::foreign;
 use everywire_codegen::{Options, rust};
-use everywire_model::Contract;
+use everywire_model::shape::{Field, Shape};
+use everywire_model::{Attribute, Contract, Interface, Operation, Remote};
 use std::path::Path;
 
 fn check(file: &str) {
@@ -139,5 +140,54 @@ fn generated_code_is_short() {
         let lines = std::fs::read_to_string(root.join(file)).unwrap().lines().count();
         let part = lines as f64 / f64::from(before);
         assert!(part <= most, "{file} has {lines} lines, {part:.2} of {before}");
+    }
+}
+
+/// The noun of a shape; what a contract says of a value beside its type (`length_is`) is not part of statics.
+fn noun(shape: &Shape) -> String {
+    match shape {
+        Shape::Alias(alias) if alias.name.contains('(') => noun(&alias.target),
+        other => other.noun().to_string(),
+    }
+}
+
+/// What an operation is, in words: shapes are named, since those of a contract and those of statics are held in different ways.
+fn told(operation: &Operation) -> String {
+    let list = |fields: &[Field]| -> Vec<String> {
+        fields.iter().map(|field| format!("{} {}", field.name, noun(&field.shape))).collect()
+    };
+    let raises: Vec<&str> = operation.raises.iter().map(|raised| raised.id.as_ref()).collect();
+    let parameters: Vec<_> = operation.parameters.iter().map(|parameter| parameter.direction).collect();
+    let Operation { name, label, returns, arguments, results, oneway, id, notes, .. } = operation;
+    let (arguments, results) = (list(arguments.fields()), list(results.fields()));
+    let returns = returns.noun();
+    format!(
+        "{name} {label} {parameters:?} {returns} {arguments:?} {results:?} {raises:?} {oneway} {id:?} {notes:?}"
+    )
+}
+
+/// What an interface inherits is described as it is in the contract, although the generated text does not say it again.
+#[test]
+fn inherited_descriptions_are_those_of_the_contract() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contracts");
+    for (file, generated) in [
+        ("bench.idl", <dyn crate::bench::FiringSource as Remote>::interface()),
+        ("everything.idl", <dyn crate::everything::figures::Canvas as Remote>::interface()),
+        ("plant.midl", <dyn crate::plant_midl::Tank as Remote>::interface()),
+    ] {
+        let contract =
+            everywire_idl::read(&folder.join(file)).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let read = contract.interfaces().find(|interface| interface.name == generated.name).unwrap();
+        assert!(read.inherited > 0);
+        let all = |interface: &Interface| interface.operations.iter().map(told).collect::<Vec<_>>();
+        assert_eq!(all(generated), all(read), "{file}");
+        let attributes = |interface: &Interface| -> Vec<_> {
+            let told = |attribute: &Attribute| {
+                let Attribute { name, shape, getter, setter, notify } = attribute;
+                format!("{name} {} {getter} {setter:?} {notify:?}", shape.noun())
+            };
+            interface.attributes.iter().map(told).collect()
+        };
+        assert_eq!(attributes(generated), attributes(read), "{file}");
     }
 }

@@ -96,8 +96,8 @@ impl Describe<'_, '_> {
         let operations = &family.operations;
         page.gap();
         let count = interface.operations.len();
-        let parts = self.inherited_operations(interface);
-        let own = interface.operations.iter().skip(if parts.is_empty() { 0 } else { interface.inherited });
+        let (parts, inherited) = self.inherited_operations(interface);
+        let own = interface.operations.iter().skip(inherited);
         let own: Vec<_> = own.map(|operation| self.operation(operation, page)).collect();
         let head = format!("pub static {operations}: [Operation; {count}] =");
         match parts.is_empty() {
@@ -150,8 +150,8 @@ impl Describe<'_, '_> {
         );
     }
 
-    /// Where the operations of the bases stand in their lists, if all of them are described there: `(&BASE, first, count)`.
-    fn inherited_operations(&self, interface: &Interface) -> Vec<String> {
+    /// Where the first operations stand in the lists of the bases, `(&BASE, first, count)`, and how many they are.
+    fn inherited_operations(&self, interface: &Interface) -> (Vec<String>, usize) {
         let said = |operation: &Operation| self.operation(operation, &Page::new(0));
         let mut parts = Vec::new();
         let mut next = 0;
@@ -164,16 +164,14 @@ impl Describe<'_, '_> {
                 let count = theirs.zip(inherited).take_while(|(one, other)| said(one) == said(other)).count();
                 (count > 0).then_some((base, from, count))
             });
-            let Some((base, from, count)) = longest.max_by_key(|(.., count)| *count) else {
-                return Vec::new();
-            };
+            let Some((base, from, count)) = longest.max_by_key(|(.., count)| *count) else { break };
             parts.push(format!("(&{}, {from}, {count})", self.described(&base.name)));
             next += count;
         }
-        parts
+        (parts, next)
     }
 
-    /// Where the attributes of the bases stand in their lists, `(&BASE, first, count, further)`, and how many there are in all.
+    /// Where the first attributes stand in the lists of the bases, `(&BASE, first, count, further)`, and how many they are.
     fn inherited_attributes(&self, interface: &Interface) -> (Vec<String>, usize) {
         let mut parts = Vec::new();
         let mut next = 0;

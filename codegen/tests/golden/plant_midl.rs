@@ -405,45 +405,9 @@ pub mod describe {
         &TANK_EVENTS_OPERATIONS,
     ), InterfaceKind::Dispatch);
 
-    pub static TANK_OPERATIONS: [Operation; 12] = [
-        numbered(operation!("get_Name" as "Name", () -> text(TextKind::Counted, None)), 0),
-        numbered(operation!("put_Name" as "set_Name", (
-            in "name": text(TextKind::Counted, None),
-        ) -> Shape::Void), 0),
-        numbered(operation!("get_Level" as "Level", () -> Shape::F64), 1),
-        numbered(operation!("Fill", (
-            in "litres": Shape::F64,
-            in "slowly": alias(&VARIANT_BOOL),
-        ) -> alias(&VARIANT_BOOL)), 2),
-        numbered(operation!("Alarms", (
-            out "texts": renamed!("SAFEARRAY", sequence!(text(TextKind::Counted, None))),
-            out "codes": renamed!("SAFEARRAY", sequence!(Shape::I32)),
-        ) -> Shape::Void), 3),
-        numbered(operation!("get_Since" as "Since", () -> alias(&DATE)), 4),
-        operation!("Read", (
-            in "count": Shape::U32,
-            in "names": counted!(optional!(WIDE_TEXT), "count", Conformant),
-            out "readings": optional!(counted!(structure(&READING), "count", Conformant)),
-            out "errors": optional!(counted!(alias(&HRESULT), "count", Conformant)),
-        ) -> Shape::Void),
-        operation!("Find", (
-            in "name": WIDE_TEXT,
-            in "riid": alias(&IID),
-            out "found": ANY_OBJECT,
-        ) -> Shape::Void),
-        operation!("Next", (
-            in "wanted": Shape::U32,
-            out "ids": counted!(structure(&GUID), "wanted", ConformantVarying),
-            out "fetched": Shape::U32,
-        ) -> Shape::Void),
-        operation!("Set", (
-            in "setting": union(&SETTING),
-            in "dead_band": optional!(Shape::F64),
-            in "phase": enumeration(&PHASE),
-        ) -> Shape::Void),
-        operation!("Chain", (in "first": structure(&NODE)) -> Shape::Void),
+    pub static TANK_OPERATIONS: [Operation; 12] = inherit!([(&I_TANK, 0, 6), (&I_RECORDER, 0, 5)], [
         operation!("IRecorder_Fill", (in "how": Shape::I32) -> Shape::Void),
-    ];
+    ]);
 
     pub static TANK_SIGNALS: [Signal; 2] = [
         sunk(signal!("Overflowed", {

@@ -10,9 +10,9 @@ macro_rules! __generated_fields {
         impl $crate::Marshal for $name {
             fn marshal<S: $crate::Sink + ?Sized>(&self, shape: &$crate::Shape, sink: &mut S) -> $crate::Visit<()> {
                 const FIELDS: &[&str] = &[$(stringify!($field)),*];
-                let mut _next = $crate::generated::fields_of(shape);
+                let mut _fields = shape.fields().iter();
                 sink.open(shape, FIELDS.len())?;
-                $($crate::Marshal::marshal(&self.$field, _next(), sink)?;)*
+                $($crate::Marshal::marshal(&self.$field, $crate::generated::next(&mut _fields), sink)?;)*
                 sink.close(shape)
             }
 
@@ -24,9 +24,9 @@ macro_rules! __generated_fields {
                 shape: &$crate::Shape,
                 source: &mut S,
             ) -> $crate::Visit<Self> {
-                let mut _next = $crate::generated::fields_of(shape);
+                let mut _fields = shape.fields().iter();
                 source.open(shape)?;
-                let value = Self { $($field: $crate::Unmarshal::unmarshal(_next(), source)?),* };
+                let value = Self { $($field: $crate::Unmarshal::unmarshal($crate::generated::next(&mut _fields), source)?),* };
                 source.close(shape)?;
                 Ok(value)
             }
@@ -79,9 +79,9 @@ macro_rules! __generated_counted_fields {
                 const FIELDS: &[&str] = &[$(stringify!($written)),*];
                 let Self { $($field),* } = self;
                 $($before)*
-                let mut _next = $crate::generated::fields_of(shape);
+                let mut _fields = shape.fields().iter();
                 sink.open(shape, FIELDS.len())?;
-                $($crate::Marshal::marshal(&$written, _next(), sink)?;)*
+                $($crate::Marshal::marshal(&$written, $crate::generated::next(&mut _fields), sink)?;)*
                 sink.close(shape)
             }
         }
@@ -91,9 +91,9 @@ macro_rules! __generated_counted_fields {
                 shape: &$crate::Shape,
                 source: &mut S,
             ) -> $crate::Visit<Self> {
-                let mut _next = $crate::generated::fields_of(shape);
+                let mut _fields = shape.fields().iter();
                 source.open(shape)?;
-                $(let $read = $crate::Unmarshal::unmarshal(_next(), source)?;)*
+                $(let $read = $crate::Unmarshal::unmarshal($crate::generated::next(&mut _fields), source)?;)*
                 source.close(shape)?;
                 $($after)*
                 Ok(Self { $($field),* })

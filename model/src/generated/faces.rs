@@ -4,14 +4,16 @@
 //! line for each operation that the trait itself declares. `asynchronous!` takes the same for the asynchronous trait, and `faces!` for both.
 //!
 //! ```text
-//! ew::faces! { Source / SourceAsync: describe::SOURCE, describe::SOURCE_OPERATIONS, 2;    the number of its first own operation
-//!     from Base / BaseAsync 0..2;                             operations 0 and 1 are those that `Base` declares
+//! ew::faces! {
+//!     Source / SourceAsync: describe::SOURCE, describe::SOURCE_OPERATIONS, 2;     2: the number of its first own operation
+//!     from Base / BaseAsync 0..2;                 operations 0 and 1 are those that `Base` declares
 //!     emits SourceFired;
-//!     0 advise(s => Sink / SinkAsync) -> (u32,);               a typed reference comes, one value goes
-//!     1 find(name as &str, at: i32) => Sink / SinkAsync | FindError;   parameters by reference and by value; an error type
-//!     oneway 2 hello();                                        the caller waits for nothing
-//!     checked_oneway 3 tell(..) { .. }                         counts beside arrays
-//!     checked 4 read(..) -> (values) (Vec<i32>,) { .. }        the same, with results
+//!     0 advise(s => Sink / SinkAsync) -> (u32,);  a typed reference comes, one value goes
+//!     1 find(name as &str, at: i32) => Sink / SinkAsync | FindError;
+//!                                                 by reference and by value; a typed reference goes; an error type
+//!     oneway 2 hello();                           the caller waits for nothing
+//!     checked_oneway 3 tell(..) { .. }            some of what travels is not what people see, such as counts
+//!     checked 4 read(..) -> (a, b) (A, B) { .. }  the same, with results: their names and their types
 //! }
 //! ```
 //!
@@ -30,19 +32,23 @@ macro_rules! __generated_blocking {
         $(from $($base:ident)::+ $(/ $($base_face:ident)::+)? $begin:literal .. $end:literal;)*
         $(emits $($emitted:ident)::+;)*
         $($number:literal $method:ident(
-            $($p:ident $(: $own:ty)? $(as & $lent:ty)? $(=> $($pb:ident)::+ $(/ $($pa:ident)::+)?)?),* $(,)?
+            $($p:ident $(: $own:ty)? $(as & $lent:ty)?
+                $(=> $($pb:ident)::+ $(/ $($pa:ident)::+)?)?),* $(,)?
         ) $(-> $r:ty)? $(=> $($rb:ident)::+ $(/ $($ra:ident)::+)?)? $(| $error:ty)?;)*
         $(oneway $o_number:literal $o_method:ident(
-            $($o_p:ident $(: $o_own:ty)? $(as & $o_lent:ty)? $(=> $($o_pb:ident)::+ $(/ $($o_pa:ident)::+)?)?),* $(,)?
+            $($o_p:ident $(: $o_own:ty)? $(as & $o_lent:ty)?
+                $(=> $($o_pb:ident)::+ $(/ $($o_pa:ident)::+)?)?),* $(,)?
         );)*
         $(checked_oneway $n_number:literal $n_method:ident(
-            $($n_p:ident $(: $n_own:ty)? $(as & $n_lent:ty)? $(=> $($n_pb:ident)::+ $(/ $($n_pa:ident)::+)?)?),* $(,)?
+            $($n_p:ident $(: $n_own:ty)? $(as & $n_lent:ty)?
+                $(=> $($n_pb:ident)::+ $(/ $($n_pa:ident)::+)?)?),* $(,)?
         ) {
             send ($($n_sent:tt)*) { $($n_send:tt)* }
             read ($($n_read:tt)*) { $($n_after:tt)* }
         })*
         $(checked $c_number:literal $c_method:ident(
-            $($c_p:ident $(: $c_own:ty)? $(as & $c_lent:ty)? $(=> $($c_pb:ident)::+ $(/ $($c_pa:ident)::+)?)?),* $(,)?
+            $($c_p:ident $(: $c_own:ty)? $(as & $c_lent:ty)?
+                $(=> $($c_pb:ident)::+ $(/ $($c_pa:ident)::+)?)?),* $(,)?
         ) -> ($($c_v:ident),*) $c_r:ty $(=> $c_ra:ty)? $(| $c_error:ty)? {
             send ($($sent:tt)*) { $($send:tt)* }
             read ($($read:tt)*) { $($after:tt)* }
@@ -93,21 +99,31 @@ macro_rules! __generated_blocking {
 
         impl<__I> $trait for $crate::generated::Stub<__I>
         where
-            __I: ?Sized + $crate::generated::Inherits<dyn $trait> $(+ $crate::generated::Inherits<dyn $($base)::+>)*,
+            __I: ?Sized
+                + $crate::generated::Inherits<dyn $trait>
+                $(+ $crate::generated::Inherits<dyn $($base)::+>)*,
         {
             $(fn $method(
                 &self,
                 $($p: $($own)? $(&$lent)? $(::std::option::Option<$crate::Ref<dyn $($pb)::+>>)?),*
-            ) -> $crate::generated::Ends<$crate::generated::Yield<($($r)? $($crate::generated::Narrow<dyn $($rb)::+>)?)> $(, $error)?> {
+            ) -> $crate::generated::Ends<
+                $crate::generated::Yield<($($r)? $($crate::generated::Narrow<dyn $($rb)::+>)?)>
+                $(, $error)?
+            > {
                 let operation = <__I as $crate::generated::Inherits<dyn $trait>>::operation($number);
-                $crate::generated::call::<($($r)? $($crate::generated::Narrow<dyn $($rb)::+>)?), _, _>(&self.object, operation, ($($p,)*))
+                let read = self.object.call(operation, ($($p,)*));
+                <($($r)? $($crate::generated::Narrow<dyn $($rb)::+>)?) as $crate::generated::Results>::receive(
+                    read,
+                    &self.object,
+                )
             })*
 
             $(fn $o_method(
                 &self,
                 $($o_p: $($o_own)? $(&$o_lent)? $(::std::option::Option<$crate::Ref<dyn $($o_pb)::+>>)?),*
             ) -> $crate::generated::Ends<()> {
-                self.object.notify(<__I as $crate::generated::Inherits<dyn $trait>>::operation($o_number), ($($o_p,)*))
+                let operation = <__I as $crate::generated::Inherits<dyn $trait>>::operation($o_number);
+                self.object.notify(operation, ($($o_p,)*))
             })*
 
             $(fn $n_method(
@@ -115,20 +131,27 @@ macro_rules! __generated_blocking {
                 $($n_p: $($n_own)? $(&$n_lent)? $(::std::option::Option<$crate::Ref<dyn $($n_pb)::+>>)?),*
             ) -> $crate::generated::Ends<()> {
                 $($n_send)*
-                self.object.notify(<__I as $crate::generated::Inherits<dyn $trait>>::operation($n_number), ($($n_sent)*))
+                let operation = <__I as $crate::generated::Inherits<dyn $trait>>::operation($n_number);
+                self.object.notify(operation, ($($n_sent)*))
             })*
 
             $(fn $c_method(
                 &self,
                 $($c_p: $($c_own)? $(&$c_lent)? $(::std::option::Option<$crate::Ref<dyn $($c_pb)::+>>)?),*
-            ) -> $crate::generated::Ends<<$c_r as $crate::generated::Coded>::Value $(, $c_error)?> {
+            ) -> $crate::generated::Ends<
+                <$c_r as $crate::generated::Coded>::Value
+                $(, $c_error)?
+            > {
                 $($send)*
                 let $object = &self.object;
                 let operation = <__I as $crate::generated::Inherits<dyn $trait>>::operation($c_number);
-                let read: $crate::generated::Ends<_ $(, $c_error)?> = $object.call(operation, ($($sent)*));
-                let (($($received)*), code) = <$c_r as $crate::generated::Coded>::open(read?);
+                let read: $crate::generated::Ends<_ $(, $c_error)?> =
+                    $object.call(operation, ($($sent)*));
+                let (($($received)*), code) =
+                    <$c_r as $crate::generated::Coded>::open(read?);
                 $($receive)*
-                ::std::result::Result::Ok(<$c_r as $crate::generated::Coded>::value(($($c_v,)*), code))
+                let yielded = <$c_r as $crate::generated::Coded>::value(($($c_v,)*), code);
+                ::std::result::Result::Ok(yielded)
             })*
         }
 
@@ -136,31 +159,79 @@ macro_rules! __generated_blocking {
             fn serve(&self, request: &mut $crate::Request, own: usize) -> $crate::generated::Ends<()> {
                 match own {
                     $($number => {
-                        let ($($p,)*): ($($($own)? $(<$lent as $crate::generated::Lent>::Read<'_>)? $(<dyn $($pb)::+ as $crate::generated::Untyped>::Reference)?,)*) = request.arguments()?;
-                        let result = <Self as $trait>::$method(self, $($($crate::generated::own::<$own>($p))? $($crate::generated::lend::<$lent>(&$p))? $(request.narrow::<dyn $($pb)::+>($p)?)?),*);
-                        request.reply(<($($r)? $($crate::generated::Narrow<dyn $($rb)::+>)?) as $crate::generated::Results>::answer(result))
+                        let ($($p,)*): ($(
+                            $($own)?
+                            $(<$lent as $crate::generated::Lent>::Read<'_>)?
+                            $(<dyn $($pb)::+ as $crate::generated::Untyped>::Reference)?,
+                        )*) = request.arguments()?;
+                        let result = <Self as $trait>::$method(
+                            self,
+                            $(
+                                $($crate::generated::own::<$own>($p))?
+                                $($crate::generated::lend::<$lent>(&$p))?
+                                $(request.narrow::<dyn $($pb)::+>($p)?)?
+                            ),*
+                        );
+                        request.reply(
+                            <($($r)? $($crate::generated::Narrow<dyn $($rb)::+>)?) as $crate::generated::Results>::answer(result),
+                        )
                     })*
                     $($o_number => {
-                        let ($($o_p,)*): ($($($o_own)? $(<$o_lent as $crate::generated::Lent>::Read<'_>)? $(<dyn $($o_pb)::+ as $crate::generated::Untyped>::Reference)?,)*) = request.arguments()?;
-                        let result = <Self as $trait>::$o_method(self, $($($crate::generated::own::<$o_own>($o_p))? $($crate::generated::lend::<$o_lent>(&$o_p))? $(request.narrow::<dyn $($o_pb)::+>($o_p)?)?),*);
+                        let ($($o_p,)*): ($(
+                            $($o_own)?
+                            $(<$o_lent as $crate::generated::Lent>::Read<'_>)?
+                            $(<dyn $($o_pb)::+ as $crate::generated::Untyped>::Reference)?,
+                        )*) = request.arguments()?;
+                        let result = <Self as $trait>::$o_method(
+                            self,
+                            $(
+                                $($crate::generated::own::<$o_own>($o_p))?
+                                $($crate::generated::lend::<$o_lent>(&$o_p))?
+                                $(request.narrow::<dyn $($o_pb)::+>($o_p)?)?
+                            ),*
+                        );
                         request.reply(result)
                     })*
                     $($n_number => {
                         let ($($n_read)*) = request.arguments()?;
-                        let ($($n_p,)*): ($($($n_own)? $(<$n_lent as $crate::generated::Lent>::Read<'_>)? $(<dyn $($n_pb)::+ as $crate::generated::Untyped>::Reference)?,)*) = ($($n_p,)*);
+                        let ($($n_p,)*): ($(
+                            $($n_own)?
+                            $(<$n_lent as $crate::generated::Lent>::Read<'_>)?
+                            $(<dyn $($n_pb)::+ as $crate::generated::Untyped>::Reference)?,
+                        )*) = ($($n_p,)*);
                         $($n_after)*
-                        let result = <Self as $trait>::$n_method(self, $($($crate::generated::own::<$n_own>($n_p))? $($crate::generated::lend::<$n_lent>(&$n_p))? $(request.narrow::<dyn $($n_pb)::+>($n_p)?)?),*);
+                        let result = <Self as $trait>::$n_method(
+                            self,
+                            $(
+                                $($crate::generated::own::<$n_own>($n_p))?
+                                $($crate::generated::lend::<$n_lent>(&$n_p))?
+                                $(request.narrow::<dyn $($n_pb)::+>($n_p)?)?
+                            ),*
+                        );
                         request.reply(result)
                     })*
                     $($c_number => {
                         let ($($read)*) = request.arguments()?;
-                        let ($($c_p,)*): ($($($c_own)? $(<$c_lent as $crate::generated::Lent>::Read<'_>)? $(<dyn $($c_pb)::+ as $crate::generated::Untyped>::Reference)?,)*) = ($($c_p,)*);
+                        let ($($c_p,)*): ($(
+                            $($c_own)?
+                            $(<$c_lent as $crate::generated::Lent>::Read<'_>)?
+                            $(<dyn $($c_pb)::+ as $crate::generated::Untyped>::Reference)?,
+                        )*) = ($($c_p,)*);
                         $($after)*
-                        match <Self as $trait>::$c_method(self, $($($crate::generated::own::<$c_own>($c_p))? $($crate::generated::lend::<$c_lent>(&$c_p))? $(request.narrow::<dyn $($c_pb)::+>($c_p)?)?),*) {
+                        match <Self as $trait>::$c_method(
+                            self,
+                            $(
+                                $($crate::generated::own::<$c_own>($c_p))?
+                                $($crate::generated::lend::<$c_lent>(&$c_p))?
+                                $(request.narrow::<dyn $($c_pb)::+>($c_p)?)?
+                            ),*
+                        ) {
                             ::std::result::Result::Ok(value) => {
-                                let (($($c_v,)*), code) = <$c_r as $crate::generated::Coded>::split(value);
+                                let (($($c_v,)*), code) =
+                                    <$c_r as $crate::generated::Coded>::split(value);
                                 $($answer)*
-                                let answered = <$c_r as $crate::generated::Coded>::close(($($answered)*), code);
+                                let answered =
+                                    <$c_r as $crate::generated::Coded>::close(($($answered)*), code);
                                 request.reply::<_, $crate::Failure>(::std::result::Result::Ok(answered))
                             }
                             ::std::result::Result::Err(error) => {
@@ -195,19 +266,23 @@ macro_rules! __generated_asynchronous {
         $(from $($base:ident)::+ / $($base_face:ident)::+ $begin:literal .. $end:literal;)*
         $(emits $($emitted:ident)::+;)*
         $($number:literal $method:ident(
-            $($p:ident $(: $own:ty)? $(as & $lent:ty)? $(=> $($pb:ident)::+ / $($pa:ident)::+)?),* $(,)?
+            $($p:ident $(: $own:ty)? $(as & $lent:ty)?
+                $(=> $($pb:ident)::+ / $($pa:ident)::+)?),* $(,)?
         ) $(-> $r:ty)? $(=> $($rb:ident)::+ / $($ra:ident)::+)? $(| $error:ty)?;)*
         $(oneway $o_number:literal $o_method:ident(
-            $($o_p:ident $(: $o_own:ty)? $(as & $o_lent:ty)? $(=> $($o_pb:ident)::+ / $($o_pa:ident)::+)?),* $(,)?
+            $($o_p:ident $(: $o_own:ty)? $(as & $o_lent:ty)?
+                $(=> $($o_pb:ident)::+ / $($o_pa:ident)::+)?),* $(,)?
         );)*
         $(checked_oneway $n_number:literal $n_method:ident(
-            $($n_p:ident $(: $n_own:ty)? $(as & $n_lent:ty)? $(=> $($n_pb:ident)::+ / $($n_pa:ident)::+)?),* $(,)?
+            $($n_p:ident $(: $n_own:ty)? $(as & $n_lent:ty)?
+                $(=> $($n_pb:ident)::+ / $($n_pa:ident)::+)?),* $(,)?
         ) {
             send ($($n_sent:tt)*) { $($n_send:tt)* }
             read ($($n_read:tt)*) { $($n_after:tt)* }
         })*
         $(checked $c_number:literal $c_method:ident(
-            $($c_p:ident $(: $c_own:ty)? $(as & $c_lent:ty)? $(=> $($c_pb:ident)::+ / $($c_pa:ident)::+)?),* $(,)?
+            $($c_p:ident $(: $c_own:ty)? $(as & $c_lent:ty)?
+                $(=> $($c_pb:ident)::+ / $($c_pa:ident)::+)?),* $(,)?
         ) -> ($($c_v:ident),*) $c_r:ty $(=> $c_ra:ty)? $(| $c_error:ty)? {
             send ($($sent:tt)*) { $($send:tt)* }
             read ($($read:tt)*) { $($after:tt)* }
@@ -259,21 +334,31 @@ macro_rules! __generated_asynchronous {
         #[::everywire::async_trait]
         impl<__I> $face for $crate::generated::Stub<__I>
         where
-            __I: ?Sized + $crate::generated::Inherits<dyn $face> $(+ $crate::generated::Inherits<dyn $($base_face)::+>)*,
+            __I: ?Sized
+                + $crate::generated::Inherits<dyn $face>
+                $(+ $crate::generated::Inherits<dyn $($base_face)::+>)*,
         {
             $(async fn $method(
                 &self,
                 $($p: $($own)? $(&$lent)? $(::std::option::Option<$crate::Ref<dyn $($pa)::+>>)?),*
-            ) -> $crate::generated::Ends<$crate::generated::Yield<($($r)? $($crate::generated::Narrow<dyn $($ra)::+>)?)> $(, $error)?> {
+            ) -> $crate::generated::Ends<
+                $crate::generated::Yield<($($r)? $($crate::generated::Narrow<dyn $($ra)::+>)?)>
+                $(, $error)?
+            > {
                 let operation = <__I as $crate::generated::Inherits<dyn $face>>::operation($number);
-                $crate::generated::call_async::<($($r)? $($crate::generated::Narrow<dyn $($ra)::+>)?), _, _>(&self.object, operation, ($($p,)*)).await
+                let read = self.object.call_async(operation, ($($p,)*)).await;
+                <($($r)? $($crate::generated::Narrow<dyn $($ra)::+>)?) as $crate::generated::Results>::receive(
+                    read,
+                    &self.object,
+                )
             })*
 
             $(async fn $o_method(
                 &self,
                 $($o_p: $($o_own)? $(&$o_lent)? $(::std::option::Option<$crate::Ref<dyn $($o_pa)::+>>)?),*
             ) -> $crate::generated::Ends<()> {
-                self.object.notify(<__I as $crate::generated::Inherits<dyn $face>>::operation($o_number), ($($o_p,)*))
+                let operation = <__I as $crate::generated::Inherits<dyn $face>>::operation($o_number);
+                self.object.notify(operation, ($($o_p,)*))
             })*
 
             $(async fn $n_method(
@@ -281,20 +366,28 @@ macro_rules! __generated_asynchronous {
                 $($n_p: $($n_own)? $(&$n_lent)? $(::std::option::Option<$crate::Ref<dyn $($n_pa)::+>>)?),*
             ) -> $crate::generated::Ends<()> {
                 $($n_send)*
-                self.object.notify(<__I as $crate::generated::Inherits<dyn $face>>::operation($n_number), ($($n_sent)*))
+                let operation = <__I as $crate::generated::Inherits<dyn $face>>::operation($n_number);
+                self.object.notify(operation, ($($n_sent)*))
             })*
 
             $(async fn $c_method(
                 &self,
                 $($c_p: $($c_own)? $(&$c_lent)? $(::std::option::Option<$crate::Ref<dyn $($c_pa)::+>>)?),*
-            ) -> $crate::generated::Ends<<$crate::generated::Asynchronous<$c_r $(, $c_ra)?> as $crate::generated::Coded>::Value $(, $c_error)?> {
+            ) -> $crate::generated::Ends<
+                <$crate::generated::Asynchronous<$c_r $(, $c_ra)?> as $crate::generated::Coded>::Value
+                $(, $c_error)?
+            > {
                 $($send)*
                 let $object = &self.object;
                 let operation = <__I as $crate::generated::Inherits<dyn $face>>::operation($c_number);
-                let read: $crate::generated::Ends<_ $(, $c_error)?> = $object.call_async(operation, ($($sent)*)).await;
-                let (($($received)*), code) = <$crate::generated::Asynchronous<$c_r $(, $c_ra)?> as $crate::generated::Coded>::open(read?);
+                let read: $crate::generated::Ends<_ $(, $c_error)?> =
+                    $object.call_async(operation, ($($sent)*)).await;
+                let (($($received)*), code) =
+                    <$crate::generated::Asynchronous<$c_r $(, $c_ra)?> as $crate::generated::Coded>::open(read?);
                 $($receive)*
-                ::std::result::Result::Ok(<$crate::generated::Asynchronous<$c_r $(, $c_ra)?> as $crate::generated::Coded>::value(($($c_v,)*), code))
+                let yielded =
+                    <$crate::generated::Asynchronous<$c_r $(, $c_ra)?> as $crate::generated::Coded>::value(($($c_v,)*), code);
+                ::std::result::Result::Ok(yielded)
             })*
         }
 
@@ -302,31 +395,81 @@ macro_rules! __generated_asynchronous {
             async fn serve(&self, request: &mut $crate::Request, own: usize) -> $crate::generated::Ends<()> {
                 match own {
                     $($number => {
-                        let ($($p,)*): ($($($own)? $(<$lent as $crate::generated::Lent>::Read<'_>)? $(<dyn $($pa)::+ as $crate::generated::Untyped>::Reference)?,)*) = request.arguments()?;
-                        let result = <Self as $face>::$method(self, $($($crate::generated::own::<$own>($p))? $($crate::generated::lend::<$lent>(&$p))? $(request.narrow::<dyn $($pa)::+>($p)?)?),*).await;
-                        request.reply(<($($r)? $($crate::generated::Narrow<dyn $($ra)::+>)?) as $crate::generated::Results>::answer(result))
+                        let ($($p,)*): ($(
+                            $($own)?
+                            $(<$lent as $crate::generated::Lent>::Read<'_>)?
+                            $(<dyn $($pa)::+ as $crate::generated::Untyped>::Reference)?,
+                        )*) = request.arguments()?;
+                        let result = <Self as $face>::$method(
+                            self,
+                            $(
+                                $($crate::generated::own::<$own>($p))?
+                                $($crate::generated::lend::<$lent>(&$p))?
+                                $(request.narrow::<dyn $($pa)::+>($p)?)?
+                            ),*
+                        ).await;
+                        request.reply(
+                            <($($r)? $($crate::generated::Narrow<dyn $($ra)::+>)?) as $crate::generated::Results>::answer(result),
+                        )
                     })*
                     $($o_number => {
-                        let ($($o_p,)*): ($($($o_own)? $(<$o_lent as $crate::generated::Lent>::Read<'_>)? $(<dyn $($o_pa)::+ as $crate::generated::Untyped>::Reference)?,)*) = request.arguments()?;
-                        let result = <Self as $face>::$o_method(self, $($($crate::generated::own::<$o_own>($o_p))? $($crate::generated::lend::<$o_lent>(&$o_p))? $(request.narrow::<dyn $($o_pa)::+>($o_p)?)?),*).await;
+                        let ($($o_p,)*): ($(
+                            $($o_own)?
+                            $(<$o_lent as $crate::generated::Lent>::Read<'_>)?
+                            $(<dyn $($o_pa)::+ as $crate::generated::Untyped>::Reference)?,
+                        )*) = request.arguments()?;
+                        let result = <Self as $face>::$o_method(
+                            self,
+                            $(
+                                $($crate::generated::own::<$o_own>($o_p))?
+                                $($crate::generated::lend::<$o_lent>(&$o_p))?
+                                $(request.narrow::<dyn $($o_pa)::+>($o_p)?)?
+                            ),*
+                        ).await;
                         request.reply(result)
                     })*
                     $($n_number => {
                         let ($($n_read)*) = request.arguments()?;
-                        let ($($n_p,)*): ($($($n_own)? $(<$n_lent as $crate::generated::Lent>::Read<'_>)? $(<dyn $($n_pa)::+ as $crate::generated::Untyped>::Reference)?,)*) = ($($n_p,)*);
+                        let ($($n_p,)*): ($(
+                            $($n_own)?
+                            $(<$n_lent as $crate::generated::Lent>::Read<'_>)?
+                            $(<dyn $($n_pa)::+ as $crate::generated::Untyped>::Reference)?,
+                        )*) = ($($n_p,)*);
                         $($n_after)*
-                        let result = <Self as $face>::$n_method(self, $($($crate::generated::own::<$n_own>($n_p))? $($crate::generated::lend::<$n_lent>(&$n_p))? $(request.narrow::<dyn $($n_pa)::+>($n_p)?)?),*).await;
+                        let result = <Self as $face>::$n_method(
+                            self,
+                            $(
+                                $($crate::generated::own::<$n_own>($n_p))?
+                                $($crate::generated::lend::<$n_lent>(&$n_p))?
+                                $(request.narrow::<dyn $($n_pa)::+>($n_p)?)?
+                            ),*
+                        ).await;
                         request.reply(result)
                     })*
                     $($c_number => {
                         let ($($read)*) = request.arguments()?;
-                        let ($($c_p,)*): ($($($c_own)? $(<$c_lent as $crate::generated::Lent>::Read<'_>)? $(<dyn $($c_pa)::+ as $crate::generated::Untyped>::Reference)?,)*) = ($($c_p,)*);
+                        let ($($c_p,)*): ($(
+                            $($c_own)?
+                            $(<$c_lent as $crate::generated::Lent>::Read<'_>)?
+                            $(<dyn $($c_pa)::+ as $crate::generated::Untyped>::Reference)?,
+                        )*) = ($($c_p,)*);
                         $($after)*
-                        match <Self as $face>::$c_method(self, $($($crate::generated::own::<$c_own>($c_p))? $($crate::generated::lend::<$c_lent>(&$c_p))? $(request.narrow::<dyn $($c_pa)::+>($c_p)?)?),*).await {
+                        match <Self as $face>::$c_method(
+                            self,
+                            $(
+                                $($crate::generated::own::<$c_own>($c_p))?
+                                $($crate::generated::lend::<$c_lent>(&$c_p))?
+                                $(request.narrow::<dyn $($c_pa)::+>($c_p)?)?
+                            ),*
+                        ).await {
                             ::std::result::Result::Ok(value) => {
-                                let (($($c_v,)*), code) = <$crate::generated::Asynchronous<$c_r $(, $c_ra)?> as $crate::generated::Coded>::split(value);
+                                let (($($c_v,)*), code) =
+                                    <$crate::generated::Asynchronous<$c_r $(, $c_ra)?>
+                                        as $crate::generated::Coded>::split(value);
                                 $($answer)*
-                                let answered = <$crate::generated::Asynchronous<$c_r $(, $c_ra)?> as $crate::generated::Coded>::close(($($answered)*), code);
+                                let answered =
+                                    <$crate::generated::Asynchronous<$c_r $(, $c_ra)?>
+                                        as $crate::generated::Coded>::close(($($answered)*), code);
                                 request.reply::<_, $crate::Failure>(::std::result::Result::Ok(answered))
                             }
                             ::std::result::Result::Err(error) => {

@@ -22,9 +22,8 @@ pub use results::{Coded, Lent, List, Narrow, Results, Untyped, lend, own};
 
 use crate::contract::{Interface, Operation};
 use crate::failure::Failure;
-use crate::marshal::MarshalList;
-use crate::object::{Object, Raises, Remote, Request, Servant};
-use crate::shape::Shape;
+use crate::object::{Object, Remote, Request, Servant};
+use crate::shape::{Field, Shape};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -116,45 +115,8 @@ pub trait AnswersAsync: Serve {
     fn serve(&self, request: &mut Request, own: usize) -> impl Future<Output = Result<(), Failure>> + Send;
 }
 
-/// Calls, and waits.
-///
-/// # Errors
-/// What the operation raises, and failures of the call.
+/// The shape of the next field of a struct.
 #[inline]
-pub fn call<R, A, E>(object: &Object, operation: &'static Operation, arguments: A) -> Result<R::Value, E>
-where
-    R: Results,
-    A: MarshalList,
-    E: Raises,
-{
-    R::receive(object.call(operation, arguments), object)
-}
-
-/// Calls; the future waits.
-///
-/// # Errors
-/// What the operation raises, and failures of the call.
-#[inline]
-pub async fn call_async<R, A, E>(
-    object: &Object,
-    operation: &'static Operation,
-    arguments: A,
-) -> Result<R::Value, E>
-where
-    R: Results,
-    A: MarshalList + Send,
-    E: Raises,
-{
-    R::receive(object.call_async(operation, arguments).await, object)
-}
-
-/// The shapes of a struct's fields, one after the other.
-#[inline]
-pub fn fields_of<'s>(shape: &'s Shape) -> impl FnMut() -> &'s Shape {
-    let mut next = 0;
-    move || {
-        let field = crate::marshal::field(shape, next);
-        next += 1;
-        field
-    }
+pub fn next<'s>(fields: &mut std::slice::Iter<'s, Field>) -> &'s Shape {
+    fields.next().map_or(&Shape::Void, |field| &field.shape)
 }
