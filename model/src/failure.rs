@@ -22,7 +22,7 @@ struct Details {
     encoded: Option<Arc<Encoded>>,
 }
 
-/// What kind of failure.
+/// What kind of failure: the portable form of its code, the same whichever wire it came by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The peer cannot be reached, or the connection broke.
@@ -56,7 +56,31 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// A stable word for machines: JSON, metrics, tests.
+    /// All of them, in the order of this list: new ones come last.
+    pub const ALL: [Self; 14] = [
+        Self::Unreachable,
+        Self::Refused,
+        Self::TimedOut,
+        Self::Cancelled,
+        Self::NoObject,
+        Self::NoOperation,
+        Self::BadArgument,
+        Self::Malformed,
+        Self::LimitExceeded,
+        Self::Busy,
+        Self::Unsupported,
+        Self::Internal,
+        Self::Violation,
+        Self::BadReference,
+    ];
+
+    /// The kind with this word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+
+    /// A stable word for machines, the same whichever wire a failure came by: JSON, metrics, tests. [`Failure::code`] is the
+    /// wire's own.
     pub fn word(self) -> &'static str {
         match self {
             Self::Unreachable => "unreachable",
@@ -74,6 +98,12 @@ impl Kind {
             Self::Violation => "violation",
             Self::BadReference => "bad-reference",
         }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
     }
 }
 
@@ -97,6 +127,17 @@ pub enum Completed {
     No,
     /// Nobody knows.
     Maybe,
+}
+
+impl Completed {
+    /// A stable word for machines: JSON, tests.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Maybe => "maybe",
+        }
+    }
 }
 
 impl Failure {

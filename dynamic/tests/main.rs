@@ -1,0 +1,8 @@
+//! The dynamic caller against servers of ours on each wire, and against servers of others.
+
+#![allow(clippy::unwrap_used)]
+
+mod buses;
+mod signals;
+mod support;
+mod wires;
