@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod buses;
+mod failures;
 mod signals;
 mod support;
 mod wires;

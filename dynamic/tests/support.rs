@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The wires, by the schemes of their addresses.
@@ -27,6 +27,21 @@ module shop {
     long split(in long amount, out long rest);
     void fail(in string kind);
     long hang();
+  };
+};";
+
+/// What a caller believes who has another contract: an operation that the till lacks, and one that it has with other arguments.
+pub(crate) const OTHER_TILL: &str = "
+module shop {
+  interface Till {
+    attribute string title;
+    readonly attribute long total;
+    long add(in string amount);
+    string join(in long words);
+    long split(in long amount, out long rest);
+    void fail(in string kind);
+    long hang();
+    long gone(in long amount);
   };
 };";
 
@@ -88,7 +103,7 @@ pub(crate) fn contract(text: &str) -> ObjectContract {
 
 /// A till on one wire.
 pub(crate) struct Shop {
-    _node: Node,
+    node: Node,
     pub(crate) address: String,
     pub(crate) till: Arc<Till>,
 }
@@ -109,7 +124,12 @@ impl Shop {
         let till = Arc::new(Till::new());
         let reference = node.export_servant("till", Arc::clone(&till) as Arc<dyn Servant>);
         let address = node.print_friendly(&reference);
-        Self { _node: node, address, till }
+        Self { node, address, till }
+    }
+
+    /// Ends the server at once, whatever is under way.
+    pub(crate) fn end(&self) {
+        self.node.stop_within(Duration::ZERO);
     }
 
     /// The till as somebody sees it who has its contract, and a node of their own.
@@ -124,12 +144,25 @@ pub(crate) struct Till {
     state: Mutex<(String, i64)>,
     /// Calls of `hang`, which are answered when the till is dropped.
     hanging: Mutex<Vec<Request>>,
+    /// Rings when one more hangs.
+    hangs: Condvar,
 }
 
 impl Till {
     pub(crate) fn new() -> Self {
         let interface = contract(TILL).interface("Till").unwrap().clone();
-        Self { interface, state: Mutex::new(("Till 1".into(), 0)), hanging: Mutex::default() }
+        Self {
+            interface,
+            state: Mutex::new(("Till 1".into(), 0)),
+            hanging: Mutex::default(),
+            hangs: Condvar::new(),
+        }
+    }
+
+    /// Waits until a call hangs.
+    pub(crate) fn await_hanging(&self) {
+        let held = self.hanging.lock().unwrap();
+        drop(self.hangs.wait_while(held, |held| held.is_empty()).unwrap());
     }
 
     /// Answers what hangs.
@@ -204,6 +237,7 @@ impl Servant for Till {
         };
         if operation.name == "hang" {
             self.hanging.lock().unwrap().push(request);
+            self.hangs.notify_all();
             return;
         }
         match self.answer(&operation.name, &given) {

@@ -37,9 +37,10 @@ pub enum Kind {
     NoObject,
     /// The object has no such operation.
     NoOperation,
-    /// An argument does not fit the contract.
+    /// An argument does not fit the contract, as this side or the peer says.
     BadArgument,
-    /// Bytes do not decode as the contract says.
+    /// Bytes that came do not decode as the contract says; a peer that says so of a call means its arguments
+    /// ([`Failure::as_answered`]).
     Malformed,
     /// A quota (size, count, depth) would be exceeded.
     LimitExceeded,
@@ -215,6 +216,16 @@ impl Failure {
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         let inner = std::mem::take(&mut self.0.place);
         self.0.place = if inner.is_empty() { place.to_string() } else { format!("{place}, {inner}") };
+        self
+    }
+
+    /// The same failure as an answer of a peer means it: octets of a call that the peer could not decode are arguments that do not
+    /// fit. What this side cannot decode of an answer stays malformed.
+    #[must_use]
+    pub fn as_answered(mut self) -> Self {
+        if self.0.kind == Kind::Malformed && self.0.completed != Completed::Yes {
+            (self.0.kind, self.0.initiator) = (Kind::BadArgument, Initiator::User);
+        }
         self
     }
 

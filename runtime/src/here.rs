@@ -401,7 +401,7 @@ fn outcome(answer: Answer<'_>) -> Outcome<Body> {
         Answer::Raised { shape, fields } => {
             written(fields).map_or_else(unfit, |body| Outcome::raised(shape.id.to_string(), body))
         }
-        Answer::Failed(failure) => Outcome::Failed(failure.clone()),
+        Answer::Failed(failure) => Outcome::Failed(failure.clone().as_answered()),
         Answer::Moved(reference) => Outcome::Moved(reference.clone()),
         Answer::Passed { failure, .. } => Outcome::Failed(failure.clone()),
     }
