@@ -16,7 +16,7 @@
 //! * The crate `everywire-dynamic` calls objects whose types are known no earlier than at run time: JSON in, JSON out.
 //! * [`model`] is the neutral core, [`wires`] the list of wires.
 //! * Each wire is a feature of this crate, all of them on by default. Turn them off, and on again those that you need: a program for one
-//!   wire is built from a third of the crates.
+//!   wire is built from a third of the crates. The feature `tracing`, off by default, makes calls spans of the crate of that name.
 //!
 //! The guide is in `docs/guide.md`.
 
