@@ -130,6 +130,18 @@ fn number(text: &str) -> Option<u32> {
     }
 }
 
+/// The codes that are told as a kind of failure, by what they belong to.
+pub(crate) fn told_as(kind: &str) -> Vec<(&'static str, Vec<&'static str>)> {
+    let mut families: Vec<(&'static str, Vec<&'static str>)> = Vec::new();
+    for row in rows().iter().filter(|row| row.kind == kind && row.family != "failure") {
+        match families.iter_mut().find(|(family, _)| *family == row.family) {
+            Some((_, words)) => words.push(row.word()),
+            None => families.push((row.family, vec![row.word()])),
+        }
+    }
+    families
+}
+
 /// What the digits of a code alone tell, where no table has it: whose minor code, or which part of Windows.
 pub(crate) fn digits(asked: &str) -> Option<String> {
     if let Some((_, minor)) = asked.split_once(" minor ") {

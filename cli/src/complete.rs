@@ -3,12 +3,13 @@
 //! A shell runs the program anew for each press of a key, so that answers are kept for a while in the user's directory for such things
 //! ([`cached`]). Whatever fails is no candidate: nothing is printed but candidates.
 
-use crate::contract::{Known, Preprocess};
-use crate::{opcda, operation, target};
+use crate::contract::{self, Preprocess};
+use crate::{opcda, target};
 use clap::Command;
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::CompleteEnv;
 use everywire::{Node, Object};
+use everywire_dynamic::{ObjectContract, operation};
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -120,7 +121,7 @@ pub(crate) fn codes(current: &OsStr) -> Vec<CompletionCandidate> {
         .collect()
 }
 
-fn members(current: &OsStr, what: &str, of: fn(&Known) -> Vec<String>) -> Vec<CompletionCandidate> {
+fn members(current: &OsStr, what: &str, of: fn(&ObjectContract) -> Vec<String>) -> Vec<CompletionCandidate> {
     let Some((text, quote)) = plain(current) else { return Vec::new() };
     let line = Line::read();
     let Some(reference) = &line.reference else { return Vec::new() };
@@ -129,13 +130,13 @@ fn members(current: &OsStr, what: &str, of: fn(&Known) -> Vec<String>) -> Vec<Co
         return words.map(|word| candidate(word, quote)).collect();
     }
     let mut all = match &line.contract {
-        Some(file) => Known::of_file(Path::new(file), &Preprocess::default())
+        Some(file) => contract::of_file(Path::new(file), &Preprocess::default())
             .map(|known| of(&known))
             .unwrap_or_default(),
         // One object tells operations, signals and interfaces: each is an answer of its own.
         None => cached(&format!("{what} {reference}"), || {
             object(reference)
-                .and_then(|object| Known::of_object(&object).ok())
+                .and_then(|object| ObjectContract::from_object(&object).ok())
                 .map(|known| of(&known))
                 .unwrap_or_default()
         }),

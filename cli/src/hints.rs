@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Crates whose texts users see.
-const ROOMS: [&str; 12] = [
+const ROOMS: [&str; 13] = [
     "model",
     "idl",
     "codegen",
@@ -20,6 +20,7 @@ const ROOMS: [&str; 12] = [
     "opc",
     "broker",
     "everywire",
+    "dynamic",
     "cli",
 ];
 

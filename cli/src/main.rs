@@ -8,18 +8,14 @@
 mod codes;
 mod complete;
 mod contract;
-mod headers;
 mod help;
 #[cfg(test)]
 mod hints;
-mod json;
 mod opcda;
-mod operation;
 mod output;
 mod people;
 mod program;
 mod secrets;
-mod signed;
 mod stranger;
 mod target;
 mod trace;

@@ -1,10 +1,9 @@
-//! Values, shapes and signatures for people.
+//! Values for people; their types and signatures have their words in the crate of the dynamic caller.
 
-use crate::json::{self, Notation, file_of, held, is_nameless, word};
 use everywire::Value;
-use everywire::model::shape::{Shape, TextKind};
+use everywire::model::shape::Shape;
 use everywire::model::value::TypedShape;
-use everywire::model::{Direction, Operation};
+use everywire_dynamic::json::{self, Notation, file_of, held, is_nameless, word};
 use std::fmt::Write as _;
 use std::os::fd::AsRawFd;
 
@@ -12,9 +11,8 @@ use std::os::fd::AsRawFd;
 const WIDTH: usize = 100;
 /// How many octets are shown.
 const OCTETS: usize = 64;
-/// How many levels of a type are told, and up to what length the parts of one without a name.
-const LEVELS: usize = 32;
-const NOUNS: usize = 1000;
+
+pub(crate) use everywire_dynamic::wording::{noun, signature};
 
 /// The results of an operation: the only one as it is, several by name.
 pub(crate) fn results(list: &Shape, value: &Value, notation: &dyn Notation) -> String {
@@ -139,7 +137,7 @@ fn put(shape: &Shape, value: &Value, notation: &dyn Notation, indent: usize, out
             let file = file_of(handle).map_or_else(String::new, |file| format!(" -> {file}"));
             let _ = write!(out, "descriptor {}{file}", handle.0.as_raw_fd());
         }
-        (shape, other) => match crate::json::write(shape, other, notation) {
+        (shape, other) => match json::write(shape, other, notation) {
             serde_json::Value::Null => out.push_str("nothing"),
             json => out.push_str(json.to_string().trim_matches('"')),
         },
@@ -171,71 +169,5 @@ pub(crate) fn octets(bytes: &[u8]) -> String {
             let digits: Vec<_> = head.iter().map(|byte| format!("{byte:02x}")).collect();
             format!("{}{more}", digits.join(" "))
         }
-    }
-}
-
-/// An operation as a line: `deposit(amount: i64, inout note: text) -> i64 raises Bank::Overdrawn`.
-pub(crate) fn signature(operation: &Operation) -> String {
-    let parameters: Vec<_> = operation
-        .parameters
-        .iter()
-        .map(|parameter| {
-            let direction = match parameter.direction {
-                Direction::In => "",
-                Direction::Out => "out ",
-                Direction::InOut => "inout ",
-            };
-            format!("{direction}{}: {}", parameter.field.name, noun(&parameter.field.shape))
-        })
-        .collect();
-    let oneway = if operation.oneway { "oneway " } else { "" };
-    // A wire name may hold the types; people see them once.
-    let name = if operation.name.contains('(') { &operation.label } else { &operation.name };
-    let mut line = format!("{oneway}{name}({})", parameters.join(", "));
-    if !matches!(operation.returns, Shape::Void) {
-        let _ = write!(line, " -> {}", noun(&operation.returns));
-    }
-    if !operation.raises.is_empty() {
-        let names: Vec<_> = operation.raises.iter().map(|raised| raised.name.as_ref()).collect();
-        let _ = write!(line, " raises {}", names.join(", "));
-    }
-    line
-}
-
-/// A shape in a word or two.
-pub(crate) fn noun(shape: &Shape) -> String {
-    within(shape, LEVELS)
-}
-
-/// The same, where so many levels are told; types without names may contain themselves.
-fn within(shape: &Shape, levels: usize) -> String {
-    let Some(levels) = levels.checked_sub(1) else { return "...".into() };
-    let noun = |shape: &Shape| within(shape, levels);
-    match shape {
-        Shape::Sequence(sequence) => format!("sequence of {}", noun(&sequence.element)),
-        Shape::Array(array) => format!("array of {} {}", array.len, noun(&array.element)),
-        Shape::Reference(referent) if !referent.name.is_empty() => referent.name.to_string(),
-        Shape::Optional(target) => format!("optional {}", noun(target)),
-        Shape::Map(map) => format!("map of {} to {}", noun(&map.key), noun(&map.value)),
-        Shape::Struct(fields) if fields.name.is_empty() => {
-            let mut told = String::new();
-            for (index, field) in fields.fields.iter().enumerate() {
-                if told.len() > NOUNS {
-                    told.push_str(", ...");
-                    break;
-                }
-                told.push_str(if index > 0 { ", " } else { "" });
-                told.push_str(&noun(&field.shape));
-            }
-            format!("({told})")
-        }
-        Shape::Text(text) => match text.kind {
-            TextKind::Wide => "wide text".into(),
-            TextKind::Path => "path".into(),
-            TextKind::Signature => "signature".into(),
-            TextKind::Narrow | TextKind::Counted => "text".into(),
-        },
-        Shape::Alias(alias) if alias.name.is_empty() => noun(&alias.target),
-        other => other.noun().into_owned(),
     }
 }

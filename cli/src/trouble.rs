@@ -5,6 +5,7 @@ use crate::output::{Style, line, note, tinted};
 use crate::secrets::hidden;
 use everywire::model::failure::Completed;
 use everywire::{Failure, Initiator, Kind};
+use everywire_dynamic::{Mistake, Remedy};
 use serde_json::{Value as Json, json};
 
 /// The peer answered with an error.
@@ -61,7 +62,7 @@ impl Trouble {
 
     /// Something on a wire failed, before or without the call of an operation.
     pub(crate) fn failure(what: impl Into<String>, failure: &Failure) -> Box<Self> {
-        Box::new(Self { completed: Some(completed_word(Completed::No)), ..*Self::of_call(what, failure) })
+        Box::new(Self { completed: Some(Completed::No.word()), ..*Self::of_call(what, failure) })
     }
 
     /// A call failed.
@@ -73,7 +74,7 @@ impl Trouble {
             message: failure.message().into(),
             code: failure.code().map(Into::into),
             place: failure.place().into(),
-            completed: Some(completed_word(failure.completed())),
+            completed: Some(failure.completed().word()),
             hint: failure.hint().map(Into::into),
             ..Self::default()
         })
@@ -123,6 +124,12 @@ impl Trouble {
     /// With something to try.
     pub(crate) fn hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Told as something else that the program was about to do.
+    pub(crate) fn about(mut self: Box<Self>, what: impl Into<String>) -> Box<Self> {
+        self.what = what.into();
         self
     }
 
@@ -176,11 +183,6 @@ impl Trouble {
             _ => {}
         }
         why
-    }
-
-    /// What failed and why, on one line.
-    pub(crate) fn whole(&self) -> String {
-        format!("{}: {}", self.what, self.why())
     }
 
     /// Shows it: three lines on standard error, or an envelope on standard output.
@@ -281,11 +283,22 @@ pub(crate) fn exit_of_kind(word: &str) -> u8 {
     }
 }
 
-fn completed_word(completed: Completed) -> &'static str {
-    match completed {
-        Completed::Yes => "yes",
-        Completed::No => "no",
-        Completed::Maybe => "maybe",
+/// What was asked for does not fit the contract; hints name the options of this program.
+impl From<Mistake> for Box<Trouble> {
+    fn from(mistake: Mistake) -> Self {
+        let hint = mistake.hint_with(|remedy| match remedy {
+            Remedy::None => "",
+            Remedy::Interface => ", or name the interface with --interface",
+            Remedy::OtherInterface => ", or name another --interface",
+            Remedy::ThatInterface => " with --interface",
+            Remedy::Template => "; --template prints a request to fill in",
+            Remedy::Contract => " with --contract FILE",
+        });
+        let trouble = Trouble::usage(mistake.what(), mistake.why());
+        match hint {
+            Some(hint) => trouble.hint(hint),
+            None => trouble,
+        }
     }
 }
 

@@ -124,6 +124,18 @@ fn a_code_is_explained_in_words_and_as_json() {
     let text = said.good();
     assert!(text.starts_with("0x80004002 E_NOINTERFACE (COM)\n  means: No such interface."), "{text}");
     assert!(text.contains("no-operation, exit code 1"), "{text}");
+    // A kind, by the codes that wires have for it.
+    let kind = run(&["explain", "no-object"]);
+    for part in
+        ["CORBA: OBJECT_NOT_EXIST", "D-Bus: UnknownObject", "COM: ", "RPC_E_DISCONNECTED", "EndpointNotFound"]
+    {
+        assert!(kind.good().contains(part), "{part}: {}", kind.out);
+    }
+    let busy = run(&["explain", "busy", "--json"]).json();
+    assert_eq!(
+        busy["value"][0]["codes"]["D-Bus, error of the system"],
+        serde_json::json!(["EBUSY", "EAGAIN"])
+    );
     let minor = run(&["explain", "CORBA::INTERNAL", "minor", "0x4a430007"]);
     assert!(minor.good().contains("CORBA::INTERNAL") && minor.out.contains("JacORB"), "{}", minor.out);
     assert_eq!(run(&["explain", "ServiceUnknown", "--json"]).json()["value"][0]["kind"], "unreachable");

@@ -13,9 +13,10 @@
 //!
 //! * [`Node`] listens, exports servants, and connects to objects; [`connect`] does so with a node of its own.
 //! * Stubs, skeletons and types are generated from a contract at build time; [`include_contract!`] takes them in.
+//! * The crate `everywire-dynamic` calls objects whose types are known no earlier than at run time: JSON in, JSON out.
 //! * [`model`] is the neutral core, [`wires`] the list of wires.
 //! * Each wire is a feature of this crate, all of them on by default. Turn them off, and on again those that you need: a program for one
-//!   wire is built from a third of the crates.
+//!   wire is built from a third of the crates. The feature `tracing`, off by default, makes calls spans of the crate of that name.
 //!
 //! The guide is in `docs/guide.md`.
 

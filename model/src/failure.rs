@@ -22,7 +22,7 @@ struct Details {
     original: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// What kind of failure.
+/// What kind of failure: the portable form of its code, the same whichever wire it came by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The peer cannot be reached, or the connection broke.
@@ -37,9 +37,10 @@ pub enum Kind {
     NoObject,
     /// The object has no such operation.
     NoOperation,
-    /// An argument does not fit the contract.
+    /// An argument does not fit the contract, as this side or the peer says.
     BadArgument,
-    /// Bytes do not decode as the contract says.
+    /// Bytes that came do not decode as the contract says; a peer that says so of a call means its arguments
+    /// ([`Failure::as_answered`]).
     Malformed,
     /// A quota (size, count, depth) would be exceeded.
     LimitExceeded,
@@ -56,7 +57,31 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// A stable word for machines: JSON, metrics, tests.
+    /// All of them, in the order of this list: new ones come last.
+    pub const ALL: [Self; 14] = [
+        Self::Unreachable,
+        Self::Refused,
+        Self::TimedOut,
+        Self::Cancelled,
+        Self::NoObject,
+        Self::NoOperation,
+        Self::BadArgument,
+        Self::Malformed,
+        Self::LimitExceeded,
+        Self::Busy,
+        Self::Unsupported,
+        Self::Internal,
+        Self::Violation,
+        Self::BadReference,
+    ];
+
+    /// The kind with this word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+
+    /// A stable word for machines, the same whichever wire a failure came by: JSON, metrics, tests. [`Failure::code`] is the
+    /// wire's own.
     pub fn word(self) -> &'static str {
         match self {
             Self::Unreachable => "unreachable",
@@ -74,6 +99,12 @@ impl Kind {
             Self::Violation => "violation",
             Self::BadReference => "bad-reference",
         }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
     }
 }
 
@@ -97,6 +128,17 @@ pub enum Completed {
     No,
     /// Nobody knows.
     Maybe,
+}
+
+impl Completed {
+    /// A stable word for machines: JSON, tests.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Maybe => "maybe",
+        }
+    }
 }
 
 impl Failure {
@@ -174,6 +216,16 @@ impl Failure {
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         let inner = std::mem::take(&mut self.0.place);
         self.0.place = if inner.is_empty() { place.to_string() } else { format!("{place}, {inner}") };
+        self
+    }
+
+    /// The same failure as an answer of a peer means it: octets of a call that the peer could not decode are arguments that do not
+    /// fit. What this side cannot decode of an answer stays malformed.
+    #[must_use]
+    pub fn as_answered(mut self) -> Self {
+        if self.0.kind == Kind::Malformed && self.0.completed != Completed::Yes {
+            (self.0.kind, self.0.initiator) = (Kind::BadArgument, Initiator::User);
+        }
         self
     }
 

@@ -11,6 +11,7 @@ use crate::directory::Entry;
 use crate::failures::{ending, timed_out};
 use crate::shard;
 use crate::shared::{FORWARDS, Shared, named};
+use crate::spans::{self, Outgoing};
 use crate::sync::lock;
 use crate::timers::{Moment, TIMERS};
 use bytes::Bytes;
@@ -150,9 +151,11 @@ impl Here {
             expects,
         };
         let link: Arc<dyn Link> = Arc::clone(&inward) as _;
+        let endpoint = self.endpoint();
         let request = Request::new(index, incoming, link, Arc::clone(&servant));
         server.apart(Box::new(move || {
             let _inside = Inside::enter();
+            let (request, _span) = spans::serve(request, spans::IN_PROCESS, &endpoint);
             servant.dispatch(request);
         }));
         Ok(inward)
@@ -192,8 +195,9 @@ impl Target for Here {
     }
 
     fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
+        let span = Outgoing::begin(&self.reference, method);
         let until = self.deadline.and_then(|deadline| Instant::now().checked_add(deadline));
-        let mut outcome = self.once(method, arguments, until);
+        let mut outcome = span.run(|| self.once(method, arguments, until));
         for _ in 0..FORWARDS {
             let Outcome::Moved(reference) = &outcome else { break };
             let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -206,21 +210,28 @@ impl Target for Here {
                 },
             };
         }
-        match outcome {
+        let outcome = match outcome {
             Outcome::Failed(failure) => {
                 Outcome::Failed(failure.at(format_args!("operation {}", method.label())))
             }
             outcome => outcome,
-        }
+        };
+        span.end(&outcome);
+        outcome
     }
 
     fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure> {
-        self.begin(method, arguments, Expects::Nothing, Box::new(drop))
+        let span = Outgoing::begin(&self.reference, method);
+        let sent = span
+            .run(|| self.begin(method, arguments, Expects::Nothing, Box::new(drop)))
             .map(drop)
-            .map_err(|failure| failure.at(format_args!("operation {}", method.label())))
+            .map_err(|failure| failure.at(format_args!("operation {}", method.label())));
+        span.end_sent(&sent);
+        sent
     }
 
     fn submit(&self, method: Method<'_>, arguments: &dyn Encode, done: Completion) -> Ticket {
+        let done = Outgoing::begin(&self.reference, method).ending(done);
         let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
         let (calls, endpoint) = (Arc::downgrade(&self.calls), self.endpoint());
         let label = method.label().into_owned();
@@ -399,7 +410,7 @@ fn outcome(answer: Answer<'_>) -> Outcome<Body> {
         Answer::Raised { shape, fields } => {
             written(fields).map_or_else(unfit, |body| Outcome::raised(shape.id.to_string(), body))
         }
-        Answer::Failed(failure) => Outcome::Failed(failure.clone()),
+        Answer::Failed(failure) => Outcome::Failed(failure.clone().as_answered()),
         Answer::Moved(reference) => Outcome::Moved(reference.clone()),
         Answer::Passed { failure, .. } => Outcome::Failed(failure.clone()),
     }

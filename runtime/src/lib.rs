@@ -41,6 +41,7 @@ mod shard;
 mod shared;
 mod shares;
 mod signals;
+mod spans;
 mod stopping;
 mod supervisor;
 mod sync;

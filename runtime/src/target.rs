@@ -7,6 +7,7 @@ use crate::connection::{Asker, Connection, Turn};
 use crate::failures::stopped;
 use crate::shared::{FORWARDS, Shared};
 use crate::signals::Subscriber;
+use crate::spans::Outgoing;
 use crate::sync::lock;
 use everywire_model::object::{Completion, Ready, Ticket};
 use everywire_model::signal::Listener;
@@ -331,14 +332,15 @@ impl Target for Remote {
     }
 
     fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
+        let span = Outgoing::begin(&self.reference, method);
         let (now, until) = self.times();
-        let outcome = self.ask(until, |way| {
+        let ask = |way: &Way| {
             let nothing = method.is_oneway() && way.connection.wire().capabilities().oneway;
             let expects = if nothing { Expects::Nothing } else { Expects::Reply };
             let call = Call { profile: &way.profile, method, arguments, expects };
             way.connection.call_and_wait(Ask::Call(call), now, until)
-        });
-        match outcome {
+        };
+        let outcome = match span.run(|| self.ask(until, ask)) {
             Some(Outcome::Failed(failure)) => Outcome::Failed(self.place(failure, method)),
             Some(outcome) => outcome,
             None => Outcome::Failed(Failure::new(
@@ -346,25 +348,31 @@ impl Target for Remote {
                 Initiator::User,
                 "a oneway operation has no outcome",
             )),
-        }
+        };
+        span.end(&outcome);
+        outcome
     }
 
     fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure> {
+        let span = Outgoing::begin(&self.reference, method);
         let (now, until) = self.times();
-        let outcome = self.ask(until, |way| {
+        let ask = |way: &Way| {
             // Where there are no calls without a reply, this one has a reply that nobody looks at.
             let oneway = way.connection.wire().capabilities().oneway;
             let expects = if oneway { Expects::Nothing } else { Expects::Reply };
             let call = Call { profile: &way.profile, method, arguments, expects };
             way.connection.call_and_wait(Ask::Call(call), now, until)
-        });
-        match outcome {
+        };
+        let sent = match span.run(|| self.ask(until, ask)) {
             Some(Outcome::Failed(failure)) => Err(self.place(failure, method)),
             _ => Ok(()),
-        }
+        };
+        span.end_sent(&sent);
+        sent
     }
 
     fn submit(&self, method: Method<'_>, arguments: &dyn Encode, done: Completion) -> Ticket {
+        let done = Outgoing::begin(&self.reference, method).ending(done);
         let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
         let (now, until) = self.times();
         let expects = Expects::Reply;

@@ -18,6 +18,7 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         "derby",
         "opc",
         "broker",
+        "dynamic",
         "trace",
         "peers",
         "tls",
@@ -53,8 +54,10 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("opc", vec!["everywire", "model", "codegen"]),
         // Routes between wires, whichever there are: it knows them by the façade's list.
         ("broker", vec!["everywire", "model", "idl"]),
+        // Calls without generated code, for the program and for whoever binds another language.
+        ("dynamic", vec!["everywire", "model", "idl"]),
         ("derby", vec!["everywire", "model", "idl", "codegen", "opc", "trace", "peers"]),
-        ("cli", vec!["everywire", "model", "idl", "codegen", "broker", "derby", "opc", "trace"]),
+        ("cli", vec!["everywire", "model", "idl", "codegen", "broker", "derby", "dynamic", "opc", "trace"]),
         ("tests", stands_on_top),
     ])
 }
@@ -79,6 +82,7 @@ fn manifests() -> Vec<(String, String)> {
         "derby",
         "cli",
         "everywire",
+        "dynamic",
         "opc",
         "broker",
         "tests",
@@ -236,6 +240,7 @@ fn no_file_explodes() {
         "derby",
         "cli",
         "everywire",
+        "dynamic",
         "opc",
         "broker",
     ] {
@@ -282,9 +287,16 @@ fn few_files_know_one_another_in_a_circle() {
 #[test]
 fn crates_that_see_network_bytes_forbid_unsafe() {
     let wires = ["wires/giop", "wires/dbus", "wires/dcop", "wires/dcom", "wires/wcf"];
-    for room in
-        wires.into_iter().chain(["model", "idl", "auth", "transports/tls", "everywire", "codegen", "broker"])
-    {
+    for room in wires.into_iter().chain([
+        "model",
+        "idl",
+        "auth",
+        "transports/tls",
+        "everywire",
+        "codegen",
+        "broker",
+        "dynamic",
+    ]) {
         let lib = fs::read_to_string(root().join(room).join("src/lib.rs")).expect("readable");
         assert!(lib.contains("#![forbid(unsafe_code)]"), "{room}");
     }

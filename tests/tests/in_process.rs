@@ -186,7 +186,7 @@ fn untyped_calls_reach_a_servant_and_are_told_what_is_wrong() {
     assert_eq!((failure.kind(), failure.message().contains("fly")), (Kind::NoOperation, true), "{failure}");
     // Less than the operation wants.
     let failure = failed(&object, operation("in_out_int_call"));
-    assert_eq!(failure.kind(), Kind::Malformed, "{failure}");
+    assert_eq!(failure.kind(), Kind::BadArgument, "{failure}");
     let nobody = node.object(&format!("{address}/nobody")).unwrap();
     let failure = failed(&nobody, fly.clone());
     assert_eq!((failure.kind(), failure.message().contains("nobody")), (Kind::NoObject, true), "{failure}");

@@ -47,6 +47,7 @@ mod restarts;
 mod shares;
 mod tls;
 #[allow(unreachable_pub)]
+mod tracing;
 mod transcripts;
 mod wcf_kerberos;
 mod wcf_metadata;

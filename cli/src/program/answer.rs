@@ -1,12 +1,12 @@
 //! Answers: what the program says about a call, and what is said for it if it says nothing.
 
 use super::Pending;
-use crate::json::Words;
-use crate::{contract, headers, json};
 use everywire::model::failure::Completed;
 use everywire::model::visit::WithHeaders;
 use everywire::model::{Answer, Hold, Operation, Shape, Sink};
 use everywire::{Failure, Initiator, Interface, Kind};
+use everywire_dynamic::json::{self, NodeNotation};
+use everywire_dynamic::{headers, wording::last_part};
 use serde_json::{Map, Value as Json};
 use std::io;
 
@@ -32,7 +32,7 @@ pub(super) fn give(
     mut call: Pending,
     said: &Map<String, Json>,
     interface: &Hold<Interface>,
-    words: &Words,
+    words: &NodeNotation,
 ) -> Result<(), String> {
     let Some(operation) = interface.operations.get(call.index) else { return Ok(()) };
     let done = if let Some(message) = said.get("fail") {
@@ -62,7 +62,7 @@ fn results(
     call: &mut Pending,
     operation: &Operation,
     said: &Map<String, Json>,
-    words: &Words,
+    words: &NodeNotation,
 ) -> Result<(), String> {
     let nothing = Json::Object(Map::new());
     let status = said.get("code").map_or(Ok(0), status)?;
@@ -100,12 +100,12 @@ fn raise(
     operation: &Operation,
     name: &Json,
     fields: Option<&Json>,
-    words: &Words,
+    words: &NodeNotation,
 ) -> Result<(), String> {
     let name = name.as_str().ok_or("`raise` is the name of an exception")?;
     let fits = |raised: &&Hold<_>| {
         let raised: &everywire::model::shape::Struct = raised;
-        raised.name == name || raised.id == name || contract::last_part(&raised.name) == name
+        raised.name == name || raised.id == name || last_part(&raised.name) == name
     };
     let Some(known) = operation.raises.iter().find(fits) else {
         let names: Vec<_> = operation.raises.iter().map(|raised| raised.name.as_ref()).collect();

@@ -19,11 +19,11 @@ mod answer;
 mod process;
 mod tell;
 
-use crate::headers;
-use crate::json::{self, Words};
 use crate::output::note;
 use everywire::model::{Answer, Hold, Request, Servant, Source};
 use everywire::{Interface, Value};
+use everywire_dynamic::headers;
+use everywire_dynamic::json::{self, NodeNotation};
 pub(crate) use process::Hopeless;
 use process::Process;
 use serde_json::json;
@@ -41,7 +41,7 @@ struct Pending {
 pub(crate) struct ProgramServant {
     interface: Hold<Interface>,
     command: String,
-    words: Words,
+    words: NodeNotation,
     key: String,
     process: Mutex<Option<Arc<Process>>>,
     next: AtomicU64,
@@ -54,7 +54,7 @@ impl ProgramServant {
     pub(crate) fn start(
         interface: Hold<Interface>,
         command: &str,
-        words: Words,
+        words: NodeNotation,
         key: &str,
         hopeless: Hopeless,
     ) -> io::Result<Self> {

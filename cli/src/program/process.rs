@@ -1,10 +1,10 @@
 //! The running program, and the threads that write to it and read from it.
 
 use super::{Pending, answer, lock, tell};
-use crate::json::Words;
 use crate::output::note;
 use everywire::Interface;
 use everywire::model::Hold;
+use everywire_dynamic::json::NodeNotation;
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -33,7 +33,7 @@ struct Shared {
     pending: Mutex<Option<HashMap<u64, Pending>>>,
     stopping: AtomicBool,
     interface: Hold<Interface>,
-    words: Words,
+    words: NodeNotation,
     key: String,
     /// It has said something, or was asked something.
     alive: AtomicBool,
@@ -56,7 +56,7 @@ impl Process {
     pub(super) fn start(
         command: &str,
         interface: Hold<Interface>,
-        words: Words,
+        words: NodeNotation,
         key: &str,
         hopeless: Hopeless,
     ) -> io::Result<Self> {

@@ -1,8 +1,8 @@
 //! What the program tells unasked: signals, and changes of attributes.
 
-use crate::json::{self, Words};
 use everywire::Interface;
 use everywire::model::{Hold, Sink};
+use everywire_dynamic::json::{self, NodeNotation};
 use serde_json::{Map, Value as Json};
 
 /// Emits the signal, or tells of the change, that a line of the program speaks of.
@@ -13,7 +13,7 @@ pub(super) fn news(
     said: &Map<String, Json>,
     key: &str,
     interface: &Hold<Interface>,
-    words: &Words,
+    words: &NodeNotation,
 ) -> Result<(), String> {
     if let Some(name) = said.get("signal").and_then(Json::as_str) {
         signal(name, said.get("fields"), key, interface, words)
@@ -22,7 +22,7 @@ pub(super) fn news(
             return Err(format!("the contract has no attribute `{name}`"));
         };
         words
-            .node
+            .node()
             .emitter()
             .changed(key.as_bytes(), interface, attribute)
             .map_err(|failure| failure.to_string())
@@ -36,7 +36,7 @@ fn signal(
     fields: Option<&Json>,
     key: &str,
     interface: &Hold<Interface>,
-    words: &Words,
+    words: &NodeNotation,
 ) -> Result<(), String> {
     let Some(signal) = interface.signals.iter().find(|signal| signal.label == name || signal.name == name)
     else {
@@ -49,7 +49,7 @@ fn signal(
         .map_err(|misfit| format!("signal `{name}` does not fit: {misfit}"))?;
     let encode = |sink: &mut dyn Sink| value.encode(&signal.fields, sink);
     words
-        .node
+        .node()
         .emitter()
         .emit(key.as_bytes(), interface, signal, &encode)
         .map_err(|failure| format!("signal `{name}` was not sent: {failure}"))

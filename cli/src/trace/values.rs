@@ -1,12 +1,12 @@
 //! The values of messages, where their types are known: from a contract, from what the peer told, or because they say so themselves.
 
 use super::show::Passed;
-use crate::json::{self, Types, Words};
 use crate::people;
 use everywire::Value;
 use everywire::model::wire::{Called, Wire};
 use everywire::model::{Body, Contract, Shape};
 use everywire::{Interface, Node};
+use everywire_dynamic::json::{self, NodeNotation, Types};
 use serde_json::Value as Json;
 
 /// Characters of XML that are shown on one line.
@@ -18,7 +18,7 @@ pub(super) type Member = (usize, Called);
 /// What is known of the types.
 pub(crate) struct Knowledge {
     contract: Contract,
-    words: Words,
+    words: NodeNotation,
 }
 
 /// Values, for people and for programs.
@@ -31,7 +31,7 @@ impl Knowledge {
     /// Of a contract; of an empty one nothing but what messages say.
     pub(crate) fn of(contract: Contract, node: Node) -> Self {
         let types = Types::of(&contract);
-        Self { contract, words: Words { node, types } }
+        Self { contract, words: NodeNotation::new(node, types) }
     }
 
     /// What a call or a signal is of.

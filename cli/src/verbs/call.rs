@@ -1,18 +1,18 @@
 //! `everywire call`: calls an operation whose types are known no earlier than now.
 
-use crate::contract::{Known, Preprocess};
-use crate::json::{Notation, Types, Words};
+use crate::contract::{self, Preprocess};
 use crate::output::{self, Envelope, Style, line, tinted};
-use crate::signed::{self, Wanted};
 use crate::trouble::{Done, Trouble};
-use crate::{complete, contract, headers, json, opcda, operation, people, stranger, target};
+use crate::{complete, opcda, people, stranger, target};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use everywire::model::object::unexpected;
 use everywire::model::units::{self, Deadline};
-use everywire::model::visit::WithHeaders;
-use everywire::model::{Body, Encode, Header, Headers, Operation, Outcome, Shape, Sink, Source};
-use everywire::{Failure, Initiator, Kind, Node, Object, Reference, Value};
+use everywire::model::{Header, Headers, Operation};
+use everywire::{Node, Object, Reference, Value};
+use everywire_dynamic::call::{CallError, Options, RaisedException, Results, invoke};
+use everywire_dynamic::explicit::{self, Wanted};
+use everywire_dynamic::json::{self, NodeNotation, Notation, Types};
+use everywire_dynamic::{ObjectContract, check_object, headers, operation, wire_of};
 use serde_json::Value as Json;
 use std::io::Read;
 use std::path::PathBuf;
@@ -100,20 +100,22 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let object = node
         .object(&text)
         .map_err(|f| target::unfit(format!("`{}` is no reference", short(&text)), &short(&text), &f))?;
-    contract::somebody(object.reference())
+    check_object(object.reference())
         .map_err(|failure| Trouble::failure(format!("cannot call `{}`", arguments.operation), &failure))?;
     let (known, asked) = match &arguments.signature {
         // It says itself which interface is meant.
         Some(signature) => (signed(&object, arguments, signature)?, None),
         None => (
-            Known::of(&object, arguments.contract.as_deref(), &arguments.preprocess)?,
+            contract::of(&object, arguments.contract.as_deref(), &arguments.preprocess)?,
             arguments.interface.as_deref(),
         ),
     };
     let type_id = &object.reference().type_id;
     let word = &arguments.operation;
-    let interface = contract::interface_of(&known, asked, type_id, Some(word))
-        .map_err(|trouble| if known.own == 0 { unnamed(trouble, word, &object, &node) } else { trouble })?;
+    let interface = known.interface_of(asked, type_id, Some(word)).map_err(|mistake| {
+        let trouble = mistake.into();
+        if known.own == 0 { unnamed(trouble, word, &object, &node) } else { trouble }
+    })?;
     let (operation, words) =
         operation::find(interface, word, &arguments.arguments, arguments.data.is_some())?;
     // A class is called by its interfaces.
@@ -122,20 +124,31 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     if arguments.template {
         return template(operation, arguments.json);
     }
-    let words_of = Words { node: node.clone(), types: Types::of(&known.contract) };
+    let notation = NodeNotation::new(node.clone(), Types::of(&known.contract)).opening_files();
     let document = arguments.data.as_deref().map(document).transpose()?;
-    let values = operation::arguments(operation, &words, document, &words_of)?;
+    let values = operation::arguments(operation, &words, document, &notation)?;
     let what = format!("cannot call `{}` at {}", operation.name, place(&node, object.reference()));
     let mut beside = Headers::default();
     arguments.header.iter().cloned().for_each(|header| beside.add(header));
     let beside = (arguments.headers || !beside.is_empty()).then_some(&beside);
     // What a signature leaves open, the answer tells.
     let open = arguments.signature.as_deref().is_some_and(|signature| {
-        contract::wire_of(object.reference()).is_ok_and(|wire| signed::leaves_results(wire, signature))
+        wire_of(object.reference()).is_ok_and(|wire| explicit::leaves_results(wire, signature))
     });
-    let answer = call(&object, operation, &values, beside, &words_of, &Asked { what: &what, open })?;
-    print(&answer, operation, &object, &words_of, arguments, style);
-    if has_reference(&answer.value) {
+    let sent = sent(object.reference(), operation, &values);
+    let begun = Instant::now();
+    let results = invoke(&object, operation, &values, Options { headers: beside, open });
+    let elapsed = begun.elapsed();
+    let results = results.map_err(|error| match error {
+        CallError::Mistake(mistake) => mistake.into(),
+        CallError::Raised(exception) => raised(&exception, &notation, &what),
+        CallError::Failed(failure) => {
+            stranger::named(Trouble::of_call(what.as_str(), &failure), object.reference())
+        }
+    })?;
+    let answer = Answer { results, sent, elapsed };
+    print(&answer, operation, &object, &notation, arguments, style);
+    if has_reference(&answer.results.value) {
         // What was printed is to work for whoever reads it: its object is not given back, as it is otherwise when the node ends.
         // A server that counts references lets go of it after a while.
         std::mem::forget(node);
@@ -144,11 +157,11 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
 }
 
 /// The contract that a signature stands for.
-fn signed(object: &Object, arguments: &Arguments, signature: &str) -> Done<Known> {
-    let wire = contract::wire_of(object.reference())
+fn signed(object: &Object, arguments: &Arguments, signature: &str) -> Done<ObjectContract> {
+    let wire = wire_of(object.reference())
         .map_err(|failure| Trouble::failure(format!("cannot call `{}`", arguments.operation), &failure))?;
     let interface = arguments.interface.as_deref();
-    signed::contract(wire, &arguments.operation, interface, signature, Wanted::Operation)
+    Ok(explicit::contract(wire, &arguments.operation, interface, signature, Wanted::Operation)?)
 }
 
 fn has_reference(value: &Value) -> bool {
@@ -174,98 +187,21 @@ fn unnamed(trouble: Box<Trouble>, word: &str, object: &Object, node: &Node) -> B
         .hint(format!("`everywire list {address}` tells which there are"))
 }
 
-/// What came back.
+/// What came back, and what it took.
 struct Answer {
-    value: Value,
-    shape: Shape,
-    /// How the operation succeeded, where that is told: 0 plainly.
-    status: i32,
-    headers: Vec<Header>,
+    results: Results,
+    /// Octets of the encoded arguments.
     sent: usize,
-    received: usize,
     elapsed: Duration,
 }
 
-/// How a call is made, beside what it carries.
-struct Asked<'a> {
-    /// What is told to have failed.
-    what: &'a str,
-    /// Whether the answer tells what the results are.
-    open: bool,
-}
-
-fn call(
-    object: &Object,
-    operation: &Operation,
-    values: &Value,
-    beside: Option<&Headers>,
-    notation: &dyn Notation,
-    asked: &Asked<'_>,
-) -> Done<Answer> {
-    let what = asked.what;
-    let failed = |failure: &Failure| stranger::named(Trouble::of_call(what, failure), object.reference());
-    let encode = |sink: &mut dyn Sink| values.encode(&operation.arguments, sink);
-    let with = beside.map(|headers| WithHeaders { values: &encode, headers });
-    let encode: &dyn Encode = match &with {
-        Some(with) => with,
-        None => &encode,
+fn raised(exception: &RaisedException, notation: &dyn Notation, what: &str) -> Box<Trouble> {
+    let RaisedException { name, id, shape, value } = exception;
+    let shown = match value {
+        Value::Struct(fields) if fields.is_empty() => String::new(),
+        value => people::shown(shape, value, notation),
     };
-    let sent = sent(object.reference(), operation, values);
-    let begun = Instant::now();
-    if operation.oneway {
-        object.send(operation, encode).map_err(|failure| failed(&failure))?;
-        let (value, elapsed) = (Value::Struct(Vec::new()), begun.elapsed());
-        let shape = operation.results.clone();
-        return Ok(Answer { value, shape, status: 0, headers: Vec::new(), sent, received: 0, elapsed });
-    }
-    let outcome = object.invoke(operation, encode);
-    let elapsed = begun.elapsed();
-    match outcome {
-        Outcome::Done(body) => {
-            let told = if asked.open { body.codec.shape(&body) } else { None };
-            let shape = told.unwrap_or_else(|| operation.results.clone());
-            let decode = |source: &mut dyn Source<'_>| Value::decode(&shape, source);
-            let value = body.read(decode).map_err(|failure| {
-                let limited = failure.kind() == Kind::LimitExceeded;
-                let trouble = failed(&failure.at(format_args!("results of {}", operation.name)));
-                if limited { trouble } else { trouble.hint("compare the contract of both sides") }
-            })?;
-            let headers = headers::beside(&body);
-            Ok(Answer {
-                value,
-                shape,
-                status: body.status(),
-                headers,
-                sent,
-                received: body.bytes.len(),
-                elapsed,
-            })
-        }
-        Outcome::Raised(told) => Err(raised(operation, &told.id, &told.body, notation, what)),
-        Outcome::Failed(failure) => Err(failed(&failure)),
-        Outcome::Moved(_) => Err(failed(&Failure::new(
-            Kind::Unreachable,
-            Initiator::Peer,
-            "the object pointed elsewhere too often",
-        ))),
-    }
-}
-
-fn raised(operation: &Operation, id: &str, body: &Body, notation: &dyn Notation, what: &str) -> Box<Trouble> {
-    let Some(known) = operation.raises.iter().find(|raised| raised.id == id || raised.name == id) else {
-        return Trouble::of_call(what, &unexpected(id));
-    };
-    let shape = Shape::Struct(known.clone());
-    match body.read(|source| Value::decode(&shape, source)) {
-        Ok(value) => {
-            let shown = match &value {
-                Value::Struct(fields) if fields.is_empty() => String::new(),
-                value => people::shown(&shape, value, notation),
-            };
-            Trouble::raised(what, &known.name, id, json::write(&shape, &value, notation), &shown)
-        }
-        Err(failure) => Trouble::of_call(what, &failure.at(format_args!("exception {id}"))),
-    }
+    Trouble::raised(what, name, id, exception.json(notation), &shown)
 }
 
 fn print(
@@ -278,9 +214,10 @@ fn print(
 ) {
     let reference = object.reference();
     let profile = reference.profiles.first();
-    let status = (answer.status != 0).then(|| {
+    let results = &answer.results;
+    let status = (results.status != 0).then(|| {
         let wire = profile.and_then(|profile| everywire::wires::named(profile.wire));
-        wire.map_or_else(|| answer.status.to_string(), |wire| wire.status(answer.status))
+        wire.map_or_else(|| results.status.to_string(), |wire| wire.status(results.status))
     });
     if arguments.json {
         let notes = if operation.oneway {
@@ -289,27 +226,27 @@ fn print(
             Vec::new()
         };
         return Envelope {
-            value: json::write(&answer.shape, &answer.value, notation),
+            value: results.json(notation),
             peer: profile.and_then(|profile| profile.endpoints.first()).map(ToString::to_string),
             wire: profile.map(|profile| profile.wire),
-            bytes: Some((answer.sent, answer.received)),
+            bytes: Some((answer.sent, results.octets)),
             elapsed: Some(answer.elapsed),
-            status: status.map(|_| answer.status),
-            headers: arguments.headers.then(|| headers::json(&answer.headers)),
+            status: status.map(|_| results.status),
+            headers: arguments.headers.then(|| headers::json(&results.headers)),
             notes,
         }
         .print();
     }
     if arguments.headers {
-        for header in &answer.headers {
+        for header in &results.headers {
             output::note(&format!("header {}={}", header.name, headers::written(header)));
         }
     }
     if let Some(status) = status {
         output::note(&format!("succeeded with {status}"));
     }
-    if !answer.shape.fields().is_empty() {
-        line(&people::results(&answer.shape, &answer.value, notation));
+    if !results.shape.fields().is_empty() {
+        line(&people::results(&results.shape, &results.value, notation));
     } else if style.out {
         let done = if operation.oneway { "sent" } else { "done" };
         output::note(&tinted(&format!("{done} in {:?}", answer.elapsed), "2", style.err));

@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 }
 
 fn describe_contract(arguments: &Arguments, path: &Path) -> Done {
-    let mut contract = contract::load(path, &arguments.preprocess)?;
+    let mut contract = contract::of_file(path, &arguments.preprocess)?.contract;
     if let Some(name) = &arguments.name {
         contract = pick(contract, name, path)?;
     }

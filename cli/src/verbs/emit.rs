@@ -1,11 +1,8 @@
 //! `everywire emit`: sends one signal, from an object that this process is for as long as that takes.
 
 use crate::complete;
-use crate::contract::{self, Known, Preprocess, last_part};
-use crate::json::{Types, Words};
-use crate::operation;
+use crate::contract::{self, Preprocess, last_part};
 use crate::output::{Envelope, Style, note, tinted};
-use crate::signed::{self, Wanted};
 use crate::target;
 use crate::trouble::{Done, Trouble};
 use clap::Args;
@@ -13,6 +10,9 @@ use clap_complete::engine::ArgValueCompleter;
 use everywire::model::units::{self, Deadline};
 use everywire::model::{Operation, Place, Profile, Signal, Sink, Wire};
 use everywire::{Bytes, Failure, Interface, Kind, Node, Reference};
+use everywire_dynamic::explicit::{self, Wanted};
+use everywire_dynamic::json::{NodeNotation, Types};
+use everywire_dynamic::{ObjectContract, operation, wire_of};
 use serde_json::Value as Json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -70,26 +70,26 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let reference = node
         .parse(&text)
         .map_err(|failure| Trouble::failure(format!("`{text}` is no reference"), &failure))?;
-    let wire = contract::wire_of(&reference).map_err(|failure| Trouble::failure(what(), &failure))?;
+    let wire = wire_of(&reference).map_err(|failure| Trouble::failure(what(), &failure))?;
     let (address, key) = place(&node, wire, &reference).map_err(|why| {
         Trouble::usage(what(), why).hint("name an object behind a router, such as dbus:session/org.example.Bank/account or dcop:bank/account")
     })?;
     let known = match (&arguments.signature, &arguments.contract) {
-        (Some(signature), _) => signed::contract(
+        (Some(signature), _) => explicit::contract(
             wire,
             &arguments.signal,
             arguments.interface.as_deref(),
             signature,
             Wanted::Signal,
         )?,
-        (None, Some(path)) => Known::of_file(path, &arguments.preprocess)?,
+        (None, Some(path)) => contract::of_file(path, &arguments.preprocess)?,
         (None, None) => {
             return Err(Trouble::usage(what(), "nobody says what its fields are")
                 .hint("give --contract or --signature"));
         }
     };
     let (interface, signal) = find(&known, arguments)?;
-    let words = Words { node: node.clone(), types: Types::of(&known.contract) };
+    let words = NodeNotation::new(node.clone(), Types::of(&known.contract)).opening_files();
     let document: Option<Json> = arguments.data.as_deref().map(super::call::document).transpose()?;
     // Fields are given as arguments are.
     let mut like = Operation::new(signal.label.clone(), Vec::new(), everywire::model::Shape::Void);
@@ -136,7 +136,7 @@ fn place(node: &Node, wire: &dyn Wire, reference: &Reference) -> Result<(String,
     }
 }
 
-fn find<'k>(known: &'k Known, arguments: &Arguments) -> Done<(&'k Interface, &'k Signal)> {
+fn find<'k>(known: &'k ObjectContract, arguments: &Arguments) -> Done<(&'k Interface, &'k Signal)> {
     let word = &arguments.signal;
     let asked = arguments.interface.as_deref().or_else(|| word.rsplit_once('.').map(|(scope, _)| scope));
     let is = |name: &str| asked.is_none_or(|asked| asked == name || asked == last_part(name));

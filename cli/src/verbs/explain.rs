@@ -6,9 +6,12 @@ use crate::output::{Envelope, Style, line, tinted};
 use crate::trouble::{Done, Trouble};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 const EXAMPLES: &str = include_str!("../../help/explain.txt");
+
+/// How many codes of a wire are shown for a kind of failure; `--json` has all.
+const SHOWN: usize = 6;
 
 /// Explain the code of an error.
 #[derive(Args)]
@@ -54,6 +57,9 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
             line(&format!("   kind: {}, exit code {}", row.kind, exit(row.kind)));
         } else if row.family == "failure" {
             line(&format!("   exit: code {}", exit(row.code)));
+            for (family, words) in codes::told_as(row.code) {
+                line(&format!("  {family}: {}", shortened(&words)));
+            }
         }
         if !row.hint().is_empty() {
             line(&format!("    try: {}", row.hint()));
@@ -70,6 +76,12 @@ fn exit(kind: &str) -> u8 {
     crate::trouble::exit_of_kind(kind)
 }
 
+/// The codes of a wire for a kind of failure, as far as they fit on a line.
+fn shortened(words: &[&str]) -> String {
+    let shown = words.get(..SHOWN.min(words.len())).unwrap_or_default().join(", ");
+    if words.len() > SHOWN { format!("{shown} and {} more", words.len() - SHOWN) } else { shown }
+}
+
 fn list(rows: &[Row], style: Style) {
     let width = rows.iter().map(|row| row.word().len()).max().unwrap_or_default();
     let mut family = "";
@@ -84,8 +96,16 @@ fn list(rows: &[Row], style: Style) {
 
 fn as_json(row: &Row) -> Json {
     let some = |text: &'static str| (!text.is_empty()).then_some(text);
-    json!({
+    let mut told = json!({
         "code": row.code, "name": some(row.name), "from": row.family, "kind": some(row.kind),
         "means": row.means, "hint": some(row.hint()),
-    })
+    });
+    if row.family == "failure" {
+        let codes: Map<String, Json> = codes::told_as(row.code)
+            .into_iter()
+            .map(|(family, words)| (family.to_owned(), words.into()))
+            .collect();
+        told["codes"] = codes.into();
+    }
+    told
 }

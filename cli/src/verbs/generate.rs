@@ -1,6 +1,6 @@
 //! `everywire gen`: stubs and skeletons from contracts.
 
-use crate::contract::{self, Known, Preprocess};
+use crate::contract::{self, Preprocess};
 use crate::output::{self, Envelope, line, note};
 use crate::secrets::hidden;
 use crate::target;
@@ -104,13 +104,13 @@ fn contract_of(given: &str, preprocess: &Preprocess) -> Done<(Contract, String, 
     if is_file {
         let source = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        return Ok((contract::load(path, preprocess)?, source, stem));
+        return Ok((contract::of_file(path, preprocess)?.contract, source, stem));
     }
     let node = Node::from(Node::builder().shards(1).build());
     let object = node.object(&target::text(given)?).map_err(|failure| {
         target::unfit(format!("`{given}` is neither a file nor a reference"), given, &failure)
     })?;
-    let known = Known::of(&object, None, preprocess)?;
+    let known = contract::of(&object, None, preprocess)?;
     let contract = known.alone();
     // Whoever listens to an interface comes with it.
     let listens = |held: &Interface| {

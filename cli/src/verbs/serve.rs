@@ -5,7 +5,6 @@ mod opc;
 mod quotas;
 
 use crate::contract::{self, Preprocess};
-use crate::json::{Notation, Types, Words};
 use crate::output::{Envelope, line, note};
 use crate::program::{Hopeless, ProgramServant};
 use crate::secrets::hidden;
@@ -15,6 +14,7 @@ use classes::Class;
 use everywire::model::units;
 use everywire::model::{InterfaceKind, Request, Servant};
 use everywire::{Failure, Initiator, Interface, Kind, Latency, Node, Notice, Reference};
+use everywire_dynamic::json::{NodeNotation, Notation, Types};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -128,7 +128,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         let reference = if classes {
             serve_class(class, &node)
         } else {
-            let words = Words { node: node.clone(), types: class.types };
+            let words = NodeNotation::new(node.clone(), class.types).opening_files();
             let hopeless = Arc::clone(&hopeless);
             let servant = ProgramServant::start(class.interface, &class.command, words, &key, hopeless)
                 .map_err(|error| Trouble::local(format!("cannot start `{command}`"), &error))?;
@@ -172,15 +172,15 @@ fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
             "a contract, --interface and --exec are needed",
         ));
     };
-    let contract = contract::load(path, &arguments.preprocess)?;
-    let interface = contract::interface(&contract, name, &path.display().to_string())?.clone();
+    let known = contract::of_file(path, &arguments.preprocess)?;
+    let interface = known.interface(name)?.clone();
     let usual = if interface.kind == InterfaceKind::Class {
         interface.id.as_ref()
     } else {
         contract::last_part(&interface.name)
     };
     let key = arguments.key.as_deref().unwrap_or(usual).to_owned();
-    let types = Types::of(&contract);
+    let types = Types::of(&known.contract);
     Ok((vec![Class { key, interface, types, command: command.clone() }], command.clone()))
 }
 
@@ -232,7 +232,7 @@ fn makes_objects(address: &str) -> Done {
 /// Serves a class whose objects have a program each.
 fn serve_class(class: Class, node: &Node) -> Reference {
     let Class { key, interface, types, command } = class;
-    let (of, words) = (interface.clone(), Words { node: node.clone(), types });
+    let (of, words) = (interface.clone(), NodeNotation::new(node.clone(), types).opening_files());
     node.export_class_servants(&key, interface, move |key| {
         let key = String::from_utf8_lossy(key);
         // Other objects of the class may do better; whoever calls this one hears that its program ended.

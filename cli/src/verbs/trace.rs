@@ -1,6 +1,6 @@
 //! `everywire trace`: explains what passes between two peers, from a capture or through a relay.
 
-use crate::contract::{self, Known, Preprocess};
+use crate::contract::{self, Preprocess};
 use crate::output::{Envelope, Style, line, note};
 use crate::secrets::hidden;
 use crate::target;
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
 /// What is to be told, with what is known of values: `told` is the contract that a server told.
 fn telling(arguments: &Arguments, style: Style, node: Node, told: Option<Contract>) -> Done<Telling> {
     let contract = match &arguments.contract {
-        Some(path) => Known::of_file(path, &arguments.preprocess)?.contract,
+        Some(path) => contract::of_file(path, &arguments.preprocess)?.contract,
         None => told.unwrap_or_default(),
     };
     let writer = arguments.write.as_ref().map(|path| {
@@ -126,7 +126,7 @@ fn overhear(arguments: &Arguments, style: Style) -> Done {
 fn leads_to_router(reference: &Reference) -> bool {
     let mut nobody = reference.clone();
     nobody.profiles.iter_mut().for_each(|profile| profile.key = everywire::Bytes::new());
-    contract::somebody(&nobody).is_err()
+    everywire_dynamic::check_object(&nobody).is_err()
 }
 
 fn live(arguments: &Arguments, on: &str, style: Style) -> Done {
@@ -161,7 +161,7 @@ fn told_by(text: &str, server: &Destination) -> Option<Contract> {
     let named = server.reference.as_ref()?.profiles.first().is_some_and(|profile| !profile.key.is_empty());
     let node = Node::from(Node::builder().deadline(Some(SOON)).shards(1).build());
     let object = node.object(text).ok().filter(|_| named)?;
-    Known::of_object(&object).ok().map(|known| known.contract)
+    contract::of_object(&object).ok().map(|known| known.contract)
 }
 
 /// Where a relay passes things on to, and the reference that led there.

@@ -4,8 +4,7 @@
 //! ([`again`]). What is told carries the number of the subscriptions that told it, so that what earlier ones say of their end counts once.
 
 use crate::complete;
-use crate::contract::{self, Known, Preprocess, last_part};
-use crate::json::{self, Notation, Types, Words};
+use crate::contract::{self, Preprocess};
 use crate::opcda;
 use crate::output::{Style, line, note, tinted};
 use crate::people;
@@ -16,19 +15,20 @@ use crate::trace::{time_of_day, timestamp};
 use crate::trouble::{Done, Trouble};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use everywire::model::object::unexpected;
+use everywire::model::signal::Listener;
 use everywire::model::units::{self, Deadline};
-use everywire::model::{
-    Hold, Incoming, Operation, Outcome, Shape, Signal, SignalEvent, Sink, Source, Subscription, Wire,
-};
+use everywire::model::{Hold, Incoming, Shape, SignalEvent, Subscription, Wire};
 use everywire::{Bytes, Failure, Interface, Kind, Node, Object, Value};
+use everywire_dynamic::json::{self, NodeNotation, Notation, Types};
+use everywire_dynamic::watching::{self, Wanted, decode, fields_of};
+use everywire_dynamic::{CallError, wire_of};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str = include_str!("../../help/watch.txt");
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let object = node
         .object(&text)
         .map_err(|failure| target::unfit(format!("`{text}` is no reference"), &text, &failure))?;
-    let wire = contract::wire_of(object.reference()).ok();
+    let wire = wire_of(object.reference()).ok();
     if let Some(wire) = wire.filter(|wire| !wire.capabilities().signals) {
         return Err(Trouble::usage(
             format!("cannot watch `{text}`"),
@@ -117,18 +117,16 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     }
     // What a signal's fields are called is good to know, but not needed.
     let known = match &arguments.contract {
-        Some(path) => Ok(Known::of_file(path, &arguments.preprocess)?),
-        None => Known::of_object(&object),
+        Some(path) => Ok(contract::of_file(path, &arguments.preprocess)?),
+        None => contract::of_object(&object),
     };
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
     let (tell, told) = mpsc::channel();
     let stop = tell.clone();
     let types = known.as_ref().map(|known| Types::of(&known.contract)).unwrap_or_default();
-    let interfaces: Vec<Interface> = known
-        .iter()
-        .flat_map(|known| known.contract.interfaces().map(|interface| (**interface).clone()))
-        .collect();
+    let interfaces: Vec<Hold<Interface>> =
+        known.iter().flat_map(|known| known.contract.interfaces().cloned()).collect();
     // Why nobody can be asked also says why nobody can be heard, where that takes a contract.
     let silent = known.err().filter(|failure| {
         matches!(failure.kind(), Kind::Unreachable | Kind::Refused | Kind::TimedOut | Kind::NoObject)
@@ -148,7 +146,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     });
     let others = RefCell::default();
     let printer = Printer {
-        words: Words { node: node.clone(), types },
+        words: NodeNotation::new(node.clone(), types),
         object: &object,
         interfaces: &interfaces,
         others,
@@ -193,7 +191,7 @@ type News = Option<(u32, SignalEvent<Incoming>)>;
 struct Asking<'a> {
     arguments: &'a Arguments,
     object: &'a Object,
-    interfaces: &'a [Interface],
+    interfaces: &'a [Hold<Interface>],
     tell: mpsc::Sender<News>,
     told: &'a mpsc::Receiver<News>,
 }
@@ -244,120 +242,50 @@ impl Asking<'_> {
 fn subscribe(
     arguments: &Arguments,
     object: &Object,
-    interfaces: &[Interface],
+    interfaces: &[Hold<Interface>],
     silent: Option<&Failure>,
     (tell, round): &(mpsc::Sender<News>, u32),
 ) -> Done<Vec<Subscription>> {
     let round = *round;
-    let failed = |failure: &Failure| {
-        let trouble = Trouble::failure(format!("cannot watch `{}`", arguments.reference), failure);
-        stranger::named(trouble, object.reference())
-    };
-    let listener = |tell: mpsc::Sender<News>| -> everywire::model::signal::Listener {
-        let tell = std::sync::Mutex::new(tell);
-        Arc::new(move |event| {
-            if let Ok(tell) = tell.lock() {
-                // The program is ending.
-                let _ = tell.send(Some((round, event)));
-            }
-        })
-    };
-    // Where listeners have a contract of their own, it takes that to understand what they are told.
-    let with_listeners =
-        interfaces.iter().flat_map(|interface| interface.signals.iter()).any(|signal| signal.sink.is_some());
-    if arguments.interface.is_none() && arguments.signal.is_none() && !with_listeners {
-        match object.subscribe(None, listener(tell.clone())) {
-            Ok(subscription) => return Ok(vec![subscription]),
-            Err(failure) if failure.kind() != Kind::Unsupported || interfaces.is_empty() => {
-                return Err(failed(silent.unwrap_or(&failure)));
-            }
-            // This wire wants to know more.
-            Err(_) => {}
+    let tell = Mutex::new(tell.clone());
+    let listener: Listener = Arc::new(move |event| {
+        if let Ok(tell) = tell.lock() {
+            // The program is ending.
+            let _ = tell.send(Some((round, event)));
         }
-    }
-    let meant = |interface: &&Interface| {
-        !interface.signals.is_empty()
-            && arguments.interface.as_ref().is_none_or(|name| {
-                interface.id == *name || interface.name == *name || last_part(&interface.name) == name
-            })
-    };
-    let mut made = Vec::new();
-    for interface in interfaces.iter().filter(meant) {
-        let object = object.clone().typed(Hold::new(interface.clone()));
-        if arguments.signal.is_none() {
-            match object.subscribe(None, listener(tell.clone())) {
-                Ok(subscription) => {
-                    made.push(subscription);
-                    continue;
-                }
-                Err(failure) if failure.kind() != Kind::Unsupported => return Err(failed(&failure)),
-                // This wire wants each signal named.
-                Err(_) => {}
-            }
+    });
+    watching::subscribe(object, interfaces, wanted(arguments), &listener).map_err(|error| match error {
+        CallError::Mistake(mistake) => {
+            let what = format!("`{}` has no such signal", arguments.reference);
+            Box::<Trouble>::from(mistake).about(what)
         }
-        for signal in interface.signals.iter().filter(|signal| is_meant(signal, arguments.signal.as_deref()))
-        {
-            made.push(
-                object.subscribe(Some(signal), listener(tell.clone())).map_err(|failure| failed(&failure))?,
-            );
+        error => {
+            let failure = Failure::from(error);
+            let failure = silent.unwrap_or(&failure);
+            let trouble = Trouble::failure(format!("cannot watch `{}`", arguments.reference), failure);
+            stranger::named(trouble, object.reference())
         }
-    }
-    let all: Vec<&str> =
-        interfaces.iter().flat_map(|i| i.signals.iter().map(|signal| signal.label.as_ref())).collect();
-    if let (true, None, Some(name)) = (all.is_empty(), &arguments.interface, &arguments.signal) {
-        // Nobody says which signals there are: then the word is believed. What comes may tell its own shape.
-        let signal = Signal::new(name.clone(), Vec::new());
-        let subscription = object.subscribe(Some(&signal), listener(tell.clone()));
-        made.push(subscription.map_err(|failure| failed(silent.unwrap_or(&failure)))?);
-    }
-    if made.is_empty() {
-        let why =
-            if all.is_empty() { "none is known".into() } else { format!("known are {}", all.join(", ")) };
-        let near = arguments
-            .signal
-            .as_deref()
-            .and_then(|name| everywire::model::words::nearest(name, all.iter().copied()));
-        return Err(Trouble::usage(format!("`{}` has no such signal", arguments.reference), why).hint(
-            match near {
-                Some(near) => format!("did you mean `{near}`?"),
-                None if all.is_empty() => "name the signal, or the contract with --contract FILE".into(),
-                None => "choose one of these, or name the contract with --contract FILE".into(),
-            },
-        ));
-    }
-    Ok(made)
+    })
+}
+
+fn wanted(arguments: &Arguments) -> Wanted<'_> {
+    Wanted { interface: arguments.interface.as_deref(), signal: arguments.signal.as_deref() }
 }
 
 /// Whoever is to be called back over its connection has to say so where the contract has an operation for that.
-fn ask_to_be_called(arguments: &Arguments, object: &Object, interfaces: &[Interface]) -> Done {
-    let heard = |signal: &Signal| signal.sink.is_some() && is_meant(signal, arguments.signal.as_deref());
-    for interface in interfaces.iter().filter(|interface| interface.signals.iter().any(heard)) {
-        let asks = |operation: &&Operation| {
-            operation.label.eq_ignore_ascii_case("subscribe") && operation.arguments.fields().is_empty()
-        };
-        let Some(operation) = interface.operations.iter().find(asks) else { continue };
-        let object = object.clone().typed(Hold::new(interface.clone()));
-        let what = || format!("`{}` does not call back", arguments.reference);
-        match object.invoke(operation, &|_: &mut dyn Sink| Ok(())) {
-            Outcome::Failed(failure) => return Err(Trouble::failure(what(), &failure)),
-            Outcome::Raised(raised) => return Err(Trouble::failure(what(), &unexpected(&raised.id))),
-            Outcome::Done(_) | Outcome::Moved(_) => {}
-        }
-    }
-    Ok(())
-}
-
-fn is_meant(signal: &Signal, name: Option<&str>) -> bool {
-    name.is_none_or(|name| signal.label == name || signal.name == name)
+fn ask_to_be_called(arguments: &Arguments, object: &Object, interfaces: &[Hold<Interface>]) -> Done {
+    watching::ask_for_callbacks(object, interfaces, wanted(arguments)).map_err(|failure| {
+        Trouble::failure(format!("`{}` does not call back", arguments.reference), &failure)
+    })
 }
 
 struct Printer<'p> {
-    words: Words,
+    words: NodeNotation,
     /// The one that was asked for.
     object: &'p Object,
-    interfaces: &'p [Interface],
+    interfaces: &'p [Hold<Interface>],
     /// What other objects of the service told of themselves, by their keys.
-    others: RefCell<HashMap<Bytes, Vec<Interface>>>,
+    others: RefCell<HashMap<Bytes, Vec<Hold<Interface>>>>,
     json: bool,
     style: Style,
 }
@@ -366,16 +294,8 @@ impl Printer<'_> {
     fn print(&self, heard: &Incoming) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         let (interface, name) = (text(&heard.interface), text(&heard.operation));
-        let known = find(self.interfaces, heard).or_else(|| self.ask(heard));
-        let decode = |shape: &Shape| {
-            heard
-                .body
-                .read(|source: &mut dyn Source<'_>| Value::decode(shape, source))
-                .map(|value| (shape.clone(), value))
-        };
-        let told = heard.body.codec.shape(&heard.body);
-        let read = known.and_then(|fields| decode(&fields).ok());
-        let read = read.or_else(|| told.as_ref().and_then(|shape| decode(shape).ok()));
+        let known = fields_of(self.interfaces, heard).or_else(|| self.ask(heard));
+        let read = decode(heard, known);
         let notation: &dyn Notation = &self.words;
         if self.json {
             let value = read.as_ref().map(|(shape, value)| json::write(shape, value, notation));
@@ -412,11 +332,11 @@ impl Printer<'_> {
         if !others.contains_key(&heard.key) && others.len() < MOST_OTHERS {
             let mut reference = self.object.reference().clone();
             reference.profiles.iter_mut().for_each(|profile| profile.key = heard.key.clone());
-            let told = self.words.node.resolve(&reference).and_then(|object| Known::of_object(&object));
-            let interfaces = told.map(|known| known.contract.interfaces().map(|i| (**i).clone()).collect());
+            let told = self.words.node().resolve(&reference).and_then(|object| contract::of_object(&object));
+            let interfaces = told.map(|known| known.contract.interfaces().cloned().collect());
             others.insert(heard.key.clone(), interfaces.unwrap_or_default());
         }
-        find(others.get(&heard.key)?, heard)
+        fields_of(others.get(&heard.key)?, heard)
     }
 
     fn back(&self) {
@@ -434,22 +354,6 @@ impl Printer<'_> {
             note(&format!("lost: {failure}"));
         }
     }
-}
-
-/// The fields of a signal, if one of these interfaces has it, or calls it by way of an interface of listeners.
-fn find(interfaces: &[Interface], heard: &Incoming) -> Option<Shape> {
-    let is =
-        |held: &Interface| held.id.as_bytes() == heard.interface || held.name.as_bytes() == heard.interface;
-    let by_itself = interfaces
-        .iter()
-        .filter(|held| heard.interface.is_empty() || is(held))
-        .find_map(|held| held.signal(&heard.operation));
-    let found = by_itself.or_else(|| {
-        let signals = interfaces.iter().flat_map(|held| held.signals.iter());
-        let by_listener = |signal: &&Signal| signal.sink.as_ref().is_some_and(|(listener, _)| is(listener));
-        signals.filter(by_listener).find(|signal| signal.name.as_bytes() == heard.operation)
-    });
-    found.map(|signal| signal.fields.clone())
 }
 
 fn text(bytes: &[u8]) -> String {

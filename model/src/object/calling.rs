@@ -4,6 +4,7 @@ use super::pending::{Pending, Preparing};
 use super::raising::{Raises, conclude};
 use super::target::{Object, Target};
 use super::typed::{Ref, Remote};
+use crate::body::Body;
 use crate::contract::Operation;
 use crate::failure::Failure;
 use crate::marshal::{MarshalList, UnmarshalList};
@@ -46,9 +47,19 @@ impl Object {
         R: for<'a> UnmarshalList<'a> + 'o,
         E: Raises + 'o,
     {
+        let arguments = move |sink: &mut dyn Sink| arguments.marshal_list(&operation.arguments, sink);
+        let outcome = self.invoke_async(operation, arguments);
+        async move { conclude(operation, outcome.await) }
+    }
+
+    /// Calls, and returns a future of an outcome that nobody has decoded; as [`Object::call_async`], for arguments that encode themselves.
+    pub fn invoke_async<'o, A: Encode + Send + 'o>(
+        &'o self,
+        operation: &'o Operation,
+        arguments: A,
+    ) -> impl Future<Output = Outcome<Body>> + Send + 'o {
         let begin = move |target: &Arc<dyn Target>, arguments: &A| {
-            let arguments = |sink: &mut dyn Sink| arguments.marshal_list(&operation.arguments, sink);
-            Pending::begin(target, |done| target.submit(self.method(operation), &arguments, done))
+            Pending::begin(target, |done| target.submit(self.method(operation), arguments, done))
         };
         let begun = match Preparing::of(&self.target) {
             None => Ok(begin(&self.target, &arguments)),
@@ -60,12 +71,11 @@ impl Object {
                 Err((preparing, arguments)) => match preparing.await {
                     Ok(target) => begin(&target, &arguments),
                     Err(failure) => {
-                        let failure = failure.at(format_args!("operation {}", operation.label));
-                        return conclude(operation, Outcome::Failed(failure));
+                        return Outcome::Failed(failure.at(format_args!("operation {}", operation.label)));
                     }
                 },
             };
-            conclude(operation, pending.await)
+            pending.await
         }
     }
 

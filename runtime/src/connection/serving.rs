@@ -8,6 +8,7 @@ use crate::directory::{Found, Remembered};
 use crate::failures::ending;
 use crate::shard::Leader;
 use crate::shares::Source;
+use crate::spans;
 use crate::sync::lock;
 use crate::worker_pool::{BlockingRecord, Job};
 use everywire_model::{
@@ -397,6 +398,7 @@ impl Connection {
 
     fn dispatch(self: &Arc<Self>, incoming: Box<Incoming>, servant: &Arc<dyn Servant>, index: usize) {
         let request = Request::new(index, incoming, Arc::clone(self) as _, Arc::clone(servant));
+        let (request, _span) = spans::serve(request, self.wire.name(), &self.endpoint);
         let _caller = self.capabilities.callbacks_on_connection.then(|| Calling::on(self));
         // A servant that panics drops its request, which answers the caller; the panic hook has told the log.
         let _ = catch_unwind(AssertUnwindSafe(|| servant.dispatch(request)));

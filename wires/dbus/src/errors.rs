@@ -16,7 +16,7 @@ const STANDARD: &[(&str, Kind)] = &[
     ("InvalidSignature", Kind::BadArgument),
     ("InvalidFileContent", Kind::BadArgument),
     ("MatchRuleInvalid", Kind::BadArgument),
-    ("InconsistentMessage", Kind::Malformed),
+    ("InconsistentMessage", Kind::BadArgument),
     ("AccessDenied", Kind::Refused),
     ("AuthFailed", Kind::Refused),
     ("InteractiveAuthorizationRequired", Kind::Refused),
@@ -36,10 +36,33 @@ const STANDARD: &[(&str, Kind)] = &[
     ("BadAddress", Kind::BadReference),
 ];
 
-/// What a standard error means; any other is a failure of the servant.
+/// What stands before the name of an error of the system, as sd-bus and its services have it (sd_bus_error(3)).
+const SYSTEM_ERRORS: &str = "System.Error.";
+/// Errors of the system, and what they mean; for a kind that the standard has no name for, the first of its names is sent.
+const SYSTEM: &[(&str, Kind)] = &[
+    ("EBUSY", Kind::Busy),
+    ("EAGAIN", Kind::Busy),
+    ("ECANCELED", Kind::Cancelled),
+    ("EPROTO", Kind::Violation),
+    ("EPERM", Kind::Refused),
+    ("EACCES", Kind::Refused),
+    ("ETIMEDOUT", Kind::TimedOut),
+    ("EINVAL", Kind::BadArgument),
+    ("EBADMSG", Kind::BadArgument),
+    ("EOPNOTSUPP", Kind::Unsupported),
+    ("ENOSYS", Kind::Unsupported),
+    ("ENOMEM", Kind::LimitExceeded),
+    ("ENOBUFS", Kind::LimitExceeded),
+    ("EMSGSIZE", Kind::LimitExceeded),
+];
+
+/// What a standard error means, or one of the system; any other is a failure of the servant.
 pub(crate) fn kind(name: &str) -> Kind {
-    let known = name.strip_prefix(ERRORS).and_then(|name| STANDARD.iter().find(|(held, _)| *held == name));
-    known.map_or(Kind::Internal, |(_, kind)| *kind)
+    let of = |prefix: &str, table: &[(&str, Kind)]| {
+        let name = name.strip_prefix(prefix)?;
+        table.iter().find(|(held, _)| *held == name).map(|(_, kind)| *kind)
+    };
+    of(ERRORS, STANDARD).or_else(|| of(SYSTEM_ERRORS, SYSTEM)).unwrap_or(Kind::Internal)
 }
 
 /// The name that a failure is answered with.
@@ -50,15 +73,16 @@ pub(crate) fn name(failure: &Failure) -> Cow<'_, str> {
         return Cow::Borrowed(code);
     }
     let kind = match failure.kind() {
-        Kind::Busy => Kind::LimitExceeded,
-        // What the standard has no name for.
-        Kind::Cancelled => Kind::Internal,
         Kind::Malformed | Kind::BadReference => Kind::BadArgument,
-        Kind::Violation => Kind::Malformed,
         kind => kind,
     };
-    let name = STANDARD.iter().find(|(_, held)| *held == kind).map_or("Failed", |(name, _)| name);
-    Cow::Owned(format!("{ERRORS}{name}"))
+    let named =
+        |table: &[(&'static str, Kind)]| table.iter().find(|(_, held)| *held == kind).map(|(name, _)| *name);
+    Cow::Owned(match (named(STANDARD), named(SYSTEM)) {
+        (Some(name), _) => format!("{ERRORS}{name}"),
+        (None, Some(name)) => format!("{SYSTEM_ERRORS}{name}"),
+        (None, None) => format!("{ERRORS}Failed"),
+    })
 }
 
 /// An error that came: an exception if the operation names it, else a failure.
@@ -117,6 +141,9 @@ mod tests {
             Kind::Unsupported,
             Kind::Unreachable,
             Kind::Internal,
+            Kind::Busy,
+            Kind::Cancelled,
+            Kind::Violation,
         ] {
             let failure = Failure::new(kind, Initiator::Peer, "x");
             assert_eq!(self::kind(&name(&failure)), kind);

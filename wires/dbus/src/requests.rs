@@ -123,7 +123,7 @@ impl DbusSession {
             let what = "this side has not joined the bus yet";
             return Some(Failure::new(Kind::Busy, Initiator::Peer, what));
         }
-        (self.serving.len() >= self.limits.outstanding).then(|| self.busy())
+        (self.serving.len() >= self.limits.outstanding).then(|| self.too_many_calls())
     }
 }
 

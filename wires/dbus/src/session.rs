@@ -306,10 +306,10 @@ impl DbusSession {
     }
 
     /// A failure that says the connection is over its quota of calls.
-    pub(crate) fn busy(&self) -> Failure {
+    pub(crate) fn too_many_calls(&self) -> Failure {
         let limit = self.limits.outstanding as u64;
         let what = format!("more than {limit} calls are open on this connection");
-        Failure::new(Kind::Busy, Initiator::Peer, what)
+        Failure::new(Kind::LimitExceeded, Initiator::Peer, what)
             .with_hint("wait for answers before sending more, or raise the limit of outstanding calls")
     }
 

@@ -97,7 +97,7 @@ fn calls_before_joining_are_refused() {
     side.hear(&Message { flags: 1, ..call() }.bytes()).unwrap();
     assert!(side.events().is_empty());
     let said = side.said();
-    assert!(says(&said, "LimitsExceeded") && says(&said, ":1.6"));
+    assert!(says(&said, "System.Error.EBUSY") && says(&said, ":1.6"));
     side.hear(&reply(2).text(7, 's', BUS).body("u", &[1, 0, 0, 0]).bytes()).unwrap();
     assert!(matches!(side.event(), Event::Ready(_)));
     side.hear(&call().bytes()).unwrap();

@@ -30,6 +30,7 @@ codes! {
     E_HANDLE 0x8007_0006 "Invalid handle.",
     E_OUTOFMEMORY 0x8007_000e "Out of memory.",
     E_INVALIDARG 0x8007_0057 "The parameter is incorrect.",
+    RPC_S_SERVER_UNAVAILABLE 0x8007_06ba "The RPC server is unavailable.",
     RPC_S_SERVER_TOO_BUSY 0x8007_06bb "The RPC server is too busy.",
     RPC_S_PROCNUM_OUT_OF_RANGE 0x8007_06d1 "The procedure number is out of range.",
     RPC_X_BAD_STUB_DATA 0x8007_06f7 "The stub received bad data.",
@@ -121,12 +122,13 @@ pub fn of(failure: &Failure) -> u32 {
         Kind::Cancelled => RPC_E_CALL_CANCELED,
         Kind::NoObject => RPC_E_DISCONNECTED,
         Kind::NoOperation => DISP_E_MEMBERNOTFOUND,
-        Kind::BadArgument | Kind::BadReference => E_INVALIDARG,
+        Kind::BadArgument => E_INVALIDARG,
+        Kind::BadReference => RPC_E_INVALID_OBJREF,
         Kind::Malformed => RPC_X_BAD_STUB_DATA,
         Kind::LimitExceeded => E_OUTOFMEMORY,
         Kind::Busy => RPC_S_SERVER_TOO_BUSY,
         Kind::Unsupported => E_NOTIMPL,
-        Kind::Unreachable => CO_E_OBJNOTCONNECTED,
+        Kind::Unreachable => RPC_S_SERVER_UNAVAILABLE,
         Kind::Violation => RPC_E_INVALID_HEADER,
         Kind::Internal => E_FAIL,
     }
@@ -226,10 +228,12 @@ fn kind(code: u32) -> Kind {
         | DISP_E_OVERFLOW
         | DISP_E_BADINDEX
         | DISP_E_BADPARAMCOUNT
-        | DISP_E_PARAMNOTOPTIONAL => Kind::BadArgument,
-        RPC_X_BAD_STUB_DATA | NCA_FAULT_NDR | NCA_FAULT_INVALID_BOUND | NCA_FAULT_STRING_TOO_LONG => {
-            Kind::Malformed
-        }
+        | DISP_E_PARAMNOTOPTIONAL
+        // The server could not decode the arguments.
+        | RPC_X_BAD_STUB_DATA
+        | NCA_FAULT_NDR
+        | NCA_FAULT_INVALID_BOUND
+        | NCA_FAULT_STRING_TOO_LONG => Kind::BadArgument,
         // Codes of FACILITY_ITF from 0x0200 on, such as CONNECT_E_*, mean what the interface says they mean.
         E_OUTOFMEMORY | NCA_FAULT_REMOTE_NO_MEMORY | NCA_OUT_ARGS_TOO_BIG => Kind::LimitExceeded,
         RPC_E_CALL_REJECTED | RPC_E_RETRY | RPC_S_SERVER_TOO_BUSY | NCA_SERVER_TOO_BUSY => Kind::Busy,
@@ -238,6 +242,7 @@ fn kind(code: u32) -> Kind {
             Kind::Violation
         }
         RPC_E_INVALID_OBJREF => Kind::BadReference,
+        RPC_S_SERVER_UNAVAILABLE => Kind::Unreachable,
         _ => Kind::Internal,
     }
 }
@@ -262,7 +267,7 @@ mod tests {
     #[test]
     fn every_kind_has_codes_that_mean_failure() {
         for kind in
-            [Kind::Refused, Kind::NoObject, Kind::NoOperation, Kind::Malformed, Kind::Internal, Kind::Busy]
+            [Kind::Refused, Kind::NoObject, Kind::NoOperation, Kind::BadArgument, Kind::Internal, Kind::Busy]
         {
             let failure = Failure::new(kind, Initiator::Here, "so").with_code("ndr Truncated");
             assert!(is_failure(of(&failure)), "{kind:?}");

@@ -206,17 +206,18 @@ fn failures_keep_code_and_message() {
 fn what_no_servant_saw_is_told_by_faults() {
     let (mut pair, way, interface) = counter(Terms::OPEN);
     let told = [
-        (Kind::NoObject, "gone", "0x80010108"),
-        (Kind::NoOperation, "no such operation", "0x1c010002"),
-        (Kind::Malformed, "broken", "0x000006f7"),
+        (Kind::NoObject, Kind::NoObject, "gone", "0x80010108"),
+        (Kind::NoOperation, Kind::NoOperation, "no such operation", "0x1c010002"),
+        // Whoever cannot decode a call means its arguments.
+        (Kind::Malformed, Kind::BadArgument, "broken", "0x000006f7"),
     ];
-    for (kind, message, code) in told {
+    for (kind, arrives, message, code) in told {
         let id = pair.call(&way, &interface, 0, &put_int(1));
         let incoming = pair.incoming();
         let failure_told = Failure::new(kind, Initiator::Peer, message);
         pair.server.answer(incoming.id, Answer::Failed(&failure_told)).unwrap();
         let failure = failure(pair.outcome(id));
-        assert_eq!((failure.kind(), failure.code()), (kind, Some(code)));
+        assert_eq!((failure.kind(), failure.code()), (arrives, Some(code)));
         assert_eq!(failure.completed(), Completed::No);
     }
 }

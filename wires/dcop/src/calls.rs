@@ -19,13 +19,14 @@ impl DcopSession {
     /// Sends a call.
     pub(crate) fn call(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
-        let mut kind = minor::CALL;
+        let (mut kind, mut asks) = (minor::CALL, Asks::Call);
         let way = match call.method {
             Method::Typed { operation, .. } => {
                 types::one_result(operation)?;
                 self.ways.get(&self.name, call.profile, operation)?
             }
             Method::Named { operation, .. } => {
+                asks = Asks::Passed;
                 let searched = passing::searched(operation);
                 if searched.is_some() {
                     kind = minor::FIND;
@@ -48,7 +49,7 @@ impl DcopSession {
         }
         let key = self.call_key();
         self.put(kind, key.0, &way, call.arguments)?;
-        Ok(self.expect(key, way, Asks::Call))
+        Ok(self.expect(key, way, asks))
     }
 
     /// Asks whether an object is there.

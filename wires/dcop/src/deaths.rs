@@ -24,7 +24,7 @@ use everywire_model::Outcome;
 impl Pending {
     /// The application that owes an answer to somebody here.
     fn debtor(&self) -> Option<&Bytes> {
-        let owed = matches!(self.asks, Asks::Call | Asks::Probe) && self.way.app != SERVER;
+        let owed = self.asks.has_outcome() && self.way.app != SERVER;
         owed.then_some(&self.way.app)
     }
 }

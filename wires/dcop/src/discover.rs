@@ -112,7 +112,7 @@ fn plain(operation: &Operation) -> &str {
 }
 
 /// Reads `TYPE name(TYPE argument,TYPE argument)`; the arguments' names may be missing.
-fn function(text: &str) -> Option<Operation> {
+pub(crate) fn function(text: &str) -> Option<Operation> {
     let (head, list) = text.trim().strip_suffix(')')?.split_once('(')?;
     let (kind, name) = head.trim().rsplit_once([' ', '>', '*', '&'])?;
     // A bracket belongs to the type.

@@ -33,6 +33,7 @@ mod names;
 mod oversized;
 mod passing;
 mod plain;
+mod reasons;
 mod refusal;
 mod registration;
 mod replies;

@@ -4,6 +4,7 @@
 //! the answer it announces comes with the same key.
 
 use crate::address::SERVER;
+use crate::reasons;
 use crate::session::{Asks, DcopSession, Pending};
 use crate::strings::{Bad, Walk};
 use crate::values::DataStream;
@@ -24,14 +25,21 @@ impl DcopSession {
             self.came_late(key);
             return;
         };
+        if matches!(pending.asks, Asks::Call) && delayed && kind.is_empty() {
+            // An answer that was announced has no other way to fail.
+            return self.ask_why(key, pending);
+        }
         let id = pending.id(key);
         let Pending { way, asks, number, .. } = pending;
         match asks {
-            Asks::Call if delayed && kind.is_empty() => {
-                // An answer that was announced has no other way to fail.
+            Asks::Why(way) => {
+                let failure = reasons::failure(&way, payload.get(data).unwrap_or_default());
+                self.reply(id, Outcome::Failed(failure));
+            }
+            Asks::Passed if delayed && kind.is_empty() => {
                 self.reply(id, Outcome::Failed(refusal(&way)));
             }
-            Asks::Call => {
+            Asks::Call | Asks::Passed => {
                 let (kind, mut data) = (payload.slice(kind), payload.slice(data));
                 if way.app == SERVER && *kind == *b"bool" && data.len() == 4 {
                     // The server answers `isApplicationRegistered` with a number of four bytes.
@@ -72,7 +80,9 @@ impl DcopSession {
         let Some(pending) = self.pending.remove(&key) else { return self.came_late(key) };
         let failure = why(&text(&pending.way.app));
         match pending.asks {
-            Asks::Call | Asks::Probe => self.reply(pending.id(key), Outcome::Failed(failure)),
+            Asks::Call | Asks::Passed | Asks::Probe | Asks::Why(_) => {
+                self.reply(pending.id(key), Outcome::Failed(failure));
+            }
             Asks::Quiet => {}
             Asks::Connect(slot) => self.refused_slot(slot, &failure),
             Asks::Alive(app) => self.told_alive(&app, true, pending.number),
@@ -91,10 +101,12 @@ impl DcopSession {
         };
         let id = pending.id(key);
         match pending.asks {
-            Asks::Call | Asks::Probe if payload.is_empty() => {
+            Asks::Call | Asks::Passed | Asks::Probe | Asks::Why(_) if payload.is_empty() => {
                 self.reply(id, Outcome::Failed(died(&pending.way.app)));
             }
-            Asks::Call | Asks::Probe => self.reply(id, Outcome::Failed(refusal(&pending.way))),
+            Asks::Call => self.ask_why(key, pending),
+            Asks::Why(way) => self.reply(id, Outcome::Failed(reasons::nobody(&way))),
+            Asks::Passed | Asks::Probe => self.reply(id, Outcome::Failed(refusal(&pending.way))),
             Asks::Quiet => {}
             Asks::Connect(slot) => self.connected(slot, false),
             Asks::Alive(app) => self.told_alive(&app, true, pending.number),
@@ -120,13 +132,13 @@ fn results(payload: &Bytes, delayed: bool) -> Result<(Range<usize>, Range<usize>
     Ok((walk.name()?, walk.data()?))
 }
 
-fn text(name: &[u8]) -> String {
+pub(crate) fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).escape_debug().to_string()
 }
 
 /// The protocol says only that it failed; these are the reasons it can have.
 #[cold]
-fn refusal(way: &Way) -> Failure {
+pub(crate) fn refusal(way: &Way) -> Failure {
     let (app, object, function) = (text(&way.app), text(&way.object), text(&way.function));
     if way.app == SERVER {
         let what = format!("the DCOP server has no function `{function}`, or refuses its arguments");

@@ -1,7 +1,7 @@
 //! One connection to the server; each concern of the protocol is a file of its own beside this one.
 //!
 //! `incoming` takes messages off the stream, `registration` gets this side a name, `ways` holds what repeated messages
-//! begin with, `calls` sends calls, `replies` takes answers, `deaths` finds the calls whose callee died, `oversized` fails the
+//! begin with, `calls` sends calls, `replies` takes answers, `reasons` asks why a call failed, `deaths` finds the calls whose callee died, `oversized` fails the
 //! calls of messages over the limit, `serving` takes calls and answers them, `signals` tells and hears.
 
 use crate::ice::{Framing, Initiator};
@@ -117,8 +117,12 @@ impl Pending {
 pub(crate) enum Asks {
     /// Whoever uses the session.
     Call,
+    /// The same, for somebody else: a hop passes an answer on as it came, and asks nothing of its own.
+    Passed,
     /// The same: whether an object is there.
     Probe,
+    /// The same: why this call of it failed.
+    Why(Arc<Way>),
     /// Nobody.
     Quiet,
     /// A subscription, whether the server connected this slot.
@@ -134,6 +138,13 @@ pub(crate) struct Round {
     pub(crate) again: bool,
     /// Applications that are registered, each with the number of the question.
     pub(crate) alive: Vec<(Bytes, u32)>,
+}
+
+impl Asks {
+    /// Whether whoever uses the session waits for an outcome.
+    pub(crate) fn has_outcome(&self) -> bool {
+        matches!(self, Self::Call | Self::Passed | Self::Probe | Self::Why(_))
+    }
 }
 
 impl DcopSession {
@@ -254,7 +265,9 @@ impl DcopSession {
         all.sort_by_key(|(_, pending)| pending.number.wrapping_sub(self.sent).wrapping_sub(1));
         for (key, pending) in all {
             match pending.asks {
-                Asks::Call | Asks::Probe => self.reply(pending.id(key), Outcome::Failed(failure.clone())),
+                Asks::Call | Asks::Passed | Asks::Probe | Asks::Why(_) => {
+                    self.reply(pending.id(key), Outcome::Failed(failure.clone()));
+                }
                 Asks::Connect(slot) => self.refused_slot(slot, failure),
                 Asks::Quiet | Asks::Alive(_) => {}
             }
@@ -366,7 +379,7 @@ impl Session for DcopSession {
     }
 
     fn outstanding(&self) -> usize {
-        let asked = self.pending.values().filter(|pending| matches!(pending.asks, Asks::Call | Asks::Probe));
+        let asked = self.pending.values().filter(|pending| pending.asks.has_outcome());
         asked.count() + self.serving.len()
     }
 }

@@ -175,6 +175,7 @@ impl SystemException {
         };
         let initiator = if kind == Kind::BadArgument { Initiator::User } else { Initiator::Peer };
         let failure = Failure::new(kind, initiator, message).with_code(code).with_completed(completed);
+        let failure = failure.as_answered();
         match hint {
             Some(hint) => failure.with_hint(hint),
             None => failure,

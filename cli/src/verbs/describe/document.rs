@@ -1,11 +1,11 @@
 //! A contract as JSON.
 
 use super::name_of;
-use crate::json::{self, Notation};
 use crate::people;
 use everywire::model::shape::{Field, Shape};
 use everywire::model::{Contract, Definition, Direction, InterfaceKind, Operation};
 use everywire::{Failure, Initiator, Interface, Kind, Reference};
+use everywire_dynamic::json::{self, Notation};
 use serde_json::{Value as Json, json};
 
 /// The contract as JSON: definitions in the order of the file.

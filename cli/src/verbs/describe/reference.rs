@@ -1,13 +1,15 @@
 //! What a reference says, and whether its object answers.
 
-use super::values::{self, Held, is_accessor, readable};
+use super::values::{self, Held};
 use super::{Form, document};
-use crate::contract::{self, Known, Preprocess};
+use crate::contract::{self, Preprocess};
 use crate::output::{self, Envelope, line, visible};
 use crate::trouble::{Done, Trouble};
 use crate::{people, stranger, target};
 use everywire::model::{Endpoint, InterfaceKind, Profile, Wire};
 use everywire::{Failure, Interface, Kind, Node, Object, Reference};
+use everywire_dynamic::ObjectContract;
+use everywire_dynamic::attributes::{attributes, is_accessor};
 use serde_json::{Value as Json, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -39,8 +41,8 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
     let reference = object.reference();
     let mut untold = None;
     let known = match with {
-        Some(path) => Some(Known::of_file(path, preprocess)?),
-        None if ask => match Known::of_object(&object) {
+        Some(path) => Some(contract::of_file(path, preprocess)?),
+        None if ask => match contract::of_object(&object) {
             Ok(known) => Some(known),
             // Not to tell is one thing, not to be there another: that shows below.
             Err(failure) if failure.kind() == Kind::Unsupported => {
@@ -78,7 +80,7 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
             .hint("describe the contract's file instead"));
     }
     let interface = match &known {
-        Some(known) => Some(contract::interface_of(known, None, &reference.type_id, None)?),
+        Some(known) => Some(known.interface_of(None, &reference.type_id, None)?),
         None => None,
     };
     let begun = Instant::now();
@@ -126,7 +128,7 @@ fn says_more(reference: &Reference) -> bool {
 }
 
 /// What an object told of itself: its own interfaces, and the objects below it.
-fn told(known: &Known, object: &Object, node: &Node, json: bool) -> Done {
+fn told(known: &ObjectContract, object: &Object, node: &Node, json: bool) -> Done {
     let interfaces: Vec<&Interface> =
         known.contract.interfaces().take(known.own).map(|interface| &**interface).collect();
     let profile = object.reference().profiles.first();
@@ -204,7 +206,7 @@ fn print_members(interface: &Interface, held: &[Held]) {
     for (_, operation) in interface.operations.iter().enumerate().filter(|(index, _)| !accessor(*index)) {
         line(&format!("  {}", people::signature(operation)));
     }
-    for (index, attribute) in readable(interface).iter().enumerate() {
+    for (index, attribute) in attributes(interface).iter().enumerate() {
         let access = if attribute.written { "" } else { "readonly " };
         let held = held.get(index).map(Held::text).unwrap_or_default();
         line(&format!("  {access}attribute {} {}{held}", people::noun(attribute.shape), attribute.name));

@@ -10,10 +10,10 @@
 //! beside the table.
 
 use crate::contract::{self, Preprocess};
-use crate::json::Types;
 use crate::trouble::{Done, Trouble};
 use everywire::Interface;
 use everywire::model::Hold;
+use everywire_dynamic::json::Types;
 use std::path::Path;
 
 /// A line of the table.
@@ -73,9 +73,10 @@ fn class(line: &str, beside: &Path, given: &Preprocess) -> Result<Class, String>
         return Err(format!("`{line}` is not {LINE}"));
     }
     let path = beside.join(file);
-    let contract = contract::load(&path, given).map_err(|trouble| trouble.why())?;
-    let interface = contract::interface(&contract, name, file).map_err(|trouble| trouble.whole())?.clone();
+    let mut known = contract::of_file(&path, given).map_err(|trouble| trouble.why())?;
+    file.clone_into(&mut known.source);
+    let interface = known.interface(name).map_err(|mistake| mistake.to_string())?.clone();
     let key = if class == "-" { interface.id.to_string() } else { class.to_owned() };
-    let types = Types::of(&contract);
+    let types = Types::of(&known.contract);
     Ok(Class { key, interface, types, command: rest.to_owned() })
 }

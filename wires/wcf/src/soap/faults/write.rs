@@ -64,7 +64,9 @@ pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: b
             own("Sender", ADDRESSING, "DestinationUnreachable", reason, ADDRESSING_FAULT)
         }
         Kind::Malformed | Kind::BadArgument | Kind::LimitExceeded
-            if failure.completed() == Completed::No && failure.initiator() != Initiator::Here =>
+            if failure.completed() == Completed::No
+                && failure.initiator() != Initiator::Here
+                && (failure.kind() != Kind::LimitExceeded || names_a_quota(failure)) =>
         {
             // Whoever exceeds a quota of this side's learns how it is raised here.
             let how = failure.hint().filter(|_| failure.kind() == Kind::LimitExceeded);
@@ -96,6 +98,11 @@ pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: b
         }
         kind => own("Receiver", FAILURE, kind.word(), text(), SOAP_FAULT),
     }
+}
+
+/// Whether a limit is one of a service's quotas, which callers of .NET know by that word.
+fn names_a_quota(failure: &Failure) -> bool {
+    failure.message().contains("quota") || failure.hint().is_some_and(|hint| hint.contains("quota"))
 }
 
 /// The code that a failure carries already, in Clark notation: of another WCF service, or of a servant that knows what its

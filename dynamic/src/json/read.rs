@@ -3,25 +3,25 @@
 use super::spelled::{self, Spelling};
 use super::write::discriminator;
 use super::{Notation, described, kinds};
-use crate::people;
+use crate::wording;
 use base64::Engine as _;
-use everywire::model::TypeCode;
-use everywire::model::shape::{Field, Map as MapShape, Shape, Text, Union};
-use everywire::model::value::{HeldHandle, TypedShape};
 use everywire::{Bytes, Value};
+use everywire_model::TypeCode;
+use everywire_model::shape::{Field, Map as MapShape, Shape, Text, Union};
+use everywire_model::value::{HeldHandle, TypedShape};
 use serde_json::{Map, Number, Value as Json};
 use std::fmt;
 use std::sync::Arc;
 
 /// A part of the JSON that does not fit the contract.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Misfit {
+pub struct Misfit {
     /// Where: `arguments.items[3].name`.
     path: String,
     /// What is wrong there.
     message: String,
     /// Whether a part is missing rather than wrong.
-    pub(crate) missing: bool,
+    pub missing: bool,
 }
 
 impl fmt::Display for Misfit {
@@ -31,18 +31,19 @@ impl fmt::Display for Misfit {
 }
 
 /// Reads a value of this shape; `path` names the whole in messages.
-pub(crate) fn read(shape: &Shape, json: &Json, path: &str, notation: &dyn Notation) -> Result<Value, Misfit> {
+///
+/// # Errors
+/// The JSON does not fit the shape; the message says where and how.
+pub fn read(shape: &Shape, json: &Json, path: &str, notation: &dyn Notation) -> Result<Value, Misfit> {
     Reader { path: path.to_owned(), notation }.value(shape, json)
 }
 
 /// Reads a value from one word of a command line: JSON, but text, characters, enumerations, references and octets need
-/// no quotes, and octets and handles may come from a file (`@FILE`).
-pub(crate) fn read_word(
-    shape: &Shape,
-    word: &str,
-    path: &str,
-    notation: &dyn Notation,
-) -> Result<Value, Misfit> {
+/// no quotes, and octets and handles may come from a file (`@FILE`), where [`Notation::opens_files`] says so.
+///
+/// # Errors
+/// The word does not fit the shape.
+pub fn read_word(shape: &Shape, word: &str, path: &str, notation: &dyn Notation) -> Result<Value, Misfit> {
     let mut reader = Reader { path: path.to_owned(), notation };
     let resolved = shape.resolved();
     let parsed: Option<Json> = serde_json::from_str(word).ok();
@@ -53,7 +54,7 @@ pub(crate) fn read_word(
             Some(json @ Json::Number(_)) if spelling == Spelling::Date => reader.value(shape, &json),
             _ => reader.value(shape, &Json::from(word)),
         },
-        _ if octets && word.starts_with('@') => {
+        _ if octets && word.starts_with('@') && notation.opens_files() => {
             let file = word.trim_start_matches('@');
             let data = std::fs::read(file)
                 .map_err(|error| reader.wrong(format!("`{file}` cannot be read: {error}")))?;
@@ -295,6 +296,9 @@ impl Reader<'_> {
 
     /// A handle of a file, for reading.
     fn open(&self, file: &str) -> Result<Value, Misfit> {
+        if !self.notation.opens_files() {
+            return Err(self.wrong(format!("`{file}` is not opened: a handle cannot be given here")));
+        }
         let opened = std::fs::File::open(file)
             .map_err(|error| self.wrong(format!("`{file}` cannot be opened: {error}")))?;
         Ok(Value::Handle(HeldHandle(Arc::new(opened.into()))))
@@ -473,7 +477,7 @@ fn expected(shape: &Shape) -> String {
         Shape::F32 | Shape::F64 => "a number".into(),
         Shape::Char | Shape::WideChar => "a character".into(),
         Shape::Sequence(_) | Shape::Array(_) => "a list".into(),
-        Shape::Struct(fields) if kinds::is_nameless(fields) => format!("a list {}", people::noun(shape)),
+        Shape::Struct(fields) if kinds::is_nameless(fields) => format!("a list {}", wording::noun(shape)),
         Shape::Struct(fields) if fields.name.is_empty() => "an object".into(),
         Shape::Struct(fields) => format!("an object ({})", fields.name),
         Shape::Union(union) => format!("an object ({})", union.name),

@@ -2,18 +2,18 @@
 
 use super::Notation;
 use super::kinds::{EXCEPTION, remarked};
-use everywire::model::shape::Shape;
-use everywire::model::{Contract, Definition};
 use everywire::{Failure, Node, Reference};
+use everywire_model::shape::Shape;
+use everywire_model::{Contract, Definition};
 use std::sync::Arc;
 
 /// The named types of a contract.
 #[derive(Clone, Default)]
-pub(crate) struct Types(Arc<[Shape]>);
+pub struct Types(Arc<[Shape]>);
 
 impl Types {
     /// Those of this contract: its types and its exceptions.
-    pub(crate) fn of(contract: &Contract) -> Self {
+    pub fn of(contract: &Contract) -> Self {
         let shape = |definition: &Definition| match definition {
             Definition::Type(shape) => Some(shape.clone()),
             Definition::Exception(exception) => Some(remarked(EXCEPTION, Shape::Struct(exception.clone()))),
@@ -23,7 +23,7 @@ impl Types {
     }
 
     /// The type with this scoped name, or whose name ends so, if only one does.
-    pub(crate) fn named(&self, word: &str) -> Option<Shape> {
+    pub fn named(&self, word: &str) -> Option<Shape> {
         let name = |shape: &Shape| match shape {
             Shape::Alias(held) if held.name.is_empty() => held.target.noun(),
             shape => shape.noun(),
@@ -31,7 +31,7 @@ impl Types {
         if let Some(exact) = self.0.iter().find(|shape| name(shape) == word) {
             return Some(exact.clone());
         }
-        let mut last = self.0.iter().filter(|shape| crate::contract::last_part(&name(shape)) == word);
+        let mut last = self.0.iter().filter(|shape| crate::wording::last_part(&name(shape)) == word);
         match (last.next(), last.next()) {
             (Some(only), None) => Some(only.clone()),
             _ => None,
@@ -41,12 +41,31 @@ impl Types {
 
 /// How values are spelled where a contract is known: references by a node, types by their names.
 #[derive(Clone)]
-pub(crate) struct Words {
-    pub(crate) node: Node,
-    pub(crate) types: Types,
+pub struct NodeNotation {
+    node: Node,
+    types: Types,
+    files: bool,
 }
 
-impl Notation for Words {
+impl NodeNotation {
+    /// References are those of this node, types those of a contract. JSON opens no files.
+    pub fn new(node: Node, types: Types) -> Self {
+        Self { node, types, files: false }
+    }
+
+    /// The same, where JSON may name files to open or to read: for whoever writes it on this machine.
+    #[must_use]
+    pub fn opening_files(self) -> Self {
+        Self { files: true, ..self }
+    }
+
+    /// The node.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+}
+
+impl Notation for NodeNotation {
     fn parse(&self, text: &str) -> Result<Reference, Failure> {
         Notation::parse(&self.node, text)
     }
@@ -57,5 +76,9 @@ impl Notation for Words {
 
     fn types(&self) -> Types {
         self.types.clone()
+    }
+
+    fn opens_files(&self) -> bool {
+        self.files
     }
 }

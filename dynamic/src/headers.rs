@@ -2,15 +2,15 @@
 //!
 //! A header of bytes is written as `0x` and hexadecimal digits, in both directions.
 
-use everywire::model::headers::Content;
-use everywire::model::{Body, Bytes, Header, Headers};
+use everywire_model::headers::Content;
+use everywire_model::{Body, Bytes, Header, Headers};
 use serde_json::{Map, Value as Json};
 
 /// A header as the command line gives it.
 ///
 /// # Errors
 /// There is no `=`, or no name before it.
-pub(crate) fn parse(text: &str) -> Result<Header, String> {
+pub fn parse(text: &str) -> Result<Header, String> {
     // A name may be a namespace and a local name in braces, with a `=` in the namespace.
     let from = if text.starts_with('{') { text.find('}').unwrap_or(text.len()) } else { 0 };
     let at = text.get(from..).and_then(|rest| rest.find('=')).map(|at| at + from);
@@ -33,7 +33,7 @@ fn read(name: &str, value: &str) -> Header {
 }
 
 /// What a header says, as it is written.
-pub(crate) fn written(header: &Header) -> String {
+pub fn written(header: &Header) -> String {
     match &header.content {
         Content::Text(text) => text.clone(),
         Content::Bytes(_) => format!("0x{}", header.display()),
@@ -41,12 +41,12 @@ pub(crate) fn written(header: &Header) -> String {
 }
 
 /// The headers that came beside a body; none where they do not decode.
-pub(crate) fn beside(body: &Body) -> Vec<Header> {
+pub fn beside(body: &Body) -> Vec<Header> {
     body.headers().and_then(|headers| headers.list(body).ok()).unwrap_or_default()
 }
 
 /// Headers as JSON: of several of one name a list.
-pub(crate) fn json(headers: &[Header]) -> Json {
+pub fn json(headers: &[Header]) -> Json {
     let mut all: Map<String, Json> = Map::new();
     for header in headers {
         let value = Json::from(written(header));
@@ -65,7 +65,7 @@ pub(crate) fn json(headers: &[Header]) -> Json {
 ///
 /// # Errors
 /// They are no object of texts, or of lists of texts.
-pub(crate) fn given(said: &Json) -> Result<Headers, String> {
+pub fn given(said: &Json) -> Result<Headers, String> {
     let wrong = || "`headers` is an object whose values are texts or lists of texts".to_owned();
     let mut headers = Headers::default();
     for (name, value) in said.as_object().ok_or_else(wrong)? {
@@ -83,7 +83,7 @@ pub(crate) fn given(said: &Json) -> Result<Headers, String> {
 #[cfg(test)]
 mod tests {
     use super::{given, json, parse, written};
-    use everywire::model::Header;
+    use everywire_model::Header;
 
     #[test]
     fn a_name_may_hold_a_namespace_with_an_equals_sign() {

@@ -5,12 +5,12 @@
 
 use super::kinds::{self, EXCEPTION, remarked};
 use super::{Notation, Types};
-use everywire::model::TypeCode;
-use everywire::model::shape::{
+use everywire::{Failure, Initiator, Kind, Reference};
+use everywire_model::TypeCode;
+use everywire_model::shape::{
     Alias, Arm, Array, Enum, Field, Hold, Map as MapShape, Name, Order, Pointer, PointerKind, Referent,
     Sequence, Shape, Struct, Text, TextKind, Unfold, Union,
 };
-use everywire::{Failure, Initiator, Kind, Reference};
 use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,8 @@
 //! Types that contracts know by name and that people spell in one word: dates, amounts of money, decimal numbers, UUIDs. Their
 //! JSON is text; the plain form of their shape is read, too.
 
-use everywire::model::shape::{Alias, Array, Field, Hold, Shape, Struct};
 use everywire::{Bytes, Value};
+use everywire_model::shape::{Alias, Array, Field, Hold, Shape, Struct};
 use std::borrow::Cow;
 
 /// Microseconds of a day.

@@ -2,14 +2,14 @@
 
 use super::kinds::is_nameless;
 use super::write::discriminator;
-use everywire::model::shape::Shape;
+use everywire_model::shape::Shape;
 use serde_json::{Map, Value as Json, json};
 
 /// How deep types that contain themselves are unfolded.
 const DEPTH: usize = 6;
 
 /// A value of this shape with nothing in it, to be filled in.
-pub(crate) fn template(shape: &Shape) -> Json {
+pub fn template(shape: &Shape) -> Json {
     unfold(shape, DEPTH)
 }
 

@@ -3,14 +3,14 @@
 use super::{Notation, described, kinds, spelled};
 use base64::Engine as _;
 use everywire::Value;
-use everywire::model::TypeCode;
-use everywire::model::shape::{Shape, Union};
-use everywire::model::value::HeldHandle;
+use everywire_model::TypeCode;
+use everywire_model::shape::{Shape, Union};
+use everywire_model::value::HeldHandle;
 use serde_json::{Map, Number, Value as Json, json};
 use std::os::fd::AsRawFd;
 
 /// What is behind pointers, and what may be missing: a value that is there is of that shape.
-pub(crate) fn held(shape: &Shape) -> &Shape {
+pub fn held(shape: &Shape) -> &Shape {
     match shape.resolved() {
         Shape::Optional(target) => held(target),
         Shape::Pointer(pointer) => held(&pointer.target),
@@ -19,7 +19,7 @@ pub(crate) fn held(shape: &Shape) -> &Shape {
 }
 
 /// The value as JSON.
-pub(crate) fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Json {
+pub fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Json {
     let shape = held(shape);
     if let Some(word) = word(shape, value) {
         return Json::String(word);
@@ -91,12 +91,12 @@ fn type_code(code: &TypeCode, notation: &dyn Notation) -> Json {
 }
 
 /// The word that people spell a value with, where its type has such.
-pub(crate) fn word(shape: &Shape, value: &Value) -> Option<String> {
+pub fn word(shape: &Shape, value: &Value) -> Option<String> {
     spelled::write(spelled::of(shape)?, value)
 }
 
 /// What a handle leads to, as the system tells: a file, or words such as `pipe:[4711]`.
-pub(crate) fn file_of(handle: &HeldHandle) -> Option<String> {
+pub fn file_of(handle: &HeldHandle) -> Option<String> {
     let link = std::fs::read_link(format!("/proc/self/fd/{}", handle.0.as_raw_fd())).ok()?;
     Some(link.to_string_lossy().into_owned())
 }

@@ -3,19 +3,19 @@
 //! A signature is written as the wire's people write it, and becomes a contract of one member, which is read as any other: `su` or
 //! `su->i` on D-Bus, a declaration in OMG IDL on GIOP (`long deposit(in long amount)`), a function on DCOP (`int seek(int)`).
 
-use crate::contract::Known;
-use crate::trouble::{Done, Trouble};
-use everywire::model::{Contract, Wire};
+use crate::contract::ObjectContract;
+use crate::mistake::{Mistake, Remedy};
 use everywire_idl::{Diagnostics, dbus_xml, kidl, omg, signature};
+use everywire_model::{Contract, Kind, Wire};
 
 /// What the interface of a signature is called where its name does not matter.
 const NAME: &str = "Explicit";
 /// What a contract of a signature is called in messages.
-const SOURCE: &str = "--signature";
+const SOURCE: &str = "the signature";
 
 /// What is wanted by a signature.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
     /// An operation that is called.
     Operation,
     /// A signal that is emitted.
@@ -23,49 +23,54 @@ pub(crate) enum Wanted {
 }
 
 /// The contract of one operation or signal, from its name (with its interface before it, where the wire needs one) and its signature.
-pub(crate) fn contract(
+///
+/// # Errors
+/// The signature cannot be read, the interface is missing where it is needed, or the wire takes more than types to call.
+pub fn contract(
     wire: &dyn Wire,
     word: &str,
     interface: Option<&str>,
     signature: &str,
     wanted: Wanted,
-) -> Done<Known> {
+) -> Result<ObjectContract, Mistake> {
     let contract = match (wire.name(), wanted) {
         ("dbus", _) => on_dbus(word, interface, signature, wanted)?,
         ("dcop", _) => on_dcop(signature, wanted)?,
         ("giop", Wanted::Operation) => on_giop(signature)?,
         (name, Wanted::Operation) => {
             let why = format!("on {name} an operation is told by more than its types");
-            return Err(Trouble::usage("a signature is not enough", why)
-                .hint("give the contract with --contract FILE"));
+            return Err(Mistake::new(Kind::Unsupported, "a signature is not enough", why)
+                .hint("give the contract")
+                .remedy(Remedy::Contract));
         }
         (name, Wanted::Signal) => {
-            return Err(Trouble::usage(
+            return Err(Mistake::new(
+                Kind::Unsupported,
                 "a signature is of no use",
                 format!("on {name}, nobody emits signals by their names"),
             )
-            .hint("everywire serve can emit signals of the object that it serves"));
+            .hint("whoever serves an object emits its signals"));
         }
     };
-    let own = contract.interfaces().count();
-    Ok(Known { contract, source: SOURCE.to_owned(), own, children: Vec::new() })
+    Ok(ObjectContract::new(contract, SOURCE))
 }
 
 /// Whether the results are told by whoever answers, and not by the signature.
-pub(crate) fn leaves_results(wire: &dyn Wire, signature: &str) -> bool {
+pub fn leaves_results(wire: &dyn Wire, signature: &str) -> bool {
     wire.name() == "dbus" && !signature.contains("->")
 }
 
-fn on_dbus(word: &str, interface: Option<&str>, text: &str, wanted: Wanted) -> Done<Contract> {
+fn on_dbus(word: &str, interface: Option<&str>, text: &str, wanted: Wanted) -> Result<Contract, Mistake> {
     let (scope, member) = match (word.rsplit_once('.'), interface) {
         (_, Some(interface)) => (interface, word.rsplit('.').next().unwrap_or(word)),
         (Some((scope, member)), None) => (scope, member),
         (None, None) => {
-            return Err(Trouble::usage(
+            return Err(Mistake::interface(
                 format!("`{word}` names no interface"),
                 "without a contract nobody knows its interface",
             )
-            .hint(format!("write INTERFACE.{word}, or name the interface with --interface")));
+            .hint(format!("write INTERFACE.{word}"))
+            .remedy(Remedy::Interface));
         }
     };
     let (given, told) = text.split_once("->").unwrap_or((text, ""));
@@ -83,9 +88,9 @@ fn on_dbus(word: &str, interface: Option<&str>, text: &str, wanted: Wanted) -> D
 }
 
 /// The types of a signature as arguments of introspection data.
-fn arguments(text: &str, direction: &str) -> Done<String> {
+fn arguments(text: &str, direction: &str) -> Result<String, Mistake> {
     let unreadable = |error: &dyn std::fmt::Display| {
-        Trouble::usage(format!("the signature `{text}` cannot be read"), error.to_string())
+        Mistake::argument(format!("the signature `{text}` cannot be read"), error.to_string())
             .hint("it has the types of the arguments, such as `su`; with those of the results, `su->i`")
     };
     let shapes = signature::parse(text.trim()).map_err(|error| unreadable(&error))?;
@@ -100,9 +105,9 @@ fn arguments(text: &str, direction: &str) -> Done<String> {
     Ok(lines)
 }
 
-fn on_dcop(text: &str, wanted: Wanted) -> Done<Contract> {
+fn on_dcop(text: &str, wanted: Wanted) -> Result<Contract, Mistake> {
     let mistaken = |why: &str| {
-        Trouble::usage(format!("the signature `{text}` cannot be read"), why)
+        Mistake::argument(format!("the signature `{text}` cannot be read"), why)
             .hint("it is a function as the contract has it, such as `int seek(int)`; a signal is `finished(QString)`")
     };
     let (head, rest) = text.trim().split_once('(').ok_or_else(|| mistaken("there is no `(`"))?;
@@ -141,7 +146,7 @@ fn on_dcop(text: &str, wanted: Wanted) -> Done<Contract> {
     if read { Ok(contract) } else { Err(mistaken("a type of it is not known")) }
 }
 
-fn on_giop(text: &str) -> Done<Contract> {
+fn on_giop(text: &str) -> Result<Contract, Mistake> {
     let declaration = text.trim().trim_end_matches(';');
     let idl = format!("interface {NAME} {{ {declaration}; }};");
     omg::parse(&idl, SOURCE).map_err(|mistakes| {
@@ -150,9 +155,9 @@ fn on_giop(text: &str) -> Done<Contract> {
 }
 
 /// The first mistake; its place is in a text that nobody wrote.
-fn wrong(text: &str, mistakes: &Diagnostics, hint: &str) -> Box<Trouble> {
+fn wrong(text: &str, mistakes: &Diagnostics, hint: &str) -> Mistake {
     let why = mistakes.list.first().map(|mistake| mistake.message.clone()).unwrap_or_default();
-    Trouble::usage(format!("the signature `{text}` cannot be read"), why).hint(hint)
+    Mistake::argument(format!("the signature `{text}` cannot be read"), why).hint(hint)
 }
 
 fn escaped(text: &str) -> String {
@@ -162,11 +167,11 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::people::signature;
+    use crate::wording::signature;
 
     fn told(wire: &str, word: &str, text: &str, wanted: Wanted) -> Result<String, String> {
         let wire = everywire::wires::named(wire).unwrap();
-        let known = contract(wire, word, None, text, wanted).map_err(|trouble| trouble.why())?;
+        let known = contract(wire, word, None, text, wanted).map_err(|mistake| mistake.why().to_owned())?;
         let interface = known.contract.interfaces().next().unwrap();
         Ok(match wanted {
             Wanted::Operation => format!("{} {}", interface.id, signature(&interface.operations[0])),

@@ -1,10 +1,11 @@
 //! Round trips and exact mistakes.
+#![allow(clippy::unwrap_used)]
 
 use super::{Misfit, Notation, read, read_word, template, write};
-use everywire::model::shape::{
+use everywire::{Failure, Initiator, Kind, Reference, Value};
+use everywire_model::shape::{
     Arm, Array, Enum, Field, Hold, Map, Referent, Sequence, Shape, Struct, Text, Union,
 };
-use everywire::{Failure, Initiator, Kind, Reference, Value};
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
 
@@ -224,7 +225,7 @@ fn mistakes_say_where_and_what() {
     let few = Shape::Sequence(Hold::new(Sequence {
         element: Shape::I32,
         bound: Some(1),
-        order: everywire::model::shape::Order::Free,
+        order: everywire_model::shape::Order::Free,
         size: None,
     }));
     assert_eq!(wrong(&few, &json!([1, 2])), "arguments: at most 1 elements are allowed, not 2");
@@ -249,6 +250,40 @@ fn words_of_a_command_line_need_few_quotes() {
     assert_eq!(error.to_string(), "arguments.v: a number (i32) is expected, not text");
     let missing = read(&order(), &json!({}), "arguments", &Plain).unwrap_err();
     assert!(matches!(missing, Misfit { missing: true, .. }));
+}
+
+/// As [`Plain`], on a machine whose files the JSON may name.
+struct Local;
+
+impl Notation for Local {
+    fn parse(&self, text: &str) -> Result<Reference, Failure> {
+        Plain.parse(text)
+    }
+
+    fn print(&self, reference: &Reference) -> String {
+        Plain.print(reference)
+    }
+
+    fn opens_files(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn files_are_opened_only_where_that_is_allowed() {
+    let file = json!({"handle": file!()});
+    assert!(wrong(&Shape::Handle, &file).contains("is not opened"));
+    assert!(read_word(&Shape::Handle, concat!("@", file!()), "v", &Plain).is_err());
+    let octets = Shape::sequence(Shape::U8);
+    assert_eq!(
+        read_word(&octets, "@/etc/hostname", "v", &Plain),
+        Ok(Value::Bytes("@/etc/hostname".into())),
+        "text, and no name of a file"
+    );
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    assert!(read(&Shape::Handle, &json!({"handle": manifest}), "v", &Local).is_ok());
+    let text = std::fs::read(manifest).unwrap();
+    assert_eq!(read_word(&octets, &format!("@{manifest}"), "v", &Local), Ok(Value::Bytes(text.into())));
 }
 
 #[test]

@@ -13,7 +13,7 @@
 //! | type code | the shape as in an any; `null` for none; one that is only passed on: `{"kind": "valuetype", ..., "encoded": {"base64": "..."}}` |
 //! | object reference | its text, or `null` |
 //! | date, currency, decimal number, UUID, file time, by the names of their types | text, such as `"2003-01-31T12:30:00"`, `"12.5"` |
-//! | handle | `{"handle": "FILE"}`: read, it opens the file for reading |
+//! | handle | `{"handle": "FILE"}`: read, it opens the file for reading, where that is allowed ([`Notation::opens_files`]) |
 
 mod described;
 mod kinds;
@@ -25,17 +25,17 @@ mod tests;
 mod types;
 mod write;
 
-pub(crate) use kinds::is_nameless;
-pub(crate) use read::{Misfit, read, read_word};
-pub(crate) use template::template;
-pub(crate) use types::{Types, Words};
-pub(crate) use write::{file_of, held, word, write};
+pub use kinds::is_nameless;
+pub use read::{Misfit, read, read_word};
+pub use template::template;
+pub use types::{NodeNotation, Types};
+pub use write::{file_of, held, word, write};
 
-use everywire::model::Shape;
 use everywire::{Failure, Node, Reference};
+use everywire_model::Shape;
 
 /// Reads and writes references: values contain them as text.
-pub(crate) trait Notation {
+pub trait Notation {
     /// From text in any notation.
     fn parse(&self, text: &str) -> Result<Reference, Failure>;
     /// To the notation that foreign programs read.
@@ -47,6 +47,10 @@ pub(crate) trait Notation {
     /// The types of the contract.
     fn types(&self) -> Types {
         Types::default()
+    }
+    /// Whether JSON may name files of this machine, which are opened or read: where strangers write the JSON it must not.
+    fn opens_files(&self) -> bool {
+        false
     }
 }
 

@@ -1,9 +1,7 @@
 //! Words for the shapes that a value may carry with itself.
 
 use super::{Notation, spelled};
-use everywire::model::shape::{
-    Alias, Array, Field, Hold, Map, Name, Referent, Shape, Struct, Text, TextKind,
-};
+use everywire_model::shape::{Alias, Array, Field, Hold, Map, Name, Referent, Shape, Struct, Text, TextKind};
 use std::borrow::Cow;
 
 /// How many brackets a word may have, and so how deep shapes may nest in it.
@@ -129,7 +127,7 @@ pub(super) fn word_of(shape: &Shape) -> String {
 }
 
 /// Whether neither a struct nor its fields have names: their places count instead.
-pub(crate) fn is_nameless(shape: &Struct) -> bool {
+pub fn is_nameless(shape: &Struct) -> bool {
     let mut fields = shape.fields.iter().enumerate();
     shape.name.is_empty()
         && !shape.fields.is_empty()

@@ -1,12 +1,10 @@
-//! The operation that is meant, and its arguments from a command line.
+//! The operation that is meant, and its arguments from JSON or from the words of a command line.
 
-use crate::contract::last_part;
 use crate::json::{self, Misfit, Notation};
-use crate::people::signature;
-use crate::trouble::{Done, Trouble};
-use everywire::model::words::nearest;
-use everywire::model::{Hold, InterfaceKind, Operation};
-use everywire::{Interface, Value};
+use crate::mistake::{Mistake, Remedy};
+use crate::wording::{last_part, signature};
+use everywire_model::words::nearest;
+use everywire_model::{Hold, Interface, InterfaceKind, Operation, Value};
 use serde_json::{Map, Value as Json};
 
 /// What stands before the last dot of a word: the interface in `INTERFACE.OPERATION`.
@@ -37,65 +35,84 @@ pub(crate) fn declares(interface: &Interface, word: &str) -> bool {
     })
 }
 
-/// Finds an operation by its wire name, its label or an attribute's name. `title=x` and `title x` write an attribute;
-/// what is to be written comes back as an argument.
+/// An operation by words: its name, then its arguments. `title=x` and `title x` write an attribute; what is to be written comes back
+/// as an argument. `more` says that a document gives more than the words do.
 ///
-/// Of operations that share a name, the one is meant that takes what is given; `more` says that a document gives more than the words do.
-pub(crate) fn find<'i>(
+/// # Errors
+/// As [`choose`].
+pub fn find<'i>(
     interface: &'i Interface,
     word: &str,
     arguments: &[String],
     more: bool,
-) -> Done<(&'i Operation, Vec<String>)> {
+) -> Result<(&'i Operation, Vec<String>), Mistake> {
     let (name, assigned) = match word.split_once('=') {
         Some((name, value)) => (name, Some(value.to_owned())),
         None => (word, None),
     };
+    let given: Vec<String> = assigned.into_iter().chain(arguments.iter().cloned()).collect();
+    Ok((choose(interface, name, given.len(), more)?, given))
+}
+
+/// Finds an operation by its wire name, its label or an attribute's name, which may stand behind the interface's and a dot. An
+/// attribute is read where nothing is given, and written otherwise.
+///
+/// Of operations that share a name, the one is meant that takes as many arguments as are given; `more` says that there may be more
+/// of them than that.
+///
+/// # Errors
+/// There is none, or more than one, or the attribute cannot be written.
+pub fn choose<'i>(
+    interface: &'i Interface,
+    name: &str,
+    given: usize,
+    more: bool,
+) -> Result<&'i Operation, Mistake> {
     // INTERFACE.OPERATION: by its scoped name, its last part or its identity.
     let name = match name.rsplit_once('.') {
         Some((scope, name)) if is_called(interface, scope) => name,
         _ => name,
     };
-    let given: Vec<String> = assigned.into_iter().chain(arguments.iter().cloned()).collect();
     if let Some(operation) = interface.operations.iter().find(|operation| operation.name == name) {
-        return Ok((operation, given));
+        return Ok(operation);
     }
     if let Some(attribute) = interface.attributes.iter().find(|attribute| attribute.name == name) {
-        let index = match (given.is_empty(), attribute.setter) {
+        let index = match (given == 0, attribute.setter) {
             (true, _) => attribute.getter,
             (false, Some(setter)) => setter,
             (false, None) => {
                 // It may be written as another type than it is read as: then a contract does not take both for one attribute.
                 if let Some(operation) = accessor(interface, name, &WRITES) {
-                    return Ok((operation, given));
+                    return Ok(operation);
                 }
                 let why = format!("attribute `{name}` of {} is read-only", interface.name);
                 return Err(
-                    Trouble::usage(format!("cannot set `{name}`"), why).hint("read it by its name alone")
+                    Mistake::operation(format!("cannot set `{name}`"), why).hint("read it by its name alone")
                 );
             }
         };
         if let Some(operation) = interface.operations.get(index) {
-            return Ok((operation, given));
+            return Ok(operation);
         }
     }
-    if let Some(operation) = overload(interface, name, &given, more)? {
-        return Ok((operation, given));
+    if let Some(operation) = overload(interface, name, given, more)? {
+        return Ok(operation);
     }
     // Wires without attributes tell of their accessors.
-    let marks = if given.is_empty() { &READS } else { &WRITES };
+    let marks = if given == 0 { &READS } else { &WRITES };
     if let Some(operation) = accessor(interface, name, marks) {
-        return Ok((operation, given));
+        return Ok(operation);
     }
     Err(unknown(name, &[interface]))
 }
 
-/// What stands before the name of an attribute in the names of the operations that read and write it.
-pub(crate) const READS: [&str; 2] = ["_get_", "get_"];
-pub(crate) const WRITES: [&str; 2] = ["_set_", "put_"];
+/// What stands before the name of an attribute in the names of operations that read it.
+pub const READS: [&str; 2] = ["_get_", "get_"];
+/// The same of those that write it.
+pub const WRITES: [&str; 2] = ["_set_", "put_"];
 
 /// The operation that reads or writes the attribute of this name, where the contract does not say that it does.
-pub(crate) fn accessor<'i>(interface: &'i Interface, name: &str, marks: &[&str]) -> Option<&'i Operation> {
+pub fn accessor<'i>(interface: &'i Interface, name: &str, marks: &[&str]) -> Option<&'i Operation> {
     let is = |operation: &&Operation| {
         marks.iter().any(|mark| operation.label.strip_prefix(mark) == Some(name))
             && operation.arguments.fields().len() == usize::from(marks == WRITES)
@@ -107,9 +124,9 @@ pub(crate) fn accessor<'i>(interface: &'i Interface, name: &str, marks: &[&str])
 fn overload<'i>(
     interface: &'i Interface,
     name: &str,
-    given: &[String],
+    given: usize,
     more: bool,
-) -> Done<Option<&'i Operation>> {
+) -> Result<Option<&'i Operation>, Mistake> {
     // A wire name may hold the types: those of one name differ in nothing else.
     let stem = |operation: &'i Operation| operation.name.split('(').next().unwrap_or_default();
     let same: Vec<&Operation> = interface
@@ -121,7 +138,7 @@ fn overload<'i>(
         .collect();
     let takes = |operation: &&&Operation| {
         let fields = operation.arguments.fields();
-        if more { fields.len() >= given.len() } else { fields.len() == given.len() }
+        if more { fields.len() >= given } else { fields.len() == given }
     };
     let fits: Vec<&&Operation> = same.iter().filter(takes).collect();
     match (same.as_slice(), fits.as_slice()) {
@@ -132,15 +149,15 @@ fn overload<'i>(
             let names: Vec<&str> = same.iter().map(|operation| operation.name.as_ref()).collect();
             let first = names.first().copied().unwrap_or_default();
             let which = if fits.is_empty() { "none of them takes" } else { "more than one of them takes" };
-            let why = format!("{which} {}: {}", counted(given.len()), names.join(", "));
-            Err(Trouble::usage(format!("`{name}` is more than one operation"), why)
+            let why = format!("{which} {}: {}", counted(given), names.join(", "));
+            Err(Mistake::operation(format!("`{name}` is more than one operation"), why)
                 .hint(format!("write '{first}'")))
         }
     }
 }
 
 /// The interface by which an operation of a class is called, and the operation there; of other interfaces, they are themselves.
-pub(crate) fn of_class<'i>(
+pub fn of_class<'i>(
     interface: &'i Hold<Interface>,
     operation: &'i Operation,
 ) -> (&'i Hold<Interface>, &'i Operation) {
@@ -161,17 +178,21 @@ fn is_called(interface: &Interface, name: &str) -> bool {
 }
 
 /// Several interfaces declare what is meant, or none of them does.
-pub(crate) fn unclear(word: &str, declaring: &[&Hold<Interface>], all: &[&Hold<Interface>]) -> Box<Trouble> {
+pub(crate) fn unclear(word: &str, declaring: &[&Hold<Interface>], all: &[&Hold<Interface>]) -> Mistake {
     let word = bare(word);
     let Some(first) = declaring.first() else {
         return unknown(word, &all.iter().map(|held| &***held).collect::<Vec<_>>());
     };
     let names: Vec<_> = declaring.iter().map(|interface| interface.name.as_ref()).collect();
-    Trouble::usage(format!("`{word}` is more than one operation"), format!("{} declare it", names.join(", ")))
-        .hint(format!("write {}.{word}, or name the interface with --interface", first.name))
+    Mistake::operation(
+        format!("`{word}` is more than one operation"),
+        format!("{} declare it", names.join(", ")),
+    )
+    .hint(format!("write {}.{word}", first.name))
+    .remedy(Remedy::Interface)
 }
 
-fn unknown(name: &str, interfaces: &[&Interface]) -> Box<Trouble> {
+fn unknown(name: &str, interfaces: &[&Interface]) -> Mistake {
     let known: Vec<&str> = interfaces.iter().flat_map(|interface| members(interface)).collect();
     let each = interfaces.iter().map(|interface| {
         let members = members(interface);
@@ -179,15 +200,15 @@ fn unknown(name: &str, interfaces: &[&Interface]) -> Box<Trouble> {
         format!("{} has {members}", interface.name)
     });
     let why = each.collect::<Vec<_>>().join("; ");
-    let trouble = Trouble::usage(format!("there is no operation `{name}`"), why);
+    let mistake = Mistake::operation(format!("there is no operation `{name}`"), why);
     match nearest(name, known.iter().copied()) {
-        Some(near) => trouble.hint(format!("did you mean `{near}`?")),
-        None => trouble.hint("choose one of these, or name another --interface"),
+        Some(near) => mistake.hint(format!("did you mean `{near}`?")),
+        None => mistake.hint("choose one of these").remedy(Remedy::OtherInterface),
     }
 }
 
 /// What can be asked for: operations as people call them, attributes instead of what reads and writes them.
-pub(crate) fn members(interface: &Interface) -> Vec<&str> {
+pub fn members(interface: &Interface) -> Vec<&str> {
     let accesses = |index: usize| {
         interface
             .attributes
@@ -202,13 +223,16 @@ pub(crate) fn members(interface: &Interface) -> Vec<&str> {
         .collect()
 }
 
-/// The arguments as one struct: from words by position or name, and from a JSON document.
-pub(crate) fn arguments(
+/// The arguments as one struct: from words by position or name (`NAME=VALUE`), and from a JSON document: an object, or a list.
+///
+/// # Errors
+/// They do not fit, or some are missing.
+pub fn arguments(
     operation: &Operation,
     words: &[String],
     document: Option<Json>,
     notation: &dyn Notation,
-) -> Done<Value> {
+) -> Result<Value, Mistake> {
     let fields = operation.arguments.fields();
     let mut values: Vec<Option<Value>> = vec![None; fields.len()];
     let mut next = 0;
@@ -227,14 +251,10 @@ pub(crate) fn arguments(
         };
         let (Some(field), Some(value)) = (fields.get(position), values.get_mut(position)) else {
             let why = format!("{} takes {}, and `{word}` is one more", operation.name, counted(fields.len()));
-            return Err(
-                Trouble::usage("too many arguments", why).hint(format!("it is {}", signature(operation)))
-            );
+            return Err(misfitting(operation, "too many arguments", why));
         };
         if value.is_some() {
-            let why = format!("`{}` is given twice", field.name);
-            return Err(Trouble::usage("the arguments do not fit", why)
-                .hint(format!("it is {}", signature(operation))));
+            return Err(misfitting(operation, UNFIT, format!("`{}` is given twice", field.name)));
         }
         let path = format!("arguments.{}", field.name);
         *value = Some(
@@ -249,9 +269,8 @@ pub(crate) fn arguments(
         fields.iter().zip(&values).filter(|(_, v)| v.is_none()).map(|(f, _)| f.name.as_ref()).collect();
     if !missing.is_empty() {
         let what = format!("`{}` needs {}", operation.name, counted(fields.len()));
-        let trouble = Trouble::usage(what, format!("missing: {}", missing.join(", ")));
         return Err(
-            trouble.hint(format!("it is {}; --template prints a request to fill in", signature(operation)))
+            misfitting(operation, what, format!("missing: {}", missing.join(", "))).remedy(Remedy::Template)
         );
     }
     let named = fields.iter().zip(values).filter_map(|(field, value)| Some((field.name.to_string(), value?)));
@@ -264,7 +283,7 @@ fn fill_in(
     document: Json,
     values: &mut [Option<Value>],
     notation: &dyn Notation,
-) -> Done {
+) -> Result<(), Mistake> {
     let fields = operation.arguments.fields();
     let document: Map<String, Json> = match document {
         Json::Object(object) => object,
@@ -273,16 +292,13 @@ fn fill_in(
         }
         _ => {
             let why = format!("an object with {} is expected", counted(fields.len()));
-            return Err(Trouble::usage("the arguments do not fit", why)
-                .hint(format!("it is {}; --template prints a request to fill in", signature(operation))));
+            return Err(misfitting(operation, UNFIT, why).remedy(Remedy::Template));
         }
     };
     for (name, json) in document {
         let Some((field, value)) = fields.iter().zip(values.iter_mut()).find(|(field, _)| field.name == name)
         else {
-            let why = format!("arguments: there is no `{name}`");
-            return Err(Trouble::usage("the arguments do not fit", why)
-                .hint(format!("it is {}", signature(operation))));
+            return Err(misfitting(operation, UNFIT, format!("arguments: there is no `{name}`")));
         };
         if value.is_none() {
             let path = format!("arguments.{name}");
@@ -295,10 +311,16 @@ fn fill_in(
     Ok(())
 }
 
-fn unfit(operation: &Operation, misfit: &Misfit) -> Box<Trouble> {
-    let hint = if misfit.missing { "; --template prints a request to fill in" } else { "" };
-    Trouble::usage("the arguments do not fit", misfit.to_string())
-        .hint(format!("it is {}{hint}", signature(operation)))
+/// What is said of arguments that are not as the contract has them.
+const UNFIT: &str = "the arguments do not fit";
+
+fn misfitting(operation: &Operation, what: impl Into<String>, why: String) -> Mistake {
+    Mistake::argument(what, why).hint(format!("it is {}", signature(operation)))
+}
+
+fn unfit(operation: &Operation, misfit: &Misfit) -> Mistake {
+    let mistake = misfitting(operation, UNFIT, misfit.to_string());
+    if misfit.missing { mistake.remedy(Remedy::Template) } else { mistake }
 }
 
 fn counted(count: usize) -> String {
@@ -346,7 +368,7 @@ mod tests {
             let given: Vec<String> = given.iter().map(|word| (*word).to_owned()).collect();
             find(player, word, &given, more)
                 .map(|(operation, _)| operation.name.to_string())
-                .map_err(|trouble| trouble.why())
+                .map_err(|mistake| mistake.why().to_owned())
         };
         assert_eq!(found("seek", &["5"], false).as_deref(), Ok("seek(int)"));
         assert_eq!(found("seek(QString,bool)", &["5", "true"], false).as_deref(), Ok("seek(QString,bool)"));

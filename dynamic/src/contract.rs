@@ -1,0 +1,228 @@
+//! What is known of an object: a contract from a file, or what the object told; and the interface of it that is meant.
+
+use crate::mistake::{Mistake, Remedy};
+use crate::operation;
+use crate::wording::last_part;
+use everywire::Object;
+use everywire_idl::Preprocessing;
+use everywire_model::contract::left_out;
+use everywire_model::shape::Name;
+use everywire_model::{
+    Bytes, Contract, Definition, Failure, Hold, Initiator, Interface, Kind, Reference, Wire,
+};
+use std::collections::HashSet;
+use std::path::Path;
+
+/// A contract, and where it is from.
+#[derive(Debug, Clone)]
+pub struct ObjectContract {
+    /// Types, exceptions and interfaces.
+    pub contract: Contract,
+    /// For messages: the file, or the object itself.
+    pub source: String,
+    /// How many of its interfaces, from the first, are the object's own; others every object of its wire has.
+    pub own: usize,
+    /// Keys of objects below the object, if it told.
+    pub children: Vec<Bytes>,
+}
+
+impl ObjectContract {
+    /// A contract that somebody has read already; `source` says where it is from.
+    pub fn new(contract: Contract, source: impl Into<String>) -> Self {
+        let own = contract.interfaces().count();
+        Self { contract, source: source.into(), own, children: Vec::new() }
+    }
+
+    /// A contract from a file, in the language that its name or its text shows.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has mistakes ([`Kind::BadReference`]): the message shows all of them, with file, line and column.
+    pub fn from_file(path: &Path, given: &Preprocessing) -> Result<Self, Failure> {
+        let contract = everywire_idl::read_with(path, given)
+            .map_err(|mistakes| Failure::new(Kind::BadReference, Initiator::User, mistakes.to_string()))?;
+        Ok(Self::new(contract, path.display().to_string()))
+    }
+
+    /// What an object tells of itself.
+    ///
+    /// # Errors
+    /// It does not answer, or its wire or the object cannot tell ([`Kind::Unsupported`]).
+    pub fn from_object(object: &Object) -> Result<Self, Failure> {
+        let wire = wire_of(object.reference())?;
+        check_object(object.reference())?;
+        let told = wire.discover(object)?;
+        let source = "the object".to_owned();
+        Ok(Self { contract: told.contract, source, own: told.own, children: told.children })
+    }
+
+    /// What its interfaces lack of what their source has, a sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        let of = |interface: &Interface| -> Vec<String> {
+            let lacks = left_out(&interface.notes);
+            lacks.map(|what| format!("{}: {} is used without {what}", self.source, interface.name)).collect()
+        };
+        self.contract.interfaces().flat_map(|interface| of(interface)).collect()
+    }
+
+    /// The contract of an object alone, without what every object of its wire has; with the interfaces that its own are made of, each
+    /// behind those that it is derived from.
+    pub fn alone(&self) -> Contract {
+        let mut names = HashSet::new();
+        self.contract.interfaces().take(self.own).for_each(|interface| gather(interface, &mut names));
+        let keep = |definition: &&Definition| match definition {
+            Definition::Interface(interface) => names.contains(&interface.name),
+            _ => true,
+        };
+        let mut definitions: Vec<Definition> = Vec::new();
+        for definition in self.contract.definitions.iter().filter(keep) {
+            match definition {
+                Definition::Interface(interface) => self.behind_bases(interface, &names, &mut definitions),
+                other => definitions.push(other.clone()),
+            }
+        }
+        Contract { definitions }
+    }
+
+    /// Adds an interface that is not there yet, after its bases.
+    fn behind_bases(&self, interface: &Interface, names: &HashSet<Name>, into: &mut Vec<Definition>) {
+        let same = |definition: &Definition| match definition {
+            Definition::Interface(held) => held.name == interface.name,
+            _ => false,
+        };
+        if into.iter().any(same) || !names.contains(&interface.name) {
+            return;
+        }
+        interface.bases.iter().for_each(|base| self.behind_bases(base, names, into));
+        // As the contract defines it, if it does.
+        into.extend(self.contract.definitions.iter().find(|definition| same(definition)).cloned());
+    }
+
+    /// The interface with this scoped name, identity or last part of a name.
+    ///
+    /// # Errors
+    /// There is none, or more than one.
+    pub fn interface(&self, name: &str) -> Result<&Hold<Interface>, Mistake> {
+        if let Some(found) = self.contract.interface(name) {
+            return Ok(found);
+        }
+        let mut last = self.contract.interfaces().filter(|interface| last_part(&interface.name) == name);
+        let why = || format!("{} defines {}", self.source, names(&self.contract));
+        match (last.next(), last.next()) {
+            (Some(found), None) => Ok(found),
+            (Some(_), Some(_)) => {
+                Err(Mistake::interface(format!("`{name}` is more than one interface"), why())
+                    .hint("give the whole name"))
+            }
+            (None, _) => Err(Mistake::interface(format!("there is no interface `{name}`"), why())
+                .hint("choose one of these")),
+        }
+    }
+
+    /// The interface of an object whose reference names the type `type_id` (or none): the one `asked` for, the one that the
+    /// reference names, the only one, or the only one that declares what is `wanted`; of those that every object has, if none of its own does.
+    ///
+    /// # Errors
+    /// None of these, or more than one.
+    pub fn interface_of(
+        &self,
+        asked: Option<&str>,
+        type_id: &str,
+        wanted: Option<&str>,
+    ) -> Result<&Hold<Interface>, Mistake> {
+        let Self { contract, source, .. } = self;
+        if let Some(name) = asked {
+            return self.interface(name);
+        }
+        if let Some(found) =
+            contract.interfaces().find(|interface| !type_id.is_empty() && interface.id == type_id)
+        {
+            return Ok(found);
+        }
+        // INTERFACE.OPERATION, where an interface has such a name.
+        let scope = wanted.and_then(operation::scope);
+        if let Some(found) = scope.and_then(|name| self.interface(name).ok()) {
+            return Ok(found);
+        }
+        let all: Vec<&Hold<Interface>> = contract.interfaces().collect();
+        let (own, others) = all.split_at(self.own.min(all.len()));
+        match (all.as_slice(), own, wanted) {
+            ([only], _, _) | (_, [only], None) => return Ok(*only),
+            ([], _, _) | (_, _, None) => {}
+            (_, _, Some(wanted)) => {
+                let mut candidates = Vec::new();
+                for set in [own, others] {
+                    candidates =
+                        set.iter().copied().filter(|held| operation::declares(held, wanted)).collect();
+                    match candidates.as_slice() {
+                        [only] => return Ok(*only),
+                        [] => {}
+                        _ => break,
+                    }
+                }
+                return Err(operation::unclear(
+                    wanted,
+                    &candidates,
+                    if own.is_empty() { others } else { own },
+                ));
+            }
+        }
+        let told = if type_id.is_empty() { "says nothing".into() } else { format!("says `{type_id}`") };
+        Err(Mistake::interface(
+            "the object's interface is not known",
+            format!("its reference {told}, and {source} defines {}", names(contract)),
+        )
+        .hint("name it")
+        .remedy(Remedy::ThatInterface))
+    }
+}
+
+/// The names of an interface, of its bases, and of the interfaces of those who listen to it.
+fn gather(interface: &Interface, names: &mut HashSet<Name>) {
+    if names.insert(interface.name.clone()) {
+        interface.bases.iter().for_each(|base| gather(base, names));
+        let listeners = interface.signals.iter().filter_map(|signal| signal.sink.as_ref());
+        listeners.for_each(|(listener, _)| gather(listener, names));
+    }
+}
+
+fn names(contract: &Contract) -> String {
+    let names: Vec<_> = contract.interfaces().map(|interface| interface.name.as_ref()).collect();
+    if names.is_empty() { "no interface".into() } else { names.join(", ") }
+}
+
+/// The wire by which an object is reached first.
+///
+/// # Errors
+/// The object is of this process, where no wire stands between ([`Kind::Unsupported`]).
+pub fn wire_of(reference: &Reference) -> Result<&'static dyn Wire, Failure> {
+    let wire = reference.profiles.iter().find_map(|profile| everywire::wires::named(profile.wire));
+    wire.ok_or_else(|| {
+        Failure::new(Kind::Unsupported, Initiator::User, "objects of this process need no contract told")
+    })
+}
+
+/// Sees to it that a reference leads to an object, and not only to a router between others.
+///
+/// # Errors
+/// It names no server behind the router ([`Kind::BadReference`]).
+pub fn check_object(reference: &Reference) -> Result<(), Failure> {
+    let Some(profile) = reference.profiles.first().filter(|profile| profile.key.is_empty()) else {
+        return Ok(());
+    };
+    let Some(wire) = everywire::wires::named(profile.wire) else { return Ok(()) };
+    // Where nobody is named, no object can be: such an address does not read back.
+    let mut with_key = profile.clone();
+    with_key.key = Bytes::from_static(b"x");
+    let with_key = Reference { profiles: vec![with_key], ..Reference::default() };
+    let back = wire.parse(&wire.print_friendly(&with_key)).ok();
+    if back.is_some_and(|back| back.profiles.first().is_some_and(|profile| profile.key == "x")) {
+        return Ok(());
+    }
+    let address = wire.print_friendly(reference);
+    Err(Failure::new(
+        Kind::BadReference,
+        Initiator::User,
+        format!("`{address}` lacks the name of a server and of an object"),
+    )
+    .with_hint(format!("`everywire list {address}` tells who is there")))
+}

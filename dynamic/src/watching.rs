@@ -1,0 +1,152 @@
+//! Signals of objects whose contract is known no earlier than now: to subscribe to them, and to read them.
+
+use crate::call::CallError;
+use crate::mistake::{Mistake, Remedy};
+use crate::wording::last_part;
+use everywire::Object;
+use everywire_model::object::unexpected;
+use everywire_model::signal::Listener;
+use everywire_model::words::nearest;
+use everywire_model::{
+    Failure, Hold, Incoming, Interface, Kind, Operation, Outcome, Shape, Signal, Sink, Source, Subscription,
+    Value,
+};
+use std::sync::Arc;
+
+/// Which signals are meant: all of them, unless something is named.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    /// Of this interface alone: its name, its last part, or its identity.
+    pub interface: Option<&'a str>,
+    /// This signal alone: its name or label.
+    pub signal: Option<&'a str>,
+}
+
+impl Wanted<'_> {
+    fn means_interface(&self, interface: &Interface) -> bool {
+        self.interface.is_none_or(|name| {
+            interface.id == name || interface.name == name || last_part(&interface.name) == name
+        })
+    }
+
+    fn means(&self, signal: &Signal) -> bool {
+        self.signal.is_none_or(|name| signal.label == name || signal.name == name)
+    }
+}
+
+/// Subscribes to the signals of an object; `interfaces` are what is known of it, and may be none. Each wire is asked as it wants:
+/// for all signals at once, for those of an interface, or for each.
+///
+/// # Errors
+/// The object has no such signal, or cannot be subscribed to.
+pub fn subscribe(
+    object: &Object,
+    interfaces: &[Hold<Interface>],
+    wanted: Wanted<'_>,
+    listener: &Listener,
+) -> Result<Vec<Subscription>, CallError> {
+    let signals = || interfaces.iter().flat_map(|interface| interface.signals.iter());
+    // Where listeners have a contract of their own, it takes that to understand what they are told.
+    let with_listeners = signals().any(|signal| signal.sink.is_some());
+    if wanted.interface.is_none() && wanted.signal.is_none() && !with_listeners {
+        match object.subscribe(None, Arc::clone(listener)) {
+            Ok(subscription) => return Ok(vec![subscription]),
+            Err(failure) if failure.kind() != Kind::Unsupported || interfaces.is_empty() => {
+                return Err(failure.into());
+            }
+            // This wire wants to know more.
+            Err(_) => {}
+        }
+    }
+    let meant =
+        |interface: &&Hold<Interface>| !interface.signals.is_empty() && wanted.means_interface(interface);
+    let mut made = Vec::new();
+    for interface in interfaces.iter().filter(meant) {
+        let object = object.clone().typed(interface.clone());
+        if wanted.signal.is_none() {
+            match object.subscribe(None, Arc::clone(listener)) {
+                Ok(subscription) => {
+                    made.push(subscription);
+                    continue;
+                }
+                Err(failure) if failure.kind() != Kind::Unsupported => return Err(failure.into()),
+                // This wire wants each signal named.
+                Err(_) => {}
+            }
+        }
+        for signal in interface.signals.iter().filter(|signal| wanted.means(signal)) {
+            made.push(object.subscribe(Some(signal), Arc::clone(listener))?);
+        }
+    }
+    let all: Vec<&str> = signals().map(|signal| signal.label.as_ref()).collect();
+    if let (true, None, Some(name)) = (all.is_empty(), wanted.interface, wanted.signal) {
+        // Nobody says which signals there are: then the word is believed. What comes may tell its own shape.
+        let signal = Signal::new(name.to_owned(), Vec::new());
+        made.push(object.subscribe(Some(&signal), Arc::clone(listener))?);
+    }
+    if made.is_empty() { Err(unknown(wanted, &all).into()) } else { Ok(made) }
+}
+
+fn unknown(wanted: Wanted<'_>, all: &[&str]) -> Mistake {
+    let why = if all.is_empty() { "none is known".into() } else { format!("known are {}", all.join(", ")) };
+    let near = wanted.signal.and_then(|name| nearest(name, all.iter().copied()));
+    let mistake = Mistake::operation("there is no such signal", why);
+    match near {
+        Some(near) => mistake.hint(format!("did you mean `{near}`?")),
+        None if all.is_empty() => {
+            mistake.hint("name the signal, or give the contract").remedy(Remedy::Contract)
+        }
+        None => mistake.hint("choose one of these, or give the contract").remedy(Remedy::Contract),
+    }
+}
+
+/// Asks an object to call back, where its contract has an operation for that (`Subscribe()`): on wires whose listeners are called over
+/// the connection that they made.
+///
+/// # Errors
+/// The call failed.
+pub fn ask_for_callbacks(
+    object: &Object,
+    interfaces: &[Hold<Interface>],
+    wanted: Wanted<'_>,
+) -> Result<(), Failure> {
+    let heard = |signal: &Signal| signal.sink.is_some() && wanted.means(signal);
+    for interface in interfaces.iter().filter(|interface| interface.signals.iter().any(heard)) {
+        let asks = |operation: &&Operation| {
+            operation.label.eq_ignore_ascii_case("subscribe") && operation.arguments.fields().is_empty()
+        };
+        let Some(operation) = interface.operations.iter().find(asks) else { continue };
+        let object = object.clone().typed(interface.clone());
+        match object.invoke(operation, &|_: &mut dyn Sink| Ok(())) {
+            Outcome::Failed(failure) => return Err(failure),
+            Outcome::Raised(raised) => return Err(unexpected(&raised.id)),
+            Outcome::Done(_) | Outcome::Moved(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// The fields of a signal that came, if one of these interfaces has it, or calls it by way of an interface of listeners.
+pub fn fields_of(interfaces: &[Hold<Interface>], heard: &Incoming) -> Option<Shape> {
+    let is =
+        |held: &Interface| held.id.as_bytes() == heard.interface || held.name.as_bytes() == heard.interface;
+    let by_itself = interfaces
+        .iter()
+        .filter(|held| heard.interface.is_empty() || is(held))
+        .find_map(|held| held.signal(&heard.operation));
+    let found = by_itself.or_else(|| {
+        let signals = interfaces.iter().flat_map(|held| held.signals.iter());
+        let by_listener = |signal: &&Signal| signal.sink.as_ref().is_some_and(|(listener, _)| is(listener));
+        signals.filter(by_listener).find(|signal| signal.name.as_bytes() == heard.operation)
+    });
+    found.map(|signal| signal.fields.clone())
+}
+
+/// The fields of a signal that came and their types: as the contract has them, else as the signal says itself.
+pub fn decode(heard: &Incoming, known: Option<Shape>) -> Option<(Shape, Value)> {
+    let decode = |shape: Shape| {
+        let value = heard.body.read(|source: &mut dyn Source<'_>| Value::decode(&shape, source)).ok()?;
+        Some((shape, value))
+    };
+    known.and_then(decode).or_else(|| decode(heard.body.codec.shape(&heard.body)?))
+}
