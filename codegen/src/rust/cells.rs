@@ -1,6 +1,5 @@
 //! Structs that are nothing but numbers and variants: their arrays are written and read a row at a time.
 
-use crate::page::Page;
 use everywire_model::cells::{CellKind, MOST, MOST_BYTES};
 use everywire_model::shape::{Shape, Struct};
 
