@@ -40,7 +40,7 @@ impl<'a> Method<'a> {
     /// The interface and the operation.
     ///
     /// # Errors
-    /// Nobody here knows them, and this wire cannot call without ([`Kind::Unsupported`]).
+    /// Nobody here knows them, and this wire cannot call without ([`crate::Kind::Unsupported`]).
     pub fn typed(self) -> Result<(Option<&'a Interface>, &'a Operation), Failure> {
         match self {
             Self::Typed { interface, operation } => Ok((interface, operation)),
@@ -180,7 +180,7 @@ impl<'a> Topic<'a> {
     /// The interface and the signal.
     ///
     /// # Errors
-    /// Nobody here knows them, and this wire cannot tell of a signal without ([`Kind::Unsupported`]).
+    /// Nobody here knows them, and this wire cannot tell of a signal without ([`crate::Kind::Unsupported`]).
     pub fn typed(self) -> Result<(&'a Interface, &'a Signal), Failure> {
         match self {
             Self::Typed { interface, signal } => Ok((interface, signal)),
