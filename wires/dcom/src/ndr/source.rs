@@ -11,14 +11,12 @@ mod texts;
 
 pub(super) use automation::WINE_GRID;
 
-use super::POINTED;
-use super::WINE;
 use super::layout::{Form, Place, enum_width, form};
 use super::stack::Stack;
 use super::watch::{Contradiction, Counting, Counts, Forms, Known};
 use super::window::Window;
 use super::wine::DISCRIMINATOR;
-use super::{references, variant};
+use super::{POINTED, WINE, references, variant};
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
