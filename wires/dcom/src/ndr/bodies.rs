@@ -21,6 +21,6 @@ pub(crate) const NAME: &str = "ndr";
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ndr;
 
-/// The codec, for [`everywire_model::Body::codec`]. [`everywire_model::Body::base`] is the offset of the body in its stub, [`everywire_model::Body::little`] what the
-/// PDU's data representation label says.
+/// The codec, for [`everywire_model::Body::codec`]. [`everywire_model::Body::base`] is the offset of the body in its stub,
+/// [`everywire_model::Body::little`] what the PDU's data representation label says.
 pub static NDR: Ndr = Ndr;

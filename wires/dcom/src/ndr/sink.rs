@@ -7,14 +7,13 @@ mod frame;
 mod texts;
 mod wrong;
 
-use super::WINE;
 use super::cells::{Agreed, LastType};
 use super::layout::{Form, Place, enum_width, form};
 use super::references::{self, References};
 use super::segment::Segment;
 use super::stack::Stack;
 use super::watch::{Counting, Counts, Forms, Known};
-use super::{NDR, POINTED};
+use super::{NDR, POINTED, WINE};
 use crate::limits::WRITE_DEPTH;
 use crate::violations::{Violation, unsupported};
 use automation::Grid;

@@ -12,8 +12,7 @@ mod texts;
 
 pub(super) use automation::WINE_GRID;
 
-use super::POINTED;
-use super::WINE;
+use super::{POINTED, WINE};
 use super::cells::Agreed;
 use super::layout::{Form, Place, enum_width, form};
 use super::stack::Stack;

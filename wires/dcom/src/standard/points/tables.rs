@@ -48,6 +48,7 @@ pub(super) struct Advised {
     pub(super) line: Mutex<Line>,
 }
 
+/// What waits for a sink, and how it is called now.
 pub(super) struct Line {
     pub(super) waiting: Store,
     pub(super) under_way: usize,
