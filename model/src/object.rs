@@ -172,6 +172,7 @@ impl Object {
     }
 
     /// Calls, and waits for typed results.
+    #[inline]
     pub fn call<A, R, E>(&self, operation: &Operation, arguments: A) -> Result<R, E>
     where
         A: MarshalList,

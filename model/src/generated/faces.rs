@@ -172,6 +172,7 @@ macro_rules! __generated_blocking {
         }
 
         impl $crate::generated::Answers for dyn $trait {
+            #[inline]
             fn serve(&self, request: &mut $crate::Request, own: usize) -> $crate::generated::Ends<()> {
                 match own {
                     $($number => {
