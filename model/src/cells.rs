@@ -13,8 +13,8 @@ mod layout;
 pub use layout::{CellKind, Layout, MOST, MOST_BYTES, Style};
 
 use crate::marshal::{Marshal, Unmarshal};
-use crate::shape::Shape;
 use crate::scalar::Scalar;
+use crate::shape::Shape;
 use crate::visit::{Sink, Source, Visit};
 use std::slice::Iter;
 

@@ -24,37 +24,13 @@
 //! Both macros expand to what a reader would expect: `impl Remote` for the trait, `impl Trait for Stub<I>` with a call for each operation,
 //! and a `match` over the numbers of the operations. Variables of the macros cannot be seen from the lines, and the other way round.
 
-/// A blocking trait.
+/// What both macros make of a trait: its way to the untyped world, the numbers of operations, signals.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __generated_blocking {
-    ($trait:ident $(/ $face:ident)?: $described:path, $operations:path, $first:literal;
-        $(from $($base:ident)::+ $(/ $($base_face:ident)::+)? $begin:literal .. $end:literal;)*
+macro_rules! __generated_trait {
+    ($trait:ident: $described:path, $operations:path, $first:literal;
+        $(from $($base:ident)::+ $begin:literal;)*
         $(emits $($emitted:ident)::+;)*
-        $($number:literal $method:ident(
-            $($p:ident $(: $own:ty)? $(as & $lent:ty)?
-                $(=> $($pb:ident)::+ $(/ $($pa:ident)::+)?)?),* $(,)?
-        ) $(-> $r:ty)? $(=> $($rb:ident)::+ $(/ $($ra:ident)::+)?)? $(| $error:ty)?;)*
-        $(oneway $o_number:literal $o_method:ident(
-            $($o_p:ident $(: $o_own:ty)? $(as & $o_lent:ty)?
-                $(=> $($o_pb:ident)::+ $(/ $($o_pa:ident)::+)?)?),* $(,)?
-        );)*
-        $(checked_oneway $n_number:literal $n_method:ident(
-            $($n_p:ident $(: $n_own:ty)? $(as & $n_lent:ty)?
-                $(=> $($n_pb:ident)::+ $(/ $($n_pa:ident)::+)?)?),* $(,)?
-        ) {
-            send ($($n_sent:tt)*) { $($n_send:tt)* }
-            read ($($n_read:tt)*) { $($n_after:tt)* }
-        })*
-        $(checked $c_number:literal $c_method:ident(
-            $($c_p:ident $(: $c_own:ty)? $(as & $c_lent:ty)?
-                $(=> $($c_pb:ident)::+ $(/ $($c_pa:ident)::+)?)?),* $(,)?
-        ) -> ($($c_v:ident),*) $c_r:ty $(=> $c_ra:ty)? $(| $c_error:ty)? {
-            send ($($sent:tt)*) { $($send:tt)* }
-            read ($($read:tt)*) { $($after:tt)* }
-            receive $object:ident ($($received:tt)*) { $($receive:tt)* }
-            answer ($($answered:tt)*) { $($answer:tt)* }
-        })*
     ) => {
         impl $crate::Remote for dyn $trait {
             fn interface() -> &'static $crate::Interface {
@@ -96,6 +72,46 @@ macro_rules! __generated_blocking {
         })*
 
         $(impl $crate::Emits<$($emitted)::+> for dyn $trait {})*
+    };
+}
+
+/// A blocking trait.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __generated_blocking {
+    ($trait:ident $(/ $face:ident)?: $described:path, $operations:path, $first:literal;
+        $(from $($base:ident)::+ $(/ $($base_face:ident)::+)? $begin:literal .. $end:literal;)*
+        $(emits $($emitted:ident)::+;)*
+        $($number:literal $method:ident(
+            $($p:ident $(: $own:ty)? $(as & $lent:ty)?
+                $(=> $($pb:ident)::+ $(/ $($pa:ident)::+)?)?),* $(,)?
+        ) $(-> $r:ty)? $(=> $($rb:ident)::+ $(/ $($ra:ident)::+)?)? $(| $error:ty)?;)*
+        $(oneway $o_number:literal $o_method:ident(
+            $($o_p:ident $(: $o_own:ty)? $(as & $o_lent:ty)?
+                $(=> $($o_pb:ident)::+ $(/ $($o_pa:ident)::+)?)?),* $(,)?
+        );)*
+        $(checked_oneway $n_number:literal $n_method:ident(
+            $($n_p:ident $(: $n_own:ty)? $(as & $n_lent:ty)?
+                $(=> $($n_pb:ident)::+ $(/ $($n_pa:ident)::+)?)?),* $(,)?
+        ) {
+            send ($($n_sent:tt)*) { $($n_send:tt)* }
+            read ($($n_read:tt)*) { $($n_after:tt)* }
+        })*
+        $(checked $c_number:literal $c_method:ident(
+            $($c_p:ident $(: $c_own:ty)? $(as & $c_lent:ty)?
+                $(=> $($c_pb:ident)::+ $(/ $($c_pa:ident)::+)?)?),* $(,)?
+        ) -> ($($c_v:ident),*) $c_r:ty $(=> $c_ra:ty)? $(| $c_error:ty)? {
+            send ($($sent:tt)*) { $($send:tt)* }
+            read ($($read:tt)*) { $($after:tt)* }
+            receive $object:ident ($($received:tt)*) { $($receive:tt)* }
+            answer ($($answered:tt)*) { $($answer:tt)* }
+        })*
+    ) => {
+        $crate::__generated_trait! {
+            $trait: $described, $operations, $first;
+            $(from $($base)::+ $begin;)*
+            $(emits $($emitted)::+;)*
+        }
 
         impl<__I> $trait for $crate::generated::Stub<__I>
         where
@@ -156,6 +172,7 @@ macro_rules! __generated_blocking {
         }
 
         impl $crate::generated::Answers for dyn $trait {
+            #[inline]
             fn serve(&self, request: &mut $crate::Request, own: usize) -> $crate::generated::Ends<()> {
                 match own {
                     $($number => {
@@ -290,46 +307,11 @@ macro_rules! __generated_asynchronous {
             answer ($($answered:tt)*) { $($answer:tt)* }
         })*
     ) => {
-        impl $crate::Remote for dyn $face {
-            fn interface() -> &'static $crate::Interface {
-                &$described
-            }
-
-            fn stub(object: $crate::Object) -> ::std::sync::Arc<Self> {
-                ::std::sync::Arc::new($crate::generated::Stub::<Self>::new(object))
-            }
-
-            fn skeleton(servant: ::std::sync::Arc<Self>) -> ::std::sync::Arc<dyn $crate::Servant> {
-                ::std::sync::Arc::new($crate::generated::Skeleton(servant))
-            }
-
-            fn face(servant: &::std::sync::Arc<Self>, id: &str) -> ::std::option::Option<$crate::object::Face> {
-                if <Self as $crate::Remote>::interface().id == id {
-                    return ::std::option::Option::Some(::std::sync::Arc::new(servant.clone()));
-                }
-                $(if <dyn $($base_face)::+ as $crate::Remote>::interface().id == id {
-                    let face: ::std::sync::Arc<dyn $($base_face)::+> = servant.clone();
-                    return ::std::option::Option::Some(::std::sync::Arc::new(face));
-                })*
-                ::std::option::Option::None
-            }
+        $crate::__generated_trait! {
+            $face: $described, $operations, $first;
+            $(from $($base_face)::+ $begin;)*
+            $(emits $($emitted)::+;)*
         }
-
-        impl $crate::generated::Inherits<dyn $face> for dyn $face {
-            #[inline]
-            fn operation(own: usize) -> &'static $crate::Operation {
-                &$operations[own + $first]
-            }
-        }
-
-        $(impl $crate::generated::Inherits<dyn $($base_face)::+> for dyn $face {
-            #[inline]
-            fn operation(own: usize) -> &'static $crate::Operation {
-                &$operations[own + $begin]
-            }
-        })*
-
-        $(impl $crate::Emits<$($emitted)::+> for dyn $face {})*
 
         #[::everywire::async_trait]
         impl<__I> $face for $crate::generated::Stub<__I>

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 impl Object {
     /// Calls, and waits for typed results.
+    #[inline]
     pub fn call<A, R, E>(&self, operation: &Operation, arguments: A) -> Result<R, E>
     where
         A: MarshalList,

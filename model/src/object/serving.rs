@@ -227,6 +227,7 @@ impl Request {
     }
 
     /// Runs the body of a skeleton; a failure becomes the reply.
+    #[inline]
     pub fn run(mut self, body: impl FnOnce(&mut Self) -> Result<(), Failure>) {
         // As `finish` does, without moving the request once more.
         if let Err(failure) = body(&mut self) {

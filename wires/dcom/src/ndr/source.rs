@@ -12,13 +12,13 @@ mod texts;
 
 pub(super) use automation::WINE_GRID;
 
-use super::{POINTED, WINE};
 use super::cells::Agreed;
 use super::layout::{Form, Place, enum_width, form};
 use super::stack::Stack;
 use super::watch::{Contradiction, Counting, Counts, Forms, Known};
 use super::window::Window;
 use super::wine::DISCRIMINATOR;
+use super::{POINTED, WINE};
 use super::{references, variant};
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
