@@ -28,6 +28,7 @@ use messages::Own;
 use passing::Passages;
 use plans::Plans;
 use signals::Listeners;
+pub(crate) use signals::signal_of;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
