@@ -474,11 +474,12 @@ fn passwords_are_shown_nowhere() {
 fn a_relay_explains_calls() {
     let lamp = Lamp::open();
     let server = format!("{}?exporter=here", lamp.address);
-    let mut relay = Running::start(&["trace", &server, "--on", "127.0.0.1:0", "--json", "-vv"]);
+    let contract = data("lamp.midl");
+    let mut relay =
+        Running::start(&["trace", &server, "--on", "127.0.0.1:0", "--json", "-vv", "-c", &contract]);
     let opened: serde_json::Value = serde_json::from_str(&relay.line()).unwrap();
     let address = opened["value"]["address"].as_str().unwrap();
     assert!(address.ends_with(&format!("/{LAMP}?exporter=here")) && address != server, "{address}");
-    let contract = data("lamp.midl");
     assert_eq!(run(&["call", &of_ada(address), "Switch", "true", "-c", &contract]).good(), "1");
     let mut seen: Vec<serde_json::Value> = Vec::new();
     while !seen.iter().any(|message| message["answers"] == "RemRelease") {
@@ -493,6 +494,9 @@ fn a_relay_explains_calls() {
     let answers = |name: &str| seen.iter().any(|message| message["answers"] == name);
     assert!(answers("RemoteCreateInstance"), "{:?}", summaries(&seen));
     assert!(seen.iter().all(|message| message["wire"] == "dcom"));
+    // The contract tells what the stub data are.
+    let valued = |values: serde_json::Value| seen.iter().any(|message| message["values"] == values);
+    assert!(valued(json!({"on": true})) && valued(json!({"return": 1})), "{seen:#?}");
     assert!(!format!("{seen:?}").contains("sesame"));
     assert_eq!(relay.end("-TERM").0, 0);
 
@@ -503,6 +507,10 @@ fn a_relay_explains_calls() {
     assert!(read.good().contains("RemoteCreateInstance") && read.out.contains("RemRelease"), "{}", read.out);
     let asked = seen.iter().filter(|message| message["direction"] == "->").count();
     assert!(read.out.lines().filter(|line| line.contains("#1 ->")).count() == asked, "{}", read.out);
+
+    // With the contract it tells values.
+    let read = run(&["trace", &capture, "-c", &contract]);
+    assert!(read.good().lines().any(|line| line.ends_with(": {on: true}")), "{}", read.out);
 }
 
 fn summaries(messages: &[serde_json::Value]) -> Vec<&str> {

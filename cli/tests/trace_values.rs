@@ -53,6 +53,68 @@ fn values_of_other_orbs_are_told_with_their_contract() {
     }
 }
 
+/// Captures of Mono, and of Microsoft's client with Mono's service.
+fn of_wcf(name: &str) -> String {
+    file(&format!("wires/wcf/tests/golden/{name}.pcap"))
+}
+
+#[test]
+fn values_of_wcf_are_told_with_their_contract() {
+    // Binary with words of the session, binary over HTTP, and text.
+    for capture in ["tcp-types", "msclient-tcp-types", "binhttp-types", "basic-types"] {
+        let told = run(&["trace", &of_wcf(capture), "-c", &data("types.wsdl"), "--json"]);
+        let told = messages(told.good());
+        for (operation, value) in [
+            ("EchoLong", json!(-5_000_000_000_i64)),
+            ("EchoInts", json!([1, 200, 70000, 0])),
+            ("EchoStrings", json!(["a", "b"])),
+        ] {
+            let action = format!("http://peers.test/ITypes/{operation}");
+            let asks = |message: &&Json| {
+                message["answers"].is_null() && message["summary"].as_str().unwrap().contains(&action)
+            };
+            let asked = told.iter().find(asks).unwrap_or_else(|| panic!("{capture}: no {action}"));
+            assert_eq!(asked["values"], json!({ "v": value }), "{capture}");
+            let answered = told.iter().find(|message| message["answers"] == *action);
+            let answered = answered.unwrap_or_else(|| panic!("{capture}: no answer to {action}: {told:#?}"));
+            assert_eq!(answered["values"], json!({ "return": value }), "{capture}");
+        }
+        // What the contract does not tell stays XML.
+        let other = told.iter().find(|message| message["summary"].to_string().contains("/EchoBools,"));
+        assert!(other.unwrap()["values"].as_str().unwrap().starts_with("<EchoBools"), "{capture}");
+        let text = run(&["trace", &of_wcf(capture), "-c", &data("types.wsdl")]);
+        assert!(text.good().contains(": {return: [1, 200, 70000, 0]}"), "{capture}: {}", text.out);
+        assert!(!run(&["trace", &of_wcf(capture)]).good().contains("{return:"), "{capture}");
+    }
+}
+
+#[test]
+fn faults_of_wcf_are_told_as_the_exceptions_of_the_contract() {
+    for capture in ["tcp-fault", "basic-fault", "ws-fault"] {
+        let told = run(&["trace", &of_wcf(capture), "-c", &data("types.wsdl"), "--json"]);
+        let told = messages(told.good());
+        let to_fail = |message: &&Json| message["answers"] == "http://peers.test/ITypes/Fail";
+        let answers: Vec<&Json> = told.iter().filter(to_fail).map(|message| &message["values"]).collect();
+        assert_eq!(answers[0], &json!({"Code": 7, "Reason": "typed"}), "{capture}");
+        // One without a detail of the contract's is shown as it came.
+        assert!(answers[1].as_str().unwrap().contains("InternalServiceFault"), "{capture}: {answers:?}");
+        let failed = run(&["trace", &of_wcf(capture), "--errors", "--json"]);
+        assert_eq!(messages(failed.good()).len(), answers.len(), "{capture}: {}", failed.out);
+    }
+}
+
+#[test]
+fn callbacks_of_wcf_are_told_in_both_directions() {
+    let told = run(&["trace", &of_wcf("tcp-duplex"), "-c", &file("derby/contracts/bench.wsdl")]);
+    let ends =
+        |what: &str, end: &str| told.good().lines().any(|line| line.contains(what) && line.ends_with(end));
+    // A signal, a call from the service to its client, and its answer.
+    assert!(ends("<- request http://tempuri.org/IHello/OnHello", ": {message: \"hi\"}"), "{}", told.out);
+    assert!(ends("<- request http://tempuri.org/IHello/Ask", ": {x: 20}"), "{}", told.out);
+    assert!(ends("to http://tempuri.org/IHello/Ask after", ": {return: 40}"), "{}", told.out);
+    assert!(ends("to http://tempuri.org/IHello/AskBack after", ": {return: 41}"), "{}", told.out);
+}
+
 #[test]
 fn a_relay_tells_values_and_writes_what_others_read() {
     let bank = Bank::open();

@@ -43,10 +43,6 @@ impl Hello {
         Self { server, addresses, scratch }
     }
 
-    fn open() -> Self {
-        Self::at(&["net.tcp://127.0.0.1:0?security=none"])
-    }
-
     fn address(&self) -> &str {
         &self.addresses[0]
     }
@@ -310,24 +306,33 @@ fn what_goes_wrong_has_a_code_of_its_own() {
 }
 
 #[test]
-fn a_relay_explains_messages() {
-    let mut hello = Hello::open();
-    let mut relay = Running::start(&["trace", hello.address(), "--on", "127.0.0.1:0", "--json"]);
-    let announced: serde_json::Value = serde_json::from_str(&relay.line()).unwrap();
-    let address = announced["value"]["address"].as_str().unwrap().to_owned();
-    assert_ne!(address, hello.address());
-    assert_eq!(run(&["call", &address, "AskBack", "1", "-c", &contract()]).good(), "2");
-    let mut seen: Vec<serde_json::Value> = Vec::new();
-    let told = |seen: &[serde_json::Value], part: &str| {
-        seen.iter().any(|message| message["summary"].as_str().unwrap().contains(part))
-    };
-    while !told(&seen, "AskBackResponse") {
-        seen.push(serde_json::from_str(&relay.line()).unwrap());
+fn a_relay_explains_messages_and_tells_their_values() {
+    for on in ["net.tcp://127.0.0.1:0?security=none", "basic://127.0.0.1:0?security=none"] {
+        let mut hello = Hello::at(&[on]);
+        let capture = hello.scratch.path("relay.pcapng");
+        let contract = contract();
+        let words = ["trace", hello.address(), "--on", "127.0.0.1:0", "--json", "-c", &contract];
+        let mut relay = Running::start(&[&words[..], &["--write", &capture]].concat());
+        let announced: serde_json::Value = serde_json::from_str(&relay.line()).unwrap();
+        let address = announced["value"]["address"].as_str().unwrap().to_owned();
+        assert_ne!(address, hello.address());
+        assert_eq!(run(&["call", &address, "AskBack", "1", "-c", &contract]).good(), "2");
+        let mut seen: Vec<serde_json::Value> = Vec::new();
+        while !seen.iter().any(|message| message["answers"].as_str().is_some_and(|a| a.ends_with("/AskBack")))
+        {
+            seen.push(serde_json::from_str(&relay.line()).unwrap());
+        }
+        assert!(seen.iter().all(|message| message["wire"] == "wcf"), "{seen:?}");
+        let begins = if on.starts_with("net.tcp") { "Preamble" } else { "request POST" };
+        assert!(seen[0]["summary"].as_str().unwrap().starts_with(begins), "{seen:?}");
+        let valued = |values: &serde_json::Value| seen.iter().any(|message| message["values"] == *values);
+        assert!(valued(&json!({"x": 1})) && valued(&json!({"return": 2})), "{seen:?}");
+        assert_eq!(relay.end("-TERM").0, 0);
+        assert_eq!(hello.server.end("-TERM").0, 0);
+        // What was written tells the same.
+        let read = run(&["trace", &capture, "-c", &contract]);
+        assert!(read.good().contains(": {x: 1}") && read.out.contains(": {return: 2}"), "{}", read.out);
     }
-    assert!(told(&seen, "Preamble") && told(&seen, "IHello/AskBack"), "{seen:?}");
-    assert!(seen.iter().all(|message| message["wire"] == "wcf"), "{seen:?}");
-    assert_eq!(relay.end("-TERM").0, 0);
-    assert_eq!(hello.server.end("-TERM").0, 0);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::message::Incoming;
 use crate::object::{Object, Resolver};
 use crate::reference::{Endpoint, Profile, Reference};
 use crate::session::{Config, Session};
+use crate::shape::Struct;
 use crate::wire_state::{Objects, WireState};
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -192,14 +193,20 @@ pub trait Wire: Send + Sync {
 
     /// The values of a message that [`Self::explain`] found, for whoever knows their types; some tell them themselves
     /// ([`crate::Codec::shape`]). Nothing where there are none, where they are not whole, or where the listing shows them itself.
-    fn body_of(&self, _message: &[u8], _explained: &Explained) -> Option<Body> {
-        None
+    fn body_of(&self, _message: &[u8], explained: &Explained) -> Option<Body> {
+        explained.values.clone()
     }
 
     /// The link type (of tcpdump's list) of captures that hold a message of this wire as it is, a packet each; nothing if none does, or if
     /// these octets are no message.
     fn packet(&self, _message: &[u8]) -> Option<u16> {
         None
+    }
+
+    /// Whether what a message raises that [`Self::explain`] found is this exception of a contract: it has its identity or its name.
+    fn is_raised(&self, explained: &Explained, exception: &Struct) -> bool {
+        let raised = explained.part("exception").or_else(|| explained.part("ERROR_NAME"));
+        raised.is_some_and(|raised| exception.id == *raised || exception.name == *raised)
     }
 
     /// Which operation of an interface a message that [`Self::explain`] found calls, or which of its signals it is: that of its name, unless
@@ -341,6 +348,9 @@ pub struct Explained {
     pub parts: Vec<Part>,
     /// Bytes of values, and where they begin in the message, if it carries any.
     pub body: Option<(usize, usize)>,
+    /// The values themselves, where the octets of this message alone do not tell them: earlier ones have words of theirs, or the message is
+    /// in pieces.
+    pub values: Option<Body>,
 }
 
 impl Explained {

@@ -1,5 +1,6 @@
-//! The commands of README, guide and the pages of tasks run as they are printed: by a shell, with the built programs on its path, in a home
-//! that was empty and a network of its own with a session bus.
+//! The commands of README, guide and the pages of tasks run as they are printed, as a newcomer would: the program is installed into a folder of
+//! its own, and a shell has that folder and the system's own on its path, a home that was empty, nothing of the environment of whoever runs the
+//! test, and a network of its own with a session bus.
 //!
 //! A document is one session: what a block starts in the background is there for the next one. Each command ends well, unless the list of
 //! its document says otherwise; an entry that fits no command fails the test, so the lists stay true. A block of text right behind a block
@@ -117,7 +118,12 @@ impl Room {
         fs::set_permissions(dir.join("run"), fs::Permissions::from_mode(0o700)).expect("our own");
         let room = Self { dir };
         let link = |to: &Path, name: &str| symlink(to, room.dir.join(name)).expect("a link");
-        link(Path::new(everywire().get_program()), "bin/everywire");
+        // Installed, not linked to: the program finds nothing of the project beside itself.
+        let (program, installed) = (everywire(), room.dir.join("bin/everywire"));
+        let program = fs::canonicalize(program.get_program()).expect("the program is built");
+        fs::hard_link(&program, &installed)
+            .or_else(|_| fs::copy(&program, &installed).map(drop))
+            .expect("the program is installed");
         link(&root().join("examples"), "here/examples");
         link(&root().join("examples/account/contracts/account.idl"), "here/account.idl");
         let shim = format!(
@@ -248,6 +254,45 @@ fn the_commands_of_the_guide_work_as_printed() {
     ];
     let wrong = run("guide", GUIDE, OF_GUIDE, &files);
     assert!(wrong.is_empty(), "docs/guide.md\n{}", wrong.join("\n"));
+}
+
+/// Pages with commands that no test runs as they are printed, and why.
+const NOT_RUN: &[(&str, &str)] = &[
+    ("docs/at-most-once.md", "runs tests of this project"),
+    ("docs/derby.md", "races for minutes; its parts are the tests of cli/tests/derby.rs"),
+    ("docs/transcripts/README.md", "records what tests of this project compare with"),
+];
+
+/// Whoever writes a page with commands has them run, or says why not.
+#[test]
+fn each_page_with_commands_is_run() {
+    let run: HashSet<&str> = tasks::PAGES.iter().copied().chain(["README.md", "docs/guide.md"]).collect();
+    let mut found = HashSet::new();
+    let mut folders = vec![root().join("docs")];
+    let mut pages = vec![root().join("README.md")];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).expect("readable").flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    for page in pages {
+        if !blocks::of(&fs::read_to_string(&page).expect("readable")).is_empty() {
+            found.insert(page.strip_prefix(root()).expect("of the project").to_string_lossy().into_owned());
+        }
+    }
+    let known = |page: &str| run.contains(page) || NOT_RUN.iter().any(|(left, _)| *left == page);
+    let unknown: Vec<&String> = found.iter().filter(|page| !known(page)).collect();
+    assert!(unknown.is_empty(), "no test runs the commands of {unknown:?}");
+    let gone: Vec<&str> = run
+        .into_iter()
+        .chain(NOT_RUN.iter().map(|(page, _)| *page))
+        .filter(|page| !found.contains(*page))
+        .collect();
+    assert!(gone.is_empty(), "there are no commands in {gone:?}");
 }
 
 /// The contract that README prints is the file that it names.

@@ -6,7 +6,7 @@
 
 use super::clock::{time_of_day, timestamp};
 use super::select::Selection;
-use super::spoken::Spoken;
+use super::spoken::{ONLY, Spoken};
 use super::values::{Knowledge, Member, Shown};
 use crate::output::{Style, line, note, tinted, visible};
 use everywire::model::{Explained, Part};
@@ -68,6 +68,15 @@ struct Question {
 }
 
 impl Question {
+    /// What holds the place of several.
+    fn nobody(asked: Duration) -> Self {
+        Self { spoken: Spoken::default(), member: None, asked }
+    }
+
+    fn is_nobody(&self) -> bool {
+        self.spoken.asks.is_empty()
+    }
+
     fn operation(&self) -> &str {
         self.spoken.operation.as_deref().unwrap_or_default()
     }
@@ -187,7 +196,8 @@ impl Narrator {
 
     /// The question of an answer.
     fn question(&mut self, spoken: &Spoken) -> Option<Rc<Question>> {
-        let key = spoken.answers.iter().find(|key| self.questions.contains_key(*key))?;
+        let asked = |key: &&String| self.questions.get(*key).is_some_and(|held| !held.is_nobody());
+        let key = spoken.answers.iter().find(asked)?;
         let question = self.questions.get(key).cloned()?;
         for key in &question.spoken.asks {
             // Another call may have got the number since.
@@ -210,7 +220,10 @@ impl Narrator {
         let keys = spoken.asks.clone();
         let question = Rc::new(Question { spoken, member, asked });
         keys.into_iter().for_each(|key| {
-            self.questions.insert(key, Rc::clone(&question));
+            // Where several calls wait, an answer that names none stays without.
+            let several = key.ends_with(ONLY) && self.questions.contains_key(&key);
+            let held = if several { Rc::new(Question::nobody(asked)) } else { Rc::clone(&question) };
+            self.questions.insert(key, held);
         });
     }
 }

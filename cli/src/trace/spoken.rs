@@ -2,6 +2,9 @@
 
 use super::show::Passed;
 
+/// Ends the names of a call by which an answer that names no call may still be told: they hold while one call waits for its answer.
+pub(super) const ONLY: &str = " alone";
+
 /// What a message says.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spoken {
@@ -41,8 +44,21 @@ impl Spoken {
         if let Some(id) = part("relates to") {
             spoken.answers.push(id);
             spoken.operation = None;
-        } else {
-            spoken.asks.extend(part("message id"));
+        } else if let Some(id) = part("message id") {
+            spoken.asks.extend([id, format!("{} {}{ONLY}", passed.connection, passed.outward)]);
+        }
+        // Mono's faults do not say what they answer.
+        if part("fault").is_some() {
+            spoken.answers.push(format!("{} {}{ONLY}", passed.connection, !passed.outward));
+            spoken.operation = None;
+        }
+        // A response of HTTP answers the last request of its connection, and an interim one nothing.
+        if part("request line").is_some() {
+            spoken.asks.push(format!("{} request", passed.connection));
+        } else if let Some(line) = part("status line") {
+            let interim = line.split(' ').nth(1).is_some_and(|status| status.starts_with('1'));
+            spoken.answers.extend((!interim).then(|| format!("{} request", passed.connection)));
+            spoken.operation = None;
         }
         let along = |outward: bool, number: &str| format!("{} {outward} {number}", passed.connection);
         match (part("serial"), part("REPLY_SERIAL")) {
@@ -81,6 +97,7 @@ fn fails(passed: &Passed<'_>) -> bool {
         explained.part(name).is_some_and(|text| what.iter().any(|word| text.contains(word)))
     };
     explained.part("ERROR_NAME").is_some()
+        || explained.part("fault").is_some()
         || explained.part("violation").is_some()
         || says("reply status", &["USER_EXCEPTION", "SYSTEM_EXCEPTION"])
         || says("locate status", &["UNKNOWN_OBJECT", "SYSTEM_EXCEPTION"])

@@ -73,16 +73,23 @@ impl Knowledge {
         answers: Option<Member>,
     ) -> Option<Shown> {
         let wire: &dyn Wire = everywire::wires::named(passed.wire)?;
-        let Some(body) = wire.body_of(passed.bytes, passed.explained) else {
-            // Where values are XML, they are shown as they are.
-            let xml = passed.explained.part("body").filter(|text| text.starts_with('<'))?;
-            let short: String = xml.chars().take(MOST).collect();
-            let more = if short.len() < xml.len() { "..." } else { "" };
-            return Some(Shown { text: format!("{short}{more}"), json: xml.into() });
-        };
+        self.decoded(wire, passed, asks, answers).or_else(|| as_xml(passed))
+    }
+
+    /// Those whose types are known.
+    fn decoded(
+        &self,
+        wire: &dyn Wire,
+        passed: &Passed<'_>,
+        asks: Option<Member>,
+        answers: Option<Member>,
+    ) -> Option<Shown> {
+        let body = wire.body_of(passed.bytes, passed.explained)?;
         let known = match (asks, answers) {
             (Some((interface, called)), _) => self.asked(interface, called),
-            (None, Some((interface, Called::Operation(index)))) => self.answered(interface, index, passed),
+            (None, Some((interface, Called::Operation(index)))) => {
+                self.answered(wire, interface, index, passed)
+            }
             (None, _) => None,
         };
         // A contract may be another one's.
@@ -101,17 +108,28 @@ impl Knowledge {
         }
     }
 
-    fn answered(&self, interface: usize, index: usize, passed: &Passed<'_>) -> Option<Shape> {
+    fn answered(
+        &self,
+        wire: &dyn Wire,
+        interface: usize,
+        index: usize,
+        passed: &Passed<'_>,
+    ) -> Option<Shape> {
         let operation = self.contract.interfaces().nth(interface)?.operations.get(index)?;
-        let raised = passed.explained.part("exception").or_else(|| passed.explained.part("ERROR_NAME"));
-        match raised {
-            Some(id) => {
-                let raised = operation.raises.iter().find(|raised| raised.id == id || raised.name == id)?;
-                Some(Shape::Struct(raised.clone()))
-            }
-            None => Some(operation.results.clone()),
+        if ["exception", "ERROR_NAME"].iter().all(|name| passed.explained.part(name).is_none()) {
+            return Some(operation.results.clone());
         }
+        let raised = operation.raises.iter().find(|raised| wire.is_raised(passed.explained, raised))?;
+        Some(Shape::Struct(raised.clone()))
     }
+}
+
+/// Values that are XML, as they are.
+fn as_xml(passed: &Passed<'_>) -> Option<Shown> {
+    let xml = passed.explained.part("body").filter(|text| text.starts_with('<'))?;
+    let short: String = xml.chars().take(MOST).collect();
+    let more = if short.len() < xml.len() { "..." } else { "" };
+    Some(Shown { text: format!("{short}{more}"), json: xml.into() })
 }
 
 fn read(body: &Body, shape: &Shape) -> Option<Value> {

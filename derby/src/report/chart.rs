@@ -1,6 +1,7 @@
-//! Charts in SVG, drawn by hand: nothing is fetched and nothing is scripted. Colours come from the page's style sheet,
-//! so that one drawing serves light, dark and paper.
+//! Charts of plain elements, placed in percent: nothing is fetched and nothing is scripted. Letters keep their size however narrow the page
+//! is, and labels wrap, so none is cut off. Colours come from the page's style sheet, so that one chart serves light, dark and paper.
 
+use super::markup::escape;
 use super::short;
 use std::fmt::Write;
 
@@ -24,43 +25,27 @@ pub(super) struct Strip {
     pub(super) text: String,
 }
 
-/// Between the labels and the values.
-const PLOT: f64 = 650.0;
-/// A letter of a label, of a note and of a value is at the most this wide, nearly always: as wide as in the style sheet's fonts.
-const LETTER: f64 = 7.4;
-const SMALL_LETTER: f64 = 6.1;
-const GAP: f64 = 16.0;
-const LINE: f64 = 33.0;
-const TOP: f64 = 26.0;
+/// A column of labels or of values is at the most so much of a wide chart, in percent: longer text wraps.
+const MOST_LABEL: usize = 36;
+const MOST_VALUE: usize = 20;
 
-/// How wide the parts of a chart are: no label and no value is cut off.
-#[derive(Clone, Copy)]
-struct Frame {
-    left: f64,
-    width: f64,
-}
-
-impl Frame {
-    #[allow(clippy::cast_precision_loss)]
-    fn of(strips: &[Strip]) -> Self {
-        let wide = |text: &str, letter: f64| text.chars().count() as f64 * letter + GAP;
-        let widest = |least: f64, all: &mut dyn Iterator<Item = f64>| all.fold(least, f64::max);
-        let labels =
-            &mut strips.iter().map(|strip| wide(&strip.label, LETTER).max(wide(&strip.note, SMALL_LETTER)));
-        let left = widest(120.0, labels);
-        let right = widest(80.0, &mut strips.iter().map(|strip| wide(&strip.text, LETTER) + GAP));
-        Self { left, width: left + PLOT + right }
-    }
-
-    /// Where the values stand.
-    fn end(self) -> f64 {
-        self.left + PLOT
-    }
+/// How wide the columns of labels and of values are, in `ch` of the page's font: as wide as the longest text needs.
+fn columns(strips: &[Strip]) -> String {
+    let longest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+    let label = longest(
+        // A note is in smaller letters.
+        &mut strips.iter().map(|s| s.label.chars().count().max(s.note.chars().count() * 5 / 6)),
+    );
+    let value = longest(&mut strips.iter().map(|strip| strip.text.chars().count()));
+    format!(
+        "--label:min({MOST_LABEL}%,{}ch);--value:min({MOST_VALUE}%,{}ch)",
+        label.max(12) + 2,
+        value.max(6) + 2
+    )
 }
 
 /// Values on a logarithmic scale: a mark for each, its interval as a bar, a thin line to the tail; a dashed line at `reference`.
 pub(super) fn dots(title: &str, unit: &str, reference: Option<f64>, strips: &[Strip]) -> String {
-    let frame = Frame::of(strips);
     let all = strips.iter().flat_map(|strip| {
         let interval = strip.interval.map(|(low, high)| [low, high]).unwrap_or([strip.value; 2]);
         strip
@@ -73,71 +58,46 @@ pub(super) fn dots(title: &str, unit: &str, reference: Option<f64>, strips: &[St
     let positive: Vec<f64> = all.chain(reference).filter(|value| *value > 0.0 && value.is_finite()).collect();
     let low = positive.iter().copied().fold(f64::INFINITY, f64::min).log10();
     let high = positive.iter().copied().fold(0.0, f64::max).log10();
-    if !low.is_finite() || !high.is_finite() {
+    if strips.is_empty() || !low.is_finite() || !high.is_finite() {
         return String::new();
     }
     let (low, high) = (low - 0.05, (high + 0.05).max(low + 0.3));
-    let x = |value: f64| frame.left + (value.max(1e-9).log10() - low) / (high - low) * PLOT;
-    let mut out = open(title, frame, strips.len());
-    for tick in ticks(low, high) {
-        axis(&mut out, x(tick), &format!("{}{unit}", plain(tick)), strips.len());
+    let x = |value: f64| (value.max(1e-9).log10() - low) / (high - low) * 100.0;
+    let mut out = open(title, strips);
+    // The text of the reference needs the room of its neighbours.
+    let near = |tick: f64| reference.is_some_and(|reference| (x(tick) - x(reference)).abs() < 6.0);
+    for tick in ticks(low, high).into_iter().filter(|tick| !near(*tick)) {
+        axis(
+            &mut out,
+            x(tick),
+            &format!("{}{unit}", plain(tick)),
+            if is_power(tick) { "" } else { " between" },
+        );
     }
     if let Some(reference) = reference {
-        dashed(&mut out, x(reference), strips.len());
+        axis(&mut out, x(reference), &format!("{}{unit}", plain(reference)), " reference");
     }
-    for (i, strip) in strips.iter().enumerate() {
-        let y = label(&mut out, frame, i, strip);
+    out.push_str("</div>");
+    for strip in strips {
+        strip_open(&mut out, strip);
         if let Some(tail) = strip.tail {
-            let _ = write!(
-                out,
-                r#"<line class="tail {}" x1="{:.1}" y1="{y:.1}" x2="{:.1}" y2="{y:.1}"/>"#,
-                strip.class,
-                x(strip.value),
-                x(tail)
-            );
-            let _ = write!(
-                out,
-                r#"<line class="tail {}" x1="{1:.1}" y1="{2:.1}" x2="{1:.1}" y2="{3:.1}"/>"#,
-                strip.class,
-                x(tail),
-                y - 4.0,
-                y + 4.0
-            );
+            mark(&mut out, "tail", x(strip.value), Some(x(tail)));
         }
         for &companion in &strip.companions {
-            let _ = write!(
-                out,
-                r#"<circle class="companion {}" cx="{:.1}" cy="{y:.1}" r="3"/>"#,
-                strip.class,
-                x(companion)
-            );
+            mark(&mut out, "companion", x(companion), None);
         }
         if let Some((from, to)) = strip.interval {
-            let (from, to) = (x(from), x(to));
-            let _ = write!(
-                out,
-                r#"<rect class="interval {}" x="{:.1}" y="{:.1}" width="{:.1}" height="12" rx="3"/>"#,
-                strip.class,
-                from - 1.0,
-                y - 6.0,
-                (to - from + 2.0).max(2.0)
-            );
+            mark(&mut out, "interval", x(from), Some(x(to)));
         }
-        let _ = write!(
-            out,
-            r#"<circle class="dot {}" cx="{:.1}" cy="{y:.1}" r="6"/>"#,
-            strip.class,
-            x(strip.value)
-        );
-        aside(&mut out, frame, y, &strip.text);
+        mark(&mut out, "dot", x(strip.value), None);
+        out.push_str("</div></div>");
     }
-    out.push_str("</svg>");
+    out.push_str("</div>");
     out
 }
 
 /// Values as bars from zero.
 pub(super) fn bars(title: &str, unit: &str, strips: &[Strip]) -> String {
-    let frame = Frame::of(strips);
     let most =
         strips.iter().map(|strip| strip.interval.map_or(strip.value, |(_, high)| high)).fold(0.0, f64::max);
     if most <= 0.0 || !most.is_finite() {
@@ -145,100 +105,68 @@ pub(super) fn bars(title: &str, unit: &str, strips: &[Strip]) -> String {
     }
     let step = nice(most / 5.0);
     let most = (most / step).ceil() * step;
-    let x = |value: f64| frame.left + value / most * PLOT;
-    let mut out = open(title, frame, strips.len());
+    let x = |value: f64| value / most * 100.0;
+    let mut out = open(title, strips);
     let mut tick = 0.0;
+    let mut even = true;
     while tick <= most + step / 2.0 {
-        axis(&mut out, x(tick), &format!("{}{unit}", plain(tick)), strips.len());
+        axis(&mut out, x(tick), &format!("{}{unit}", plain(tick)), if even { "" } else { " between" });
         tick += step;
+        even = !even;
     }
-    for (i, strip) in strips.iter().enumerate() {
-        let y = label(&mut out, frame, i, strip);
+    out.push_str("</div>");
+    for strip in strips {
+        strip_open(&mut out, strip);
         let mut from = 0.0;
         // With companions a bar is made of parts: the value is their sum.
         let parts: Vec<f64> =
             if strip.companions.is_empty() { vec![strip.value] } else { strip.companions.clone() };
         for (part, value) in parts.iter().enumerate() {
-            let _ = write!(
-                out,
-                r#"<rect class="bar part{part} {}" x="{:.1}" y="{:.1}" width="{:.1}" height="16" rx="2"/>"#,
-                strip.class,
-                x(from),
-                y - 8.0,
-                (x(from + value) - x(from)).max(0.5)
-            );
+            mark(&mut out, &format!("bar part{part}"), x(from), Some(x(from + value)));
             from += value;
         }
-        if let Some((low, high)) = strip.interval {
-            let _ = write!(
-                out,
-                r#"<line class="whisker" x1="{:.1}" y1="{y:.1}" x2="{:.1}" y2="{y:.1}"/>"#,
-                x(low),
-                x(high)
-            );
-        }
-        aside(&mut out, frame, y, &strip.text);
+        out.push_str("</div></div>");
     }
-    out.push_str("</svg>");
+    out.push_str("</div>");
     out
 }
 
-#[allow(clippy::cast_precision_loss)]
-fn height(strips: usize) -> f64 {
-    TOP + LINE * strips as f64 + 8.0
-}
-
-fn open(title: &str, frame: Frame, strips: usize) -> String {
+/// A chart up to its axis, which stays open for the ticks.
+fn open(title: &str, strips: &[Strip]) -> String {
     format!(
-        r#"<svg viewBox="0 0 {:.0} {:.0}" role="img" aria-label="{title}"><title>{title}</title>"#,
-        frame.width,
-        height(strips),
-        title = escape(title)
+        r#"<div class="chart" role="group" aria-label="{}" style="{}"><div class="axis" aria-hidden="true">"#,
+        escape(title),
+        columns(strips)
     )
 }
 
-fn dashed(out: &mut String, x: f64, strips: usize) {
-    let bottom = height(strips) - 4.0;
-    let _ = write!(out, r#"<line class="reference" x1="{x:.1}" y1="{TOP}" x2="{x:.1}" y2="{bottom:.1}"/>"#);
+/// A tick: a line through the chart and its text on top.
+fn axis(out: &mut String, x: f64, text: &str, kind: &str) {
+    let _ = write!(out, r#"<i class="tick{kind}" style="left:{x:.2}%"><b>{}</b></i>"#, escape(text));
 }
 
-fn axis(out: &mut String, x: f64, text: &str, strips: usize) {
-    let bottom = height(strips) - 4.0;
-    let _ = write!(out, r#"<line class="grid" x1="{x:.1}" y1="{TOP}" x2="{x:.1}" y2="{bottom:.1}"/>"#);
-    let _ = write!(out, r#"<text class="tick" x="{x:.1}" y="{:.1}">{}</text>"#, TOP - 9.0, escape(text));
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn label(out: &mut String, frame: Frame, i: usize, strip: &Strip) -> f64 {
-    let y = TOP + LINE * (i as f64 + 0.5);
-    let up = if strip.note.is_empty() { 4.0 } else { -1.0 };
+/// A strip up to its plot, which stays open for the marks.
+fn strip_open(out: &mut String, strip: &Strip) {
+    let note =
+        if strip.note.is_empty() { String::new() } else { format!("<small>{}</small>", escape(&strip.note)) };
     let _ = write!(
         out,
-        r#"<text class="label" x="{:.1}" y="{:.1}">{}</text>"#,
-        frame.left - GAP + 2.0,
-        y + up,
-        escape(&strip.label)
+        r#"<div class="strip {}"><span class="label">{}{note}</span><span class="value">{}</span><div class="plot">"#,
+        strip.class,
+        escape(&strip.label),
+        escape(&strip.text)
     );
-    if !strip.note.is_empty() {
-        let _ = write!(
-            out,
-            r#"<text class="note" x="{:.1}" y="{:.1}">{}</text>"#,
-            frame.left - GAP + 2.0,
-            y + 12.0,
-            escape(&strip.note)
-        );
-    }
-    y
 }
 
-fn aside(out: &mut String, frame: Frame, y: f64, text: &str) {
-    let _ = write!(
-        out,
-        r#"<text class="value" x="{:.1}" y="{:.1}">{}</text>"#,
-        frame.end() + GAP,
-        y + 4.0,
-        escape(text)
-    );
+/// A mark in percent of the plot, or one from here to there.
+fn mark(out: &mut String, kind: &str, from: f64, to: Option<f64>) {
+    let width = to.map(|to| format!(";width:{:.2}%", (to - from).max(0.0))).unwrap_or_default();
+    let _ = write!(out, r#"<i class="{kind}" style="left:{from:.2}%{width}"></i>"#);
+}
+
+/// Whether a tick is a power of ten.
+fn is_power(tick: f64) -> bool {
+    (tick.log10() - tick.log10().round()).abs() < 1e-9
 }
 
 /// 1, 2 and 5 times the powers of ten between the two logarithms; only the powers where that would be too many.
@@ -265,11 +193,6 @@ fn plain(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// Text for markup.
-pub(super) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,25 +210,55 @@ mod tests {
         }
     }
 
-    #[test]
-    fn marks_stay_inside_the_drawing() {
-        let strips = [strip(0.003), strip(68.0)];
-        let (svg, frame) = (dots("x", " us", Some(1.0), &strips), Frame::of(&strips));
-        for part in svg.split("cx=\"").skip(1) {
-            let x: f64 = part.split('"').next().unwrap().parse().unwrap();
-            assert!((frame.left..=frame.end()).contains(&x), "{x}");
-        }
-        assert!(svg.contains("a &lt; b") && svg.contains("class=\"reference\""));
+    /// Where the marks of a kind are, in percent.
+    fn lefts(chart: &str, kind: &str) -> Vec<f64> {
+        let begin = format!("<i class=\"{kind}\" style=\"left:");
+        chart.split(&begin).skip(1).map(|part| part.split('%').next().unwrap().parse().unwrap()).collect()
     }
 
     #[test]
-    fn the_longest_label_has_room() {
+    fn a_logarithmic_axis_places_equal_ratios_at_equal_distances() {
+        let strips = [0.5, 1.0, 2.0, 4.0, 40.0].map(strip);
+        let chart = dots("x", " ×", Some(1.0), &strips);
+        let (at, reference) = (lefts(&chart, "dot"), lefts(&chart, "tick reference"));
+        let doubling = at[1] - at[0];
+        assert!(doubling > 5.0, "{chart}");
+        assert!((at[2] - at[1] - doubling).abs() < 0.03 && (at[3] - at[2] - doubling).abs() < 0.03, "{at:?}");
+        assert!((at[4] - at[3] - doubling * 10f64.log2()).abs() < 0.1, "{at:?}");
+        // What is as fast as raw bytes stands on the line that says so, and the line has its number.
+        assert!(reference.len() == 1 && (reference[0] - at[1]).abs() < 0.01, "{reference:?} {at:?}");
+        assert!(chart.contains("<b>1 ×</b>"), "{chart}");
+        for tick in lefts(&chart, "tick") {
+            assert!((tick - reference[0]).abs() > 5.0, "{chart}");
+        }
+    }
+
+    #[test]
+    fn marks_stay_inside_the_chart() {
+        let chart = dots("x", " us", Some(1.0), &[strip(0.003), strip(68.0)]);
+        for kind in ["dot", "companion", "interval", "tail", "tick", "tick reference"] {
+            let at = lefts(&chart, kind);
+            assert!(!at.is_empty() && at.iter().all(|x| (0.0..=100.0).contains(x)), "{kind}: {at:?}");
+        }
+        for part in chart.split("left:").skip(1).filter(|part| part.contains(";width:")) {
+            let mut numbers = part.split(['%', ':']).filter_map(|word| word.parse::<f64>().ok());
+            let (left, width) = (numbers.next().unwrap(), numbers.next().unwrap_or(0.0));
+            assert!(left + width <= 100.01, "{left} {width}");
+        }
+        assert!(chart.contains("a &lt; b"));
+    }
+
+    #[test]
+    fn labels_are_whole_and_columns_are_parts_of_the_chart() {
         let mut long = strip(1.0);
         long.label = "Mono WCF, BasicHttp, as shipped (sleeps up to 100 ms before each accept)".into();
         long.text = "123 us, 1,234,567 signals/s, and then some".into();
-        let frame = Frame::of(&[strip(2.0), long]);
-        assert!(frame.left > 72.0 * 7.0 && frame.width - frame.end() > 42.0 * 7.0, "{}", frame.width);
-        assert!(Frame::of(&[strip(2.0)]).left < 200.0);
+        let (label, text) = (long.label.clone(), long.text.clone());
+        let chart = dots("x", "", None, &[strip(2.0), long]);
+        assert!(chart.contains(&label) && chart.contains(&text), "{chart}");
+        // Never wider than its part of the chart, never wider than what it has to hold.
+        assert!(chart.contains("--label:min(36%,74ch);--value:min(20%,44ch)"), "{chart}");
+        assert!(columns(&[strip(2.0)]).contains("--label:min(36%,14ch)"));
     }
 
     #[test]

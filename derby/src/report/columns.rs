@@ -12,6 +12,8 @@ pub(super) struct Column {
     pub(super) title: String,
     /// Whether they were published.
     pub(super) past: bool,
+    /// Whose they are of today's; empty if they were published.
+    pub(super) contestant: &'static str,
     /// Microseconds, one for each operation of the race, and the words that belong to them.
     pub(super) us: Vec<Option<String>>,
 }
@@ -34,6 +36,7 @@ pub(super) fn of(report: &Report, race: &Race) -> Vec<Column> {
         columns.push(Column {
             title: format!("{system}, published"),
             past: true,
+            contestant: "",
             us: race
                 .operations
                 .iter()
@@ -62,6 +65,7 @@ pub(super) fn of(report: &Report, race: &Race) -> Vec<Column> {
             columns.push(Column {
                 title: fastest.title.clone(),
                 past: false,
+                contestant: fastest.contestant,
                 us: race.operations.iter().map(|o| find(o.name).map(median)).collect(),
             });
         }

@@ -1,15 +1,16 @@
 //! The page: self-contained, readable in light and in dark, and on paper. No network, no script.
 
-use super::chart::{Strip, bars, dots, escape};
+use super::chart::{Strip, bars, dots};
+use super::markup::{Line, escape, table};
 use super::table::{PLACEMENTS, few};
-use super::{Report, Row, columns, cycles, grouped, items, method, passes, short, transfers};
+use super::{Report, Row, columns, cycles, grouped, items, method, passes, short, story, transfers};
 use crate::contestants::Route;
 use crate::race::{ALL, Operation, Race};
 use std::fmt::Write;
 
 /// The whole page.
 pub(super) fn page(report: &Report) -> String {
-    let races: Vec<&Race> =
+    let races: Vec<&'static Race> =
         ALL.iter().filter(|race| report.rows.iter().any(|row| row.race == race.name)).collect();
     let mut body = String::new();
     let _ = write!(
@@ -22,13 +23,14 @@ pub(super) fn page(report: &Report) -> String {
     for warning in report.warnings() {
         let _ = write!(body, "<p class=\"over\">{}</p>", escape(&warning));
     }
-    body.push_str(&cards(report));
-    body.push_str(&verdicts(report));
-    body.push_str(&absent(report));
+    body.push_str(&missing(report));
+    body.push_str(&story::html(report));
+    body.push_str(&verdicts(report, &races));
     for race in races {
         body.push_str(&section(report, race));
     }
     body.push_str(&split(report));
+    body.push_str(&absent(report));
     body.push_str(&method::html(report));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, \
@@ -68,76 +70,114 @@ fn names(row: &Row, traffic: bool) -> (String, String) {
 }
 
 /// What a visitor wants to know first: ours, beside the rival and beside the machine.
-fn cards(report: &Report) -> String {
+fn cards(report: &Report, race: &Race) -> String {
     let mut out = String::new();
-    for race in ALL {
-        let placement = PLACEMENTS.iter().map(|(name, _)| *name).find(|name| {
-            report
-                .rows
-                .iter()
-                .any(|row| row.race == race.name && row.placement == *name && row.contestant != "raw")
-        });
-        let Some(placement) = placement else { continue };
-        let headline = |row: &&Row| {
-            row.race == race.name
-                && row.operation == race.headline
-                && row.placement == placement
-                && !race.rated
-        };
-        let rows: Vec<&Row> = report
+    let raced = |name: &str| {
+        report
             .rows
             .iter()
-            .filter(headline)
-            .filter(|row| row.contestant != "raw" && row.mode == "default")
-            .collect();
-        // Of rivals only the fastest of each kind: the charts have all of them.
-        let rival = |row: &Row| class(row.contestant) == "rival";
-        let alike =
-            |a: &Row, b: &Row| a.wire == b.wire && (a.route == Route::Direct) == (b.route == Route::Direct);
-        let beaten = |row: &Row| {
-            rows.iter().any(|other| rival(other) && alike(row, other) && other.median_us < row.median_us)
+            .any(|row| row.race == race.name && row.placement == name && row.contestant != "raw")
+    };
+    let Some((placement, place)) = PLACEMENTS.iter().copied().find(|(name, _)| raced(name)) else {
+        return out;
+    };
+    let headline = |row: &&Row| {
+        row.race == race.name && row.operation == race.headline && row.placement == placement && !race.rated
+    };
+    let rows: Vec<&Row> = report
+        .rows
+        .iter()
+        .filter(headline)
+        .filter(|row| row.contestant != "raw" && row.mode == "default")
+        .collect();
+    // Of rivals only the fastest of each kind: the charts have all of them.
+    let rival = |row: &Row| class(row.contestant) == "rival";
+    let alike =
+        |a: &Row, b: &Row| a.wire == b.wire && (a.route == Route::Direct) == (b.route == Route::Direct);
+    let beaten = |row: &Row| {
+        rows.iter().any(|other| rival(other) && alike(row, other) && other.median_us < row.median_us)
+    };
+    for row in rows.iter().filter(|row| !rival(row) || !beaten(row)) {
+        // In process nothing is transferred: a throughput would say nothing.
+        let (number, unit) = match row.kb_per_s.filter(|_| row.transport != "in-process") {
+            None if race.signals => (grouped(1e6 / row.median_us), "signals/s"),
+            None if race.reads() => (grouped(row.items_per_s.unwrap_or_default()), "items/s"),
+            Some(kb) => (short(kb / 1e6), "GB/s"),
+            None => time_parts(row.median_us),
         };
-        for row in rows.iter().filter(|row| !rival(row) || !beaten(row)) {
-            // In process nothing is transferred: a throughput would say nothing.
-            let (number, unit) = match row.kb_per_s.filter(|_| row.transport != "in-process") {
-                None if race.signals => (grouped(1e6 / row.median_us), "signals/s"),
-                None if race.reads() => (grouped(row.items_per_s.unwrap_or_default()), "items/s"),
-                Some(kb) => (short(kb / 1e6), "GB/s"),
-                None => time_parts(row.median_us),
-            };
-            let beside = row
-                .ratio_to_raw
-                .map(|ratio| format!("{ratio:.2} × raw"))
-                .or_else(|| (row.transport == "in-process").then(|| "nothing is copied".to_owned()))
-                .unwrap_or_else(|| row.route.title().to_owned());
-            let beside = format!("{beside}{}", few(row));
-            let _ = write!(
-                out,
-                "<div class=\"card {}\"><span>{}</span><b>{number} <small>{unit}</small></b><span>{}<br>{placement} CPU, {beside}</span></div>",
-                class(row.contestant),
-                escape(&row.title),
-                escape(race.headline)
-            );
-        }
+        let beside = row
+            .ratio_to_raw
+            .map(|ratio| format!("{ratio:.2} × raw"))
+            .or_else(|| (row.transport == "in-process").then(|| "nothing is copied".to_owned()))
+            .unwrap_or_else(|| row.route.title().to_owned());
+        let beside = format!("{beside}{}", few(row));
+        let _ = write!(
+            out,
+            "<div class=\"card {}\"><span>{}</span><b>{number} <small>{unit}</small></b><span>{}<br>{place}, {beside}</span></div>",
+            class(row.contestant),
+            escape(&row.title),
+            escape(race.headline)
+        );
     }
-    // An unpinned run has no CPU to speak of.
-    format!(
-        "<div class=\"cards\">{}</div>",
-        out.replace("unpinned CPU", "unpinned").replace("different CPU,", "different CPUs,")
-    )
+    if out.is_empty() { out } else { format!("<div class=\"cards\">{out}</div>") }
 }
 
-/// Who won, sentence by sentence.
-fn verdicts(report: &Report) -> String {
+/// Who won, sentence by sentence: those of one race are open, those of several are opened by a click.
+fn verdicts(report: &Report, races: &[&Race]) -> String {
     if report.verdicts.is_empty() {
         return String::new();
     }
-    let items: String =
-        report.verdicts.iter().map(|verdict| format!("<li>{}</li>", escape(verdict))).collect();
-    format!("<h2>Verdicts</h2><ul>{items}</ul>")
+    let mut out = String::from("<h2>Verdicts</h2>");
+    let mut told = 0;
+    for race in races {
+        let begin = format!("{}, ", race.name);
+        let items: Vec<String> = report
+            .verdicts
+            .iter()
+            .filter_map(|verdict| verdict.strip_prefix(&begin))
+            .map(|verdict| match verdict.split_once(": ") {
+                Some((what, who)) => format!("<li><b>{}:</b> {}</li>", escape(what), escape(who)),
+                None => format!("<li>{}</li>", escape(verdict)),
+            })
+            .collect();
+        if items.is_empty() {
+            continue;
+        }
+        told += items.len();
+        let open = if races.len() == 1 { " open" } else { "" };
+        let _ = write!(
+            out,
+            "<details{open}><summary>{}: {} contests</summary><ul>{}</ul></details>",
+            escape(race.title),
+            items.len(),
+            items.concat()
+        );
+    }
+    debug_assert_eq!(told, report.verdicts.len(), "each verdict names its race");
+    out
 }
 
+/// A line on top about what is not on this page.
+fn missing(report: &Report) -> String {
+    let absent: Vec<&str> = report.absent.iter().map(|absent| &*absent.name).collect();
+    let mut parts = Vec::new();
+    if !absent.is_empty() {
+        parts.push(format!("Missing contestants: {}.", escape(&absent.join(", "))));
+    }
+    if !report.left_out.is_empty() {
+        parts.push("Some of what was asked for was left out.".to_owned());
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!("<p class=\"over\">{} <a href=\"#missing\">What is missing, and why</a></p>", parts.join(" "))
+}
+
+/// What is not on this page.
 fn absent(report: &Report) -> String {
+    if report.absent.is_empty() && report.left_out.is_empty() && report.remarks.is_empty() {
+        return String::new();
+    }
     let one = |absent: &super::Absent| {
         format!(
             "<div class=\"absent\"><b>{}</b> is missing from this page: {}.<br><code>{}</code></div>",
@@ -147,10 +187,25 @@ fn absent(report: &Report) -> String {
         )
     };
     let left = |left: &super::LeftOut| {
-        format!("<div class=\"absent\"><b>Left out:</b> {}: {}.</div>", escape(&left.what), escape(&left.why))
+        let what: Vec<&str> = left.what.split("; ").collect();
+        if let [one] = what[..] {
+            return format!(
+                "<div class=\"absent\"><b>Left out:</b> {}: {}.</div>",
+                escape(one),
+                escape(&left.why)
+            );
+        }
+        format!(
+            "<details class=\"absent\"><summary>Left out, {} parts: {}.</summary><p>{}</p></details>",
+            what.len(),
+            escape(&left.why),
+            escape(&left.what)
+        )
     };
     let remarks = report.remarks.iter().map(|remark| format!("<p>{}</p>", escape(remark)));
-    report.absent.iter().map(one).chain(report.left_out.iter().map(left)).chain(remarks).collect()
+    let parts: String =
+        report.absent.iter().map(one).chain(report.left_out.iter().map(left)).chain(remarks).collect();
+    format!("<h2 id=\"missing\">What is missing</h2>{parts}")
 }
 
 fn section(report: &Report, race: &Race) -> String {
@@ -162,6 +217,7 @@ fn section(report: &Report, race: &Race) -> String {
         race.number,
         escape(race.about)
     );
+    out.push_str(&cards(report, race));
     for (placement, title) in PLACEMENTS {
         let rows: Vec<&Row> =
             report.rows.iter().filter(|row| row.race == race.name && row.placement == *placement).collect();
@@ -211,21 +267,16 @@ fn then_and_now(report: &Report, race: &Race) -> String {
     if columns.iter().all(|column| column.past) {
         return String::new();
     }
-    let mut out = String::from("<div class=\"scroll\"><table><thead><tr><th>µs a call</th>");
-    for column in &columns {
-        let _ = write!(out, "<th>{}</th>", escape(&column.title));
-    }
-    out.push_str("</tr></thead><tbody>");
-    for (i, operation) in race.operations.iter().enumerate() {
-        let _ = write!(out, "<tr><td>{}</td>", escape(operation.name));
-        for column in &columns {
-            let us = column.us.get(i).cloned().flatten();
-            let _ = write!(out, "<td>{}</td>", us.unwrap_or_else(|| "–".to_owned()));
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("</tbody></table></div>");
-    out
+    // A line for each column of the published table: there are more of today's than fit beside each other.
+    let mut head = vec!["then and now, µs a call".to_owned()];
+    head.extend(race.operations.iter().map(|operation| operation.short.to_owned()));
+    let line = |column: columns::Column| {
+        let us = (0..race.operations.len()).map(|i| column.us.get(i).cloned().flatten());
+        let cells = us.map(|us| us.unwrap_or_else(|| "–".to_owned()));
+        let class = if column.past { "past" } else { class(column.contestant) };
+        Line::new(class, std::iter::once(column.title.clone()).chain(cells).collect())
+    };
+    table(&head, &columns.into_iter().map(line).collect::<Vec<_>>())
 }
 
 fn capital(text: &str) -> String {
@@ -356,32 +407,22 @@ fn numbers(operations: &[&Operation], rows: &[&Row]) -> String {
     let transfers = operations.iter().any(|operation| operation.payload.is_some());
     let items = operations.iter().any(|operation| operation.reads.is_some());
     let several = operations.len() > 1;
-    let mut head =
+    let mut head: Vec<&str> =
         vec!["contestant", "median µs", "95 % interval", "p99 µs", "rounds µs", "× raw", "× published"];
     head.extend(transfers.then_some("KB/s"));
     head.extend(items.then_some("items/s"));
     head.extend(["CPU µs", "frames", "bytes", "calls"]);
-    let columns = head.len();
-    let mut out = String::from("<div class=\"scroll\"><table><thead><tr>");
-    for cell in head {
-        let _ = write!(out, "<th>{cell}</th>");
-    }
-    out.push_str("</tr></thead><tbody>");
+    let mut lines = Vec::new();
     for operation in operations {
         if several {
-            let name = escape(operation.name);
-            let _ = write!(out, "<tr class=\"group\"><td colspan=\"{columns}\">{name}</td></tr>");
+            lines.push(Line::new("", vec![operation.name.to_owned()]));
         }
-        for row in rows.iter().filter(|row| row.operation == operation.name) {
-            let _ = write!(out, "<tr class=\"{}\"><td>{}</td>", class(row.contestant), escape(&row.title));
-            for cell in cells(row, transfers, items) {
-                let _ = write!(out, "<td>{}</td>", escape(&cell));
-            }
-            out.push_str("</tr>");
-        }
+        lines.extend(rows.iter().filter(|row| row.operation == operation.name).map(|row| {
+            let cells = cells(row, transfers, items);
+            Line::new(class(row.contestant), std::iter::once(row.title.clone()).chain(cells).collect())
+        }));
     }
-    out.push_str("</tbody></table></div>");
-    out
+    table(&head.into_iter().map(str::to_owned).collect::<Vec<_>>(), &lines)
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -495,10 +536,8 @@ fn split(report: &Report) -> String {
             }
         })
         .collect();
-    let mut rows = String::new();
-    for call in &split.calls {
-        let _ = write!(rows, "<tr class=\"ours\"><td>over {}</td>", call.transport);
-        for part in [
+    let line = |call: &super::SplitCall| {
+        let parts = [
             call.whole_us,
             split.stub_us,
             split.marshalling_us,
@@ -506,50 +545,24 @@ fn split(report: &Report) -> String {
             split.session_us,
             call.transport_us,
             call.rest_us,
-        ] {
-            let _ = write!(rows, "<td>{}</td>", short(part));
-        }
-        rows.push_str("</tr>");
-    }
+        ];
+        Line::new(
+            "ours",
+            std::iter::once(format!("over {}", call.transport)).chain(parts.map(short)).collect(),
+        )
+    };
+    let head =
+        ["", "whole µs", "stub", "marshalling", "look-up", "session", "transport", "rest"].map(String::from);
     format!(
         "<h2>Where a call goes</h2><p class=\"soft\">{} of Everywire in its default mode, {} CPU. Stub, marshalling, look-up \
          and session (the protocol of both sides) are measured alone, in one process and without I/O; the transport is what raw \
-         bytes take (grey); the rest is the links and the runtime. A rest below zero means that waiting was cheaper than blocking.</p><figure>{}</figure>\
-         <div class=\"scroll\"><table><thead><tr><th></th><th>whole µs</th><th>stub</th><th>marshalling</th><th>look-up</th>\
-         <th>session</th><th>transport</th><th>rest</th></tr></thead><tbody>{rows}</tbody></table></div>",
+         bytes take (grey); the rest is the links and the runtime. A rest below zero means that waiting was cheaper than blocking.</p><figure>{}</figure>{}",
         escape(&split.operation),
         split.placement,
-        bars("Where a call goes", " µs", &strips)
+        bars("Where a call goes", " µs", &strips),
+        table(&head, &split.calls.iter().map(line).collect::<Vec<_>>())
     )
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::tests::sample;
-
-    #[test]
-    fn the_page_needs_nothing_else() {
-        let page = sample().to_html();
-        for word in ["http:", "https:", "<script", "@import", "url("] {
-            assert!(!page.contains(word), "{word}");
-        }
-        assert!(page.contains("<svg") && page.contains("prefers-color-scheme"));
-    }
-
-    #[test]
-    fn text_from_outside_is_escaped() {
-        let page = sample().to_html();
-        assert!(page.contains("is &lt;not&gt; here") && page.contains("--only &lt;raw&gt;"));
-        assert!(!page.contains("<not>"));
-    }
-
-    #[test]
-    fn every_tag_that_opens_closes() {
-        let page = sample().to_html();
-        for tag in ["svg", "figure", "table", "div", "details", "p", "text", "tr", "td"] {
-            let opened =
-                page.matches(&format!("<{tag} ")).count() + page.matches(&format!("<{tag}>")).count();
-            assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "{tag}");
-        }
-    }
-}
+mod tests;

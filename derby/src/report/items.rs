@@ -5,7 +5,7 @@
 //! * Items a second are those of all clients together in the time that it took; microseconds are those of one client's read.
 //! * Invariant: what has no figure has a dash, and a system of then stands above those of today that are put beside it.
 
-use super::chart::escape;
+use super::markup::{self, table};
 use super::table::{Grid, PLACEMENTS, few, median};
 use super::{Report, Row, columns, grouped, short};
 use crate::race::{Clients, Operation, Race};
@@ -190,43 +190,24 @@ pub(super) fn html(report: &Report, race: &Race) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let mut out =
-        String::from("<div class=\"scroll\"><table><thead><tr><th>then and now, items a second</th>");
-    for title in heads(race) {
-        let _ = write!(out, "<th>{}</th><th>CPU %</th>", escape(&title));
-    }
-    out.push_str("</tr></thead><tbody>");
-    for line in &lines {
-        let _ = write!(out, "<tr class=\"{}\"><td>{}</td>", line.class, escape(&line.title));
-        for cell in &line.cells {
-            let [items, cpu] = cell.clone().unwrap_or_else(|| ["–".to_owned(), "–".to_owned()]);
-            let _ = write!(out, "<td>{}</td><td>{}</td>", escape(&items), escape(&cpu));
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("</tbody></table></div>");
-    out
+    let mut head = vec!["then and now, items a second".to_owned()];
+    heads(race).into_iter().for_each(|title| head.extend([title.clone(), format!("{title}, CPU %")]));
+    let dashes = || ["–".to_owned(), "–".to_owned()];
+    let line = |line: &Line| {
+        let cells = line.cells.iter().flat_map(|cell| cell.clone().unwrap_or_else(dashes));
+        markup::Line::new(line.class, std::iter::once(line.title.clone()).chain(cells).collect())
+    };
+    table(&head, &lines.iter().map(line).collect::<Vec<_>>())
 }
 
 /// What goes at a rate, as a part of a page.
 pub(super) fn rates(race: &Race, rows: &[&Row]) -> String {
     let grid = grid(race, rows);
-    let mut out = String::from("<div class=\"scroll\"><table><thead><tr>");
-    for cell in &grid.head {
-        let _ = write!(out, "<th>{}</th>", escape(cell));
-    }
-    out.push_str("</tr></thead><tbody>");
-    for line in &grid.lines {
+    let line = |line: Vec<String>| {
         let row = rows.iter().find(|row| line.first().is_some_and(|title| *title == row.title));
-        let _ =
-            write!(out, "<tr class=\"{}\">", row.map_or("rival", |row| super::html::class(row.contestant)));
-        for cell in line {
-            let _ = write!(out, "<td>{}</td>", escape(cell));
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("</tbody></table></div>");
-    out
+        markup::Line::new(row.map_or("rival", |row| super::html::class(row.contestant)), line)
+    };
+    table(&grid.head, &grid.lines.into_iter().map(line).collect::<Vec<_>>())
 }
 
 /// How far several clients get beyond one, and what a rate costs: a sentence for each of our contestants in its default mode.

@@ -1,6 +1,6 @@
 //! How it was measured, and on what: the last part of the page.
 
-use super::chart::escape;
+use super::markup::escape;
 use super::{Report, grouped};
 use std::fmt::Write;
 

@@ -5,8 +5,10 @@ mod columns;
 mod cycles;
 mod html;
 mod items;
+mod markup;
 mod method;
 mod passes;
+mod story;
 mod table;
 mod transfers;
 mod verdict;
@@ -534,7 +536,7 @@ pub(crate) mod tests {
         // On top, before any figure.
         assert!(
             text.find("used 40 %") < text.find("us a call")
-                && page.find("used 40 %") < page.find("class=\"card")
+                && page.find("used 40 %") < page.find("class=\"story")
         );
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!((&json["rows"][1]["too_few"], &json["rows"][0]["too_few"]), (&true.into(), &false.into()));

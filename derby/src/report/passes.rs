@@ -5,8 +5,9 @@
 //! * Whoever was ready and has no row is in the table of its lane all the same, as not there.
 //! * Messages a second are those of all connections in the time that it took; times are those of one call.
 
-use super::chart::{Strip, bars, escape};
+use super::chart::{Strip, bars, dots};
 use super::html::class;
+use super::markup::{Line, escape, table};
 use super::table::{Grid, PLACEMENTS, few};
 use super::{Entered, Report, Row, grouped, short};
 use crate::contestants::published::{CHANGE_COPY, COPY, COPY_CHANGE, PASS, TYPED};
@@ -163,18 +164,19 @@ fn size(operation: &Operation) -> &str {
     operation.short.split(" x ").next().unwrap_or(operation.short)
 }
 
-/// The columns: the first of each kind says what its like are.
-fn head(race: &'static Race, lane: &str) -> Vec<String> {
+/// The columns: each in full on a page, where it may stand alone; on a terminal the first of each kind says what its like are.
+fn head(race: &'static Race, lane: &str, full: bool) -> Vec<String> {
     let many =
         race.operations.iter().filter_map(|o| o.passes).map(|passes| passes.connections).max().unwrap_or(1);
     let mut head = vec![lane.to_owned()];
-    let mut group = |kind: &str, of_many: bool, more: &[&str]| {
-        let sizes = messages(race, of_many).enumerate();
-        head.extend(
-            sizes.map(|(at, o)| if at == 0 { format!("{kind} {}", size(o)) } else { size(o).to_owned() }),
-        );
-        head.extend(more.iter().map(|title| (*title).to_owned()));
-    };
+    let mut group =
+        |kind: &str, of_many: bool, more: &[&str]| {
+            let sizes = messages(race, of_many).enumerate();
+            head.extend(sizes.map(|(at, o)| {
+                if full || at == 0 { format!("{kind} {}", size(o)) } else { size(o).to_owned() }
+            }));
+            head.extend(more.iter().map(|title| (*title).to_owned()));
+        };
     group("us", false, &["p99", "added x fwd"]);
     group(&format!("x {many}: messages/s"), true, &["x no hop"]);
     group("hop CPU us", true, &["x fwd", "x published"]);
@@ -208,10 +210,10 @@ fn line(race: &'static Race, rows: &[&Row], name: &str) -> Vec<String> {
 }
 
 /// The tables of one placement, as cells: one for each lane.
-fn grids(report: &Report, race: &'static Race, rows: &[&Row]) -> Vec<(Grid, Vec<&'static str>)> {
+fn grids(report: &Report, race: &'static Race, rows: &[&Row], full: bool) -> Vec<(Grid, Vec<&'static str>)> {
     let of = |lane: &'static str| {
         let rows = of_lane(rows, lane);
-        let head = head(race, lane);
+        let head = head(race, lane, full);
         let mut classes = Vec::new();
         let lines = titles(report, lane, &rows).into_iter().map(|(name, title, raced)| {
             let family = rows.iter().find(|row| row.name == name).map_or("", |row| row.contestant);
@@ -231,7 +233,7 @@ fn grids(report: &Report, race: &'static Race, rows: &[&Row]) -> Vec<(Grid, Vec<
 pub(super) fn text(report: &Report, race: &Race, rows: &[&Row]) -> String {
     let Some(race) = known(race) else { return String::new() };
     let mut out: String =
-        grids(report, race, rows).into_iter().map(|(grid, _)| format!("\n{grid}")).collect();
+        grids(report, race, rows, false).into_iter().map(|(grid, _)| format!("\n{grid}")).collect();
     let published = race.published.iter().map(|figure| {
         format!(
             "published: {}, {}: {} messages/s\n",
@@ -254,21 +256,12 @@ fn known(race: &Race) -> Option<&'static Race> {
 pub(super) fn html(report: &Report, race: &Race, title: &str, rows: &[&Row]) -> String {
     let Some(race) = known(race) else { return String::new() };
     let mut out = String::new();
-    for (lane, (grid, classes)) in lanes(rows).into_iter().zip(grids(report, race, rows)) {
-        out.push_str(&chart(race, lane, title, &of_lane(rows, lane)));
-        out.push_str("<div class=\"scroll\"><table><thead><tr>");
-        for cell in &grid.head {
-            let _ = write!(out, "<th>{}</th>", escape(cell));
-        }
-        out.push_str("</tr></thead><tbody>");
-        for (line, class) in grid.lines.iter().zip(classes) {
-            let _ = write!(out, "<tr class=\"{class}\">");
-            for cell in line {
-                let _ = write!(out, "<td>{}</td>", escape(cell));
-            }
-            out.push_str("</tr>");
-        }
-        out.push_str("</tbody></table></div>");
+    for (lane, (grid, classes)) in lanes(rows).into_iter().zip(grids(report, race, rows, true)) {
+        let rows = of_lane(rows, lane);
+        out.push_str(&chart(race, lane, title, &rows));
+        out.push_str(&ratios(race, lane, title, &rows));
+        let lines = grid.lines.into_iter().zip(classes).map(|(line, class)| Line::new(class, line));
+        out.push_str(&table(&grid.head, &lines.collect::<Vec<_>>()));
     }
     let published = race.published.iter().map(|figure| {
         format!("{}, {}: {} messages/s", figure.system, figure.operation, grouped(1e6 / figure.us))
@@ -307,6 +300,35 @@ fn chart(race: &Race, lane: &str, title: &str, rows: &[&Row]) -> String {
         escape(race.headline),
         bars(&format!("{lane}, CPU of the hop, {title}"), " µs", &strips),
         escape(race.headline)
+    )
+}
+
+/// The same beside the forwarder of raw bytes.
+fn ratios(race: &Race, lane: &str, title: &str, rows: &[&Row]) -> String {
+    let strip = |row: &&Row| {
+        let ratio = row.passing.as_ref()?.cpu_to_forwarder?;
+        Some(Strip {
+            label: row.title.strip_prefix(lane).unwrap_or(&row.title).trim_start_matches(": ").to_owned(),
+            note: String::new(),
+            class: class(row.contestant),
+            value: ratio,
+            interval: None,
+            tail: None,
+            companions: Vec::new(),
+            text: format!("{ratio:.2} ×"),
+        })
+    };
+    let of = |row: &&&Row| row.operation == race.headline && row.contestant != FORWARDER;
+    let mut strips: Vec<Strip> = rows.iter().filter(of).filter_map(strip).collect();
+    strips.sort_by(|a, b| a.value.total_cmp(&b.value));
+    if strips.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<figure><h3>{}: CPU beside the forwarder\u{2019}s</h3>{}<figcaption>CPU time of the hop over that of the forwarder of raw bytes. \
+         Logarithmic scale. Dashed: as little as the forwarder needs.</figcaption></figure>",
+        escape(lane),
+        dots(&format!("{lane}, CPU of the hop beside the forwarder, {title}"), " ×", Some(1.0), &strips)
     )
 }
 
@@ -441,7 +463,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_in_the_tables() {
         let (text, page) = (report().to_table(), report().to_html());
-        assert!(text.contains("not there") && page.contains("<td>not there</td>"), "{text}");
+        assert!(text.contains("not there") && page.contains(">not there</td>"), "{text}");
         assert!(text.contains("11,317 messages/s") && page.contains("6,854 messages/s"), "{text}");
         assert!(page.contains("&lt;typed&gt;") && !page.contains("<typed>"));
     }
@@ -463,7 +485,7 @@ mod tests {
     #[test]
     fn a_page_of_this_race_closes_its_tags() {
         let page = report().to_html();
-        for tag in ["svg", "figure", "table", "div", "p", "tr", "td", "th"] {
+        for tag in ["figure", "table", "div", "p", "tr", "td", "th"] {
             let opened =
                 page.matches(&format!("<{tag} ")).count() + page.matches(&format!("<{tag}>")).count();
             assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "{tag}");

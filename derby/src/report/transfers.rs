@@ -1,10 +1,10 @@
 //! The fourth race as it was published: kilobytes a second of each system, on one machine and between two, and beneath its line
 //! those of today's contestants of the same kind.
 
+use super::markup;
 use super::table::{Grid, few};
-use super::{Report, Row, chart::escape, columns, grouped, short};
+use super::{Report, Row, columns, grouped, short};
 use crate::race::Race;
-use std::fmt::Write;
 
 /// Placements that stand for one machine, the likest to the published first.
 const LOCAL: [&str; 3] = ["unpinned", "different", "same"];
@@ -127,22 +127,14 @@ pub(super) fn html(report: &Report, race: &Race) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let mut out = String::from("<div class=\"scroll\"><table><thead><tr><th>then and now</th>");
-    for title in heads(race) {
-        let _ = write!(out, "<th>{}, KB/s</th><th>µs</th>", escape(&title));
-    }
-    out.push_str("</tr></thead><tbody>");
-    for line in &lines {
-        let _ = write!(out, "<tr class=\"{}\"><td>{}</td>", line.class, escape(&line.title));
-        for cell in &line.cells {
-            let dash = || ["–".to_owned(), "–".to_owned()];
-            let [kb, us] = cell.as_ref().map_or_else(dash, Figure::shown);
-            let _ = write!(out, "<td>{kb}</td><td>{us}</td>");
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("</tbody></table></div>");
-    out
+    let mut head = vec!["then and now".to_owned()];
+    heads(race).into_iter().for_each(|title| head.extend([format!("{title}, KB/s"), format!("{title}, µs")]));
+    let dashes = || ["–".to_owned(), "–".to_owned()];
+    let line = |line: &Line| {
+        let cells = line.cells.iter().flat_map(|cell| cell.as_ref().map_or_else(dashes, Figure::shown));
+        markup::Line::new(line.class, std::iter::once(line.title.clone()).chain(cells).collect())
+    };
+    markup::table(&head, &lines.iter().map(line).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 const MARK: &str = "@@ended ";
 /// Stands before the process of a job.
 const JOB: &str = "@@job ";
+/// Where Debian has its programs; what setup or this project built is in none of them.
+const SYSTEM: &str = "/usr/bin:/bin:/usr/sbin:/sbin";
 /// How often it is looked whether a job has ended.
 const GLANCE: Duration = Duration::from_millis(50);
 /// What the shell does.
@@ -33,9 +35,9 @@ pub(super) struct Shell {
 }
 
 impl Shell {
-    /// In the directory `here` of this one, with its `bin` on the path and its `home` for a home.
+    /// In the directory `here` of this one, with its `bin` and the system's folders on the path, its `home` for a home, and nothing else of the
+    /// environment.
     pub(super) fn start(dir: &Path) -> Self {
-        let path = std::env::var("PATH").unwrap_or_default();
         let address = format!("unix:path={}", dir.join("bus").display());
         let mut bus = Command::new("dbus-daemon");
         bus.args(["--session", "--nofork", "--print-address=1", &format!("--address={address}")]);
@@ -46,13 +48,14 @@ impl Shell {
         let mut child = Command::new("bash")
             .args(["--norc", "--noprofile", "-c", READS])
             .current_dir(dir.join("here"))
-            .env("PATH", format!("{}:{path}", dir.join("bin").display()))
+            // Nothing of whoever runs the test: what a login gives, the installed program, and the tools of the system.
+            .env_clear()
+            .env("PATH", format!("{}:{SYSTEM}", dir.join("bin").display()))
             .env("HOME", dir.join("home"))
+            .env("LANG", "C.UTF-8")
             .env("XDG_RUNTIME_DIR", dir.join("run"))
             .env("DBUS_SESSION_BUS_ADDRESS", &address)
             .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env_remove("ICEAUTHORITY")
-            .env_remove("DCOPSERVER")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

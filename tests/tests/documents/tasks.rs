@@ -10,6 +10,19 @@ const CALL: &str = include_str!("../../../docs/call.md");
 const SEE: &str = include_str!("../../../docs/see.md");
 const ACCESS: &str = include_str!("../../../docs/access.md");
 const MOVE: &str = include_str!("../../../docs/move.md");
+const INDEX: &str = include_str!("../../../docs/index.md");
+const OPC: &str = include_str!("../../../docs/opc.md");
+
+/// The pages whose commands run here.
+pub(super) const PAGES: [&str; 7] = [
+    "docs/serve.md",
+    "docs/call.md",
+    "docs/see.md",
+    "docs/access.md",
+    "docs/move.md",
+    "docs/index.md",
+    "docs/opc.md",
+];
 
 const OF_SERVE: &[(&str, Does)] = &[
     ("everywire serve account.idl", Stays("IOR:")),
@@ -59,6 +72,16 @@ const OF_MOVE: &[(&str, Does)] = &[
     ("everywire serve --opc", Stays("dcom:")),
 ];
 
+const OF_INDEX: &[(&str, Does)] = &[("everywire demo", Stays("Counters.Seconds"))];
+
+const OF_OPC: &[(&str, Does)] = &[
+    ("everywire serve --opc", Stays("dcom:")),
+    ("everywire list opcda://ada@plant-pc", Left("its host is an example")),
+    ("everywire describe opcda://ada@plant-pc", Left("its host is an example")),
+    ("everywire call opcda://ada@plant-pc", Left("its host is an example")),
+    ("everywire watch opcda://ada@plant-pc", Left("its host is an example")),
+];
+
 /// Runs a page, and says what is wrong with it.
 fn page(test: &str, peers: &[&str], document: &str, list: &[(&str, Does)]) {
     if !here(test, &[&PEERS[..], peers].concat()) || !alone(test) {
@@ -97,4 +120,14 @@ fn the_commands_of_who_may_call_work_as_printed() {
 #[test]
 fn the_commands_of_move_off_it_work_as_printed() {
     page("the_commands_of_move_off_it_work_as_printed", &["curl"], MOVE, OF_MOVE);
+}
+
+#[test]
+fn the_commands_of_the_first_page_work_as_printed() {
+    page("the_commands_of_the_first_page_work_as_printed", &[], INDEX, OF_INDEX);
+}
+
+#[test]
+fn the_commands_of_opc_data_access_work_as_printed() {
+    page("the_commands_of_opc_data_access_work_as_printed", &[], OPC, OF_OPC);
 }

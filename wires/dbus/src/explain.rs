@@ -99,6 +99,7 @@ fn line(rest: &[u8], offset: usize) -> Option<Explained> {
         len: nul + end + 1,
         parts,
         body: None,
+        values: None,
     })
 }
 
@@ -141,7 +142,7 @@ fn message(rest: &[u8], offset: usize) -> Option<Explained> {
     }
     let order = if header.little { "" } else { ", big-endian" };
     let summary = format!("{word} #{} {} ({len} bytes{order})", header.serial, view.notes.join(" "));
-    Some(Explained { summary, kind: word.to_owned(), offset, len, parts: view.parts, body })
+    Some(Explained { summary, kind: word.to_owned(), offset, len, parts: view.parts, body, values: None })
 }
 
 struct View {

@@ -44,6 +44,7 @@ pub fn explain(bytes: &[u8]) -> Listing {
                     len: rest.len(),
                     parts: vec![Part { offset: 0, len: HEADER, name: "violation", value }],
                     body: None,
+                    values: None,
                 });
                 break;
             }
@@ -109,6 +110,7 @@ fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> Expl
         len: bytes.len(),
         parts: reading.parts,
         body: reading.body,
+        values: None,
     }
 }
 

@@ -67,6 +67,7 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
                     len: rest.len(),
                     parts: vec![Part { offset: 0, len: HEADER, name: "violation", value }],
                     body: None,
+                    values: None,
                 });
                 break;
             }
@@ -181,7 +182,7 @@ fn ice(bytes: &[u8], offset: usize, little: bool) -> Explained {
         }
     };
     let summary = format!("{}, {} bytes", summary.trim_end(), bytes.len());
-    Explained { summary, kind, offset, len: bytes.len(), parts, body: None }
+    Explained { summary, kind, offset, len: bytes.len(), parts, body: None, values: None }
 }
 
 fn dcop(bytes: &[u8], offset: usize, little: bool) -> Explained {
@@ -216,7 +217,7 @@ fn dcop(bytes: &[u8], offset: usize, little: bool) -> Explained {
         summary = format!("{summary} {}", notes.join(" "));
     }
     summary.push_str(&format!(", {} bytes", bytes.len()));
-    Explained { summary, kind: word.to_owned(), offset, len: bytes.len(), parts, body }
+    Explained { summary, kind: word.to_owned(), offset, len: bytes.len(), parts, body, values: None }
 }
 
 /// The payload of a message; where its data are.

@@ -31,6 +31,7 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
                     len: rest.len(),
                     parts: vec![Part { offset: 0, len: HEADER, name: "violation", value }],
                     body: None,
+                    values: None,
                 });
                 break;
             }
@@ -73,7 +74,7 @@ fn message(header: &Header, bytes: &[u8], offset: usize) -> Explained {
     }
     summary.push_str(&format!(", {} bytes{order}", header.len()));
     let (kind, len) = (header.kind.word().to_owned(), bytes.len());
-    Explained { summary, kind, offset, len, parts: reading.parts, body: reading.body }
+    Explained { summary, kind, offset, len, parts: reading.parts, body: reading.body, values: None }
 }
 
 impl Reading<'_> {

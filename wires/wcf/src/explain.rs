@@ -9,8 +9,15 @@ use crate::dictionary::Words;
 use crate::framing::faults::NAMESPACE;
 use crate::framing::preamble::{Encoding, Mode};
 use crate::framing::records::{self, Bounds, Record, RecordKind};
+use crate::plan;
+use crate::values::{self, TEXT};
 use crate::violations::Breach;
-use everywire_model::wire::{Explained, Listing, Part};
+use everywire_idl::wsdl::names;
+use everywire_model::Interface;
+use everywire_model::body::Beside;
+use everywire_model::shape::Struct;
+use everywire_model::wire::{Called, Explained, Listing, Part};
+use std::sync::Arc;
 
 /// Texts of any length are listed.
 const BOUNDS: Bounds = Bounds { via: 64 << 10, content_type: 64 << 10 };
@@ -22,8 +29,13 @@ const WORDS: usize = 64 << 10;
 pub fn explain(bytes: &[u8]) -> Listing {
     let mut listing = Listing::default();
     let mut reading = Reading::default();
-    let mut offset = 0;
+    let (mut offset, mut opened) = (0, 0);
     while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
+        if rest.first() == Some(&(RecordKind::Version as u8)) {
+            // Another session, with words of its own.
+            give(&reading.words, listing.messages.get_mut(opened..).unwrap_or_default());
+            opened = listing.messages.len();
+        }
         let (mut message, whole) =
             reading.message(rest).unwrap_or_else(|breach| (broken(&breach, rest), true));
         message.offset = offset;
@@ -37,7 +49,38 @@ pub fn explain(bytes: &[u8]) -> Listing {
             break;
         }
     }
+    give(&reading.words, listing.messages.get_mut(opened..).unwrap_or_default());
     listing
+}
+
+/// Gives the values of a session's messages its words. Later words do no harm to earlier messages, so that all share one table.
+fn give(words: &Words, messages: &mut [Explained]) {
+    let mut bodies = messages.iter_mut().filter_map(|message| message.values.as_mut()).peekable();
+    if bodies.peek().is_none() {
+        return;
+    }
+    let reading = values::Reading { words: Arc::new(words.clone()), ..values::Reading::default() };
+    let beside = Arc::new(Beside { wire_state: Some(Arc::new(reading)), ..Beside::default() });
+    bodies.filter(|body| body.dialect != TEXT).for_each(|body| body.beside = Some(Arc::clone(&beside)));
+}
+
+/// The operation that a request is for, or the signal that a callback is, by its action.
+pub(crate) fn called(explained: &Explained, interface: &Interface) -> Option<Called> {
+    // A fault has the action of its request where a service knows no better.
+    if ["fault", "relates to", "status line"].iter().any(|name| explained.part(name).is_some()) {
+        return None;
+    }
+    let action = explained.part("action")?;
+    if let Some(index) = plan::index_of(interface, action.as_bytes()) {
+        return Some(Called::Operation(index));
+    }
+    crate::soap::signal_of(interface, action).map(Called::Signal)
+}
+
+/// Whether the detail of a fault is this exception.
+pub(crate) fn is_raised(explained: &Explained, exception: &Struct) -> bool {
+    let detail = explained.part("exception").and_then(names::QName::parse);
+    detail.is_some_and(|detail| detail == names::type_name(&exception.id, &exception.name))
 }
 
 /// What one direction has told so far.

@@ -37,7 +37,8 @@ pub use values::{Form, Layout, QName, Reading, XML};
 pub use violations::Violation;
 
 use bytes::Bytes;
-use everywire_model::wire::{Capabilities, Discovery, Greeting, Listing, Presence, Sniff};
+use everywire_model::shape::Struct;
+use everywire_model::wire::{Called, Capabilities, Discovery, Explained, Greeting, Listing, Presence, Sniff};
 use everywire_model::{
     Codec, Config, Failure, Incoming, Interface, Limits, Object, Objects, Place, Profile, Reference,
     Resolver, Session, Wire, WireState,
@@ -198,6 +199,14 @@ impl Wire for Wcf {
 
     fn explain(&self, bytes: &[u8]) -> Listing {
         explain::explain(bytes)
+    }
+
+    fn called(&self, explained: &Explained, interface: &Interface) -> Option<Called> {
+        explain::called(explained, interface)
+    }
+
+    fn is_raised(&self, explained: &Explained, exception: &Struct) -> bool {
+        explain::is_raised(explained, exception)
     }
 }
 

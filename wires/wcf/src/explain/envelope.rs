@@ -3,9 +3,12 @@
 use crate::dictionary::{Words, split};
 use crate::framing::Encoding;
 use crate::nbfx::{Reader, Record, Word, xml};
+use crate::soap::Contents;
 use crate::text;
-use crate::values::ReaderQuotas;
+use crate::values::{BINARY, Form, ReaderQuotas, TEXT, XML};
+use bytes::Bytes;
 use everywire_model::wire::{Explained, Part};
+use everywire_model::{Body, Budget, Context};
 
 /// Characters of XML that are shown of one part.
 const SHOWN: usize = 4096;
@@ -24,9 +27,16 @@ pub(super) fn explain(
         Encoding::BinarySession => {
             let document = table(payload, words, &mut listing);
             binary(document, payload.len() - document.len(), words, &mut listing);
+            listing.values(Form::Binary, document, words);
         }
-        Encoding::Binary => binary(payload, 0, words, &mut listing),
-        _ => textual(payload, &mut listing),
+        Encoding::Binary => {
+            binary(payload, 0, words, &mut listing);
+            listing.values(Form::Binary, payload, words);
+        }
+        _ => {
+            textual(payload, &mut listing);
+            listing.values(Form::Text, payload, words);
+        }
     }
     let kind = match () {
         () if listing.relates => "reply",
@@ -65,6 +75,30 @@ impl Parts<'_> {
             None => (0, self.message.len),
         };
         self.message.parts.push(Part { offset, len, name, value });
+    }
+
+    /// Keeps the values of a document, and says what a fault tells.
+    fn values(&mut self, form: Form, document: &[u8], words: &Words) {
+        let Some(contents) = Contents::of(form, document, words) else { return };
+        if let Some(fault) = &contents.fault {
+            self.add(contents.base, 0, "fault", shown(fault.reason.trim()));
+            if let Some(detail) = &fault.detail {
+                self.add(contents.base, 0, "exception", detail.clone());
+            }
+        }
+        // A fault without a detail has no values.
+        if contents.fault.is_none_or(|fault| fault.detail.is_some()) {
+            self.message.values = Some(Body {
+                bytes: Bytes::copy_from_slice(document),
+                base: contents.base,
+                little: true,
+                dialect: if form == Form::Text { TEXT } else { BINARY },
+                budget: Budget::default(),
+                codec: &XML,
+                context: Context::default(),
+                beside: None,
+            });
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod blocks;
 mod channel;
+mod contents;
 mod cursor;
 mod faults;
 mod head;
@@ -22,7 +23,9 @@ mod template;
 mod waiting;
 
 pub(crate) use blocks::{HOPS, headers, hops};
+pub(crate) use channel::signal_of;
 pub use channel::{Answered, Flushed, Side, SoapChannel, Started};
+pub(crate) use contents::Contents;
 pub(crate) use rm::{Orphans, Sequences};
 
 pub use crate::values::Form;

@@ -32,6 +32,7 @@ use everywire_model::{Budget, CallId, Config, Event};
 use listeners::Listeners;
 use passages::Passages;
 use plans::Plans;
+pub(crate) use signals::signal_of;
 use state::{Spare, beside};
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -26,6 +26,11 @@ fn plan(interface: &Interface, signal: &Signal) -> Arc<Plan> {
     }
 }
 
+/// The number of the signal that a callback with this action is.
+pub(crate) fn signal_of(interface: &Interface, action: &str) -> Option<usize> {
+    interface.signals.iter().position(|signal| *plan(interface, signal).action == *action)
+}
+
 /// The plan of a signal that no callback contract tells of.
 fn made(interface: &Interface, signal: &Signal) -> Arc<Plan> {
     let mut operation = Operation::new(signal.name.clone(), Vec::new(), everywire_model::Shape::Void);
