@@ -45,8 +45,8 @@ mod reach;
 mod restarts;
 mod shares;
 mod tls;
-#[allow(unreachable_pub)]
 mod tracing;
+#[allow(unreachable_pub)]
 mod transcripts;
 mod wcf_kerberos;
 mod wcf_metadata;

@@ -388,6 +388,6 @@ mod tests {
         assert_eq!(program.table().state(), ServerState::CommFault);
         assert_eq!(write(program.table(), "L", 1.0), [Code::FAIL]);
         let trouble = program.stop().unwrap_err();
-        assert!(trouble.whole().contains("it ended (exit status: 3)"), "{}", trouble.whole());
+        assert!(trouble.why().contains("it ended (exit status: 3)"), "{}", trouble.why());
     }
 }
