@@ -68,9 +68,7 @@ fn an_object_that_is_not_there_is_exit_code_1_on_each_wire() {
         ] {
             let said = demo.run(&[&words[..], &["--json"]].concat());
             let no_object = said.json()["error"]["kind"] == "no-object";
-            // DCOP's word for a call of an object that is not there is that of any failure.
-            let unsaid = wire == "dcop" && words[0] == "call";
-            if said.code != 1 || !no_object && !unsaid {
+            if said.code != 1 || !no_object {
                 wrong.push(format!("{wire}: {words:?}: {} {}{}", said.code, said.out, said.err));
             }
         }
@@ -123,7 +121,7 @@ fn a_failure_of_a_servant_is_told_as_the_documents_say() {
             // The name of an error is all that travels.
             "dbus" => ("internal", "org.example.Tank.Error.Empty"),
             // There are no errors, but that there was one.
-            "dcop" => ("no-operation", ""),
+            "dcop" => ("internal", ""),
             "iiop" => ("bad-argument", "CORBA::BAD_PARAM"),
             "dcom" => ("bad-argument", "0x80070057"),
             _ => ("bad-argument", "DeserializationFailed"),
@@ -166,11 +164,7 @@ fn codes_of_ones_own_arrive_where_the_wire_has_such_codes() {
             let error = said.json()["error"].clone();
             let arrived = error["code"].as_str().unwrap_or_default().contains(code);
             assert_eq!(arrived, number == kept, "{wire}: {code}: {error}");
-            assert_eq!(
-                error["kind"],
-                if wire == "dcop" { "no-operation" } else { "internal" },
-                "{wire}: {error}"
-            );
+            assert_eq!(error["kind"], "internal", "{wire}: {error}");
         }
     }
 }

@@ -523,8 +523,8 @@ fn b7_no_number_becomes_another_one() {
                             assert!(
                                 matches!(
                                     failure.kind(),
-                                    Kind::BadArgument | Kind::Unsupported | Kind::Malformed // All failures are one there.
-                                ) || (near == "dcop" && failure.kind() == Kind::NoOperation),
+                                    Kind::BadArgument | Kind::Unsupported | Kind::Malformed // DCOP says no more than that a call failed.
+                                ) || (near == "dcop" && failure.kind() == Kind::Internal),
                                 "{said}: {failure:?}"
                             );
                         }

@@ -115,7 +115,7 @@ fn from(near: &str) {
         } else {
             let failure = world.shop.branch("east").unwrap_err();
             // DCOP says no more than that a call failed.
-            let kind = if near == "dcop" { Kind::NoOperation } else { Kind::Unsupported };
+            let kind = if near == "dcop" { Kind::Internal } else { Kind::Unsupported };
             assert_eq!(failure.kind(), kind, "{failure}");
         }
         assert!(world.broker.metric("calls_total{route=\"shop\",outcome=\"done\"}") > 6.0);

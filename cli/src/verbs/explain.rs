@@ -57,6 +57,8 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
             line(&format!("   kind: {}, exit code {}", row.kind, exit(row.kind)));
         } else if row.family == "failure" {
             line(&format!("   exit: code {}", exit(row.code)));
+        }
+        if row.family == "failure" {
             for (family, words) in codes::told_as(row.code) {
                 line(&format!("  {family}: {}", shortened(&words)));
             }

@@ -95,7 +95,7 @@ pub const SET: Set = Set {
         },
         Scene {
             name: "call-that-fails",
-            about: "The function fails. DCOP has no exceptions: DCOPReplyFailed says that the call failed, and nothing else.",
+            about: "The function fails. DCOP has no exceptions: DCOPReplyFailed says that the call failed, and nothing else. The caller then asks the object for its functions.",
             read: "DCOP, dcopclient.cpp of KDE 3.5 (DCOPReplyFailed)",
             play: |tape| {
                 let (_desk, kitchen) = Desk::later(tape);
@@ -105,7 +105,7 @@ pub const SET: Set = Set {
         },
         Scene {
             name: "no-such-application",
-            about: "Nobody is registered under this name: the server answers DCOPReplyFailed itself.",
+            about: "Nobody is registered under this name: the server answers DCOPReplyFailed itself, and again when the caller asks for the functions.",
             read: "DCOP, dcopserver.cpp of KDE 3.5",
             play: |tape| {
                 let (desk, _kitchen) = Desk::later(tape);
@@ -115,7 +115,7 @@ pub const SET: Set = Set {
         },
         Scene {
             name: "no-such-function",
-            about: "The object is there, and has no function of this signature.",
+            about: "The object is there, and has no function of this signature. The caller finds that out from the object's functions.",
             read: "DCOP, dcopobject.cpp of KDE 3.5 (process)",
             play: |tape| {
                 let (desk, _kitchen) = Desk::later(tape);
