@@ -88,7 +88,8 @@ pub mod example {
             pub text: String,
         }
 
-        ew::fields! { Hands { hour, minute } }
+        ew::fields! { Hands { hour, minute }
+            row { 2, 1; 0 One 1 One; hour 0 minute 1 } }
         ew::members! { Kind: describe::KIND { Wall, Tower, Wrist } }
         ew::fields! { PairOfintstringHjsKd { first, second } }
         ew::fields! { SunDial { alarm, colours, hands, inner, kind, offset, span, latitude } }

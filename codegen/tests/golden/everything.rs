@@ -334,7 +334,8 @@ pub mod figures {
     }
 
     ew::members! { Color: describe::COLOR { Red, Green, DeepBlue } }
-    ew::fields! { Point { x, y } }
+    ew::fields! { Point { x, y }
+        row { 16, 8; 0 Eight 8 Eight; x 0 y 8 } }
     ew::fields! { Everything {
         yes, small, s, us, l, ul, ll, ull, f, d, c, wc, text, wide, brief, tint, at, data, sum,
         grid, points, names, rows, anything, content, r#type, self_,
@@ -495,7 +496,8 @@ pub mod figures {
             0 some(ew as &super::Point);
         }
 
-        ew::fields! { Option2 { it, foo_bar, foo_bar_2 } }
+        ew::fields! { Option2 { it, foo_bar, foo_bar_2 }
+            row { 24, 8; 0 Eight 8 Eight 16 Four 20 Four; it 0 foo_bar 16 foo_bar_2 20 } }
 
         ew::faces! {
             Both / BothAsync: describe::BOTH, describe::BOTH_OPERATIONS, 17;

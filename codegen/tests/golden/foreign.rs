@@ -100,7 +100,8 @@ ew::fields! { Item { label, price, tags, always, perhaps, file, tail } }
 ew::fields! { InventoryFind2ResultItem {
     field_1, field_2, field_3, field_4, field_5, field_6, field_7, field_8, field_9, field_10,
     field_11, field_12, field_13,
-} }
+}
+    row { 13, 1; 0 One 1 One 2 One 3 One 4 One 5 One 6 One 7 One 8 One 9 One 10 One 11 One 12 One; field_1 0 field_2 1 field_3 2 field_4 3 field_5 4 field_6 5 field_7 6 field_8 7 field_9 8 field_10 9 field_11 10 field_12 11 field_13 12 } }
 
 ew::faces! {
     Inventory / InventoryAsync: describe::INVENTORY, describe::INVENTORY_OPERATIONS, 0;

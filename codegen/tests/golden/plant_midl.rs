@@ -183,7 +183,8 @@ pub struct TankOverflowed {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TankEmptied {}
 
-ew::words! { FILETIME { dw_low_date_time, dw_high_date_time } }
+ew::words! { FILETIME { dw_low_date_time, dw_high_date_time }
+    row { 8, 4; 0 Four 4 Four; dw_low_date_time 0 dw_high_date_time 4 } }
 ew::fields! { GUID { data1, data2, data3, data4 } }
 ew::guid! { GUID }
 ew::members! { Grade: describe::GRADE { GradeBad, GradeGood } }
