@@ -175,8 +175,7 @@ fn inherited_descriptions_are_those_of_the_contract() {
         ("everything.idl", <dyn crate::everything::figures::Canvas as Remote>::interface()),
         ("plant.midl", <dyn crate::plant_midl::Tank as Remote>::interface()),
     ] {
-        let contract =
-            everywire_idl::read(folder.join(file)).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let contract = everywire_idl::read(folder.join(file)).unwrap_or_else(|mistakes| panic!("{mistakes}"));
         let read = contract.interfaces().find(|interface| interface.name == generated.name).unwrap();
         assert!(read.inherited > 0);
         let all = |interface: &Interface| interface.operations.iter().map(told).collect::<Vec<_>>();
