@@ -4,7 +4,7 @@
 use crate::common::{body, parameters, sequence, structure};
 use everywire_dcom::{NdrSink, NdrSource};
 use everywire_model::marshal::field;
-use everywire_model::shape::{Shape, Text};
+use everywire_model::shape::{Shape, Text, TextKind};
 use everywire_model::visit::{Sink, Source, Visit};
 use everywire_model::{Failure, Marshal, Unmarshal, Value, Variant};
 
@@ -109,7 +109,9 @@ impl<'a> Unmarshal<'a> for Opened {
 
 /// Variants of every width, nothing, and two that are no number.
 fn some() -> Vec<State> {
-    let text = || Variant::new(Shape::Text(Text::NARROW), Value::Text("seven".into()));
+    let text = || {
+        Variant::new(Shape::Text(Text { kind: TextKind::Counted, bound: None }), Value::Text("seven".into()))
+    };
     let values = [
         Variant::from(1.5_f32),
         Variant::from(-2.5_f64),
