@@ -3,7 +3,7 @@
 #   make derby   the main job: build, and race Everywire beside raw sockets and omniORB on this machine
 #   make test    every test, with real peers; installs what it needs
 #   make quick   the check while you work: what has changed, without foreign programs
-#   make dist    what users install: crates and a Debian package
+#   make dist    what users install: crates, a Debian package, a program without shared libraries
 #   make docs    the documents as a book: build/book/index.html
 #   make soak    fuzzing, faults, endurance, models, sanitizers: hours, apart from the tests
 

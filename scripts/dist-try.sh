@@ -24,7 +24,7 @@ if [ ! -e "$root/etc/debian_version" ]; then
   }
 fi
 mkdir -p "$root/dist"
-cp build/dist/everywire_*.deb "$root/dist/"
+cp build/dist/everywire_*.deb build/dist/everywire-*-linux.tar.gz "$root/dist/" 2>/dev/null || true
 
 # In a root, and in namespaces of processes, mounts and the network of its own: only the loopback device is there.
 within() { unshare --pid --fork --mount --net --mount-proc="$root/proc" chroot "$root" /bin/sh -ec "PATH=/usr/sbin:/usr/bin:/sbin:/bin; export PATH; $1"; }
@@ -34,7 +34,7 @@ demo='
   ip link set lo up 2>/dev/null || true
   HOME=$(mktemp -d); export HOME
   everywire demo >"$HOME/commands.sh" 2>"$HOME/told" & demo=$!
-  n=0; while ! grep -q Counters.Seconds "$HOME/commands.sh"; do sleep 0.1; n=$((n+1)); [ $n -lt 300 ] || { cat "$HOME/told"; exit 1; }; done
+  n=0; while ! grep -qs Counters.Seconds "$HOME/commands.sh"; do sleep 0.1; n=$((n+1)); [ $n -lt 300 ] || { cat "$HOME/told"; exit 1; }; done
   grep "^everywire" "$HOME/commands.sh" >"$HOME/list"
   ok=0; while read -r command; do
     sh -c "$command" >"$HOME/said" 2>&1 </dev/null || { echo "FAILED: $command"; cat "$HOME/said"; exit 1; }
@@ -51,5 +51,11 @@ if ls "$root"/dist/*.deb >/dev/null 2>&1; then
   within "$raise everywire --version; zcat /usr/share/man/man1/everywire-call.1.gz | head -n 3; everywire explain E_NOINTERFACE; $demo"
   within "bash -c 'source /usr/share/bash-completion/completions/everywire; COMP_LINE=\"everywire exp\"; COMP_POINT=13; COMP_WORDS=(everywire exp); COMP_CWORD=1; _everywire; echo \"completion: \${COMPREPLY[*]}\"'"
   within "dpkg --remove everywire >/dev/null; ! command -v everywire; test ! -e /usr/share/man/man1/everywire.1.gz; echo removed"
+fi
+# The program without shared libraries needs nothing of Debian: its root has a shell for the demo's commands and nothing else of ours.
+if ls "$root"/dist/*-linux.tar.gz >/dev/null 2>&1; then
+  say "the program without shared libraries"
+  within "mkdir -p /opt/static && tar -xzf /dist/everywire-*-linux.tar.gz --strip-components=1 -C /opt/static
+    PATH=/opt/static:\$PATH; $raise everywire --version; everywire explain E_NOINTERFACE >/dev/null; $demo; rm -r /opt/static"
 fi
 say "all of it works"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What users install, in build/dist: the crates as they would be published, a Debian package, checksums.
+# What users install, in build/dist: the crates as they would be published, a Debian package, a program for any Linux, checksums.
 #
-#   scripts/dist.sh [PART...]      parts are crates and deb; both unless named
+#   scripts/dist.sh [PART...]      parts are crates, deb and static; all unless named
 #
 #   PROFILE=dev scripts/dist.sh deb    without optimisation, to look at a package quickly
 #   VERIFY=no scripts/dist.sh crates   packs the crates, and does not build each from what was packed
@@ -87,9 +87,31 @@ END
   dpkg-deb --root-owner-group -Zxz --build "$root" "$out/everywire_${version}_$arch.deb"
 }
 
-[ $# -gt 0 ] || set -- crates deb
+# A program without shared libraries, for any Linux of this architecture. Kerberos is not in it, for that is a library which is loaded.
+static() {
+  local triple bin name="everywire-$version-$(uname -m)-linux"
+  triple=$(rustc -vV | sed -n 's/^host: //p')
+  # With a target, the flags are for the program alone, and not for what runs while it is built.
+  RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static" \
+    cargo build --locked --profile "$profile" --target "$triple" --package everywire-cli --bin everywire
+  bin="$target/$triple/$folder/everywire"
+  if readelf -l -d "$bin" | grep -qE 'INTERP|NEEDED'; then
+    say "$bin asks for a loader or a shared library"
+    return 1
+  fi
+  rm -rf "$out/$name"
+  install -Dm755 "$bin" "$out/$name/everywire"
+  [ "$profile" = dev ] || strip "$out/$name/everywire"
+  cp LICENSE-MIT LICENSE-APACHE CHANGELOG.md packaging/everywire-broker.service "$out/$name/"
+  "$bin" man --to "$out/$name/man1"
+  find "$out/$name" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
+  tar --sort=name --owner=0 --group=0 --numeric-owner -C "$out" -cf - "$name" | gzip -9n >"$out/$name.tar.gz"
+  rm -r "${out:?}/$name"
+}
+
+[ $# -gt 0 ] || set -- crates deb static
 for part; do "$part"; done
 cp packaging/Dockerfile "$out/"
-(cd "$out" && find . -maxdepth 2 -type f \( -name '*.deb' -o -name '*.crate' \) -printf '%P\0' | sort -z | xargs -0 sha256sum >SHA256SUMS)
+(cd "$out" && find . -maxdepth 2 -type f \( -name '*.deb' -o -name '*.crate' -o -name '*.tar.gz' \) -printf '%P\0' | sort -z | xargs -0 sha256sum >SHA256SUMS)
 say "in $out:"
-(cd "$out" && ls -l ./*.deb crates 2>/dev/null) || true
+(cd "$out" && ls -l ./*.deb ./*.tar.gz crates 2>/dev/null) || true

@@ -25,6 +25,11 @@ pub(crate) fn functions() -> Result<&'static Functions, Error> {
 }
 
 fn load(name: impl AsRef<OsStr>) -> Result<Functions, Error> {
+    // Such a program has a C library of its own, and a loaded one would bring another beside it.
+    if cfg!(target_feature = "crt-static") {
+        let why = "this program is linked statically and loads no library; one that cargo or the Debian package installs does";
+        return Err(Error::new(Reason::NoLibrary, why));
+    }
     let missing = |error: libloading::Error| Error::new(Reason::NoLibrary, error.to_string());
     // SAFETY: what the library does when it is loaded is to set up its locks.
     let library = unsafe { Library::new(name.as_ref()) }.map_err(missing)?;
