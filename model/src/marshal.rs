@@ -375,10 +375,16 @@ pub trait MarshalList {
 pub trait UnmarshalList<'a>: Sized {
     /// Reads the struct.
     fn unmarshal_list<S: Source<'a> + ?Sized>(list: &Shape, source: &mut S) -> Visit<Self>;
+
+    /// The list, if it has no values: then nothing is to be read.
+    #[inline]
+    fn without_values() -> Option<Self> {
+        None
+    }
 }
 
 macro_rules! tuples {
-    ($($len:literal ($($name:ident $index:tt),*)),*) => {$(
+    ($($len:literal ($($name:ident $index:tt),*) $(without values: $none:expr)?),*) => {$(
         impl<$($name: Marshal),*> MarshalList for ($($name,)*) {
             #[inline]
             fn marshal_list<S: Sink + ?Sized>(&self, list: &Shape, sink: &mut S) -> Visit<()> {
@@ -398,12 +404,17 @@ macro_rules! tuples {
                 source.close(list)?;
                 Ok(values)
             }
+
+            $(#[inline]
+            fn without_values() -> Option<Self> {
+                Some($none)
+            })?
         }
     )*};
 }
 
 tuples!(
-    0 (),
+    0 () without values: (),
     1 (A 0),
     2 (A 0, B 1),
     3 (A 0, B 1, C 2),

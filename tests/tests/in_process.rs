@@ -176,7 +176,8 @@ fn untyped_calls_reach_a_servant_and_are_told_what_is_wrong() {
     assert_eq!(answer, Bench.in_out_int_call(3).unwrap());
     object.send(&operation("void_call"), &Nothing).unwrap();
     let pending: Pending = object.submit(&operation("void_call"), &Nothing);
-    assert!(matches!(pollster(pending), Outcome::Done(_)));
+    let outcome = pollster(pending);
+    assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     let failed = |object: &Object, operation| match object.invoke(&operation, &Nothing) {
         Outcome::Failed(failure) => failure,
         other => panic!("{other:?}"),

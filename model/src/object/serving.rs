@@ -183,9 +183,12 @@ impl Request {
         ended();
     }
 
-    /// The typed arguments.
+    /// The typed arguments. Where there are none, nobody looks at what came.
     #[inline]
     pub fn arguments<'a, A: UnmarshalList<'a>>(&'a self) -> Result<A, Failure> {
+        if let Some(none) = A::without_values() {
+            return Ok(none);
+        }
         match self.operation() {
             Some(operation) => self
                 .incoming
