@@ -5,9 +5,9 @@
 //!
 //! * A **trait** of a contract is `dyn Trait` here. `Inherits<dyn Base>` tells the number of a base's operation in a derived interface, so a
 //!   trait is implemented once for the stubs of all interfaces that are derived from it ([`Stub`]).
-//! * A trait's own operations are numbered from 0 in [`Serve::serve`] and `ServeAsync::serve`. A skeleton sends each request to the trait
+//! * A trait's own operations are numbered from 0 in [`Answers::serve`] and [`AnswersAsync::serve`]. A skeleton sends each request to the trait
 //!   that the operation is from.
-//! * [`Results`] is the list of results that travels; its `Value` is what a method yields: nothing, one value, a tuple, a [`Success`].
+//! * [`Results`] is the list of results that travels; its `Value` is what a method yields: nothing, one value, a tuple, a [`Success`](crate::Success).
 //! * [`Lent`] is a parameter that a method takes by reference, and the type that a skeleton reads for it.
 
 mod data;
