@@ -173,6 +173,11 @@ impl Servant for Gate {
         &self.interface
     }
 
+    /// What a caller says arrives at the target in its order, also where no answer says that the call before has ended.
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     fn elsewhere(&self) -> Option<Reference> {
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
         routes.iter().find(|route| route.mode == Mode::Redirect).and_then(|route| there(route, &route.key))

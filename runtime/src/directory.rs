@@ -109,6 +109,8 @@ pub(crate) struct Remembered {
     pub(crate) index: usize,
     /// Which of the servant's operations block; nothing of one that stands by for every object.
     pub(crate) records: Option<BlockingRecords>,
+    /// Whether its calls are handed over in their order.
+    pub(crate) keeps_order: bool,
 }
 
 impl Remembered {
@@ -345,6 +347,7 @@ impl Directory {
                     key: own(&asked.key),
                     interface: own(&asked.interface),
                     operation: own(&asked.operation),
+                    keeps_order: servant.keeps_order(),
                     servant,
                     index,
                     records,

@@ -94,6 +94,10 @@ impl Servant for Layered {
         Next { behind: self, seen: 0 }.serve(request);
     }
 
+    fn keeps_order(&self) -> bool {
+        self.servant.keeps_order()
+    }
+
     fn elsewhere(&self) -> Option<Reference> {
         self.servant.elsewhere()
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::plain::{Does, LONG, PLAIN, Probe, Raw, alone, call, name, node, until};
+use everywire_model::{Interface, Remote, Request, Servant};
 use everywire_runtime::{Builder, Node, Quotas};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -173,4 +174,57 @@ fn a_servant_of_the_pool_may_stop_its_node() {
     }
     peer.send(&call(2, "add_one", -1));
     peer.drain();
+}
+
+/// What passes calls on: the calls of a connection come to it in their order.
+struct InOrder(Arc<dyn Servant>);
+
+impl Servant for InOrder {
+    fn interface(&self) -> &Interface {
+        self.0.interface()
+    }
+
+    fn dispatch(&self, request: Request) {
+        self.0.dispatch(request);
+    }
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn calls_of_one_connection_keep_their_order_where_a_servant_wants_that() {
+    const CALLS: i32 = 40;
+    let name = name("blocking-order");
+    let server = Builder::new(&[&PLAIN]).shards(1).build();
+    server.listen(&format!("plain+unix://@{name}")).unwrap();
+    let (gate, left) = (Arc::new(Gate::default()), Arc::new(Mutex::new(Vec::new())));
+    let (passed, leaves) = (Arc::clone(&gate), Arc::clone(&left));
+    let slow: Arc<dyn Probe> = Arc::new(Does(move |n| {
+        // The first keeps the event loop; the others would overtake it.
+        if n == 0 {
+            passed.pass();
+        }
+        leaves.lock().unwrap().push(n);
+        n + 1
+    }));
+    server.export_servant("probe", Arc::new(InOrder(<dyn Probe as Remote>::skeleton(slow))));
+    server.export::<dyn Probe>("beside", Arc::new(Does(|n| n)));
+    let mut peer = Raw::connect(&name);
+    let all: Vec<u8> = (0..CALLS).flat_map(|n| call(u64::try_from(n).unwrap(), "add_one", n)).collect();
+    peer.send(&all);
+    until("the first is inside", || gate.inside() == 1);
+    // Others are served meanwhile, by the thread that has the lead now: it has seen all calls of the first connection, too.
+    let client = node(1);
+    let beside = client.connect::<dyn Probe>(&format!("plain+unix://@{name}#beside")).unwrap();
+    for n in 0..50 {
+        assert_eq!(beside.add_one(n).unwrap(), n);
+    }
+    assert!(left.lock().unwrap().is_empty());
+    gate.set(true);
+    for _ in 0..CALLS {
+        peer.read();
+    }
+    assert_eq!(*left.lock().unwrap(), (0..CALLS).collect::<Vec<_>>());
 }

@@ -28,6 +28,12 @@ pub trait Servant: Send + Sync {
     /// `everywire::blocking`, or is asynchronous.
     fn dispatch(&self, request: Request);
 
+    /// Whether calls that come by one connection are handed over one after the other, in the order in which they came. So it is with
+    /// whatever passes calls on. Others are served at once while one takes long.
+    fn keeps_order(&self) -> bool {
+        false
+    }
+
     /// Where the object is, of one that only tells its callers so: descriptions have that address.
     fn elsewhere(&self) -> Option<Reference> {
         None

@@ -74,6 +74,8 @@ impl Connection {
             watched: Watch::REQUESTS,
             patience: Patience::new(node.latency),
             remembered: None,
+            in_turn: VecDeque::new(),
+            hands_over: false,
             failed: None,
             draining: None,
             begun: now,

@@ -305,6 +305,7 @@ impl Connection {
         leader: &Leader,
     ) -> (Held<'c>, bool) {
         let failure = match self.look_up(&mut core, &incoming) {
+            Ok(found) if found.keeps_order => return self.call_in_turn(core, incoming, found, leader),
             Ok(found) if found.blocking_record().is_some_and(BlockingRecord::blocks) => {
                 if let Err(incoming) = self.begin_apart(incoming, &found) {
                     // No thread is to be had: nobody else is served while this one is.
@@ -332,6 +333,43 @@ impl Connection {
         self.let_go(&mut core, incoming.id);
         let _ = core.session.answer(incoming.id, Answer::Failed(&failure));
         (core, false)
+    }
+
+    /// Hands a call over behind those that came before it. If a thread does that already, which may have lost the lead meanwhile, it takes
+    /// this one, too.
+    fn call_in_turn<'c>(
+        self: &'c Arc<Self>,
+        mut core: Held<'c>,
+        incoming: Box<Incoming>,
+        found: Box<Remembered>,
+        leader: &Leader,
+    ) -> (Held<'c>, bool) {
+        if core.hands_over {
+            core.in_turn.push_back((incoming, found));
+            return (core, false);
+        }
+        core.hands_over = true;
+        let mut next = Some((incoming, found));
+        let mut preempted = false;
+        while let Some((incoming, found)) = next {
+            drop(core);
+            self.note_running(&found);
+            serves(std::ptr::from_ref(&**self).addr());
+            if !preempted {
+                leader.enter_servant(self);
+            }
+            self.dispatch(incoming, &found.servant, found.index);
+            preempted = preempted || leader.leave_servant();
+            serves(0);
+            core = self.enter();
+            core.remember(found);
+            if preempted {
+                self.send_replies(&mut core, true);
+            }
+            next = core.in_turn.pop_front();
+        }
+        core.hands_over = false;
+        (core, preempted)
     }
 
     /// Who answers a call; to be remembered again when that is done.

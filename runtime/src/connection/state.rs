@@ -153,6 +153,10 @@ pub(super) struct Core {
     pub(super) watched: Watch,
     pub(super) patience: Patience,
     pub(super) remembered: Option<Box<Remembered>>,
+    /// Calls that wait until those before them were handed over ([`everywire_model::Servant::keeps_order`]).
+    pub(super) in_turn: VecDeque<(Box<Incoming>, Box<Remembered>)>,
+    /// Whether a thread hands such calls over; it takes those that wait, too.
+    pub(super) hands_over: bool,
     pub(super) failed: Option<Failure>,
     /// Refused: the rest is thrown away until then.
     pub(super) draining: Option<Instant>,
