@@ -195,7 +195,7 @@ impl Servant for InOrder {
 
 #[test]
 fn calls_of_one_connection_keep_their_order_where_a_servant_wants_that() {
-    const CALLS: i32 = 40;
+    const CALLS: i32 = 400;
     let name = name("blocking-order");
     let server = Builder::new(&[&PLAIN]).shards(1).build();
     server.listen(&format!("plain+unix://@{name}")).unwrap();
@@ -222,9 +222,11 @@ fn calls_of_one_connection_keep_their_order_where_a_servant_wants_that() {
         assert_eq!(beside.add_one(n).unwrap(), n);
     }
     assert!(left.lock().unwrap().is_empty());
+    until("those that wait count as memory", || server.memory_held() >= 300 << 10);
     gate.set(true);
     for _ in 0..CALLS {
         peer.read();
     }
     assert_eq!(*left.lock().unwrap(), (0..CALLS).collect::<Vec<_>>());
+    until("nothing waits", || server.memory_held() == 0);
 }

@@ -335,8 +335,8 @@ impl Connection {
         (core, false)
     }
 
-    /// Hands a call over behind those that came before it. If a thread does that already, which may have lost the lead meanwhile, it takes
-    /// this one, too.
+    /// Hands a call over behind those that came before it. If a thread does that already, which has lost the lead meanwhile, it takes
+    /// this one, too. What waits counts as memory that the connection holds.
     fn call_in_turn<'c>(
         self: &'c Arc<Self>,
         mut core: Held<'c>,
@@ -369,6 +369,10 @@ impl Connection {
             next = core.in_turn.pop_front();
         }
         core.hands_over = false;
+        if preempted {
+            // Whoever has the lead weighed those that waited.
+            self.weigh(&mut core);
+        }
         (core, preempted)
     }
 

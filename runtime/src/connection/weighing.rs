@@ -12,6 +12,8 @@ use std::time::Instant;
 
 /// Bodies of requests below this size are not counted while their call is under way.
 const SMALL: usize = 1 << 10;
+/// What a call counts that waits for its turn, beside a body that is counted by itself.
+const WAITING: usize = SMALL + size_of::<Incoming>();
 
 impl Connection {
     /// Tells the node what this connection holds now, if that has changed by much.
@@ -21,8 +23,9 @@ impl Connection {
             return;
         }
         let input = if core.input.is_empty() && !core.large { 0 } else { core.input.capacity() };
-        let bytes =
-            (input + core.session.held() + core.session.transmit().len() + core.bodies) & !(GRAIN - 1);
+        let waiting = core.in_turn.len() * WAITING;
+        let bytes = (input + core.session.held() + core.session.transmit().len() + core.bodies + waiting)
+            & !(GRAIN - 1);
         if bytes != core.weight {
             self.tell_weight(core, bytes);
         }
@@ -103,6 +106,10 @@ impl Tenant for Connection {
         core.after.push(After::Notice(Notice::Refused { peer, why }));
         core.session.close();
         let _ = self.flush(&mut core);
+        // Calls that wait for their turn have not begun.
+        while let Some((_, found)) = core.in_turn.pop_front() {
+            core.after.push(After::Stale(found));
+        }
         let what = "the connection made room: it held most of the memory that all connections may hold";
         self.fail(&mut core, Failure::new(Kind::Busy, Initiator::Here, what));
     }
