@@ -4,6 +4,10 @@
 //! Managers are the root and every exported object; each manages all that is below it, at any depth. So each manager
 //! above an object tells of it, not the nearest one alone: clients (GLib's `GDBusObjectManagerClient` is one) listen at
 //! the path they asked for objects, and nowhere else.
+//!
+//! A manager tells news from the first time on that somebody asks it for its objects. Nobody can use the news without
+//! that answer, and most services are never asked: their objects come and go without a signal, as with libraries where
+//! a program must say that it wants a manager.
 
 use super::asking::Behalf;
 use super::bundle::{Bundle, gather};
@@ -24,16 +28,18 @@ impl Servant for Manager {
     }
 
     fn dispatch(&self, request: Request) {
-        let path = match self.0.object(request.key()) {
+        let manager = match self.0.object(request.key()) {
             _ if request.index() != 0 => Err(no_operation(&OBJECT_MANAGER)),
-            Some(object) => Ok(object.path),
-            None if request.key() == b"/" => Ok("/".to_owned()),
-            None => self.0.expect(request.key(), &OBJECT_MANAGER.id).map(|object| object.path),
+            Some(object) => Ok((object.key, object.path)),
+            None if request.key() == b"/" => Ok((Bytes::from_static(b"/"), "/".to_owned())),
+            None => self.0.expect(request.key(), &OBJECT_MANAGER.id).map(|object| (object.key, object.path)),
         };
-        let path = match path {
-            Ok(path) => path,
+        let (key, path) = match manager {
+            Ok(manager) => manager,
             Err(failure) => return request.finish(Err(failure)),
         };
+        // First: what is exported while the objects are gathered is told of.
+        self.0.asked().note(if path == "/" { b"/" } else { &key });
         let objects = self.0.below(&path);
         let behalf = Behalf::of(&request);
         let mut request = request;
@@ -45,8 +51,12 @@ impl Servant for Manager {
 
 /// Tells of an object, or of another interface of it, as soon as its values are known.
 pub(super) fn tell_added(tree: &Tree, key: &[u8], servant: &Arc<dyn Servant>) {
+    // Whoever asks from now on finds the object among the others.
+    if !tree.asked().any() {
+        return;
+    }
     let (key, path) = (Bytes::copy_from_slice(key), path_of_key(key));
-    if path == "/" {
+    if path == "/" || tree.asked().among(tree.above(&path)).is_empty() {
         return;
     }
     let (tree, servant) = (tree.clone(), Arc::clone(servant));
@@ -60,7 +70,7 @@ pub(super) fn tell_added(tree: &Tree, key: &[u8], servant: &Arc<dyn Servant>) {
                 return;
             }
             for added in bundle {
-                emit(&tree, &tree.above(&added.0), ADDED, &|sink: &mut dyn Sink| {
+                emit(&tree, &tree.asked().among(tree.above(&added.0)), ADDED, &|sink: &mut dyn Sink| {
                     added.marshal_list(&ADDED.fields, sink)
                 });
             }
@@ -78,8 +88,17 @@ fn is_served(tree: &Tree, key: &[u8], interface: &Interface) -> bool {
 
 /// Tells of an object that is gone, or of one interface of it.
 pub(super) fn tell_removed(tree: &Tree, key: &[u8], interface: &Interface) {
+    if !tree.asked().any() {
+        return;
+    }
+    if tree.0.servants(key).is_empty() {
+        tree.asked().forget(key);
+    }
     let path = path_of_key(key);
-    let managers = tree.above(&path);
+    let managers = tree.asked().among(tree.above(&path));
+    if managers.is_empty() {
+        return;
+    }
     let mut gone = Vec::new();
     collect(interface, &mut gone);
     // What another servant of the object still has stays.

@@ -5,6 +5,7 @@
 //! * [`list`]: who is on a bus, and which objects somebody there has.
 //! * [`driver`]: the bus itself as an object.
 
+mod asked;
 mod asking;
 mod bundle;
 mod changes;
@@ -37,7 +38,7 @@ use tree::Tree;
 
 /// The standard interfaces of the objects that a process serves.
 pub fn wire_state(objects: Arc<dyn Objects>) -> Arc<dyn WireState> {
-    let tree = Tree(objects);
+    let tree = Tree::new(objects);
     let servants: [Arc<dyn Servant>; 4] = [
         Arc::new(properties::Properties(tree.clone())),
         Arc::new(introspect::Introspectable(tree.clone())),

@@ -1,5 +1,6 @@
 //! The tree of objects as peers see it: paths made of keys, and nodes that are there only because something is below.
 
+use super::asked::Asked;
 use super::errors;
 use crate::names::{of_interface, path_of_key, respell};
 use everywire_model::{Attribute, Bytes, Failure, Interface, Objects, Servant};
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 /// The served objects.
 #[derive(Clone)]
-pub(super) struct Tree(pub(super) Arc<dyn Objects>);
+pub(super) struct Tree(pub(super) Arc<dyn Objects>, Arc<Asked>);
 
 /// An object of the tree.
 pub(super) struct Exported {
@@ -21,6 +22,15 @@ pub(super) struct Exported {
 }
 
 impl Tree {
+    pub(super) fn new(objects: Arc<dyn Objects>) -> Self {
+        Self(objects, Arc::default())
+    }
+
+    /// The managers that were asked for their objects.
+    pub(super) fn asked(&self) -> &Asked {
+        &self.1
+    }
+
     /// The object that a peer means by this key, which is a path of the wire: some keys are spelled otherwise there.
     pub(super) fn object(&self, asked: &[u8]) -> Option<Exported> {
         let held = |key: Bytes| {

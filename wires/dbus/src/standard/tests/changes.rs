@@ -92,6 +92,8 @@ fn an_old_value_never_follows_a_new_one() {
 fn a_servant_may_tell_while_it_holds_its_lock() {
     let (house, lamp) = (House::new(), Lamp::new("desk"));
     house.export("lamp", Arc::clone(&lamp) as _);
+    // Whoever asks for the objects is told of new ones.
+    super::managing::managed(&house, "lamp").unwrap();
     {
         let mut level = lamp.level.lock().unwrap();
         *level = 41;

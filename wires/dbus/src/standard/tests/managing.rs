@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 const ID: &str = "org.freedesktop.DBus.ObjectManager";
 
-type Interfaces = Vec<(String, Vec<(String, Variant)>)>;
-type Managed = Vec<(String, Interfaces)>;
+pub(super) type Interfaces = Vec<(String, Vec<(String, Variant)>)>;
+pub(super) type Managed = Vec<(String, Interfaces)>;
 
-fn managed(house: &House, key: &str) -> Result<Managed, Failure> {
+pub(super) fn managed(house: &House, key: &str) -> Result<Managed, Failure> {
     house.call(key, ID, "GetManagedObjects", ()).map(|(objects,): (Managed,)| objects)
 }
 
@@ -25,6 +25,14 @@ fn house() -> House {
     let house = House::new();
     for key in ["room", "room/lamp", "room/shelf/lamp", "roomy"] {
         house.export(key, Lamp::new(key));
+    }
+    house
+}
+
+/// Asks each of them, so that it tells news from now on.
+fn heard(house: House, managers: &[&str]) -> House {
+    for manager in managers {
+        managed(&house, manager).unwrap();
     }
     house
 }
@@ -77,8 +85,22 @@ fn removed(sent: &Sent) -> (String, Vec<String>) {
 }
 
 #[test]
-fn each_manager_above_tells_of_a_new_object() {
+fn a_manager_that_nobody_asked_for_its_objects_tells_no_news() {
     let house = house();
+    house.export_and_tell("room/lamp/bulb", Lamp::new("bulb"));
+    house.remove("room/lamp/bulb");
+    house.wire_state.withdrawn(b"room/lamp/bulb", &LAMP);
+    assert!(house.sent().is_empty());
+
+    let house = heard(house, &["room"]);
+    house.export_and_tell("room/lamp/bulb", Lamp::new("bulb"));
+    let managers: Vec<_> = house.sent().iter().map(|sent| sent.key.clone()).collect();
+    assert_eq!(managers, ["room"]);
+}
+
+#[test]
+fn each_manager_above_tells_of_a_new_object() {
+    let house = heard(house(), &["/", "room", "room/shelf/lamp"]);
     house.export_and_tell("room/shelf/lamp/bulb", Lamp::new("bulb"));
     let sent = house.sent();
     let managers: Vec<_> = sent.iter().map(|sent| sent.key.clone()).collect();
@@ -92,7 +114,7 @@ fn each_manager_above_tells_of_a_new_object() {
 
 #[test]
 fn nobody_manages_the_root() {
-    let house = House::new();
+    let house = heard(House::new(), &["/"]);
     house.export_and_tell("/", Lamp::new("root"));
     house.wire_state.withdrawn(b"/", &LAMP);
     assert!(house.sent().is_empty());
@@ -100,7 +122,7 @@ fn nobody_manages_the_root() {
 
 #[test]
 fn each_manager_above_tells_of_what_is_gone() {
-    let house = house();
+    let house = heard(house(), &["/", "room"]);
     house.remove("room/lamp");
     house.wire_state.withdrawn(b"room/lamp", &LAMP);
     let sent = house.sent();
@@ -112,7 +134,7 @@ fn each_manager_above_tells_of_what_is_gone() {
 
 #[test]
 fn what_another_servant_has_is_not_gone() {
-    let house = house();
+    let house = heard(house(), &["/"]);
     let slow = Slow::new(&["a"], &Shape::I32);
     house.wire_state.withdrawn(b"room/lamp", slow.interface());
     assert_eq!(removed(&house.sent()[0]).1, ["demo.Slow"]);
@@ -125,6 +147,7 @@ fn what_another_servant_has_is_not_gone() {
 fn keys_that_no_path_may_have_are_managed_by_their_spelling() {
     let house = House::new();
     house.export("my room", Lamp::new("outer"));
+    let house = heard(house, &["/", "my_20room"]);
     house.export_and_tell("my room/lamp 1", Lamp::new("inner"));
     let sent = house.sent();
     let managers: Vec<_> = sent.iter().map(|sent| sent.key.clone()).collect();
@@ -135,7 +158,7 @@ fn keys_that_no_path_may_have_are_managed_by_their_spelling() {
 
 #[test]
 fn an_object_that_is_gone_before_its_values_came_is_not_told_of() {
-    let house = House::new();
+    let house = heard(House::new(), &["/"]);
     let slow = Slow::new(&["a"], &Shape::I32);
     house.export_and_tell("slow", Arc::clone(&slow) as _);
     assert!(house.sent().is_empty());
