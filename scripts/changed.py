@@ -26,6 +26,8 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", "target"))
 PASSED = TARGET / "passed"
 # What the run that begins now is made of. A source that changes during the run makes another program, which has passed nothing.
 CHOSEN = TARGET / "chosen.json"
+# The crates as they were when the last run passed: name -> fingerprint of its files.
+SOURCES = PASSED / "sources.json"
 # Where .config/nextest.toml has the results written.
 RESULTS = TARGET / "nextest/default/junit.xml"
 
@@ -64,14 +66,38 @@ def programs():
     return found
 
 
+def sources():
+    """The crates: name -> fingerprint of all files of its folder. A program says that something has changed, this says what."""
+    found = {}
+    for package in json.loads(run("cargo", "metadata", "--locked", "--no-deps", "--format-version", "1"))["packages"]:
+        hasher = hashlib.sha256()
+        for file in sorted(files_of(pathlib.Path(package["manifest_path"]).parent)):
+            path = pathlib.Path(file)
+            if path.is_file():
+                hasher.update(file.encode() + b"\0" + path.read_bytes())
+        found[package["name"]] = hasher.hexdigest()
+    return found
+
+
+def other_wires(now):
+    """The wires whose tests tell nothing new: nothing but other wires has changed since a run passed."""
+    if os.environ.get("CI") == "true" or not SOURCES.is_file():
+        return []
+    before = json.loads(SOURCES.read_text())
+    changed = {name for name in now.keys() | before.keys() if now.get(name) != before.get(name)}
+    return sorted(OF_A_WIRE.keys() - changed) if changed and changed <= OF_A_WIRE.keys() else []
+
+
 def mark(name):
     return PASSED / name.replace("::", "+").replace("/", "+")
 
 
 def choose(without_peers):
     same = []
-    chosen = programs()
-    CHOSEN.write_text(json.dumps({name: fingerprint for name, (_, fingerprint) in chosen.items()}))
+    chosen, crates = programs(), sources()
+    fingerprints = {name: fingerprint for name, (_, fingerprint) in chosen.items()}
+    RESULTS.unlink(missing_ok=True)  # What is found there afterwards is of this run.
+    CHOSEN.write_text(json.dumps({"programs": fingerprints, "sources": crates}))
     if os.environ.get("CI") != "true":
         for name, (package, fingerprint) in chosen.items():
             if package not in ALWAYS and mark(name).is_file() and mark(name).read_text() == fingerprint:
@@ -81,20 +107,31 @@ def choose(without_peers):
     parts = [f"not binary_id(={name})" for name in sorted(same)]
     if without_peers:
         parts.append(f"(not package(=everywire-tests) or {NO_PEERS})")
+        parts.append(f"not ({RACES})")
+        others = other_wires(crates)
+        if others:
+            print(f"only other wires have changed, so their own tests say nothing new: {' '.join(others)}", file=sys.stderr)
+        parts += [f"not ({OF_A_WIRE[wire]})" for wire in others]
     print(" and ".join(parts) or "all()")
 
 
 def remember():
+    if not RESULTS.is_file():
+        return  # No test ran.
     suites = {suite.get("name"): suite for suite in xml.parse(RESULTS).getroot().iter("testsuite")}
     PASSED.mkdir(exist_ok=True)
-    for name, fingerprint in json.loads(CHOSEN.read_text()).items():
+    chosen, failed = json.loads(CHOSEN.read_text()), False
+    for name, fingerprint in chosen["programs"].items():
         suite = suites.get(name)
         if suite is None:
             continue
         if int(suite.get("failures", 0)) + int(suite.get("errors", 0)):
+            failed = True
             mark(name).unlink(missing_ok=True)
         else:
             mark(name).write_text(fingerprint)
+    if not failed:
+        SOURCES.write_text(json.dumps(chosen["sources"]))
 
 
 def main():

@@ -56,6 +56,9 @@ pub const REFERENCE_TEXT: usize = 16 << 10;
 /// Most subscriptions on one connection.
 pub const SUBSCRIPTIONS: usize = 4096;
 
+/// Names of a bus that stay watched after the last subscription to them. Each is a match rule at the bus.
+pub const IDLE_WATCHES: usize = 16;
+
 /// A call over the limit is refused and its bytes are thrown away as they come; one more than this many times over the
 /// limit ends the connection at once.
 pub const COURTESY: u64 = 16;

@@ -128,11 +128,8 @@ impl DbusSession {
         if let Some(watch) = subscriptions.watches.get_mut(&held.sender) {
             watch.users.retain(|other| *other != id);
             watch.waiting.retain(|other| *other != id);
-            if watch.users.is_empty() {
-                subscriptions.watches.remove(&held.sender);
-            }
         }
-        for rule in held.rules {
+        for rule in subscriptions.leave(&held.sender, held.rules, &watch_rule(&held.sender)) {
             self.drop_rule(&rule, id);
         }
     }
@@ -170,6 +167,9 @@ impl DbusSession {
     fn watch(&mut self, name: &Bytes, id: CallId) -> Visit<bool> {
         let number = self.subscriptions.count;
         let watch = self.subscriptions.watches.entry(name.clone()).or_default();
+        if watch.users.is_empty() {
+            self.subscriptions.idle.retain(|idle| idle != name);
+        }
         watch.users.push(id);
         if watch.known {
             return Ok(false);
@@ -335,26 +335,31 @@ fn exported(key: &Bytes) -> Bytes {
 
 /// The match rules of a subscription (specification, "Match Rules"): for the signals, and for the loss of their sender.
 fn rules(sender: &Bytes, key: &[u8], interface: &str, member: &str) -> Vec<String> {
-    let sender = String::from_utf8_lossy(sender);
     let mut rule = "type='signal'".to_owned();
     let mut add = |key: &str, value: &str| {
         if !value.is_empty() {
             rule.push_str(&format!(",{key}='{value}'"));
         }
     };
-    add("sender", &sender);
+    add("sender", &String::from_utf8_lossy(sender));
     if !key.is_empty() {
         add("path", &names::path_of_key(key));
     }
     add("interface", interface);
     add("member", member);
     let mut rules = vec![rule];
-    if !sender.is_empty() && sender != names::BUS {
-        rules.push(format!(
-            "type='signal',sender='{bus}',path='{path}',interface='{bus}',member='NameOwnerChanged',arg0='{sender}'",
-            bus = names::BUS,
-            path = names::BUS_PATH,
-        ));
+    if !sender.is_empty() && *sender != names::BUS {
+        rules.push(watch_rule(sender));
     }
     rules
+}
+
+/// The match rule that tells when a name gets another owner, or none.
+fn watch_rule(name: &Bytes) -> String {
+    format!(
+        "type='signal',sender='{bus}',path='{path}',interface='{bus}',member='NameOwnerChanged',arg0='{name}'",
+        bus = names::BUS,
+        path = names::BUS_PATH,
+        name = String::from_utf8_lossy(name),
+    )
 }

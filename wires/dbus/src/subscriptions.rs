@@ -1,8 +1,9 @@
 //! Who listens to what on a connection: subscriptions, the match rules they need at the bus, the names they watch.
 
+use crate::limits;
 use bytes::Bytes;
 use everywire_model::CallId;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// Who listens to what.
 #[derive(Debug, Default)]
@@ -14,8 +15,10 @@ pub(crate) struct Subscriptions {
     pub(crate) by_name: HashMap<Box<[u8]>, Vec<CallId>>,
     /// Match rules at the bus.
     pub(crate) rules: HashMap<String, Rule>,
-    /// Names that are listened to.
+    /// Names that are listened to, or were lately.
     pub(crate) watches: HashMap<Bytes, Watch>,
+    /// Those of them that nobody listens to now, the longest first.
+    pub(crate) idle: VecDeque<Bytes>,
     /// Goes up with every change of what a signal is for.
     pub(crate) generation: u64,
 }
@@ -50,9 +53,33 @@ pub(crate) struct Watch {
     pub(crate) known: bool,
     pub(crate) users: Vec<CallId>,
     pub(crate) waiting: Vec<CallId>,
+    /// The match rule that keeps the owner up to date while nobody listens.
+    pub(crate) rule: Option<String>,
 }
 
 impl Subscriptions {
+    /// Nobody listens to a name any more. If its owner is known, it stays watched: whoever subscribes and unsubscribes in
+    /// turn would otherwise ask the bus three things more each time. Of the rules of the last subscription, those are
+    /// returned that the bus is to forget.
+    pub(crate) fn leave(&mut self, name: &Bytes, mut rules: Vec<String>, keeper: &str) -> Vec<String> {
+        let Some(watch) = self.watches.get_mut(name).filter(|watch| watch.users.is_empty()) else {
+            return rules;
+        };
+        if watch.rule.is_none() && self.rules.get(keeper).is_some_and(|rule| rule.confirmed) {
+            watch.rule = rules.iter().position(|rule| rule == keeper).map(|at| rules.swap_remove(at));
+        }
+        if !watch.known || watch.rule.is_none() {
+            rules.extend(self.watches.remove(name).and_then(|watch| watch.rule));
+            return rules;
+        }
+        self.idle.push_back(name.clone());
+        if self.idle.len() > limits::IDLE_WATCHES {
+            let oldest = self.idle.pop_front().and_then(|oldest| self.watches.remove(&oldest));
+            rules.extend(oldest.and_then(|watch| watch.rule));
+        }
+        rules
+    }
+
     /// Those that nobody was told of.
     pub(crate) fn unconfirmed(&self) -> Vec<CallId> {
         let mut ids: Vec<_> =

@@ -23,12 +23,12 @@ fn ready() -> Side {
     side
 }
 
-fn of(name: &'static str) -> Profile {
+fn of(name: &str) -> Profile {
     let key = Bytes::from_static(b"a");
     Profile {
         wire: "dbus",
         key,
-        components: vec![(TAG_NAME, Bytes::from_static(name.as_bytes()))],
+        components: vec![(TAG_NAME, Bytes::copy_from_slice(name.as_bytes()))],
         ..Profile::default()
     }
 }
@@ -262,6 +262,80 @@ fn a_subscription_needs_to_know_the_owner() {
         other => panic!("{other:?}"),
     }
     assert!(says(&side.said(), "RemoveMatch"), "its rules are taken back");
+}
+
+/// How often the bytes have this word.
+fn count(said: &[u8], word: &str) -> usize {
+    said.windows(word.len()).filter(|held| *held == word.as_bytes()).count()
+}
+
+/// The bus takes each rule of the subscription that was just asked for, and tells the owner where it is asked.
+fn grant(side: &mut Side, first: u32, owner: Option<&str>) {
+    for serial in first..=first + u32::from(owner.is_some()) {
+        side.hear(&reply(serial).text(7, 's', BUS).bytes()).unwrap();
+    }
+    if let Some(owner) = owner {
+        side.hear(&reply(first + 2).text(7, 's', BUS).body("s", &string(owner)).bytes()).unwrap();
+    }
+    assert!(matches!(side.event(), Event::Reply { outcome: Outcome::Done(_), .. }));
+}
+
+/// Whoever subscribes and unsubscribes in turn asks the bus for the rule alone; whose signals count is kept up to date.
+#[test]
+fn a_name_stays_watched_after_its_last_subscription() {
+    let mut side = ready();
+    side.said();
+    let first = subscribe(&mut side, &of("org.example.Name"));
+    let said = side.said();
+    assert_eq!((count(&said, "AddMatch"), count(&said, "GetNameOwner")), (2, 1));
+    grant(&mut side, 2, Some(":1.5"));
+    side.session.unsubscribe(first);
+    assert_eq!(count(&side.said(), "RemoveMatch"), 1);
+
+    // While nobody listens, the name goes to somebody else.
+    let moved = [string("org.example.Name"), string(":1.5"), string(":1.6")];
+    let moved = moved.iter().fold(Vec::new(), |mut body: Vec<u8>, text| {
+        body.resize(body.len().next_multiple_of(4), 0);
+        body.extend_from_slice(text);
+        body
+    });
+    let news = Message::new(4).text(1, 'o', "/org/freedesktop/DBus").text(2, 's', BUS);
+    side.hear(&news.text(3, 's', "NameOwnerChanged").text(7, 's', BUS).body("sss", &moved).bytes()).unwrap();
+    side.events();
+
+    subscribe(&mut side, &of("org.example.Name"));
+    let said = side.said();
+    assert_eq!((count(&said, "AddMatch"), count(&said, "GetNameOwner")), (1, 0));
+    grant(&mut side, 6, None);
+    for (sender, counts) in [(":1.5", false), (":1.6", true)] {
+        let signal =
+            Message::new(4).text(1, 'o', "/a").text(2, 's', &EXAMPLE.id).text(3, 's', &SIGNALS[0].name);
+        side.hear(&signal.text(7, 's', sender).bytes()).unwrap();
+        let heard = side
+            .events()
+            .into_iter()
+            .any(|event| matches!(event, Event::Signal { subscriptions, .. } if !subscriptions.is_empty()));
+        assert_eq!(heard, counts, "{sender}");
+    }
+}
+
+/// Names that nobody listens to are no hoard.
+#[test]
+fn only_some_names_stay_watched() {
+    let mut side = ready();
+    side.said();
+    let mut serial = 2;
+    let (mut added, mut removed) = (0, 0);
+    for number in 0..100 {
+        let id = subscribe(&mut side, &of(&format!("org.example.Name{number}")));
+        grant(&mut side, serial, Some(":1.5"));
+        side.session.unsubscribe(id);
+        let said = side.said();
+        added += count(&said, "AddMatch");
+        removed += count(&said, "RemoveMatch");
+        serial += u32::try_from(3 + count(&said, "RemoveMatch")).unwrap();
+    }
+    assert_eq!((added, added - removed), (200, 16));
 }
 
 /// A name that is none could add to a match rule.
