@@ -277,10 +277,10 @@ impl Directory {
     /// The interfaces of the object under this key, as the wire spells it.
     pub(crate) fn spelled(&self, wire: &dyn Wire, key: &[u8]) -> Vec<Entry> {
         let held = self.get(key);
-        match wire.respell(key) {
-            Some(other) if held.is_empty() => self.get(&other),
-            _ => held,
+        if !held.is_empty() {
+            return held;
         }
+        wire.respell(key).map_or(held, |other| self.get(&other))
     }
 
     /// Whether anything that is or was served has signals or attributes: peers may wait for those for ever.

@@ -245,11 +245,9 @@ impl Shared {
 
     /// A reference to an object of this node, at all addresses it serves at.
     pub(crate) fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
-        let places: Vec<Place> = lock(&self.places).iter().map(|(place, _)| place.clone()).collect();
         let mut reference = Reference { type_id: type_id.to_owned(), ..Reference::default() };
         for wire in &self.wires {
-            let own: Vec<Place> =
-                places.iter().filter(|place| place.profile().wire == wire.name()).cloned().collect();
+            let own = self.places_of(wire.name());
             if !own.is_empty() {
                 let mut published = wire.publish(type_id, &self.addresses.published(&own), key);
                 self.addresses.mark(&own, &mut published);
@@ -257,7 +255,7 @@ impl Shared {
                 reference.foreign.extend(published.foreign);
             }
         }
-        for place in places.iter().filter(|place| place.profile().wire == IN_PROCESS) {
+        for place in self.places_of(IN_PROCESS) {
             let key = Bytes::copy_from_slice(key);
             reference.profiles.push(Profile { version: (1, 0), key, ..place.profile().clone() });
         }

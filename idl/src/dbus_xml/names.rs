@@ -7,26 +7,56 @@ use std::borrow::Cow;
 /// The most bytes of a name.
 pub const LENGTH: usize = 255;
 
-/// Whether a text is the name of an interface or an error: at least two elements, joined by dots.
-pub fn is_interface(name: &str) -> bool {
-    name.len() <= LENGTH && name.contains('.') && name.split('.').all(is_element)
+/// Whether octets are the name of an interface or an error: at least two elements, joined by dots.
+pub fn is_interface(name: impl AsRef<[u8]>) -> bool {
+    let name = name.as_ref();
+    name.len() <= LENGTH && elements(name, b'.', false).is_some_and(|count| count > 1)
 }
 
-/// Whether a text is the name of a method or a signal.
-pub fn is_member(name: &str) -> bool {
-    name.len() <= LENGTH && is_element(name)
+/// Whether octets are the name of a method or a signal.
+pub fn is_member(name: impl AsRef<[u8]>) -> bool {
+    let name = name.as_ref();
+    name.len() <= LENGTH && elements(name, b'.', false) == Some(1)
 }
 
-/// Whether a text is the path of an object.
-pub fn is_path(path: &str) -> bool {
-    path == "/" || path.strip_prefix('/').is_some_and(is_relative)
+/// Whether octets are the path of an object.
+pub fn is_path(path: impl AsRef<[u8]>) -> bool {
+    let path = path.as_ref();
+    path == b"/" || path.strip_prefix(b"/").is_some_and(is_relative)
 }
 
-/// Whether a text is part of a path, as the name of a child is.
-pub fn is_relative(path: &str) -> bool {
-    let element =
-        |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    path.split('/').all(element)
+/// Whether octets are part of a path, as the name of a child is.
+pub fn is_relative(path: impl AsRef<[u8]>) -> bool {
+    elements(path.as_ref(), b'/', true).is_some()
+}
+
+/// How many elements the octets have, if each is made of letters, digits and `_`, and none is empty. Where the first octet
+/// of an element may be no digit, `digits` is false. One pass: the headers of messages are checked by this.
+fn elements(octets: &[u8], separator: u8, digits: bool) -> Option<usize> {
+    let (mut count, mut begins) = (1, true);
+    for &octet in octets {
+        if octet == separator && !begins {
+            (count, begins) = (count + 1, true);
+        } else if is_word(octet) && (!begins || digits || !octet.is_ascii_digit()) {
+            begins = false;
+        } else {
+            return None;
+        }
+    }
+    (!begins).then_some(count)
+}
+
+/// Whether an octet may stand in an element of a name.
+fn is_word(octet: u8) -> bool {
+    const WORDS: [bool; 256] = {
+        let (mut words, mut octet) = ([false; 256], 0);
+        while octet < words.len() {
+            words[octet] = (octet as u8).is_ascii_alphanumeric() || octet as u8 == b'_';
+            octet += 1;
+        }
+        words
+    };
+    WORDS.get(usize::from(octet)).copied().unwrap_or(false)
 }
 
 /// The name that an interface of any contract language has on D-Bus: the one given for this language, its id where that
@@ -34,7 +64,7 @@ pub fn is_relative(path: &str) -> bool {
 pub fn of_interface(interface: &Interface) -> Cow<'_, str> {
     let given = interface.identities.iter().find(|(language, _)| language == "dbus");
     match given {
-        Some((_, id)) if is_interface(id) => Cow::Borrowed(id),
+        Some((_, id)) if is_interface(id.as_bytes()) => Cow::Borrowed(id),
         _ => dotted(&interface.id, &interface.name),
     }
 }
@@ -66,12 +96,12 @@ fn dotted<'a>(id: &'a str, name: &str) -> Cow<'a, str> {
 
 /// The name of an operation on D-Bus: its wire name, or its label where that is a whole signature.
 pub fn of_operation(operation: &Operation) -> &str {
-    if operation.name.contains('(') { &operation.label } else { &operation.name }
+    if is_signature(&operation.name) { &operation.label } else { &operation.name }
 }
 
 /// The name of a signal on D-Bus: its wire name, or its label where that is a whole signature.
 pub fn of_signal(signal: &Signal) -> &str {
-    if signal.name.contains('(') { &signal.label } else { &signal.name }
+    if is_signature(&signal.name) { &signal.label } else { &signal.name }
 }
 
 /// A text made an identifier: what may not stand in one becomes `_`.
@@ -84,9 +114,9 @@ pub(crate) fn identifier(text: &str) -> String {
     out
 }
 
-fn is_element(text: &str) -> bool {
-    let start = |b: u8| b.is_ascii_alphabetic() || b == b'_';
-    text.bytes().next().is_some_and(start) && text.bytes().all(|b| start(b) || b.is_ascii_digit())
+/// Whether a name is a whole signature, as a function of DCOP has one.
+fn is_signature(name: &str) -> bool {
+    name.as_bytes().contains(&b'(')
 }
 
 #[cfg(test)]
@@ -106,6 +136,6 @@ mod tests {
         }
         let long = format!("{}::{}", "a".repeat(254), "b".repeat(254));
         let long = Struct { name: long.into(), id: "".into(), fields: Cow::Borrowed(&[]) };
-        assert!(is_interface(&of_exception(&long)));
+        assert!(is_interface(of_exception(&long).as_bytes()));
     }
 }

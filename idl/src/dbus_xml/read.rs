@@ -59,8 +59,8 @@ impl Reader<'_> {
     /// Recursion is bounded by the depth of the tree.
     fn node(&mut self, node: &Element<'_>, contract: &mut Contract, deep: bool, children: &mut Vec<String>) {
         if let Some(name) = node.attribute("name")
-            && !names::is_path(&name.value)
-            && !names::is_relative(&name.value)
+            && !names::is_path(name.value.as_bytes())
+            && !names::is_relative(name.value.as_bytes())
         {
             let problem = Problem::new(name.span, "this is no path of an object");
             self.report.add(problem.expected(["elements of letters, digits and `_`, joined by `/`"]));
@@ -86,7 +86,7 @@ impl Reader<'_> {
     fn child(&mut self, node: &Element<'_>) -> Option<String> {
         let name = self.needed(node, "name")?;
         // The specification wants relative names; whole paths are seen as well.
-        if !names::is_relative(&name.value) && !names::is_path(&name.value) {
+        if !names::is_relative(name.value.as_bytes()) && !names::is_path(name.value.as_bytes()) {
             let problem = Problem::new(name.span, "this is no name of a child");
             self.report.add(problem.expected(["elements of letters, digits and `_`, joined by `/`"]));
             return None;
@@ -96,7 +96,7 @@ impl Reader<'_> {
 
     fn interface(&mut self, element: &Element<'_>, strict: bool) -> Option<Interface> {
         let name = self.needed(element, "name")?;
-        if !names::is_interface(&name.value) {
+        if !names::is_interface(name.value.as_bytes()) {
             let message = format!("{} is no name of an interface", shown(&name.value));
             self.report.add(Problem::new(name.span, message).expected(["at least two names joined by dots"]));
             return None;
@@ -224,7 +224,7 @@ impl Reader<'_> {
 
     fn member(&mut self, element: &Element<'_>) -> Option<String> {
         let name = self.needed(element, "name")?;
-        if !names::is_member(&name.value) {
+        if !names::is_member(name.value.as_bytes()) {
             let message = format!("{} is no name of a {}", shown(&name.value), element.name);
             let problem = Problem::new(name.span, message);
             self.report.add(problem.expected(["letters, digits and `_`, no digit first"]));

@@ -28,17 +28,17 @@ pub fn is_path(path: &[u8]) -> bool {
 
 /// Whether it is an object path of any length.
 pub(crate) fn is_long_path(path: &[u8]) -> bool {
-    str::from_utf8(path).is_ok_and(spelling::is_path)
+    spelling::is_path(path)
 }
 
 /// Whether it is the name of a method, signal or property.
 pub fn is_member(name: &[u8]) -> bool {
-    str::from_utf8(name).is_ok_and(spelling::is_member)
+    spelling::is_member(name)
 }
 
 /// Whether it is the name of an interface or an error: at least two elements.
 pub fn is_interface(name: &[u8]) -> bool {
-    str::from_utf8(name).is_ok_and(spelling::is_interface)
+    spelling::is_interface(name)
 }
 
 /// Whether it is a unique or a well-known bus name.
@@ -72,11 +72,15 @@ pub fn path_of_key(key: &[u8]) -> String {
     }
     let mut path = String::with_capacity(key.len() + 1);
     path.push('/');
-    let plain = str::from_utf8(key).is_ok_and(spelling::is_relative);
+    if let Ok(plain) = str::from_utf8(key)
+        && spelling::is_relative(plain)
+    {
+        path.push_str(plain);
+        return path;
+    }
     for (index, &octet) in key.iter().enumerate() {
         let rest = key.get(index + 1..).unwrap_or_default();
         let keep = match octet {
-            _ if plain => true,
             b'/' => {
                 index > 0
                     && key.get(index - 1) != Some(&b'/')
@@ -102,6 +106,9 @@ pub fn key_of_path(path: &Bytes) -> Bytes {
 
 /// The key whose path this key is, if it was written with escapes.
 pub fn respell(key: &[u8]) -> Option<Bytes> {
+    if !key.contains(&b'_') {
+        return None;
+    }
     let mut out = Vec::with_capacity(key.len());
     let mut rest = key;
     while let [octet, after @ ..] = rest {

@@ -362,6 +362,9 @@ impl Route {
         signature.clone_into(&mut self.signature);
         self.handles = handles;
         self.header.clear();
+        // Each field has up to 16 octets beside its text.
+        let texts = [self.path.len(), self.wire_interface.len(), self.member.len(), self.destination.len()];
+        self.header.reserve(texts.iter().sum::<usize>() + signature.len() + 7 * 16);
         let mut put = HeaderPut::begin(&mut self.header, self.kind, self.options);
         put.string(field::PATH, b'o', self.path.as_bytes());
         if !self.wire_interface.is_empty() {
