@@ -22,10 +22,25 @@ ALWAYS = {"everywire-tests", "everywire-cli", "everywire-peers", "everywire-fuzz
 # What needs no foreign program, of the tests that span rooms.
 NO_PEERS = "test(/^(architecture|attacks|attacks_dbus|attacks_dcop|attacks_dcom)::/)"
 
+# Races, and programs of others on both sides: they take minutes, and say little of one crate.
+RACES = "package(=everywire-cli) and test(/^(derby|dmz|hops|routers|strangers)::/)"
+
+# Tests of one wire in programs that hold every wire. Without peers they stay out where nothing but other wires has changed.
+OF_A_WIRE = {
+    "everywire-dbus": "package(=everywire-tests) and test(/^attacks_dbus::/)",
+    "everywire-dcom": "(package(=everywire-tests) and test(/^attacks_dcom::/))"
+    " or (package(=everywire-cli) and test(/^(dcom|opc_serve|opcda|trace_opc)::/))",
+    "everywire-dcop": "package(=everywire-tests) and test(/^attacks_dcop::/)",
+    "everywire-giop": "package(=everywire-cli) and test(/^repository::/)",
+    "everywire-wcf": "package(=everywire-cli) and test(/^wcf::/)",
+}
+
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", "target"))
 PASSED = TARGET / "passed"
 # What the run that begins now is made of. A source that changes during the run makes another program, which has passed nothing.
 CHOSEN = TARGET / "chosen.json"
+# What every crate is made with.
+WORKSPACE = ["Cargo.lock", "Cargo.toml"]
 # The crates as they were when the last run passed: name -> fingerprint of its files.
 SOURCES = PASSED / "sources.json"
 # Where .config/nextest.toml has the results written.
@@ -76,6 +91,7 @@ def sources():
             if path.is_file():
                 hasher.update(file.encode() + b"\0" + path.read_bytes())
         found[package["name"]] = hasher.hexdigest()
+    found["all of them"] = hashlib.sha256(b"".join(pathlib.Path(file).read_bytes() for file in WORKSPACE)).hexdigest()
     return found
 
 

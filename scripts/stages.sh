@@ -53,7 +53,7 @@ build_tests() {
 # The tests of each program that has not passed as it is now.
 run_tests() {
   local chosen failed=0
-  chosen=$(python3 scripts/changed.py choose "$@")
+  chosen=$(python3 scripts/changed.py choose "$@") || return
   cargo nextest run --locked --workspace --cargo-quiet --no-tests=pass -E "$chosen" || failed=$?
   python3 scripts/changed.py passed
   return "$failed"
