@@ -56,7 +56,7 @@ impl Hop for Router {
     }
 
     fn starting(&self) -> Duration {
-        Duration::from_millis(700)
+        Duration::from_millis(1500)
     }
 
     fn sleeps(&self) -> bool {
