@@ -4,7 +4,9 @@
 #   scripts/dist-try.sh FOLDER
 #
 # FOLDER becomes the root of an empty Debian, if it is none yet. For root; needs debootstrap. Nothing of the network is used but Debian's
-# packages, for that root.
+# packages, for that root, and crates of others, for `cargo install`.
+#
+#   PROFILE=dev scripts/dist-try.sh FOLDER     `cargo install` without optimisation
 set -euo pipefail
 suite=${EVERYWIRE_SUITE:-bookworm}
 say() { echo "dist-try: $*" >&2; }
@@ -57,5 +59,22 @@ if ls "$root"/dist/*-linux.tar.gz >/dev/null 2>&1; then
   say "the program without shared libraries"
   within "mkdir -p /opt/static && tar -xzf /dist/everywire-*-linux.tar.gz --strip-components=1 -C /opt/static
     PATH=/opt/static:\$PATH; $raise everywire --version; everywire explain E_NOINTERFACE >/dev/null; $demo; rm -r /opt/static"
+fi
+# The program out of the crates as they would be published. It is built here, since the root has no compiler, and tried there. Crates of ours,
+# which no registry has yet, are the packed ones.
+if ls build/dist/crates/*.crate >/dev/null 2>&1; then
+  say "cargo install from the packed crates"
+  rm -rf "$root/packed" "$root/opt/cargo"
+  mkdir -p "$root/packed" "$root/opt/cargo"
+  for crate in build/dist/crates/*.crate; do tar -xzf "$crate" -C "$root/packed"; done
+  ours=()
+  for folder in "$root"/packed/*; do
+    name=$(basename "$folder")
+    ours+=(--config "patch.crates-io.${name%-*}.path='$folder'")
+  done
+  CARGO_TARGET_DIR="$root.target" cargo install --quiet --profile "${PROFILE:-release}" --path "$root"/packed/everywire-cli-* \
+    --root "$root/opt/cargo" "${ours[@]}"
+  within "PATH=/opt/cargo/bin:\$PATH; $raise everywire --version; $demo"
+  rm -r "$root/packed" "$root/opt/cargo"
 fi
 say "all of it works"

@@ -37,8 +37,9 @@ unpublished() { cargo metadata --no-deps --format-version 1 --offline | python3 
 import json, sys
 print("\n".join(p["name"] for p in json.load(sys.stdin)["packages"] if p["publish"] == []))'; }
 
+# As `make derby` and `cargo install` build it: for the whole workspace it would have the features that tests ask for.
 program() {
-  cargo build --locked --profile "$profile" --workspace --bin everywire
+  cargo build --locked --profile "$profile" --package everywire-cli --bin everywire
 }
 
 # The package: the program, its pages, completion for three shells, a unit for the broker.

@@ -1,233 +1,30 @@
-//! Who answers at an endpoint where another wire was expected.
-//!
-//! A server that is greeted in another protocol than its own mostly closes the connection without a word. So when a wire's
-//! client gets nowhere, each wire's greeting is tried on a connection of its own, and the answer tells; then those of protocols that are no
-//! wire's and that people meet by a wrong port ([`foreign`]). `everywire status` asks so at once.
+//! Who answers where another wire was expected: what [`everywire::stranger`] finds, told with what went wrong.
 
-mod foreign;
-
-pub(crate) use foreign::Foreign;
+pub(crate) use everywire::stranger::{Answer, Foreign, Met, Stream, connect, text};
 
 use crate::trouble::{Trouble, VIOLATION};
-use everywire::model::wire::Greeting;
-use everywire::model::{Endpoint, Reference, Sniff, Wire};
-use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr as UnixAddr, UnixStream};
-use std::time::{Duration, Instant};
-
-/// How long a server may take to accept, and to answer a greeting.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// The most octets of an answer that are looked at.
-const SEEN: usize = 1024;
-/// Fields of text that tell what a server is.
-const TELLING: [&str; 3] = ["server:", "x-powered-by:", "via:"];
+use everywire::model::{Endpoint, Reference, Wire};
+use everywire::wires::ALL;
+use everywire::{Kind, stranger};
 
 /// Adds to a failure which protocol answers where the object was looked for, if it is another one's.
 pub(crate) fn named(trouble: Box<Trouble>, reference: &Reference) -> Box<Trouble> {
     if !trouble.is_of_connection() {
         return trouble;
     }
-    let Some(profile) = reference.profiles.first() else { return trouble };
-    let own = profile.wire;
-    let reached = |endpoint: &&Endpoint| {
-        !matches!(endpoint, Endpoint::Shm { .. } | Endpoint::InProcess { .. })
-            && connect(endpoint, PATIENCE).is_ok()
-    };
-    let Some(endpoint) = profile.endpoints.iter().find(reached) else { return trouble };
-    let wire = everywire::wires::named(own);
-    let address = wire.map(|wire| wire.print_friendly(reference)).unwrap_or_default();
-    let encrypts = wire.is_some_and(|wire| encrypts(wire, &address));
-    let is_own = |answer: &Answer| answer.wire.name() == own && speaks(answer, &address);
-    match who(wire, endpoint) {
-        Met::Wire(answer) if encrypts && is_own(&answer) => trouble
-            .adding(format!("{} answers there, in the clear", answer.greeting.protocol))
-            .hint(format!("use an address that begins with {}", answer.greeting.schemes)),
-        Met::Other(known, _) if encrypts && known.protocol == foreign::ENCRYPTED => trouble,
-        // It is this wire's own server: it has other reasons.
-        Met::Wire(answer) if is_own(&answer) => trouble,
-        Met::Wire(Answer { greeting, .. }) => trouble
-            .adding(format!("{} answers there", greeting.protocol))
-            .hint(format!("use an address that begins with {}", greeting.schemes)),
-        Met::Other(known, _) => {
-            let hint = if known.hint.is_empty() { "look at host and port again" } else { known.hint };
-            trouble.adding(format!("{} answers there", known.protocol)).hint(hint)
-        }
+    match stranger::diagnosis(reference, ALL) {
+        None => trouble,
         // What was said at first tells more than the silence after it.
-        Met::Silent if trouble.exit() == VIOLATION => trouble,
-        Met::Silent => trouble
-            .adding(
-                "connections are taken there, and no protocol that is known here is answered in the clear",
-            )
-            .hint("look at host and port again; is it a program of another kind, or does it hang?"),
-    }
-}
-
-/// Whether the protocol that answered is the one of an address, of the several that a wire may have: its schemes begin alike.
-fn speaks(answer: &Answer, address: &str) -> bool {
-    let scheme = address.split(['+', ':', '.']).next().unwrap_or_default();
-    let scheme = if encrypts(answer.wire, address) { scheme.trim_end_matches('s') } else { scheme };
-    answer.wire.greetings().len() < 2 || answer.greeting.schemes.contains(scheme)
-}
-
-/// Whether the scheme of an address is the encrypted one of two that differ in an `s`.
-fn encrypts(wire: &dyn Wire, address: &str) -> bool {
-    let plain = address.split_once("://").and_then(|(scheme, _)| scheme.strip_suffix('s'));
-    plain.is_some_and(|plain| wire.schemes().contains(&plain))
-}
-
-/// Who was met.
-pub(crate) enum Met {
-    /// A server of a wire.
-    Wire(Answer),
-    /// A server of a protocol that is no wire's, and how its answer began.
-    Other(&'static Foreign, Vec<u8>),
-    /// It answers nothing that is known.
-    Silent,
-}
-
-/// A server that answered a greeting.
-pub(crate) struct Answer {
-    pub(crate) wire: &'static dyn Wire,
-    pub(crate) greeting: &'static Greeting,
-    /// From the connection to the answer.
-    pub(crate) elapsed: Duration,
-    /// How it began.
-    octets: Vec<u8>,
-}
-
-impl Answer {
-    /// What it says of itself, for people: the wire's words for its first message; of text, the lines that tell what it is.
-    pub(crate) fn said(&self) -> Vec<String> {
-        if let Some(lines) = text(&self.octets) {
-            return lines;
+        Some(told) if told.is_silence && trouble.exit() == VIOLATION => trouble,
+        Some(told) => {
+            let exit = trouble.exit();
+            let trouble = trouble.adding(told.found).hint(told.hint);
+            if told.is_wrong_wire { trouble.as_kind(exit, Kind::WrongWire.word()) } else { trouble }
         }
-        self.wire.explain(&self.octets).messages.into_iter().map(|message| message.summary).take(1).collect()
     }
-}
-
-/// Of an answer that is text, the lines that tell what the server is.
-pub(crate) fn text(octets: &[u8]) -> Option<Vec<String>> {
-    let is_text = octets.iter().all(|octet| matches!(octet, b'\t' | b'\r' | b'\n' | b' '..=b'~'));
-    is_text.then(|| {
-        let text = String::from_utf8_lossy(octets);
-        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let first = lines.next().map(str::to_owned);
-        let more = lines.take_while(|line| line.contains(':'));
-        let named = |line: &&str| TELLING.iter().any(|name| line.to_ascii_lowercase().starts_with(name));
-        first.into_iter().chain(more.filter(named).map(str::to_owned)).collect()
-    })
 }
 
 /// Which protocol is spoken at an endpoint: that of the wire that is expected is tried first.
 pub(crate) fn who(expected: Option<&'static dyn Wire>, endpoint: &Endpoint) -> Met {
-    let is_expected =
-        |wire: &&&'static dyn Wire| expected.is_some_and(|expected| expected.name() == wire.name());
-    let (mine, others): (Vec<_>, Vec<_>) = everywire::wires::ALL.iter().partition(is_expected);
-    let each = mine.into_iter().chain(others);
-    let greetings = each
-        .flat_map(|wire: &&'static dyn Wire| wire.greetings().iter().map(move |greeting| (*wire, greeting)));
-    let mut met = Met::Silent;
-    for (wire, greeting) in greetings {
-        match heard(endpoint, greeting.octets, greeting.answers) {
-            Some(Heard::Answer(octets, elapsed)) => {
-                met = Met::Wire(Answer { wire, greeting, elapsed, octets });
-                break;
-            }
-            // It said who it is, whatever it was greeted with.
-            Some(Heard::Other(known, octets)) => return Met::Other(known, octets),
-            None => {}
-        }
-    }
-    let asks_for_tls = match &met {
-        Met::Wire(answer) => foreign::sends_away(&answer.octets),
-        _ => true,
-    };
-    if asks_for_tls {
-        for known in &foreign::ASKED {
-            if let Some(Heard::Answer(octets, _)) = heard(endpoint, known.octets, known.answers) {
-                return Met::Other(known, octets);
-            }
-        }
-    }
-    met
-}
-
-/// What came back.
-enum Heard {
-    /// An answer of the protocol, and when it was known to be one, from the connection on.
-    Answer(Vec<u8>, Duration),
-    /// That of another protocol, whose servers say who they are before they are asked, or whatever they are asked.
-    Other(&'static Foreign, Vec<u8>),
-}
-
-/// What a server says to these octets.
-fn heard(endpoint: &Endpoint, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Option<Heard> {
-    let stream = connect(endpoint, PATIENCE).ok()?;
-    match &stream {
-        Stream::Tcp(stream) => {
-            stream.set_read_timeout(Some(PATIENCE)).ok()?;
-            exchange(stream, octets, answers)
-        }
-        Stream::Unix(stream) => {
-            stream.set_read_timeout(Some(PATIENCE)).ok()?;
-            exchange(stream, octets, answers)
-        }
-    }
-}
-
-/// A connection.
-pub(crate) enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-/// Connects, without a word.
-pub(crate) fn connect(endpoint: &Endpoint, patience: Duration) -> io::Result<Stream> {
-    match endpoint.stream() {
-        Endpoint::Tcp { host, port } => {
-            let mut last = io::Error::other("the name of the host leads to no address");
-            for address in (host.as_str(), *port).to_socket_addrs()? {
-                match TcpStream::connect_timeout(&address, patience) {
-                    Ok(stream) => return Ok(Stream::Tcp(stream)),
-                    Err(error) => last = error,
-                }
-            }
-            Err(last)
-        }
-        // Shared memory is set up over a socket.
-        Endpoint::Unix { path } | Endpoint::Shm { path } => {
-            let address = match path.strip_prefix('@') {
-                Some(name) => UnixAddr::from_abstract_name(name),
-                None => UnixAddr::from_pathname(path),
-            };
-            UnixStream::connect_addr(&address?).map(Stream::Unix)
-        }
-        _ => Err(io::Error::other("it is in a process of its own")),
-    }
-}
-
-/// The beginning of an answer.
-fn exchange(mut stream: impl Read + Write, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Option<Heard> {
-    let begun = Instant::now();
-    stream.write_all(octets).ok()?;
-    let until = begun + PATIENCE;
-    let (mut seen, mut len) = ([0; SEEN], 0);
-    while Instant::now() < until {
-        let room = seen.get_mut(len..).filter(|room| !room.is_empty())?;
-        match stream.read(room) {
-            Ok(n @ 1..) => len += n,
-            Ok(0) | Err(_) => return None,
-        }
-        let octets = seen.get(..len).unwrap_or_default();
-        match (answers)(octets) {
-            Sniff::Yes => return Some(Heard::Answer(octets.to_vec(), begun.elapsed())),
-            Sniff::No | Sniff::More => {}
-        }
-        if let Some(known) = foreign::of_banner(octets) {
-            return Some(Heard::Other(known, octets.to_vec()));
-        }
-    }
-    None
+    stranger::who(ALL, expected, endpoint)
 }

@@ -274,7 +274,7 @@ impl Trouble {
 /// The exit code for a kind of failure that a peer answered with.
 pub(crate) fn exit_of_kind(word: &str) -> u8 {
     match word {
-        "unreachable" => UNREACHABLE,
+        "unreachable" | "wrong-wire" => UNREACHABLE,
         "refused" | "limit-exceeded" | "busy" => REFUSED,
         "timed-out" => TIMED_OUT,
         "violation" => VIOLATION,
@@ -306,7 +306,7 @@ impl From<Mistake> for Box<Trouble> {
 fn exit_of(failure: &Failure) -> u8 {
     let answered = failure.code().is_some();
     match failure.kind() {
-        Kind::Unreachable => UNREACHABLE,
+        Kind::Unreachable | Kind::WrongWire => UNREACHABLE,
         Kind::Refused | Kind::LimitExceeded | Kind::Busy => REFUSED,
         Kind::TimedOut => TIMED_OUT,
         Kind::Violation => VIOLATION,

@@ -1,6 +1,7 @@
 //! What needs no server: contracts, generated code, captures, help.
 
 use crate::support::{Bank, Scratch, data, run};
+use everywire_trace::{Writer, Written};
 use serde_json::{Value as Json, json};
 
 #[test]
@@ -120,6 +121,31 @@ fn a_capture_is_explained() {
     }
     assert!(run(&["trace", &data("bank.idl")]).failed(2)[1].contains("neither pcap nor pcapng"));
     assert!(run(&["trace", "nothing.pcap"]).failed(2)[2].contains("--on"));
+}
+
+/// A connection of which the capture has the middle only: the end of a message, whose values hold octets that a connection of ICE begins
+/// with, and two messages of DCE/RPC.
+#[test]
+fn a_capture_from_the_middle_on_is_of_the_wire_that_explains_most() {
+    // A request (C706, chapter 12): version 5.0, flags, little-endian, its length, call, context, number of the operation.
+    let request = |call: u8| {
+        let mut octets = vec![5, 0, 0, 3, 0x10, 0, 0, 0, 48, 0, 0, 0, call, 0, 0, 0, 24, 0, 0, 0, 0, 0, 3, 0];
+        octets.extend([0xEE; 24]);
+        octets
+    };
+    let end = [0xEE, 0xEE, 0, 1, 0, 0, 0, 0, 0, 0, 0xEE, 0xEE];
+    let bytes = [&end[..], &request(7), &request(8)].concat();
+    let scratch = Scratch::new();
+    let capture = scratch.path("middle.pcapng");
+    let mut writer = Writer::new(std::fs::File::create(&capture).unwrap()).unwrap();
+    let (from, to) = ("127.0.0.1:40000", "127.0.0.1:49152");
+    let time = std::time::Duration::from_secs(1);
+    let message = Written { time, connection: 1, outward: true, from, to, bytes: &bytes };
+    writer.write(everywire::wires::named("dcom").unwrap(), &message).unwrap();
+    let told = run(&["trace", &capture, "--json"]);
+    let messages: Vec<Json> = told.good().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(messages.len(), 2, "{}", told.out);
+    assert!(messages.iter().all(|message| message["wire"] == "dcom"), "{}", told.out);
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! Clients that meet a server of another wire hear which protocol answers there.
 
 use crate::support::{Running, Said, Scratch, data, run_in};
+use everywire::{Kind, Node};
+use everywire_dynamic::{CallError, DynamicObject, ObjectContract};
 use everywire_peers::here;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// A wire: how to serve on it, how to call on it, and what its servers are called.
 #[derive(Clone, Copy)]
@@ -61,6 +64,31 @@ const WIRES: [Wire; 6] = [
 /// Whether a client of one does not belong to a server of the other.
 fn are_strangers(client: &Wire, server: &Wire) -> bool {
     client.name != server.name
+}
+
+/// What is wrong with what the library tells a caller of an operation, if anything is: the kind, the protocol's name, what to try.
+fn unkind(address: &str, client: &Wire, server: &Wire) -> Option<String> {
+    let node = Node::new();
+    let object = match DynamicObject::with_contract(&node, address, contract()) {
+        Ok(object) => object.with_deadline(Some(Duration::from_secs(3))),
+        Err(error) => return Some(format!("{address}: {error:?}")),
+    };
+    let failure = match object.call("title", json!([])) {
+        Err(CallError::Failed(failure)) => node.diagnose(failure, object.object().reference()),
+        other => return Some(format!("{address}: {other:?}")),
+    };
+    let word = server.protocol.split(' ').next().unwrap();
+    let good = failure.kind() == Kind::WrongWire
+        && failure.message().contains(word)
+        && failure.hint().is_some_and(|hint| hint.starts_with("use an address that begins with"));
+    (!good).then(|| {
+        format!("the library, client of {} at a server of {}: {failure:?}", client.name, server.name)
+    })
+}
+
+fn contract() -> ObjectContract {
+    let read = everywire_idl::read(std::path::Path::new(&data("bank.idl"))).unwrap();
+    ObjectContract::new(read, "bank.idl")
 }
 
 /// What is wrong with what a client said, if anything is.
@@ -237,6 +265,7 @@ fn each_client_names_the_server_of_each_other_wire_over_tcp() {
             let address = format!("{scheme}127.0.0.1:{port}/Account{options}");
             let said = run_in(&[], &["call", &address, "title", "-c", &contract, "--deadline", "3s"]);
             silent.extend(silence(&said, client, server));
+            silent.extend(unkind(&address, client, server));
             let said = run_in(&[], &["describe", &address, "--deadline", "3s"]);
             silent.extend(silence(&said, client, server).map(|said| format!("describe: {said}")));
             if client.lists {
@@ -279,6 +308,10 @@ fn each_client_names_the_server_of_each_other_wire_at_a_socket() {
             let env = [("DCOPSERVER", format!("local/here:{socket}")), env[1].clone()];
             let said = run_in(&env, &["call", &address, "title", "-c", &contract, "--deadline", "3s"]);
             silent.extend(silence(&said, client, server));
+            // Where the server of DCOP is stands in the environment, which is that of the whole test.
+            if client.name != "dcop" {
+                silent.extend(unkind(&address, client, server));
+            }
             let said = run_in(&env, &["describe", &address, "--deadline", "3s"]);
             silent.extend(silence(&said, client, server).map(|said| format!("describe: {said}")));
             if client.lists {

@@ -59,6 +59,7 @@ pub mod json;
 mod mistake;
 mod object;
 pub mod operation;
+mod signal;
 pub mod watching;
 pub mod wording;
 

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// What a caller reads instead of what a servant, or a layer before it, answered with: the wire has no word for it.
 const UNSAID: &[(&str, &[Kind], Kind)] = &[
     ("dbus", &[Kind::BadReference], Kind::BadArgument),
+    // Whoever passes calls on met another protocol: for the caller the object cannot be reached.
+    ("dbus", &[Kind::WrongWire], Kind::Unreachable),
+    ("dcom", &[Kind::WrongWire], Kind::Unreachable),
     // A service does not tell what is wrong with itself.
     ("net.tcp", &[Kind::Violation], Kind::Internal),
     ("basic", &[Kind::Violation], Kind::Internal),

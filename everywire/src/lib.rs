@@ -35,6 +35,7 @@ pub use everywire_model::{
 };
 pub use everywire_runtime::{
     Apart, Builder, Latency, Lent, Monitor, Notice, Observer, Quotas, WeakNode, blocking, caller, hub, layer,
+    stranger,
 };
 
 use std::ops::Deref;

@@ -19,6 +19,14 @@ impl Contract {
         })
     }
 
+    /// The constants.
+    pub fn constants(&self) -> impl Iterator<Item = &Constant> {
+        self.definitions.iter().filter_map(|definition| match definition {
+            Definition::Constant(constant) => Some(constant),
+            _ => None,
+        })
+    }
+
     /// The interface with this scoped name or identity.
     pub fn interface(&self, name: &str) -> Option<&Hold<Interface>> {
         self.interfaces().find(|interface| interface.name == name || interface.id == name)

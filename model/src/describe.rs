@@ -18,12 +18,13 @@
 //! ```
 
 pub use crate::contract::{
-    Attribute, Direction, Interface, InterfaceKind, Notify, Operation, Parameter, Signal,
+    Attribute, Constant, Direction, Interface, InterfaceKind, Notify, Operation, Parameter, Signal,
 };
 pub use crate::shape::{
     Alias, Arm, Array, Enum, Field, Hold, Map, Name, Order, Pointer, PointerKind, Referent, Sequence, Shape,
     Struct, Text, TextKind, Union,
 };
+pub use crate::value::Value;
 pub use std::borrow::Cow;
 
 /// Narrow text without a bound.
@@ -33,6 +34,11 @@ pub const WIDE_TEXT: Shape = Shape::Text(Text::WIDE);
 /// A reference to any object.
 pub const ANY_OBJECT: Shape =
     Shape::Reference(Hold::Static(&Referent { name: Cow::Borrowed(""), id: Cow::Borrowed("") }));
+
+/// A constant of a contract: its scoped name, what it looks like, its value.
+pub const fn constant(name: &'static str, shape: Shape, value: Value) -> Constant {
+    Constant { name: Cow::Borrowed(name), shape, value, doc: Cow::Borrowed("") }
+}
 
 /// The shape of a struct or exception.
 pub const fn structure(shape: &'static Struct) -> Shape {

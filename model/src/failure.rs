@@ -54,11 +54,13 @@ pub enum Kind {
     Violation,
     /// A reference, an address or a contract cannot be understood.
     BadReference,
+    /// A server of another protocol answers at the address. No wire tells this by itself: whoever asks who is there does.
+    WrongWire,
 }
 
 impl Kind {
     /// All of them, in the order of this list: new ones come last.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Unreachable,
         Self::Refused,
         Self::TimedOut,
@@ -73,6 +75,7 @@ impl Kind {
         Self::Internal,
         Self::Violation,
         Self::BadReference,
+        Self::WrongWire,
     ];
 
     /// The kind with this word.
@@ -98,6 +101,7 @@ impl Kind {
             Self::Internal => "internal",
             Self::Violation => "violation",
             Self::BadReference => "bad-reference",
+            Self::WrongWire => "wrong-wire",
         }
     }
 }

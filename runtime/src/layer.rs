@@ -19,7 +19,7 @@ pub use pattern::{Caller, Pattern, Who};
 pub use time_limit::TimeLimit;
 pub use trace::{CallRecord, Ending, Trace};
 
-use everywire_model::{CallId, Failure, Incoming, Interface, Link, Reference, Request, Servant};
+use everywire_model::{CallId, Constant, Failure, Incoming, Interface, Link, Reference, Request, Servant};
 use std::sync::Arc;
 
 /// Stands before servants. See the module.
@@ -88,6 +88,10 @@ pub(crate) fn behind(layers: &Layers, servant: Arc<dyn Servant>) -> Arc<dyn Serv
 impl Servant for Layered {
     fn interface(&self) -> &Interface {
         self.servant.interface()
+    }
+
+    fn constants(&self) -> Vec<Constant> {
+        self.servant.constants()
     }
 
     fn dispatch(&self, request: Request) {

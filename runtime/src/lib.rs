@@ -43,6 +43,7 @@ mod shares;
 mod signals;
 mod spans;
 mod stopping;
+pub mod stranger;
 mod supervisor;
 mod sync;
 mod target;

@@ -219,6 +219,14 @@ impl Node {
         asked.unwrap_or_else(|| self.parse(text))
     }
 
+    /// The failure of a call, told as what it is if another protocol answers where the object is: of the kind
+    /// [`Kind::WrongWire`](everywire_model::Kind), with the protocol's name and what to try. Others come back as they are. It connects
+    /// there some times and waits for answers: call it before a failure is shown to people, not at each.
+    #[must_use]
+    pub fn diagnose(&self, failure: Failure, reference: &Reference) -> Failure {
+        crate::stranger::named(failure, reference, &self.guard.shared.wires)
+    }
+
     /// The object behind a reference that came as data.
     pub fn resolve(&self, reference: &Reference) -> Result<Object, Failure> {
         self.guard.shared.resolve(reference)

@@ -5,7 +5,7 @@ use crate::common::foreign::{Beside, contract, run, script, until};
 use crate::common::{Server, omniorb, scratch, shelf};
 use everywire::model::contract::left_out;
 use everywire::model::describe::{Field, Name, Shape};
-use everywire::model::{Answer, Contract, Discovery, Hold, Operation, Request, Servant, Sink};
+use everywire::model::{Answer, Constant, Contract, Discovery, Hold, Operation, Request, Servant, Sink};
 use everywire::{Failure, Initiator, Interface, Kind, Node, Object, Reference, Value};
 use everywire_tests::peers::{cached, here, root};
 use everywire_tests::workshop::once;
@@ -16,11 +16,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An object that is asked only what it is.
-struct Silent(Hold<Interface>);
+struct Silent(Hold<Interface>, Vec<Constant>);
 
 impl Servant for Silent {
     fn interface(&self) -> &Interface {
         &self.0
+    }
+
+    fn constants(&self) -> Vec<Constant> {
+        self.1.clone()
     }
 
     fn dispatch(&self, mut request: Request) {
@@ -38,7 +42,8 @@ fn serving(contract: &Contract) -> Node {
     let node = Node::new();
     node.listen("iiop://127.0.0.1:0").expect("a free port");
     for interface in contract.interfaces() {
-        node.export_servant(&*interface.name, Arc::new(Silent(interface.clone())));
+        let constants = contract.constants().cloned().collect();
+        node.export_servant(&*interface.name, Arc::new(Silent(interface.clone(), constants)));
     }
     node
 }
@@ -128,12 +133,38 @@ fn members(interface: &Interface) -> BTreeSet<String> {
     all
 }
 
+/// The constants of an interface, of its bases, and of the modules around them, each as text.
+fn constants(contract: &Contract, of: &Interface) -> BTreeSet<String> {
+    let mut scopes = BTreeSet::new();
+    let mut all = vec![of];
+    while let Some(next) = all.pop() {
+        all.extend(next.bases.iter().map(|base| &**base));
+        let parts: Vec<&str> = next.name.split("::").collect();
+        scopes.extend(
+            (0..=parts.len()).map(|count| parts.iter().take(count).copied().collect::<Vec<_>>().join("::")),
+        );
+    }
+    let scope = |name: &str| name.rsplit_once("::").map(|(scope, _)| scope.to_owned()).unwrap_or_default();
+    let within = contract.constants().filter(|constant| scopes.contains(&scope(&constant.name)));
+    within
+        .map(|constant| {
+            format!("{} {} {:?}", constant.name, deep(&constant.shape, &mut Vec::new()), constant.value)
+        })
+        .collect()
+}
+
 /// The object of each interface of a contract tells the same as the contract; how many did.
 fn same_as_the_file(contract: &Contract) -> usize {
     let node = serving(contract);
     for interface in contract.interfaces() {
         let told = told_by(&node, &interface.name);
         assert_eq!(told.own, 1);
+        assert_eq!(
+            constants(&told.contract, interface),
+            constants(contract, interface),
+            "{}",
+            interface.name
+        );
         let ours = told.contract.interface(&interface.id).expect("its own interface");
         assert_eq!(members(ours), members(interface), "{}", interface.name);
         for base in interface.bases.iter() {
@@ -195,7 +226,7 @@ fn an_object_with_several_interfaces_tells_all_of_them() {
     let second =
         everywire_idl::omg::parse("interface Second { long more(in long n); };", "second.idl").unwrap();
     let second = second.interface("Second").expect("defined").clone();
-    node.export_servant("plant::Tank", Arc::new(Silent(second)));
+    node.export_servant("plant::Tank", Arc::new(Silent(second, Vec::new())));
     let told = told_by(&node, "plant::Tank");
     let names: Vec<&str> = told.contract.interfaces().take(told.own).map(|held| held.name.as_ref()).collect();
     assert_eq!(names, ["plant::Tank", "Second"]);
@@ -209,7 +240,10 @@ fn the_repository_follows_what_is_served() {
     let node = serving(&contract);
     told_by(&node, "plant::Tank");
     let later = everywire_idl::omg::parse("interface Later { void f(); };", "later.idl").unwrap();
-    node.export_servant("later", Arc::new(Silent(later.interface("Later").expect("defined").clone())));
+    node.export_servant(
+        "later",
+        Arc::new(Silent(later.interface("Later").expect("defined").clone(), Vec::new())),
+    );
     assert_eq!(told_by(&node, "later").contract.interfaces().count(), 1);
     let reference = node.print(&node.reference("later").expect("served"));
     node.withdraw("later");
@@ -295,6 +329,10 @@ fn omniorb_reads_our_repository() {
             "definition ::plant::Choice IDL:plant/Choice:1.0 switch IDL:plant/Colour:1.0 long number string text string text",
             "definition ::plant::Brief IDL:plant/Brief:1.0 sequence<string<4>,3>",
             "definition ::plant::Trio IDL:plant/Trio:1.0 long[3]",
+            "definition ::plant::CAPACITY IDL:plant/CAPACITY:1.0 long = 500",
+            "definition ::plant::FAVOURITE IDL:plant/FAVOURITE:1.0 IDL:plant/Colour:1.0 =",
+            "definition ::plant::Tank::UNIT IDL:plant/Tank/UNIT:1.0 string = l",
+            "definition ::plant::Tank::HALF IDL:plant/Tank/HALF:1.0 double = 0.500000",
         ] {
             assert!(said.lines().any(|said| said == line), "{line} in\n{said}");
         }
@@ -354,6 +392,8 @@ fn jacorb_reads_our_repository() {
         "operation other IDL:plant/Base:1.0, 0 of IDL:plant/Tank:1.0, 0 any_object IDL:omg.org/CORBA/Object:1.0 of IDL:plant/Tank:1.0",
         "attribute name kind 18 1 of IDL:plant/Base:1.0",
         "definition ::plant::Node 10 IDL:omg.org/CORBA/TypeDescription:1.0",
+        "definition ::plant::CAPACITY 3 IDL:omg.org/CORBA/ConstantDescription:1.0",
+        "definition ::plant::Tank::UNIT 3 IDL:omg.org/CORBA/ConstantDescription:1.0",
         "definition ::plant::Tank::fill 7 IDL:omg.org/CORBA/OperationDescription:1.0",
     ] {
         assert!(said.lines().any(|said| said == line), "{line} in\n{said}");

@@ -232,10 +232,21 @@ fn known(wires: &[&'static dyn Wire], stream: &Stream) -> Option<&'static dyn Wi
         Known::Wire(wire) => Some(wire),
         _ => None,
     });
-    // The capture may begin in the middle of a message.
+    // The capture may begin in the middle of a message. A few octets of another wire's values look like the beginning of a connection: the
+    // wire is the one that explains most, of those that explain as much the first.
     at_start.or_else(|| {
-        wires.iter().find(|wire| stream.runs.iter().any(|run| begin(**wire, run).is_some())).copied()
+        let octets = |wire: &&'static dyn Wire| stream.runs.iter().map(|run| explained(*wire, run)).sum();
+        let all = wires.iter().map(|wire| (*wire, octets(wire)));
+        let best = all.filter(|(_, octets): &(_, usize)| *octets > 0).rev().max_by_key(|(_, octets)| *octets);
+        best.map(|(wire, _)| wire)
     })
+}
+
+/// How many octets of a run are messages of a wire, from where the first of its messages begins.
+fn explained(wire: &'static dyn Wire, run: &Run) -> usize {
+    let Some(rest) = begin(wire, run).and_then(|start| run.bytes.get(start..)) else { return 0 };
+    let messages = wire.explain(rest).messages;
+    messages.iter().filter(|message| message.kind != "violation").map(|message| message.len).sum()
 }
 
 /// Where the first message of a run begins.

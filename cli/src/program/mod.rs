@@ -20,7 +20,7 @@ mod process;
 mod tell;
 
 use crate::output::note;
-use everywire::model::{Answer, Hold, Request, Servant, Source};
+use everywire::model::{Answer, Constant, Hold, Request, Servant, Source};
 use everywire::{Interface, Value};
 use everywire_dynamic::headers;
 use everywire_dynamic::json::{self, NodeNotation};
@@ -40,6 +40,7 @@ struct Pending {
 /// An object whose operations a program carries out.
 pub(crate) struct ProgramServant {
     interface: Hold<Interface>,
+    constants: Arc<[Constant]>,
     command: String,
     words: NodeNotation,
     key: String,
@@ -61,12 +62,18 @@ impl ProgramServant {
         let process = Process::start(command, interface.clone(), words.clone(), key, hopeless)?;
         Ok(Self {
             interface,
+            constants: Arc::default(),
             command: command.to_owned(),
             words,
             key: key.to_owned(),
             process: Mutex::new(Some(Arc::new(process))),
             next: AtomicU64::new(1),
         })
+    }
+
+    /// The same object, which tells these constants of its contract.
+    pub(crate) fn telling(self, constants: Arc<[Constant]>) -> Self {
+        Self { constants, ..self }
     }
 
     /// Tells the program that no calls come any more, by closing its input; it still answers those that it has.
@@ -141,6 +148,10 @@ impl ProgramServant {
 impl Servant for ProgramServant {
     fn interface(&self) -> &Interface {
         &self.interface
+    }
+
+    fn constants(&self) -> Vec<Constant> {
+        self.constants.to_vec()
     }
 
     fn dispatch(&self, request: Request) {

@@ -1,18 +1,18 @@
 //! `everywire emit`: sends one signal, from an object that this process is for as long as that takes.
 
 use crate::complete;
-use crate::contract::{self, Preprocess, last_part};
+use crate::contract::{self, Preprocess};
 use crate::output::{Envelope, Style, note, tinted};
 use crate::target;
 use crate::trouble::{Done, Trouble};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use everywire::model::units::{self, Deadline};
-use everywire::model::{Operation, Place, Profile, Signal, Sink, Wire};
-use everywire::{Bytes, Failure, Interface, Kind, Node, Reference};
+use everywire::model::{Operation, Place, Profile, Sink, Wire};
+use everywire::{Bytes, Failure, Kind, Node, Reference};
 use everywire_dynamic::explicit::{self, Wanted};
 use everywire_dynamic::json::{NodeNotation, Types};
-use everywire_dynamic::{ObjectContract, operation, wire_of};
+use everywire_dynamic::{operation, wire_of};
 use serde_json::Value as Json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -88,7 +88,15 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
                 .hint("give --contract or --signature"));
         }
     };
-    let (interface, signal) = find(&known, arguments)?;
+    let found = match &arguments.signature {
+        // A contract that was made for it has no other.
+        Some(_) => known.contract.interfaces().find_map(|held| Some((&**held, held.signals.first()?))),
+        None => None,
+    };
+    let (interface, signal) = match found {
+        Some(found) => found,
+        None => known.signal(&arguments.signal, arguments.interface.as_deref())?,
+    };
     let words = NodeNotation::new(node.clone(), Types::of(&known.contract)).opening_files();
     let document: Option<Json> = arguments.data.as_deref().map(super::call::document).transpose()?;
     // Fields are given as arguments are.
@@ -133,44 +141,5 @@ fn place(node: &Node, wire: &dyn Wire, reference: &Reference) -> Result<(String,
             "on {} without a router between, signals go to those who are connected to the object: to nobody, as this one has just begun",
             wire.name()
         )),
-    }
-}
-
-fn find<'k>(known: &'k ObjectContract, arguments: &Arguments) -> Done<(&'k Interface, &'k Signal)> {
-    let word = &arguments.signal;
-    let asked = arguments.interface.as_deref().or_else(|| word.rsplit_once('.').map(|(scope, _)| scope));
-    let is = |name: &str| asked.is_none_or(|asked| asked == name || asked == last_part(name));
-    // A signature of types has a name of its own.
-    let bare = word.rsplit('.').next().unwrap_or(word);
-    let all = || {
-        known
-            .contract
-            .interfaces()
-            .filter(|interface| arguments.signature.is_some() || is(&interface.name) || is(&interface.id))
-    };
-    let all =
-        || all().flat_map(|interface| interface.signals.iter().map(move |signal| (&**interface, signal)));
-    let mut fits = all().filter(|(_, signal)| {
-        arguments.signature.is_some() || signal.label == bare || signal.name == bare || signal.name == *word
-    });
-    match (fits.next(), fits.next()) {
-        (Some(found), None) => Ok(found),
-        (Some((first, _)), Some(_)) => {
-            Err(Trouble::usage(format!("`{word}` is more than one signal"), "several interfaces declare it")
-                .hint(format!("write {}.{bare}, or name the interface with --interface", first.name)))
-        }
-        (None, _) => {
-            let names: Vec<&str> = all().map(|(_, signal)| signal.label.as_ref()).collect();
-            let why = if names.is_empty() {
-                "there is none".into()
-            } else {
-                format!("there are {}", names.join(", "))
-            };
-            let trouble = Trouble::usage(format!("there is no signal `{word}`"), why);
-            Err(match everywire::model::words::nearest(bare, names.iter().copied()) {
-                Some(near) => trouble.hint(format!("did you mean `{near}`?")),
-                None => trouble.hint("choose one of these, or name another --interface"),
-            })
-        }
     }
 }

@@ -12,7 +12,7 @@ use crate::trouble::{Done, Trouble};
 use clap::{Args, ValueEnum};
 use classes::Class;
 use everywire::model::units;
-use everywire::model::{InterfaceKind, Request, Servant};
+use everywire::model::{Constant, InterfaceKind, Request, Servant};
 use everywire::{Failure, Initiator, Interface, Kind, Latency, Node, Notice, Reference};
 use everywire_dynamic::json::{NodeNotation, Notation, Types};
 use serde_json::json;
@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             let hopeless = Arc::clone(&hopeless);
             let servant = ProgramServant::start(class.interface, &class.command, words, &key, hopeless)
                 .map_err(|error| Trouble::local(format!("cannot start `{command}`"), &error))?;
-            let servant = Arc::new(servant);
+            let servant = Arc::new(servant.telling(class.constants));
             programs.push(Arc::clone(&servant));
             let exported: Arc<ProgramServant> = servant;
             node.export_servant(&key, exported)
@@ -181,7 +181,8 @@ fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
     };
     let key = arguments.key.as_deref().unwrap_or(usual).to_owned();
     let types = Types::of(&known.contract);
-    Ok((vec![Class { key, interface, types, command: command.clone() }], command.clone()))
+    let constants = known.contract.constants().cloned().collect();
+    Ok((vec![Class { key, interface, types, constants, command: command.clone() }], command.clone()))
 }
 
 /// A node that listens as was asked.
@@ -231,7 +232,7 @@ fn makes_objects(address: &str) -> Done {
 
 /// Serves a class whose objects have a program each.
 fn serve_class(class: Class, node: &Node) -> Reference {
-    let Class { key, interface, types, command } = class;
+    let Class { key, interface, types, constants, command } = class;
     let (of, words) = (interface.clone(), NodeNotation::new(node.clone(), types).opening_files());
     node.export_class_servants(&key, interface, move |key| {
         let key = String::from_utf8_lossy(key);
@@ -241,6 +242,7 @@ fn serve_class(class: Class, node: &Node) -> Reference {
             ProgramServant::start(of.clone(), &command, words.clone(), &key, told).map_err(|error| {
                 Failure::new(Kind::Internal, Initiator::Here, format!("cannot start `{command}`: {error}"))
             })?;
+        let servant = servant.telling(Arc::clone(&constants));
         Ok(vec![Arc::new(Instance(Arc::new(servant))) as Arc<dyn Servant>])
     });
     node.class_reference(&key).unwrap_or_default()
@@ -260,6 +262,10 @@ struct Instance(Arc<ProgramServant>);
 impl Servant for Instance {
     fn interface(&self) -> &Interface {
         self.0.interface()
+    }
+
+    fn constants(&self) -> Vec<Constant> {
+        self.0.constants()
     }
 
     fn dispatch(&self, request: Request) {

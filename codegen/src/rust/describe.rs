@@ -3,7 +3,10 @@
 use super::plan::{Family, INLINE, Item, Module, Place, Plan, is_tuple};
 use super::types::{Face, Types};
 use crate::page::Page;
-use everywire_model::contract::{Attribute, Direction, Interface, InterfaceKind, Notify, Operation, Signal};
+use everywire_model::Value;
+use everywire_model::contract::{
+    Attribute, Constant, Direction, Interface, InterfaceKind, Notify, Operation, Signal,
+};
 use everywire_model::shape::{Field, Name, Order, Shape, Struct, Text, TextKind};
 
 /// Writes `mod describe` of a module.
@@ -28,7 +31,23 @@ pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
                 }
             }
         }
+        if module.path.is_empty() && plan.tells_constants() {
+            describe.constants(page);
+        }
     });
+}
+
+/// A constant's value as an expression; values that no language writes as one word have none.
+pub(super) fn value(value: &Value) -> Option<String> {
+    Some(match value {
+        Value::Bool(value) => format!("Value::Bool({value})"),
+        Value::Integer(value) => format!("Value::Integer({value})"),
+        Value::Float(value) if value.is_finite() => format!("Value::Float({value:?})"),
+        Value::Char(value) => format!("Value::Char({value:?})"),
+        Value::Text(value) => format!("Value::Text({value:?}.into())"),
+        Value::Member(value) => format!("Value::Member({value:?}.into())"),
+        _ => return None,
+    })
 }
 
 struct Describe<'p, 'c> {
@@ -36,6 +55,22 @@ struct Describe<'p, 'c> {
 }
 
 impl Describe<'_, '_> {
+    /// All constants of the contract whose values have literals.
+    fn constants(&self, page: &mut Page) {
+        page.gap();
+        page.block("pub fn constants() -> Vec<Constant>", |page| {
+            let each: Vec<_> = self.types.plan.constants().filter_map(|held| self.constant(held)).collect();
+            page.line("vec![");
+            each.iter().for_each(|one| page.line(format!("    {one},")));
+            page.line("]");
+        });
+    }
+
+    fn constant(&self, constant: &Constant) -> Option<String> {
+        let value = value(&constant.value)?;
+        Some(format!("constant({:?}, {}, {value})", constant.name, self.shape(&constant.shape)))
+    }
+
     fn named_type(&self, shape: &Shape, page: &mut Page) {
         match shape {
             Shape::Struct(shape) => self.record(shape, page),

@@ -39,6 +39,9 @@ pub(super) fn write(faces: &[Types<'_, '_>], interface: &Interface, family: &Fam
         for emitted in super::signals::emitted(first, interface) {
             page.line(format!("emits {emitted};"));
         }
+        if first.plan.tells_constants() {
+            page.line(format!("tells {}describe::constants;", "super::".repeat(first.from.len())));
+        }
         let mut own: Vec<_> = interface
             .operations
             .iter()

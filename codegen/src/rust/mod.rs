@@ -109,7 +109,8 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
             });
         }
     }
-    if module.items.iter().any(|item| !matches!(item, Item::Constant(..))) {
+    let constants = module.path.is_empty() && plan.tells_constants();
+    if constants || module.items.iter().any(|item| !matches!(item, Item::Constant(..))) {
         describe::write(plan, module, page);
     }
 }

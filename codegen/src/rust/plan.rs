@@ -127,6 +127,20 @@ impl<'c> Plan<'c> {
         plan
     }
 
+    /// The constants of the contract.
+    pub(super) fn constants(&self) -> impl Iterator<Item = &'c everywire_model::Constant> {
+        self.modules.iter().flat_map(|module| &module.items).filter_map(|item| match item {
+            Item::Constant(constant, _) => Some(*constant),
+            _ => None,
+        })
+    }
+
+    /// Whether servants tell constants: there are some, and interfaces.
+    pub(super) fn tells_constants(&self) -> bool {
+        !self.interfaces.is_empty()
+            && self.constants().any(|held| super::describe::value(&held.value).is_some())
+    }
+
     /// Number of the module for a scope of the contract (a module, or an interface with types inside).
     fn scope(&mut self, scope: &str) -> usize {
         if let Some(number) = self.scopes.get(scope) {

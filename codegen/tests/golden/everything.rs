@@ -366,6 +366,7 @@ pub mod figures {
 
     ew::faces! {
         Node / NodeAsync: describe::NODE, describe::NODE_OPERATIONS, 0;
+        tells super::describe::constants;
         0 name() -> (String,);
         1 weight() -> (i32,);
         2 set_weight(value: i32);
@@ -381,6 +382,7 @@ pub mod figures {
     ew::faces! {
         Canvas / CanvasAsync: describe::CANVAS, describe::CANVAS_OPERATIONS, 6;
         from Node / NodeAsync 0..6;
+        tells super::describe::constants;
         0 draw(name as &str, what as &Figure) | DrawError;
         1 find(name as &str) -> (Figure,) | CanvasError;
         2 take(name as &str) -> (Figure,) | CanvasError;
@@ -409,6 +411,7 @@ pub mod figures {
 
     ew::faces! {
         Listener / ListenerAsync: describe::LISTENER, describe::LISTENER_OPERATIONS, 0;
+        tells super::describe::constants;
         oneway 0 changed(r#where => Canvas / CanvasAsync, name as &str);
     }
 
@@ -493,6 +496,7 @@ pub mod figures {
 
         ew::faces! {
             Source / SourceAsync: describe::SOURCE, describe::SOURCE_OPERATIONS, 0;
+            tells super::super::describe::constants;
             0 some(ew as &super::Point);
         }
 
@@ -504,6 +508,7 @@ pub mod figures {
             from Source / SourceAsync 0..1;
             from super::Node / super::NodeAsync 1..7;
             from super::Canvas / super::CanvasAsync 7..17;
+            tells super::super::describe::constants;
             0 get() -> (Option2,);
         }
 
@@ -721,5 +726,23 @@ pub mod figures {
         pub static LISTENER: Interface = interface!(
             "figures::Listener", "IDL:figures/Listener:1.0", [], 0, &LISTENER_OPERATIONS,
         );
+    }
+}
+
+/// What all of this looks like, for codecs and tools.
+pub mod describe {
+    #![allow(missing_docs)]
+
+    use ::everywire::model::describe::*;
+
+    pub fn constants() -> Vec<Constant> {
+        vec![
+            constant("MAX_POINTS", Shape::I32, Value::Integer(16)),
+            constant("GREETING", TEXT, Value::Text("say \"hello\"".into())),
+            constant("STRICT", Shape::Bool, Value::Bool(true)),
+            constant("HALF", Shape::F64, Value::Float(0.5)),
+            constant("LETTER", Shape::Char, Value::Char('x')),
+            constant("figures::FAVOURITE", enumeration(&super::figures::describe::COLOR), Value::Member("deep_blue".into())),
+        ]
     }
 }

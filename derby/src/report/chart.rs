@@ -66,13 +66,12 @@ pub(super) fn dots(title: &str, unit: &str, reference: Option<f64>, strips: &[St
     let mut out = open(title, strips);
     // The text of the reference needs the room of its neighbours.
     let near = |tick: f64| reference.is_some_and(|reference| (x(tick) - x(reference)).abs() < 6.0);
-    for tick in ticks(low, high).into_iter().filter(|tick| !near(*tick)) {
-        axis(
-            &mut out,
-            x(tick),
-            &format!("{}{unit}", plain(tick)),
-            if is_power(tick) { "" } else { " between" },
-        );
+    let ticks = ticks(low, high);
+    // Where one power is all that there is, it alone says nothing of the scale.
+    let powers = ticks.iter().filter(|tick| is_power(**tick)).count() > 1;
+    for tick in ticks.into_iter().filter(|tick| !near(*tick)) {
+        let kind = if is_power(tick) || !powers { "" } else { " between" };
+        axis(&mut out, x(tick), &format!("{}{unit}", plain(tick)), kind);
     }
     if let Some(reference) = reference {
         axis(&mut out, x(reference), &format!("{}{unit}", plain(reference)), " reference");
@@ -142,7 +141,8 @@ fn open(title: &str, strips: &[Strip]) -> String {
 
 /// A tick: a line through the chart and its text on top.
 fn axis(out: &mut String, x: f64, text: &str, kind: &str) {
-    let _ = write!(out, r#"<i class="tick{kind}" style="left:{x:.2}%"><b>{}</b></i>"#, escape(text));
+    let last = if x > 95.0 { " last" } else { "" };
+    let _ = write!(out, r#"<i class="tick{kind}{last}" style="left:{x:.2}%"><b>{}</b></i>"#, escape(text));
 }
 
 /// A strip up to its plot, which stays open for the marks.
@@ -169,10 +169,15 @@ fn is_power(tick: f64) -> bool {
     (tick.log10() - tick.log10().round()).abs() < 1e-9
 }
 
-/// 1, 2 and 5 times the powers of ten between the two logarithms; only the powers where that would be too many.
+/// 1, 2 and 5 times the powers of ten between the two logarithms; only the powers where that would be too many, and more where those
+/// would be too few.
 #[allow(clippy::cast_possible_truncation)]
 fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let steps: &[f64] = if high - low > 2.2 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let steps: &[f64] = match high - low {
+        range if range > 2.2 => &[1.0],
+        range if range > 0.5 => &[1.0, 2.0, 5.0],
+        _ => &[1.0, 1.1, 1.2, 1.3, 1.5, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+    };
     let decades = low.floor() as i32..=high.ceil() as i32;
     let all = decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
     all.filter(|tick| (low..=high).contains(&tick.log10())).collect()
@@ -208,6 +213,10 @@ mod tests {
             companions: vec![value],
             text: short(value),
         }
+    }
+
+    fn bare(value: f64) -> Strip {
+        Strip { interval: None, tail: None, ..strip(value) }
     }
 
     /// Where the marks of a kind are, in percent.
@@ -272,5 +281,19 @@ mod tests {
         assert_eq!([0.3, 1.0, 7.0, 23.0].map(nice), [0.5, 1.0, 10.0, 25.0]);
         assert_eq!(ticks(0.9, 2.1), [10.0, 20.0, 50.0, 100.0]);
         assert_eq!(ticks(-3.0, 1.0).len(), 5);
+        assert_eq!(ticks(-0.05, 0.25), [1.0, 1.1, 1.2, 1.3, 1.5, 1.7]);
+    }
+
+    #[test]
+    fn a_narrow_range_has_more_than_one_number() {
+        // Hops that need 1.01 to 1.25 of the forwarder's CPU: on a narrow page, too, two numbers make the scale.
+        let chart = dots("x", " ×", Some(1.0), &[1.01, 1.1, 1.25].map(bare));
+        assert!(lefts(&chart, "tick").len() > 1 && !chart.contains("between"), "{chart}");
+    }
+
+    #[test]
+    fn numbers_at_the_end_of_an_axis_are_known_to_be_there() {
+        let chart = bars("x", " µs", &[strip(3357.0)]);
+        assert!(chart.contains("last\" style=\"left:100.00%\"><b>4000 µs</b>"), "{chart}");
     }
 }

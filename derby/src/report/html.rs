@@ -1,7 +1,7 @@
 //! The page: self-contained, readable in light and in dark, and on paper. No network, no script.
 
 use super::chart::{Strip, bars, dots};
-use super::markup::{Line, escape, table};
+use super::markup::{Line, code, escape, table};
 use super::table::{PLACEMENTS, few};
 use super::{Report, Row, columns, cycles, grouped, items, method, passes, short, story, transfers};
 use crate::contestants::Route;
@@ -215,7 +215,7 @@ fn section(report: &Report, race: &Race) -> String {
          bytes: what the machine can do</li><li class=\"past\"><i></i>as published, on the machines of its time</li></ul>",
         escape(race.title),
         race.number,
-        escape(race.about)
+        code(race.about)
     );
     out.push_str(&cards(report, race));
     for (placement, title) in PLACEMENTS {
@@ -327,14 +327,20 @@ fn times(race: &Race, title: &str, rows: &[&Row]) -> String {
             dots(&format!("{}, {title}", subject(race)), " µs", None, &strips)
         );
     }
-    let others: Vec<&str> = race.operations.iter().map(|operation| operation.short).collect();
+    let others =
+        race.operations.iter().map(|operation| operation.short).filter(|short| *short != race.headline);
+    let others = others.collect::<Vec<_>>().join("; ");
+    let pale = if others.is_empty() {
+        String::new()
+    } else {
+        format!(" Pale dots: the medians of {}.", escape(&others))
+    };
     format!(
         "<figure><h3>Time of a call: {}</h3>{}<figcaption>Logarithmic scale. Dot: median of {}; bar: the middle half of the \
-         calls; thin line: up to the 99th percentile. Pale dots: the medians of {}.</figcaption></figure>",
+         calls; thin line: up to the 99th percentile.{pale}</figcaption></figure>",
         escape(race.headline),
         dots(&format!("{}, {title}", race.headline), " µs", None, &strips),
         escape(race.headline),
-        escape(&others.join(", "))
     )
 }
 

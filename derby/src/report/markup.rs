@@ -24,6 +24,17 @@ pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
+/// Text for markup, where parts between backticks are code.
+pub(super) fn code(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    parts
+        .map(|(number, part)| match number % 2 {
+            0 => escape(part),
+            _ => format!("<code>{}</code>", escape(part)),
+        })
+        .collect()
+}
+
 /// A table with a title for each column.
 pub(super) fn table(head: &[String], lines: &[Line]) -> String {
     let mut out = String::from("<table><thead><tr>");

@@ -293,13 +293,17 @@ fn chart(race: &Race, lane: &str, title: &str, rows: &[&Row]) -> String {
     if strips.is_empty() {
         return String::new();
     }
+    let message = match race.headline.split_once(" x ") {
+        Some((size, connections)) => format!("{size}, with {connections} connections at once"),
+        None => race.headline.to_owned(),
+    };
     format!(
-        "<figure><h3>{}: CPU of the hop, {}</h3>{}<figcaption>CPU time of the program between client and backend for a message of {}, user \
+        "<figure><h3>{}: CPU of the hop, {}</h3>{}<figcaption>CPU time of the program between client and backend for a message of {}; user \
          and system together.</figcaption></figure>",
         escape(lane),
         escape(race.headline),
         bars(&format!("{lane}, CPU of the hop, {title}"), " µs", &strips),
-        escape(race.headline)
+        escape(&message)
     )
 }
 

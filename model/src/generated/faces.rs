@@ -8,6 +8,7 @@
 //!     Source / SourceAsync: describe::SOURCE, describe::SOURCE_OPERATIONS, 2;     2: the number of its first own operation
 //!     from Base / BaseAsync 0..2;                 operations 0 and 1 are those that `Base` declares
 //!     emits SourceFired;
+//!     tells describe::constants;                  where the contract has constants
 //!     0 advise(s => Sink / SinkAsync) -> (u32,);  a typed reference comes, one value goes
 //!     1 find(name as &str, at: i32) => Sink / SinkAsync | FindError;
 //!                                                 by reference and by value; a typed reference goes; an error type
@@ -31,11 +32,16 @@ macro_rules! __generated_trait {
     ($trait:ident: $described:path, $operations:path, $first:literal;
         $(from $($base:ident)::+ $begin:literal;)*
         $(emits $($emitted:ident)::+;)*
+        $(tells $constants:path;)?
     ) => {
         impl $crate::Remote for dyn $trait {
             fn interface() -> &'static $crate::Interface {
                 &$described
             }
+
+            $(fn constants() -> ::std::vec::Vec<$crate::Constant> {
+                $constants()
+            })?
 
             fn stub(object: $crate::Object) -> ::std::sync::Arc<Self> {
                 ::std::sync::Arc::new($crate::generated::Stub::<Self>::new(object))
@@ -82,6 +88,7 @@ macro_rules! __generated_blocking {
     ($trait:ident $(/ $face:ident)?: $described:path, $operations:path, $first:literal;
         $(from $($base:ident)::+ $(/ $($base_face:ident)::+)? $begin:literal .. $end:literal;)*
         $(emits $($emitted:ident)::+;)*
+        $(tells $constants:path;)?
         $($number:literal $method:ident(
             $($p:ident $(: $own:ty)? $(as & $lent:ty)?
                 $(=> $($pb:ident)::+ $(/ $($pa:ident)::+)?)?),* $(,)?
@@ -111,6 +118,7 @@ macro_rules! __generated_blocking {
             $trait: $described, $operations, $first;
             $(from $($base)::+ $begin;)*
             $(emits $($emitted)::+;)*
+            $(tells $constants;)?
         }
 
         impl<__I> $trait for $crate::generated::Stub<__I>
@@ -282,6 +290,7 @@ macro_rules! __generated_asynchronous {
     ($trait:ident / $face:ident: $described:path, $operations:path, $first:literal;
         $(from $($base:ident)::+ / $($base_face:ident)::+ $begin:literal .. $end:literal;)*
         $(emits $($emitted:ident)::+;)*
+        $(tells $constants:path;)?
         $($number:literal $method:ident(
             $($p:ident $(: $own:ty)? $(as & $lent:ty)?
                 $(=> $($pb:ident)::+ / $($pa:ident)::+)?),* $(,)?
@@ -311,6 +320,7 @@ macro_rules! __generated_asynchronous {
             $face: $described, $operations, $first;
             $(from $($base_face)::+ $begin;)*
             $(emits $($emitted)::+;)*
+            $(tells $constants;)?
         }
 
         #[::everywire::async_trait]

@@ -20,7 +20,7 @@ pub use faces::{asynchronous, blocking, faces};
 pub use inherit::{inherit_attributes, inherit_operations};
 pub use results::{Coded, Lent, List, Narrow, Results, Untyped, lend, own};
 
-use crate::contract::{Interface, Operation};
+use crate::contract::{Constant, Interface, Operation};
 use crate::failure::Failure;
 use crate::object::{Object, Remote, Request, Servant};
 use crate::shape::{Field, Shape};
@@ -80,6 +80,10 @@ pub struct Skeleton<I: ?Sized>(pub Arc<I>);
 impl<I: Serve + ?Sized> Servant for Skeleton<I> {
     fn interface(&self) -> &Interface {
         I::interface()
+    }
+
+    fn constants(&self) -> Vec<Constant> {
+        I::constants()
     }
 
     #[inline]

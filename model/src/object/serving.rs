@@ -3,7 +3,7 @@
 use super::raising::Raises;
 use super::target::{BoxFuture, Object, Resolver};
 use crate::body::Body;
-use crate::contract::{Interface, Operation};
+use crate::contract::{Constant, Interface, Operation};
 use crate::failure::{Completed, Failure, Initiator, Kind};
 use crate::link::{Link, Peer};
 use crate::marshal::{MarshalList, UnmarshalList};
@@ -24,6 +24,10 @@ pub fn no_operation(interface: &Interface) -> Failure {
 pub trait Servant: Send + Sync {
     /// What it can be asked.
     fn interface(&self) -> &Interface;
+    /// Constants of its contract. A wire that has a place for constants tells those whose scope contains the interface or a base, or is one.
+    fn constants(&self) -> Vec<Constant> {
+        Vec::new()
+    }
     /// Serves one call. Runs on a thread of the runtime; a servant that waits for long tells so by
     /// `everywire::blocking`, or is asynchronous.
     fn dispatch(&self, request: Request);

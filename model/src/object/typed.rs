@@ -2,7 +2,7 @@
 
 use super::serving::{Request, Servant};
 use super::target::{Face, Object, Resolver};
-use crate::contract::Interface;
+use crate::contract::{Constant, Interface};
 use crate::failure::{Failure, Initiator, Kind};
 use crate::marshal::Marshal;
 use crate::reference::Reference;
@@ -19,6 +19,10 @@ use std::time::Duration;
 pub trait Remote: Send + Sync + 'static {
     /// Its description.
     fn interface() -> &'static Interface;
+    /// The constants of its contract.
+    fn constants() -> Vec<Constant> {
+        Vec::new()
+    }
     /// A stub that implements it by calls to `object`.
     fn stub(object: Object) -> Arc<Self>;
     /// A skeleton that serves it.

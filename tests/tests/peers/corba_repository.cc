@@ -182,6 +182,24 @@ void walk(CORBA::Container_ptr container, CORBA::Repository_ptr repository) {
       text = inside(code);
       compare(type, code);
     }
+    CORBA::ConstantDef_var constant = CORBA::ConstantDef::_narrow(all[i]);
+    if (!CORBA::is_nil(constant)) {
+      CORBA::TypeCode_var code = constant->type();
+      CORBA::Any_var value = constant->value();
+      CORBA::IDLType_var definition = constant->type_def();
+      compare(definition, code);
+      const CORBA::ConstantDescription *description;
+      check(told->value >>= description, "a constant is described");
+      CORBA::TypeCode_var held = value->type(), described = description->value.type();
+      check(held->equal(code) && described->equal(code), "the value of a constant has its type");
+      text = " " + word(code) + " =";
+      CORBA::Long number;
+      CORBA::Double fraction;
+      const char *letters;
+      if (value.in() >>= number) text += " " + to_string(number);
+      if (value.in() >>= fraction) text += " " + to_string(fraction);
+      if (value.in() >>= letters) text += string(" ") + letters;
+    }
     cout << "definition " << name << " " << id << text << endl;
     CORBA::Container_var inner = CORBA::Container::_narrow(all[i]);
     if (!CORBA::is_nil(inner)) walk(inner, repository);

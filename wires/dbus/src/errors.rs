@@ -74,6 +74,7 @@ pub(crate) fn name(failure: &Failure) -> Cow<'_, str> {
     }
     let kind = match failure.kind() {
         Kind::Malformed | Kind::BadReference => Kind::BadArgument,
+        Kind::WrongWire => Kind::Unreachable,
         kind => kind,
     };
     let named =

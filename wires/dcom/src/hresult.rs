@@ -128,7 +128,7 @@ pub fn of(failure: &Failure) -> u32 {
         Kind::LimitExceeded => E_OUTOFMEMORY,
         Kind::Busy => RPC_S_SERVER_TOO_BUSY,
         Kind::Unsupported => E_NOTIMPL,
-        Kind::Unreachable => RPC_S_SERVER_UNAVAILABLE,
+        Kind::Unreachable | Kind::WrongWire => RPC_S_SERVER_UNAVAILABLE,
         Kind::Violation => RPC_E_INVALID_HEADER,
         Kind::Internal => E_FAIL,
     }
@@ -175,7 +175,9 @@ pub fn fault_status(failure: &Failure) -> u32 {
         Kind::Cancelled => NCA_FAULT_CANCEL,
         Kind::Violation => NCA_PROTO_ERROR,
         Kind::NoObject => RPC_E_DISCONNECTED,
-        Kind::TimedOut | Kind::Unsupported | Kind::Unreachable | Kind::Internal => RPC_E_SERVERFAULT,
+        Kind::TimedOut | Kind::Unsupported | Kind::Unreachable | Kind::WrongWire | Kind::Internal => {
+            RPC_E_SERVERFAULT
+        }
     }
 }
 

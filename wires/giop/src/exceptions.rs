@@ -70,6 +70,7 @@ const FAILURES: &[(Kind, &str, u32)] = &[
     (Kind::Internal, "INTERNAL", 0),
     (Kind::Violation, "INTERNAL", 0),
     (Kind::BadReference, "INV_OBJREF", 0),
+    (Kind::WrongWire, "COMM_FAILURE", 0),
 ];
 
 /// Minor codes that say more than their exception: (exception, minor, kind, hint).
@@ -185,7 +186,7 @@ impl SystemException {
 
 fn sentence(kind: Kind) -> String {
     let what = match kind {
-        Kind::Unreachable => "the peer could not reach the object",
+        Kind::Unreachable | Kind::WrongWire => "the peer could not reach the object",
         Kind::Refused => "the peer does not permit it",
         Kind::TimedOut => "a time limit of the peer passed",
         Kind::Cancelled => "the call was withdrawn",

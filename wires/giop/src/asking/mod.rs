@@ -4,6 +4,7 @@
 //! Another side's repository is asked: interfaces, questions and time are bounded, and so are the types in its answers (`types`),
 //! beyond what every message is bounded by. Operations with types whose values this side cannot hold are left out, and said to be.
 
+mod constants;
 mod members;
 mod questions;
 mod types;
@@ -42,6 +43,7 @@ pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
         questions: Questions::new(object),
         made: HashMap::new(),
         order: Vec::new(),
+        scopes: Vec::new(),
         types: Types::default(),
     };
     let first = asking
@@ -53,7 +55,9 @@ pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
     let known = |other: &Hold<Interface>| other.id == first.id || own.iter().any(|held| held.id == other.id);
     let rest: Vec<Hold<Interface>> = asking.order.into_iter().filter(|other| !known(other)).collect();
     let count = own.len();
+    let constants = constants::of(asking.scopes, &mut asking.types, &mut asking.questions);
     let mut definitions = asking.types.into_definitions()?;
+    definitions.extend(constants.into_iter().map(Definition::Constant));
     definitions.extend(own.into_iter().chain(rest).map(Definition::Interface));
     Ok(Discovery { contract: Contract { definitions }, own: count, children: Vec::new() })
 }
@@ -76,6 +80,8 @@ struct Asking {
     /// Interfaces by their ids; nothing while its bases are asked for.
     made: HashMap<String, Option<Hold<Interface>>>,
     order: Vec<Hold<Interface>>,
+    /// Their definitions, which may contain constants.
+    scopes: Vec<Reference>,
     types: Types,
 }
 
@@ -111,6 +117,7 @@ impl Asking {
         }
         let extended = self.extended(described, &told)?;
         let told_of = members::Told { told: &told, extended: extended.as_ref(), name, bases };
+        self.scopes.push(described.clone());
         let interface = Hold::new(told_of.interface(&mut self.types, &mut self.questions));
         self.made.insert(told.id, Some(interface.clone()));
         self.order.push(interface.clone());

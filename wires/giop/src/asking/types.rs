@@ -62,7 +62,7 @@ impl Types {
     }
 
     /// The scoped name of something with this id; `bare` is its name without scopes.
-    fn name(&mut self, id: &str, bare: &str, questions: &mut Questions) -> Name {
+    pub(super) fn name(&mut self, id: &str, bare: &str, questions: &mut Questions) -> Name {
         let bare = bare.rsplit("::").next().unwrap_or(bare);
         if let Some(known) = self.names.get(id) {
             return Name::from(known.clone());

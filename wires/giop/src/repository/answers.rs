@@ -10,7 +10,7 @@ use crate::contracts::corba::{
 use crate::typecodes;
 use everywire_model::object::no_operation;
 use everywire_model::{
-    Failure, Initiator, Interface, Kind, MarshalList, Reference, Request, Shape, TypeCode,
+    Failure, Initiator, Interface, Kind, MarshalList, Reference, Request, Shape, TypeCode, Variant,
 };
 
 /// Answers a request.
@@ -130,9 +130,17 @@ pub(super) fn answer(asked: &Asked<'_>, request: &mut Request) -> Result<(), Fai
             What::Primitive(kind) => reply(request, (*kind,)),
             _ => Err(no_operation(interface)),
         },
-        // Attributes and operations.
+        // Attributes, constants and operations.
         "_get_type_def" => match &definition.what {
-            What::Attribute { of, .. } => reply(request, (asked.type_def(Some(of)),)),
+            What::Attribute { of, .. } | What::Constant { of, .. } => {
+                reply(request, (asked.type_def(Some(of)),))
+            }
+            _ => Err(no_operation(interface)),
+        },
+        "_get_value" => match &definition.what {
+            What::Constant { held, .. } => {
+                reply(request, (Variant::new(held.shape.clone(), held.value.clone()),))
+            }
             _ => Err(no_operation(interface)),
         },
         "_get_result" => reply(request, (TypeCode::new(shape),)),

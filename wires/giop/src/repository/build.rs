@@ -1,11 +1,11 @@
 //! Making the repository of the interfaces that are served.
 
-use super::shapes::{DEPTH, id_around, id_inside, id_of, last, raises, travels};
+use super::shapes::{DEPTH, has_code, id_around, id_inside, id_of, last, raises, travels};
 use super::{Definition, Repository, Type, What};
 use crate::contracts::corba::{DefinitionKind, PrimitiveKind};
 use crate::typecodes;
 use everywire_model::describe::{Interface, InterfaceKind, Struct, TextKind};
-use everywire_model::{Hold, Objects, Shape};
+use everywire_model::{Constant, Hold, Objects, Shape};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -55,9 +55,10 @@ pub(super) fn build(objects: &dyn Objects) -> Repository {
         builder.add(DefinitionKind::DkPrimitive, (*id).to_owned(), "", root, What::Primitive(*kind));
     }
     // Interfaces come first, so that types are defined inside those whose names say so.
-    let mut interfaces = Vec::new();
+    let (mut interfaces, mut constants) = (Vec::new(), Vec::new());
     for key in objects.keys() {
         let servants = objects.servants(&key);
+        constants.extend(servants.iter().flat_map(|servant| servant.constants()));
         let all = servants.iter().map(|servant| servant.interface());
         let fresh = all.filter(|interface| !builder.repository.has(&id_of(&interface.id, &interface.name)));
         let fresh: Vec<Hold<Interface>> = fresh.map(|interface| Hold::new(interface.clone())).collect();
@@ -67,6 +68,8 @@ pub(super) fn build(objects: &dyn Objects) -> Repository {
         }
     }
     interfaces.into_iter().for_each(|number| builder.members(number));
+    // Last: they are told in scopes that others have made.
+    constants.into_iter().for_each(|constant| builder.constant(constant));
     builder.repository
 }
 
@@ -196,6 +199,24 @@ impl Builder {
                 }
             }
         }
+    }
+
+    /// A constant, if something that is served stands in its scope or is it. A scope that nobody else has made may be a module, or an
+    /// interface that is not served.
+    fn constant(&mut self, held: Constant) {
+        let scope = held.name.rsplit_once("::").map(|(scope, _)| format!("::{scope}")).unwrap_or_default();
+        let Some(within) = self.repository.by_name.get(&scope).copied() else { return };
+        if self.repository.by_name.contains_key(&format!("::{}", held.name)) || !has_code(&held.shape) {
+            return;
+        }
+        let around = self.repository.get(within).map(|around| around.id.as_str()).unwrap_or_default();
+        let id = match around {
+            "" => id_of("", &held.name),
+            around => id_inside(around, last(&held.name)),
+        };
+        self.unnamed = 0;
+        let (of, name) = (self.type_of(&held.shape, &id, DEPTH), held.name.clone());
+        self.add(DefinitionKind::DkConstant, id, last(&name), within, What::Constant { held, of });
     }
 
     fn exception(&mut self, raised: &Hold<Struct>) {

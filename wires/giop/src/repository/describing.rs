@@ -7,9 +7,9 @@ use super::{Definition, Repository, Type, What};
 use crate::contracts::corba::interface_attr_extension::ExtFullInterfaceDescription;
 use crate::contracts::corba::interface_def::FullInterfaceDescription;
 use crate::contracts::corba::{
-    AttributeDescription, AttributeMode, DefinitionKind, ExceptionDescription, ExtAttributeDescription,
-    InterfaceDescription, ModuleDescription, OperationDescription, OperationMode, ParameterDescription,
-    StructMember, TypeDescription, UnionMember, describe,
+    AttributeDescription, AttributeMode, ConstantDescription, DefinitionKind, ExceptionDescription,
+    ExtAttributeDescription, InterfaceDescription, ModuleDescription, OperationDescription, OperationMode,
+    ParameterDescription, StructMember, TypeDescription, UnionMember, describe,
 };
 use crate::typecodes;
 use crate::wire_state::Node;
@@ -84,6 +84,17 @@ impl<'a> Asked<'a> {
             (What::Attribute { .. }, _) => {
                 variant(structure(&describe::ATTRIBUTE_DESCRIPTION), &self.attribute())
             }
+            (What::Constant { held, .. }, _) => variant(
+                structure(&describe::CONSTANT_DESCRIPTION),
+                &ConstantDescription {
+                    name,
+                    id,
+                    defined_in,
+                    version,
+                    r#type: TypeCode::new(held.shape.clone()),
+                    value: Variant::new(held.shape.clone(), held.value.clone()),
+                },
+            ),
             (What::Type { shape, .. }, DefinitionKind::DkException) => {
                 let r#type = TypeCode::new(shape.clone());
                 variant(
@@ -293,6 +304,7 @@ impl<'a> Asked<'a> {
                 let held = self.interface().and_then(|interface| interface.operations.get(*index));
                 held.map_or(Shape::Void, |held| held.returns.clone())
             }
+            What::Constant { held, .. } => held.shape.clone(),
             What::Scope => Shape::Void,
         }
     }

@@ -39,6 +39,7 @@ pub(crate) const DEFINITIONS: &[Definition] = definitions! {
     DkInterface "InterfaceDef" EXT_INTERFACE_DEF;
     DkOperation "OperationDef" OPERATION_DEF;
     DkAttribute "AttributeDef" EXT_ATTRIBUTE_DEF;
+    DkConstant "ConstantDef" CONSTANT_DEF;
     DkException "ExceptionDef" EXCEPTION_DEF;
     DkStruct "StructDef" STRUCT_DEF;
     DkUnion "UnionDef" UNION_DEF;

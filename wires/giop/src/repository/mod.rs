@@ -5,7 +5,7 @@
 //! of the types that it uses. `build` makes it of the interfaces of servants, `answers` and `describing` say what it knows in the
 //! words of the specification.
 //!
-//! What has no place in it: constants, which no servant has; signals; documentation; operations with values that do not travel on
+//! What has no place in it: constants of scopes in which nothing is served; signals; documentation; operations with values that do not travel on
 //! this wire.
 
 mod answers;
@@ -17,7 +17,9 @@ mod shapes;
 
 use crate::contracts::corba::{DefinitionKind, PrimitiveKind};
 use crate::wire_state::{Node, Wanted, alive};
-use everywire_model::{Failure, Hold, Initiator, Interface, Kind, Objects, Request, Servant, Shape};
+use everywire_model::{
+    Constant, Failure, Hold, Initiator, Interface, Kind, Objects, Request, Servant, Shape,
+};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
@@ -63,6 +65,11 @@ enum What {
     Attribute {
         interface: usize,
         index: usize,
+        of: Type,
+    },
+    /// A constant, and its type.
+    Constant {
+        held: Constant,
         of: Type,
     },
     /// A type: what its values look like, and the types that it is made of: of members in order, of a union's discriminator first, of

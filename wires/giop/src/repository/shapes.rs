@@ -12,32 +12,36 @@ pub(super) const DEPTH: usize = 100;
 pub(super) fn travels(operation: &Operation) -> bool {
     let mut seen = HashSet::new();
     let carried = operation.parameters.iter().map(|parameter| &parameter.field.shape);
-    carried.chain([&operation.returns]).all(|shape| has_code(shape, &mut seen, DEPTH))
+    carried.chain([&operation.returns]).all(|shape| shape_has_code(shape, &mut seen, DEPTH))
 }
 
 /// Whether an exception does.
 pub(super) fn raised_travels(raised: &Struct) -> bool {
     let mut seen = HashSet::new();
-    raised.fields.iter().all(|field| has_code(&field.shape, &mut seen, DEPTH))
+    raised.fields.iter().all(|field| shape_has_code(&field.shape, &mut seen, DEPTH))
 }
 
 /// Whether values of a shape have a type code.
-fn has_code(shape: &Shape, seen: &mut HashSet<usize>, depth: usize) -> bool {
+pub(super) fn has_code(shape: &Shape) -> bool {
+    shape_has_code(shape, &mut HashSet::new(), DEPTH)
+}
+
+fn shape_has_code(shape: &Shape, seen: &mut HashSet<usize>, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     match shape {
         Shape::Map(_) | Shape::Optional(_) | Shape::Handle => false,
         Shape::Struct(held) => {
             !seen.insert(held.identity())
-                || held.fields.iter().all(|field| has_code(&field.shape, seen, depth))
+                || held.fields.iter().all(|field| shape_has_code(&field.shape, seen, depth))
         }
         Shape::Union(held) => {
             !seen.insert(held.identity())
-                || held.arms.iter().all(|arm| has_code(&arm.field.shape, seen, depth))
+                || held.arms.iter().all(|arm| shape_has_code(&arm.field.shape, seen, depth))
         }
-        Shape::Sequence(held) => !seen.insert(held.identity()) || has_code(&held.element, seen, depth),
-        Shape::Array(held) => has_code(&held.element, seen, depth),
-        Shape::Alias(held) => has_code(&held.target, seen, depth),
-        Shape::Pointer(held) => has_code(&held.target, seen, depth),
+        Shape::Sequence(held) => !seen.insert(held.identity()) || shape_has_code(&held.element, seen, depth),
+        Shape::Array(held) => shape_has_code(&held.element, seen, depth),
+        Shape::Alias(held) => shape_has_code(&held.target, seen, depth),
+        Shape::Pointer(held) => shape_has_code(&held.target, seen, depth),
         _ => true,
     }
 }

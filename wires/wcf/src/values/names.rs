@@ -82,6 +82,11 @@ pub(super) fn contract_name(shape: &Shape) -> String {
             Some((_, local)) => local.split(';').next().unwrap_or(local).to_owned(),
             None => contract_name(&alias.target),
         },
+        // Called by its members, as the service's WSDL calls it.
+        Shape::Struct(shape) if shape.id.is_empty() && shape.name.is_empty() => {
+            let members: Vec<String> = shape.fields.iter().map(|field| contract_name(&field.shape)).collect();
+            format!("StructOf{}", members.concat())
+        }
         Shape::Struct(shape) => type_name(&shape.id, &shape.name).1.to_owned(),
         Shape::Union(shape) => type_name(&shape.id, &shape.name).1.to_owned(),
         Shape::Enum(shape) => type_name(&shape.id, &shape.name).1.to_owned(),
@@ -155,9 +160,7 @@ pub(super) fn told_type(shape: &Shape) -> Option<(Cow<'_, str>, String)> {
             }
             None => told_type(&alias.target),
         },
-        Shape::Struct(named) => {
-            Some(type_name(&named.id, &named.name)).map(|(ns, name)| (ns, name.to_owned()))
-        }
+        Shape::Struct(named) => Some((type_name(&named.id, &named.name).0, contract_name(shape))),
         Shape::Enum(named) => Some(type_name(&named.id, &named.name)).map(|(ns, name)| (ns, name.to_owned())),
         Shape::Char | Shape::WideChar => Some((Cow::Borrowed(SERIALIZATION), "char".to_owned())),
         Shape::Map(_) => Some((Cow::Borrowed(ARRAYS), contract_name(shape))),

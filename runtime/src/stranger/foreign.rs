@@ -1,19 +1,19 @@
 //! Protocols that are no wire's, whose servers people meet by a wrong port.
 
-use everywire::model::Sniff;
-use everywire::model::wire::Greeting;
+use everywire_model::Sniff;
+use everywire_model::wire::Greeting;
 
 /// A protocol that is no wire's.
 #[derive(Debug)]
-pub(crate) struct Foreign {
+pub struct Foreign {
     /// For people.
-    pub(crate) protocol: &'static str,
+    pub protocol: &'static str,
     /// What to try; empty for nothing in particular.
-    pub(crate) hint: &'static str,
+    pub hint: &'static str,
     /// What to ask its servers.
-    pub(crate) octets: &'static [u8],
+    pub octets: &'static [u8],
     /// Whether octets are an answer of theirs.
-    pub(crate) answers: fn(&[u8]) -> Sniff,
+    pub answers: fn(&[u8]) -> Sniff,
 }
 
 /// A protocol whose servers begin with a word, before they are asked or whatever they are asked.

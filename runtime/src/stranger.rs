@@ -1,0 +1,286 @@
+//! Who answers at an endpoint where another wire was expected.
+//!
+//! A server that is greeted in another protocol than its own mostly closes the connection without a word. So when a wire's
+//! client gets nowhere, each wire's greeting is tried on a connection of its own, and the answer tells; then those of protocols that are no
+//! wire's and that people meet by a wrong port ([`foreign`]). `everywire status` asks so at once.
+
+mod foreign;
+
+pub use foreign::Foreign;
+
+use everywire_model::wire::Greeting;
+use everywire_model::{Endpoint, Failure, Initiator, Kind, Reference, Sniff, Wire};
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddr, UnixStream};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to accept, and to answer a greeting.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The most octets of an answer that are looked at.
+const SEEN: usize = 1024;
+/// Fields of text that tell what a server is.
+const TELLING: [&str; 3] = ["server:", "x-powered-by:", "via:"];
+
+/// What is found where an object was looked for in vain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// Whether a server of another protocol is there ([`Kind::WrongWire`]).
+    pub is_wrong_wire: bool,
+    /// Whether what was said first tells more than this does.
+    pub is_silence: bool,
+    /// Who answers, for people.
+    pub found: String,
+    /// What to try.
+    pub hint: String,
+}
+
+/// Whether a failure may have come from the connection as such, not from the object: who is met there is the question.
+pub fn is_of_connection(failure: &Failure) -> bool {
+    match failure.kind() {
+        Kind::Unreachable | Kind::TimedOut | Kind::Violation => true,
+        Kind::Malformed => failure.code().is_none() && failure.initiator() == Initiator::Peer,
+        Kind::Refused | Kind::LimitExceeded | Kind::Busy => failure.code().is_none(),
+        _ => false,
+    }
+}
+
+/// The failure, told as what it is if another protocol answers where the object was looked for: of the kind
+/// [`Kind::WrongWire`], with the protocol's name and what to try. Other failures come back as they are.
+///
+/// It connects some times and waits up to half a second each time, so it is for whoever shows the failure to people.
+#[must_use]
+pub fn named(failure: Failure, reference: &Reference, wires: &[&'static dyn Wire]) -> Failure {
+    if !is_of_connection(&failure) {
+        return failure;
+    }
+    match diagnosis(reference, wires) {
+        Some(told) if told.is_wrong_wire => {
+            let what = format!("{}; {}", failure.message(), told.found);
+            Failure::new(Kind::WrongWire, failure.initiator(), what)
+                .with_hint(told.hint)
+                .with_completed(failure.completed())
+        }
+        _ => failure,
+    }
+}
+
+/// Who answers where the object of a reference was looked for, if that says why it was not met.
+pub fn diagnosis(reference: &Reference, wires: &[&'static dyn Wire]) -> Option<Diagnosis> {
+    let profile = reference.profiles.first()?;
+    let own = profile.wire;
+    let reached = |endpoint: &&Endpoint| {
+        !matches!(endpoint, Endpoint::Shm { .. } | Endpoint::InProcess { .. })
+            && connect(endpoint, PATIENCE).is_ok()
+    };
+    let endpoint = profile.endpoints.iter().find(reached)?;
+    let wire = wires.iter().copied().find(|wire| wire.name() == own);
+    let address = wire.map(|wire| wire.print_friendly(reference)).unwrap_or_default();
+    let encrypts = wire.is_some_and(|wire| encrypts(wire, &address));
+    let is_own = |answer: &Answer| answer.wire.name() == own && speaks(answer, &address);
+    let told = |is_wrong_wire, found: String, hint: String| {
+        Some(Diagnosis { is_wrong_wire, is_silence: false, found, hint })
+    };
+    let begins = |greeting: &Greeting| format!("use an address that begins with {}", greeting.schemes);
+    match who(wires, wire, endpoint) {
+        Met::Wire(answer) if encrypts && is_own(&answer) => told(
+            false,
+            format!("{} answers there, in the clear", answer.greeting.protocol),
+            begins(answer.greeting),
+        ),
+        Met::Other(known, _) if encrypts && known.protocol == foreign::ENCRYPTED => None,
+        // It is this wire's own server: it has other reasons.
+        Met::Wire(answer) if is_own(&answer) => None,
+        Met::Wire(Answer { greeting, .. }) => {
+            told(true, format!("{} answers there", greeting.protocol), begins(greeting))
+        }
+        Met::Other(known, _) => {
+            let hint = if known.hint.is_empty() { "look at host and port again" } else { known.hint };
+            told(true, format!("{} answers there", known.protocol), hint.to_owned())
+        }
+        Met::Silent => Some(Diagnosis {
+            is_wrong_wire: false,
+            is_silence: true,
+            found: "connections are taken there, and no protocol that is known here is answered in the clear"
+                .to_owned(),
+            hint: "look at host and port again; is it a program of another kind, or does it hang?".to_owned(),
+        }),
+    }
+}
+
+/// Whether the protocol that answered is the one of an address, of the several that a wire may have: its schemes begin alike.
+fn speaks(answer: &Answer, address: &str) -> bool {
+    let scheme = address.split(['+', ':', '.']).next().unwrap_or_default();
+    let scheme = if encrypts(answer.wire, address) { scheme.trim_end_matches('s') } else { scheme };
+    answer.wire.greetings().len() < 2 || answer.greeting.schemes.contains(scheme)
+}
+
+/// Whether the scheme of an address is the encrypted one of two that differ in an `s`.
+fn encrypts(wire: &dyn Wire, address: &str) -> bool {
+    let plain = address.split_once("://").and_then(|(scheme, _)| scheme.strip_suffix('s'));
+    plain.is_some_and(|plain| wire.schemes().contains(&plain))
+}
+
+/// Who was met.
+pub enum Met {
+    /// A server of a wire.
+    Wire(Answer),
+    /// A server of a protocol that is no wire's, and how its answer began.
+    Other(&'static Foreign, Vec<u8>),
+    /// It answers nothing that is known.
+    Silent,
+}
+
+/// A server that answered a greeting.
+pub struct Answer {
+    /// Its wire.
+    pub wire: &'static dyn Wire,
+    /// What it answered.
+    pub greeting: &'static Greeting,
+    /// From the connection to the answer.
+    pub elapsed: Duration,
+    /// How it began.
+    octets: Vec<u8>,
+}
+
+impl Answer {
+    /// What it says of itself, for people: the wire's words for its first message; of text, the lines that tell what it is.
+    pub fn said(&self) -> Vec<String> {
+        if let Some(lines) = text(&self.octets) {
+            return lines;
+        }
+        self.wire.explain(&self.octets).messages.into_iter().map(|message| message.summary).take(1).collect()
+    }
+}
+
+/// Of an answer that is text, the lines that tell what the server is.
+pub fn text(octets: &[u8]) -> Option<Vec<String>> {
+    let is_text = octets.iter().all(|octet| matches!(octet, b'\t' | b'\r' | b'\n' | b' '..=b'~'));
+    is_text.then(|| {
+        let text = String::from_utf8_lossy(octets);
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let first = lines.next().map(str::to_owned);
+        let more = lines.take_while(|line| line.contains(':'));
+        let named = |line: &&str| TELLING.iter().any(|name| line.to_ascii_lowercase().starts_with(name));
+        first.into_iter().chain(more.filter(named).map(str::to_owned)).collect()
+    })
+}
+
+/// Which protocol is spoken at an endpoint: that of the wire that is expected is tried first.
+pub fn who(wires: &[&'static dyn Wire], expected: Option<&'static dyn Wire>, endpoint: &Endpoint) -> Met {
+    let is_expected =
+        |wire: &&'static dyn Wire| expected.is_some_and(|expected| expected.name() == wire.name());
+    let (mine, others): (Vec<_>, Vec<_>) = wires.iter().copied().partition(is_expected);
+    let each = mine.into_iter().chain(others);
+    let greetings = each
+        .flat_map(|wire: &'static dyn Wire| wire.greetings().iter().map(move |greeting| (wire, greeting)));
+    let mut met = Met::Silent;
+    for (wire, greeting) in greetings {
+        match heard(endpoint, greeting.octets, greeting.answers) {
+            Some(Heard::Answer(octets, elapsed)) => {
+                met = Met::Wire(Answer { wire, greeting, elapsed, octets });
+                break;
+            }
+            // It said who it is, whatever it was greeted with.
+            Some(Heard::Other(known, octets)) => return Met::Other(known, octets),
+            None => {}
+        }
+    }
+    let asks_for_tls = match &met {
+        Met::Wire(answer) => foreign::sends_away(&answer.octets),
+        _ => true,
+    };
+    if asks_for_tls {
+        for known in &foreign::ASKED {
+            if let Some(Heard::Answer(octets, _)) = heard(endpoint, known.octets, known.answers) {
+                return Met::Other(known, octets);
+            }
+        }
+    }
+    met
+}
+
+/// What came back.
+enum Heard {
+    /// An answer of the protocol, and when it was known to be one, from the connection on.
+    Answer(Vec<u8>, Duration),
+    /// That of another protocol, whose servers say who they are before they are asked, or whatever they are asked.
+    Other(&'static Foreign, Vec<u8>),
+}
+
+/// What a server says to these octets.
+fn heard(endpoint: &Endpoint, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Option<Heard> {
+    let stream = connect(endpoint, PATIENCE).ok()?;
+    match &stream {
+        Stream::Tcp(stream) => {
+            stream.set_read_timeout(Some(PATIENCE)).ok()?;
+            exchange(stream, octets, answers)
+        }
+        Stream::Unix(stream) => {
+            stream.set_read_timeout(Some(PATIENCE)).ok()?;
+            exchange(stream, octets, answers)
+        }
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub enum Stream {
+    /// Over TCP.
+    Tcp(TcpStream),
+    /// At a Unix socket.
+    Unix(UnixStream),
+}
+
+/// Connects, without a word.
+///
+/// # Errors
+/// Nobody is there, or not in time; it is no place that one connects to.
+pub fn connect(endpoint: &Endpoint, patience: Duration) -> io::Result<Stream> {
+    match endpoint.stream() {
+        Endpoint::Tcp { host, port } => {
+            let mut last = io::Error::other("the name of the host leads to no address");
+            for address in (host.as_str(), *port).to_socket_addrs()? {
+                match TcpStream::connect_timeout(&address, patience) {
+                    Ok(stream) => return Ok(Stream::Tcp(stream)),
+                    Err(error) => last = error,
+                }
+            }
+            Err(last)
+        }
+        // Shared memory is set up over a socket.
+        Endpoint::Unix { path } | Endpoint::Shm { path } => {
+            let address = match path.strip_prefix('@') {
+                Some(name) => UnixAddr::from_abstract_name(name),
+                None => UnixAddr::from_pathname(path),
+            };
+            UnixStream::connect_addr(&address?).map(Stream::Unix)
+        }
+        _ => Err(io::Error::other("it is in a process of its own")),
+    }
+}
+
+/// The beginning of an answer.
+fn exchange(mut stream: impl Read + Write, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Option<Heard> {
+    let begun = Instant::now();
+    stream.write_all(octets).ok()?;
+    let until = begun + PATIENCE;
+    let (mut seen, mut len) = ([0; SEEN], 0);
+    while Instant::now() < until {
+        let room = seen.get_mut(len..).filter(|room| !room.is_empty())?;
+        match stream.read(room) {
+            Ok(n @ 1..) => len += n,
+            Ok(0) | Err(_) => return None,
+        }
+        let octets = seen.get(..len).unwrap_or_default();
+        match (answers)(octets) {
+            Sniff::Yes => return Some(Heard::Answer(octets.to_vec(), begun.elapsed())),
+            Sniff::No | Sniff::More => {}
+        }
+        if let Some(known) = foreign::of_banner(octets) {
+            return Some(Heard::Other(known, octets.to_vec()));
+        }
+    }
+    None
+}

@@ -1,0 +1,70 @@
+//! Constants: those of interfaces that were asked for, and of the modules around them up to the repository itself.
+//!
+//! A repository that tells none, or fails at the question, leaves the rest of the contract as it is. Constants with values that this
+//! side cannot hold are left out. Scopes are bounded, and so are the constants of one scope.
+
+use super::questions::Questions;
+use super::types::Types;
+use crate::contracts::corba::{Contained, Container, DefinitionKind, container, describe};
+use everywire_model::{Constant, Reference, Stub, TypeCode, Value};
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// Most scopes that are asked.
+const SCOPES: usize = 500;
+/// Most constants of one scope.
+const MOST: i32 = 10_000;
+
+/// The constants of these interfaces and of what is around them. Those of the outermost scope come first.
+pub(super) fn of(interfaces: Vec<Reference>, types: &mut Types, questions: &mut Questions) -> Vec<Constant> {
+    let mut seen = HashSet::new();
+    let mut scopes = Vec::new();
+    for interface in interfaces {
+        let mut next = Some(interface);
+        while let Some(scope) = next.filter(|scope| scopes.len() < SCOPES && seen.insert(identity(scope))) {
+            next = around(&scope, questions);
+            scopes.push(scope);
+        }
+    }
+    let mut names = HashSet::new();
+    let mut constants = Vec::new();
+    for scope in scopes.iter().rev() {
+        for told in told(scope, questions).unwrap_or_default() {
+            let made = constant(&told, types, questions);
+            constants.extend(made.filter(|made| names.insert(made.name.clone())));
+        }
+    }
+    constants
+}
+
+/// What tells one definition from another.
+fn identity(definition: &Reference) -> Vec<u8> {
+    definition.profiles.first().map(|profile| profile.key.to_vec()).unwrap_or_default()
+}
+
+/// The module or the repository around a definition.
+fn around(definition: &Reference, questions: &mut Questions) -> Option<Reference> {
+    if definition.type_id == describe::REPOSITORY.id {
+        return None;
+    }
+    let asked = Stub::<dyn Contained>::new(questions.to(definition, &describe::CONTAINED).ok()?);
+    Some(asked.defined_in().ok()??.reference().clone())
+}
+
+/// What a scope tells of its constants.
+fn told(scope: &Reference, questions: &mut Questions) -> Option<Vec<container::Description>> {
+    let asked = Stub::<dyn Container>::new(questions.to(scope, &describe::CONTAINER).ok()?);
+    asked.describe_contents(DefinitionKind::DkConstant, true, MOST).ok()
+}
+
+/// A constant out of its description, which is a `ConstantDescription` in an `any`.
+fn constant(told: &container::Description, types: &mut Types, questions: &mut Questions) -> Option<Constant> {
+    let value = told.value.value();
+    let Value::Struct(fields) = &*value else { return None };
+    let field = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+    let (Value::Text(id), Value::Text(name)) = (field("id")?, field("name")?) else { return None };
+    let Value::Variant(held) = field("value")? else { return None };
+    let shape = types.of(&TypeCode::new(held.0.0.clone()), questions).ok()?;
+    let name = types.name(id, name, questions);
+    Some(Constant { name, shape, value: held.1.clone(), doc: Cow::Borrowed("") })
+}
