@@ -16,7 +16,7 @@ use crate::route::Route;
 use crate::upstream::Upstream;
 use crate::validate;
 use crate::values::{Sides, Values};
-use everywire::layer::Who;
+use everywire::layer::{Attempts, Who};
 use everywire::model::failure::Completed;
 use everywire::{Bytes, Failure, Initiator, Kind, Reference};
 use everywire_model::Raised;
@@ -38,15 +38,14 @@ pub(crate) struct Passage {
     /// The listener that it came by.
     near: Option<Arc<Front>>,
     begun: Instant,
-    /// How often it was sent.
-    attempts: u32,
+    /// How often it was sent, also to where a target said that the object is.
+    sent: u32,
+    attempts: Attempts,
     /// Whether it had to wait for a connection.
     waited: bool,
     forwards: u32,
     /// Targets that it was sent to.
     tried: Vec<usize>,
-    /// Whether it may have run in an attempt that failed.
-    maybe: bool,
     copied: Copied,
     /// Brokers that it has passed, this one among them; 0 where nobody counts.
     hops: u32,
@@ -113,11 +112,11 @@ impl Passage {
             index,
             near,
             begun,
-            attempts: 0,
+            sent: 0,
+            attempts: Attempts::default(),
             waited: false,
             forwards: 0,
             tried: Vec::new(),
-            maybe: false,
             copied,
             hops,
             entry,
@@ -139,6 +138,7 @@ impl Passage {
         match picked.and_then(|at| Some((at, route.targets.get(at)?))) {
             Some((at, target)) => {
                 self.tried.push(at);
+                self.attempts.begin();
                 target.send(self);
             }
             None => {
@@ -157,7 +157,7 @@ impl Passage {
 
     /// The time that is left of it, where that may be noticeably less than the route gives.
     pub(crate) fn late(&self) -> Option<Duration> {
-        if self.attempts > 0 || self.waited { self.left() } else { None }
+        if self.sent > 0 || self.waited { self.left() } else { None }
     }
 
     /// It waits for a connection.
@@ -167,13 +167,13 @@ impl Passage {
 
     /// A target gets it now. Returns whether its caller still wants it.
     pub(crate) fn sent(&mut self) -> bool {
-        self.attempts += 1;
-        self.entry.as_ref().is_none_or(|entry| entry.leaves(self.attempts))
+        self.sent += 1;
+        self.entry.as_ref().is_none_or(|entry| entry.leaves(self.sent))
     }
 
     /// What tells where it went, in this try, once that is known; it may have ended by then.
     pub(crate) fn note(&self) -> Option<(Note, u32)> {
-        Some((self.entry.as_ref()?.note(), self.attempts))
+        Some((self.entry.as_ref()?.note(), self.sent))
     }
 
     /// The listener that it came by.
@@ -255,11 +255,13 @@ impl Passage {
             Outcome::Moved(reference) => self.moved(&reference),
             Outcome::Failed(failure) => {
                 if self.may_try_again(&failure) {
-                    self.maybe |= failure.completed() != Completed::No;
                     self.route.metrics.retries.inc();
                     return self.send();
                 }
-                match failure.encoded().filter(|_| self.route.opaque.is_some() && !self.maybe) {
+                match failure
+                    .encoded()
+                    .filter(|_| self.route.opaque.is_some() && !self.attempts.may_have_run())
+                {
                     Some(encoded) => self.passed_as(encoded, &failure),
                     None => self.fail(&failure),
                 }
@@ -269,23 +271,16 @@ impl Passage {
 
     /// What did not run may be sent again: to each of the other targets, and as often as the route says. What may have run, only if
     /// it may run twice.
-    fn may_try_again(&self, failure: &Failure) -> bool {
+    fn may_try_again(&mut self, failure: &Failure) -> bool {
         let withdrawn = self.entry.as_ref().is_some_and(Entry::is_withdrawn);
         if withdrawn || self.left().is_some_and(|left| left.is_zero()) {
             return false;
         }
-        let others = u32::try_from(self.route.targets.len()).unwrap_or(u32::MAX).saturating_sub(1);
         let idempotent = match &self.route.opaque {
             Some(opaque) => opaque.is_idempotent(&self.request),
             None => self.route.facts.get(self.index).is_some_and(|facts| facts.idempotent),
         };
-        let (sendable, most) = match (failure.kind(), failure.completed()) {
-            (Kind::Unreachable | Kind::Busy, Completed::No) => (true, self.route.retries.max(others)),
-            (Kind::Unreachable | Kind::Busy | Kind::TimedOut, _) => (idempotent, self.route.retries),
-            _ => (false, 0),
-        };
-        // A call whose connection could not be made was not counted as sent.
-        sendable && self.attempts.max(u32::try_from(self.tried.len()).unwrap_or(u32::MAX)) <= most
+        self.attempts.again(&self.route.retry, failure, idempotent)
     }
 
     /// How what came back is passed on.
@@ -396,10 +391,7 @@ impl Passage {
         self.answered = true;
         let route = Arc::clone(&self.route);
         route.metrics.failed(failure.kind());
-        let mut told = told(failure);
-        if self.maybe && told.completed() == Completed::No {
-            told = told.with_completed(Completed::Maybe);
-        }
+        let told = self.attempts.told(told(failure));
         let operation = match self.operation() {
             Some(operation) => operation.label.to_string(),
             None => match &route.opaque {
@@ -446,7 +438,7 @@ impl Drop for Passage {
             // Its caller has withdrawn it while a target had it, or the broker has ended.
             self.route.metrics.failed(Kind::Cancelled);
             self.route.log.detail("withdrawn", || {
-                let completed = if self.attempts > 0 { Completed::Maybe } else { Completed::No };
+                let completed = if self.sent > 0 { Completed::Maybe } else { Completed::No };
                 vec![("route", self.route.name.to_string().into()), ("completed", word(completed).into())]
             });
         }

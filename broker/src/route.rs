@@ -16,7 +16,7 @@ use crate::pass::{Edits, Lanes, Opaque, headers_fit};
 use crate::plan::{RoutePlan, TargetPlan};
 use crate::references::{MOST, References};
 use crate::upstream::Upstream;
-use everywire::layer::{Caller, Pattern, Who};
+use everywire::layer::{Caller, Pattern, Retry, Who};
 use everywire::{Bytes, Failure, Interface, Node, Object};
 use everywire_model::{Contract, Headers, Hold, Request};
 use std::sync::{Arc, Weak};
@@ -40,7 +40,7 @@ pub(crate) struct Route {
     pub(crate) targets: Vec<Arc<Upstream>>,
     pub(crate) balancer: Balancer,
     pub(crate) limits: Arc<Limits>,
-    pub(crate) retries: u32,
+    pub(crate) retry: Retry,
     /// Whether arguments are read before anything is copied or forwarded.
     pub(crate) validate: bool,
     pub(crate) timeout: Duration,
@@ -141,7 +141,8 @@ impl Route {
             targets: plan.targets.iter().map(target).collect::<Result<_, _>>()?,
             balancer: Balancer::new(config.balance),
             limits: Limits::new(config.limit, Instant::now()),
-            retries: config.retries,
+            retry: Retry::new(config.retries)
+                .at_others(u32::try_from(plan.targets.len().saturating_sub(1)).unwrap_or(u32::MAX)),
             validate: config.validate.as_ref().is_some_and(|flag| flag.value),
             timeout,
             probe: config.probe,
@@ -195,7 +196,7 @@ impl Route {
             targets: vec![target],
             balancer: Balancer::new(crate::config::Balance::First),
             limits: Arc::clone(&self.limits),
-            retries: 0,
+            retry: Retry::new(0),
             validate: false,
             timeout: self.timeout,
             probe: None,

@@ -5,17 +5,19 @@
 //! wire or in-process way its calls come, D-Bus properties and `IDispatch` among them; the first one sees a call first. What a wire itself answers,
 //! such as a description or a probe, is no call of a servant.
 //!
-//! Ready to use: [`AllowList`], [`Limit`], [`TimeLimit`], [`Trace`]. A node without layers does nothing for them.
+//! Ready to use: [`AllowList`], [`Limit`], [`Retry`], [`TimeLimit`], [`Trace`]. A node without layers does nothing for them.
 
 mod allow_list;
 mod limit;
 mod pattern;
+mod retry;
 mod time_limit;
 mod trace;
 
 pub use allow_list::AllowList;
 pub use limit::Limit;
 pub use pattern::{Caller, Pattern, Who};
+pub use retry::{Attempts, Retry};
 pub use time_limit::TimeLimit;
 pub use trace::{CallRecord, Ending, Trace};
 
@@ -63,6 +65,11 @@ pub struct Later {
 impl Later {
     /// Passes the call on.
     pub fn serve(self, request: Request) {
+        self.serve_again(request);
+    }
+
+    /// Passes it on, and may do so once more.
+    fn serve_again(&self, request: Request) {
         Next { behind: &self.behind, seen: self.seen }.serve(request);
     }
 }

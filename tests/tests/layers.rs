@@ -5,14 +5,15 @@ use crate::common::galley::{NAME, PATH};
 use crate::common::house::{INTERFACE, object};
 use crate::common::scratch;
 use crate::restarts::{COURSES, Course, Gate, Held, LONG, call, caller};
-use everywire::layer::{AllowList, CallRecord, Ending, Layer, Limit, Next, TimeLimit, Trace};
-use everywire::model::{Completed, Request};
-use everywire::{Builder, Failure, Kind, Node};
+use everywire::layer::{AllowList, CallRecord, Ending, Layer, Limit, Next, Retry, TimeLimit, Trace};
+use everywire::model::{Answer, Completed, Request};
+use everywire::{Builder, Failure, Initiator, Kind, Node};
 use everywire_tests::peers::here;
 use everywire_tests::servants::Galley;
 use everywire_tests::servants::dbus::KEY;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -171,6 +172,71 @@ fn a_layer_may_pass_a_call_on_later_and_one_that_it_forgets_is_answered() {
         let failure = call(&caller(), &course.reference(&socket), 2).unwrap_err();
         assert_eq!(failure.kind(), Kind::Internal, "{}: {failure}", course.name);
         assert_eq!(gate.began().len(), 1);
+    });
+}
+
+/// Stands for a servant whose own server is away: of each call the first attempts fail, the odd ones of them on another thread.
+struct Away {
+    attempts: u32,
+    ran: Completed,
+    seen: Arc<AtomicU32>,
+}
+
+impl Layer for Away {
+    fn serve(&self, mut request: Request, next: Next<'_>) {
+        let attempt = self.seen.fetch_add(1, Ordering::SeqCst);
+        if attempt >= self.attempts {
+            return next.serve(request);
+        }
+        let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the store is away");
+        let failure = failure.with_completed(self.ran);
+        if attempt % 2 == 0 {
+            request.answer(Answer::Failed(&failure));
+        } else {
+            drop(std::thread::spawn(move || request.answer(Answer::Failed(&failure))));
+        }
+    }
+}
+
+#[test]
+fn a_call_that_failed_is_served_again_where_that_changes_nothing() {
+    use Completed::{Maybe, No};
+    // Failed attempts, whether they may have run, whether the operation may run twice; attempts in all, whether the call works.
+    const CASES: [(u32, Completed, bool, u32, bool); 6] = [
+        (0, No, false, 1, true),
+        (3, No, false, 4, true),
+        (4, No, false, 4, false),
+        (1, Maybe, false, 1, false),
+        (3, Maybe, true, 4, true),
+        (4, Maybe, true, 4, false),
+    ];
+    everywhere("retry", |course, socket| {
+        for (number, (attempts, ran, twice, served, works)) in CASES.into_iter().enumerate() {
+            let what = format!("{}: {attempts} attempts fail, {ran:?}, may run twice: {twice}", course.name);
+            let (trace, told) = told();
+            let (limit, seen) = (Limit::new(1), Arc::new(AtomicU32::new(0)));
+            let gate = Arc::new(Gate::default());
+            gate.open();
+            let retry = Retry::new(3).idempotent(if twice { "test.Counter.*" } else { "test.Counter.large" });
+            let away = Away { attempts, ran, seen: Arc::clone(&seen) };
+            let layers = Node::builder().layer(trace).layer(limit.clone()).layer(retry).layer(away);
+            let socket = socket.with_extension(number.to_string());
+            let server = serve(course, &socket, &gate, layers);
+            let answer = call(&caller(), &course.reference(&socket), 1);
+            assert_eq!(seen.load(Ordering::SeqCst), served, "{what}");
+            assert_eq!(gate.began().values().sum::<u32>(), u32::from(works), "{what}");
+            match answer {
+                Ok(result) => assert!(works && result == 2, "{what}"),
+                // Not all wires can say whether it may have run.
+                Err(failure) => assert!(!works, "{what}: {failure:?}"),
+            }
+            // Those in front of it see one call with one answer.
+            let ending = told.recv_timeout(LONG).unwrap().ending;
+            assert_eq!(ending == Ending::Done, works, "{what}: {ending:?}");
+            server.stop();
+            assert!(told.try_recv().is_err(), "{what}: answered twice");
+            assert_eq!(limit.under_way(), 0, "{what}");
+        }
     });
 }
 

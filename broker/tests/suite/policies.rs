@@ -96,6 +96,16 @@ fn a_failed_retry_does_not_hide_that_the_call_may_have_run() {
 }
 
 #[test]
+fn a_target_that_cannot_be_reached_is_tried_as_often_as_the_route_says() {
+    let (gone, _, a) = shop_at("iiop://127.0.0.1:0");
+    gone.stop();
+    let broker = broker(&[&a], "retries = 2");
+    let failure = shop(&Node::new(), &broker).count(1).unwrap_err();
+    assert_eq!((failure.kind(), failure.completed()), (Kind::Unreachable, Completed::No), "{failure:?}");
+    assert!((broker.metric(r#"retries_total{route="shop"}"#) - 2.0).abs() < 0.1);
+}
+
+#[test]
 fn what_did_not_run_goes_to_another_target_without_a_word() {
     let (first, _, a) = shop_at("iiop://127.0.0.1:0");
     let (_second, two, b) = shop_at("iiop://127.0.0.1:0");

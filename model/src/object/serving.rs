@@ -188,6 +188,20 @@ impl Request {
         self.link = Arc::new(Through { link, pass });
     }
 
+    /// The same call for one more attempt to serve it, whose answer goes through a function as with [`Request::answer_through`]. No bytes are
+    /// copied. Its caller is still this one's to answer.
+    #[must_use]
+    pub fn again(&self, pass: impl Fn(&dyn Link, CallId, Answer<'_>) + Send + Sync + 'static) -> Self {
+        Self {
+            index: self.index,
+            incoming: self.incoming.clone(),
+            link: Arc::new(Through { link: Arc::clone(&self.link), pass }),
+            servant: Arc::clone(&self.servant),
+            answered: self.incoming.expects == Expects::Nothing,
+            ended: None,
+        }
+    }
+
     #[cold]
     fn end(ended: Box<dyn FnOnce() + Send>) {
         ended();

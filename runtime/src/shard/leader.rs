@@ -176,6 +176,7 @@ impl Leader {
                     Served::Nothing => index += 1,
                     Served::Something => {
                         busy = true;
+                        many.found();
                         index += 1;
                     }
                     Served::Over => {
@@ -277,6 +278,7 @@ impl Leader {
             }
             Some(Watched::Connection(connection)) if !connection.is_serving() => {
                 connection.pump();
+                many.answered();
                 if connection.is_over() {
                     shard.forget(&connection);
                 }
