@@ -36,6 +36,10 @@ const STANDARD: &[(&str, Kind)] = &[
     ("BadAddress", Kind::BadReference),
 ];
 
+/// Errors that a bus answers with, because there was nobody to give the call to: it never began. [`Kind::Unreachable`] from anybody
+/// else says nothing of that, since whoever has it may have lost a peer of its own in the middle of the call.
+const UNDELIVERED: &[&str] = &["ServiceUnknown", "NameHasNoOwner"];
+
 /// What stands before the name of an error of the system, as sd-bus and its services have it (sd_bus_error(3)).
 const SYSTEM_ERRORS: &str = "System.Error.";
 /// Errors of the system, and what they mean; for a kind that the standard has no name for, the first of its names is sent.
@@ -72,6 +76,12 @@ pub(crate) fn name(failure: &Failure) -> Cow<'_, str> {
     {
         return Cow::Borrowed(code);
     }
+    if matches!(failure.kind(), Kind::Unreachable | Kind::WrongWire)
+        && failure.completed() == Completed::No
+        && let Some(undelivered) = UNDELIVERED.first()
+    {
+        return Cow::Owned(format!("{ERRORS}{undelivered}"));
+    }
     let kind = match failure.kind() {
         Kind::Malformed | Kind::BadReference => Kind::BadArgument,
         Kind::WrongWire => Kind::Unreachable,
@@ -106,10 +116,10 @@ pub(crate) fn failure(name: &str, body: &Body) -> Failure {
         .filter(|message| !message.is_empty())
         .unwrap_or_else(|| "the peer answered with an error".to_owned());
     let kind = kind(name);
+    let undelivered = name.strip_prefix(ERRORS).is_some_and(|name| UNDELIVERED.contains(&name));
     let completed = match kind {
-        Kind::NoObject | Kind::NoOperation | Kind::BadArgument | Kind::Refused | Kind::Unreachable => {
-            Completed::No
-        }
+        Kind::NoObject | Kind::NoOperation | Kind::BadArgument | Kind::Refused => Completed::No,
+        _ if undelivered => Completed::No,
         _ => Completed::Maybe,
     };
     Failure::new(kind, Initiator::Peer, message).with_code(name).with_completed(completed)
@@ -148,6 +158,11 @@ mod tests {
         ] {
             let failure = Failure::new(kind, Initiator::Peer, "x");
             assert_eq!(self::kind(&name(&failure)), kind);
+        }
+        let no_text = Body::default();
+        for completed in [Completed::No, Completed::Maybe] {
+            let lost = Failure::new(Kind::Unreachable, Initiator::Peer, "x").with_completed(completed);
+            assert_eq!(super::failure(&name(&lost), &no_text).completed(), completed);
         }
         let coded = Failure::new(Kind::Internal, Initiator::Peer, "x").with_code("org.example.Mine");
         assert_eq!(name(&coded), "org.example.Mine");

@@ -307,6 +307,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no Unix sockets")]
     fn a_living_server_is_not_replaced_and_a_dead_one_is() {
         let home = Home::new("living");
         let socket = home.0.join("socket").display().to_string();
