@@ -22,6 +22,7 @@ pub mod cells;
 pub mod contract;
 pub mod counts;
 pub mod describe;
+pub mod endpoint;
 pub mod failure;
 #[doc(hidden)]
 pub mod generated;
@@ -37,6 +38,7 @@ pub mod object;
 pub mod options;
 pub mod pipe;
 pub mod place;
+pub mod profile;
 pub mod reach;
 pub mod reference;
 pub mod same;
@@ -63,6 +65,7 @@ pub use contract::{
     Attribute, Constant, Contract, Definition, Direction, Interface, InterfaceKind, Notes, Notify, Operation,
     Parameter, Signal,
 };
+pub use endpoint::Endpoint;
 pub use failure::{Completed, Failure, Initiator, Kind, Violation};
 pub use generated::{Skeleton, Stub};
 #[doc(hidden)]
@@ -76,8 +79,9 @@ pub use layered::{LayerOptions, LayerSide, Layered, TransportLayer};
 pub use marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
 pub use message::{Answer, Call, Encoded, Expects, Incoming, Method, Outcome, Raised};
 pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};
+pub use profile::{Lease, Options, Profile, ProfileOptions, RESUME_TOKEN};
 pub use reach::Reach;
-pub use reference::{Address, Endpoint, Lease, Profile, RESUME_TOKEN, Reference};
+pub use reference::{Address, Reference};
 pub use same::same_bytes;
 pub use send_buffer::SendBuffer;
 pub use session::{

@@ -97,9 +97,6 @@ impl Wire for Observed {
         let exporter = Exporter::with_period(objects, self.period);
         Some(Arc::clone(self.exporter.get_or_init(|| exporter)) as Arc<dyn WireState>)
     }
-    fn lane(&self, profile: &Profile) -> Bytes {
-        DCOM.lane(profile)
-    }
     fn discover(&self, object: &Object) -> Result<Discovery, Failure> {
         DCOM.discover(object)
     }

@@ -6,7 +6,7 @@ use crate::{components, ior, ssl};
 use bytes::Bytes;
 use everywire_model::layered::TLS;
 use everywire_model::reference::unescape;
-use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, LayerOptions, Lease, Profile, Reference};
+use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, LayerOptions, Profile, Reference};
 use std::fmt::Write;
 
 /// The port of a `corbaloc` that names none.
@@ -186,7 +186,7 @@ fn one_profile(version: (u8, u8), endpoints: Vec<Endpoint>, key: Bytes) -> Refer
     if let Some((_, port, asks_clients)) = endpoints.iter().find_map(ssl::place) {
         components.push(ssl::component(port, asks_clients));
     }
-    let profile = Profile { wire: "giop", version, endpoints, key, components, lease: Lease::default() };
+    let profile = Profile { wire: "giop", version, endpoints, key, components, ..Profile::default() };
     Reference { profiles: vec![profile], ..Reference::default() }
 }
 
