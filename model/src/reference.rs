@@ -2,6 +2,7 @@
 
 use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Initiator, Kind};
+use crate::hex;
 use crate::layered::{self, LayerOptions};
 use crate::profile::{Profile, RESUME_TOKEN};
 use bytes::Bytes;
@@ -163,9 +164,7 @@ pub fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
         if byte == b'%' {
-            let digit = |c: u8| char::from(c).to_digit(16);
-            let value = digit(bytes.next()?)? << 4 | digit(bytes.next()?)?;
-            out.push(u8::try_from(value).ok()?);
+            out.push(hex::digit(bytes.next()?)? << 4 | hex::digit(bytes.next()?)?);
         } else {
             out.push(byte);
         }

@@ -1,7 +1,8 @@
 //! Who this side is, and the proof of it.
 
 use super::Cause;
-use crate::{hex, private};
+use crate::private;
+use everywire_model::hex;
 use everywire_model::{Failure, Kind};
 use std::fmt;
 use std::hash::{Hash, Hasher};

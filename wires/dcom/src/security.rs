@@ -1,4 +1,13 @@
 //! The security that goes with a way: how calls are protected, who calls, and who may.
+//!
+//! A `Security` is the options of an address ([`everywire_model::Options`]). What always holds:
+//!
+//! * Two are equal if callers by them may share connections: the same account with the same password, level, mechanism, service, trusted
+//!   hosts and dialect. What only a place has (users, keys, the period of pings) does not count.
+//! * Neither its text nor its hash has anything of a password in it.
+//! * An account that somebody wrote into an address is shown to the host of that address (`home`), to the hosts of `hosts=`, and to nobody
+//!   else, wherever references lead. Accounts of a place are shown to whoever called, to this machine, and to `hosts=` (`trusted`).
+//! * Who asks for NTLM above level `None` and has no credentials is refused here, before anything is sent.
 
 mod home;
 

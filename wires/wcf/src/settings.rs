@@ -1,4 +1,12 @@
 //! What an address says of how to talk to whoever is there: binding, security, quotas.
+//!
+//! `Settings` are the options of an address ([`everywire_model::Options`]). What always holds:
+//!
+//! * Two are equal if callers by them may share connections: the same binding, place, account with its password, protection, encoding and
+//!   quotas. What only a place has (users, keys, certificates, throttles) does not count.
+//! * A connection of a session (framing, or a reliable session) is for one key; over HTTP it is for all keys.
+//! * Neither their text nor their hash has anything of a password in it; what is shown of an address is `told`.
+//! * Where `socket` is not empty, URIs begin with it in place of host and port.
 
 use crate::compression::Format;
 use crate::limits::Quotas;

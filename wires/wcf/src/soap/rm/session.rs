@@ -1,4 +1,19 @@
 //! One reliable session: both sequences, and the messages of the protocol itself.
+//!
+//! States, as types in `states.rs`:
+//!
+//! * `Role`: client or service, and whether answers are the responses to requests (HTTP) or travel when they like (framing). It never changes.
+//! * `Stage`, of this side's sequence: `Idle`, `Asking` (a client only: CreateSequence goes again until it is answered), `Open`, `Closing`,
+//!   `Over`. A service goes from `Idle` to `Open` at once. Nothing leaves `Over`, which says why.
+//! * `PeerSequence`, of the other sequence: `Open`, `Last` (the number of its last message is known), `Closed`, `Ended`.
+//!
+//! What always holds:
+//!
+//! * A message has its number when it first leaves, and keeps it; it is repeated under that number until it is acknowledged.
+//! * `out.id` and `came.id` are both set in `Open` and after it; no message is taken whose sequence is not `came.id`.
+//! * A service in turns sends only what answers the request at hand (`Desk`): its answer, an acknowledgement, or a fault.
+//! * A message that is not taken for want of room is not acknowledged either, so its sender repeats it.
+//! * All that a peer can make grow is bounded: identifiers by `MAX_ADDRESS`, questions by `AWAITED`, messages by `WINDOW`.
 
 mod ending;
 mod owed;
