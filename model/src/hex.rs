@@ -1,19 +1,9 @@
 //! Hexadecimal text, strictly.
 
-/// Appends the lower-case digits of the bytes.
-pub fn encode(bytes: &[u8], out: &mut Vec<u8>) {
-    for byte in bytes {
-        out.extend(
-            [byte >> 4, byte & 15].map(|digit| if digit < 10 { b'0' + digit } else { b'a' - 10 + digit }),
-        );
-    }
-}
-
 /// The lower-case digits of the bytes.
 pub fn text(bytes: &[u8]) -> String {
-    let mut out = Vec::with_capacity(bytes.len() * 2);
-    encode(bytes, &mut out);
-    out.into_iter().map(char::from).collect()
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit).collect()
 }
 
 /// The first bytes, for people: `0a 0b 0c ... (33 bytes)`.

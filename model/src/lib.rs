@@ -39,6 +39,7 @@ pub mod message_clock;
 pub mod native;
 pub mod object;
 pub mod options;
+pub mod percent;
 pub mod pipe;
 pub mod place;
 pub mod profile;

@@ -2,8 +2,8 @@
 
 use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Initiator, Kind};
-use crate::hex;
 use crate::layered::{self, LayerOptions};
+pub use crate::percent::{escape, unescape};
 use crate::profile::{Profile, RESUME_TOKEN};
 use bytes::Bytes;
 use std::fmt;
@@ -143,33 +143,6 @@ fn tcp(authority: &str, default_port: Option<u16>) -> Option<Endpoint> {
         None => default_port?,
     };
     if host.is_empty() { None } else { Some(Endpoint::Tcp { host: host.to_owned(), port }) }
-}
-
-/// A key as text: bytes outside the unreserved characters of RFC 3986 (and `/ : ; @ & = + $ ,`) become `%xx`.
-pub fn escape(key: &[u8]) -> String {
-    let mut out = String::with_capacity(key.len());
-    for &byte in key {
-        if byte.is_ascii_alphanumeric() || b"-_.!~*'()/:;@&=+$,".contains(&byte) {
-            out.push(byte.into());
-        } else {
-            out.push_str(&format!("%{byte:02x}"));
-        }
-    }
-    out
-}
-
-/// The bytes of a key that was written as text.
-pub fn unescape(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            out.push(hex::digit(bytes.next()?)? << 4 | hex::digit(bytes.next()?)?);
-        } else {
-            out.push(byte);
-        }
-    }
-    Some(out)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Initiator, Kind};
-use crate::reference::{escape, unescape};
+use crate::percent::{escape, unescape};
 use std::fmt;
 
 /// The name of TLS.

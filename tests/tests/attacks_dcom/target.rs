@@ -9,7 +9,7 @@ use everywire::model::{
     Codec, Config, Hold, Incoming, Limits, Object, Objects, Place, Profile, Resolver, Session, Wire,
     WireState,
 };
-use everywire::{Builder, Bytes, Failure, Interface, Node, Notice, Quotas, Reference};
+use everywire::{Builder, Failure, Interface, Node, Notice, Quotas, Reference};
 use everywire_dcom::DCOM;
 use everywire_dcom::exporter::{Counts, Exporter};
 use everywire_tests::again::{only, this_program};
