@@ -12,7 +12,6 @@
 // What several ways of authentication share has parts that a single one does not need.
 #![cfg_attr(not(all(feature = "ice", feature = "sasl", feature = "security")), allow(dead_code))]
 
-mod hex;
 #[cfg(feature = "ice")]
 pub mod ice;
 #[cfg(feature = "nns")]

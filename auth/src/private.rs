@@ -1,6 +1,7 @@
 //! Files that hold secrets: read only if nobody else could have read or written them, and replaced as a whole.
 
-use crate::{hex, own_uid, system_random};
+use crate::{own_uid, system_random};
+use everywire_model::hex;
 use rustix::fs::OFlags;
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};

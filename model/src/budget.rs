@@ -1,6 +1,8 @@
 //! Budgets: every length a peer claims is charged here before anything is allocated for it.
 
 use crate::failure::{Failure, Initiator, Kind};
+use crate::message_clock::time_for;
+use std::time::Duration;
 
 /// The most levels that values may be allowed to nest in: a value is read by a function that calls itself for each level,
 /// on stacks of 2 MiB.
@@ -90,7 +92,7 @@ pub struct Limits {
     /// What decoding one message may cost.
     pub budget: Budget,
     /// How long a message that has begun may take to arrive, for each started MiB.
-    pub message_time: std::time::Duration,
+    pub message_time: Duration,
 }
 
 impl Default for Limits {
@@ -100,12 +102,31 @@ impl Default for Limits {
             outstanding: 1024,
             assemblies: 64,
             budget: Budget::default(),
-            message_time: std::time::Duration::from_secs(30),
+            message_time: Duration::from_secs(30),
         }
     }
 }
 
 impl Limits {
+    /// Checks that one more call may wait for its answer where `open` calls wait.
+    ///
+    /// # Errors
+    /// So many wait already.
+    #[inline]
+    pub fn check_outstanding(&self, open: usize) -> Result<(), Failure> {
+        let limit = self.outstanding as u64;
+        if open < self.outstanding {
+            return Ok(());
+        }
+        Err(Failure::over_limit(Initiator::Here, "calls open on one connection", limit + 1, limit)
+            .with_hint("wait for answers, or raise the limit of outstanding calls"))
+    }
+
+    /// The time that a message of so many bytes has to arrive.
+    pub fn time_for(&self, bytes: u64) -> Duration {
+        time_for(self.message_time, bytes)
+    }
+
     /// The same limits with another largest message, in bytes; the decoding budget grows with it.
     #[must_use]
     pub fn with_message(mut self, bytes: u64) -> Self {

@@ -71,7 +71,7 @@ impl Header {
     pub fn display(&self) -> Cow<'_, str> {
         match &self.content {
             Content::Text(text) => Cow::Borrowed(text),
-            Content::Bytes(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            Content::Bytes(bytes) => crate::hex::text(bytes).into(),
         }
     }
 }

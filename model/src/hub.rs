@@ -2,9 +2,9 @@
 //! sessions are; the runtime drives one over real sockets.
 
 use crate::body::Handle;
+use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Violation};
 use crate::link::PeerAddress;
-use crate::reference::Endpoint;
 use crate::send_buffer::SendBuffer;
 use bytes::BytesMut;
 use std::time::Instant;

@@ -21,22 +21,28 @@ pub mod budget;
 pub mod cells;
 pub mod contract;
 pub mod counts;
+pub mod date;
 pub mod describe;
+pub mod endpoint;
 pub mod failure;
 #[doc(hidden)]
 pub mod generated;
 pub mod guid;
 pub mod headers;
+pub mod hex;
 pub mod hub;
 pub mod layered;
 pub mod link;
 pub mod marshal;
 pub mod message;
+pub mod message_clock;
 pub mod native;
 pub mod object;
 pub mod options;
+pub mod percent;
 pub mod pipe;
 pub mod place;
+pub mod profile;
 pub mod reach;
 pub mod reference;
 pub mod same;
@@ -63,6 +69,7 @@ pub use contract::{
     Attribute, Constant, Contract, Definition, Direction, Interface, InterfaceKind, Notes, Notify, Operation,
     Parameter, Signal,
 };
+pub use endpoint::Endpoint;
 pub use failure::{Completed, Failure, Initiator, Kind, Violation};
 pub use generated::{Skeleton, Stub};
 #[doc(hidden)]
@@ -75,9 +82,11 @@ pub use hub::{Hub, HubEvent, PeerId, Program};
 pub use layered::{LayerOptions, LayerSide, Layered, TransportLayer};
 pub use marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
 pub use message::{Answer, Call, Encoded, Expects, Incoming, Method, Outcome, Raised};
+pub use message_clock::MessageClock;
 pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};
+pub use profile::{Lease, Options, Profile, ProfileOptions, RESUME_TOKEN};
 pub use reach::Reach;
-pub use reference::{Address, Endpoint, Lease, Profile, RESUME_TOKEN, Reference};
+pub use reference::{Address, Reference};
 pub use same::same_bytes;
 pub use send_buffer::SendBuffer;
 pub use session::{

@@ -1,9 +1,9 @@
 //! Links: the answering half of a connection, and who is at its other end.
 
+use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Initiator, Kind};
 use crate::message::{Answer, CallId, Emission};
 use crate::object::{BoxFuture, Object, Resolver};
-use crate::reference::Endpoint;
 use std::fmt;
 use std::sync::Arc;
 

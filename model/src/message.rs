@@ -7,7 +7,8 @@
 use crate::body::Body;
 use crate::contract::{Interface, Operation, Signal};
 use crate::failure::Failure;
-use crate::reference::{Profile, Reference};
+use crate::profile::Profile;
+use crate::reference::Reference;
 use crate::shape::Struct;
 use crate::visit::Encode;
 use bytes::Bytes;

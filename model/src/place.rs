@@ -1,6 +1,7 @@
 //! Places: where a process serves.
 
-use crate::reference::{Endpoint, Profile};
+use crate::endpoint::Endpoint;
+use crate::profile::Profile;
 
 /// Where a process serves: a way to it with an empty key. Its components are the wire's to read.
 #[derive(Debug, Clone, PartialEq, Eq)]

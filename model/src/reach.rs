@@ -4,9 +4,9 @@
 //! name the machine's own addresses instead, or what the address option `publish=HOST[:PORT]` says. That option is the
 //! same on every wire; the runtime takes it off the address before the wire reads the rest.
 
+use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::options;
-use crate::reference::Endpoint;
 use std::borrow::Cow;
 use std::net::IpAddr;
 

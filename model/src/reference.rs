@@ -1,12 +1,12 @@
 //! References: where an object is, on one or more wires, without saying how to get there.
 
+use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Initiator, Kind};
-use crate::layered::{self, LayerOptions, Layered};
+use crate::layered::{self, LayerOptions};
+pub use crate::percent::{escape, unescape};
+use crate::profile::{Profile, RESUME_TOKEN};
 use bytes::Bytes;
-use std::any::Any;
 use std::fmt;
-use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 
 /// An object reference: plain data, valid in any process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -17,101 +17,6 @@ pub struct Reference {
     pub profiles: Vec<Profile>,
     /// Profiles that the wire which read this reference does not understand, passed on untouched: (tag, data).
     pub foreign: Vec<(u32, Bytes)>,
-}
-
-/// The component of a way by which one call goes on that has left before, and may have run: a wire that moves a call there
-/// ([`crate::Outcome::Moved`]) takes up again what it knows of it. Nothing else is called by such a way.
-pub const RESUME_TOKEN: u32 = 0x5741_5957;
-
-/// One way to reach an object.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Profile {
-    /// Name of the wire.
-    pub wire: &'static str,
-    /// Protocol version, (major, minor).
-    pub version: (u8, u8),
-    /// Where the peer listens; alternatives, the preferred first.
-    pub endpoints: Vec<Endpoint>,
-    /// The object's key: opaque to everybody but the peer.
-    pub key: Bytes,
-    /// What else the wire stored in the profile: (tag, data), passed on untouched.
-    pub components: Vec<(u32, Bytes)>,
-    /// What this process holds of the object, on wires that count who holds it.
-    pub lease: Lease,
-}
-
-/// What this process holds of an object elsewhere: the wire is told when the last copy is gone. It says nothing about where
-/// the object is, so all leases are equal.
-#[derive(Clone, Default)]
-pub struct Lease(Option<Arc<dyn Any + Send + Sync>>);
-
-impl Lease {
-    /// A lease that drops this when its last copy is gone.
-    pub fn new(held: Arc<dyn Any + Send + Sync>) -> Self {
-        Self(Some(held))
-    }
-
-    /// What the wire keeps in it.
-    pub fn get<T: Any>(&self) -> Option<&T> {
-        self.0.as_deref()?.downcast_ref()
-    }
-
-    /// Whether nothing is kept in it.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
-
-    /// The same, shared.
-    pub fn share<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        Arc::clone(self.0.as_ref()?).downcast().ok()
-    }
-}
-
-impl PartialEq for Lease {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Lease {}
-
-impl Hash for Lease {
-    fn hash<H: Hasher>(&self, _: &mut H) {}
-}
-
-impl fmt::Debug for Lease {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Lease(held)" } else { "Lease(none)" })
-    }
-}
-
-/// Where a peer listens.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Endpoint {
-    /// TCP: host name or address, and port.
-    Tcp {
-        /// Host name or address literal, without brackets.
-        host: String,
-        /// Port.
-        port: u16,
-    },
-    /// A Unix-domain stream socket at this path; a leading `@` means the abstract name space.
-    Unix {
-        /// Path.
-        path: String,
-    },
-    /// Shared memory, set up over a Unix-domain socket at this path.
-    Shm {
-        /// Path of the socket.
-        path: String,
-    },
-    /// This process, under this name.
-    InProcess {
-        /// Name of the server.
-        name: String,
-    },
-    /// A layer, such as TLS, over another endpoint.
-    Layered(Box<Layered>),
 }
 
 impl Reference {
@@ -125,39 +30,6 @@ impl Reference {
     /// Whether it is where a call goes on that may have run already.
     pub fn is_under_way(&self) -> bool {
         self.profiles.iter().any(|profile| profile.component(RESUME_TOKEN).is_some())
-    }
-}
-
-impl Profile {
-    /// The data of the component with this tag.
-    pub fn component(&self, tag: u32) -> Option<&Bytes> {
-        self.components.iter().find(|(held, _)| *held == tag).map(|(_, data)| data)
-    }
-}
-
-impl Endpoint {
-    /// The transport's name: `tcp`, `unix`, `shm` or `inproc`; that below all layers.
-    pub fn transport(&self) -> &'static str {
-        match self {
-            Self::Tcp { .. } => "tcp",
-            Self::Unix { .. } => "unix",
-            Self::Shm { .. } => "shm",
-            Self::InProcess { .. } => "inproc",
-            Self::Layered(layered) => layered.over.transport(),
-        }
-    }
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp { host, port } if host.contains(':') => write!(f, "tcp:[{host}]:{port}"),
-            Self::Tcp { host, port } => write!(f, "tcp:{host}:{port}"),
-            Self::Unix { path } => write!(f, "unix:{path}"),
-            Self::Shm { path } => write!(f, "shm:{path}"),
-            Self::InProcess { name } => write!(f, "inproc:{name}"),
-            Self::Layered(layered) => write!(f, "{}:{}", layered.layer, layered.over),
-        }
     }
 }
 
@@ -271,35 +143,6 @@ fn tcp(authority: &str, default_port: Option<u16>) -> Option<Endpoint> {
         None => default_port?,
     };
     if host.is_empty() { None } else { Some(Endpoint::Tcp { host: host.to_owned(), port }) }
-}
-
-/// A key as text: bytes outside the unreserved characters of RFC 3986 (and `/ : ; @ & = + $ ,`) become `%xx`.
-pub fn escape(key: &[u8]) -> String {
-    let mut out = String::with_capacity(key.len());
-    for &byte in key {
-        if byte.is_ascii_alphanumeric() || b"-_.!~*'()/:;@&=+$,".contains(&byte) {
-            out.push(byte.into());
-        } else {
-            out.push_str(&format!("%{byte:02x}"));
-        }
-    }
-    out
-}
-
-/// The bytes of a key that was written as text.
-pub fn unescape(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            let digit = |c: u8| char::from(c).to_digit(16);
-            let value = digit(bytes.next()?)? << 4 | digit(bytes.next()?)?;
-            out.push(u8::try_from(value).ok()?);
-        } else {
-            out.push(byte);
-        }
-    }
-    Some(out)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::body::{Body, Handle};
 use crate::budget::Limits;
 use crate::failure::{Failure, Initiator, Kind, Violation};
 use crate::message::{Answer, Call, Incoming, Outcome};
-use crate::reference::Profile;
+use crate::profile::Profile;
 use crate::send_buffer::SendBuffer;
 use crate::wire_state::WireState;
 use bytes::{Bytes, BytesMut};

@@ -3,12 +3,14 @@
 use crate::body::{Body, Codec};
 use crate::budget::Limits;
 use crate::contract::{Contract, Interface, Signal};
+use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::failure::{Initiator, Kind};
 use crate::hub::Program;
 use crate::message::Incoming;
 use crate::object::{Object, Resolver};
-use crate::reference::{Endpoint, Profile, Reference};
+use crate::profile::Profile;
+use crate::reference::Reference;
 use crate::session::{Config, Session};
 use crate::shape::Struct;
 use crate::wire_state::{Objects, WireState};
@@ -106,12 +108,6 @@ pub trait Wire: Send + Sync {
     /// for a node. Made once for each node, before its first connection or listener of this wire.
     fn wire_state(&self, _objects: Arc<dyn Objects>) -> Option<Arc<dyn WireState>> {
         None
-    }
-
-    /// What tells connections to one endpoint apart: ways of different lanes do not share one (other credentials, another
-    /// level of protection).
-    fn lane(&self, _profile: &Profile) -> Bytes {
-        Bytes::new()
     }
 
     /// Whether peers can ask for a new object of a class.

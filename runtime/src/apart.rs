@@ -6,9 +6,8 @@
 use crate::connection::Connection;
 use crate::failures::{no_loop, stopped};
 use crate::shard::{Shard, led_here};
-use crate::shared::{Shared, Way};
+use crate::shared::{PoolKey, Shared};
 use crate::sync::lock;
-use bytes::{BufMut, Bytes, BytesMut};
 use everywire_model::{Emission, Failure, Initiator, Kind, Link, Servant};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -56,7 +55,7 @@ impl Apart {
         let links = lock(&node.links);
         let held: Vec<_> = links
             .iter()
-            .filter(|(way, _)| self.has(way))
+            .filter(|(key, _)| self.has(key))
             .map(|(_, connection)| Arc::clone(connection))
             .collect();
         drop(links);
@@ -75,25 +74,20 @@ impl Apart {
         }
     }
 
-    /// What tells its connections from those of others on a lane.
-    pub(crate) fn lane(&self, lane: &[u8]) -> Bytes {
-        let mut own = BytesMut::with_capacity(lane.len() + 9);
-        own.put_slice(lane);
-        // No lane of a wire ends so: it would be another caller's.
-        own.put_u8(0xff);
-        own.put_u64(self.number);
-        own.freeze()
+    /// What its connections are known by.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
-    fn has(&self, way: &Way) -> bool {
-        way.2.ends_with(&self.number.to_be_bytes()) && way.2.iter().nth_back(8) == Some(&0xff)
+    fn has(&self, key: &PoolKey) -> bool {
+        key.apart == Some(self.number)
     }
 }
 
 impl Drop for Apart {
     fn drop(&mut self) {
         let Some(node) = self.node.upgrade() else { return };
-        let gone: Vec<_> = lock(&node.links).extract_if(|way, _| self.has(way)).collect();
+        let gone: Vec<_> = lock(&node.links).extract_if(|key, _| self.has(key)).collect();
         if gone.is_empty() {
             return;
         }

@@ -3,7 +3,7 @@
 use crate::apart::Apart;
 use crate::connection::{Connection, Role, Turn};
 use crate::failures::stopped;
-use crate::shared::Shared;
+use crate::shared::{PoolKey, Shared};
 use crate::sync::lock;
 use crate::transport::{Stream, layers};
 use everywire_model::{Endpoint, Failure, Initiator, Kind, Profile, Wire};
@@ -30,9 +30,14 @@ impl Shared {
                 format!("nothing in this process answers at {endpoint}"),
             )
         })?;
-        let lane = wire.lane(profile);
-        let lane = apart.map(|apart| apart.lane(&lane)).unwrap_or(lane);
-        let mut place = (profile.wire, endpoint.clone(), lane, 0);
+        let mut place = PoolKey {
+            wire: profile.wire,
+            endpoint: endpoint.clone(),
+            options: profile.options.clone(),
+            scope: profile.options.scope(profile),
+            apart: apart.map(Apart::number),
+            abreast: 0,
+        };
         {
             // Where one carries one call at a time, there are some; the last one is shared.
             let links = lock(&self.links);
@@ -41,8 +46,8 @@ impl Shared {
             {
                 match held.take() {
                     Some(turn) => return Ok((Arc::clone(held), turn)),
-                    None if place.3 == ABREAST => return Ok((Arc::clone(held), Turn::any())),
-                    None => place.3 += 1,
+                    None if place.abreast == ABREAST => return Ok((Arc::clone(held), Turn::any())),
+                    None => place.abreast += 1,
                 }
             }
         }
@@ -61,8 +66,8 @@ impl Shared {
             let mut links = lock(&self.links);
             let gone: Vec<_> = links.extract_if(|_, connection| connection.is_over()).collect();
             // Another thread may have been faster: then both use its connection, unless it carries one call at a time.
-            while made.one_at_a_time() && place.3 < ABREAST && links.contains_key(&place) {
-                place.3 += 1;
+            while made.one_at_a_time() && place.abreast < ABREAST && links.contains_key(&place) {
+                place.abreast += 1;
             }
             (Arc::clone(links.entry(place).or_insert_with(|| Arc::clone(&made))), gone)
         };

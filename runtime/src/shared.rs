@@ -21,8 +21,8 @@ use crate::worker_pool::{Job, Pool, blocking_records};
 use bytes::Bytes;
 use everywire_model::reach::Publish;
 use everywire_model::{
-    BoxFuture, Endpoint, Failure, Initiator, Kind, Limits, Place, Profile, Reference, Servant, Wire,
-    WireState, options,
+    BoxFuture, Endpoint, Failure, Initiator, Kind, Limits, Place, Profile, ProfileOptions, Reference,
+    Servant, Wire, WireState, options,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -32,8 +32,19 @@ use std::time::Duration;
 /// The name of the profile of objects in this process.
 pub(crate) const IN_PROCESS: &str = "inproc";
 
-/// What a connection is shared by: a wire, an endpoint, and what else tells ways to it apart.
-pub(crate) type Way = (&'static str, Endpoint, Bytes, u8);
+/// What a connection is shared by.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct PoolKey {
+    pub(crate) wire: &'static str,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) options: ProfileOptions,
+    /// See [`everywire_model::Options::scope`].
+    pub(crate) scope: Bytes,
+    /// The set of connections that it is of, if it is of one.
+    pub(crate) apart: Option<u64>,
+    /// Counts connections that carry one call at a time.
+    pub(crate) abreast: u8,
+}
 
 /// How often an object may point elsewhere in one call.
 pub(crate) const FORWARDS: usize = 3;
@@ -59,7 +70,7 @@ pub(crate) struct Shared {
     pub(crate) housekeeper: Housekeeper,
     /// Threads for operations that block.
     pub(crate) pool: Pool,
-    pub(crate) links: Mutex<HashMap<Way, Arc<Connection>>>,
+    pub(crate) links: Mutex<HashMap<PoolKey, Arc<Connection>>>,
     shards: OnceLock<Vec<Arc<Shard>>>,
     next_shard: AtomicUsize,
     /// What peers may take, and what they hold, where an address does not say otherwise.
@@ -479,8 +490,7 @@ pub(crate) fn in_process(name: &str, key: &[u8]) -> Reference {
             version: (1, 0),
             endpoints: vec![Endpoint::InProcess { name: name.to_owned() }],
             key: key.into(),
-            components: Vec::new(),
-            lease: everywire_model::Lease::default(),
+            ..Profile::default()
         }],
         foreign: Vec::new(),
     }

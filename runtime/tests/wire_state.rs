@@ -163,7 +163,7 @@ fn a_house_leaves_once() {
 }
 
 #[test]
-fn ways_of_different_lanes_do_not_share_a_connection() {
+fn ways_of_different_scopes_do_not_share_a_connection() {
     let (server, _, _, address) = serve();
     server.export::<dyn Probe>("pear", Arc::new(Honest::default()));
     server.export::<dyn Probe>("other", Arc::new(Honest::default()));

@@ -190,7 +190,7 @@ impl Layer for Away {
         }
         let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the store is away");
         let failure = failure.with_completed(self.ran);
-        if attempt % 2 == 0 {
+        if attempt.is_multiple_of(2) {
             request.answer(Answer::Failed(&failure));
         } else {
             drop(std::thread::spawn(move || request.answer(Answer::Failed(&failure))));

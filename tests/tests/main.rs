@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod accounts;
+mod address_options;
 mod architecture;
 mod attacks;
 mod attacks_dbus;

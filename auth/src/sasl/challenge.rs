@@ -2,7 +2,8 @@
 
 use super::cookies::number;
 use super::{Cookie, Keyring, KeyringError};
-use crate::{Random, hex, same_secret};
+use crate::{Random, same_secret};
+use everywire_model::hex;
 use sha1_smol::Sha1;
 
 /// The context of servers that have no other.

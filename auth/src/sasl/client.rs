@@ -3,8 +3,9 @@
 use super::lines::{self, Lines};
 use super::mechanism::offered;
 use super::{Guid, Keyring, KeyringError, Mechanism, Progress, SaslError, challenge};
-use crate::{Random, hex, own_uid, system_random};
+use crate::{Random, own_uid, system_random};
 use bytes::BytesMut;
+use everywire_model::hex;
 
 /// What an anonymous client says about itself: D-Bus Specification, "ANONYMOUS".
 const TRACE: &str = "everywire";

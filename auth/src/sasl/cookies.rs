@@ -1,7 +1,7 @@
 //! The text of a keyring: one cookie a line, `number seconds hexadecimal`.
 
 use super::Cookie;
-use crate::hex;
+use everywire_model::hex;
 
 /// When a cookie is not offered any more and a new one is made, in seconds.
 pub(super) const FRESH: u64 = 5 * 60;

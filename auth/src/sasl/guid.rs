@@ -1,6 +1,7 @@
 //! The identity of a server's address.
 
-use crate::{Random, hex};
+use crate::Random;
+use everywire_model::hex;
 use std::{fmt, io};
 
 /// 128 bits that no other address has, written as 32 hexadecimal digits: D-Bus Specification, "UUIDs".

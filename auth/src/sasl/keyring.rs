@@ -5,8 +5,9 @@
 
 use super::KeyringError;
 use super::cookies::{drop_old, newest, parse, print};
+use crate::Random;
 use crate::private::{self, Trouble};
-use crate::{Random, hex};
+use everywire_model::hex;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};

@@ -4,8 +4,9 @@ use super::challenge::{CONTEXT, Challenge};
 use super::cookies::number;
 use super::lines::{self, Lines};
 use super::{Guid, Keyring, KeyringError, MAX_ATTEMPTS, Mechanism, Progress, SaslError};
-use crate::{Random, hex, own_uid, system_random};
+use crate::{Random, own_uid, system_random};
 use bytes::{Buf, BytesMut};
+use everywire_model::hex;
 
 /// What a server demands.
 #[derive(Debug, Clone)]

@@ -1,9 +1,11 @@
 //! Who this side is, and the proof of it.
 
 use super::Cause;
-use crate::{hex, private};
+use crate::private;
+use everywire_model::hex;
 use everywire_model::{Failure, Kind};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::path::Path;
 use zeroize::Zeroize;
 
@@ -14,10 +16,10 @@ const MAX_FILE: u64 = 64 * 1024;
 pub(super) const HASH_PREFIX: &str = "$NT$";
 
 /// A password, or only its NT hash. Overwritten when dropped, and never shown.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Inner);
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 enum Inner {
     Password(String),
     NtHash([u8; 16]),
@@ -76,7 +78,7 @@ impl fmt::Debug for Secret {
 }
 
 /// Whom an initiator says it is.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// NetBIOS or Kerberos domain; may be empty.
     pub domain: String,
@@ -84,6 +86,21 @@ pub struct Credentials {
     pub user: String,
     /// Password or NT hash.
     pub password: Secret,
+}
+
+impl Hash for Credentials {
+    /// Without the password: a hash may be printed, and passwords could be tried against it.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.domain, &self.user).hash(state);
+    }
+}
+
+impl fmt::Display for Credentials {
+    /// `DOMAIN\USER`, without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.domain.is_empty() { "" } else { "\\" };
+        write!(f, "{}{mark}{}", self.domain, self.user)
+    }
 }
 
 impl Credentials {

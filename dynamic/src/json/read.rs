@@ -504,14 +504,6 @@ fn noun(json: &Json) -> &'static str {
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text
-        .chars()
-        .filter(|c| !c.is_whitespace())
-        .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
-        .collect::<Option<_>>()?;
-    let pairs = digits.chunks_exact(2);
-    if !pairs.remainder().is_empty() {
-        return None;
-    }
-    Some(pairs.map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect())
+    let digits: String = text.split_whitespace().collect();
+    everywire_model::hex::decode(digits.as_bytes())
 }

@@ -2,6 +2,7 @@
 //! JSON is text; the plain form of their shape is read, too.
 
 use everywire::{Bytes, Value};
+use everywire_model::date::civil;
 use everywire_model::shape::{Alias, Array, Field, Hold, Shape, Struct};
 use std::borrow::Cow;
 
@@ -238,15 +239,7 @@ fn date(days: f64) -> Option<String> {
 /// Microseconds since 1970 as a date and a time; with all decimals if `exact`.
 fn moment(micros: i64, exact: bool) -> String {
     let (days, within) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
-    // Years begin in March here, so that the day that comes and goes is their last; 400 of them repeat.
-    let shifted = days + 719_468;
-    let (era, day) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let date = of_year - (153 * month + 2) / 5 + 1;
-    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let year = year + era * 400 + later;
+    let (year, month, date) = civil(days);
     let (seconds, rest) = (within / 1_000_000, within % 1_000_000);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     let rest = match rest {
@@ -276,10 +269,7 @@ fn parse_moment(text: &str) -> Option<(i64, i64)> {
         return None;
     }
     let ticks = if decimals.is_empty() { 0 } else { number(Some(&format!("{decimals:0<7}")), 9_999_999)? };
-    let (shifted, moved) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let (era, of_era) = (shifted.div_euclid(400), shifted.rem_euclid(400));
-    let of_year = (153 * moved + 2) / 5 + day - 1;
-    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    let days = everywire_model::date::days(year, month, day);
     let micros = days * DAY + ((hour * 60 + minute) * 60 + second) * 1_000_000 + ticks / TICKS;
     // Only days that there are come out as they went in.
     moment(micros, false)

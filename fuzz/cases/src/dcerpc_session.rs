@@ -117,7 +117,8 @@ pub fn dcerpc_session(data: &[u8]) {
         } else {
             vec![]
         },
-        lease: Arc::new(security.sealed()).lease(),
+        options: security.into(),
+        ..Profile::default()
     };
     let peer = PeerAddress { text: "tcp:127.0.0.1:1".into(), credentials: None };
     let config = Config { peer, profile: profile.clone(), ..Config::default() };

@@ -184,7 +184,7 @@ impl House {
         let profile = Profile {
             wire: "dcom",
             endpoints: vec![endpoint()],
-            lease: Arc::new(Security::new(Level::None).sealed()).lease(),
+            options: Security::new(Level::None).into(),
             ..Profile::default()
         };
         let config = Config {

@@ -27,7 +27,7 @@ pub fn soap_envelope(data: &[u8]) {
     settings.authority = "h".into();
     settings.reliable = choice & 8 != 0;
     settings.callback = (choice & 16 != 0).then(|| Bytes::from_static(b"k"));
-    let settings = Arc::new(settings.sealed());
+    let settings = Arc::new(settings);
     let key = Bytes::from_static(b"k");
     let operation = Operation::new("Op", vec![], Shape::Void);
     let interface = Interface {

@@ -1,7 +1,8 @@
 //! Which layers lie over a transport, and what an address asks of them.
 
+use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Initiator, Kind};
-use crate::reference::{Endpoint, escape, unescape};
+use crate::percent::{escape, unescape};
 use std::fmt;
 
 /// The name of TLS.

@@ -56,12 +56,28 @@ pub struct Plain {
     pub serial: bool,
     /// Whether it carries no signals.
     pub mute: bool,
-    /// What it keeps for a node; then the key's first byte tells lanes apart.
+    /// What it keeps for a node; then a connection is for keys with the same first byte.
     pub keeps: Option<Keep>,
     /// What a session knows of its calls when its connection ends; nothing, if it knows no more than that.
     pub fate: Option<Fate>,
     /// The times that sessions are given with what comes.
     pub times: Option<&'static Mutex<Vec<Instant>>>,
+}
+
+/// Options of addresses: a connection is for keys with the same first byte.
+#[derive(PartialEq, Eq, Hash)]
+struct FirstByte;
+
+impl std::fmt::Display for FirstByte {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("scope=first-byte")
+    }
+}
+
+impl Options for FirstByte {
+    fn scope(&self, profile: &Profile) -> Bytes {
+        profile.key.slice(..1)
+    }
 }
 
 impl Plain {
@@ -145,7 +161,7 @@ impl Wire for Plain {
             version: (1, 0),
             endpoints: places.iter().flat_map(|place| place.profile().endpoints.clone()).collect(),
             key: Bytes::copy_from_slice(key),
-            components: vec![],
+            options: if self.keeps.is_some() { FirstByte.into() } else { ProfileOptions::default() },
             ..Profile::default()
         };
         Reference { type_id: type_id.into(), profiles: vec![profile], foreign: vec![] }
@@ -162,9 +178,6 @@ impl Wire for Plain {
     }
     fn wire_state(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn WireState>> {
         self.keeps.map(|keep| keep(objects))
-    }
-    fn lane(&self, profile: &Profile) -> Bytes {
-        if self.keeps.is_some() { profile.key.slice(..1) } else { Bytes::new() }
     }
     fn codec(&self) -> &'static dyn Codec {
         &PlainCodec

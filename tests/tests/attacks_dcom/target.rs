@@ -9,7 +9,7 @@ use everywire::model::{
     Codec, Config, Hold, Incoming, Limits, Object, Objects, Place, Profile, Resolver, Session, Wire,
     WireState,
 };
-use everywire::{Builder, Bytes, Failure, Interface, Node, Notice, Quotas, Reference};
+use everywire::{Builder, Failure, Interface, Node, Notice, Quotas, Reference};
 use everywire_dcom::DCOM;
 use everywire_dcom::exporter::{Counts, Exporter};
 use everywire_tests::again::{only, this_program};
@@ -96,9 +96,6 @@ impl Wire for Observed {
     fn wire_state(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn WireState>> {
         let exporter = Exporter::with_period(objects, self.period);
         Some(Arc::clone(self.exporter.get_or_init(|| exporter)) as Arc<dyn WireState>)
-    }
-    fn lane(&self, profile: &Profile) -> Bytes {
-        DCOM.lane(profile)
     }
     fn discover(&self, object: &Object) -> Result<Discovery, Failure> {
         DCOM.discover(object)

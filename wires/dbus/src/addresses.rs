@@ -300,11 +300,7 @@ fn random_name() -> Result<String, Failure> {
     getrandom::fill(&mut raw).map_err(|error| {
         Failure::new(Kind::Internal, Initiator::Here, format!("no randomness for a socket's name: {error}"))
     })?;
-    Ok(raw.iter().fold(String::new(), |mut text, octet| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{octet:02x}");
-        text
-    }))
+    Ok(everywire_model::hex::text(&raw))
 }
 
 fn escape(value: &str) -> String {

@@ -7,6 +7,7 @@ use crate::values::Values;
 use bytes::Bytes;
 use everywire_auth::sasl::MAX_LINE;
 use everywire_model::Body;
+use everywire_model::hex::preview as hex;
 use everywire_model::wire::{Explained, Listing, Part, Sniff};
 
 /// Commands that a line of the greeting begins with.
@@ -214,15 +215,6 @@ impl View {
         }
         Ok(())
     }
-}
-
-/// The first bytes as hexadecimal digits.
-fn hex(bytes: &[u8]) -> String {
-    let mut text: Vec<String> = bytes.iter().take(32).map(|octet| format!("{octet:02x}")).collect();
-    if bytes.len() > 32 {
-        text.push(format!("... ({} bytes)", bytes.len()));
-    }
-    text.join(" ")
 }
 
 /// The values of a message, which tells their types.

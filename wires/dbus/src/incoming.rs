@@ -81,7 +81,7 @@ impl DbusSession {
             if input.len() < len {
                 return self.wait(now, input.len(), len, handles);
             }
-            self.due = None;
+            self.due.stop();
             self.take(&header, len, input, handles).map_err(|wrong| self.wrong(&wrong))?;
             self.received += len as u64;
         }
@@ -169,7 +169,7 @@ impl DbusSession {
             return Err(self.wrong(&Wrong::TooManyHandles { count: handles.len() }));
         }
         if have == 0 {
-            self.due = None;
+            self.due.stop();
             return match handles.len() {
                 0 => Ok(()),
                 came => Err(self.wrong(&Wrong::Handles { announced: 0, came })),
@@ -179,20 +179,12 @@ impl DbusSession {
             return Err(self.wrong(&Wrong::HandlesUnasked));
         }
         self.missing = whole - have;
-        let mut time = limits::message_time(&self.limits, whole as u64);
+        let mut time = self.limits.time_for(whole as u64);
         if !handles.is_empty() {
             // A handle in flight keeps something open, maybe this connection itself.
             time = time.min(limits::PENDING_HANDLES);
         }
-        // The time that was given counts from the first byte, and grows when the size becomes known.
-        match self.due {
-            Some((due, seconds)) if seconds < time.as_secs() => {
-                let more = std::time::Duration::from_secs(time.as_secs() - seconds);
-                self.due = Some((due.checked_add(more).unwrap_or(due), time.as_secs()));
-            }
-            Some(_) => {}
-            None => self.due = now.checked_add(time).map(|due| (due, time.as_secs())),
-        }
+        self.due.allow(now, time);
         Ok(())
     }
 
@@ -232,8 +224,8 @@ impl DbusSession {
             told.map_err(|wrong| self.wrong(&wrong))?;
         }
         self.discarding = Some(size);
-        let time = limits::message_time(&self.limits, size);
-        self.due = now.checked_add(time).map(|due| (due, time.as_secs()));
+        self.due.stop();
+        self.due.allow(now, self.limits.time_for(size));
         Ok(true)
     }
 
@@ -355,7 +347,7 @@ impl DbusSession {
             self.missing = usize::try_from(left).unwrap_or(usize::MAX).min(limits::CHUNK);
             return Ok(false);
         }
-        self.due = None;
+        self.due.stop();
         Ok(true)
     }
 

@@ -80,12 +80,6 @@ pub(crate) fn on(config: &Config) -> Limits {
     limits
 }
 
-/// Time for a message of that many bytes to arrive.
-pub(crate) fn message_time(limits: &Limits, bytes: u64) -> Duration {
-    let mebibytes = u32::try_from((bytes >> 20) + 1).unwrap_or(u32::MAX);
-    limits.message_time.saturating_mul(mebibytes)
-}
-
 /// The largest message that is sent or taken, in bytes.
 pub(crate) fn largest(limits: &Limits) -> u64 {
     limits.message.min(MESSAGE)

@@ -125,12 +125,9 @@ pub fn respell(key: &[u8]) -> Option<Bytes> {
     (out.len() != key.len()).then(|| Bytes::from(out))
 }
 
+/// Escapes are written with small letters.
 fn hex(octet: u8) -> Option<u8> {
-    match octet {
-        b'0'..=b'9' => Some(octet - b'0'),
-        b'a'..=b'f' => Some(octet - b'a' + 10),
-        _ => None,
-    }
+    everywire_model::hex::digit(octet).filter(|_| !octet.is_ascii_uppercase())
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(crate) fn create() -> Result<Bytes, Failure> {
     remove_stale(&folder);
     let mut raw = [0; 8];
     fill(&mut raw)?;
-    let name: String = raw.iter().map(|octet| format!("{octet:02x}")).collect();
+    let name = everywire_model::hex::text(&raw);
     write(folder.join(format!("{PREFIX}{}-{name}", std::process::id())))
 }
 

@@ -62,17 +62,7 @@ impl DbusSession {
     #[inline]
     pub(crate) fn check_can_ask(&self) -> Result<(), Failure> {
         self.check_open()?;
-        if self.waiting.len() >= self.limits.outstanding {
-            let limit = self.limits.outstanding as u64;
-            return Err(Failure::over_limit(
-                Initiator::Here,
-                "calls open on one connection",
-                limit + 1,
-                limit,
-            )
-            .with_hint("wait for answers, or raise the limit of outstanding calls"));
-        }
-        Ok(())
+        self.limits.check_outstanding(self.waiting.len())
     }
 
     /// A call of the peer.

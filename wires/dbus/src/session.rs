@@ -17,6 +17,7 @@ use crate::sink::Scratch;
 use crate::subscriptions::Subscriptions;
 use crate::waiting::{Pending, Waiting};
 use bytes::{Bytes, BytesMut};
+use everywire_model::MessageClock;
 use everywire_model::{
     Answer, Body, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator, Interest, Kind, Limits,
     Outcome, Peer, PeerAddress, Profile, Purpose, SendBuffer, Session, Violation,
@@ -54,9 +55,9 @@ pub(crate) struct DbusSession {
     /// Bytes missing of the message at the front of the input.
     pub(crate) missing: usize,
     /// When this side must be let in, or the peer must have shown who it is, and seconds given for it.
-    pub(crate) ready_by: Option<(Instant, u64)>,
+    pub(crate) ready_by: MessageClock,
     /// When the message at the front of the input must be whole, and seconds it was given.
-    pub(crate) due: Option<(Instant, u64)>,
+    pub(crate) due: MessageClock,
     /// The header of the last answer.
     pub(crate) answered: Answered,
     /// Bytes left of a refused message, which are thrown away as they come.
@@ -119,8 +120,8 @@ impl DbusSession {
             authentication: "none",
             received: 0,
             missing: 0,
-            ready_by: None,
-            due: None,
+            ready_by: MessageClock::default(),
+            due: MessageClock::default(),
             answered: Answered::default(),
             discarding: None,
         }
@@ -130,7 +131,7 @@ impl DbusSession {
     pub(crate) fn become_ready(&mut self) {
         let overhears = self.bus.as_ref().is_some_and(|bus| bus.purpose == Purpose::Monitoring);
         self.stage = if overhears { Stage::Overhearing } else { Stage::Open };
-        self.ready_by = None;
+        self.ready_by.stop();
         let peer = Peer::admitted(self.address.clone(), self.authentication);
         // Who knows the cookie is the user whose file it is in: one person, whatever address he comes from.
         let peer = if self.authentication == COOKIE { peer.with_account(COOKIE) } else { peer };
@@ -169,8 +170,8 @@ impl DbusSession {
     pub(crate) fn broken(&mut self) {
         self.stage = Stage::Broken;
         self.discarding = None;
-        self.due = None;
-        self.ready_by = None;
+        self.due.stop();
+        self.ready_by.stop();
         self.missing = 0;
     }
 }
@@ -272,7 +273,7 @@ impl Session for DbusSession {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        [self.ready_by, self.due].into_iter().flatten().map(|(due, _)| due).min()
+        [self.ready_by, self.due].into_iter().filter_map(MessageClock::due).min()
     }
 
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {
@@ -319,16 +320,17 @@ impl DbusSession {
         {
             return Err(self.wrong(wrong));
         }
-        let late = [self.ready_by, self.due].into_iter().flatten().find(|(due, _)| *due <= now);
+        let late = [self.ready_by, self.due].into_iter().find_map(|clock| clock.late(now));
         match late {
-            Some((_, seconds)) => Err(self.wrong(&crate::violations::Wrong::TooSlow { seconds })),
+            Some(seconds) => Err(self.wrong(&crate::violations::Wrong::TooSlow { seconds })),
             None => Ok(()),
         }
     }
 
     /// The greeting cannot begin: whoever asks for the time learns so at once, for nothing will come from the peer.
     pub(crate) fn give_up(&mut self) {
-        self.ready_by = Some((Instant::now(), 0));
+        self.ready_by.stop();
+        self.ready_by.allow(Instant::now(), std::time::Duration::ZERO);
     }
 
     /// The time by which the greeting must be over.
@@ -336,6 +338,6 @@ impl DbusSession {
         self.accepted = accepting;
         let time = if accepting { limits::GREETING } else { limits::WELCOME };
         // The only use of a clock here: the session begins before anybody tells it the time.
-        self.ready_by = Instant::now().checked_add(time).map(|due| (due, time.as_secs()));
+        self.ready_by.allow(Instant::now(), time);
     }
 }

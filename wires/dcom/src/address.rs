@@ -37,6 +37,7 @@ use everywire_auth::security::{Credentials, Mechanism, Secret, UserTable, accept
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::reference::unescape;
 use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Place, Profile, Reference};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -82,10 +83,11 @@ pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
     let profile = Profile {
         wire: "dcom",
         version: crate::VERSION,
-        lease: Arc::new(security.sealed().at_home(&endpoints)).lease(),
+        options: security.at_home(&endpoints).into(),
         endpoints,
         key: address.key,
         components,
+        ..Profile::default()
     };
     Ok(Reference { profiles: vec![profile], ..Reference::default() })
 }
@@ -119,7 +121,7 @@ pub(crate) fn listen(text: &str) -> Result<Place, Failure> {
         wire: "dcom",
         version: crate::VERSION,
         endpoints: vec![address.endpoint],
-        lease: Arc::new(security.sealed()).lease(),
+        options: security.into(),
         ..Profile::default()
     }))
 }
@@ -139,6 +141,13 @@ pub(crate) fn print_friendly(reference: &Reference) -> String {
     let address = Address { scheme: "dcom".into(), endpoint: endpoint.clone(), key: profile.key.clone() };
     let usual = Security::of_endpoint(Some(endpoint)).level;
     let security = Security::of(profile);
+    let options = written(&security, usual);
+    let options = if options.is_empty() { String::new() } else { format!("?{}", options.join("&")) };
+    format!("{address}{options}")
+}
+
+/// The options that say this of calls where `usual` is what is done without them.
+fn written(security: &Security, usual: Level) -> Vec<String> {
     let mut options = Vec::new();
     if security.level != usual {
         options.push(format!("level={}", security.level.name()));
@@ -152,8 +161,17 @@ pub(crate) fn print_friendly(reference: &Reference) -> String {
     if !security.hosts.is_empty() {
         options.push(format!("hosts={}", security.hosts.join(",")));
     }
-    let options = if options.is_empty() { String::new() } else { format!("?{}", options.join("&")) };
-    format!("{address}{options}")
+    options
+}
+
+impl fmt::Display for Security {
+    /// As options of an address, and who calls; without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut options = written(self, Level::None);
+        options.extend(self.dialect.is_wine().then(|| "dialect=wine".to_owned()));
+        options.extend(self.credentials.as_ref().map(|account| format!("account={account}")));
+        f.write_str(&options.join("&"))
+    }
 }
 
 /// The OBJREF that a way was made from: of the interface that is meant, if the object was asked for that.
@@ -235,11 +253,12 @@ fn parse_moniker(text: &str) -> Result<Reference, Failure> {
     let profile = Profile {
         wire: "dcom",
         version: crate::VERSION,
-        lease: Arc::new(security.sealed().at_home(&endpoints)).lease(),
+        options: security.at_home(&endpoints).into(),
         endpoints,
         // As that of a reference which came over a connection.
         key: Bytes::copy_from_slice(&ipid.to_bytes_le()),
         components,
+        ..Profile::default()
     };
     Ok(Reference { type_id: iid.to_string(), profiles: vec![profile], foreign: Vec::new() })
 }

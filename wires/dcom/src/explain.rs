@@ -13,6 +13,7 @@ use crate::stub::Get;
 use crate::violations::Violation;
 use crate::{hresult, names};
 use bytes::Bytes;
+use everywire_model::hex::preview as hex;
 use everywire_model::wire::{Called, Explained, Listing, Part};
 use everywire_model::{Body, Budget, Interface};
 use std::collections::HashMap;
@@ -421,15 +422,6 @@ fn syntax_name((id, major, minor): (Uuid, u16, u16)) -> String {
     } else {
         format!("{id} v{major}.{minor}")
     }
-}
-
-/// The first bytes as hexadecimal digits.
-fn hex(bytes: &[u8]) -> String {
-    let mut text: Vec<String> = bytes.iter().take(32).map(|octet| format!("{octet:02x}")).collect();
-    if bytes.len() > 32 {
-        text.push(format!("... ({} bytes)", bytes.len()));
-    }
-    text.join(" ")
 }
 
 /// The values of a whole stub that is not encrypted. Of a failure there are none.

@@ -261,10 +261,6 @@ impl Wire for Dcom {
         Some(exporter::Exporter::new(objects))
     }
 
-    fn lane(&self, profile: &Profile) -> Bytes {
-        wine::lane(profile)
-    }
-
     fn discover(&self, object: &Object) -> Result<Discovery, Failure> {
         discover::discover(object)
     }

@@ -1,17 +1,25 @@
 //! The security that goes with a way: how calls are protected, who calls, and who may.
+//!
+//! A `Security` is the options of an address ([`everywire_model::Options`]). What always holds:
+//!
+//! * Two are equal if callers by them may share connections: the same account with the same password, level, mechanism, service, trusted
+//!   hosts and dialect. What only a place has (users, keys, the period of pings) does not count.
+//! * Neither its text nor its hash has anything of a password in it.
+//! * An account that somebody wrote into an address is shown to the host of that address (`home`), to the hosts of `hosts=`, and to nobody
+//!   else, wherever references lead. Accounts of a place are shown to whoever called, to this machine, and to `hosts=` (`trusted`).
+//! * Who asks for NTLM above level `None` and has no credentials is refused here, before anything is sent.
 
 mod home;
 
 use crate::wine::Dialect;
-use bytes::Bytes;
 use everywire_auth::security::{Credentials, Mechanism, Options, Users};
-use everywire_model::{Endpoint, Failure, Initiator, Kind, Lease, PeerAddress, Profile};
+use everywire_model::{Endpoint, Failure, Initiator, Kind, PeerAddress, Profile};
 use home::{Home, address_of};
 use std::fmt;
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How much each message is protected (MS-RPCE 2.2.1.1.8).
@@ -77,7 +85,7 @@ struct Trusted {
     names: Vec<String>,
 }
 
-/// See the module. It stands in [`Profile::lease`] of a way that leads to no object yet, and of a place.
+/// See the module. It stands in [`Profile::options`] of a way and of a place.
 #[derive(Clone)]
 pub struct Security {
     /// How calls are protected; of a place, how they must be at least.
@@ -112,8 +120,6 @@ pub struct Security {
     home: Option<Arc<Home>>,
     /// The hosts that an account may be shown to; `None` stands for all.
     trusted: Option<Trusted>,
-    /// Tells securities apart: connections are shared by equal ones only.
-    lane: u64,
 }
 
 impl Security {
@@ -146,9 +152,7 @@ impl Security {
             hosts: Vec::new(),
             home: None,
             trusted: None,
-            lane: 0,
         }
-        .sealed()
     }
 
     /// The same at no lower level than the one that the peer says it wants, as far as there are credentials for it
@@ -156,45 +160,19 @@ impl Security {
     pub(crate) fn hinted(self: &Arc<Self>, hint: u32) -> Arc<Self> {
         match Level::from_hint(hint) {
             Some(level) if level > self.level && self.credentials.is_some() => {
-                Arc::new(Self { level, ..Self::clone(self) }.sealed())
+                Arc::new(Self { level, ..Self::clone(self) })
             }
             _ => Arc::clone(self),
         }
     }
 
-    /// A lease that says so.
-    pub fn lease(self: &Arc<Self>) -> Lease {
-        Lease::new(Arc::clone(self) as _)
+    /// What callers by it share connections by. The home is left out, for it follows from the address; so is what a place alone has.
+    fn identity(&self) -> impl Eq + Hash {
+        let how = (self.level, self.mechanism, &self.target, &self.host, self.here, &self.dialect);
+        (&self.credentials, how, &self.hosts, &self.trusted)
     }
 
-    /// To be called after fields were changed, before it is used.
-    #[must_use]
-    pub fn sealed(mut self) -> Self {
-        static KEYS: OnceLock<RandomState> = OnceLock::new();
-        let who = self.credentials.as_ref().map(|known| {
-            let secret = known.password.as_password();
-            (
-                known.domain.clone(),
-                known.user.clone(),
-                secret.map(str::to_owned),
-                known.password.as_nt_hash().copied(),
-            )
-        });
-        let rest = (
-            self.level,
-            self.mechanism,
-            &self.target,
-            &self.host,
-            self.here,
-            &self.hosts,
-            &self.trusted,
-            &self.dialect,
-        );
-        self.lane = KEYS.get_or_init(RandomState::new).hash_one((who, rest));
-        self
-    }
-
-    /// To be called after [`sealed`](Self::sealed) for a way that somebody wrote: the account is for the hosts it names.
+    /// For a way that somebody wrote: the account is for the hosts that it names.
     #[must_use]
     pub(crate) fn at_home(mut self, way: &[Endpoint]) -> Self {
         let names = way.iter().flat_map(|endpoint| match endpoint {
@@ -203,7 +181,7 @@ impl Security {
             _ => ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec(),
         });
         let names: Vec<_> = names.collect();
-        self.home = (!names.is_empty()).then(|| Home::of(self.lane, names));
+        self.home = (!names.is_empty()).then(|| Home::of(self.credentials.clone(), names));
         self
     }
 
@@ -231,11 +209,6 @@ impl Security {
                 || label.is_some_and(|label| label.eq_ignore_ascii_case(host))
                 || (at.is_some() && address == at)
         })
-    }
-
-    /// What tells connections to one endpoint apart.
-    pub fn lane(&self) -> Bytes {
-        Bytes::copy_from_slice(&self.lane.to_le_bytes())
     }
 
     /// What a context of this level is asked for; `host` is where the service runs.
@@ -269,7 +242,7 @@ impl Security {
         let addresses = addresses.chain(numbers.into_iter().filter_map(|host| address_of(host))).collect();
         let all = self.hosts.iter().any(|host| host == "*");
         let trusted = Trusted { addresses, names: names.into_iter().cloned().collect() };
-        Self { trusted: (!all).then_some(trusted), ..self.clone() }.sealed()
+        Self { trusted: (!all).then_some(trusted), ..self.clone() }
     }
 
     /// Why this side does not say who it is at the other end of a connection, if so.
@@ -338,15 +311,15 @@ pub(crate) fn address_of_peer(peer: &PeerAddress) -> Option<IpAddr> {
 
 impl PartialEq for Security {
     fn eq(&self, other: &Self) -> bool {
-        self.lane == other.lane
+        self.identity() == other.identity()
     }
 }
 
 impl Eq for Security {}
 
 impl Hash for Security {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.lane.hash(state);
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
     }
 }
 
@@ -383,7 +356,7 @@ mod tests {
         let security = |level, hosts: &[&str]| {
             let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
             let host = "server.example.org".to_owned();
-            Security { host, hosts, ..Security::new(level) }.sealed().at_home(&[tcp("server.example.org")])
+            Security { host, hosts, ..Security::new(level) }.at_home(&[tcp("server.example.org")])
         };
         let strict = security(Level::Integrity, &[]);
         assert!(!shown(&strict, "192.0.2.1", "192.0.2.1"), "nobody knows yet that it is the same");

@@ -1,24 +1,27 @@
-//! Ways of this wire: what their leases and components say of where they lead, and how calls are protected there.
+//! Ways of this wire: what their options, leases and components say of where they lead, and how calls are protected there.
 
 use crate::exporter::Proxy;
 use crate::security::Security;
 use crate::tags::{TAG_OBJREF, TAG_PASSED, TAG_SYSTEM};
+use crate::wine::interface_of;
 use bytes::Bytes;
 use everywire_idl::midl::clsid_of_key;
-use everywire_model::{Endpoint, Profile};
+use everywire_model::{Endpoint, Options, Profile};
 use std::sync::Arc;
 use uuid::Uuid;
 
 impl Security {
-    /// The security of a way, as its lease says.
+    /// The security of a way, as its options say.
     pub fn of(profile: &Profile) -> Arc<Self> {
-        if let Some(security) = profile.lease.share::<Self>() {
-            return security;
-        }
-        match profile.lease.get::<Proxy>() {
-            Some(proxy) => proxy.security(),
-            None => Arc::new(Self::of_endpoint(profile.endpoints.first())),
-        }
+        profile.options.get().unwrap_or_else(|| Arc::new(Self::of_endpoint(profile.endpoints.first())))
+    }
+}
+
+impl Options for Security {
+    /// A connection to Wine carries one interface.
+    fn scope(&self, profile: &Profile) -> Bytes {
+        let interface = interface_of(profile, &self.dialect);
+        interface.map(|iid| Bytes::copy_from_slice(&iid.to_bytes_le())).unwrap_or_default()
     }
 }
 
@@ -39,6 +42,7 @@ pub fn system(endpoints: Vec<Endpoint>, security: &Arc<Security>, ipid: Option<U
         endpoints,
         key: ipid.map(|ipid| Bytes::copy_from_slice(&ipid.to_bytes_le())).unwrap_or_default(),
         components: vec![(TAG_SYSTEM, Bytes::new())],
-        lease: security.lease(),
+        options: Arc::clone(security).into(),
+        ..Profile::default()
     }
 }

@@ -20,8 +20,7 @@ pub(crate) use dialect::{MINOR, interface_of};
 
 use crate::Level;
 use crate::security::Security;
-use bytes::Bytes;
-use everywire_model::{Endpoint, Failure, Initiator, Kind, Profile, Reference, Visit};
+use everywire_model::{Endpoint, Failure, Initiator, Kind, Reference, Visit};
 
 impl Dialect {
     /// Whether a reference can be passed on to the other end.
@@ -40,20 +39,11 @@ impl Dialect {
     }
 }
 
-/// What tells connections to one endpoint apart.
-pub(crate) fn lane(profile: &Profile) -> Bytes {
-    let security = Security::of(profile);
-    match interface_of(profile, &security.dialect) {
-        None => security.lane(),
-        Some(iid) => [&*security.lane(), &iid.to_bytes_le()].concat().into(),
-    }
-}
-
 /// The security of a way to objects of a process of Wine that listens here.
 pub(crate) fn security(at: Endpoint) -> Security {
     let mut security = Security::new(Level::None);
     security.dialect = Dialect::Wine(at);
-    security.sealed()
+    security
 }
 
 /// The failure of an address that asks Wine for more than there is.
@@ -70,7 +60,7 @@ mod tests {
     use crate::bindings::DualStringArray;
     use crate::objref::{ObjRef, StdObjRef};
     use crate::{IUNKNOWN, REM_UNKNOWN, address};
-    use std::sync::Arc;
+    use everywire_model::Profile;
     use uuid::Uuid;
 
     const OXID: u64 = 0x20_0000_cafe;
@@ -128,14 +118,16 @@ mod tests {
     #[test]
     fn connections_are_told_apart_by_interface() {
         let way = |iid: u128| {
-            let security = Arc::new(security(at(1)));
+            let security = security(at(1));
             let components = security.dialect.components(Uuid::from_u128(iid));
-            Profile { endpoints: vec![at(1)], components, lease: security.lease(), ..Profile::default() }
+            Profile { endpoints: vec![at(1)], components, options: security.into(), ..Profile::default() }
         };
-        assert_eq!(lane(&way(1)), lane(&way(1)));
-        assert_ne!(lane(&way(1)), lane(&way(2)));
+        let scope = |way: Profile| way.options.scope(&way);
+        assert_eq!(way(1).options, way(2).options);
+        assert_eq!(scope(way(1)), scope(way(1)));
+        assert_ne!(scope(way(1)), scope(way(2)));
         // IUnknown has no calls: its objects are asked by IRemUnknown.
-        assert_eq!(lane(&way(IUNKNOWN.as_u128())), lane(&way(REM_UNKNOWN.as_u128())));
+        assert_eq!(scope(way(IUNKNOWN.as_u128())), scope(way(REM_UNKNOWN.as_u128())));
         let nothing = Profile { components: Vec::new(), ..way(1) };
         assert_eq!(interface_of(&nothing, &Dialect::Wine(at(1))), Some(REM_UNKNOWN));
         assert_eq!(interface_of(&nothing, &Dialect::Standard), None);

@@ -405,7 +405,7 @@ fn a_level_below_what_the_place_demands_is_refused() {
 #[test]
 fn without_credentials_nothing_is_sent() {
     let mut way = class_way(Terms::OPEN.way());
-    way.lease = std::sync::Arc::new(everywire_dcom::Security::new(Level::Integrity)).lease();
+    way.options = everywire_dcom::Security::new(Level::Integrity).into();
     let mut pair = Pair::to(&way, Terms::OPEN, Limits::default(), Node::empty(), Node::serving());
     let refused = start(&mut *pair.client, &way, &interface("Counter", COUNTER), 0, &put_int(0)).unwrap_err();
     assert_eq!(refused.kind(), Kind::Refused);

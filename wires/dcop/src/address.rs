@@ -5,7 +5,7 @@
 use crate::servers;
 use bytes::Bytes;
 use everywire_model::reference::{escape, unescape};
-use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Lease, Place, Profile, Reference, Visit};
+use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Place, Profile, Reference, Visit};
 
 /// Tag of the component that holds the application's id.
 pub const APPLICATION: u32 = 1;
@@ -90,7 +90,7 @@ fn profile(endpoints: Vec<Endpoint>, target: &str) -> Result<Profile, Failure> {
         endpoints,
         key: decode(object)?,
         components,
-        lease: Lease::default(),
+        ..Profile::default()
     })
 }
 
@@ -160,8 +160,7 @@ pub(crate) fn received(app: &str, object: &str, kind: &str, server: u32) -> Opti
     let endpoints = servers::endpoint(server).or_else(|| servers::find().ok()).into_iter().collect();
     let components = vec![(APPLICATION, Bytes::copy_from_slice(app.as_bytes()))];
     let key = Bytes::copy_from_slice(object.as_bytes());
-    let profile =
-        Profile { wire: "dcop", version: (2, 0), endpoints, key, components, lease: Lease::default() };
+    let profile = Profile { wire: "dcop", version: (2, 0), endpoints, key, components, ..Profile::default() };
     Some(Reference { type_id: kind.to_owned(), profiles: vec![profile], foreign: Vec::new() })
 }
 

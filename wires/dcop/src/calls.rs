@@ -71,17 +71,7 @@ impl DcopSession {
     }
 
     fn check_room(&self) -> Result<(), Failure> {
-        if self.pending.len() >= self.limits.outstanding {
-            let limit = self.limits.outstanding as u64;
-            return Err(Failure::over_limit(
-                Initiator::Here,
-                "calls open on one connection",
-                limit + 1,
-                limit,
-            )
-            .with_hint("wait for answers, or raise the limit of outstanding calls"));
-        }
-        Ok(())
+        self.limits.check_outstanding(self.pending.len())
     }
 
     /// Appends a message of any kind; nothing of it is left if the values do not encode.

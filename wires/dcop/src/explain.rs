@@ -5,6 +5,7 @@ use crate::ice::{Class, Core, FRAME_HEADER, HEADER, IceHeader, NATIVE_LITTLE, mi
 use crate::strings::{Bad, Walk};
 use crate::values::DataStream;
 use bytes::Bytes;
+use everywire_model::hex::preview as hex;
 use everywire_model::wire::{Called, Explained, Listing, Part, Sniff};
 use everywire_model::{Body, Budget, Interface};
 
@@ -279,15 +280,6 @@ fn fields(
     }
     parts.push(Part { offset: FRAME_HEADER + data.start, len: raw.len(), name: "data", value: hex(raw) });
     Ok(Some((FRAME_HEADER + data.start, raw.len())))
-}
-
-/// The first bytes as hexadecimal digits.
-fn hex(bytes: &[u8]) -> String {
-    let mut text: Vec<String> = bytes.iter().take(32).map(|octet| format!("{octet:02x}")).collect();
-    if bytes.len() > 32 {
-        text.push(format!("... ({} bytes)", bytes.len()));
-    }
-    text.join(" ")
 }
 
 /// The values of a message: the function says their types, or the type of a reply.

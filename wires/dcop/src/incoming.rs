@@ -48,7 +48,7 @@ impl DcopSession {
                     if !taken {
                         return Ok(());
                     }
-                    self.due = None;
+                    self.due.stop();
                     continue;
                 }
                 Err(wrong) => return Err(wrong.violation(self.received)),
@@ -57,7 +57,7 @@ impl DcopSession {
                 Frame::Dcop(message) => {
                     self.message(message).map_err(|wrong| wrong.violation(self.received))?;
                     if !matches!(self.phase, Phase::Registration) {
-                        self.due = None;
+                        self.due.stop();
                     }
                 }
                 Frame::Ice(raw) => {
@@ -95,20 +95,17 @@ impl DcopSession {
         self.missing = missing;
         if have == 0 || matches!(self.phase, Phase::Registration) {
             if !matches!(self.phase, Phase::Registration) {
-                self.due = None;
+                self.due.stop();
             }
             return;
         }
-        if self.due.is_none() {
-            let time = limits::message_time(self.limits.message_time, (have + missing) as u64);
-            self.due = now.checked_add(time).map(|due| (due, time.as_secs()));
-        }
+        self.due.allow(now, self.limits.time_for((have + missing) as u64));
     }
 
     pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), Violation> {
-        match self.due {
-            Some((due, seconds)) if due <= now => Err(Wrong::TooSlow { seconds }.violation(self.received)),
-            _ => Ok(()),
+        match self.due.late(now) {
+            Some(seconds) => Err(Wrong::TooSlow { seconds }.violation(self.received)),
+            None => Ok(()),
         }
     }
 

@@ -30,12 +30,6 @@ pub const ADMISSION: Duration = Duration::from_secs(30);
 /// Objects and functions of one object that are looked at when it tells its contract.
 pub const DISCOVERED: usize = 4096;
 
-/// Time for a message of that many bytes to arrive, where each started MiB may take `each`.
-pub(crate) fn message_time(each: Duration, bytes: u64) -> Duration {
-    let mebibytes = u32::try_from((bytes >> 20) + 1).unwrap_or(u32::MAX);
-    each.saturating_mul(mebibytes)
-}
-
 /// The largest message that is sent or taken, in bytes: the limit, or what the header's 32 bits can say.
 pub(crate) fn largest(limits: &Limits) -> u64 {
     limits.message.min(u64::from(u32::MAX))

@@ -30,10 +30,7 @@ impl DcopSession {
     pub(crate) fn shake(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Violation> {
         self.greet();
         let Phase::Handshake(initiator) = &mut self.phase else { return Ok(true) };
-        if self.due.is_none() {
-            let time = limits::ADMISSION;
-            self.due = now.checked_add(time).map(|due| (due, time.as_secs()));
-        }
+        self.due.allow(now, limits::ADMISSION);
         let before = input.len();
         let progress = initiator.receive(input, self.out.flat()).map_err(|mut violation| {
             if violation.name == ice::Wrong::REFUSED && !self.without_cookie.is_empty() {
@@ -100,7 +97,7 @@ impl DcopSession {
             tree.set_trinity(self.trinity);
         }
         self.phase = Phase::Open;
-        self.due = None;
+        self.due.stop();
         let authentication = if self.without_cookie.is_empty() { "MIT-MAGIC-COOKIE-1" } else { "none" };
         self.events.push_back(Event::Ready(Peer::admitted(self.peer.clone(), authentication)));
         Ok(())

@@ -14,6 +14,7 @@ use crate::trees::Tree;
 use crate::ways::{CameBook, Way, WayBook};
 use crate::{address, servers};
 use bytes::{Bytes, BytesMut};
+use everywire_model::MessageClock;
 use everywire_model::{
     Answer, Body, Call, CallId, Config, Context, Emission, Event, Failure, Handle, Initiator as By, Interest,
     Kind, Limits, Outcome, PeerAddress, Profile, Purpose, SendBuffer, Session, Violation,
@@ -80,7 +81,7 @@ pub(crate) struct DcopSession {
     /// Bytes missing of the message at the front of the input.
     pub(crate) missing: usize,
     /// When what has begun must be whole, and seconds it was given.
-    pub(crate) due: Option<(Instant, u64)>,
+    pub(crate) due: MessageClock,
 }
 
 pub(crate) enum Phase {
@@ -201,7 +202,7 @@ impl DcopSession {
             skip: 0,
             received: 0,
             missing: 0,
-            due: None,
+            due: MessageClock::default(),
         }
     }
 
@@ -279,7 +280,7 @@ impl DcopSession {
     /// After a violation nothing more is taken or sent.
     pub(crate) fn broken(&mut self) {
         self.phase = Phase::Broken;
-        self.due = None;
+        self.due.stop();
         self.missing = 0;
     }
 }
@@ -356,7 +357,7 @@ impl Session for DcopSession {
         // Goodbye is to close the socket.
         if !matches!(self.phase, Phase::Broken) {
             self.phase = Phase::Closed;
-            self.due = None;
+            self.due.stop();
             self.missing = 0;
         }
     }
@@ -371,7 +372,7 @@ impl Session for DcopSession {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.due.map(|(due, _)| due)
+        self.due.due()
     }
 
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {

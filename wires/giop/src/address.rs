@@ -6,8 +6,7 @@ use crate::{components, ior, ssl};
 use bytes::Bytes;
 use everywire_model::layered::TLS;
 use everywire_model::reference::unescape;
-use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, LayerOptions, Lease, Profile, Reference};
-use std::fmt::Write;
+use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, LayerOptions, Profile, Reference};
 
 /// The port of a `corbaloc` that names none.
 pub const CORBALOC_PORT: u16 = 2809;
@@ -105,22 +104,13 @@ fn parse_ior(text: &str) -> Result<Reference, Failure> {
 }
 
 fn parse_hex(hex: &str) -> Result<Reference, Failure> {
-    let mut raw = Vec::with_capacity(hex.len() / 2);
-    let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
-    if !rest.is_empty() {
+    if !hex.len().is_multiple_of(2) {
         return Err(wrong("an IOR has an odd number of hexadecimal digits; its end may be cut off"));
     }
-    for (index, [high, low]) in pairs.iter().enumerate() {
-        let digit = |c: &u8| char::from(*c).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        match (digit(high), digit(low)) {
-            (Some(high), Some(low)) => raw.push(high << 4 | low),
-            _ => {
-                return Err(wrong(format!(
-                    "an IOR has something else than hexadecimal digits after {index} bytes"
-                )));
-            }
-        }
-    }
+    let raw = everywire_model::hex::decode(hex.as_bytes()).ok_or_else(|| {
+        let digits = hex.bytes().take_while(|digit| digit.is_ascii_hexdigit()).count();
+        wrong(format!("an IOR has something else than hexadecimal digits after {} bytes", digits / 2))
+    })?;
     let broken =
         |bad: crate::cdr::Bad| wrong(format!("the IOR does not decode: {} (at byte {})", bad.what, bad.at));
     let reference = Get::encapsulation(&raw).and_then(|mut get| ior::get(&mut get)).map_err(broken)?;
@@ -186,7 +176,7 @@ fn one_profile(version: (u8, u8), endpoints: Vec<Endpoint>, key: Bytes) -> Refer
     if let Some((_, port, asks_clients)) = endpoints.iter().find_map(ssl::place) {
         components.push(ssl::component(port, asks_clients));
     }
-    let profile = Profile { wire: "giop", version, endpoints, key, components, lease: Lease::default() };
+    let profile = Profile { wire: "giop", version, endpoints, key, components, ..Profile::default() };
     Reference { profiles: vec![profile], ..Reference::default() }
 }
 
@@ -235,13 +225,7 @@ pub(crate) fn publish(type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Refe
 /// `IOR:` and hexadecimal digits.
 pub(crate) fn print(reference: &Reference) -> String {
     let raw = encapsulation(|put| ior::put(Some(reference), None, put));
-    let mut text = String::with_capacity(4 + 2 * raw.len());
-    text.push_str("IOR:");
-    for octet in raw {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{octet:02x}");
-    }
-    text
+    format!("IOR:{}", everywire_model::hex::text(&raw))
 }
 
 /// The friendly address of the first endpoint; the `IOR:` where none has one.

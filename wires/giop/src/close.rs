@@ -15,7 +15,7 @@ impl GiopSession {
                 frame::put(self.out.flat(), 2, MessageKind::CloseConnection);
             }
             self.state = State::Closed;
-            self.due = None;
+            self.due.stop();
             self.missing = 0;
         }
     }

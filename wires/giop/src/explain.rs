@@ -8,6 +8,7 @@ use crate::frame::{HEADER, Header, MessageKind};
 use crate::values::Cdr;
 use crate::{codesets, components, contexts, ior};
 use bytes::Bytes;
+use everywire_model::hex::preview as hex;
 use everywire_model::wire::{Explained, Listing, Part};
 use everywire_model::{Body, Budget};
 
@@ -372,15 +373,6 @@ impl Reading<'_> {
 fn code_sets(data: &[u8]) -> Result<(u32, u32), Bad> {
     let mut get = Get::encapsulation(data)?;
     Ok((get.u32()?, get.u32()?))
-}
-
-/// The first bytes as hexadecimal digits.
-fn hex(bytes: &[u8]) -> String {
-    let mut text: Vec<String> = bytes.iter().take(32).map(|octet| format!("{octet:02x}")).collect();
-    if bytes.len() > 32 {
-        text.push(format!("... ({} bytes)", bytes.len()));
-    }
-    text.join(" ")
 }
 
 /// A key as text if it is readable, else as hexadecimal digits.

@@ -46,7 +46,7 @@ impl GiopSession {
         }
         let size = message.len() as u64;
         self.charge(size, header, id)?;
-        let due = now.checked_add(limits::message_time(&self.limits, size)).unwrap_or(now);
+        let due = now.checked_add(self.limits.time_for(size)).unwrap_or(now);
         // A short part would keep all of the input alive; a long one stays where it was read.
         let bytes = if message.len() < READ_IN_PLACE { BytesMut::from(&message[..]) } else { message };
         self.assemblies.push(Assembly { id, header: *header, bytes, began: now, due });
@@ -90,8 +90,8 @@ impl GiopSession {
         };
         self.charge(left as u64, &first, id)?;
         self.received += prefix as u64;
-        self.due = None;
-        let time = |bytes: usize| limits::message_time(&self.limits, bytes as u64);
+        self.due.stop();
+        let time = |bytes: usize| self.limits.time_for(bytes as u64);
         let mut here = 0;
         let belongs = |open: &&mut Assembly| open.id == id && open.header.minor == header.minor;
         match self.assemblies.iter_mut().find(belongs) {

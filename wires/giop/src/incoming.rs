@@ -19,7 +19,7 @@ impl GiopSession {
             if self.state != State::Open {
                 // What comes after goodbye concerns nobody.
                 input.clear();
-                self.due = None;
+                self.due.stop();
                 return Ok(());
             }
             if self.discarding.is_some() {
@@ -63,7 +63,7 @@ impl GiopSession {
                 }
                 return Ok(());
             }
-            self.due = None;
+            self.due.stop();
             let message = input.split_to(len);
             if header.more {
                 self.begin_assembly(now, &header, message)?;
@@ -110,28 +110,18 @@ impl GiopSession {
     /// Notes that a message has begun and `whole - have` bytes of it are missing.
     pub(crate) fn wait(&mut self, now: Instant, have: usize, whole: usize) -> Result<(), Violation> {
         if have == 0 {
-            self.due = None;
+            self.due.stop();
             return Ok(());
         }
         self.missing = whole - have;
-        let time = limits::message_time(&self.limits, whole as u64);
-        // The time that was given counts from the first byte, and grows when the size becomes known.
-        match self.due {
-            Some((due, seconds)) if seconds < time.as_secs() => {
-                let more = std::time::Duration::from_secs(time.as_secs() - seconds);
-                self.due = Some((due.checked_add(more).unwrap_or(due), time.as_secs()));
-            }
-            Some(_) => {}
-            None => self.due = now.checked_add(time).map(|due| (due, time.as_secs())),
-        }
+        self.due.allow(now, self.limits.time_for(whole as u64));
         Ok(())
     }
 
     pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), Violation> {
-        let late = self.due.filter(|(due, _)| *due <= now).map(|(_, seconds)| seconds);
-        let late = late.or_else(|| {
+        let late = self.due.late(now).or_else(|| {
             let late = self.assemblies.iter().find(|assembly| assembly.due <= now)?;
-            Some(limits::message_time(&self.limits, late.bytes.len() as u64).as_secs())
+            Some(self.limits.time_for(late.bytes.len() as u64).as_secs())
         });
         match late {
             Some(seconds) => Err(self.wrong(Wrong::TooSlow { seconds })),
@@ -181,8 +171,8 @@ impl GiopSession {
     /// Begins to throw away the message at the front of the input.
     pub(crate) fn pass_over(&mut self, now: Instant, size: u64, violation: Option<Violation>) {
         self.discarding = Some(Discarding { left: size, violation });
-        let time = limits::message_time(&self.limits, size);
-        self.due = now.checked_add(time).map(|due| (due, time.as_secs()));
+        self.due.stop();
+        self.due.allow(now, self.limits.time_for(size));
     }
 
     /// Throws bytes away; whether to go on.
@@ -198,7 +188,7 @@ impl GiopSession {
             let violation = discarding.violation.take().filter(|_| self.serving.is_empty());
             let Some(violation) = violation else {
                 self.discarding = None;
-                self.due = None;
+                self.due.stop();
                 return Ok(true);
             };
             // The refusal was the answer; a goodbye after it lets the peer try its next call on a new connection.
@@ -229,7 +219,7 @@ impl GiopSession {
         self.assemblies = Vec::new();
         self.filling = None;
         self.discarding = None;
-        self.due = None;
+        self.due.stop();
         self.missing = 0;
     }
 

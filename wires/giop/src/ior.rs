@@ -4,7 +4,7 @@ use crate::cdr::{Bad, Get, Put};
 use crate::components::Shared;
 use crate::{components, ssl};
 use bytes::Bytes;
-use everywire_model::{Endpoint, Lease, Profile, Reference};
+use everywire_model::{Endpoint, Profile, Reference};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ pub(crate) fn get_profile(data: &[u8]) -> Result<Profile, Bad> {
         }
     }
     let endpoints = components::endpoints(host, port, &held);
-    Ok(Profile { wire: "giop", version, endpoints, key, components: held, lease: Lease::default() })
+    Ok(Profile { wire: "giop", version, endpoints, key, components: held, ..Profile::default() })
 }
 
 /// The key alone of an IIOP profile, as an index range of `data`: what a server needs of a target.

@@ -1,7 +1,6 @@
 //! Numbers that bound what a peer can make this side do. Those a user can raise are in [`everywire_model::Limits`].
 
 use everywire_model::Limits;
-use std::time::Duration;
 
 /// Most nodes of one type code.
 pub const TYPECODE_NODES: usize = 4096;
@@ -27,12 +26,6 @@ pub const COURTESY: u64 = 16;
 
 /// How much `receive` asks for at a time while it throws bytes away or joins fragments.
 pub(crate) const CHUNK: usize = 256 << 10;
-
-/// Time for a message of that many bytes to arrive.
-pub(crate) fn message_time(limits: &Limits, bytes: u64) -> Duration {
-    let mebibytes = u32::try_from((bytes >> 20) + 1).unwrap_or(u32::MAX);
-    limits.message_time.saturating_mul(mebibytes)
-}
 
 /// The largest message that is sent or taken, in bytes: the limit, or what the header's 32 bits can say.
 pub(crate) fn largest(limits: &Limits) -> u64 {

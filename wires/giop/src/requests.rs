@@ -99,17 +99,7 @@ impl GiopSession {
             )
             .with_hint("connect to the peer's own endpoint"));
         }
-        if self.waiting.len() >= self.limits.outstanding {
-            let limit = self.limits.outstanding as u64;
-            return Err(Failure::over_limit(
-                Initiator::Here,
-                "calls open on one connection",
-                limit + 1,
-                limit,
-            )
-            .with_hint("wait for answers, or raise the limit of outstanding calls"));
-        }
-        Ok(())
+        self.limits.check_outstanding(self.waiting.len())
     }
 
     /// Writes a message's values; in GIOP 1.2 they begin at a multiple of 8, if there are any.

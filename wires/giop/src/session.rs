@@ -10,6 +10,7 @@ use crate::limits;
 use crate::sink::over;
 use crate::trials::{Addressing, Trials};
 use bytes::BytesMut;
+use everywire_model::MessageClock;
 use everywire_model::{
     Answer, Call, CallId, Config, Event, Expects, Failure, Handle, Initiator, Kind, Limits, Outcome, Peer,
     Profile, SendBuffer, Session, Violation, Visit,
@@ -57,7 +58,7 @@ pub(crate) struct GiopSession {
     /// Bytes missing of the message at the front of the input.
     pub(crate) missing: usize,
     /// When the message at the front of the input must be whole, and seconds it was given.
-    pub(crate) due: Option<(Instant, u64)>,
+    pub(crate) due: MessageClock,
 }
 
 /// Which side opened the connection.
@@ -157,7 +158,7 @@ impl GiopSession {
             received: 0,
             turned_away: None,
             missing: 0,
-            due: None,
+            due: MessageClock::default(),
         }
     }
 
@@ -335,7 +336,7 @@ impl Session for GiopSession {
 
     fn deadline(&self) -> Option<Instant> {
         let assemblies = self.assemblies.iter().map(|assembly| assembly.due);
-        assemblies.chain(self.due.map(|(due, _)| due)).min()
+        assemblies.chain(self.due.due()).min()
     }
 
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {

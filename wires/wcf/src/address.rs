@@ -26,7 +26,7 @@ mod ends;
 mod notation;
 mod options;
 
-pub use notation::{CREDENTIALS, NAMES, PORT, TAG_SETTINGS};
+pub use notation::{CREDENTIALS, NAMES, PORT};
 
 use crate::limits::REFERENCE_TEXT;
 use crate::settings::{Binding, Security, Settings};
@@ -37,6 +37,7 @@ use everywire_model::reference::{escape, unescape};
 use everywire_model::{Address, Endpoint, Failure, Initiator, Place, Profile, Reference};
 use notation::{NOTATIONS, SOCKETS, wrong};
 use options::AddressOptions;
+use std::fmt;
 use std::sync::Arc;
 
 /// Reads a reference.
@@ -75,7 +76,7 @@ pub fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference {
             let mut way = Profile { key: Bytes::copy_from_slice(key), ..place.profile().clone() };
             way.endpoints = vec![endpoint.clone()];
             // The port is known only now.
-            way.lease = Arc::new(placed(Settings::of(&way).as_ref().clone(), endpoint)).lease();
+            way.options = placed(Settings::of(&way).as_ref().clone(), endpoint).into();
             way
         })
     });
@@ -102,11 +103,6 @@ pub fn print_friendly(reference: &Reference) -> String {
         Some(profile) => friendly(profile),
         None => "(a reference without an address of this wire)".to_owned(),
     }
-}
-
-/// What tells connections to one endpoint apart.
-pub fn lane(profile: &Profile) -> Bytes {
-    Settings::of(profile).lane(&profile.key)
 }
 
 /// Who may call and who may listen in: one line for people.
@@ -140,44 +136,21 @@ pub fn parse_like(uri: &str, like: &Settings) -> Result<Profile, Failure> {
         settings.to.clear();
         let mut settings = placed(settings, &endpoint);
         settings.uri_scheme = wishes.uri_scheme;
-        return Ok(profile(endpoint, key, settings.sealed()));
+        return Ok(profile(endpoint, key, settings));
     }
     wishes.wire_state = false;
     let settings = wishes.client(&endpoint)?;
     Ok(profile(endpoint, key, settings))
 }
 
-/// The settings of a way that nothing but its public part is known of.
-fn bare(profile: &Profile) -> Settings {
-    let plain = || {
-        let endpoint = profile.endpoints.first();
-        let settings = Settings::new(Binding::NetTcp);
-        endpoint.map_or_else(|| settings.clone(), |endpoint| placed(settings.clone(), endpoint)).sealed()
-    };
-    let (Some(told), Some(endpoint)) = (profile.component(TAG_SETTINGS), profile.endpoints.first()) else {
-        return plain();
-    };
-    let told = std::str::from_utf8(told).unwrap_or_default();
-    let (scheme, options) = told.split_once('?').unwrap_or((told, ""));
-    let Ok(mut wishes) = AddressOptions::of_scheme(scheme) else { return plain() };
-    wishes.wire_state = false;
-    for option in options.split('&').filter(|option| !option.is_empty()) {
-        if wishes.apply(option).is_err() {
-            return plain();
-        }
-    }
-    wishes.client(endpoint).unwrap_or_else(|_| plain())
-}
-
 fn profile(endpoint: Endpoint, key: Bytes, settings: Settings) -> Profile {
-    let told = settings.told();
     Profile {
         wire: "wcf",
         version: (1, 0),
         endpoints: vec![endpoint],
         key,
-        components: vec![(TAG_SETTINGS, told.into())],
-        lease: Arc::new(settings).lease(),
+        options: settings.into(),
+        ..Profile::default()
     }
 }
 
@@ -293,7 +266,13 @@ fn credentials(text: &str) -> Result<Credentials, Failure> {
 impl Settings {
     /// What goes with a way.
     pub fn of(profile: &Profile) -> Arc<Self> {
-        profile.lease.share::<Self>().unwrap_or_else(|| Arc::new(bare(profile)))
+        profile.options.get().unwrap_or_else(|| {
+            let plain = Self::new(Binding::NetTcp);
+            Arc::new(match profile.endpoints.first() {
+                Some(endpoint) => placed(plain, endpoint),
+                None => plain,
+            })
+        })
     }
 
     /// The public part: `SCHEME[?OPTIONS]`.
@@ -313,5 +292,17 @@ impl Settings {
             told.push_str(&format!("{name}={value}"));
         }
         told
+    }
+}
+
+impl fmt::Display for Settings {
+    /// The public part of the address, and who calls; without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told = self.told();
+        let mark = if told.contains('?') { '&' } else { '?' };
+        match &self.credentials {
+            Some(account) => write!(f, "{told}{mark}account={account}"),
+            None => f.write_str(&told),
+        }
     }
 }

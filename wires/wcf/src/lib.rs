@@ -36,7 +36,6 @@ pub use settings::Settings;
 pub use values::{Form, Layout, QName, Reading, XML};
 pub use violations::Violation;
 
-use bytes::Bytes;
 use everywire_model::shape::Struct;
 use everywire_model::wire::{Called, Capabilities, Discovery, Explained, Greeting, Listing, Presence, Sniff};
 use everywire_model::{
@@ -173,10 +172,6 @@ impl Wire for Wcf {
 
     fn wire_state(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn WireState>> {
         Some(wire_state::Node::new(objects))
-    }
-
-    fn lane(&self, profile: &Profile) -> Bytes {
-        address::lane(profile)
     }
 
     fn segment(&self, place: &Profile) -> Option<u16> {

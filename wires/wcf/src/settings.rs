@@ -1,4 +1,12 @@
 //! What an address says of how to talk to whoever is there: binding, security, quotas.
+//!
+//! `Settings` are the options of an address ([`everywire_model::Options`]). What always holds:
+//!
+//! * Two are equal if callers by them may share connections: the same binding, place, account with its password, protection, encoding and
+//!   quotas. What only a place has (users, keys, certificates, throttles) does not count.
+//! * A connection of a session (framing, or a reliable session) is for one key; over HTTP it is for all keys.
+//! * Neither their text nor their hash has anything of a password in it; what is shown of an address is `told`.
+//! * Where `socket` is not empty, URIs begin with it in place of host and port.
 
 use crate::compression::Format;
 use crate::limits::Quotas;
@@ -7,12 +15,12 @@ use crate::throttle::Throttle;
 use bytes::Bytes;
 use everywire_auth::nns::ProtectionLevel;
 use everywire_auth::security::{Credentials, Mechanism, Options, Users};
-use everywire_model::{Failure, Initiator, Kind, Lease};
+use everywire_model::{Failure, Initiator, Kind, Options as WireOptions, Profile};
 use everywire_tls as tls;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// How messages travel and what their envelopes are: WCF's bindings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,7 +121,7 @@ impl Encoding {
     }
 }
 
-/// See the module. It stands in [`lease`](everywire_model::Profile::lease) of a way, and of a place.
+/// See the module. It stands in [`Profile::options`] of a way and of a place.
 #[derive(Clone)]
 pub struct Settings {
     /// How messages travel.
@@ -178,8 +186,6 @@ pub struct Settings {
     pub(crate) throttle: Arc<Throttle>,
     /// The public part of what the address says, as options of an address.
     pub(crate) shown: Vec<(&'static str, String)>,
-    /// Tells settings apart: connections are shared by equal ones only.
-    lane: u64,
 }
 
 #[cold]
@@ -233,9 +239,7 @@ impl Settings {
             takes_one_encoding: false,
             throttle: Arc::default(),
             shown: Vec::new(),
-            lane: 0,
         }
-        .sealed()
     }
 
     /// How messages are written.
@@ -251,11 +255,6 @@ impl Settings {
             Encoding::Text | Encoding::Mtom => Form::Text,
         };
         Dialect { form, session: self.encoding == Encoding::Session, ..usual }
-    }
-
-    /// A lease that says so.
-    pub fn lease(self: &Arc<Self>) -> Lease {
-        Lease::new(Arc::clone(self) as _)
     }
 
     /// The URI of an object, as Via, To and metadata spell it.
@@ -292,37 +291,14 @@ impl Settings {
         Some(Bytes::copy_from_slice(path.strip_prefix(b"/").unwrap_or(path)))
     }
 
-    /// To be called after fields were changed, before it is used.
-    #[must_use]
-    pub fn sealed(mut self) -> Self {
-        static KEYS: OnceLock<RandomState> = OnceLock::new();
-        let who = self.credentials.as_ref().map(|known| {
-            let secret = &known.password;
-            (&known.domain, &known.user, secret.as_password(), secret.as_nt_hash())
-        });
-        let how = (self.binding, self.uri_scheme, &self.authority, &self.socket, self.transport_security);
-        let more = (
-            self.username,
-            self.basic_login,
-            self.protection_level,
-            self.mechanism,
-            &self.identity,
-            &self.to,
-        );
+    /// What callers by it share connections by; what a place alone has is left out.
+    fn identity(&self) -> impl Eq + Hash {
+        let place = (self.binding, self.uri_scheme, &self.authority, &self.host, &self.socket, &self.to);
         let tls = self.tls_client.as_ref().map(tls::ClientSettings::describe);
-        let packed = (self.compressed, self.compressed_requests);
-        let rest = (self.mode, self.encoding, self.quotas.values(), &self.callback, self.reliable, tls);
-        self.lane = KEYS.get_or_init(RandomState::new).hash_one((who, how, more, rest, packed));
-        self
-    }
-
-    /// What tells connections to one endpoint apart. A session, of framing or a reliable one, leads to one address only.
-    pub fn lane(&self, key: &[u8]) -> Bytes {
-        let mut lane = self.lane.to_le_bytes().to_vec();
-        if !self.binding.is_http() || self.reliable {
-            lane.extend_from_slice(key);
-        }
-        lane.into()
+        let proof = (self.username, self.basic_login, self.protection_level, self.mechanism, &self.identity);
+        let packed = (self.mode, self.encoding, self.compressed, self.compressed_requests);
+        let rest = (self.quotas.values(), &self.callback, self.reliable);
+        (&self.credentials, self.transport_security, tls, place, proof, packed, rest)
     }
 
     /// What NegotiateStream's contexts are asked for.
@@ -421,6 +397,27 @@ impl Settings {
             () => "",
         };
         format!("{transport}{login}")
+    }
+}
+
+impl PartialEq for Settings {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for Settings {}
+
+impl Hash for Settings {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
+}
+
+impl WireOptions for Settings {
+    /// A session, of framing or a reliable one, leads to one address only.
+    fn scope(&self, profile: &Profile) -> Bytes {
+        if self.binding.is_http() && !self.reliable { Bytes::new() } else { profile.key.clone() }
     }
 }
 

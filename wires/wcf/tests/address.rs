@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use everywire_model::{Endpoint, Failure, Kind, Place, Reference};
-use everywire_wcf::address::{lane, listen, parse, parse_like, print, print_friendly, protection, publish};
+use everywire_model::{Endpoint, Failure, Kind, Place};
+use everywire_wcf::address::{listen, parse, parse_like, print, print_friendly, protection, publish};
 use everywire_wcf::settings::{Binding, Encoding, Mode, Security, Settings};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -241,10 +241,7 @@ fn the_service_s_own_address_is_told_where_the_connection_leads_elsewhere() {
         let again = parse(&shown).unwrap();
         assert_eq!(settings(&shown).via(&again.profiles[0].key), via, "{shown}");
         assert_eq!(again.profiles[0].endpoints, reference.profiles[0].endpoints, "{shown}");
-        assert_ne!(
-            lane(&reference.profiles[0]),
-            lane(&parse(text.split('?').next().unwrap()).unwrap().profiles[0])
-        );
+        assert_ne!(reference.profiles[0], parse(text.split('?').next().unwrap()).unwrap().profiles[0]);
     }
 }
 
@@ -319,10 +316,13 @@ fn what_is_published_can_be_called() {
 }
 
 #[test]
-fn lanes_keep_apart_what_must_not_share() {
-    let lane = |text: &str| lane(&parse(text).unwrap().profiles[0]);
-    assert_eq!(lane("net.tcp://host/a"), lane("net.tcp://host:808/a"));
-    assert_eq!(lane("basic://host/a"), lane("http://host/b"), "requests say whom they are for");
+fn connections_are_shared_by_equal_options_only() {
+    let shared_by = |text: &str| {
+        let way = parse(text).unwrap().profiles.remove(0);
+        (way.options.clone(), way.options.scope(&way))
+    };
+    assert_eq!(shared_by("net.tcp://host/a"), shared_by("net.tcp://host:808/a"));
+    assert_eq!(shared_by("basic://host/a"), shared_by("http://host/b"), "requests say whom they are for");
     let all = [
         "net.tcp://host/a",
         "net.tcp://host/b",
@@ -336,7 +336,7 @@ fn lanes_keep_apart_what_must_not_share() {
     ];
     for (number, one) in all.iter().enumerate() {
         for other in &all[number + 1..] {
-            assert_ne!(lane(one), lane(other), "{one} {other}");
+            assert_ne!(shared_by(one), shared_by(other), "{one} {other}");
         }
     }
 }
@@ -367,19 +367,4 @@ fn references_from_messages_name_nothing_of_this_side() {
     assert!(Settings::of(&posing).credentials.is_none());
     let ws = settings("wshttp://host/a");
     assert_eq!(Settings::of(&parse_like("http://host/b", &ws).unwrap()).binding, Binding::Ws);
-}
-
-#[test]
-fn the_public_part_is_enough_where_nothing_else_is_left() {
-    let mut way = parse("wshttp://host:81/a?encoding=mtom").unwrap().profiles.remove(0);
-    way.lease = everywire_model::Lease::default();
-    let told = Settings::of(&way);
-    assert_eq!(
-        (told.binding, told.encoding, &*told.via(b"a")),
-        (Binding::Ws, Encoding::Mtom, "http://host:81/a")
-    );
-    assert_eq!(
-        print_friendly(&Reference { profiles: vec![way], ..Reference::default() }),
-        "wshttp://host:81/a?encoding=mtom"
-    );
 }

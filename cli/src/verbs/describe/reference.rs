@@ -300,13 +300,13 @@ fn as_json(
     let blobs = |wire: Option<&'static dyn Wire>, list: &[(u32, everywire::Bytes)]| -> Vec<Json> {
         let blob = |(tag, data): &(u32, everywire::Bytes)| {
             let says = wire.and_then(|wire| wire.component(*tag, data));
-            json!({"tag": tag, "hex": hex(data), "says": says})
+            json!({"tag": tag, "hex": everywire::model::hex::text(data), "says": says})
         };
         list.iter().map(blob).collect()
     };
     let foreign = |(tag, data): &(u32, everywire::Bytes)| {
         let inside = known(*tag, data).map(|(wire, components)| blobs(Some(wire), &components));
-        json!({"tag": tag, "hex": hex(data), "components": inside})
+        json!({"tag": tag, "hex": everywire::model::hex::text(data), "components": inside})
     };
     let answers = match answer {
         Some(Ok(())) => Json::Bool(true),
@@ -321,7 +321,7 @@ fn as_json(
             "wire": profile.wire,
             "version": format!("{}.{}", profile.version.0, profile.version.1),
             "endpoints": profile.endpoints.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "key": {"hex": hex(&profile.key), "text": std::str::from_utf8(&profile.key).ok()},
+            "key": {"hex": everywire::model::hex::text(&profile.key), "text": std::str::from_utf8(&profile.key).ok()},
             "components": blobs(everywire::wires::named(profile.wire), &profile.components),
             "security": security(profile),
         })).collect::<Vec<_>>(),
@@ -338,8 +338,4 @@ fn security(profile: &Profile) -> String {
     }
     let wire = everywire::wires::named(profile.wire);
     wire.map_or_else(|| "not known".to_owned(), |wire| wire.protection(profile))
-}
-
-fn hex(data: &[u8]) -> String {
-    data.iter().map(|byte| format!("{byte:02x}")).collect()
 }

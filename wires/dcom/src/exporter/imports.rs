@@ -159,6 +159,7 @@ impl Proxy {
             endpoints: ways,
             key: Bytes::copy_from_slice(&self.any_ipid().to_bytes_le()),
             components,
+            options: self.security().into(),
             lease: self.this.upgrade().map(|this| Lease::new(this)).unwrap_or_default(),
         }
     }

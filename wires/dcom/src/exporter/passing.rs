@@ -16,7 +16,7 @@ use crate::tags::{TAG_OBJREF, TAG_PASSED};
 use crate::ways::system;
 use crate::{IUNKNOWN, hresult};
 use bytes::Bytes;
-use everywire_model::{Profile, Reference, Servant, WireState};
+use everywire_model::{Lease, Profile, Reference, Servant, WireState};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -84,7 +84,8 @@ impl Exporter {
             Profile {
                 key: Bytes::copy_from_slice(key),
                 components,
-                lease: security.lease(),
+                options: security.into(),
+                lease: Lease::default(),
                 ..known.unwrap_or_else(|| target.clone())
             }
         } else if target.component(TAG_OBJREF).is_some() {

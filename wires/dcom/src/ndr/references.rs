@@ -7,7 +7,7 @@ use crate::tags::TAG_OBJREF;
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
-use everywire_model::{Body, Lease, Profile, Reference, Servant, WireState};
+use everywire_model::{Body, Profile, Reference, Servant, WireState};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -85,14 +85,8 @@ fn kept(raw: Bytes, offset: usize) -> Visit<Reference> {
         None => (Bytes::new(), Vec::new()),
     };
     let components = vec![(TAG_OBJREF, raw)];
-    let profile = Profile {
-        wire: "dcom",
-        version: crate::VERSION,
-        endpoints,
-        key,
-        components,
-        lease: Lease::default(),
-    };
+    let profile =
+        Profile { wire: "dcom", version: crate::VERSION, endpoints, key, components, ..Profile::default() };
     Ok(Reference { type_id: objref.iid().to_string(), profiles: vec![profile], foreign: Vec::new() })
 }
 

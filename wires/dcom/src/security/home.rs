@@ -1,5 +1,6 @@
 //! The host that an account was given for: whatever its references say of where they lead, the account is shown to no other.
 
+use everywire_auth::security::Credentials;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -10,14 +11,13 @@ const ADDRESSES: usize = 64;
 /// This machine, for itself.
 const HERE: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
-/// See the module. Securities that are equal share one, for they share their connections.
+/// See the module. Addresses that give the same account for the same host share one.
 pub(super) struct Home {
     key: Key,
 }
 
-/// A lane, and the names of the host as the address has them that the account stands in; several where an OBJREF was given as
-/// text.
-type Key = (u64, Vec<String>);
+/// An account, and the names of the host as the address has them that it stands in; several where an OBJREF was given as text.
+type Key = (Option<Arc<Credentials>>, Vec<String>);
 
 /// What is known of a home that somebody has.
 struct Known {
@@ -33,9 +33,9 @@ fn homes() -> MutexGuard<'static, HashMap<Key, Known>> {
 }
 
 impl Home {
-    /// The home of all securities of a lane that are for these names.
-    pub(super) fn of(lane: u64, names: Vec<String>) -> Arc<Self> {
-        let key = (lane, names);
+    /// The home of an account that was given for these names.
+    pub(super) fn of(account: Option<Arc<Credentials>>, names: Vec<String>) -> Arc<Self> {
+        let key = (account, names);
         let mut homes = homes();
         if let Some(home) = homes.get(&key).and_then(|known| known.home.upgrade()) {
             return home;
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn home(name: &str) -> Arc<Home> {
-        Home::of(7, vec![name.to_owned()])
+        Home::of(None, vec![name.to_owned()])
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
         let at: IpAddr = "192.0.2.9".parse().expect("an address");
         assert!(!server.knows(at));
         server.is_at(at);
-        // Equal securities share what was found.
+        // What was found is shared.
         assert!(home("b.example.org").knows(at));
         assert!(!home("c.example.org").knows(at));
         assert!(!server.knows("127.0.0.1".parse().expect("an address")));

@@ -6,9 +6,10 @@ use super::shield::{self, Shield};
 use crate::frame::{self, FIRST, HEADER, Header, LAST, MIN_FRAGMENT, Trailer};
 use crate::pdu::{Breach, Pdu};
 use bytes::BytesMut;
+use everywire_model::MessageClock;
 use everywire_model::{Event, Failure, Initiator, Limits, SendBuffer, Violation, Visit};
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The largest fragment that peers of any make get and may send.
 pub(crate) const FRAGMENT: u16 = 5840;
@@ -50,7 +51,7 @@ pub(crate) struct Channel {
     /// Bytes missing of the PDU at the front of the input.
     pub(crate) missing: usize,
     /// When the PDU at the front of the input must be whole, and seconds it was given.
-    due: Option<(Instant, u64)>,
+    due: MessageClock,
 }
 
 impl Channel {
@@ -69,7 +70,7 @@ impl Channel {
             assemblies: Assemblies::default(),
             received: 0,
             missing: 0,
-            due: None,
+            due: MessageClock::default(),
         }
     }
 
@@ -84,7 +85,7 @@ impl Channel {
         if self.state == State::Over {
             // What comes after goodbye concerns nobody.
             input.clear();
-            self.due = None;
+            self.due.stop();
             return Ok(None);
         }
         let Some(raw) = input.first_chunk::<HEADER>() else {
@@ -97,7 +98,7 @@ impl Channel {
             self.wait(now, input.len(), len);
             return Ok(None);
         }
-        self.due = None;
+        self.due.stop();
         self.received += len as u64;
         Ok(Some((header, input.split_to(len))))
     }
@@ -236,24 +237,20 @@ impl Channel {
     /// Notes that a PDU has begun and `whole - have` bytes of it are missing.
     fn wait(&mut self, now: Instant, have: usize, whole: usize) {
         if have == 0 {
-            self.due = None;
+            self.due.stop();
             return;
         }
         self.missing = whole - have;
-        if self.due.is_none() {
-            let time = self.limits.message_time;
-            self.due = now.checked_add(time).map(|due| (due, time.as_secs()));
-        }
+        self.due.allow(now, self.limits.message_time);
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.due.map(|(due, _)| due).into_iter().chain(self.assemblies.due()).min()
+        self.due.due().into_iter().chain(self.assemblies.due()).min()
     }
 
     pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), Breach> {
-        let late = self.due.filter(|(due, _)| *due <= now).map(|(_, seconds)| seconds);
         let assemblies = self.assemblies.due().filter(|due| *due <= now);
-        let late = late.or_else(|| assemblies.map(|_| self.limits.message_time.as_secs()));
+        let late = self.due.late(now).or_else(|| assemblies.map(|_| self.limits.message_time.as_secs()));
         match late {
             Some(seconds) => Err(Breach::TooSlow { seconds }),
             None => Ok(()),
@@ -262,9 +259,7 @@ impl Channel {
 
     /// When a fragmented message that begins now must be whole.
     pub(crate) fn assembly_due(&self, now: Instant) -> Instant {
-        let mebibytes = u32::try_from(self.limits.message >> 20).unwrap_or(u32::MAX).saturating_add(1);
-        let time: Duration = self.limits.message_time.saturating_mul(mebibytes);
-        now.checked_add(time).unwrap_or(now)
+        now.checked_add(self.limits.time_for(self.limits.message)).unwrap_or(now)
     }
 
     /// The violation.
@@ -272,7 +267,7 @@ impl Channel {
     pub(crate) fn broken(&mut self, breach: Breach) -> Violation {
         self.state = State::Over;
         self.assemblies = Assemblies::default();
-        self.due = None;
+        self.due.stop();
         self.missing = 0;
         breach.violation(self.received)
     }

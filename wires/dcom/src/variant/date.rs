@@ -2,8 +2,10 @@
 //!
 //! As text it is `2026-11-23 18:15:00`, without the time where that is midnight: what ISO 8601 has, in any locale.
 
-/// Days from 0000-03-01 to 1899-12-30.
-const EPOCH: i64 = 693_899;
+use everywire_model::date::civil;
+
+/// Days from 1899-12-30 to 1970-01-01.
+const EPOCH: i64 = 25_569;
 /// The first and the last day that a DATE has: 0100-01-01 and 9999-12-31.
 const DAYS: std::ops::RangeInclusive<i64> = -657_434..=2_958_465;
 const SECONDS: i64 = 86_400;
@@ -23,7 +25,7 @@ pub(crate) fn text(date: f64) -> Option<String> {
     if !DAYS.contains(&days) {
         return None;
     }
-    let (year, month, day) = civil(days);
+    let (year, month, day) = civil(days - EPOCH);
     let date = format!("{year:04}-{month:02}-{day:02}");
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     Some(if seconds == 0 { date } else { format!("{date} {hour:02}:{minute:02}:{second:02}") })
@@ -39,9 +41,9 @@ pub(crate) fn parse(text: &str) -> Option<f64> {
     };
     let mut parts = date.splitn(3, '-').map(|part| part.parse::<i64>().ok().filter(|_| is_digits(part)));
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    let days = days(year, month, day);
+    let days = everywire_model::date::days(year, month, day) + EPOCH;
     // A day that its month has not comes out as another.
-    if !(1..=12).contains(&month) || !DAYS.contains(&days) || civil(days) != (year, month, day) {
+    if !(1..=12).contains(&month) || !DAYS.contains(&days) || civil(days - EPOCH) != (year, month, day) {
         return None;
     }
     let mut seconds = 0.0;
@@ -70,27 +72,6 @@ pub(crate) fn parse(text: &str) -> Option<f64> {
 
 fn is_digits(part: &str) -> bool {
     !part.is_empty() && part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Year, month and day of a DATE's day, in the Gregorian calendar, whose years begin with March here.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + EPOCH;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
-}
-
-/// The day of a DATE.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = year - i64::from(month <= 2);
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - EPOCH
 }
 
 #[cfg(test)]

@@ -187,7 +187,7 @@ fn join(node: &Node, place: &Security, user: &str, group: u32) -> Result<u32, Vi
     let (domain, password) = (String::new(), Secret::password("Sesame 1"));
     way.credentials = Some(Arc::new(Credentials { domain, user: user.into(), password }));
     let wire_state = Some(Arc::clone(&node.exporter) as Arc<dyn WireState>);
-    let config = Config { profile: class_way(way.sealed()), wire_state, ..Config::default() };
+    let config = Config { profile: class_way(way), wire_state, ..Config::default() };
     let mut client = DCOM.connect(&config);
     let mut server = DCOM.accept(&self::place(place.clone(), node, STRANGER, Limits::default()));
     let mut bind = drain(&mut *client);
@@ -213,7 +213,6 @@ fn association_groups_are_not_shared_between_callers() {
     users.insert(None, "ali", Secret::password("Sesame 1"));
     users.insert(None, "eve", Secret::password("Sesame 1"));
     place.users = Some(Arc::new(users));
-    let place = place.sealed();
     let group = join(&node, &place, "ali", 0).unwrap();
     assert_eq!(join(&node, &place, "ali", group).unwrap(), group);
     assert_eq!(breach(join(&node, &place, "eve", group).map(|_| ())), "Denied");

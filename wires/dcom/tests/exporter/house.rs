@@ -244,7 +244,7 @@ impl Objects for Store {
 
     fn places(&self) -> Vec<Place> {
         let mut place = Place::socket("dcom", self.endpoint.clone());
-        place.profile_mut().lease = security().lease();
+        place.profile_mut().options = security().into();
         vec![place]
     }
 

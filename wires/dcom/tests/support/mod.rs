@@ -138,7 +138,7 @@ impl Terms {
             users.insert(None, "ali", Secret::password("Sesame 1"));
             security.users = Some(Arc::new(users));
         }
-        security.sealed()
+        security
     }
 
     pub fn way(&self) -> Security {
@@ -149,7 +149,7 @@ impl Terms {
             let (domain, user) = (String::new(), "ali".to_owned());
             security.credentials = Some(Arc::new(Credentials { domain, user, password }));
         }
-        security.sealed()
+        security
     }
 }
 
@@ -183,19 +183,15 @@ pub fn class_way(security: Security) -> Profile {
         version: (5, 7),
         endpoints: vec![endpoint()],
         key: Bytes::from_static(b"counter"),
-        components: Vec::new(),
-        lease: Arc::new(security).lease(),
+        options: security.into(),
+        ..Profile::default()
     }
 }
 
 /// A configuration of the accepting side.
 pub fn place(security: Security, node: &Node, peer: &str, limits: Limits) -> Config {
-    let profile = Profile {
-        wire: "dcom",
-        endpoints: vec![endpoint()],
-        lease: Arc::new(security).lease(),
-        ..Profile::default()
-    };
+    let profile =
+        Profile { wire: "dcom", endpoints: vec![endpoint()], options: security.into(), ..Profile::default() };
     let peer = PeerAddress { text: peer.into(), credentials: None };
     let wire_state = Some(Arc::clone(&node.exporter) as Arc<dyn WireState>);
     Config { limits, peer, profile, purpose: Purpose::Calls, wire_state, ..Config::default() }

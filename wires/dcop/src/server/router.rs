@@ -4,8 +4,9 @@ use super::Settings;
 use super::peers::{Peer, Peers, Post, Slot, State};
 use super::signals::{NO_TREE, SERVER, Signals};
 use crate::ice::{Acceptor, FRAME_HEADER, Framing, Late, Peek, Wrong, late, minor};
-use crate::limits::{LONGEST, message_time};
+use crate::limits::LONGEST;
 use bytes::BytesMut;
+use everywire_model::message_clock::time_for;
 use everywire_model::{HubEvent, PeerId, SendBuffer, Violation};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -104,7 +105,7 @@ impl Router {
         let Some(peer) = self.peers.get_mut(slot) else { return };
         let begun = have > 0 && peer.up();
         if begun && peer.due.is_none() {
-            let time = message_time(self.settings.message_time, (have + peer.wanted) as u64);
+            let time = time_for(self.settings.message_time, (have + peer.wanted) as u64);
             peer.due = now.checked_add(time);
             self.begun.extend(peer.due.map(|due| (due, peer.id)));
         } else if !begun && let Some(due) = peer.due.take() {

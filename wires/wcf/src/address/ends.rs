@@ -31,7 +31,7 @@ pub(super) fn placed(mut settings: Settings, endpoint: &Endpoint) -> Settings {
             settings.authority = "localhost".to_owned();
         }
     }
-    settings.sealed()
+    settings
 }
 
 /// Whether an endpoint is of this machine alone.

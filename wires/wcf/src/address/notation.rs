@@ -6,9 +6,6 @@ use everywire_model::{Failure, Initiator, Kind};
 /// The port of net.tcp.
 pub const PORT: u16 = 808;
 
-/// The component that keeps the public part of the settings: scheme and options, as in an address.
-pub const TAG_SETTINGS: u32 = 0x5743_4600;
-
 /// Where the name of the file of credentials stands.
 pub const CREDENTIALS: &str = "EVERYWIRE_WCF_CREDENTIALS";
 

@@ -233,7 +233,7 @@ impl AddressOptions {
                 .with_hint("call by `https`, `basics://`, `wshttps://` or `binhttps://`, or over net.tcp with security=windows"));
         }
         settings.shown = self.shown(&settings);
-        Ok(settings.sealed())
+        Ok(settings)
     }
 
     /// The settings of a place.
@@ -308,7 +308,7 @@ impl AddressOptions {
             acceptor(Mechanism::Kerberos, users, &settings.options())?;
         }
         settings.shown = self.shown(&settings);
-        Ok(settings.sealed())
+        Ok(settings)
     }
 
     pub(super) fn client_tls(&self) -> Result<ClientSettings, Failure> {

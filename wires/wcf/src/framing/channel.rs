@@ -7,6 +7,8 @@ use crate::layer::Layer;
 use crate::settings::Settings;
 use crate::violations::Breach;
 use bytes::{Buf, Bytes, BytesMut};
+use everywire_model::MessageClock;
+use everywire_model::message_clock::time_for;
 use everywire_model::send_buffer::Mark;
 use everywire_model::{Config, Failure, Initiator, Kind, SendBuffer};
 use std::sync::Arc;
@@ -38,7 +40,7 @@ pub(super) struct Channel {
     /// Bytes missing of the record at the front of the input.
     pub(super) missing: usize,
     /// When the message that has begun must be whole, and seconds it was given.
-    due: Option<(Instant, u64)>,
+    due: MessageClock,
     /// Time for each started MiB of a message.
     message_time: Duration,
     /// Bytes of whole records received so far.
@@ -79,7 +81,7 @@ impl Channel {
             plain: BytesMut::new(),
             chunks: None,
             missing: 0,
-            due: None,
+            due: MessageClock::default(),
             message_time: config.limits.message_time,
             received: 0,
             compression: None,
@@ -150,7 +152,7 @@ impl Channel {
     pub(super) fn shut(&mut self) {
         self.held = Some(SendBuffer::new());
         self.chunks = None;
-        self.due = None;
+        self.due.stop();
     }
 
     /// Sends the message that stands in the payload, if any, as this mode frames it.
@@ -262,7 +264,7 @@ impl Channel {
             self.wait(now, input.len(), whole);
             return Ok(None);
         }
-        self.due = None;
+        self.due.stop();
         self.received += whole as u64;
         let mut record = input.split_to(whole).freeze();
         record.advance(1 + width);
@@ -298,7 +300,7 @@ impl Channel {
             }
             input.advance(width);
             self.received += width as u64;
-            self.due = None;
+            self.due.stop();
             let single = chunks.joined.is_empty();
             return Ok(Some(Some(if single { chunks.first } else { chunks.joined.freeze() })));
         }
@@ -333,16 +335,7 @@ impl Channel {
     /// byte, and grows when its size becomes known.
     fn wait(&mut self, now: Instant, have: usize, whole: usize) {
         self.missing = whole - have;
-        let mebibytes = u32::try_from((whole >> 20) + 1).unwrap_or(u32::MAX);
-        let time = self.message_time.saturating_mul(mebibytes);
-        let (due, seconds) = match self.due {
-            Some((due, seconds)) if seconds < time.as_secs() => {
-                (due.checked_add(Duration::from_secs(time.as_secs() - seconds)), time.as_secs())
-            }
-            Some(_) => return,
-            None => (now.checked_add(time), time.as_secs()),
-        };
-        self.due = due.map(|due| (due, seconds));
+        self.due.allow(now, time_for(self.message_time, whole as u64));
     }
 
     /// Bytes of messages that are not whole yet, or not sent yet.
@@ -354,14 +347,14 @@ impl Channel {
 
     /// When a message that has begun must be whole.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.due.map(|(due, _)| due)
+        self.due.due()
     }
 
     /// Whether it is not, in time.
     pub(super) fn check_time(&self, now: Instant) -> Result<(), Breach> {
-        match self.due {
-            Some((due, seconds)) if due <= now => Err(Breach::TooSlow { seconds }),
-            _ => Ok(()),
+        match self.due.late(now) {
+            Some(seconds) => Err(Breach::TooSlow { seconds }),
+            None => Ok(()),
         }
     }
 }

@@ -81,8 +81,8 @@ fn way(object: &Object) -> Result<(Profile, Arc<Settings>), Failure> {
     let mut settings = (*Settings::of(profile)).clone();
     let most = &mut settings.quotas.max_received_message_size;
     *most = LARGEST.max(*most);
-    let settings = Arc::new(settings.sealed());
-    Ok((Profile { lease: settings.lease(), ..profile.clone() }, settings))
+    let settings = Arc::new(settings);
+    Ok((Profile { options: Arc::clone(&settings).into(), ..profile.clone() }, settings))
 }
 
 fn ask(object: &Object, profile: &Profile, settings: &Settings) -> Result<Contract, Failure> {

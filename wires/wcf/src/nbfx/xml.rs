@@ -236,16 +236,8 @@ fn date_time(raw: u64) -> String {
     let ticks = raw & (u64::MAX >> 2);
     let (seconds, fraction) = (ticks / TICKS_A_SECOND, ticks % TICKS_A_SECOND);
     let (days, seconds) = (seconds / 86_400, seconds % 86_400);
-    // Civil date from days, in years that begin in March.
-    let shifted = days + 306;
-    let era = shifted / 146_097;
-    let day_of_era = shifted % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_index = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_index + 2) / 5 + 1;
-    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    // They are counted from 0001-01-01.
+    let (year, month, day) = everywire_model::date::civil(i64::try_from(days).unwrap_or_default() - 719_162);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     let zone = if raw >> 62 == 1 { "Z" } else { "" };
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{}{zone}", fractional(fraction))

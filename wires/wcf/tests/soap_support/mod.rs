@@ -155,7 +155,7 @@ pub fn read(body: &Body, shape: &Shape) -> Visit<Vec<Arg>> {
 pub fn settings(binding: Binding, uri: &str) -> Settings {
     let mut settings = Settings::new(binding);
     settings.authority = uri.into();
-    settings.sealed()
+    settings
 }
 
 pub fn binding(dialect: Dialect) -> Binding {
@@ -192,7 +192,7 @@ impl Pair {
     pub fn with(dialect: Dialect, config: &Config, change: impl Fn(&mut Settings)) -> Self {
         let mut settings = settings(binding(dialect), "localhost:10170");
         change(&mut settings);
-        let settings = Arc::new(settings.sealed());
+        let settings = Arc::new(settings);
         let key = Bytes::from_static(KEY.as_bytes());
         let mut server = SoapChannel::new(dialect, config, &settings, Side::Server);
         server.opened(key.clone());

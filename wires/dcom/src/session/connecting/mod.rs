@@ -104,18 +104,7 @@ impl Connecting {
             return Err(Failure::new(Kind::Unreachable, Initiator::Here, "the connection is closed")
                 .with_hint("connect again; a reference does so by itself"));
         }
-        let limit = self.channel.limits.outstanding;
-        if self.waiting.len() + self.jobs.len() >= limit {
-            let limit = limit as u64;
-            return Err(Failure::over_limit(
-                Initiator::Here,
-                "calls open on one connection",
-                limit + 1,
-                limit,
-            )
-            .with_hint("wait for answers, or raise the limit of outstanding calls"));
-        }
-        Ok(())
+        self.channel.limits.check_outstanding(self.waiting.len() + self.jobs.len())
     }
 
     fn take_serial(&mut self) -> u64 {

@@ -154,7 +154,7 @@ fn callback_address(local: &str, security: &Security) -> String {
     };
     let secret = match (known.password.as_password(), known.password.as_nt_hash()) {
         (Some(password), _) => password.to_owned(),
-        (None, Some(hash)) => hash.iter().fold("$NT$".to_owned(), |text, octet| format!("{text}{octet:02x}")),
+        (None, Some(hash)) => format!("$NT${}", everywire_model::hex::text(hash)),
         (None, None) => String::new(),
     };
     let domain = if known.domain.is_empty() { String::new() } else { format!("{};", spelled(&known.domain)) };

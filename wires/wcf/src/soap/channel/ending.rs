@@ -16,8 +16,7 @@ pub(super) fn session(dialect: Dialect, config: &Config, settings: &Settings) ->
     let http = settings.binding.is_http();
     let node = config.wire_state.as_ref().filter(|_| http).and_then(Node::of);
     let question = resuming::question(&config.profile);
-    let lane = settings.lane(&config.profile.key);
-    let orphan = node.and_then(|node| node.orphans.adopt(&lane, Instant::now(), question));
+    let orphan = node.and_then(|node| node.orphans.adopt(&config.profile, Instant::now(), question));
     orphan.unwrap_or_else(|| Reliable::asking(dialect, http))
 }
 

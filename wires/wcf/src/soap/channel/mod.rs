@@ -27,7 +27,6 @@ use crate::dictionary::{Outgoing, Words};
 use crate::settings::Settings;
 use crate::values::Reading;
 use crate::wire_state::Node;
-use bytes::Bytes;
 use everywire_model::{Budget, CallId, Config, Event};
 use listeners::Listeners;
 use passages::Passages;
@@ -88,7 +87,6 @@ impl SoapChannel {
             reliable: asks.then(|| Box::new(ending::session(dialect, config, settings))),
             way: (asks && settings.binding.is_http()).then(|| config.profile.clone()),
             resumed: Vec::new(),
-            lane: if asks { settings.lane(&config.profile.key) } else { Bytes::new() },
         }
     }
 

@@ -33,9 +33,9 @@ impl SoapChannel {
 
     /// Leaves the session for the next connection, and sends these calls there.
     pub(super) fn leave_for_next(&mut self, calls: Vec<(CallId, [u8; 16])>, failure: &Failure) {
-        let left = match (self.reliable.take(), &self.node) {
-            (Some(reliable), Some(node)) => {
-                node.orphans.leave(self.lane.clone(), &reliable, Instant::now(), !calls.is_empty())
+        let left = match (self.reliable.take(), &self.node, &self.way) {
+            (Some(reliable), Some(node), Some(way)) => {
+                node.orphans.leave(way, &reliable, Instant::now(), !calls.is_empty())
             }
             _ => false,
         };
@@ -67,8 +67,11 @@ impl SoapChannel {
         let is_here = |held: &Self| held.reliable.as_ref().is_some_and(|reliable| reliable.asks(&question));
         if !is_here(self) && self.waiting.len() == 0 && self.telling.is_empty() {
             // This connection has a session already, with which somebody else may go on.
-            let node = self.node.clone();
-            let found = node.and_then(|node| node.orphans.adopt(&self.lane, Instant::now(), Some(question)));
+            let found = self
+                .node
+                .as_ref()
+                .zip(self.way.as_ref())
+                .and_then(|(node, way)| node.orphans.adopt(way, Instant::now(), Some(question)));
             if let Some(found) = found {
                 self.leave_for_next(Vec::new(), &gone());
                 self.reliable = Some(Box::new(found));

@@ -165,8 +165,6 @@ pub struct SoapChannel {
     pub(super) kept: Option<(CallId, Box<Reliable>)>,
     /// Whose sessions those are that begin here.
     pub(super) owner: Owner,
-    /// Where a reliable session of this side's leads.
-    pub(super) lane: Bytes,
     /// The way there, where it may go on over another connection.
     pub(super) way: Option<Profile>,
     /// Messages that left over other connections, and the calls here that wait for their answers.

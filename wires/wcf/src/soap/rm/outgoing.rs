@@ -1,4 +1,12 @@
 //! The sequence of this side's messages.
+//!
+//! A message waits (`waiting`, without a number), then flies (`flying`, with one), then is gone. What always holds:
+//!
+//! * Numbers are given in the order in which messages leave, from 1, without a gap; `next` is the first that was never given.
+//! * At most `WINDOW` messages fly, fewer if the peer has said that it has less room; one may always go, or nobody would learn of new room.
+//! * A message flies until it is acknowledged; where answers are responses, a question flies until its answer has come (`arrived` in between).
+//! * Each repetition waits twice as long as the one before. After `REPEATS` of them the session has failed, except for a question that has
+//!   arrived and whose caller waits: the caller's deadline ends that.
 
 use super::headers::Acknowledgement;
 use super::{Outbound, REPEAT_AFTER, REPEATS, WINDOW};

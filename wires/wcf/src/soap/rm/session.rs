@@ -1,11 +1,28 @@
 //! One reliable session: both sequences, and the messages of the protocol itself.
+//!
+//! States, as types in `states.rs`:
+//!
+//! * `Role`: client or service, and whether answers are the responses to requests (HTTP) or travel when they like (framing). It never changes.
+//! * `Stage`, of this side's sequence: `Idle`, `Asking` (a client only: CreateSequence goes again until it is answered), `Open`, `Closing`,
+//!   `Over`. A service goes from `Idle` to `Open` at once. Nothing leaves `Over`, which says why.
+//! * `PeerSequence`, of the other sequence: `Open`, `Last` (the number of its last message is known), `Closed`, `Ended`.
+//!
+//! What always holds:
+//!
+//! * A message has its number when it first leaves, and keeps it; it is repeated under that number until it is acknowledged.
+//! * `out.id` and `came.id` are both set in `Open` and after it; no message is taken whose sequence is not `came.id`.
+//! * A service in turns sends only what answers the request at hand (`Desk`): its answer, an acknowledgement, or a fault.
+//! * A message that is not taken for want of room is not acknowledged either, so its sender repeats it.
+//! * All that a peer can make grow is bounded: identifiers by `MAX_ADDRESS`, questions by `AWAITED`, messages by `WINDOW`.
 
 mod ending;
 mod owed;
+mod states;
 mod time;
 
 pub(super) use owed::Desk;
 use owed::Owed;
+use states::{Closing, End, Exchange, PeerSequence, Role, Stage};
 
 use super::headers::{Acknowledgement, Version};
 use super::incoming::{Incoming, Taken};
@@ -29,21 +46,6 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-/// How far a session is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Nobody was asked for a sequence.
-    Idle,
-    /// It was asked for, so many times, and is asked for again at that time.
-    Asking(u32, Instant),
-    /// Messages go both ways.
-    Open,
-    /// Nothing more is sent than `LastMessage`.
-    Closing,
-    /// It is over.
-    Over,
-}
-
 /// A message that came, and what surrounds it.
 pub(in crate::soap) struct Came<'a> {
     pub(in crate::soap) head: &'a Head<'a>,
@@ -63,10 +65,9 @@ pub(in crate::soap) struct Came<'a> {
 pub(in crate::soap) struct Session {
     dialect: Dialect,
     version: Version,
-    asks: bool,
-    /// Whether answers are the responses to requests, and nothing is sent to the client without one.
-    in_turns: bool,
+    role: Role,
     stage: Stage,
+    /// Whether this side wants to end it: it does so when everything has arrived.
     closing: bool,
     /// The identifier of the message that asks, or that asked, for the sequence.
     asked: MessageId,
@@ -78,24 +79,13 @@ pub(in crate::soap) struct Session {
     heard: Option<Instant>,
     /// When the first message left that the peer has said nothing after.
     spoke: Option<Instant>,
-    /// Why it is over, if it was the peer that ended it.
-    ended: Option<Failure>,
-    /// The number of the peer's last message, once that is known.
-    last: Option<u64>,
-    /// Whether the peer has said that its sequence is closed: what is acknowledged then is final.
-    closed: bool,
-    /// Whether it has ended that sequence.
-    ended_by_peer: bool,
-    /// Whether it has agreed to the end of this side's sequence (1.1).
-    agreed: bool,
+    peer: PeerSequence,
     /// The service's own address, as the client calls it.
     here: Box<str>,
     /// The client's latest questions that have no answer yet.
     asked_of_us: VecDeque<MessageId>,
     /// Connections whose requests wait for answers that others bring.
     awaited: Vec<Waker>,
-    /// Whether its place was given to others.
-    displaced: bool,
 }
 
 impl Session {
@@ -105,8 +95,7 @@ impl Session {
         Self {
             dialect,
             version: Version::February,
-            asks: true,
-            in_turns,
+            role: Role::Client(Exchange::of(in_turns)),
             stage: Stage::Idle,
             closing: false,
             asked: MessageId::Unique(ids::random()),
@@ -116,22 +105,18 @@ impl Session {
             to: None,
             heard: None,
             spoke: None,
-            ended: None,
-            last: None,
-            closed: false,
-            ended_by_peer: false,
-            agreed: false,
+            peer: PeerSequence::Open,
             here: Box::default(),
             asked_of_us: VecDeque::new(),
             awaited: Vec::new(),
-            displaced: false,
         }
     }
 
     /// The side that accepted it, when the other begins a session.
     pub(in crate::soap) fn asked(dialect: Dialect, in_turns: bool) -> Self {
         let (out, came) = (Outgoing::new(None, false), Incoming::new(None, true));
-        Self { asks: false, out, came, ..Self::asking(dialect, in_turns) }
+        let role = Role::Service(Exchange::of(in_turns));
+        Self { role, out, came, ..Self::asking(dialect, in_turns) }
     }
 
     /// Whether a message begins a session.
@@ -143,7 +128,7 @@ impl Session {
         if self.to.is_none() {
             self.to.clone_from(&message.to);
         }
-        if self.responds() {
+        if self.role.responds() {
             // It is the response to this request and to no other.
             desk.owed = Some(Owed { id: message.relates_to.clone(), number: None });
             self.asked_of_us.retain(|id| message.relates_to.as_ref() != Some(id));
@@ -154,7 +139,7 @@ impl Session {
 
     /// Whether neither side says anything more.
     pub(in crate::soap) fn is_over(&self) -> bool {
-        self.stage == Stage::Over
+        matches!(self.stage, Stage::Over(_))
     }
 
     /// The identifier of the sequence of the peer's messages.
@@ -169,7 +154,7 @@ impl Session {
 
     /// Whether this message asked for it.
     pub(super) fn was_asked_by(&self, id: &MessageId) -> bool {
-        self.stage != Stage::Idle && self.asked == *id
+        !matches!(self.stage, Stage::Idle) && self.asked == *id
     }
 
     /// Whether nobody will come back to it. `crowded`: whether places are scarce, so that only what is used is kept for long.
@@ -190,20 +175,25 @@ impl Session {
 
     /// Why it is over, if it was the peer that ended it.
     pub(in crate::soap) fn ended(&self) -> Option<&Failure> {
-        self.ended.as_ref()
+        match &self.stage {
+            Stage::Over(End::ByPeer(failure)) => Some(failure),
+            _ => None,
+        }
     }
 
     /// Whether the message of a call still waits to go, or was turned away unread: in turns, a fault is the response to the
     /// request that left last, and tells of no other.
     pub(in crate::soap) fn holds(&self, call: CallId) -> bool {
-        let unknown = self.ended.as_ref().is_some_and(|failure| failure.code() == Some("rm UnknownSequence"));
-        let turned_away = self.in_turns && unknown && self.in_hand == Some(call);
+        let unknown = self.ended().is_some_and(|failure| failure.code() == Some("rm UnknownSequence"));
+        let turned_away = self.role.in_turns() && unknown && self.in_hand == Some(call);
         self.out.holds(call) || (turned_away && self.out.was_sent_once(call))
     }
 
     /// Something went wrong that another connection does not mend.
     pub(in crate::soap) fn give_up(&mut self) {
-        self.stage = Stage::Over;
+        if !self.is_over() {
+            self.stage = Stage::Over(End::Finished);
+        }
     }
 
     /// The calls whose messages have left, and what they are known by.
@@ -213,24 +203,22 @@ impl Session {
 
     /// Whether the message of this call has left and has no answer yet.
     pub(super) fn asks(&self, question: &[u8; 16]) -> bool {
-        self.stage == Stage::Open && self.out.has_left(question)
+        matches!(self.stage, Stage::Open) && self.out.has_left(question)
     }
 
     /// Another call goes on with one whose message has left. Returns what its answer is read by, if there is such a message.
     pub(super) fn wait_for(&mut self, question: &[u8; 16], call: CallId) -> Option<Arc<Plan>> {
-        if self.stage == Stage::Open { self.out.wait_for(question, call) } else { None }
+        if matches!(self.stage, Stage::Open) { self.out.wait_for(question, call) } else { None }
     }
 
     /// Its connection is gone. Whether it may go on over another one: what has its number still arrives, though nobody waits
     /// for that any more.
     pub(super) fn orphan(&mut self) -> bool {
         let goes_on = self.out.orphan();
-        goes_on && self.asks && self.in_turns && self.stage == Stage::Open && !self.closing
-    }
-
-    /// Whether this side repeats messages by the clock; in turns, a server repeats an answer when it is asked again.
-    fn is_timed(&self) -> bool {
-        self.asks || !self.in_turns
+        goes_on
+            && self.role == Role::Client(Exchange::RequestReply)
+            && matches!(self.stage, Stage::Open)
+            && !self.closing
     }
 
     /// The next message to send.
@@ -240,28 +228,30 @@ impl Session {
         desk: &mut Desk,
         waker: Option<&Waker>,
     ) -> Option<Next> {
-        let answers = self.responds();
+        let answers = self.role.responds();
         if let Some(message) = desk.control.pop_front() {
             return Some(self.dressed(message, None, answers));
         }
         match self.stage {
-            Stage::Idle if self.asks && self.out.first().is_some() => return Some(self.ask(0, now)),
+            Stage::Idle if self.role.is_client() && self.out.first().is_some() => {
+                return Some(self.ask(0, now));
+            }
             Stage::Asking(times, due) if due <= now && times < REPEATS => return Some(self.ask(times, now)),
-            Stage::Over if answers => {}
-            Stage::Idle | Stage::Asking(..) | Stage::Over => return None,
-            Stage::Open | Stage::Closing => {}
+            Stage::Over(_) if answers => {}
+            Stage::Idle | Stage::Asking(..) | Stage::Over(_) => return None,
+            Stage::Open | Stage::Closing(_) => {}
         }
         if let Some(owed) = desk.owed.take() {
             return self.pay(owed, now, desk, waker);
         }
-        if !answers && let Some((number, message)) = self.out.next(now, self.is_timed()) {
+        if !answers && let Some((number, message)) = self.out.next(now, self.role.is_timed()) {
             self.spoke.get_or_insert(now);
             return Some(self.dressed(message, Some(number), answers));
         }
         if self.closing && self.may_end() {
             return self.end(now);
         }
-        if !self.in_turns && self.came.is_due(now) {
+        if !self.role.in_turns() && self.came.is_due(now) {
             return Some(self.dressed(control::empty(self.version, "SequenceAcknowledgement"), None, false));
         }
         None
@@ -282,12 +272,12 @@ impl Session {
         if let (Some(number), Some(id)) = (number, &self.out.id) {
             headers.extend(control::sequence(self.dialect, self.version, id, number, message.last));
         }
-        let said = self.came.tell(self.closed && self.version == Version::Oasis);
+        let said = self.came.tell(self.peer.is_closed() && self.version == Version::Oasis);
         if let Some(said) = said {
             headers.extend(control::acknowledgement(self.dialect, self.version, &said));
         }
         let mut message = message;
-        if message.to.is_none() && self.asks {
+        if message.to.is_none() && self.role.is_client() {
             message.to.clone_from(&self.to);
         }
         Next { message, headers, answers }
@@ -305,14 +295,14 @@ impl Session {
     ) -> Visit<Verdict> {
         (self.heard, self.spoke) = (Some(now), None);
         let head = came.head;
-        if !self.asks {
+        if !self.role.is_client() {
             check_kept(head)?;
         }
         if Self::begins(head) {
             return self.created(came, desk);
         }
         if head.relates_to.as_ref().is_some_and(|id| *id == self.asked || id.guid() == self.asked.guid())
-            && self.asks
+            && self.role.is_client()
         {
             return self.granted(came);
         }
@@ -329,15 +319,15 @@ impl Session {
         }
         if let Some(sequence) = &head.reliable.sequence {
             let own = self.came.id.as_ref() == Some(&sequence.id);
-            if own && self.stage == Stage::Over && self.asks && self.closing {
+            if own && self.is_over() && self.role.is_client() && self.closing {
                 // The service ends its sequence, too; nobody is there any more to tell it so.
                 return Ok(Verdict::Deliver(Vec::new()));
             }
-            if !own || self.stage == Stage::Over {
+            if !own || self.is_over() {
                 return Ok(Verdict::Fault(self.unknown()));
             }
             if sequence.last {
-                self.last = Some(sequence.number);
+                self.peer.ends_at(sequence.number);
             }
             return Ok(self.numbered(now, sequence.number, came, desk));
         }
@@ -351,10 +341,11 @@ impl Session {
         if is_fault && self.ends_with(came)? {
             return Ok(Verdict::Deliver(Vec::new()));
         }
-        if head.relates_to.is_some() || is_fault || self.stage != Stage::Open {
+        if head.relates_to.is_some() || is_fault || !matches!(self.stage, Stage::Open) {
             self.answered(head);
-            if let Some(call) =
-                self.in_hand.filter(|_| head.relates_to.is_none() && self.asks && self.in_turns)
+            if let Some(call) = self
+                .in_hand
+                .filter(|_| head.relates_to.is_none() && self.role == Role::Client(Exchange::RequestReply))
             {
                 // A fault that does not say what it answers is the response to what was asked last.
                 self.out.conclude(call);
@@ -370,7 +361,7 @@ impl Session {
     fn numbered(&mut self, now: Instant, number: u64, came: &Came<'_>, desk: &mut Desk) -> Verdict {
         let is_control = version_of(came.head, "LastMessage").is_some();
         let is_full = self.out.backlog() as u64 >= WINDOW || self.out.kept() as u64 >= came.most;
-        if self.responds() && is_full && !self.came.has(number) {
+        if self.role.responds() && is_full && !self.came.has(number) {
             // Whoever takes no answers gets no more of them: this is neither taken nor acknowledged.
             desk.owed = None;
             return Verdict::Deliver(Vec::new());
@@ -378,7 +369,7 @@ impl Session {
         self.answered(came.head);
         let arrived = (came.document.clone(), came.action.map(str::to_owned), came.key.clone());
         let taken = self.came.take(now, number, (!is_control).then_some(arrived));
-        if self.responds() {
+        if self.role.responds() {
             let wants = came.head.message_id.clone().filter(|_| !is_control);
             if let Some(id) = wants.as_ref().filter(|_| !matches!(taken, Taken::Again))
                 && !self.asked_of_us.contains(id)
@@ -401,7 +392,9 @@ impl Session {
 
     /// An answer is the end of its question's repetitions.
     fn answered(&mut self, head: &Head<'_>) {
-        if let Some(question) = head.relates_to.as_ref().filter(|_| self.asks && self.in_turns) {
+        if let Some(question) =
+            head.relates_to.as_ref().filter(|_| self.role == Role::Client(Exchange::RequestReply))
+        {
             self.out.answered(question);
         }
     }
@@ -414,15 +407,15 @@ impl Session {
                 "The sequence was not created: the channel has a session already, or none was offered.";
             Ok(Verdict::Fault(control::fault(version, "CreateSequenceRefused", reason)))
         };
-        let Some(version) = version_of(came.head, "CreateSequence").filter(|_| !self.asks) else {
+        let Some(version) = version_of(came.head, "CreateSequence").filter(|_| !self.role.is_client()) else {
             return refused(self.version);
         };
         let (_, offered) = control::identifiers(self.dialect, came.document, came.words, came.quotas)?;
         if offered.as_ref().is_some_and(|id| id.len() > MAX_ADDRESS) {
             return refused(version);
         }
-        let again = self.stage != Stage::Idle && id.as_ref() == Some(&self.asked);
-        if !again && (self.stage != Stage::Idle || offered.is_none() || id.is_none()) {
+        let again = !matches!(self.stage, Stage::Idle) && id.as_ref() == Some(&self.asked);
+        if !again && (!matches!(self.stage, Stage::Idle) || offered.is_none() || id.is_none()) {
             return refused(version);
         }
         if !again {
@@ -467,7 +460,7 @@ impl Session {
     }
 
     fn unknown(&self) -> Said {
-        control::unknown(self.version, self.displaced)
+        control::unknown(self.version, matches!(self.stage, Stage::Over(End::Displaced)))
     }
 
     /// Nobody waits for a call any more; once it has its number it is repeated all the same.

@@ -13,7 +13,7 @@ use crate::soap::ids::MessageId;
 use crate::values::ReaderQuotas;
 use bytes::Bytes;
 use everywire_model::visit::Visit;
-use everywire_model::{CallId, Failure};
+use everywire_model::{CallId, Failure, Profile, ProfileOptions};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -171,7 +171,14 @@ impl Reliable {
 
 /// Sessions of this node's clients whose connections have ended, by where they lead: the next connection goes on with them.
 #[derive(Debug, Default)]
-pub(crate) struct Orphans(Mutex<HashMap<Bytes, Vec<Orphan>>>);
+pub(crate) struct Orphans(Mutex<HashMap<Destination, Vec<Orphan>>>);
+
+/// Where a session leads: the options of its address, and the key of its service.
+type Destination = (ProfileOptions, Bytes);
+
+fn destination(way: &Profile) -> Destination {
+    (way.options.clone(), way.options.scope(way))
+}
 
 #[derive(Debug)]
 struct Orphan {
@@ -187,7 +194,7 @@ impl Orphans {
     /// Keeps a session, if it can go on; `awaited`: above all for those who wait for its answers. Returns whether it is kept.
     pub(in crate::soap) fn leave(
         &self,
-        lane: Bytes,
+        way: &Profile,
         reliable: &Reliable,
         now: Instant,
         awaited: bool,
@@ -195,28 +202,28 @@ impl Orphans {
         if !reliable.session().orphan() {
             return false;
         }
-        let mut lanes = lock(&self.0);
-        lanes.retain(|_, orphans| {
+        let mut destinations = lock(&self.0);
+        destinations.retain(|_, orphans| {
             orphans.retain(|orphan| !lock(&orphan.session).is_forsaken(now, false));
             !orphans.is_empty()
         });
-        if lanes.values().map(Vec::len).sum::<usize>() >= MAX_SESSIONS {
+        if destinations.values().map(Vec::len).sum::<usize>() >= MAX_SESSIONS {
             return false;
         }
         let orphan = Orphan { session: reliable.share(), kept: awaited.then(|| now + KEPT) };
-        lanes.entry(lane).or_default().push(orphan);
+        destinations.entry(destination(way)).or_default().push(orphan);
         true
     }
 
     /// Takes up a session that leads there: the one in which this question was asked, else one for which nobody waits.
     pub(in crate::soap) fn adopt(
         &self,
-        lane: &Bytes,
+        way: &Profile,
         now: Instant,
         question: Option<[u8; 16]>,
     ) -> Option<Reliable> {
-        let mut lanes = lock(&self.0);
-        let orphans = lanes.get_mut(lane)?;
+        let mut destinations = lock(&self.0);
+        let orphans = destinations.get_mut(&destination(way))?;
         orphans.retain(|orphan| !lock(&orphan.session).is_forsaken(now, false));
         let at = orphans.iter().rposition(|orphan| match &question {
             Some(question) => lock(&orphan.session).asks(question),

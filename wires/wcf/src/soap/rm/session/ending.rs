@@ -1,6 +1,6 @@
 //! How a session ends: what each side says of its own sequence, and what it makes of the peer's words.
 
-use super::{Came, Desk, Session, Stage, refused, version_of};
+use super::{Came, Closing, Desk, End, PeerSequence, Session, Stage, refused, version_of};
 use crate::soap::faults::Fault;
 use crate::soap::ids;
 use crate::soap::rm::headers::Version;
@@ -16,40 +16,37 @@ impl Session {
 
     /// Whether the client of a duplex channel says nothing more: it waits for this side's end then.
     pub(in crate::soap::rm) fn is_told_all(&self) -> bool {
-        self.is_duplex_service() && self.last.is_some_and(|last| self.came.is_whole(last))
-    }
-
-    fn is_duplex_service(&self) -> bool {
-        !self.asks && !self.in_turns
+        self.role.is_duplex_service() && self.peer.last().is_some_and(|last| self.came.is_whole(last))
     }
 
     /// Whether the next word of the end may be said.
     pub(super) fn may_end(&self) -> bool {
-        if !self.is_duplex_service() {
+        if !self.role.is_duplex_service() {
             // On an ordered stream nothing overtakes the last message: the end may follow it at once.
-            return self.asks && (self.stage == Stage::Closing && !self.in_turns || self.out.is_done());
+            return self.role.is_client()
+                && (matches!(self.stage, Stage::Closing(_)) && !self.role.in_turns() || self.out.is_done());
         }
-        match (self.stage, self.version) {
-            (Stage::Closing, Version::Oasis) => self.agreed,
+        match (&self.stage, self.version) {
+            (Stage::Closing(said), Version::Oasis) => *said == Closing::Agreed,
             // A client of WCF's wants to have acknowledged the last message before it hears of the end.
-            (Stage::Closing, Version::February) => self.ended_by_peer || self.out.is_done(),
+            (Stage::Closing(_), Version::February) => self.peer == PeerSequence::Ended || self.out.is_done(),
             _ => self.out.backlog() == 0,
         }
     }
 
     /// Says that nothing follows, and when that has arrived, that the sequence is over.
     pub(super) fn end(&mut self, now: Instant) -> Option<Next> {
-        let service = self.is_duplex_service();
+        let service = self.role.is_duplex_service();
         let last = self.out.last_number();
-        if self.stage == Stage::Open && self.version == Version::February && (last > 0 || service) {
-            self.stage = Stage::Closing;
+        if matches!(self.stage, Stage::Open) && self.version == Version::February && (last > 0 || service) {
+            self.stage = Stage::Closing(Closing::Announced);
             self.out.push(Outbound { last: true, ..control::empty(self.version, "LastMessage") });
             let (number, message) = self.out.next(now, false)?;
             return Some(self.dressed(message, Some(number), false));
         }
         let id = self.out.id.clone()?;
-        if self.stage == Stage::Open && service {
-            self.stage = Stage::Closing;
+        if matches!(self.stage, Stage::Open) && service {
+            self.stage = Stage::Closing(Closing::Announced);
             return Some(self.asked_to_end("CloseSequence", &id, last));
         }
         if service {
@@ -57,7 +54,7 @@ impl Session {
             self.end_for("SequenceTerminated", "");
             return Some(self.asked_to_end("TerminateSequence", &id, last));
         }
-        self.stage = Stage::Over;
+        self.give_up();
         let message = control::about(self.dialect, self.version, "TerminateSequence", &id, Some(last));
         Some(self.dressed(message, None, false))
     }
@@ -83,7 +80,9 @@ impl Session {
             return Ok(Some(Verdict::Deliver(Vec::new())));
         }
         if is("CloseSequenceResponse") {
-            self.agreed = true;
+            if let Stage::Closing(said) = &mut self.stage {
+                *said = Closing::Agreed;
+            }
             return Ok(Some(Verdict::Deliver(Vec::new())));
         }
         let (closes, ends) = (is("CloseSequence"), is("TerminateSequence"));
@@ -95,15 +94,14 @@ impl Session {
             return Ok(Some(Verdict::Fault(self.unknown())));
         }
         let about = about.unwrap_or_default();
-        self.closed = true;
-        self.last.get_or_insert(0);
+        self.peer.close();
         match self.version {
             Version::Oasis => {
                 let name = if closes { "CloseSequenceResponse" } else { "TerminateSequenceResponse" };
                 let answer = control::about(self.dialect, self.version, name, &about, None);
                 desk.control.push_back(Outbound { relates_to: head.message_id.clone(), ..answer });
             }
-            Version::February if !self.asks && self.in_turns => {
+            Version::February if self.role.responds() => {
                 let id = self.out.id.clone().unwrap_or_default();
                 desk.control.push_back(control::about(
                     self.dialect,
@@ -115,19 +113,18 @@ impl Session {
             }
             Version::February => {}
         }
-        if self.is_duplex_service() {
+        if self.role.is_duplex_service() {
             // Its own sequence ends when what was asked is answered.
             if ends {
-                self.ended_by_peer = true;
-                self.last = Some(0);
+                self.peer = PeerSequence::Ended;
             }
             return Ok(Some(Verdict::Deliver(Vec::new())));
         }
         if ends {
-            self.stage = Stage::Over;
+            self.give_up();
         }
         // A client is told so when it has said the same; else it is the service's own doing.
-        if (ends || self.asks) && !(self.asks && self.closing) {
+        if (ends || self.role.is_client()) && !(self.role.is_client() && self.closing) {
             self.end_for(if closes { "SequenceClosed" } else { "SequenceTerminated" }, "");
         }
         Ok(Some(Verdict::Deliver(Vec::new())))
@@ -141,7 +138,7 @@ impl Session {
         if !own {
             return Ok(false);
         }
-        if self.asks && matches!(self.stage, Stage::Asking(..)) {
+        if self.role.is_client() && matches!(self.stage, Stage::Asking(..)) {
             return Err(refused(&fault.reason));
         }
         self.end_for(name, &fault.reason);
@@ -149,9 +146,11 @@ impl Session {
     }
 
     pub(super) fn end_for(&mut self, name: &str, reason: &str) {
-        self.stage = Stage::Over;
         self.wake();
-        let who = if self.asks { "service" } else { "client" };
+        if matches!(self.stage, Stage::Over(End::ByPeer(_) | End::Displaced)) {
+            return;
+        }
+        let who = if self.role.is_client() { "service" } else { "client" };
         let reason = reason.trim();
         let said = if reason.is_empty() { String::new() } else { format!(": {reason}") };
         let failure = Failure::new(
@@ -161,6 +160,7 @@ impl Session {
         );
         let hint = "another call begins another session; the service's InactivityTimeout may be short";
         let failure = failure.with_code(format!("rm {name}"));
-        self.ended.get_or_insert_with(|| if self.asks { failure.with_hint(hint) } else { failure });
+        let failure = if self.role.is_client() { failure.with_hint(hint) } else { failure };
+        self.stage = Stage::Over(End::ByPeer(failure));
     }
 }

@@ -1,7 +1,7 @@
 //! What a service owes to a request over HTTP, whose response is all that its client hears: the answer once it is there and may go,
 //! an acknowledgement if there is none, or why there will be none.
 
-use super::{Session, Stage, Waker};
+use super::{End, Session, Stage, Waker};
 use crate::soap::faults::Said;
 use crate::soap::ids::MessageId;
 use crate::soap::rm::{AWAITED, Next, Outbound, control};
@@ -100,15 +100,9 @@ impl Session {
         self.awaited.drain(..).for_each(Waker::wake);
     }
 
-    /// Whether a service answers requests here, and says nothing else.
-    pub(super) fn responds(&self) -> bool {
-        self.in_turns && !self.asks
-    }
-
     /// Its place was given to others.
     pub(in crate::soap::rm) fn displace(&mut self) {
-        self.stage = Stage::Over;
-        self.displaced = true;
+        self.stage = Stage::Over(End::Displaced);
         self.wake();
     }
 }

@@ -8,21 +8,21 @@ use std::time::Instant;
 impl Session {
     /// When something is due.
     pub(in crate::soap) fn deadline(&self) -> Option<Instant> {
-        if self.stage == Stage::Over {
+        if self.is_over() {
             return None;
         }
         let asking = match self.stage {
             Stage::Asking(_, due) => Some(due),
             _ => None,
         };
-        let repeats = if self.is_timed() { self.out.due() } else { None };
-        let tells = if self.in_turns { None } else { self.came.due() };
+        let repeats = if self.role.is_timed() { self.out.due() } else { None };
+        let tells = if self.role.in_turns() { None } else { self.came.due() };
         [asking, repeats, tells, self.silence_ends()].into_iter().flatten().min()
     }
 
     /// When the peer has been silent for too long. What is asked late has as much time as what is asked early.
     fn silence_ends(&self) -> Option<Instant> {
-        let since = self.spoke.or(self.heard).filter(|_| self.stage == Stage::Open);
+        let since = self.spoke.or(self.heard).filter(|_| matches!(self.stage, Stage::Open));
         since.map(|since| since + INACTIVITY)
     }
 
@@ -54,7 +54,7 @@ impl Session {
             let gap = gone("a message of a reliable session is missing, and stays away", "Gap");
             return Err(gap.with_completed(Completed::Maybe));
         }
-        if self.is_timed() { self.out.expire(now) } else { Ok(()) }
+        if self.role.is_timed() { self.out.expire(now) } else { Ok(()) }
     }
 }
 

@@ -1,28 +1,28 @@
 //! Hexadecimal text, strictly.
 
-/// Appends the lower-case digits of the bytes.
-pub(crate) fn encode(bytes: &[u8], out: &mut Vec<u8>) {
-    for byte in bytes {
-        out.extend(
-            [byte >> 4, byte & 15].map(|digit| if digit < 10 { b'0' + digit } else { b'a' - 10 + digit }),
-        );
-    }
+/// The lower-case digits of the bytes.
+pub fn text(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit).collect()
 }
 
-/// The lower-case digits of the bytes.
-pub(crate) fn text(bytes: &[u8]) -> String {
-    let mut out = Vec::with_capacity(bytes.len() * 2);
-    encode(bytes, &mut out);
-    out.into_iter().map(char::from).collect()
+/// The first bytes, for people: `0a 0b 0c ... (33 bytes)`.
+pub fn preview(bytes: &[u8]) -> String {
+    let mut shown: Vec<String> = bytes.iter().take(32).map(|byte| format!("{byte:02x}")).collect();
+    if bytes.len() > 32 {
+        shown.push(format!("... ({} bytes)", bytes.len()));
+    }
+    shown.join(" ")
 }
 
 /// The bytes that the digits say; `None` if their number is odd, or anything is no digit. Either case is accepted.
-pub(crate) fn decode(digits: &[u8]) -> Option<Vec<u8>> {
+pub fn decode(digits: &[u8]) -> Option<Vec<u8>> {
     let (pairs, []) = digits.as_chunks::<2>() else { return None };
     pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
 }
 
-fn digit(byte: u8) -> Option<u8> {
+/// The value of one digit.
+pub fn digit(byte: u8) -> Option<u8> {
     match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),

@@ -1,0 +1,130 @@
+//! What a reliable session can be: who this side is, how far its own sequence is, and how far the peer's is.
+
+use everywire_model::Failure;
+use std::time::Instant;
+
+/// Who this side is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It opened the channel.
+    Client(Exchange),
+    /// It accepted the channel.
+    Service(Exchange),
+}
+
+/// How messages travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exchange {
+    /// Both sides send when they like.
+    Duplex,
+    /// Answers are the responses to requests, and nothing is sent to the client without one.
+    RequestReply,
+}
+
+impl Exchange {
+    pub(super) fn of(in_turns: bool) -> Self {
+        if in_turns { Self::RequestReply } else { Self::Duplex }
+    }
+}
+
+impl Role {
+    pub(super) fn is_client(self) -> bool {
+        matches!(self, Self::Client(_))
+    }
+
+    pub(super) fn in_turns(self) -> bool {
+        matches!(self, Self::Client(Exchange::RequestReply) | Self::Service(Exchange::RequestReply))
+    }
+
+    /// Whether it answers requests, and says nothing else.
+    pub(super) fn responds(self) -> bool {
+        self == Self::Service(Exchange::RequestReply)
+    }
+
+    pub(super) fn is_duplex_service(self) -> bool {
+        self == Self::Service(Exchange::Duplex)
+    }
+
+    /// Whether it repeats messages by the clock; in turns, a service repeats an answer when it is asked again.
+    pub(super) fn is_timed(self) -> bool {
+        !self.responds()
+    }
+}
+
+/// How far this side's sequence is.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// Nobody was asked for a sequence.
+    Idle,
+    /// It was asked for, so many times, and is asked for again at that time.
+    Asking(u32, Instant),
+    /// Messages go both ways.
+    Open,
+    /// `LastMessage` or `CloseSequence` was sent: nothing else follows.
+    Closing(Closing),
+    /// Neither side says anything more.
+    Over(End),
+}
+
+/// What the peer has said of the end of this side's sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closing {
+    /// Nothing.
+    Announced,
+    /// It agrees (1.1).
+    Agreed,
+}
+
+/// Why a session is over.
+#[derive(Debug)]
+pub(super) enum End {
+    /// This side has ended it, or given it up.
+    Finished,
+    /// The peer has ended it.
+    ByPeer(Failure),
+    /// Its place was given to others.
+    Displaced,
+}
+
+/// How far the peer's sequence is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PeerSequence {
+    /// More messages may come.
+    Open,
+    /// The number of its last message is known.
+    Last(u64),
+    /// The peer has said that it is closed, and this was its last message: what is acknowledged then is final.
+    Closed(u64),
+    /// The peer has ended it.
+    Ended,
+}
+
+impl PeerSequence {
+    /// The number of its last message, once that is known; 0 if nothing is waited for.
+    pub(super) fn last(self) -> Option<u64> {
+        match self {
+            Self::Open => None,
+            Self::Last(number) | Self::Closed(number) => Some(number),
+            Self::Ended => Some(0),
+        }
+    }
+
+    pub(super) fn is_closed(self) -> bool {
+        matches!(self, Self::Closed(_) | Self::Ended)
+    }
+
+    /// A message says that it is the last one.
+    pub(super) fn ends_at(&mut self, number: u64) {
+        match self {
+            Self::Open | Self::Last(_) => *self = Self::Last(number),
+            Self::Closed(last) => *last = number,
+            Self::Ended => {}
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        if !self.is_closed() {
+            *self = Self::Closed(self.last().unwrap_or_default());
+        }
+    }
+}
