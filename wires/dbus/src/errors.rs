@@ -159,7 +159,13 @@ mod tests {
             let failure = Failure::new(kind, Initiator::Peer, "x");
             assert_eq!(self::kind(&name(&failure)), kind);
         }
-        let no_text = Body::default();
+        let no_text = crate::values::Values::body(
+            bytes::Bytes::new(),
+            0,
+            crate::basics::NATIVE_LITTLE,
+            everywire_model::Context::default(),
+            Vec::new(),
+        );
         for completed in [Completed::No, Completed::Maybe] {
             let lost = Failure::new(Kind::Unreachable, Initiator::Peer, "x").with_completed(completed);
             assert_eq!(super::failure(&name(&lost), &no_text).completed(), completed);
