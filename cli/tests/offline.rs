@@ -1,7 +1,6 @@
 //! What needs no server: contracts, generated code, captures, help.
 
 use crate::support::{Bank, Scratch, data, run};
-use everywire_trace::{Writer, Written};
 use serde_json::{Value as Json, json};
 
 #[test]
@@ -135,13 +134,20 @@ fn a_capture_from_the_middle_on_is_of_the_wire_that_explains_most() {
     };
     let end = [0xEE, 0xEE, 0, 1, 0, 0, 0, 0, 0, 0, 0xEE, 0xEE];
     let bytes = [&end[..], &request(7), &request(8)].concat();
+    // A file of pcap whose packets are those of IPv4 (link type 101), with one segment of TCP and no SYN before it.
+    let total = u16::try_from(40 + bytes.len()).unwrap().to_be_bytes();
+    let mut packet = vec![0x45, 0, total[0], total[1], 0, 0, 0, 0, 64, 6, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1];
+    packet.extend(40_000_u16.to_be_bytes());
+    packet.extend(49_152_u16.to_be_bytes());
+    packet.extend([0, 0, 3, 0xE8, 0, 0, 0, 1, 0x50, 0x18, 0xFF, 0xFF, 0, 0, 0, 0]);
+    packet.extend(&bytes);
+    let length = u32::try_from(packet.len()).unwrap();
+    let words = [0xA1B2_C3D4, 0x0004_0002, 0, 0, 65_535, 101, 1, 0, length, length];
+    let mut file: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+    file.extend(packet);
     let scratch = Scratch::new();
-    let capture = scratch.path("middle.pcapng");
-    let mut writer = Writer::new(std::fs::File::create(&capture).unwrap()).unwrap();
-    let (from, to) = ("127.0.0.1:40000", "127.0.0.1:49152");
-    let time = std::time::Duration::from_secs(1);
-    let message = Written { time, connection: 1, outward: true, from, to, bytes: &bytes };
-    writer.write(everywire::wires::named("dcom").unwrap(), &message).unwrap();
+    let capture = scratch.path("middle.pcap");
+    std::fs::write(&capture, file).unwrap();
     let told = run(&["trace", &capture, "--json"]);
     let messages: Vec<Json> = told.good().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(messages.len(), 2, "{}", told.out);

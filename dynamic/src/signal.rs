@@ -27,7 +27,11 @@ impl ObjectContract {
             (Some((first, _)), Some(_)) => {
                 let what = format!("`{name}` is more than one signal");
                 Err(Mistake::operation(what, "several interfaces declare it")
-                    .hint(format!("write {}.{bare}", first.name))
+                    // The name of a wire where signals have one; of other contracts the scoped name.
+                    .hint(format!(
+                        "write {}.{bare}",
+                        if first.id.contains(':') { &first.name } else { &first.id }
+                    ))
                     .remedy(Remedy::Interface))
             }
             (None, _) => {
@@ -65,7 +69,7 @@ mod tests {
         let of = |name: &str, interface: Option<&str>| {
             known
                 .signal(name, interface)
-                .map(|(interface, signal)| format!("{} {}", interface.name, signal.name))
+                .map(|(interface, signal)| format!("{} {}", interface.id, signal.name))
         };
         assert_eq!(of("Emptied", None).unwrap(), "org.example.Tank Emptied");
         assert_eq!(of("org.example.Clock.Ticked", None).unwrap(), "org.example.Clock Ticked");

@@ -42,6 +42,12 @@ pub trait Wire: Send + Sync {
     /// Whether a connection that begins with these bytes speaks this wire.
     fn sniff(&self, first: &[u8]) -> Sniff;
 
+    /// Whether a message begins with these bytes anywhere in a connection: a capture may begin in the middle of one. Where all messages
+    /// begin alike, that is what [`Wire::sniff`] tells.
+    fn is_message(&self, first: &[u8]) -> bool {
+        matches!(self.sniff(first), Sniff::Yes)
+    }
+
     /// What a client may say first, so that a server's answer shows its protocol: for each protocol of the wire one.
     fn greetings(&self) -> &'static [Greeting] {
         &[]

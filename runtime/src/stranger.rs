@@ -39,7 +39,7 @@ pub struct Diagnosis {
 /// Whether a failure may have come from the connection as such, not from the object: who is met there is the question.
 pub fn is_of_connection(failure: &Failure) -> bool {
     match failure.kind() {
-        Kind::Unreachable | Kind::TimedOut | Kind::Violation => true,
+        Kind::Unreachable | Kind::WrongWire | Kind::TimedOut | Kind::Violation => true,
         Kind::Malformed => failure.code().is_none() && failure.initiator() == Initiator::Peer,
         Kind::Refused | Kind::LimitExceeded | Kind::Busy => failure.code().is_none(),
         _ => false,

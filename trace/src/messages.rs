@@ -253,6 +253,6 @@ fn explained(wire: &'static dyn Wire, run: &Run) -> usize {
 fn begin(wire: &'static dyn Wire, run: &Run) -> Option<usize> {
     (0..run.bytes.len()).find(|start| {
         let rest = run.bytes.get(*start..).unwrap_or_default();
-        matches!(wire.sniff(rest), Sniff::Yes)
+        wire.is_message(rest)
     })
 }

@@ -44,7 +44,7 @@ pub(super) const ENCRYPTED: &str = "TLS";
 /// TLS: an alert, or the server's part of the handshake (RFC 8446, 5.1).
 const TLS: Foreign = Foreign {
     protocol: ENCRYPTED,
-    hint: "it wants encryption: use iiops://, dbus+tls://, basics://, wshttps:// or binhttps://, or a port that takes connections in the clear",
+    hint: "it wants encryption: use the scheme of the wire that has TLS below it, such as iiops:// or wshttps://, or a port that takes connections in the clear",
     octets: CLIENT_HELLO,
     answers: |seen| match seen {
         [] | [0x15 | 0x16] | [0x15 | 0x16, 3] => Sniff::More,

@@ -262,6 +262,13 @@ pub(crate) fn is_answer(seen: &[u8]) -> Sniff {
     }
 }
 
+/// Whether a PDU of any kind begins here: its whole header is one, with the two octets of the data representation that are always 0.
+pub(crate) fn is_message(first: &[u8]) -> bool {
+    first
+        .first_chunk::<HEADER>()
+        .is_some_and(|raw| raw.get(6..8) == Some(&[0, 0]) && Header::read(raw).is_ok())
+}
+
 /// Whether a connection begins with a bind.
 pub fn sniff(first: &[u8]) -> Sniff {
     const FIT: [fn(u8) -> bool; 6] = [

@@ -177,6 +177,10 @@ impl Wire for Dcom {
         frame::sniff(first)
     }
 
+    fn is_message(&self, first: &[u8]) -> bool {
+        frame::is_message(first)
+    }
+
     fn greetings(&self) -> &'static [Greeting] {
         const {
             &[Greeting {

@@ -160,7 +160,9 @@ pub(super) fn told_type(shape: &Shape) -> Option<(Cow<'_, str>, String)> {
             }
             None => told_type(&alias.target),
         },
-        Shape::Struct(named) => Some((type_name(&named.id, &named.name).0, contract_name(shape))),
+        Shape::Struct(named) => {
+            Some(type_name(&named.id, &named.name)).map(|(ns, name)| (ns, name.to_owned()))
+        }
         Shape::Enum(named) => Some(type_name(&named.id, &named.name)).map(|(ns, name)| (ns, name.to_owned())),
         Shape::Char | Shape::WideChar => Some((Cow::Borrowed(SERIALIZATION), "char".to_owned())),
         Shape::Map(_) => Some((Cow::Borrowed(ARRAYS), contract_name(shape))),

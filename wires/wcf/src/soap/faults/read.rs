@@ -159,6 +159,7 @@ fn kind_of(word: &str) -> Kind {
         Kind::Unsupported,
         Kind::Violation,
         Kind::BadReference,
+        Kind::WrongWire,
     ];
     kinds.into_iter().find(|kind| kind.word() == word).unwrap_or(Kind::Internal)
 }

@@ -29,7 +29,7 @@ impl Connecting {
     /// Whether whoever answers speaks this protocol at all.
     pub(super) fn check_protocol(&mut self, input: &[u8]) -> Result<(), Breach> {
         let Some(breach) = foreign(input) else { return Ok(()) };
-        let failure = Failure::new(Kind::BadReference, Initiator::User, breach.to_string());
+        let failure = Failure::new(Kind::WrongWire, Initiator::Peer, breach.to_string());
         self.refusal = Some(
             failure
                 .with_completed(Completed::No)
