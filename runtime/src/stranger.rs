@@ -2,7 +2,7 @@
 //!
 //! A server that is greeted in another protocol than its own mostly closes the connection without a word. So when a wire's
 //! client gets nowhere, each wire's greeting is tried on a connection of its own, and the answer tells; then those of protocols that are no
-//! wire's and that people meet by a wrong port ([`foreign`]). `everywire status` asks so at once.
+//! wire's and that people meet by a wrong port (`foreign`). `everywire status` asks so at once.
 
 mod foreign;
 
