@@ -58,7 +58,8 @@ fi
 if ls "$root"/dist/*-linux.tar.gz >/dev/null 2>&1; then
   say "the program without shared libraries"
   within "mkdir -p /opt/static && tar -xzf /dist/everywire-*-linux.tar.gz --strip-components=1 -C /opt/static
-    PATH=/opt/static:\$PATH; $raise everywire --version; everywire explain E_NOINTERFACE >/dev/null; $demo; rm -r /opt/static"
+    PATH=/opt/static:\$PATH; $raise everywire --version; everywire explain E_NOINTERFACE >/dev/null; $demo
+    rm -r /opt/static"
 fi
 # The program out of the crates as they would be published. It is built here, since the root has no compiler, and tried there. Crates of ours,
 # which no registry has yet, are the packed ones.
