@@ -72,6 +72,8 @@ impl Subscriptions {
             rules.extend(self.watches.remove(name).and_then(|watch| watch.rule));
             return rules;
         }
+        // A subscription that failed before it used the watch found it idle.
+        self.idle.retain(|idle| idle != name);
         self.idle.push_back(name.clone());
         if self.idle.len() > limits::IDLE_WATCHES {
             let oldest = self.idle.pop_front().and_then(|oldest| self.watches.remove(&oldest));
