@@ -223,7 +223,6 @@ pub fn measure_bursts(
 fn warm(
     plan: &Plan,
     bursts: u64,
-    /// Calls in a burst.
     batch: u32,
     burst: &mut dyn FnMut() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -241,6 +240,7 @@ fn warm(
 pub(crate) struct Timed {
     /// Of each burst, what one of its calls took, in picoseconds.
     samples: Vec<u64>,
+    /// Calls in a burst.
     batch: u32,
     /// From the beginning of the first burst to the end of the last, pauses included.
     total: Duration,
