@@ -150,6 +150,7 @@ fn socket(dir: &Path) -> PathBuf {
     dir.join("bus")
 }
 
+/// Writes a configuration, and starts the daemon with it. It prints its addresses when it listens.
 fn daemon(dir: Fresh, settings: &Settings) -> Result<Bus, Failure> {
     let file = dir.path().join("bus.conf");
     std::fs::write(&file, configuration(dir.path(), settings))
@@ -185,6 +186,7 @@ const LIMITS: &[(&str, u32)] = &[
     ("max_replies_per_connection", 50_000),
 ];
 
+/// The configuration file: the user's elements come last, and so win.
 fn configuration(dir: &Path, settings: &Settings) -> String {
     let mut text = String::from(
         "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\"\n\
@@ -210,6 +212,8 @@ fn configuration(dir: &Path, settings: &Settings) -> String {
     text
 }
 
+/// Starts the broker with one end of a pair of sockets, and tells it by the other which socket to
+/// listen on.
 fn broker(dir: Fresh, settings: &Settings) -> Result<Bus, Failure> {
     let failed = |error: std::io::Error| broken(format!("a socket for dbus-broker: {error}"));
     let path = socket(dir.path());

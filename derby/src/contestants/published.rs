@@ -1,4 +1,9 @@
-//! The published figures, from the five documents that the races come from.
+//! The published figures, from the five documents that the races come from, as they were published:
+//! nothing is rounded or corrected. A unit that differs is converted by the function that writes the
+//! figure down.
+//!
+//! Invariant: each operation named here is one of its race, and each system is named by at least one
+//! constant, by which contestants say what stands beside them.
 
 use crate::race::{CALLBACK, CONNECTION_POINT, FOUR_PROCESSES, FOUR_THREADS, Published, READ_1, READ_100};
 

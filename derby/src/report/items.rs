@@ -47,6 +47,7 @@ pub(super) fn grid(race: &Race, rows: &[&Row]) -> Grid {
     Grid { head, lines }
 }
 
+/// A row of reads.
 fn line(operation: &Operation, row: &Row) -> Vec<String> {
     let number = |value: Option<f64>| value.map_or_else(dash, short);
     vec![
@@ -65,6 +66,7 @@ fn line(operation: &Operation, row: &Row) -> Vec<String> {
     ]
 }
 
+/// A row at a rate: what it costs comes first, since the rate is given.
 fn rate(operation: &Operation, row: &Row) -> Vec<String> {
     let number = |value: Option<f64>| value.map_or_else(dash, short);
     vec![
@@ -153,6 +155,7 @@ fn of(rows: &[&Row], row: &Row) -> Option<&'static str> {
     rows.iter().filter(|other| other.name == row.name).find_map(|row| row.published_by)
 }
 
+/// The titles of the columns, by distance and operation.
 fn heads(race: &Race) -> Vec<String> {
     let of = |remote: bool| {
         let place = if remote { "two machines" } else { "one machine" };
@@ -217,6 +220,7 @@ pub(super) fn verdicts(report: &Report, race: &Race) -> Vec<String> {
     if race.rated { rated(race, &rows) } else { scaled(race, &rows) }
 }
 
+/// Several clients beside one, of the same contestant at the same placement.
 fn scaled(race: &Race, rows: &[&Row]) -> Vec<String> {
     let mut sentences = Vec::new();
     let Some(single) = race.operations.iter().find(|operation| operation.name == race.headline) else {
@@ -260,6 +264,7 @@ fn scaled(race: &Race, rows: &[&Row]) -> Vec<String> {
     sentences
 }
 
+/// What going at a rate costs both sides.
 fn rated(race: &Race, rows: &[&Row]) -> Vec<String> {
     let sentence = |row: &&Row| {
         let (client, server) = (row.client_cpu_percent?, row.server_cpu_percent?);
