@@ -1,7 +1,15 @@
-//! Private message buses of the real programs, for races and for checks: each in a directory of its own, none of them the
-//! user's.
+//! Private message buses of the real programs, for races and for checks: each in a directory of its
+//! own, none of them the user's.
 //!
-//! A bus ends with its [`Bus`], and also with the thread that started it: keep both together.
+//! `dbus-daemon` is started with a configuration file that is written here, and says on standard output
+//! where it listens. `dbus-broker` reads none: it gets a listening socket from us, through a second
+//! socket by which we are its controller (`controller`).
+//!
+//! States: a `Bus` exists only once the program takes connections. It ends with its `Bus`, and also
+//! with the thread that started it: keep both together.
+//!
+//! Invariant: everything is allowed on these buses, and their limits are those of a session's, meant
+//! never to be hit; so a race measures passing messages and not rules.
 
 mod controller;
 

@@ -1,9 +1,12 @@
-//! The third race in the report: items a second with the CPU of both sides, the published figures beside those of today, how far four clients get
-//! beyond one, and what going at a rate costs.
+//! The third race in the report: items a second with the CPU of both sides, the published figures
+//! beside those of today, how far four clients get beyond one, and what going at a rate costs.
 //!
 //! * A row is of reads (its race has rounds, and raw bytes as the measure) or of a rate (neither).
-//! * Items a second are those of all clients together in the time that it took; microseconds are those of one client's read.
-//! * Invariant: what has no figure has a dash, and a system of then stands above those of today that are put beside it.
+//! * Items a second are those of all clients together in the time that it took; microseconds are those
+//!   of one client's read.
+//! * CPU in percent is of one CPU, so several clients or event loops may have more than 100.
+//! * Invariant: what has no figure has a dash, and a system of then stands above those of today that
+//!   are put beside it.
 
 use super::markup::{self, table};
 use super::table::{Grid, PLACEMENTS, few, median};

@@ -3,6 +3,10 @@
 //! A race whose rows are of another kind has a grid of its own (`cycles`, `items`, `passes`, signals);
 //! all are printed by `Grid`. Warnings come first, verdicts last, since that is what stays on the
 //! screen.
+//!
+//! Below the blocks of a race stand the published figures and its notes; below all races where a call
+//! goes, what was left out and why, and the machine. A grid is as wide as its cells need, and no cell
+//! is cut.
 
 use super::{Report, Row, columns, cycles, grouped, items, passes, short, transfers};
 use crate::race::{ALL, Race};

@@ -2,7 +2,11 @@
 //! traits, without anything that knows of wires or of measuring.
 //!
 //! `Seven` has no state. `Remote` has one block of bytes, which is made at the first call and only
-//! sliced afterwards. `Firing` keeps sinks by cookie; its lock is never held while a sink is called.
+//! sliced afterwards, so a large answer costs no copy here. `Firing` keeps sinks by cookie.
+//!
+//! Invariants: the lock of `Firing` is never held while a sink is called, so a sink may advise or
+//! unadvise meanwhile. What a caller asks for is checked against a bound before anything is made; a
+//! wrong argument is an error of the caller's, and nothing was done.
 
 pub(super) use contract::*;
 

@@ -1,7 +1,15 @@
-//! Clients at a rate: reads of 5,000 items a second, and exception mode.
+//! Clients at a rate: reads of 5,000 items a second, and exception mode, in which a server sends what
+//! has changed.
 //!
-//! Exception mode goes through these states: *made* (the server has made the items, the client has groups of them), *known* (the first value of
-//! every item was heard), *steady* (changes are heard), *counted* (for the time of the plan), *quiet* (the server was told to stop).
+//! Exception mode goes through these states: *made* (the server has made the items, the client has
+//! groups of them), *known* (the first value of every item was heard), *steady* (changes are heard),
+//! *counted* (for the time of the plan), *quiet* (the server was told to stop).
+//!
+//! What counts is the CPU time of both sides, since the rate is given. The time of a row is, for reads,
+//! that of one read, and in exception mode the delay from the change of a value to its callback.
+//!
+//! Invariant: every value that is heard is checked; the first that is wrong ends the client with a
+//! failure.
 
 use super::client::{Reader, add, group, reference};
 use super::values::{CHANGING, GROUPS, OF_A_GROUP, heard, line, time_of};
