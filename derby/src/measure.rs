@@ -8,8 +8,8 @@
 //!   timed one after the other, another look. Between two timed calls the clock is read once, so that
 //!   the end of one is the beginning of the next and no time is between them.
 //! * A `Line` is of one operation; several clients at once (`several`) say one line together.
-//! * Times of calls are picoseconds, CPU time is microseconds, the whole is nanoseconds, each of which
-//!   the names of the fields say. Picoseconds since a batch of very short calls is divided by its size.
+//! * Names of fields say the unit: `_ps`, `_ns`, `_us`. Times of calls are in picoseconds, because the
+//!   time of a batch of very short calls is divided by their number.
 //! * The first failure of a call ends the client: a call that failed is in no figure.
 
 pub(crate) mod several;

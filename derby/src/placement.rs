@@ -5,9 +5,9 @@
 //! kernel's numbers, and only those that this process may use (`sched_getaffinity`, so a container's
 //! limits hold).
 //!
-//! Invariants: client and server are either both on a CPU of their own or both free. The last CPUs are
-//! taken, since the first serves most of the machine's interrupts. A placement that this machine has no
-//! CPUs for is left out of the list, and is no error.
+//! Invariants: either both sides are bound to a CPU, which may be the same, or both are free. The last
+//! CPUs are taken, since the first serves most of the machine's interrupts. A placement that this
+//! machine has no CPUs for is left out of the list, and is no error.
 
 use everywire_model::Failure;
 use std::mem;

@@ -9,9 +9,9 @@
 //! `interruption`.
 //!
 //! Invariants: every child has a signal that kills it when the thread that started it ends
-//! (`end_with`), so nothing of a derby survives it, even if it is killed. Descriptors are closed in
-//! children unless they are handed on purpose. What is waited for has a limit of time. Standard error
-//! goes to a file, so that a failure can quote it.
+//! (`end_with`), so no child outlives the derby, even if the derby is killed. Descriptors are closed in
+//! children unless they are handed on purpose. Whatever is waited for has a limit of time. Standard
+//! error goes to a file, so that a failure can quote it.
 
 use crate::broken;
 use crate::interruption::HERE;

@@ -9,7 +9,8 @@
 //!
 //! Invariants: a call is in `pending` before its line is in the queue, so that no answer can come
 //! before it. Once the run is over no call can be added. Whoever removes a call from `pending` answers
-//! it. The queue never blocks a caller: when it is full, the call is refused as busy.
+//! it, or gives it back to be sent to another run. The queue never blocks a caller: when it is full,
+//! the call is refused as busy.
 
 use super::{Pending, answer, lock, tell};
 use crate::output::note;
