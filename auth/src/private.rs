@@ -1,4 +1,9 @@
-//! Files that hold secrets: read only if nobody else could have read or written them, and replaced as a whole.
+//! Files that hold secrets: read only if nobody else could have read or written them, and replaced as a
+//! whole.
+//!
+//! Invariants: a file is opened first and then looked at, so what was checked is what is read; symbolic
+//! links are not followed and pipes not waited for. A file has mode 0600 from its beginning. Nobody
+//! reads a part of a file that is being replaced.
 
 use crate::{own_uid, system_random};
 use everywire_model::hex;
@@ -40,7 +45,7 @@ impl fmt::Display for Untrusted {
     }
 }
 
-/// Why a file was not read.
+/// Why a file was not read. Whoever reads says which file it was.
 #[derive(Debug)]
 pub enum Trouble {
     /// There is none.
@@ -139,6 +144,7 @@ pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     options.mode(0o600).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
+/// Belongs to this user, and nobody else has any access.
 fn check(about: &Metadata) -> Result<(), Untrusted> {
     if about.uid() != own_uid() {
         return Err(Untrusted::Owner { uid: about.uid() });

@@ -1,13 +1,23 @@
-//! The identifiers of errors, and what each means.
+//! The identifiers of errors, and what each means: what `everywire explain` reads, and what a failure's
+//! last line refers to.
 //!
-//! The table (`help/codes.tsv`) has a row for each identifier in the tables of the wires: `tests/explain.rs` reads those, and fails for one
-//! that has no text here. A row without a hint of its own has that of its kind.
+//! The table (`help/codes.tsv`) has a row for each identifier in the tables of the wires:
+//! `tests/explain.rs` reads those, and fails for one that has no text here. It is part of the program,
+//! so nobody is asked. Columns, with tabs between them: code, name, family, kind, meaning, hint. A row
+//! without a hint of its own has that of its kind.
+//!
+//! States: none. The table is parsed when it is first asked for, and then constant.
+//!
+//! Invariants: a row of the family `failure` stands for a kind of failure, and its code is the kind's
+//! word; every `kind` of another row is the code of such a row. Codes of 32 bits stand as `0x` and
+//! eight digits in lower case.
 
 use std::sync::OnceLock;
 
 const TABLE: &str = include_str!("../help/codes.tsv");
 
-/// Where minor codes of CORBA's system exceptions come from: the high 20 bits, and who has them (OMG, tags of vendors).
+/// Who has a minor code of CORBA's system exceptions, by its high 16 bits: vendors get a number of 20
+/// bits (VMCID) from the OMG, whose last four are zero for all of these.
 const VENDORS: &[(u32, &str)] = &[
     (0x4f4d_0000, "the OMG's"),
     (0x4154_0000, "omniORB's"),
@@ -17,7 +27,7 @@ const VENDORS: &[(u32, &str)] = &[
     (0x5441_0000, "TAO's"),
 ];
 
-/// Parts of Windows that HRESULTs come from (MS-ERREF 2.1).
+/// Parts of Windows that HRESULTs come from, by the bits 16 to 26 (MS-ERREF 2.1).
 const FACILITIES: &[(u32, &str)] = &[
     (0, "COM"),
     (1, "RPC"),
@@ -29,7 +39,7 @@ const FACILITIES: &[(u32, &str)] = &[
     (9, "security"),
 ];
 
-/// One identifier.
+/// One identifier: a line of the table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
     /// As failures show it.
@@ -42,11 +52,12 @@ pub(crate) struct Row {
     pub(crate) kind: &'static str,
     /// What it means.
     pub(crate) means: &'static str,
+    /// What to try, if that is not what one tries at any failure of its kind.
     own_hint: &'static str,
 }
 
 impl Row {
-    /// What to try.
+    /// What to try: the hint of the row, or that of its kind; empty if neither has one.
     pub(crate) fn hint(&self) -> &'static str {
         if !self.own_hint.is_empty() {
             return self.own_hint;
@@ -80,8 +91,10 @@ pub(crate) fn rows() -> &'static [Row] {
     })
 }
 
-/// What goes by this code or name, in any case of letters; of names that several wires have, all. A minor code that is not known is
-/// that of its exception.
+/// What goes by this code or name, in any case of letters; of names that several wires have, all. Tries
+/// go from the exact to the vague, and the first that finds something ends them: the whole code or
+/// name; a number in another notation; the last part of a code with a scope. A minor code that is not
+/// known is that of its exception.
 pub(crate) fn find(asked: &str) -> Vec<Row> {
     let asked = asked.trim().trim_matches(['[', ']']);
     // Behind a status of HTTP stands what it is called.
@@ -121,7 +134,8 @@ fn last(code: &str) -> &str {
     code.rsplit([' ', ':', '/', '}']).next().unwrap_or(code)
 }
 
-/// A code of 32 bits, in hexadecimal or as a signed number.
+/// A code of 32 bits: `0x` and digits, eight digits alone, or a negative decimal number, as programs of
+/// Windows print it.
 fn number(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     match digits.or_else(|| (text.len() == 8).then_some(text)) {
@@ -130,7 +144,7 @@ fn number(text: &str) -> Option<u32> {
     }
 }
 
-/// The codes that are told as a kind of failure, by what they belong to.
+/// The codes that are told as a kind of failure, by what they belong to, in the order of the table.
 pub(crate) fn told_as(kind: &str) -> Vec<(&'static str, Vec<&'static str>)> {
     let mut families: Vec<(&'static str, Vec<&'static str>)> = Vec::new();
     for row in rows().iter().filter(|row| row.kind == kind && row.family != "failure") {
@@ -161,7 +175,8 @@ pub(crate) fn digits(asked: &str) -> Option<String> {
     })
 }
 
-/// The word by which a failure can be looked up: by its code, by the violation in its message, or by its kind.
+/// The word by which a failure can be looked up: by its code; else by the violation that its message
+/// names; else by its kind. `None` if the table has none of them: then nothing is offered.
 pub(crate) fn word_for(code: Option<&str>, message: &str, kind: &str) -> Option<&'static str> {
     let known = |text: &str| find(text).first().map(Row::word);
     if let Some(code) = code {

@@ -1,7 +1,17 @@
-//! Completion of addresses, objects and operations: asked from whoever is named so far, with little patience.
+//! Completion of addresses, objects and operations: asked from whoever is named so far, with little
+//! patience.
 //!
-//! A shell runs the program anew for each press of a key, so that answers are kept for a while in the user's directory for such things
-//! ([`cached`]). Whatever fails is no candidate: nothing is printed but candidates.
+//! A shell runs the program anew for each press of a key, with a variable that says so; `answer` then
+//! prints candidates and ends the process before anything else happens. What has to be asked over a
+//! network is kept in a file for `FRESH`, one file a question, in the user's cache directory
+//! (`cached`).
+//!
+//! * A candidate is a whole word as the shell is to insert it, quoted if it needs to be.
+//! * Members of an object come from a contract file if the line names one, else from the object.
+//!
+//! Invariants: whatever fails is no candidate: nothing is printed but candidates, and no error is told.
+//! Each question to a peer has `PATIENCE`. The directory of the cache belongs to this user, or is not
+//! used. Names from peers are data: one with a line end is dropped.
 
 use crate::contract::{self, Preprocess};
 use crate::{opcda, target};
@@ -17,16 +27,17 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How long whoever is asked may take.
+/// How long each call to a peer may take: somebody waits with a finger on the key.
 const PATIENCE: Duration = Duration::from_millis(700);
 /// How long an answer is used again.
 const FRESH: Duration = Duration::from_secs(20);
 /// The most candidates of one answer.
 const MOST: usize = 500;
-/// The variable by which shells ask.
+/// The variable by which shells ask: the library for completion reads it, and the scripts that it makes
+/// set it.
 pub(crate) const VARIABLE: &str = "EVERYWIRE_COMPLETE";
 
-/// How addresses begin.
+/// How addresses begin: what is offered while no scheme is complete.
 const SCHEMES: &[&str] = &[
     "iiop://",
     "iiop+unix://",
@@ -42,13 +53,15 @@ const SCHEMES: &[&str] = &[
     "opcda://",
 ];
 
-/// Answers a shell, and ends, if it is one that asks.
+/// Answers a shell, and ends the process, if it is one that asks; else does nothing. To be called first
+/// in `main`: the library changes the environment, which is safe only while there is one thread.
 pub(crate) fn answer(command: fn() -> Command) {
     // What clap does to the environment is done before there are threads.
     CompleteEnv::with_factory(command).var(VARIABLE).bin("everywire").complete();
 }
 
-/// Addresses that begin like this.
+/// Addresses that begin like `current`: schemes and files first; once a scheme is there, what the peer
+/// above lists.
 pub(crate) fn addresses(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some((text, quote)) = plain(current) else { return Vec::new() };
     if text.starts_with('@') {
@@ -121,6 +134,8 @@ pub(crate) fn codes(current: &OsStr) -> Vec<CompletionCandidate> {
         .collect()
 }
 
+/// Members of the object on the command line, by a function that takes them from its contract. `what`
+/// is a part of the question under which the answer is kept.
 fn members(current: &OsStr, what: &str, of: fn(&ObjectContract) -> Vec<String>) -> Vec<CompletionCandidate> {
     let Some((text, quote)) = plain(current) else { return Vec::new() };
     let line = Line::read();
@@ -146,10 +161,12 @@ fn members(current: &OsStr, what: &str, of: fn(&ObjectContract) -> Vec<String>) 
     all.iter().filter(|word| word.starts_with(text)).map(|word| candidate(word, quote)).collect()
 }
 
+/// A node for one question, with one thread.
 fn node() -> Node {
     Node::from(Node::builder().deadline(Some(PATIENCE)).shards(1).build())
 }
 
+/// The object of a reference as it is typed, `@FILE` too.
 fn object(reference: &str) -> Option<Object> {
     let text = target::text(reference).ok()?;
     node().object(&text).ok()
@@ -194,7 +211,7 @@ fn files(text: &str, quote: &'static str) -> Vec<CompletionCandidate> {
     shown.take(MOST).collect()
 }
 
-/// What the command line says so far.
+/// What the command line says so far, as far as it matters here: the object, and a contract file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Line {
     reference: Option<String>,
@@ -202,12 +219,15 @@ struct Line {
 }
 
 impl Line {
+    /// Reads it from this process's arguments, which are those that the shell hands over.
     fn read() -> Self {
         let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         // What stands before `--` is for the program that answers, then come its name and the verb.
         Self::of(words.skip_while(|word| word != "--").skip(3))
     }
 
+    /// Options that take a value are listed, so that the value is not taken for the object. One that is
+    /// missing there would hide the object from completion, and nothing worse.
     fn of(words: impl Iterator<Item = String>) -> Self {
         let mut line = Self::default();
         let mut words = words;
@@ -231,11 +251,13 @@ impl Line {
     }
 }
 
+/// A word without the quotes that the shell has left at its ends.
 fn unquoted(word: &str) -> String {
     word.trim_matches(['\'', '"']).to_owned()
 }
 
-/// The answer to a question: one that was given a moment ago, else that of whoever is asked now.
+/// The answer to a question: one that was given less than `FRESH` ago, else that of whoever is asked
+/// now. What cannot be kept is given all the same.
 fn cached(question: &str, ask: impl FnOnce() -> Vec<String>) -> Vec<String> {
     let Some(file) = cache(question) else { return ask() };
     let fresh = |path: &Path| {
@@ -255,7 +277,9 @@ fn cached(question: &str, ask: impl FnOnce() -> Vec<String>) -> Vec<String> {
     answer
 }
 
-/// The file of a question, in a directory of this user's alone.
+/// The file of a question, in a directory of this user's alone (mode 700). `None` if there is no home,
+/// or the directory is another user's. Its name is a hash of the question and of the variables that say
+/// which server a name means.
 fn cache(question: &str) -> Option<PathBuf> {
     let above = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)

@@ -1,4 +1,8 @@
 //! Contracts from files and from objects, as the command line names them.
+//!
+//! Every verb that needs types comes here: `--contract FILE` if it is given, else the object itself.
+//! What a contract has and cannot be used is a warning on standard error; only a contract without
+//! anything usable is an error.
 
 use crate::output::note;
 use crate::stranger;
@@ -28,11 +32,12 @@ pub(crate) fn of_file(path: &Path, given: &Preprocess) -> Done<ObjectContract> {
             |all, option| all.define(option),
         );
     let known = ObjectContract::from_file(path, &given)
+        // The message has all mistakes of the file, with their lines.
         .map_err(|failure| Trouble::contract(failure.message().to_owned()))?;
     Ok(warned(known))
 }
 
-/// Tells what the interfaces of a contract lack of what their source has.
+/// Tells, as warnings, what the interfaces of a contract lack of what their source has.
 fn warned(known: ObjectContract) -> ObjectContract {
     known.warnings().iter().for_each(|warning| note(&format!("warning: {warning}")));
     known
@@ -44,6 +49,10 @@ pub(crate) fn of_object(object: &Object) -> Result<ObjectContract, Failure> {
 }
 
 /// From a file if one is given, else from the object itself.
+///
+/// # Errors
+/// The file has mistakes; or the object cannot be reached, or does not tell its contract, in which case
+/// the hint names `--contract`.
 pub(crate) fn of(object: &Object, path: Option<&Path>, given: &Preprocess) -> Done<ObjectContract> {
     match path {
         Some(path) => of_file(path, given),

@@ -1,13 +1,19 @@
-//! What clap says, as people and programs want it: examples that no line end breaks, and mistakes in one sentence.
+//! What clap says, as people and programs want it: examples that no line end breaks, and mistakes in
+//! one sentence.
+//!
+//! The texts behind `--help` are taken out of the command before clap sees the arguments (`apart`), and
+//! printed behind its help by `main`. With `--json` a mistake is not what clap prints, but one object
+//! like any other failure (`sentence`).
 
 use clap::Command;
 use clap::builder::Resettable;
 use std::collections::HashMap;
 
-/// The texts behind the help of each verb, by its name; that of the program itself has none.
+/// The texts behind the help of each verb, by its name; that of the program itself has the empty name.
 pub(crate) struct Examples(HashMap<String, String>);
 
-/// Takes the texts behind the help out of a command: clap would break their lines, and examples that are broken cannot be pasted.
+/// Takes the texts behind the help out of a command, which is returned without them: clap would break
+/// their lines, and examples that are broken cannot be pasted.
 pub(crate) fn apart(mut command: Command) -> (Command, Examples) {
     let mut texts = HashMap::new();
     let mut take = |command: Command, name: &str| {
@@ -25,7 +31,8 @@ pub(crate) fn apart(mut command: Command) -> (Command, Examples) {
 }
 
 impl Examples {
-    /// The text behind the help that a command line asks for.
+    /// The text behind the help that a command line asks for: that of its verb, else that of the
+    /// program. Empty or with a line end around it.
     pub(crate) fn of(&self, raw: &[String]) -> String {
         let mut words = raw.iter().skip(1).filter(|word| !word.starts_with('-') && *word != "help");
         let verb =
@@ -34,7 +41,8 @@ impl Examples {
     }
 }
 
-/// A mistake as clap tells it, in one sentence; and what it thinks was meant.
+/// A mistake as clap tells it, in one sentence; and its tip, if it has one. Clap prints paragraphs: the
+/// mistake with indented lines of what is missing, then tips and usage.
 pub(crate) fn sentence(text: &str) -> (String, Option<String>) {
     let mut paragraphs = text.split("\n\n");
     let first = paragraphs.next().unwrap_or_default().trim_start_matches("error: ");

@@ -1,13 +1,22 @@
-//! Whatever texts of the project tell people to type can be typed: hints in the sources of all crates, the table of error codes, the examples
-//! behind `--help`, and the blocks for the shell in documents. Verbs and options are asked of the parser of the command line, options of
-//! addresses of the wires.
+//! Whatever texts of the project tell people to type can be typed: hints in the sources of all crates,
+//! the table of error codes, the examples behind `--help`, and the blocks for the shell in documents.
+//! Verbs and options are asked of the parser of the command line, options of addresses of the wires.
+//!
+//! This file is compiled for tests only. It reads the sources of the whole workspace as text: no list
+//! of hints is kept, so none can be forgotten.
+//!
+//! * A hint in backticks that begins with the program's name is a command; it may lack arguments, and
+//!   what is put in at run time stands there as `X`.
+//! * A line of a help text or of a document is a command in full.
+//! * Each test counts what it found, and fails if that is too little: else a change of style would
+//!   blind it.
 
 use crate::whole;
 use clap::error::ErrorKind;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Crates whose texts users see.
+/// Crates whose texts users see, as folders of the workspace.
 const ROOMS: [&str; 13] = [
     "model",
     "idl",
@@ -29,6 +38,7 @@ const ROOMS: [&str; 13] = [
 const OF_FILES: [&str; 10] =
     ["username", "password", "domain", "realm", "name", "Host", "abstract", "href", "noncefile", "publish"];
 
+/// The root of the workspace.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -84,7 +94,7 @@ fn literals(source: &str) -> Vec<String> {
     found
 }
 
-/// Lines, where a text that goes on behind `\` is one.
+/// Lines, where a text that goes on behind `\` at the end of a line is one.
 fn joined(source: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut open = false;
@@ -127,7 +137,8 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// What is wrong with a command, if anything is. One that leaves out what is needed is a hint all the same, if it may.
+/// What is wrong with a command, if anything is: what the parser of the command line says to it. Unless
+/// it is a `whole_line`, it may leave out what is needed, and hold a word that stands for others.
 fn wrong(command: &str, whole_line: bool) -> Option<String> {
     // A word for any verb.
     let mut words = words(&command.replace("everywire VERB", "everywire call"));
@@ -246,7 +257,9 @@ fn each_hint_names_verbs_and_options_that_exist() {
     assert!(wrongs.is_empty(), "{}", wrongs.join("\n"));
 }
 
-/// What a wire says to an option of an address, to listen at or to call; without the name of the option.
+/// What a wire says to an option of an address, to listen at or to call, with the name of the option
+/// taken out. An option that no wire knows is answered in the same words whatever its name: that is how
+/// `lost` is told.
 fn says(scheme: &str, option: &str) -> Vec<String> {
     let wire = everywire::wires::ALL.iter().find(|wire| wire.schemes().contains(&scheme)).unwrap();
     let mut said = Vec::new();

@@ -1,7 +1,13 @@
 //! The `everywire` program: calls, serves, describes, traces and races objects.
 //!
-//! Each verb has a file in `verbs`; what they share lies beside it. Only data goes to standard output; failures go to
-//! standard error in three lines, or to standard output as one JSON object where `--json` was given.
+//! Each verb has a file in `verbs`; what they share lies beside it. Only data goes to standard output;
+//! failures go to standard error in three lines, or to standard output as one JSON object where
+//! `--json` was given.
+//!
+//! Order: a shell that asks for completions is answered; one side of a race becomes that; the command
+//! line is parsed; the verb runs and returns; its failure is shown, and is the exit code.
+//!
+//! Invariants: a verb does not print its own failure: it returns `Done`. No code here is unsafe.
 
 #![forbid(unsafe_code)]
 
@@ -66,6 +72,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     complete::answer(whole);
+    // Only for help and for errors, which are text in any case; clap takes the words as they are.
     let raw: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     // One side of a race, in a process of its own: nobody's to type.
     if let [_, verb, rest @ ..] = raw.as_slice()
@@ -112,6 +119,7 @@ fn main() -> ExitCode {
     end(done, json, style)
 }
 
+/// Shows a failure, and makes the exit code.
 fn end(done: trouble::Done, json: bool, style: Style) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -122,12 +130,13 @@ fn end(done: trouble::Done, json: bool, style: Style) -> ExitCode {
     }
 }
 
-/// The whole command line.
+/// The whole command line: the verbs of this program, and one for each server that a wire brings along.
 fn whole() -> clap::Command {
     verbs::hub::with_programs(Program::command())
 }
 
-/// What clap found wrong; help and version are no mistakes.
+/// What clap found wrong, on standard error or as JSON; exit code 2. Help and version come as errors
+/// too, but are no mistakes.
 fn misused(error: &clap::Error, raw: &[String], examples: &help::Examples) -> ExitCode {
     if !error.use_stderr() {
         // A closed pipe is the reader's choice.

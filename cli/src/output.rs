@@ -1,4 +1,14 @@
-//! What the program prints: data on standard output, envelopes for `--json`.
+//! What the program prints: data on standard output, envelopes for `--json`, and notes on standard
+//! error.
+//!
+//! A line of data goes through `raw`, which flushes: whoever reads through a pipe sees it at once, and
+//! one who closes the pipe ends the program quietly. Two kinds of text are told apart: our own words,
+//! and what others chose (names of objects, texts of errors), for which there are `shown` and
+//! `visible`.
+//!
+//! Invariants: an envelope always has the same first keys (`ok`, `value`, `peer`, `wire`, `bytes`,
+//! `elapsed_ns`, `notes`), so a program need not look which are there; `status` and `headers` are there
+//! only if they say something.
 
 use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
@@ -29,18 +39,18 @@ pub(crate) fn tinted(text: &str, code: &str, wanted: bool) -> String {
     if wanted { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
 }
 
-/// Prints text and a line end.
+/// Prints text and a line end, as data.
 pub(crate) fn line(text: &str) {
     raw(&format!("{text}\n"));
 }
 
-/// Prints a line of which others chose a part.
+/// Prints a line of which others chose a part, with `visible`.
 pub(crate) fn shown(text: &str) {
     line(&visible(text));
 }
 
-/// What others named or said, as it may stand on a terminal: characters that command one, or turn the line around, are written as escapes.
-/// A tab stays.
+/// What others named or said, as it may stand on a terminal: characters that command one, or turn the
+/// line around, are written as escapes. A tab stays. Text without such characters is not copied.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     // Directional embeddings, overrides and isolates (Unicode 16, UAX 9).
     let commands = |c: char| {
@@ -56,7 +66,8 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Prints text as it is. Whoever closed the pipe has seen enough: then the program ends.
+/// Prints text as it is, and flushes it. Whoever closed the pipe has seen enough: then the program ends
+/// with 0. Other errors of writing are passed over, since there is no place to tell them.
 pub(crate) fn raw(text: &str) {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -65,7 +76,7 @@ pub(crate) fn raw(text: &str) {
     }
 }
 
-/// Tells something that is no data.
+/// Tells something that is no data, on standard error.
 pub(crate) fn note(text: &str) {
     // Nobody left to tell, if this fails.
     let _ = writeln!(std::io::stderr().lock(), "{text}");
@@ -84,7 +95,7 @@ pub(crate) struct Envelope {
     pub(crate) bytes: Option<(usize, usize)>,
     /// How long the peer took.
     pub(crate) elapsed: Option<std::time::Duration>,
-    /// How an operation succeeded, where it did not plainly.
+    /// The code with which an operation succeeded, where it was not plain success.
     pub(crate) status: Option<i32>,
     /// The headers beside the answer, where they were asked for.
     pub(crate) headers: Option<Json>,
@@ -93,7 +104,7 @@ pub(crate) struct Envelope {
 }
 
 impl Envelope {
-    /// An envelope of a value alone.
+    /// An envelope of a value alone: nobody was asked.
     pub(crate) fn of(value: Json) -> Self {
         Self { value, ..Self::default() }
     }

@@ -1,4 +1,12 @@
 //! Values for people; their types and signatures have their words in the crate of the dynamic caller.
+//!
+//! A value is written by its shape, so that members of enumerations have names and times are times. It
+//! stands on one line if that has room (`WIDTH`), else each part has a line of its own, two blanks
+//! further in. What is shown is not what `call` takes, but for values of any type alone (`again`).
+//!
+//! Invariants: text within a value is quoted, with its control characters as escapes. Octets are cut at
+//! `OCTETS`, and say how many there are. A value that does not fit its shape is still written, as JSON
+//! writes it.
 
 use everywire::Value;
 use everywire::model::shape::Shape;
@@ -7,14 +15,15 @@ use everywire_dynamic::json::{self, Notation, file_of, held, is_nameless, word};
 use std::fmt::Write as _;
 use std::os::fd::AsRawFd;
 
-/// How wide a value may be before it is spread over lines.
+/// How many characters a value may take on its line before it is spread over several.
 const WIDTH: usize = 100;
-/// How many octets are shown.
+/// How many octets of a sequence are shown; `--json` has all.
 const OCTETS: usize = 64;
 
 pub(crate) use everywire_dynamic::wording::{noun, signature};
 
-/// The results of an operation: the only one as it is, several by name.
+/// The results of an operation: the only one as it is, several by name. A text alone is printed without
+/// quotes and escapes, as other programs want it.
 pub(crate) fn results(list: &Shape, value: &Value, notation: &dyn Notation) -> String {
     let Value::Struct(values) = value else { return shown(list, value, notation) };
     let shapes = list.fields().iter().map(|field| &field.shape);
@@ -39,7 +48,8 @@ pub(crate) fn results(list: &Shape, value: &Value, notation: &dyn Notation) -> S
     }
 }
 
-/// A value of any type as `call` takes it: bare where JSON alone says its type.
+/// A value of any type as `call` takes it: bare where JSON alone says its type, else with its shape
+/// beside it.
 fn again(shape: &Shape, value: &Value, notation: &dyn Notation) -> String {
     let json = json::write(shape, value, notation);
     let Value::Variant(content) = value else { return json.to_string() };
@@ -64,6 +74,8 @@ pub(crate) fn shown(shape: &Shape, value: &Value, notation: &dyn Notation) -> St
     out
 }
 
+/// Writes a value at this indent. Shape and value are walked together; where the shape has less, the
+/// value is written by itself.
 fn put(shape: &Shape, value: &Value, notation: &dyn Notation, indent: usize, out: &mut String) {
     let shape = held(shape);
     if let Some(word) = word(shape, value) {
@@ -144,6 +156,7 @@ fn put(shape: &Shape, value: &Value, notation: &dyn Notation, indent: usize, out
     }
 }
 
+/// The parts of a value between two brackets: on one line if all of them fit, else one on each line.
 fn spread(open: &str, parts: Vec<String>, close: &str, indent: usize, out: &mut String) {
     let wide = parts.iter().map(|part| part.len() + 2).sum::<usize>() + indent > WIDTH;
     let pad = " ".repeat(indent);

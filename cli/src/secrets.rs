@@ -3,7 +3,9 @@
 /// What stands for a password.
 const HIDDEN: &str = "***";
 
-/// The text with the password of each address `SCHEME://USER:PASSWORD@HOST` in it hidden.
+/// The text with the password of each address `SCHEME://USER:PASSWORD@HOST` in it hidden. An address
+/// ends at white space or at a quote. Whatever is printed for people and may hold an address goes
+/// through this: failures, notes, what was generated from where.
 pub(crate) fn hidden(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -8,6 +8,8 @@ use everywire::wires::ALL;
 use everywire::{Kind, stranger};
 
 /// Adds to a failure which protocol answers where the object was looked for, if it is another one's.
+/// That takes further connections to the peer, so it is done only for failures that may come from the
+/// connection itself.
 pub(crate) fn named(trouble: Box<Trouble>, reference: &Reference) -> Box<Trouble> {
     if !trouble.is_of_connection() {
         return trouble;

@@ -1,9 +1,13 @@
-//! References as people give them: text, `@FILE`, or `@FILE:NAME` of a file of named references.
+//! References as people give them: text, `@FILE`, or `@FILE:NAME` of a file of named references
+//! (`NAME<TAB>REFERENCE` lines, as servers write them with `--ref-file`).
+//!
+//! Nothing is asked here: a text that is no reference is found out by whoever parses it.
 
 use crate::trouble::{Done, Trouble};
 use everywire::{Failure, Kind};
 
-/// A text that leads to no object: because it is no reference, or because whoever was asked for it did not tell one.
+/// A text that leads to no object, as a failure: because it is no reference (`otherwise` says so), or
+/// because whoever was asked for it did not tell one.
 pub(crate) fn unfit(otherwise: impl Into<String>, text: &str, failure: &Failure) -> Box<Trouble> {
     match failure.kind() {
         Kind::BadReference | Kind::Unsupported | Kind::LimitExceeded => Trouble::failure(otherwise, failure),
@@ -12,6 +16,9 @@ pub(crate) fn unfit(otherwise: impl Into<String>, text: &str, failure: &Failure)
 }
 
 /// The text of a reference.
+///
+/// # Errors
+/// The file cannot be read, has not this name, or has several references where none was named.
 pub(crate) fn text(given: &str) -> Done<String> {
     let Some(file) = given.strip_prefix('@') else { return Ok(given.trim().to_owned()) };
     let (file, name) = split(file);
@@ -44,7 +51,8 @@ pub(crate) fn text(given: &str) -> Done<String> {
     }
 }
 
-/// Names contain colons, and files may: the longest beginning that is a file is meant.
+/// The file and the name in `FILE:NAME`. Names contain colons, and files may: the longest beginning
+/// that is a file is meant.
 fn split(text: &str) -> (&str, Option<&str>) {
     let is_file = |file: &str| std::fs::metadata(file).is_ok();
     if is_file(text) {

@@ -1,4 +1,17 @@
-//! What went wrong, for people in three lines and for programs as JSON, and the exit code that says which kind it was.
+//! What went wrong, for people in three lines and for programs as JSON, and the exit code that says
+//! which kind it was.
+//!
+//! A `Trouble` is made where something fails, by the one who knows what the program was about to do; it
+//! may be given a hint, more about why, or another kind on its way up; and `main` shows it, once. The
+//! three lines: what failed; why, in the words of whoever said so, with code, place, and whether the
+//! call was executed; one thing to try.
+//!
+//! Exit codes: 1 the peer answered with an error, 2 usage, 3 unreachable, 4 refused, 5 timed out, 6
+//! protocol violation. `exit_of` is the one place that decides for a `Failure`.
+//!
+//! Invariants: in the lines and in the JSON of a failure passwords of addresses are hidden (`hidden`).
+//! JSON and the lines are made of the same fields. A hint names verbs and options that exist (see
+//! `hints.rs`).
 
 use crate::codes;
 use crate::output::{Style, line, note, tinted};
@@ -8,7 +21,7 @@ use everywire::{Failure, Initiator, Kind};
 use everywire_dynamic::{Mistake, Remedy};
 use serde_json::{Value as Json, json};
 
-/// The peer answered with an error.
+/// The peer answered with an error: it was reached and understood.
 pub(crate) const ANSWERED: u8 = 1;
 /// Wrong options, arguments or contract.
 pub(crate) const USAGE: u8 = 2;
@@ -21,25 +34,33 @@ pub(crate) const TIMED_OUT: u8 = 5;
 /// The peer broke the protocol.
 pub(crate) const VIOLATION: u8 = 6;
 
-/// What every verb returns.
+/// What every verb returns. Boxed, since it is large and rare.
 pub(crate) type Done<T = ()> = Result<T, Box<Trouble>>;
 
 /// Something that went wrong.
 #[derive(Debug, Default)]
 pub(crate) struct Trouble {
+    /// The exit code, one of those above.
     exit: u8,
+    /// A word for programs: that of a `Kind`, or `usage`, `io`, `exception`, `contract`,
+    /// `configuration`, and what verbs add.
     kind: String,
     /// What the program was about to do.
     what: String,
     /// Why it failed, in the words of whoever said so.
     message: String,
+    /// The peer's own identifier of the error: an exception's, a minor code, an HRESULT, a fault's
+    /// code.
     code: Option<String>,
+    /// Where in a value or a message it was found; empty if nowhere.
     place: String,
+    /// Whether the call was executed: `yes`, `no`, `maybe`; none if nothing was called.
     completed: Option<&'static str>,
     hint: Option<String>,
     /// The fields of an exception, or what was found out before it failed.
     value: Option<Json>,
-    /// Text that is shown as it is instead of the three lines.
+    /// Text that is shown as it is instead of the three lines: the mistakes of a file, each with its
+    /// line.
     verbatim: Option<String>,
 }
 
@@ -60,12 +81,12 @@ impl Trouble {
         Box::new(Self { kind: "io".into(), ..*Self::usage(what, error.to_string()) })
     }
 
-    /// Something on a wire failed, before or without the call of an operation.
+    /// Something on a wire failed, before or without the call of an operation: so nothing was executed.
     pub(crate) fn failure(what: impl Into<String>, failure: &Failure) -> Box<Self> {
         Box::new(Self { completed: Some(Completed::No.word()), ..*Self::of_call(what, failure) })
     }
 
-    /// A call failed.
+    /// A call failed. The failure says whether it was executed.
     pub(crate) fn of_call(what: impl Into<String>, failure: &Failure) -> Box<Self> {
         Box::new(Self {
             exit: exit_of(failure),
@@ -139,13 +160,15 @@ impl Trouble {
         self
     }
 
-    /// Whether it may have come from the connection as such, not from the object: who was met there is the question.
+    /// Whether it may have come from the connection as such, not from the object: then it is worth
+    /// asking who answers there.
     pub(crate) fn is_of_connection(&self) -> bool {
         matches!(self.exit, UNREACHABLE | TIMED_OUT | VIOLATION)
             || (self.exit == REFUSED && self.code.is_none())
     }
 
-    /// Whether it may be over after a while: nobody is there, or nobody who can answer yet.
+    /// Whether it may be over after a while: nobody is there, or nobody who can answer yet. `watch`
+    /// tries again then.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self.exit, UNREACHABLE | TIMED_OUT | REFUSED) || self.kind == Kind::NoObject.word()
     }
@@ -230,7 +253,8 @@ impl Trouble {
         envelope
     }
 
-    /// The word by which `everywire explain` tells more of it: of failures, not of what is wrong with a command line.
+    /// The word by which `everywire explain` tells more of it, if the table has one: of failures, not
+    /// of what is wrong with a command line, nor of exceptions, which the contract explains.
     fn explained(&self) -> Option<&'static str> {
         let failed = self.completed.is_some() && self.exit != USAGE && self.kind != "exception";
         if !failed {
@@ -239,7 +263,8 @@ impl Trouble {
         codes::word_for(self.code.as_deref(), &self.message, &self.kind)
     }
 
-    /// One thing to try. An error with a name of the service's own (`org.example.Full`) means what its author says.
+    /// One thing to try: the hint that it was given, else one for its kind. An error with a name of the
+    /// service's own (`org.example.Full`) means what its author says, so nothing is advised.
     fn advice(&self) -> Option<&str> {
         if self.hint.is_some() {
             return self.hint.as_deref();
@@ -271,7 +296,8 @@ impl Trouble {
     }
 }
 
-/// The exit code for a kind of failure that a peer answered with.
+/// The exit code for a kind of failure that a peer answered with, by the kind's word: for `explain`,
+/// which has no failure.
 pub(crate) fn exit_of_kind(word: &str) -> u8 {
     match word {
         "unreachable" | "wrong-wire" => UNREACHABLE,
@@ -302,7 +328,8 @@ impl From<Mistake> for Box<Trouble> {
     }
 }
 
-/// A failure that carries a code was told by the peer in its own terms; others were found here.
+/// The exit code of a failure. One that carries a code was told by the peer in its own terms, and is an
+/// answer where its kind does not say more; others were found here.
 fn exit_of(failure: &Failure) -> u8 {
     let answered = failure.code().is_some();
     match failure.kind() {

@@ -1,4 +1,12 @@
-//! What passes an interface, written to a file as `tcpdump` would: every frame with its time, as the kernel saw it.
+//! What passes an interface, written to a file of the classic pcap format, as `tcpdump` would: every
+//! frame with its time as the kernel saw it.
+//!
+//! The capture is a process of its own (`run`), since it has to be in the network namespace of the
+//! interface; `Capture` owns it, and dropping that kills it. It says `ready` when the socket is bound:
+//! from then on no frame is missed unless the socket's buffer overflows.
+//!
+//! Invariant: a record is written with one call, so whoever kills the process finds whole records in
+//! the file.
 
 use crate::process::{Launch, Running, Spot};
 use crate::{broken, unknown};
@@ -10,16 +18,18 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Getting ready takes this long at the most.
+/// Getting ready takes this long at the most, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// All protocols: `ETH_P_ALL` of `linux/if_ether.h`.
 const EVERYTHING: u16 = 0x0003;
 /// The time of the last frame that was received: `SIOCGSTAMPNS` of `linux/sockios.h`.
 const SIOCGSTAMPNS: libc::c_ulong = 0x8907;
-/// The largest frame, with room for what the kernel puts together.
+/// The largest frame that is read, and the limit that the header of the file names. The kernel puts TCP
+/// segments together, so a frame can be larger than the link's.
 const FRAME: usize = 256 << 10;
-/// A capture with nanoseconds, and Ethernet frames.
+/// Marks a pcap file whose times are in nanoseconds and whose numbers are in this machine's byte order.
 const MAGIC: u32 = 0xa1b2_3c4d;
+/// The type of link: Ethernet.
 const ETHERNET: u32 = 1;
 
 /// A capture that goes on until this is dropped.
@@ -28,10 +38,11 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Captures what passes `interface` at this spot; from now on nothing is missed.
+    /// Captures what passes `interface` at this spot into `file`, from the moment at which this
+    /// returns; `dir` is for its standard error.
     ///
     /// # Errors
-    /// This user may not capture there.
+    /// This user may not capture there, or it did not get ready in time.
     pub(crate) fn start(spot: &Spot, interface: &str, file: &Path, dir: &Path) -> Result<Self, Failure> {
         let launch = Launch::own("capture")?.with([interface]).with([file]);
         let (running, _) = Running::start_and_hear(&launch, spot, dir, "capture", PATIENCE)?;
@@ -65,6 +76,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
 }
 
+/// A packet socket that gets every frame of this interface, in both directions.
 fn open(interface: &str) -> Result<OwnedFd, Failure> {
     let failed = |what: &str| broken(format!("{what}: {}", std::io::Error::last_os_error()));
     let protocol = EVERYTHING.to_be();
@@ -97,7 +109,8 @@ fn open(interface: &str) -> Result<OwnedFd, Failure> {
     Ok(socket)
 }
 
-/// When the last frame was received, since 1970; the first question has the kernel begin to note it.
+/// When the last frame was received, since 1970, by the kernel. The first question has the kernel begin
+/// to note it; until a frame has come the answer is the present.
 fn time_of(socket: &OwnedFd) -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a structure of the kind that the request fills.
@@ -108,7 +121,8 @@ fn time_of(socket: &OwnedFd) -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The header of a capture, in the machine's byte order.
+/// The header of the file: magic, version 2.4, time zone and accuracy (both 0), longest record, type of
+/// link.
 fn header() -> Vec<u8> {
     let mut bytes = MAGIC.to_ne_bytes().to_vec();
     bytes.extend([2u16, 4].iter().flat_map(|version| version.to_ne_bytes()));
@@ -117,6 +131,7 @@ fn header() -> Vec<u8> {
     bytes
 }
 
+/// A record: seconds, nanoseconds, length in the file, length on the wire, frame.
 fn record(time: Duration, frame: &[u8]) -> Vec<u8> {
     let seconds = u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
     let len = u32::try_from(frame.len()).unwrap_or(u32::MAX);

@@ -1,4 +1,14 @@
-//! An emulated link: carries Ethernet frames between two namespaces, as late and as slowly as it is told.
+//! An emulated link: a process that carries Ethernet frames between two namespaces, as late and as
+//! slowly as it is told.
+//!
+//! It makes one TAP interface in each namespace and reads and writes their frames. Each direction is a
+//! `Line` with a queue of its own. State of a line: the frames on their way, each with the moment at
+//! which it arrives, and the moment until which the wire is busy.
+//!
+//! Invariants: frames of a direction arrive in the order in which they were sent, none before its time.
+//! A queue holds `QUEUE` frames; more are lost, so memory is bounded. One thread does everything: it
+//! sleeps until shortly before the next frame is due, and spins for the rest, since the kernel wakes it
+//! too late for links of microseconds.
 
 use crate::link::INTERFACE;
 use crate::{broken, unknown};
@@ -12,16 +22,19 @@ use std::time::{Duration, Instant};
 
 /// Frames that may be under way in one direction; more are lost, as in a real queue.
 const QUEUE: usize = 4096;
-/// The largest frame.
+/// The largest frame that is read, far above what the interface lets through.
 const FRAME: usize = 65_536;
-/// The kernel wakes a sleeper this late; the rest of a wait is spun.
+/// The kernel may wake a sleeper this late; the rest of a wait is spun.
 const LATE: Duration = Duration::from_micros(80);
 /// Asks for an interface: `TUNSETIFF` of `linux/if_tun.h`.
 const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
+/// Ethernet frames, and nothing in front of them (`linux/if_tun.h`).
 const IFF_TAP: u16 = 0x0002;
 const IFF_NO_PI: u16 = 0x1000;
 
-/// The process that is the link. Arguments: descriptors of the two network namespaces, nanoseconds of delay, bits a second.
+/// The process that is the link. Arguments: descriptors of the two network namespaces (handed by its
+/// starter), nanoseconds of delay, bits a second (0: no limit). It writes `ready` once both interfaces
+/// are there.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let numbers: Vec<u64> = arguments.iter().filter_map(|word| word.parse().ok()).collect();
     let [left, right, delay, rate] = numbers[..] else {
@@ -53,12 +66,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// One direction.
+/// One direction of the link.
 struct Line {
     delay: Duration,
     rate: u64,
-    /// Until then bits of an earlier frame are on their way in.
+    /// Until then the bits of earlier frames are on their way in; the next frame begins no sooner.
     busy: Instant,
+    /// Frames with the moment at which each arrives, in that order.
     frames: VecDeque<(Instant, Vec<u8>)>,
 }
 
@@ -67,6 +81,8 @@ impl Line {
         Self { delay: Duration::from_nanos(delay), rate, busy: Instant::now(), frames: VecDeque::new() }
     }
 
+    /// A frame begins its way: it follows the bits of those before it, and takes the delay on top of
+    /// its own.
     fn take(&mut self, frame: &[u8], now: Instant) {
         if self.frames.len() >= QUEUE {
             return;
@@ -77,10 +93,12 @@ impl Line {
         self.frames.push_back((self.busy + self.delay, frame.to_vec()));
     }
 
+    /// When the next frame arrives.
     fn next(&self) -> Option<Instant> {
         self.frames.front().map(|(due, _)| *due)
     }
 
+    /// Takes the next frame out, if it has arrived.
     fn due(&mut self, now: Instant) -> Option<Vec<u8>> {
         if self.next()? > now {
             return None;
@@ -89,7 +107,8 @@ impl Line {
     }
 }
 
-/// An interface in a network namespace, whose frames are read and written here.
+/// Makes the interface in a network namespace. This process stays in that namespace, which it does not
+/// mind: the interface belongs to the descriptor, wherever its owner is.
 fn interface(namespace: u64) -> Result<File, Failure> {
     let failed = |what: &str| broken(format!("{what}: {}", std::io::Error::last_os_error()));
     let namespace = RawFd::try_from(namespace).map_err(|_| unknown("no descriptor"))?;

@@ -34,12 +34,18 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// What is put by for the report.
+/// Subtracted from the end of a derby with a time, so that the rows, the verdicts and the files are
+/// written within that time too.
 const WRITING: Duration = Duration::from_secs(1);
-/// Whoever takes longer to be built comes last of all.
+/// A contestant whose programs take at least this long to build is in the last wave (2): the time of
+/// the others is not spent while a compiler runs.
 const LONG_BUILDING: Duration = Duration::from_secs(60);
-/// The family of those that send raw bytes.
+/// The family of the contestants that send raw bytes over a socket or a ring. They race in every wave:
+/// each figure of the report is also a ratio to theirs.
 const RAW: &str = "raw";
-/// The name of a server of somebody else's.
+/// The family and name of the server that the user names with `--against`. It is nobody's contestant of
+/// the table: it is not started here, it has no placement that we choose, and if it fails the derby
+/// fails.
 const AGAINST: &str = "against";
 
 /// Runs the races, prints and writes what was asked for, and returns the report: of all that was asked for, or of what was done
@@ -49,6 +55,7 @@ const AGAINST: &str = "against";
 /// The options ask for something unknown, nobody can race, the foreign server that was asked for fails, or a result cannot be
 /// written. Any other contestant that fails is named in the report, and the others go on.
 pub fn run(options: &Options) -> Result<Report, Failure> {
+    // What derbies that were killed have left in the temporary directory.
     let begun = Instant::now();
     fresh::sweep();
     let races = race::named(&options.races)?;
@@ -62,6 +69,8 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
     let ground =
         Ground { options, races: &races, contestants: &picked, placements: &placements, waves: &waves };
 
+    // From here on the time is planned: what all rounds have (`load`), what comes after them (`rest`),
+    // and how much of both fits (`course`).
     let end = options.time(&races).map(|time| begun + time.saturating_sub(WRITING));
     let rest = ground.rest();
     let course = match options.time(&races) {
@@ -91,6 +100,7 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
     ground.leave_out(course, &mut derby.left_out);
     derby.run(&mut report)?;
     report.seconds = begun.elapsed().as_secs_f64();
+    // The bar must be off the terminal before the table is printed, so both go before `deliver`.
     let failed = std::mem::take(&mut derby.failed);
     drop(derby);
     drop(progress);
@@ -99,7 +109,8 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// What is asked for: who, what and where.
+/// What was asked for, before anything runs: who, what and where. It is read only, and answers how much
+/// work that is; `waves` has the wave of each contestant, at the same place as in `contestants`.
 struct Ground<'a> {
     options: &'a Options,
     races: &'a [&'static Race],
@@ -109,7 +120,9 @@ struct Ground<'a> {
 }
 
 impl Ground<'_> {
-    /// One round of everybody everywhere.
+    /// The clients of one round, over all waves, races and placements. `everywhere` is that of a
+    /// `Course`. A wave in which nobody of its own races at a placement has no heat there, so the raw
+    /// contestants are not counted for it either.
     fn load(&self, everywhere: bool) -> Load {
         let at = |race: &Race, placement: &Placement, wave: u8| -> Load {
             let all = self.contestants.iter().zip(self.waves);
@@ -134,9 +147,12 @@ impl Ground<'_> {
             .sum()
     }
 
-    /// What comes after the races.
+    /// What comes beside the rounds: building, races at a rate, counting of frames, traces. `Pace`
+    /// keeps this time free from the beginning.
     fn rest(&self) -> Rest {
         let mut rest = Rest { building: pending(self.contestants, self.waves, 1), ..Rest::default() };
+        // In the race with hops each lane starts its servers anew, at each placement; that takes as
+        // long as building does, and is planned as such.
         for race in self.races.iter().filter(|race| race.passes()) {
             let held = self.contestants.iter().filter(|held| held.setup.enters(race));
             let starting: Duration = held.map(|held| held.setup.starting()).sum();
@@ -159,7 +175,9 @@ impl Ground<'_> {
         rest
     }
 
-    /// Says what this course does not have.
+    /// Names in `left_out` what this course gives up before it begins: rounds, slow contestants at
+    /// pinned placements, frames that only a thorough derby counts, and places where a foreign server
+    /// cannot be put. What falls out later, for lack of time, is added where it happens.
     fn leave_out(&self, course: Course, left_out: &mut Vec<LeftOut>) {
         let mut leave = |what: String, why: &str| left_out.push(LeftOut { what, why: why.to_owned() });
         if !self.options.thorough && self.options.rounds.is_none() && course.rounds < pace::ROUNDS[0] {
@@ -212,6 +230,7 @@ impl Ground<'_> {
 }
 
 /// How long the building of these waves will take, from this one on. Of one family the first is built for all of them.
+/// Wave 0 is never counted: nobody in it is built.
 fn pending(contestants: &[Contestant], waves: &[u8], from: u8) -> Duration {
     let mut families: Vec<&str> = Vec::new();
     let mut sum = Duration::ZERO;
@@ -234,16 +253,21 @@ fn wave(held: &Contestant) -> u8 {
     }
 }
 
-/// Whether somebody of wave `own` races in this one.
+/// Whether a contestant whose own wave is `own` takes part in this wave: in its own, and a raw one in
+/// all.
 fn races_in(held: &Contestant, own: u8, wave: u8) -> bool {
     own == wave || held.family == RAW
 }
 
+/// Whether this is the server that the user named with `--against`.
 fn foreign(held: &Contestant) -> bool {
     held.family == AGAINST
 }
 
-/// Whether somebody races at this placement.
+/// Whether a contestant races at this placement, by the options and the course alone (not by whether it
+/// is ready). Plan and races both ask here, so that what was planned is what is run. `everywhere` is
+/// that of the `Course`: without it, contestants that start slowly do not race where the CPUs are
+/// given.
 fn starts(
     options: &Options,
     everywhere: bool,
@@ -270,12 +294,13 @@ fn operations_of(race: &Race, contestant: &Contestant) -> usize {
     race.operations.iter().filter(|operation| contestant.setup.does(race, operation.name)).count()
 }
 
-/// One client process of it.
+/// One client process of a contestant in a race, as the planning of time counts it.
 fn client_of(race: &Race, contestant: &Contestant) -> Load {
     Load::client(contestant.setup.starts_slowly(), operations_of(race, contestant))
 }
 
-/// Against a foreign server only that one and the raw ones race, unless others are picked.
+/// The names that contestants are picked by. With `--against` and no names that is the foreign server
+/// and the raw ones; with names, the foreign server is added to them.
 fn only(options: &Options) -> Vec<String> {
     match (&options.against, options.only.as_slice()) {
         (Some(_), []) => [RAW, AGAINST].map(str::to_owned).into(),
@@ -286,6 +311,7 @@ fn only(options: &Options) -> Vec<String> {
     }
 }
 
+/// The command that the report notes, to repeat the derby by. The path of the program is left out.
 fn command(options: &Options) -> String {
     if !options.command.is_empty() {
         return options.command.clone();
@@ -297,7 +323,9 @@ fn command(options: &Options) -> String {
     words.join(" ")
 }
 
-/// What a derby without a foreign server, or without anybody, failed of; a derby that was interrupted has not failed.
+/// Turns a finished report into an error where nothing came of it: the foreign server that was asked
+/// for did not race, or not to the end, or nobody has a row. An interrupted derby has not failed. One
+/// contestant of several that fails is no error: it is in `Report::absent`.
 fn outcome(options: &Options, report: &Report, failed: &BTreeMap<String, Failure>) -> Result<(), Failure> {
     if report.interrupted.is_some() {
         return Ok(());
@@ -324,6 +352,9 @@ fn outcome(options: &Options, report: &Report, failed: &BTreeMap<String, Failure
     }
 }
 
+/// Where a contestant is in the derby. It only moves forward: `Waiting` until its wave is prepared,
+/// then `Ready` or `Out`, for good. A `Ready` one whose processes fail later stays so, and is in
+/// `Derby::failed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Waiting,
@@ -331,6 +362,8 @@ enum State {
     Out,
 }
 
+/// The derby under way. Of each contestant, race and placement it uses the number, which is the place
+/// in the slices of the same name: cells and states are kept by it.
 struct Derby<'a> {
     options: &'a Options,
     races: &'a [&'static Race],
@@ -344,16 +377,23 @@ struct Derby<'a> {
     states: Vec<State>,
     /// Contestant and what happened to it first.
     failed: BTreeMap<String, Failure>,
+    /// What did not run, with the reason, in the order in which it was noticed; the report groups it.
     left_out: Vec<LeftOut>,
     /// What is known of a race, a placement, a contestant and an operation, by their numbers.
     cells: BTreeMap<(usize, usize, usize, usize), Cell>,
+    /// What other programs of the machine used while clients ran.
     account: Account,
     /// What clients of a foreign server say about it.
     remarks: Vec<String>,
 }
 
 impl Derby<'_> {
-    /// All waves, what comes after them, and the conclusions.
+    /// All waves, then what does not depend on rounds (rates, frames, traces, the split of a call),
+    /// then the conclusions. Only complete rows are put in relation to the raw ones (`relate`); `judge`
+    /// comes last, since it reads all the rest.
+    ///
+    /// # Errors
+    /// A wave cannot be run (there is no temporary directory), or nobody of all contestants is ready.
     fn run(&mut self, report: &mut Report) -> Result<(), Failure> {
         let last = self.waves.iter().copied().max().unwrap_or(0);
         for wave in 0..=last {
@@ -399,12 +439,13 @@ impl Derby<'_> {
         Ok(())
     }
 
-    /// Whether there is time for more, and nobody has asked to end.
+    /// Whether something new may be started: there is time left, and nobody has asked to end.
     fn goes_on(&self) -> bool {
         interrupted().is_none() && !self.pace.is_over(Instant::now())
     }
 
-    /// Has everybody of a wave ready, or out.
+    /// Builds and finds the programs of a wave, while nobody races. After it each contestant of the
+    /// wave is `Ready` or `Out`, and the report has its version, or why it is absent.
     fn prepare(&mut self, wave: u8, report: &mut Report) {
         for (who, contestant) in self.contestants.iter().enumerate() {
             if self.waves.get(who) != Some(&wave) {
@@ -423,6 +464,8 @@ impl Derby<'_> {
         pending(self.contestants, self.waves, wave + 1)
     }
 
+    /// One contestant of `prepare`. It is out without a try where its building would not fit the time
+    /// that is left.
     fn prepared(&mut self, contestant: &Contestant, report: &mut Report) -> State {
         if interrupted().is_some() {
             return State::Out;
@@ -457,11 +500,13 @@ impl Derby<'_> {
         }
     }
 
-    /// Tells how far the derby is.
+    /// Tells on the terminal what goes on now, and how long the derby will still take.
     fn show(&self, what: &str) {
         self.progress.show(what, self.pace.estimate(Instant::now()));
     }
 
+    /// Notes that a contestant failed. Only the first failure is kept: from then on it does not run
+    /// (`is_ready`), and its rows are what it had until then.
     fn fails(&mut self, contestant: &Contestant, failure: &Failure) {
         // Its processes were killed, and that is no fault of its own.
         if interrupted().is_some() {
@@ -472,7 +517,7 @@ impl Derby<'_> {
     }
 }
 
-/// A signal for people.
+/// The name of a signal, for the report.
 fn signal_name(signal: i32) -> String {
     match signal {
         libc::SIGINT => "SIGINT".to_owned(),

@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The first part of their names; then come the number of the process and a number of its own.
 const PREFIX: &str = "derby-";
 
-/// A fresh directory, removed with everything in it when this is dropped.
+/// A fresh directory, removed with everything in it when this is dropped. Sockets, references, captures
+/// and the standard error of children are in it.
 pub(crate) struct Fresh {
     path: PathBuf,
     /// Holds the lock.
@@ -23,7 +24,8 @@ pub(crate) struct Fresh {
 }
 
 impl Fresh {
-    /// One that nobody else can look into. Its path is short: the names of Unix sockets are.
+    /// One that nobody else can look into (mode 700). Its path is short, since the name of a Unix
+    /// socket has room for 108 bytes.
     ///
     /// # Errors
     /// It cannot be made.
@@ -39,6 +41,7 @@ impl Fresh {
                     locks(&lock);
                     return Ok(Self { path, _lock: lock });
                 }
+                // Left by a process that had the same number, or another user's.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -64,6 +67,7 @@ pub(crate) fn sweep() {
     sweep_in(&std::env::temp_dir());
 }
 
+/// Looks at names, owner and lock; an error at one entry leaves that entry alone.
 fn sweep_in(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -80,7 +84,7 @@ fn sweep_in(parent: &Path) {
     }
 }
 
-/// The process that a directory of this name belongs to.
+/// The process that a directory of this name belongs to; `None`: it is not of ours.
 fn owner(name: &str) -> Option<i32> {
     let (process, number) = name.strip_prefix(PREFIX)?.split_once('-')?;
     number.parse::<u32>().ok()?;
@@ -94,7 +98,8 @@ fn is_ours(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == user)
 }
 
-/// Where process numbers are those of another namespace this says too little: hence the lock.
+/// Whether a process of this number exists. Where numbers are those of another namespace this says too
+/// little: hence the lock.
 fn lives(process: i32) -> bool {
     // SAFETY: signal 0 only asks whether the process exists.
     let asked = unsafe { libc::kill(process, 0) };

@@ -10,20 +10,24 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The children of a derby, and whether it was asked to end.
+/// The children of a derby, and whether it was asked to end. One lock guards both, so that no child can
+/// start between the signal and the killing. It is never held while somebody waits for a child.
 pub(crate) struct Interruption(Mutex<State>);
 
 struct State {
     /// The first signal that came.
     signal: Option<i32>,
+    /// Their numbers, which are those of their process groups, too; from their start until they are
+    /// reaped.
     children: Vec<u32>,
 }
 
-/// That of this process.
+/// The one of this process; others exist only in tests.
 pub(crate) static HERE: Interruption = Interruption::new();
 
-/// Ends the derby of this process, because of this signal: its children are killed, and [`crate::run`] soon returns with
-/// what it has found out until then.
+/// Ends the derby of this process, because of this signal: its children are killed, and `run` soon
+/// returns with what it has found out until then. It takes a lock and so is not to be called from a
+/// handler of signals, but from a thread that waits for them.
 pub fn interrupt(signal: i32) {
     HERE.interrupt(signal);
 }
@@ -43,6 +47,7 @@ impl Interruption {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The first signal is kept; children are killed again at each further one.
     fn interrupt(&self, signal: i32) {
         let mut state = self.state();
         state.signal.get_or_insert(signal);
@@ -70,10 +75,11 @@ impl Interruption {
         Ok(child)
     }
 
-    /// Waits until a child has ended.
+    /// Waits until a child has ended, and gives its number back to the kernel. Between the two steps
+    /// the child leaves the list, under the lock: from then on nobody kills that number.
     ///
     /// # Errors
-    /// As of [`Child::wait`].
+    /// As of `Child::wait`.
     pub(crate) fn reap(&self, child: &mut Child) -> io::Result<ExitStatus> {
         let id = child.id();
         has_ended(id, 0);
@@ -90,13 +96,14 @@ impl Interruption {
         }
     }
 
-    /// How a child ended, if it has.
+    /// How a child ended; `None` while it runs. One that has ended is reaped.
     pub(crate) fn ended(&self, child: &mut Child) -> Option<ExitStatus> {
         if has_ended(child.id(), libc::WNOHANG) { self.reap(child).ok() } else { None }
     }
 }
 
-/// Looks whether a child has ended, or waits for that, and leaves it unreaped: until it leaves the list its number stays its own.
+/// Looks whether a child has ended (`WNOHANG`), or waits for that (0), and leaves it unreaped: until it
+/// leaves the list its number stays its own. True also if it was reaped before.
 fn has_ended(child: u32, how: i32) -> bool {
     loop {
         // SAFETY: a siginfo_t is plain numbers, for which zero is valid.
@@ -115,7 +122,8 @@ fn has_ended(child: u32, how: i32) -> bool {
     }
 }
 
-/// Kills a child and whatever it started that stayed in its process group.
+/// Kills a child and whatever it started that stayed in its process group, whose number is that of the
+/// child.
 fn kill_group(child: u32) {
     if let Ok(group) = i32::try_from(child)
         && group > 1

@@ -1,5 +1,17 @@
-//! Two machines in one: two network namespaces and the link between them, so that client and server can only meet as they
-//! would over a wire. The link is a pair of virtual Ethernet interfaces, or, with a delay or a rate, an emulated one.
+//! Two machines in one: two network namespaces and the link between them, so that client and server can
+//! only meet as they would over a wire.
+//!
+//! A namespace is held by a process of its own (`hold`), and ends with it. Without privileges the first
+//! one comes with a user namespace in which this user is root; the second one belongs to the same, so
+//! that one side may reach into the other to join them. The link is a pair of virtual Ethernet
+//! interfaces, or, with a delay or a rate, two TAP interfaces with an emulator between them (see
+//! `emulator`).
+//!
+//! Order: namespaces, link, addresses, interfaces up, and a wait until both sides say that they are. A
+//! `Link` exists only when all of that is done.
+//!
+//! Invariants: nothing outside of the two namespaces is changed, so nothing has to be undone. The
+//! addresses are fixed, and cannot clash with others: each link has namespaces of its own.
 
 use crate::fresh::Fresh;
 use crate::process::{Launch, Running, Spot, complete, end_with};
@@ -10,27 +22,29 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Where the server is.
+/// The address of the server's side, in a private network of 24 bits.
 pub(crate) const SERVER: &str = "10.77.0.1";
-/// Where the client is.
+/// The address of the client's side.
 pub(crate) const CLIENT: &str = "10.77.0.2";
-/// The interface on either side.
+/// The name of the interface on either side.
 pub(crate) const INTERFACE: &str = "ew0";
 
-/// Setting up takes this long at the most.
+/// Each step of setting up takes this long at the most: a busy machine needs seconds to see that a link
+/// is up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a link is like.
+/// What an emulated link is like, in each direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shape {
-    /// From one end to the other, beside the time that the bits take.
+    /// From one end to the other, in addition to the time that the bits of a frame take.
     pub delay: Duration,
     /// Bits a second; 0 means as fast as the machine can.
     pub rate: u64,
 }
 
 impl Shape {
-    /// Reads `DELAY`, `RATE` or `DELAY,RATE`, such as `1ms,100mbit`.
+    /// Reads `DELAY`, `RATE` or `DELAY,RATE`, such as `1ms,100mbit`. A later part of the same kind
+    /// wins.
     ///
     /// # Errors
     /// A part is neither.
@@ -58,23 +72,26 @@ impl Shape {
     }
 }
 
-/// A network namespace that lives as long as this.
+/// A network namespace that lives as long as its holder's process, and so as long as this.
 pub(crate) struct Namespace {
-    /// The user namespace that owns it, unless this user may do without.
+    /// The user namespace that owns it; `None` for root, who may do without.
     user: Option<File>,
+    /// The network namespace itself.
     net: File,
     _holder: Running,
 }
 
-/// Both, joined.
+/// The two sides, joined.
 pub(crate) struct Link {
     pub(crate) server: Namespace,
     pub(crate) client: Namespace,
+    /// Carries the frames, if the link has a shape; it stops when this is dropped.
     _emulator: Option<Running>,
     _dir: Fresh,
 }
 
 impl Namespace {
+    /// A namespace of its own, or, `within` another one, one that belongs to the same user namespace.
     fn new(dir: &Path, name: &str, within: Option<&Self>) -> Result<Self, Failure> {
         let launch = Launch::own("namespace")?;
         // The second one belongs to the same user namespace: whoever is privileged there may join the two.
@@ -100,7 +117,7 @@ impl Namespace {
         (self.user.as_ref().map(AsRawFd::as_raw_fd), self.net.as_raw_fd())
     }
 
-    /// Runs `ip` in it, and returns what it says.
+    /// Runs `ip` in it with these words, and returns its standard output.
     fn ip(&self, dir: &Path, words: &str) -> Result<String, Failure> {
         let launch = Launch::new("ip").with(words.split(' '));
         let spot = Spot { cpu: None, net: Some(self.descriptors()) };
@@ -127,10 +144,10 @@ impl Namespace {
 }
 
 impl Link {
-    /// Two namespaces, joined.
+    /// Two namespaces, joined; `None` for a link that is as fast as the machine can.
     ///
     /// # Errors
-    /// This user may not make them, or `ip` is not there.
+    /// This user may not make them, or `ip` is not installed.
     pub(crate) fn new(shape: Option<Shape>) -> Result<Self, Failure> {
         let dir = Fresh::new()?;
         let server = Namespace::new(dir.path(), "server-side", None)?;
@@ -157,6 +174,7 @@ impl Link {
     }
 }
 
+/// Starts the process that carries frames between two interfaces that it makes, one in each namespace.
 fn emulate(server: &Namespace, client: &Namespace, shape: Shape, dir: &Path) -> Result<Running, Failure> {
     let launch = Launch::own("link")?
         .handing(&server.net)
@@ -167,12 +185,14 @@ fn emulate(server: &Namespace, client: &Namespace, shape: Shape, dir: &Path) -> 
     Running::start_and_hear(&launch, &spot, dir, "link", PATIENCE).map(|(running, _)| running)
 }
 
+/// Whether this process may make network namespaces without a user namespace around them.
 fn rustix_is_root() -> bool {
     // SAFETY: the call has no arguments and cannot fail.
     unsafe { libc::geteuid() == 0 }
 }
 
-/// The process that holds a namespace: makes it, says so, and waits until it is killed.
+/// The process that holds a namespace: makes it, writes `ready`, and waits until it is killed. With the
+/// argument `user` it makes a user namespace as well.
 pub(crate) fn hold(arguments: &[String]) -> Result<(), Failure> {
     let error = |what: &str| broken(format!("{what}: {}", std::io::Error::last_os_error()));
     let with_user = arguments.first().is_some_and(|kind| kind == "user");
@@ -188,6 +208,8 @@ pub(crate) fn hold(arguments: &[String]) -> Result<(), Failure> {
         let write = |path: &str, text: String| {
             std::fs::write(path, text).map_err(|error| broken(format!("{path}: {error}")))
         };
+        // Whoever has no privileges may map its group only after it has given up `setgroups`
+        // (user_namespaces(7)).
         write("/proc/self/setgroups", "deny".into())?;
         write("/proc/self/uid_map", format!("0 {uid} 1"))?;
         write("/proc/self/gid_map", format!("0 {gid} 1"))?;

@@ -8,7 +8,8 @@ use crate::measure::cpu_us;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
-/// With more than this share of the CPUs used by others, figures are not those of a quiet machine.
+/// If others used more than this share of all CPUs, the report warns that its figures are not to be
+/// quoted.
 const QUIET: f64 = 0.05;
 
 /// What others did while the races ran.
@@ -24,14 +25,18 @@ pub struct Load {
     pub warning: Option<String>,
 }
 
-/// The account of what was used while clients ran.
+/// The sums over all clients so far. Only the time in which a client ran is in it: what others do while
+/// servers start or programs are built disturbs nobody.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
+    /// How long clients ran.
     wall: Duration,
+    /// CPU time that neither client, server, hop nor coordinator used in that time, in microseconds.
     others_us: f64,
 }
 
-/// The counters when a client starts.
+/// The counters when a client starts. A counter that cannot be read is `None`, and that client is then
+/// not accounted.
 pub(crate) struct Before {
     at: Instant,
     all_us: Option<f64>,
@@ -44,7 +49,8 @@ impl Account {
         Before { at: Instant::now(), all_us: used(), own_us: own(servers) }
     }
 
-    /// It has ended.
+    /// It has ended, and was waited for: only then its CPU time is among that of this process's
+    /// children. `servers` are the same as at the beginning.
     pub(crate) fn end(&mut self, before: &Before, servers: &[u32]) {
         let between = |before: Option<f64>, after: Option<f64>| Some(after? - before?);
         let all = between(before.all_us, used());
@@ -54,6 +60,7 @@ impl Account {
         }
     }
 
+    /// Adds one client: how long it ran, what all programs used, and what the derby's own used.
     fn add(&mut self, wall: Duration, all_us: f64, own_us: f64) {
         self.wall += wall;
         // The two clocks tick differently: a single difference may be below zero, their sum is not far from the truth.
@@ -82,12 +89,14 @@ impl Account {
     }
 }
 
-/// CPU time that this machine has used since it began, or was kept from using, in microseconds.
+/// CPU time that all programs of this machine have used since it started, or were kept from using by
+/// its host, in microseconds. `None` where there is no `/proc`.
 fn used() -> Option<f64> {
     used_of(&std::fs::read_to_string("/proc/stat").ok()?, ticks()?)
 }
 
-/// The first line has ticks in user, nice, system, idle, iowait, irq, softirq, steal; some more are parts of the first two.
+/// The first line of `/proc/stat` has ticks in user, nice, system, idle, iowait, irq, softirq, steal;
+/// the fields after them are parts of the first two. Counted are fields 0 to 2 and 7.
 #[allow(clippy::cast_precision_loss)]
 fn used_of(stat: &str, ticks: f64) -> Option<f64> {
     let mut fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
@@ -101,6 +110,7 @@ fn used_of(stat: &str, ticks: f64) -> Option<f64> {
     Some(sum as f64 * 1e6 / ticks)
 }
 
+/// Ticks a second, as `/proc/stat` counts.
 #[allow(clippy::cast_precision_loss)]
 fn ticks() -> Option<f64> {
     // SAFETY: the call takes a number.
@@ -108,7 +118,8 @@ fn ticks() -> Option<f64> {
     (ticks > 0).then_some(ticks as f64)
 }
 
-/// CPU time of the coordinator, of the clients that have ended, and of these processes.
+/// CPU time of the coordinator, of all children that were waited for, and of these processes, which
+/// still run; in microseconds. `None` if one of them has ended meanwhile.
 fn own(servers: &[u32]) -> Option<f64> {
     let clients = ended_us()?;
     let servers: Option<f64> = servers.iter().map(|&pid| cpu_us(Some(pid))).sum();

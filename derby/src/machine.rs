@@ -1,4 +1,7 @@
 //! The machine and the versions: figures without them say nothing.
+//!
+//! Read once, when the derby begins, from files of the kernel and the distribution. What cannot be read
+//! is empty, `unknown` or `None`, and never an error: a report without a governor is still a report.
 
 use serde::Serialize;
 use std::fs;
@@ -13,13 +16,14 @@ pub struct Machine {
     pub cpus: usize,
     /// Memory in MiB.
     pub memory_mib: u64,
-    /// Whether it is a virtual machine, which makes wake-ups dear.
+    /// Whether it is a virtual machine, which makes wake-ups dear. Told by the flag `hypervisor`, which
+    /// only x86 has.
     pub virtual_machine: bool,
     /// The kernel.
     pub kernel: String,
     /// The distribution.
     pub system: String,
-    /// Frequency governor of the first CPU, if it tells.
+    /// Frequency governor of the first CPU; `None` where there is none, as in most virtual machines.
     pub governor: Option<String>,
     /// Load of the last minute when the derby began.
     pub load: Option<f64>,
@@ -62,6 +66,7 @@ impl Machine {
     }
 }
 
+/// The value of the first line `name : value` in a file of `/proc`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -69,7 +74,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// `2026-01-31 12:00 UTC` of seconds since 1970.
+/// `2026-01-31 12:00 UTC` of seconds since 1970, by the Gregorian calendar.
 fn date(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let mut year = 1970;
@@ -85,6 +90,7 @@ fn date(seconds: u64) -> String {
         day -= length(year);
         year += 1;
     }
+    // The other eleven months have 337 days together.
     let february = length(year) - 337;
     let mut month = 1;
     for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {

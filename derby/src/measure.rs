@@ -1,8 +1,16 @@
 //! Measuring calls in a client process, and telling the coordinator about them: one JSON object a line.
 //!
-//! * What is measured goes on in this order: calls that nobody counts, a look at the clocks of CPU time, calls that are timed one after
-//!   the other, another look. Between two timed calls the clock is read once.
-//! * A [`Line`] is of one operation; several clients at once (`several`) say one line together.
+//! A client is told a `Plan` as arguments (`Plan::arguments`, `Plan::parse`; rivals in other languages
+//! read the same ones) and writes one `Line` for each operation to standard output. Nothing else may be
+//! written there.
+//!
+//! * Order of a measurement: calls that nobody counts, a look at the clocks of CPU time, calls that are
+//!   timed one after the other, another look. Between two timed calls the clock is read once, so that
+//!   the end of one is the beginning of the next and no time is between them.
+//! * A `Line` is of one operation; several clients at once (`several`) say one line together.
+//! * Names of fields say the unit: `_ps`, `_ns`, `_us`. Times of calls are in picoseconds, because the
+//!   time of a batch of very short calls is divided by their number.
+//! * The first failure of a call ends the client: a call that failed is in no figure.
 
 pub(crate) mod several;
 
@@ -14,14 +22,16 @@ use std::io::Write;
 use std::mem;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// What a client process is told to do.
+/// What a client process is told to do. Whichever is over first, `calls` or `budget`, ends an
+/// operation.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Calls of each operation.
+    /// Calls of each operation at the most; at least 1.
     pub calls: u64,
-    /// Calls before the clock starts.
+    /// Calls before the clock starts; at most a fifth of the budget is spent on them.
     pub warmup: u64,
-    /// Ends an operation early; zero: never.
+    /// The time of an operation, warming up not included; the call under way is still finished. Zero:
+    /// no end but `calls`.
     pub budget: Duration,
     /// Large transfers are done so many times fewer.
     pub large_divisor: u64,
@@ -31,7 +41,8 @@ pub struct Plan {
     pub hop_pids: Vec<u32>,
     /// The one operation to measure; without it all.
     pub operation: Option<String>,
-    /// To rest so long before each call, and to note when it begins: for whoever looks at single calls.
+    /// To rest so long before each call, and to note when it begins and ends: for traces, which look at
+    /// single calls. Zero: calls follow each other, and no moment is noted.
     pub pause: Duration,
 }
 
@@ -63,10 +74,8 @@ impl Plan {
         arguments
     }
 
-    /// Reads what [`Plan::arguments`] wrote.
-    ///
-    /// # Errors
-    /// An argument is unknown, or is no number.
+    /// Reads what `arguments` wrote: pairs of a name and a value, in any order. What is not named has a
+    /// default that suits a try by hand.
     pub fn parse(arguments: &[String]) -> Result<Self, Failure> {
         let mut plan = Self {
             calls: 10_000,
@@ -99,7 +108,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Calls of an operation that transfers this much.
+    /// Calls of an operation that transfers this many bytes: over 10,000 it is a large transfer, of
+    /// which fewer are done.
     pub fn calls_of(&self, payload: Option<u64>) -> u64 {
         if payload.is_some_and(|bytes| bytes > 10_000) {
             (self.calls / self.large_divisor).max(1)
@@ -118,19 +128,22 @@ impl Plan {
         Clocks { own: cpu_us(None), server: cpu_of(&self.server_pids), hop: cpu_of(&self.hop_pids) }
     }
 
-    /// Whether this operation is to be measured.
+    /// Whether this operation is to be measured. Whoever sets something up for an operation asks this
+    /// first.
     pub fn wants(&self, operation: &str) -> bool {
         self.operation.as_deref().is_none_or(|only| only == operation)
     }
 }
 
-/// CPU time of all of these processes, or of none.
+/// CPU time of all of these processes together, in microseconds. `None` if there is none, or if one of
+/// them cannot be read any more: a part of the sum would look like a cheap server.
 fn cpu_of(pids: &[u32]) -> Option<f64> {
     (!pids.is_empty()).then_some(())?;
     pids.iter().map(|&pid| cpu_us(Some(pid))).sum()
 }
 
-/// CPU time of the client, of the server and of the hop at one moment, in microseconds.
+/// CPU time of the client, of the server and of the hop at one moment, in microseconds since each
+/// began. Only differences count.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clocks {
     own: Option<f64>,
@@ -138,25 +151,27 @@ pub(crate) struct Clocks {
     hop: Option<f64>,
 }
 
-/// What a client says about one operation.
+/// What a client says about one operation. This is what crosses from clients of every language, so its
+/// names are part of the contract with them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Line {
     /// Its name.
     pub operation: String,
-    /// Calls that were timed.
+    /// Calls that were timed, of all clients together.
     pub calls: u64,
-    /// From the first to the last of them.
+    /// From the first to the last of them; of several clients that of the slowest.
     pub total_ns: u64,
-    /// CPU time of the client in them, user and system.
+    /// CPU time of the client in them, user and system, all threads. `None` where it cannot be read.
     pub client_cpu_us: Option<f64>,
-    /// The same of the server.
+    /// The same of the server and its router; `None` also if the plan names no process.
     pub server_cpu_us: Option<f64>,
     /// The same of what stands between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hop_cpu_us: Option<f64>,
-    /// Medians of consecutive blocks of calls.
+    /// Medians of consecutive blocks of calls, up to twenty a client: what confidence intervals are
+    /// drawn from.
     pub blocks_ps: Vec<u64>,
-    /// (time, calls that took it).
+    /// (time, calls that took it), in ascending order, to three significant digits.
     pub histogram_ps: Vec<(u64, u64)>,
     /// When each call began, in nanoseconds since 1970, if the plan has pauses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -182,10 +197,8 @@ pub fn measure(
     measure_bursts(plan, operation, batches, batch, || (0..batch).try_for_each(|_| call()))
 }
 
-/// Times `burst`, so many times; each does `batch` of what is counted. Otherwise as [`measure`].
-///
-/// # Errors
-/// As [`measure`].
+/// Times `burst`, so many times; each does `batch` calls of what is counted, and its time is divided by
+/// that. Otherwise as `measure`.
 pub fn measure_bursts(
     plan: &Plan,
     operation: &str,
@@ -197,13 +210,16 @@ pub fn measure_bursts(
         return Ok(());
     }
     warm(plan, bursts, batch, &mut burst)?;
+    // The clocks of other processes are read outside of the timed calls: reading them is a system call
+    // each.
     let before = plan.clocks();
     let timed = Timed::of(plan, bursts, batch, &mut burst)?;
     let after = plan.clocks();
     Line::of(operation, &[timed]).charged(before, after).say()
 }
 
-/// The calls before the clock starts: no more than a fifth of the time.
+/// The calls before the clock starts: as many as the plan says, no more than there will be, and no
+/// longer than a fifth of the budget.
 fn warm(
     plan: &Plan,
     bursts: u64,
@@ -220,22 +236,27 @@ fn warm(
     Ok(())
 }
 
-/// What was timed of one client.
+/// What was timed of one client. There is one sample for each burst.
 pub(crate) struct Timed {
     /// Of each burst, what one of its calls took, in picoseconds.
     samples: Vec<u64>,
+    /// Calls in a burst.
     batch: u32,
+    /// From the beginning of the first burst to the end of the last, pauses included.
     total: Duration,
+    /// As in `Line`; empty without pauses.
     began_ns: Vec<u64>,
     ended_ns: Vec<u64>,
 }
 
 impl Timed {
-    /// Calls that took so many picoseconds each, spread over this time.
+    /// Samples that were not taken by calling in a loop, such as at a rate: one call each, in
+    /// picoseconds, over `total`.
     pub(crate) fn spread(samples: Vec<u64>, total: Duration) -> Self {
         Self { samples, batch: 1, total, began_ns: Vec::new(), ended_ns: Vec::new() }
     }
 
+    /// Calls `burst` until the number or the time is over, and notes each.
     fn of(
         plan: &Plan,
         bursts: u64,
@@ -244,6 +265,8 @@ impl Timed {
     ) -> Result<Self, Failure> {
         let mut samples: Vec<u64> = Vec::with_capacity(usize::try_from(bursts).unwrap_or(0));
         let (mut began_ns, mut ended_ns) = (Vec::new(), Vec::new());
+        // Room is made before the clock starts: a vector that grows would be in the time of the call
+        // that has it grow.
         let start = Instant::now();
         let mut last = start;
         for _ in 0..bursts {
@@ -268,7 +291,8 @@ impl Timed {
 }
 
 impl Line {
-    /// What all of these clients together say of an operation; nothing of CPU time.
+    /// What all of these clients together say of an operation: samples and blocks of all, the time of
+    /// the slowest. CPU time is left empty, see `charged`.
     pub(crate) fn of(operation: &str, clients: &[Timed]) -> Self {
         let mut times = Times::default();
         for client in clients {
@@ -289,7 +313,8 @@ impl Line {
         }
     }
 
-    /// With the CPU time between two looks at the clocks.
+    /// With the CPU time between two looks at the clocks. `None` stays where one of the two looks
+    /// failed.
     pub(crate) fn charged(self, before: Clocks, after: Clocks) -> Self {
         Self {
             client_cpu_us: spent(before.own, after.own),
@@ -299,10 +324,10 @@ impl Line {
         }
     }
 
-    /// Writes it to standard output.
+    /// Writes it to standard output, as one line of JSON.
     ///
     /// # Errors
-    /// Nobody reads that.
+    /// Nobody reads that any more.
     pub(crate) fn say(&self) -> Result<(), Failure> {
         let text = serde_json::to_string(self).map_err(|error| broken(error.to_string()))?;
         writeln!(std::io::stdout().lock(), "{text}")
@@ -310,20 +335,24 @@ impl Line {
     }
 }
 
-/// What was used between two looks at a clock.
+/// The difference of two looks at a clock, if both succeeded.
 pub(crate) fn spent(before: Option<f64>, after: Option<f64>) -> Option<f64> {
     Some(after? - before?)
 }
 
+/// Nanoseconds since 1970 on the clock that captures are stamped by, so that both can be compared.
 fn now_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Picoseconds of a time; the largest number for what does not fit (213 days).
 pub(crate) fn ps(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000)
 }
 
+/// The medians of up to twenty blocks of equal size, the last of which may be smaller. The order of the
+/// samples is kept, since calls that follow each other resemble each other.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn blocks(samples: &[u64]) -> Vec<u64> {
     let size = samples.len().div_ceil(20).max(1);

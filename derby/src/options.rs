@@ -9,13 +9,18 @@ use std::time::Duration;
 const USUAL: Duration = Duration::from_secs(180);
 /// A quick derby has this long, for one race or for all.
 const QUICK: Duration = Duration::from_secs(60);
-/// Where the time decides, nobody does more calls of an operation in a round than this.
+/// Where the time decides, nobody does more calls of an operation in a round than this: a client makes
+/// room for as many samples before it begins.
 const MOST_CALLS: u64 = 100_000;
-/// The calls of the published races, and the cycles of the first.
+/// The calls of an operation in a run of race 2, as published. A thorough derby does as many in every
+/// race but the first.
 const PUBLISHED_CALLS: u64 = 10_000;
+/// The cycles of a run, as published in race 1.
 const PUBLISHED_CYCLES: u64 = 1000;
 
-/// How a derby is run.
+/// How a derby is run. `Default` is what a user gets without asking: every race, three minutes for each
+/// publication. `thorough` wins over `time` and `quick`; `calls` and `rounds` win over what those
+/// imply.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Names of races; empty: every race.
@@ -87,7 +92,8 @@ impl Options {
         self.calls.unwrap_or(usual).max(1)
     }
 
-    /// Calls of a small operation in a round, where they are counted.
+    /// How many calls of a small operation each round has, where a number decides and not the time;
+    /// `None` where the time does.
     pub(crate) fn counted_calls(&self) -> Option<u64> {
         self.calls.or_else(|| self.thorough.then_some(PUBLISHED_CALLS))
     }

@@ -31,14 +31,15 @@ const TRACE: Duration = Duration::from_millis(700);
 /// The rounds that a derby may have, the first of which is dropped.
 pub(crate) const ROUNDS: [usize; 4] = [6, 5, 4, 3];
 
-/// Work of one kind that is still to be done.
+/// Work that is still to be done, in clients and operations. A client is quick or slow by what its
+/// process takes to start, which for some runtimes is longer than all of its calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Load {
     /// Clients that start quickly.
     pub(crate) quick: usize,
     /// Clients that start slowly.
     pub(crate) slow: usize,
-    /// Operations of all of them.
+    /// Operations of all of these clients together: each of them gets a share of the time.
     pub(crate) operations: usize,
 }
 
@@ -53,6 +54,8 @@ impl Load {
         Self { quick: self.quick * n, slow: self.slow * n, operations: self.operations * n }
     }
 
+    /// Less what is done. It saturates: a client that was never planned must not make the rest
+    /// negative.
     fn without(self, done: Self) -> Self {
         Self {
             quick: self.quick.saturating_sub(done.quick),
@@ -72,20 +75,22 @@ impl std::iter::Sum for Load {
     }
 }
 
-/// What comes after the races.
+/// What comes beside the rounds, and is kept free for: it is never shared out by `allot`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Rest {
     /// Operations whose frames are counted.
     pub(crate) counted: usize,
     /// Operations that are traced.
     pub(crate) traced: usize,
-    /// The building of those that come later.
+    /// Building of contestants of later waves, and starting of the servers of later lanes. It is set
+    /// anew whenever some of that is done, and not counted down.
     pub(crate) building: Duration,
-    /// What goes at a rate of its own, and takes as long as it takes.
+    /// Races at a rate of their own: their clients take as long as they are told to.
     pub(crate) rated: Duration,
 }
 
 impl Rest {
+    /// How long it will take, without the building, where a client takes `start` to start.
     fn takes(self, start: Duration) -> Duration {
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         self.rated + start * COUNTING * number(self.counted) + TRACE * number(self.traced)
@@ -101,8 +106,10 @@ pub(crate) struct Course {
     pub(crate) everywhere: bool,
 }
 
-/// Chooses how much of a derby fits: first fewer rounds, then fewer placements for those that start slowly, then fewer rounds
-/// still. `rounds` are those to choose from, the most first; `load` says what one round has.
+/// Chooses how much of a derby fits: first fewer rounds, then fewer placements for those that start
+/// slowly, then fewer rounds still, until each operation has `GOOD`. `rounds` are the numbers to choose
+/// from, the largest first; `load` says what one round has, everywhere or not. Where nothing fits the
+/// smallest course is returned: `allot` then leaves clients out.
 pub(crate) fn choose(time: Duration, rest: Rest, rounds: &[usize], load: impl Fn(bool) -> Load) -> Course {
     let fits = |course: &Course| {
         let load = load(course.everywhere).times(course.rounds);
@@ -117,25 +124,31 @@ pub(crate) fn choose(time: Duration, rest: Rest, rounds: &[usize], load: impl Fn
         .unwrap_or(Course { rounds: fewest, everywhere: false })
 }
 
-/// The time of an operation if all of the load is to fit into this.
+/// The time of one operation if all of the load is to fit into `time`, starting and warming up
+/// included. Zero if not even the starting fits.
 fn share(time: Duration, load: Load, start: Duration, slow_start: Duration) -> Duration {
     let starting = start * number(load.quick) + slow_start * number(load.slow);
     (time.saturating_sub(starting) / number(load.operations).max(1)).div_f64(1.0 + WARM_UP)
 }
 
+/// For products with a `Duration`, which take 32 bits.
 fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// Where a derby is in its time.
+/// Where a derby is in its time. The engine tells it of everything that is done: `took` and `done` for
+/// clients, `rested` and `built` for the rest. `allot` is asked before each client starts.
 #[derive(Debug)]
 pub(crate) struct Pace {
     begun: Instant,
     /// `None`: it takes as long as it takes.
     end: Option<Instant>,
+    /// Clients that are still to come.
     left: Load,
+    /// Clients that ran or were left out; only for the estimate of a derby without an end.
     done: Load,
     rest: Rest,
+    /// What a quick client takes beside its calls, as seen so far on this machine; and a slow one.
     start: Duration,
     slow_start: Duration,
     /// The share of the first: whoever needs longer gets more only as long as the others still get nearly as much as that.
@@ -157,8 +170,10 @@ impl Pace {
         }
     }
 
-    /// The time of each operation of a client that starts now, no longer than `longest`; `None` if it does not fit any more.
-    /// Who needs longer for enough calls, `need`, gets up to four times the share of the others, if those do not suffer.
+    /// The time of each operation of a client that starts now, no longer than `longest`. `None`: not
+    /// even the least time fits any more, so the client must not start. A client that needs longer for
+    /// enough calls (`need`) gets up to four times the share of the others, as long as that leaves them
+    /// nearly the share they had at first. Without an end it is always `longest`.
     pub(crate) fn allot(
         &mut self,
         now: Instant,
@@ -173,6 +188,8 @@ impl Pace {
         if left < starting + least.mul_f64(1.0 + WARM_UP) * number(client.operations) {
             return None;
         }
+        // A client that was not planned for must not get the share of nobody: at the least it is
+        // counted itself.
         let load = Load {
             quick: self.left.quick.max(client.quick),
             slow: self.left.slow.max(client.slow),
@@ -184,13 +201,15 @@ impl Pace {
         Some(share.max(more).max(least).min(longest))
     }
 
-    /// A client is done with, or left out.
+    /// A client has run, or will not. To be told once for each planned client.
     pub(crate) fn done(&mut self, client: Load) {
         self.left = self.left.without(client);
         self.done = [self.done, client].into_iter().sum();
     }
 
-    /// A client took this long in all, so long of it for its calls.
+    /// A client took `whole` from its start to its end, and `calls` of it for calls that were timed.
+    /// What is left is what starting costs, and is remembered as a mean that forgets: a tenth of each
+    /// new one.
     pub(crate) fn took(&mut self, client: Load, whole: Duration, calls: Duration) {
         let beside = whole.saturating_sub(calls.mul_f64(1.0 + WARM_UP));
         let known = if client.slow > 0 { &mut self.slow_start } else { &mut self.start };
@@ -198,14 +217,15 @@ impl Pace {
         *known = known.mul_f64(0.9) + beside.mul_f64(0.1);
     }
 
-    /// So many operations' frames are counted, or so many are traced.
+    /// So much of the rest is done with: counted or traced operations, or time at a rate. `building` is
+    /// ignored.
     pub(crate) fn rested(&mut self, done: Rest) {
         self.rest.counted = self.rest.counted.saturating_sub(done.counted);
         self.rest.traced = self.rest.traced.saturating_sub(done.traced);
         self.rest.rated = self.rest.rated.saturating_sub(done.rated);
     }
 
-    /// So much is still to be built.
+    /// So much building is still to come.
     pub(crate) fn built(&mut self, left: Duration) {
         self.rest.building = left;
     }
@@ -225,7 +245,8 @@ impl Pace {
         self.end.map(|end| end.saturating_duration_since(now))
     }
 
-    /// How long it will take from now, as far as that can be told.
+    /// How long the derby will take from now. With an end that is what is left until then; without one
+    /// it is guessed from the operations done so far, and `None` before the first.
     pub(crate) fn estimate(&self, now: Instant) -> Option<Duration> {
         let whole = self.rest.takes(self.start);
         let Some(end) = self.end else {
@@ -235,9 +256,10 @@ impl Pace {
         Some(end.saturating_duration_since(now))
     }
 
-    /// What the races may still take.
+    /// The time that the rounds may still take: what is left, less what is kept free for the rest.
     fn left_of(&self, end: Instant, now: Instant) -> Duration {
-        // Of a race without its frames more is left than of frames without a race.
+        // Counting and tracing get no more than a quarter of the derby, on however slow a machine: a
+        // race without its frames is worth more than frames without a race.
         let most = end.saturating_duration_since(self.begun) / 4;
         let rest = self.rest.building + self.rest.takes(self.start).min(most);
         end.saturating_duration_since(now).saturating_sub(rest)

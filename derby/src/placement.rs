@@ -1,5 +1,13 @@
-//! Where client and server run. A wake-up across CPUs costs several times what a call costs, so figures without their
-//! placement say nothing.
+//! Where client and server run. A wake-up across CPUs costs several times what a call costs, so figures
+//! without their placement say nothing.
+//!
+//! A `Placement` is chosen once, when the derby begins, and never changes. It names CPUs by the
+//! kernel's numbers, and only those that this process may use (`sched_getaffinity`, so a container's
+//! limits hold).
+//!
+//! Invariants: either both sides are bound to a CPU, which may be the same, or both are free. The last
+//! CPUs are taken, since the first serves most of the machine's interrupts. A placement that this
+//! machine has no CPUs for is left out of the list, and is no error.
 
 use everywire_model::Failure;
 use std::mem;
@@ -15,6 +23,7 @@ pub struct Placement {
     /// For people.
     pub title: &'static str,
     /// The server's CPU.
+    /// In the race with hops this is the CPU of the hop; `backend` says where the server is then.
     pub server: Option<usize>,
     /// The client's CPU.
     pub client: Option<usize>,
@@ -24,6 +33,7 @@ pub struct Placement {
     pub busy: bool,
 }
 
+/// The names of placements, as asked for with `--placement` and as in the rows of a report.
 const SAME: &str = "same";
 const DIFFERENT: &str = "different";
 const UNPINNED: &str = "unpinned";
@@ -40,6 +50,8 @@ pub fn named(names: &[String]) -> Result<Vec<Placement>, Failure> {
     choose(names, &allowed_cpus())
 }
 
+/// `cpus` are those that may be used, in ascending order: an argument so that tests can have any
+/// machine.
 fn choose(names: &[String], cpus: &[usize]) -> Result<Vec<Placement>, Failure> {
     for name in names {
         if !ALL.contains(&name.as_str()) {
@@ -92,7 +104,8 @@ fn choose(names: &[String], cpus: &[usize]) -> Result<Vec<Placement>, Failure> {
 }
 
 impl Placement {
-    /// The one over a link.
+    /// The placement with a link between the two sides. It is not bound to CPUs: two machines would
+    /// share none.
     pub(crate) fn remote() -> Self {
         Self {
             name: REMOTE,
@@ -104,23 +117,24 @@ impl Placement {
         }
     }
 
-    /// Whether each side has a CPU that it is kept on.
+    /// Whether each side is bound to a CPU.
     pub fn is_pinned(&self) -> bool {
         self.client.is_some()
     }
 
-    /// Whether what stands between client and backend has a CPU of its own, or no machine of so few CPUs could give it one.
+    /// Whether this is the placement that the race with hops is run at unasked: client and hop have a
+    /// CPU each. On a machine with one CPU that is `same`, since no other is bound.
     pub(crate) fn gives_a_hop_its_own(&self) -> bool {
         self.is_pinned() && !self.busy && (self.parts_the_sides() || allowed_cpus().len() < 2)
     }
 
-    /// The CPU of a backend, where what stands between it and the client has the server's: one of its own where there are three, else the
-    /// client's.
+    /// The CPU of the backend, where the hop between it and the client has the server's: one of its own
+    /// if there is a third, else the client's. Where client and hop share one, it is that one too.
     pub(crate) fn backend(&self) -> Option<usize> {
         backend(self.client, self.server, &allowed_cpus())
     }
 
-    /// The CPUs that the two sides are kept on.
+    /// The CPUs that the two sides are bound to, each once; empty where they are free.
     pub(crate) fn cpus(&self) -> Vec<usize> {
         let mut cpus: Vec<usize> = self.client.into_iter().chain(self.server).collect();
         cpus.dedup();
@@ -138,6 +152,7 @@ impl Placement {
     }
 }
 
+/// A CPU that neither client nor hop has, from the last on; see `Placement::backend`.
 fn backend(client: Option<usize>, hop: Option<usize>, cpus: &[usize]) -> Option<usize> {
     if client == hop {
         return client;
@@ -145,7 +160,7 @@ fn backend(client: Option<usize>, hop: Option<usize>, cpus: &[usize]) -> Option<
     cpus.iter().rev().copied().find(|cpu| Some(*cpu) != client && Some(*cpu) != hop).or(client)
 }
 
-/// The CPUs that this process may use, in ascending order.
+/// The CPUs that this process may use, in ascending order; empty if the kernel does not say.
 pub fn allowed_cpus() -> Vec<usize> {
     // SAFETY: a cpu_set_t is plain bits, for which zero is valid.
     let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
@@ -159,7 +174,7 @@ pub fn allowed_cpus() -> Vec<usize> {
     (0..most).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
 }
 
-/// Loops that never rest, one kept on each CPU, until they are dropped.
+/// Threads that never rest, one bound to each CPU, until this is dropped; dropping waits for them.
 pub(crate) struct Loops {
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,

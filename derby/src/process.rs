@@ -1,4 +1,17 @@
 //! Children: started on a CPU, bounded in time, and never alive after the coordinator.
+//!
+//! A `Launch` says what to start, a `Spot` where. Three ways lead from there: `Running` is a server
+//! that stays until it is dropped; `complete` runs a client to its end and returns its standard output;
+//! `output` runs a program of this machine, such as a compiler.
+//!
+//! States of a child: *started*, *ended* (its status can be asked for, its number is still its own),
+//! *reaped*. The list of children that are not reaped, and whether any may be started, is in
+//! `interruption`.
+//!
+//! Invariants: every child has a signal that kills it when the thread that started it ends
+//! (`end_with`), so no child outlives the derby, even if the derby is killed. Descriptors are closed in
+//! children unless they are handed on purpose. Whatever is waited for has a limit of time. Standard
+//! error goes to a file, so that a failure can quote it.
 
 use crate::broken;
 use crate::interruption::HERE;
@@ -16,16 +29,19 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The hidden command of the `everywire` program that leads to [`crate::child::main`].
+/// The hidden command of the `everywire` program that leads to `child::main`: most children are this
+/// program again, so that nothing else need be installed.
 pub const COMMAND: &str = "derby-child";
 
-/// A program and its arguments.
+/// A program, its arguments, and what it inherits.
 #[derive(Debug, Clone)]
 pub struct Launch {
     program: PathBuf,
     arguments: Vec<OsString>,
+    /// Variables in addition to those of this process.
     environment: Vec<(OsString, OsString)>,
-    /// Descriptors that the program keeps.
+    /// Descriptors that the program keeps, under the same numbers. They are not owned: whoever hands
+    /// them keeps them open until the program runs.
     handed: Vec<RawFd>,
 }
 
@@ -34,7 +50,9 @@ pub struct Launch {
 pub(crate) struct Spot {
     /// On which CPU; `None`: wherever the kernel likes.
     pub(crate) cpu: Option<usize>,
-    /// In which user namespace and network namespace, as descriptors that stay open until it runs.
+    /// In which user namespace and network namespace, as descriptors that stay open until it runs;
+    /// `None`: in those of this process. Without a user namespace this process must be allowed to enter
+    /// the other.
     pub(crate) net: Option<(Option<RawFd>, RawFd)>,
 }
 
@@ -50,17 +68,18 @@ impl Launch {
         Self { program: program.into(), arguments: Vec::new(), environment: Vec::new(), handed: Vec::new() }
     }
 
-    /// This program, becoming a child of the derby of this kind.
+    /// This program as a child of the derby of this kind, see `child::main`.
     ///
     /// # Errors
-    /// This program cannot find itself.
+    /// The file of this program cannot be found.
     pub(crate) fn own(kind: &str) -> Result<Self, Failure> {
         let program =
             std::env::current_exe().map_err(|error| broken(format!("this program's own file: {error}")))?;
         Ok(Self::new(program).with([COMMAND, kind]))
     }
 
-    /// Started by another program, which is given these arguments and then the program with its own.
+    /// As started by another program (such as a virtual machine or a counter of instructions), which is
+    /// given these arguments and then the program with its own.
     #[must_use]
     pub(crate) fn by<A: Into<OsString>>(
         self,
@@ -80,7 +99,7 @@ impl Launch {
         self
     }
 
-    /// With this in its environment.
+    /// With a variable in its environment.
     #[must_use]
     pub(crate) fn where_is(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.environment.push((name.into(), value.into()));
@@ -94,7 +113,8 @@ impl Launch {
         self
     }
 
-    /// As a command, for whoever talks with it.
+    /// As a command, for whoever sets its pipes. What is said here happens in the child between fork
+    /// and exec: a failure there is an error of `spawn`.
     pub(crate) fn command(&self, spot: &Spot) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
@@ -119,6 +139,7 @@ impl Launch {
                         return Err(std::io::Error::last_os_error());
                     }
                 }
+                // Last: the CPU is inherited by all that the program starts.
                 if let Some(set) = &set
                     && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) != 0
                 {
@@ -131,11 +152,12 @@ impl Launch {
     }
 }
 
-/// Has the kernel end this process when its parent ends, however that does. New credentials forget it: whoever enters or makes
-/// a user namespace says it again.
+/// Has the kernel kill this process when the thread that started it ends, however that does. Entering
+/// or making a user namespace gives new credentials, which forget this: whoever does that calls this
+/// again, afterwards.
 ///
 /// # Errors
-/// The parent is no longer this one.
+/// The parent is no longer `parent`: it has died before the signal was set.
 pub(crate) fn end_with(parent: u32) -> std::io::Result<()> {
     // SAFETY: both calls only take and give numbers.
     let (set, now) = unsafe { (libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), libc::getppid()) };
@@ -149,19 +171,23 @@ pub(crate) fn end_with(parent: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// When what is built now has to be done with.
+/// When what is built now has to be done with; `None`: whenever. One for the process, since one
+/// contestant is built at a time.
 static BUILD_UNTIL: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// From now on a program that builds something, see [`output`], is killed at this moment.
+/// From now on a program that builds something, see `output`, is killed at this moment, with its
+/// process group.
 pub(crate) fn build_until(end: Option<Instant>) {
     *BUILD_UNTIL.lock().unwrap_or_else(PoisonError::into_inner) = end;
 }
 
-/// Runs a program of this machine to its end, such as a compiler. It ends with this process, and when the derby is interrupted
-/// so does all that it started.
+/// Runs a program of this machine to its end, such as a compiler, and returns what it wrote. It ends
+/// with this process; when the derby is interrupted, or at the moment of `build_until`, so does all
+/// that it started and that stayed in its process group.
 ///
 /// # Errors
-/// It cannot be started, or the derby was interrupted.
+/// It cannot be started, the derby was interrupted, or its time was over. A status other than 0 is no
+/// error here: the caller looks at it.
 pub(crate) fn output(mut command: Command) -> std::io::Result<Output> {
     let parent = std::process::id();
     // SAFETY: between fork and exec the closure only makes system calls on numbers.
@@ -174,6 +200,7 @@ pub(crate) fn output(mut command: Command) -> std::io::Result<Output> {
     let (done, wait) = mpsc::channel::<()>();
     let id = child.id();
     let status = thread::scope(|scope| {
+        // A second thread kills it at the end of the time; it ends as soon as `done` is dropped.
         if let Some(end) = end {
             let left = end.saturating_duration_since(Instant::now());
             scope.spawn(move || {
@@ -201,7 +228,8 @@ pub(crate) fn output(mut command: Command) -> std::io::Result<Output> {
     Ok(Output { status, stdout: text(&mut said)?, stderr: text(&mut complained)? })
 }
 
-/// A file without a name, in memory.
+/// A file without a name, in memory, which is closed in children unless it becomes their standard
+/// output.
 fn memory() -> std::io::Result<File> {
     // SAFETY: the name is a constant C string; the call returns a new descriptor or -1.
     let descriptor = unsafe { libc::memfd_create(c"output".as_ptr(), libc::MFD_CLOEXEC) };
@@ -212,26 +240,31 @@ fn memory() -> std::io::Result<File> {
     Ok(unsafe { File::from_raw_fd(descriptor) })
 }
 
-/// A child that is killed when this is dropped.
+/// A child that is killed when this is dropped. What it has started itself is not: a program that
+/// leaves helpers behind has to end them.
 pub(crate) struct Running {
     child: Child,
+    /// What failures call it; also the stem of its file of errors.
     name: String,
+    /// The file with its standard error.
     errors: PathBuf,
 }
 
 impl Running {
-    /// Starts a server; what it says on standard error goes to a file in `dir`.
+    /// Starts a server, and returns at once; its standard output is thrown away. `await_file` or
+    /// `await_port` tells when it is ready.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// It cannot be started, or its file of errors cannot be made.
     pub(crate) fn start(launch: &Launch, spot: &Spot, dir: &Path, name: &str) -> Result<Self, Failure> {
         Self::spawn(launch, spot, dir, name, Stdio::null())
     }
 
-    /// The same, and its standard output as far as its first line, which it has this long for.
+    /// Starts a server, and waits until it has written a line to standard output, `limit` at the most.
+    /// The line is returned without its end; nobody reads what comes after it.
     ///
     /// # Errors
-    /// It cannot be started, or says nothing.
+    /// It cannot be started, or does not write a whole line in this time.
     pub(crate) fn start_and_hear(
         launch: &Launch,
         spot: &Spot,
@@ -254,6 +287,8 @@ impl Running {
         }
     }
 
+    /// Starts it without standard input, with `output` as its standard output, in the list of
+    /// `interruption`.
     fn spawn(launch: &Launch, spot: &Spot, dir: &Path, name: &str, output: Stdio) -> Result<Self, Failure> {
         let errors = dir.join(format!("{name}.stderr"));
         let file = File::create(&errors).map_err(|error| broken(format!("{}: {error}", errors.display())))?;
@@ -270,7 +305,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits until it has written `file`.
+    /// Waits until `file` exists, whatever is in it.
     ///
     /// # Errors
     /// It ended before, or took longer than `limit`.
@@ -288,10 +323,11 @@ impl Running {
         Ok(())
     }
 
-    /// Waits until it takes connections at this port of the loopback interface.
+    /// Waits until somebody takes connections at this port of the loopback interface: for programs that
+    /// write no file when they are ready.
     ///
     /// # Errors
-    /// As [`Running::await_file`].
+    /// It ended before, or took longer than `limit`.
     pub(crate) fn await_port(&mut self, port: u16, limit: Duration) -> Result<(), Failure> {
         let begun = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -306,7 +342,8 @@ impl Running {
         Ok(())
     }
 
-    /// A failure that quotes what it said last.
+    /// A failure that quotes what it wrote to standard error: three lines from the first that begins
+    /// with `error`, or else the last three.
     pub(crate) fn complaint(&self, what: &str) -> Failure {
         let said = fs::read_to_string(&self.errors).unwrap_or_default();
         let lines: Vec<&str> = said.trim().lines().collect();
@@ -330,10 +367,12 @@ impl Drop for Running {
     }
 }
 
-/// Runs a client to its end, and returns its standard output.
+/// Runs a client to its end, and returns its standard output. It is dropped, and so killed, on every
+/// way out.
 ///
 /// # Errors
-/// It cannot be started, fails, or takes longer than `limit`.
+/// It cannot be started, its status is not 0, what it writes is not UTF-8, or its standard output is
+/// open for longer than `limit`.
 pub(crate) fn complete(
     launch: &Launch,
     spot: &Spot,

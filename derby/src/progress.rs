@@ -1,4 +1,9 @@
-//! How far the derby is, and how long it will take: a bar where somebody looks, where not a plain line every so often.
+//! How far the derby is, and how long it will take: a bar where somebody looks, else a plain line every
+//! so often.
+//!
+//! Everything goes to standard error: standard output is for the table. Three modes, chosen once: a bar
+//! (standard error is a terminal), lines (it is none), or nothing (`silent`). Cells are enough for the
+//! counts: only the coordinator's thread uses this.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::Cell;
@@ -8,9 +13,12 @@ use std::time::{Duration, Instant};
 /// Where there is no bar, a line comes no more often than this.
 const PAUSE: Duration = Duration::from_secs(10);
 
+/// Dropping it takes the bar off the terminal.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
+    /// Whether plain lines are written. Never together with a bar.
     lines: bool,
+    /// Clients that were planned; more may come, so a share is at most 100 %.
     steps: usize,
     done: Cell<usize>,
     /// When the last line was written.
@@ -18,6 +26,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// `steps` are the clients of all rounds.
     pub(crate) fn new(silent: bool, steps: usize) -> Self {
         let new = |bar, lines| Self { bar, lines, steps, done: Cell::new(0), said: Cell::new(None) };
         if silent || !std::io::stderr().is_terminal() {
@@ -31,7 +40,7 @@ impl Progress {
         new(Some(bar), false)
     }
 
-    /// A part of the derby begins; a line of its own where there is no bar.
+    /// A part of the derby begins, such as a race at a placement.
     pub(crate) fn stage(&self, what: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(what.to_owned());
@@ -41,7 +50,7 @@ impl Progress {
         }
     }
 
-    /// One client is done with.
+    /// One client of a round has run, or was left out.
     pub(crate) fn step(&self) {
         self.done.set(self.done.get() + 1);
         if let Some(bar) = &self.bar {
@@ -61,11 +70,12 @@ impl Progress {
         }
     }
 
+    /// The share of the clients that are done, from 0 to 100.
     fn percent(&self) -> usize {
         (self.done.get() * 100 / self.steps.max(1)).min(100)
     }
 
-    /// Something to be read, now.
+    /// Writes something that is to stay on the terminal, such as a verdict or a failure.
     pub(crate) fn note(&self, what: &str) {
         match &self.bar {
             Some(bar) => bar.println(what),

@@ -1,7 +1,14 @@
 //! What is raced: the five published races, their operations, and the figures that were published.
 //!
-//! * A race may *accompany* the other one of its number: it is raced whenever that is.
-//! * Invariant: a headline and every published figure name operations of their race.
+//! The table `ALL` is constant and has no states. Everything that differs between races is a field of
+//! `Race` or of `Operation`: no other file asks for a race by its name, but for the placement beside a
+//! busy CPU, which only `calls` has unasked.
+//!
+//! * A race may *accompany* the other one of its number (`signals`, `rates`): it is raced whenever that
+//!   is.
+//! * Invariant: a headline and every published figure name operations of their race. A test holds that.
+//! * The names of operations are those of the contracts under `derby/contracts`, since contestants in
+//!   other languages are told them as text.
 
 use crate::contestants::published;
 use everywire_model::Failure;
@@ -9,7 +16,7 @@ use everywire_model::Failure;
 /// One of the five published races.
 #[derive(Debug, Clone, Copy)]
 pub struct Race {
-    /// Its number among the five.
+    /// Its number among the five publications, from 1. Two races may have the same.
     pub number: u8,
     /// The word by which it is asked for.
     pub name: &'static str,
@@ -17,11 +24,11 @@ pub struct Race {
     pub title: &'static str,
     /// What is measured, in a sentence.
     pub about: &'static str,
-    /// What is called.
+    /// What is called, in the order of the report's columns.
     pub operations: &'static [Operation],
     /// The operation that stands for the race where there is room for one.
     pub headline: &'static str,
-    /// What was published.
+    /// What was published, of all systems and distances; empty for the races that accompany another.
     pub published: &'static [Published],
     /// Whether it is raced between two network namespaces without being asked.
     pub remote: bool,
@@ -108,18 +115,19 @@ pub struct Published {
     pub system: &'static str,
     /// The operation, or what it was called there.
     pub operation: &'static str,
-    /// Microseconds for one call.
+    /// Microseconds for one call; where a rate was published it is converted.
     pub us: f64,
     /// Kilobytes (1000 bytes) a second, where that was published.
     pub kb_per_s: Option<f64>,
     /// Whether it was measured between two machines.
     pub remote: bool,
-    /// The CPU of client and server, in percent of one, as it was published; empty where it was not.
+    /// The CPU time of client and server, in percent of one CPU, as text since ranges were published;
+    /// empty where there is none.
     pub cpu: &'static str,
 }
 
 impl Race {
-    /// What `system` was measured at, on one machine or between two.
+    /// What `system` was measured at, on one machine or between two. `None` if nobody published that.
     pub fn published_by(&self, system: &str, operation: &str, remote: bool) -> Option<&'static Published> {
         self.published.iter().find(|figure| {
             figure.system == system && figure.operation == operation && figure.remote == remote
@@ -152,25 +160,30 @@ impl Race {
         self.signals || self.rated
     }
 
-    /// Whether an operation is one of the race's own, and not what raw bytes do instead.
+    /// Whether an operation is one of the race's own: what raw bytes do instead (the floor) is in no
+    /// verdict.
     pub fn counts(&self, operation: &str) -> bool {
         self.floor != Some(operation)
     }
 }
 
+/// An operation of which nothing but the time counts.
 const fn call(name: &'static str, short: &'static str) -> Operation {
     Operation { name, short, payload: None, reads: None, passes: None }
 }
 
+/// An operation whose point is how many bytes it answers.
 const fn transfer(name: &'static str, short: &'static str, bytes: u64) -> Operation {
     Operation { payload: Some(bytes), ..call(name, short) }
 }
 
+/// An operation that reads items.
 const fn read(name: &'static str, items: u32, clients: Clients) -> Operation {
     Operation { reads: Some(Reads { items, clients }), ..call(name, name) }
 }
 
-/// About a hundred octets an order.
+/// A message that passes a hop: so many orders in the answer, of about a hundred octets each, over so
+/// many connections at once.
 const fn pass(name: &'static str, orders: u32, connections: u32) -> Operation {
     Operation { passes: Some(Passes { orders, octets: orders * 100, connections }), ..call(name, name) }
 }
@@ -199,7 +212,7 @@ pub const FEW_CHANGE: &str = "exception mode, 1 % changing";
 /// The same with all of them changing.
 pub const ALL_CHANGE: &str = "exception mode, all changing";
 
-/// All five, in the order of their numbers.
+/// All races, in the order of their numbers; those of one number stand side by side.
 pub static ALL: &[Race] = &[
     Race {
         number: 1,

@@ -1,5 +1,14 @@
-//! A relay that stands between a client and a server and keeps what passes, so that the bytes and the frames of a call
-//! can be counted. It knows nothing of what it relays.
+//! A relay that stands between a client and a server and keeps what passes, so that the bytes and the
+//! frames of a call can be counted. It knows nothing of what it relays.
+//!
+//! Each connection has two threads, one a direction. A direction is *open* until its source has closed
+//! or its target takes nothing more; then it shuts both, and the other direction ends by itself. `take`
+//! waits until none is open, and empties what was kept.
+//!
+//! Invariants: a byte is kept before it is sent on, so whoever has an answer finds the question in what
+//! was kept. A stream of `Passed` is one direction of one connection from its first byte, unless it was
+//! still open at an earlier `take`. Memory is not bounded: a relay serves a few calls of our own
+//! programs, and no stranger.
 
 use crate::broken;
 use everywire_model::Failure;
@@ -12,7 +21,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// Where a stream server listens.
+/// Where a stream server listens, or is to be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// On this port of the loopback interface.
@@ -40,26 +49,32 @@ impl Passed {
     }
 }
 
-/// A relay at work; it ends when this is dropped.
+/// A relay at work. Dropping it ends the listening; connections that are open end with their two sides.
 pub(crate) struct Relay {
+    /// Where it listens, with the port that was chosen.
     place: Place,
     state: Arc<State>,
 }
 
-/// How long goodbyes may take to pass once the client has ended.
+/// `take` waits this long for connections to close once the client has ended: what both sides say at
+/// the end belongs to each count.
 const GOODBYES: Duration = Duration::from_secs(1);
 
+/// What the threads of a relay share.
 #[derive(Default)]
 struct State {
+    /// What was kept, one for each direction of each connection since the last `take`.
     passed: Mutex<Vec<Arc<Mutex<Vec<u8>>>>>,
     /// Directions of connections that have not ended.
     open: Mutex<usize>,
+    /// Told of each change of `open`.
     over: Condvar,
+    /// Set when the relay is dropped; the thread that accepts sees it at the next connection.
     ended: AtomicBool,
 }
 
 impl Relay {
-    /// Listens at `place` (port 0: any), and passes everything on to `server`.
+    /// Listens at `place` (port 0: any), and connects to `server` for each connection that comes.
     ///
     /// # Errors
     /// It cannot listen there.
@@ -92,7 +107,8 @@ impl Relay {
         &self.place
     }
 
-    /// What passed since the last time. To be asked when the client has ended.
+    /// What passed since the last time. To be asked when the client has ended, or its connections are
+    /// cut in two.
     pub(crate) fn take(&self) -> Passed {
         // What the two sides say at the end is in each count, or it would not vanish in their difference.
         if let Ok(open) = self.state.open.lock() {
@@ -114,6 +130,7 @@ impl Drop for Relay {
 }
 
 impl State {
+    /// The thread that accepts. A connection whose server cannot be reached is closed at once.
     fn accept(self: &Arc<Self>, incoming: impl Iterator<Item = std::io::Result<Stream>>, server: &Place) {
         for client in incoming {
             if self.ended.load(Ordering::SeqCst) {
@@ -136,6 +153,7 @@ impl State {
         }
     }
 
+    /// One direction more, or one less.
     fn count(&self, more: isize) {
         if let Ok(mut open) = self.open.lock() {
             *open = open.saturating_add_signed(more);
@@ -144,7 +162,7 @@ impl State {
     }
 }
 
-/// Keeps bytes before it sends them on: whoever got an answer finds the question in what was kept.
+/// One direction, until an end of it closes.
 fn pass(mut from: Stream, mut to: Stream, kept: &Mutex<Vec<u8>>) {
     let mut buffer = vec![0; 64 << 10];
     while let Ok(n) = from.reader().read(&mut buffer) {
@@ -164,6 +182,7 @@ fn pass(mut from: Stream, mut to: Stream, kept: &Mutex<Vec<u8>>) {
     from.shut(Shutdown::Read);
 }
 
+/// A connection of either kind.
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -181,6 +200,7 @@ impl Stream {
         }
     }
 
+    /// A second descriptor of the same connection: one direction reads it, the other one writes it.
     fn twin(&self) -> Option<Self> {
         match self {
             Self::Tcp(stream) => {
@@ -214,7 +234,8 @@ impl Stream {
     }
 }
 
-/// A port of the loopback interface that nobody listens on now.
+/// A port of the loopback interface that nobody listens on now. Somebody else may take it before it is
+/// used.
 ///
 /// # Errors
 /// There is none.

@@ -1,8 +1,13 @@
 //! Statistics: histograms that are merged and never averaged, and confidence intervals by resampling.
+//!
+//! Invariants: nothing here depends on time or chance: the same samples give the same figures, since
+//! the random numbers begin with a constant. Times are kept in picoseconds as integers, and become
+//! microseconds when they are read.
 
 use hdrhistogram::Histogram;
 
-/// Times of single calls, in picoseconds, to three significant digits.
+/// Times of single calls, in picoseconds, to three significant digits. It grows by itself, so a time is
+/// never clipped.
 #[derive(Clone)]
 pub struct Times(Histogram<u32>);
 
@@ -20,7 +25,7 @@ impl Times {
         let _ = self.0.record_n(ps, u32::try_from(count).unwrap_or(u32::MAX));
     }
 
-    /// Takes the calls of `other` in as well.
+    /// Takes the calls of `other` in as well: percentiles are then those of all calls together.
     pub fn merge(&mut self, other: &Self) {
         let _ = self.0.add(&other.0);
     }
@@ -35,7 +40,8 @@ impl Times {
         self.0.is_empty()
     }
 
-    /// The time that this share of the calls did not exceed, in microseconds; `share` is between 0 and 1.
+    /// The time that this share of the calls did not exceed, in microseconds; `share` is between 0 and
+    /// 1. It is the middle of the histogram's step; 0 if there are no calls.
     pub fn percentile_us(&self, share: f64) -> f64 {
         let value = self.0.value_at_quantile(share);
         let lowest = self.0.lowest_equivalent(value);
@@ -47,7 +53,8 @@ impl Times {
         self.percentile_us(0.5)
     }
 
-    /// (value in ps, count) of everything recorded, in ascending order.
+    /// (value in ps, count) of everything recorded, in ascending order: enough to make the same
+    /// histogram in another process.
     pub fn pairs(&self) -> Vec<(u64, u64)> {
         self.0.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value().into())).collect()
     }
@@ -64,7 +71,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
     middle(&mut values.to_vec())
 }
 
-/// The same of values whose order does not matter any more: it looks at each only a few times, as sorting does not.
+/// The same of values whose order does not matter any more: it looks at each only a few times, which
+/// sorting does not.
 fn middle(values: &mut [f64]) -> Option<f64> {
     let (half, even) = (values.len() / 2, values.len().is_multiple_of(2));
     if values.is_empty() {
@@ -84,6 +92,8 @@ fn middle(values: &mut [f64]) -> Option<f64> {
 /// `rounds` holds the medians of consecutive blocks of calls. The same input gives the same interval. Of a great many blocks
 /// fewer draws are made: the work is bounded, and the interval is narrow anyhow.
 pub fn confidence(rounds: &[Vec<f64>]) -> Option<(f64, f64)> {
+    // As many draws as the work allows: the number of values in a draw times the number of draws stays
+    // about `WORK`.
     const DRAWS: std::ops::RangeInclusive<usize> = 200..=1000;
     const WORK: usize = 200_000;
     let rounds: Vec<&Vec<f64>> = rounds.iter().filter(|blocks| !blocks.is_empty()).collect();
@@ -108,7 +118,8 @@ pub fn confidence(rounds: &[Vec<f64>]) -> Option<(f64, f64)> {
     Some((at(25)?, at(975)?))
 }
 
-/// SplitMix64: small, and good enough to draw samples.
+/// SplitMix64: small, and good enough to draw samples. It begins with a constant, so that a report can
+/// be made again.
 struct Random(u64);
 
 impl Random {

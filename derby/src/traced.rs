@@ -1,9 +1,17 @@
-//! The wire trace of single cycles: every frame with its direction, interface, operation, bytes and time; how many frames,
-//! bytes and round trips that makes; and, out of two of them, why one is quicker.
+//! The wire trace of single cycles: every frame with its direction, interface, operation, bytes and
+//! time; how many frames, bytes and round trips that makes; and, out of two of them, why one is
+//! quicker.
 //!
-//! A frame is *inside* its cycle, or passed *after* it: what is put off, and nobody waits for. Shown are the *first* cycle, with everything
-//! that came before it, and a *steady* one. Invariant: each frame is of one cycle, and which one that is does not hang on how soon frames
-//! pass (see `apart`).
+//! Input is a capture that the crate for traces has taken apart into messages, and the moments at which
+//! the client began and ended each cycle. Which cycle a frame is of is decided in `apart`; what a
+//! message says is found by `spoken`.
+//!
+//! A frame is *inside* its cycle, or passed *after* it: what is put off, and nobody waits for. Shown
+//! are the *first* cycle, with everything that came before it, and a *steady* one: of those that
+//! follow, the one with the fewest connections and messages.
+//!
+//! Invariants: each frame is of one cycle, and which one that is does not depend on how soon frames
+//! pass. Counts are of frames inside, unless a name says `after`.
 
 mod apart;
 
@@ -18,7 +26,8 @@ use std::time::Duration;
 
 /// The cycles of a trace: the first has what is done once, the others are alike, but for what was put off.
 pub(crate) const CYCLES: u64 = 6;
-/// Where the first is over, the third is as all that follow; it is shown unless another one is plainer.
+/// The third cycle: the first has what is done once, the second may have what the first put off. It is
+/// shown unless another one has fewer connections or messages.
 const STEADY: usize = 2;
 
 /// One cycle of one contestant.
@@ -158,6 +167,8 @@ fn round_trips(frames: &[Frame]) -> usize {
     count
 }
 
+/// All frames in the order of their time, each with what it says. An answer takes the interface and the
+/// operation of its question.
 fn frames(trace: &Trace, client: IpAddr) -> Vec<Passed> {
     let mut all: Vec<(Duration, Frame, Option<&Message>)> =
         trace.openings.iter().map(|opening| opened(opening, client)).collect();
@@ -191,6 +202,7 @@ fn frames(trace: &Trace, client: IpAddr) -> Vec<Passed> {
 /// An interface and an operation.
 type Said = (Option<String>, Option<String>);
 
+/// The opening of a connection as a frame without bytes.
 fn opened<'a>(opening: &Opening, client: IpAddr) -> (Duration, Frame, Option<&'a Message>) {
     let frame = Frame {
         at_us: 0.0,

@@ -16,7 +16,7 @@ pub(crate) struct Buffer {
 impl Buffer {
     pub(crate) const EMPTY: Self = Self { length: 0, value: std::ptr::null_mut() };
 
-    /// Octets that the library reads and does not change.
+    /// Octets that the library reads and does not change, although its type for them does not say so.
     pub(crate) fn reading(bytes: &[u8]) -> Self {
         Self { length: bytes.len(), value: bytes.as_ptr().cast_mut().cast() }
     }
@@ -88,12 +88,14 @@ pub(crate) struct Iov {
     pub(crate) buffer: Buffer,
 }
 
+/// Kinds of pieces (`GSS_IOV_BUFFER_TYPE_*` of `gssapi_ext.h`).
 pub(crate) const IOV_DATA: u32 = 1;
 pub(crate) const IOV_HEADER: u32 = 2;
 pub(crate) const IOV_STREAM: u32 = 10;
 pub(crate) const IOV_SIGN_ONLY: u32 = 11;
 pub(crate) const IOV_MIC: u32 = 12;
 
+/// What a credential is for (`GSS_C_INITIATE`, `GSS_C_ACCEPT`).
 pub(crate) const INITIATE: c_int = 1;
 pub(crate) const ACCEPT: c_int = 2;
 

@@ -1,4 +1,15 @@
 //! Contexts that stand: signing and sealing (RFC 4121 4.2).
+//!
+//! A `Context` owns the library's handle and releases it when it is dropped. It is made empty, is
+//! filled by the exchange of tokens, and handed out when both sides agree. Messages are protected in
+//! two forms: pieces in place with the signature apart (`seal`, `unseal`, `sign`, `check`: DCE/RPC),
+//! and one token that holds the message (`wrap`, `unwrap`: NegotiateStream).
+//!
+//! Invariants: every call of the library here gets pieces that live until it returns, with the lengths
+//! that they have. What the library says that it wrote is compared with the room it was given
+//! (`same_length`), and a message that it points to has to lie within its token. A call that was to
+//! seal and did not is an error, and not a message in the clear. The library counts messages: a check
+//! that failed leaves the context of no use.
 
 use crate::abi::{
     Buffer, Functions, Handle, IOV_DATA, IOV_HEADER, IOV_MIC, IOV_SIGN_ONLY, IOV_STREAM, Iov, SESSION_KEY,
@@ -14,8 +25,10 @@ use std::ptr::null_mut;
 
 /// A context that stands.
 pub struct Context {
+    /// The library, which stays loaded.
     pub(crate) functions: &'static Functions,
     pub(crate) handle: Handle,
+    /// What both sides agreed on; empty until the exchange has ended.
     pub(crate) agreed: Flags,
 }
 
@@ -33,6 +46,7 @@ pub enum Part<'m> {
 }
 
 impl Context {
+    /// A context that the exchange has still to fill.
     pub(crate) fn empty(functions: &'static Functions) -> Self {
         Self { functions, handle: null_mut(), agreed: Flags::NONE }
     }
@@ -335,6 +349,7 @@ impl fmt::Debug for Context {
     }
 }
 
+/// A piece that the library may write to.
 fn iov(kind: u32, bytes: &mut [u8]) -> Iov {
     Iov { kind, buffer: Buffer { length: bytes.len(), value: bytes.as_mut_ptr().cast() } }
 }
@@ -344,6 +359,8 @@ fn count(parts: &[Iov]) -> c_int {
     parts.len() as c_int
 }
 
+/// The library used as much room as it was given: a signature of another length would not be read by
+/// the peer.
 fn same_length(used: usize, given: usize) -> Result<(), Error> {
     if used == given {
         return Ok(());

@@ -66,6 +66,7 @@ impl Credential {
         Self::acquire(None, ACCEPT, Some(file))
     }
 
+    /// Tickets (`INITIATE`) or keys (`ACCEPT`), of the usual place or of a file of keys.
     fn acquire(name: Option<&Name>, usage: c_int, keytab: Option<&Path>) -> Result<Self, Error> {
         let functions = functions()?;
         let mut made = Self { functions, handle: null_mut() };

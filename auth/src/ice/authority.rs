@@ -7,7 +7,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The longest file that is read, in bytes.
+/// The longest file that is read, in bytes: a file that somebody else fills must not fill the memory.
 pub const MAX_FILE: u64 = 1 << 20;
 
 /// An authority file. It is read only if it belongs to this user and nobody else has access.

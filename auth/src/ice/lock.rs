@@ -1,7 +1,9 @@
-//! The lock that all programs take before they change an authority file.
+//! The lock that all programs take before they change an authority file, as the library of ICE does it
+//! (`IceLockAuthFile`).
 //!
-//! A file `FILE-c` is made, by whoever comes first, and then linked to `FILE-l`: that can succeed once only, over network
-//! file systems too. Both are removed afterwards.
+//! A file `FILE-c` is made, by whoever comes first, and then linked to `FILE-l`: that can succeed once
+//! only, over network file systems too. Both are removed afterwards. A lock whose first file is older
+//! than `DEAD` belongs to a program that died, and is taken away.
 
 use super::AuthorityError;
 use crate::private;
@@ -26,6 +28,9 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Waits for the lock, at most so long.
+    ///
+    /// # Errors
+    /// Somebody else holds it for longer, or a file cannot be made there.
     pub(super) fn take(file: &Path, patience: Duration) -> Result<Self, AuthorityError> {
         let (created, linked) = (beside(file, "-c"), beside(file, "-l"));
         if dead(&created) {

@@ -1,4 +1,15 @@
-//! One connection's NegotiateStream.
+//! One connection's NegotiateStream (MS-NNS 3.1): the handshake at the head of the stream, and
+//! protection of what follows.
+//!
+//! States of a client: *wishing* (its context is not done), *waiting* (it is, and the server has not
+//! said so), *standing*. Of a server: *deciding*, *standing*. Each becomes *failed* by the first error,
+//! for good. `receive` changes them; what has to be said is put into `out`, and `send` takes it.
+//!
+//! Invariants: nothing of the caller's goes out or comes in before the context stands. The level that
+//! both sides agreed on, as their tokens say, is at least the one that was asked for; otherwise the
+//! peer is told so, with one of two numbers and no more. A record has at most 65,535 octets and a frame
+//! `MAX_FRAME`, which is checked before it is waited for. Frames are unwrapped in the order in which
+//! they came.
 
 use super::ProtectionLevel;
 use super::record::{self, DENIED, HEADER, Id, MAX_FRAME, MAX_PLAIN, PREFIX, UNPROTECTED};
@@ -22,10 +33,13 @@ pub struct Channel {
     weak: bool,
     /// Records that have to go.
     out: Vec<u8>,
+    /// Who the peer is, once the context stands.
     identity: Option<String>,
     /// Those who may be let in, until somebody is.
     users: Option<Arc<dyn Users>>,
+    /// The account that the acceptor's table means by it, where it has one.
     account: Option<String>,
+    /// The mechanism, for people.
     authentication: &'static str,
 }
 
@@ -34,14 +48,18 @@ enum State {
     Wishing(Box<dyn Initiator>),
     /// The client's context is done, and the server has not said that its is.
     Waiting(Box<Established>),
+    /// The server's context is not done.
     Deciding(Box<dyn Acceptor>),
+    /// Both contexts are done.
     Standing(Standing),
+    /// Nothing more may be received.
     Failed,
 }
 
 /// A context that stands.
 struct Standing {
     protection: Box<dyn Protection>,
+    /// What both sides agreed on.
     level: ProtectionLevel,
     /// Of a server that said the last word: .NET says an empty one all the same.
     echo: bool,
@@ -88,6 +106,7 @@ impl Channel {
         Ok(Self { users: Some(known), ..Self::new(State::Deciding(acceptor), level) })
     }
 
+    /// A channel in this state, about which nothing else is known.
     fn new(state: State, least: ProtectionLevel) -> Self {
         Self {
             state,
@@ -115,6 +134,7 @@ impl Channel {
         taken
     }
 
+    /// Takes whole records until the context stands, and gives the rest to it.
     fn take(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Failure> {
         while !input.is_empty() {
             if let State::Standing(standing) = &mut self.state {
@@ -136,6 +156,8 @@ impl Channel {
         Ok(())
     }
 
+    /// Takes one record of the handshake. The state is failed until a new one is put there, so every
+    /// way out with an error leaves it so.
     fn record(&mut self, id: Id, token: &[u8]) -> Result<(), Failure> {
         if id == Id::Error {
             let what = format!("the peer ends the authentication: {}", record::reason(token));
@@ -191,6 +213,8 @@ impl Channel {
         }
     }
 
+    /// Both sides are done: from now on the rest of the stream is protected. `echo`: the peer may still
+    /// say an empty last word.
     fn stand(&mut self, done: Established, echo: bool) -> Result<(), Failure> {
         let level = self.check(&done)?;
         let Principal { domain, user, mechanism } = done.principal;
@@ -286,6 +310,7 @@ impl Channel {
 }
 
 impl Standing {
+    /// Unwraps whole frames; a part of one stays in `input`.
     fn receive(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Failure> {
         if self.echo {
             // As a frame it would carry 276 octets that begin with a zero: no mechanism has such.
@@ -325,6 +350,7 @@ impl Standing {
         Ok(())
     }
 
+    /// Wraps all of `plain`, in frames of at most `MAX_PLAIN` octets.
     fn send(&mut self, plain: &mut SendBuffer, out: &mut SendBuffer) -> Result<(), Failure> {
         if self.level == ProtectionLevel::None {
             out.append(plain);

@@ -26,7 +26,8 @@ pub(super) enum Id {
     InProgress = 0x16,
 }
 
-/// The record at the front, and its length; `None` while it is incomplete.
+/// The record at the front: what it is about, and its token; `None` while it is incomplete. The length
+/// of what is missing is bounded by its field of 16 bits.
 pub(super) fn read(bytes: &[u8]) -> Result<Option<(Id, &[u8])>, Failure> {
     let malformed = |what: &str| {
         Failure::new(Kind::Violation, Initiator::Peer, format!("a record of NegotiateStream {what}"))

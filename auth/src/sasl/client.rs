@@ -1,4 +1,18 @@
-//! The side that connects.
+//! The side that connects: D-Bus Specification, "Authentication Protocol", as a state machine over
+//! lines.
+//!
+//! States are in `Stage`: what answer is waited for. A mechanism is tried with `AUTH`, and given up
+//! with `CANCEL` where this side cannot answer; each is tried once, in the order of the options, as far
+//! as the server offers it. After `OK` file descriptors are agreed on, and `BEGIN` ends it.
+//!
+//! *Pipelined*, all of it is sent at once with the first mechanism, as if the server had agreed: then
+//! only the answers that fit are taken, and anything else ends the connection, since messages may have
+//! followed already. `SaslError::Rejected` says what to try on a new one.
+//!
+//! Invariants: the server's identity is compared with the one that the address promises as soon as it
+//! is told: before `BEGIN`, unless all was sent at once. Lines are bounded in length and number
+//! (`lines`). What a server says is never put into a path unchecked: the cookie's context has to be a
+//! valid name (`keyring`).
 
 use super::lines::{self, Lines};
 use super::mechanism::offered;
@@ -68,6 +82,7 @@ pub struct Authenticated {
 pub struct Client {
     options: ClientOptions,
     lines: Lines,
+    /// Mechanisms of the options that were not tried, in their order.
     untried: Vec<Mechanism>,
     stage: Stage,
     /// Why the cookie mechanism was given up.
@@ -149,6 +164,7 @@ impl Client {
         }
     }
 
+    /// One line of the server, by what is waited for.
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) -> Result<(), SaslError> {
         let (command, arguments) = lines::split(line);
         match (self.stage, command) {
@@ -201,6 +217,7 @@ impl Client {
         Ok(())
     }
 
+    /// The last word of this side, unless it was said already; messages may follow.
     fn begin(&mut self, attempt: Attempt, guid: Guid, handles: bool, out: &mut Vec<u8>) {
         if !attempt.pipelined {
             lines::put(&[b"BEGIN"], out);
@@ -245,6 +262,7 @@ impl Client {
         Ok(())
     }
 
+    /// The server rejects the mechanism, and says which others it has.
     fn refused(&mut self, attempt: Attempt, list: &[u8], out: &mut Vec<u8>) -> Result<(), SaslError> {
         if !attempt.pipelined {
             return self.next(attempt.mechanism, list, out);
@@ -267,6 +285,7 @@ impl Client {
         }
     }
 
+    /// Says `AUTH`, with the first response of the mechanism.
     fn attempt(&mut self, mechanism: Mechanism, pipelined: bool, out: &mut Vec<u8>) {
         self.untried.retain(|untried| *untried != mechanism);
         let command = format!("AUTH {mechanism}");
@@ -275,7 +294,7 @@ impl Client {
         self.stage = Stage::Answer(Attempt { mechanism, pipelined, may_ask });
     }
 
-    /// What is said with `AUTH`.
+    /// What is said with `AUTH`, or as the answer to an empty `DATA`; empty: nothing.
     fn initial(&self, mechanism: Mechanism) -> String {
         match mechanism {
             Mechanism::External => self.options.uid.map(|uid| uid.to_string()).unwrap_or_default(),
@@ -292,15 +311,18 @@ impl Client {
         mechanism == Mechanism::External && self.options.uid.is_none()
     }
 
+    /// This side cannot go on with the mechanism: the server has to reject it before another is tried.
     fn give_up(&mut self, mechanism: Mechanism, out: &mut Vec<u8>) {
         lines::put(&[b"CANCEL"], out);
         self.stage = Stage::Rejection(mechanism);
     }
 
+    /// Mechanisms that were not tried, and that the server offers.
     fn common(&self, offered: &[String]) -> impl Iterator<Item = Mechanism> {
         self.untried.iter().copied().filter(|ours| offered.iter().any(|theirs| theirs == ours.name()))
     }
 
+    /// The end without success. It takes along why the keyring gave no cookie, if that was asked.
     fn rejected(
         &mut self,
         tried: Option<Mechanism>,

@@ -19,7 +19,8 @@ use std::{env, fmt, thread};
 const MAX_FILE: u64 = 64 << 10;
 /// The random bytes of a cookie: 192 bits, as the specification recommends.
 const COOKIE_BYTES: usize = 24;
-/// When a lock is thought forgotten. It is held for some milliseconds.
+/// When a lock is thought forgotten. It is held for some milliseconds, so a lock this old was left by a
+/// program that died.
 const STALE_LOCK: Duration = Duration::from_secs(10);
 
 /// A secret that only this user can read.
@@ -112,12 +113,14 @@ impl Keyring {
         Ok(cookie)
     }
 
+    /// The cookies of a file, if directory and file are this user's alone.
     fn read(&self, path: &Path) -> Result<Vec<Cookie>, KeyringError> {
         let directory = self.directory()?;
         private::check_directory(directory).map_err(|trouble| keyring_error(directory, trouble))?;
         private::read(path, MAX_FILE).map(|text| parse(&text)).map_err(|trouble| keyring_error(path, trouble))
     }
 
+    /// Makes the directory with mode 700, or checks the one that is there.
     fn make_directory(&self) -> Result<(), KeyringError> {
         let directory = self.directory()?;
         match DirBuilder::new().mode(0o700).create(directory) {
@@ -126,6 +129,7 @@ impl Keyring {
         }
     }
 
+    /// The file of a context; the context must be a valid name.
     fn file(&self, context: &str) -> Result<PathBuf, KeyringError> {
         if valid_context(context) {
             Ok(self.directory()?.join(context))

@@ -1,4 +1,6 @@
-//! Lines out of a stream of bytes.
+//! Lines out of a stream of bytes. A line ends with CR and LF, has at most `MAX_LINE` bytes with its
+//! end, and a peer may send `MAX_LINES`: whoever sends more, or one without an end, is cut off before
+//! the memory fills.
 
 use super::{MAX_LINE, MAX_LINES, SaslError};
 use bytes::{Buf, Bytes, BytesMut};

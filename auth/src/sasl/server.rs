@@ -1,4 +1,15 @@
-//! The side that accepts.
+//! The side that accepts: D-Bus Specification, "Authentication Protocol", as a state machine over
+//! lines.
+//!
+//! States are in `Stage`: the zero byte; `AUTH`; the answer to a question; `BEGIN`; over. A client that
+//! fails is told which mechanisms there are, and may try again until it has failed `MAX_ATTEMPTS`
+//! times.
+//!
+//! Invariants: a client is let in as a user only if the kernel names that user (`EXTERNAL`), or if it
+//! can read the keyring of this process's user (`DBUS_COOKIE_SHA1`), and only if `accept` lets that
+//! user in. No other user's keyring is touched. A challenge is good for one answer. A client learns
+//! from a rejection nothing but the mechanisms. Lines are bounded in length and number. Descriptors are
+//! agreed on anew after each new start.
 
 use super::challenge::{CONTEXT, Challenge};
 use super::cookies::number;
@@ -94,7 +105,9 @@ pub struct Server {
     options: ServerOptions,
     lines: Lines,
     stage: Stage,
+    /// How often the client was rejected.
     failures: usize,
+    /// Whether descriptors were agreed on, since the last `OK`.
     handles: bool,
     /// Why a cookie could not be offered.
     keyring: Option<KeyringError>,
@@ -164,6 +177,8 @@ impl Server {
         self.keyring.as_ref()
     }
 
+    /// One line of the client, by what is waited for. A command at the wrong time is an `ERROR`, but
+    /// for an early `BEGIN`, behind which messages would follow.
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) -> Result<(), SaslError> {
         let (command, arguments) = lines::split(line);
         match (command, &self.stage) {
@@ -204,6 +219,7 @@ impl Server {
         }
     }
 
+    /// A mechanism is asked for, with its first response or without.
     fn auth(&mut self, arguments: &[u8], out: &mut Vec<u8>) -> Result<(), SaslError> {
         let (name, initial) = lines::split(arguments);
         if name.is_empty() {
@@ -263,6 +279,7 @@ impl Server {
         }
     }
 
+    /// The answer to the challenge.
     fn answer(&mut self, answer: &[u8], out: &mut Vec<u8>) -> Result<(), SaslError> {
         // A challenge is good for one answer.
         match std::mem::replace(&mut self.stage, Stage::Auth) {
@@ -273,6 +290,7 @@ impl Server {
         }
     }
 
+    /// Lets a user in who has proved it, if that user may come in at all.
     fn admit(&mut self, uid: u32, mechanism: Mechanism, out: &mut Vec<u8>) -> Result<(), SaslError> {
         if !self.options.accept.lets_in(uid) {
             return self.reject(out);
@@ -281,11 +299,13 @@ impl Server {
         Ok(())
     }
 
+    /// Says `OK`; `BEGIN` has to follow.
     fn ok(&mut self, identity: Identity, mechanism: Mechanism, out: &mut Vec<u8>) {
         lines::put(&[b"OK ", self.options.guid.to_string().as_bytes()], out);
         self.stage = Stage::Begin(identity, mechanism);
     }
 
+    /// Counts a failure, and says what there is; the last one ends the connection after that.
     fn reject(&mut self, out: &mut Vec<u8>) -> Result<(), SaslError> {
         self.offer(out);
         self.failures += 1;
@@ -307,6 +327,7 @@ impl Server {
         lines::put(&[], out);
     }
 
+    /// Whether a mechanism is allowed, and possible on this connection.
     fn offers(&self, mechanism: Mechanism) -> bool {
         let possible = mechanism != Mechanism::External || self.options.peer_uid.is_some();
         possible && self.options.mechanisms.contains(&mechanism)

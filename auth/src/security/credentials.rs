@@ -19,6 +19,7 @@ pub(super) const HASH_PREFIX: &str = "$NT$";
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Inner);
 
+/// Only one of the two is kept.
 #[derive(Clone, PartialEq, Eq)]
 enum Inner {
     Password(String),

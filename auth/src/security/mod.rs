@@ -1,7 +1,18 @@
-//! Security contexts: NTLM, SPNEGO and Kerberos, both sides, and the protection of each message afterwards.
+//! Security contexts: NTLM, SPNEGO and Kerberos, both sides, and the protection of each message
+//! afterwards.
 //!
-//! An [`Initiator`] and an [`Acceptor`] turn tokens into tokens until one is [`Established`]; how tokens travel is the
-//! wire's affair. What they establish is a [`Principal`] and a [`Protection`], which signs and seals whole messages.
+//! An `Initiator` and an `Acceptor` turn tokens into tokens until one is `Established`; how tokens
+//! travel is the wire's affair. What they establish is a `Principal` and a `Protection`, which signs
+//! and seals whole messages.
+//!
+//! States of either side: it waits for a token; or it is over, by its last token or by an error, and
+//! every further token is out of turn. `step` returns `done` at most once.
+//!
+//! Invariants: a token is at most `MAX_TOKEN` octets, which is checked before it is looked at. Whoever
+//! is not let in by NTLM hears one answer (`refused`), and it takes as long for users that there are
+//! not. A context that stands has at least the protection that the options ask for, where the mechanism
+//! lets that be seen; else the caller checks `integrity` and `confidentiality`. Passwords are
+//! overwritten when they are dropped.
 
 mod credentials;
 mod exercise;

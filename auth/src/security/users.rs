@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
-/// Knows the users' secrets.
+/// Knows the users' secrets. Asked for each exchange, and may be asked from several threads at once.
 pub trait Users: Send + Sync {
     /// The user's secret; `None` if there is no such user. Names come as the peer wrote them, in any case.
     fn secret(&self, domain: &str, user: &str) -> Option<Secret>;
@@ -19,6 +19,7 @@ pub trait Users: Send + Sync {
     }
 }
 
+/// An account as text.
 fn named(domain: &str, user: &str) -> String {
     if domain.is_empty() { user.to_owned() } else { format!("{domain}\\{user}") }
 }

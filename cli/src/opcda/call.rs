@@ -27,6 +27,7 @@ pub(crate) fn call(node: &Node, text: &str, operation: &str, words: &[String], a
     }
 }
 
+/// Reads the item's value, with quality and time, and prints it.
 fn read(server: &DataAccess, place: &Address, item: &str, as_json: bool) -> Done {
     let what = || format!("cannot read `{place}`");
     let answer = server.read(&[item]).map_err(|failure| Trouble::of_call(what(), &failure))?;
@@ -44,6 +45,7 @@ fn read(server: &DataAccess, place: &Address, item: &str, as_json: bool) -> Done
     Ok(())
 }
 
+/// Writes a word as a value of the item's own type, which the server is asked for first.
 fn write(server: &DataAccess, place: &Address, item: &str, word: &str, as_json: bool) -> Done {
     let what = || format!("cannot write `{place}`");
     let failed = |failure: Failure| Trouble::of_call(what(), &failure);
@@ -61,7 +63,7 @@ fn write(server: &DataAccess, place: &Address, item: &str, word: &str, as_json: 
     Ok(())
 }
 
-/// What was answered about the one item.
+/// What was answered about the one item; a server that answered nothing counts as failed.
 fn one<T>(answer: Vec<Result<T, Code>>) -> Result<T, Code> {
     answer.into_iter().next().unwrap_or(Err(Code::FAIL))
 }

@@ -9,7 +9,8 @@ use everywire_opc::Code;
 use everywire_opc::remote::{Address, Branch, DataAccess, ItemProperty};
 use serde_json::{Map, Value as Json, json};
 
-/// Elements of the tree that are shown; more are cut, and that is said.
+/// Elements of the tree that are asked for and shown; more are cut, and that is said. A server may have
+/// millions.
 const MOST: usize = 10_000;
 
 /// How it is asked for.
@@ -39,6 +40,7 @@ pub(crate) fn describe(node: &Node, text: &str, asked: &Asked) -> Done {
     Ok(())
 }
 
+/// The properties of an item (IOPCItemProperties).
 fn item(id: &str, properties: &[ItemProperty], as_json: bool) {
     if as_json {
         let one = |property: &ItemProperty| {
@@ -65,6 +67,7 @@ fn item(id: &str, properties: &[ItemProperty], as_json: bool) {
     }
 }
 
+/// A server: its status, and the tree of its items.
 fn whole(server: &DataAccess, place: &Address, asked: &Asked) -> Done {
     let failed = |failure: Failure| Trouble::failure(format!("cannot describe `{place}`"), &failure);
     let status = server.status().map_err(failed)?;
@@ -89,12 +92,13 @@ fn whole(server: &DataAccess, place: &Address, asked: &Asked) -> Done {
     Ok(())
 }
 
-/// Branches and items, in order.
+/// Branches and items, in the order in which the server tells them, each with its level.
 struct Tree {
     nodes: Vec<Shown>,
     is_cut: bool,
 }
 
+/// An element of the tree, which may be branch and item at once.
 struct Shown {
     level: usize,
     name: String,
@@ -104,12 +108,14 @@ struct Shown {
 }
 
 impl Tree {
+    /// Browses from this branch on, `depth` levels of branches.
     fn of(server: &DataAccess, branch: &Branch, depth: usize) -> Result<Self, Failure> {
         let mut tree = Self { nodes: Vec::new(), is_cut: false };
         tree.add(server, branch, 1, depth)?;
         Ok(tree)
     }
 
+    /// Adds the elements of one branch, and goes into those below. It stops at `MOST`.
     fn add(
         &mut self,
         server: &DataAccess,

@@ -1,4 +1,7 @@
 //! `everywire list opcda://HOST`: the servers of a machine; of a server, its items.
+//!
+//! Each server of a machine is asked for its status, for which it may have to be started; one that does
+//! not answer is listed with why.
 
 use super::{address, connect};
 use crate::trouble::{Done, Trouble};

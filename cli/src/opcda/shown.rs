@@ -5,13 +5,14 @@ use everywire_opc::{Code, Data, FileTime, VarType};
 use serde_json::{Number, Value as Json};
 use std::time::UNIX_EPOCH;
 
-/// A time as RFC 3339 writes it; nothing if there is none.
+/// A time as RFC 3339 writes it; `None` for one before 1970, which servers send for no time.
 pub(super) fn time(time: FileTime) -> Option<String> {
     let epoch = FileTime::from(UNIX_EPOCH);
     (time > epoch).then(|| timestamp(time.since(epoch)))
 }
 
-/// A value as JSON.
+/// A value as JSON. A number that JSON has not (infinite, or none) becomes null; money, dates and codes
+/// become text.
 pub(super) fn json(data: &Data) -> Json {
     let fraction = |value: f64| Number::from_f64(value).map_or(Json::Null, Json::Number);
     match data {
@@ -34,6 +35,9 @@ pub(super) fn json(data: &Data) -> Json {
 }
 
 /// A word as a value of a type: an array is written as JSON.
+///
+/// # Errors
+/// The code of OPC for a word that is no such value.
 pub(super) fn read(word: &str, data_type: VarType) -> Result<Data, Code> {
     match data_type.element() {
         None => Data::from(word).coerce(data_type),

@@ -1,4 +1,8 @@
 //! `everywire watch opcda://HOST/SERVER/ITEM...`: values as they change.
+//!
+//! The library subscribes, by callbacks or by polling, and comes back by itself when the server was
+//! lost; each such event is told. This file prints, until a signal, the count or the time ends it. If
+//! the server refuses every item, that is an error.
 
 use super::address;
 use super::shown::{json, time};
@@ -119,6 +123,7 @@ pub(crate) fn watch(node: &Node, watched: &Watched<'_>, style: Style) -> Done {
     done
 }
 
+/// A value as a line, as CSV, or as JSON.
 fn print(one: &ItemValue, watched: &Watched<'_>, style: Style) {
     let when = time(one.value.time).unwrap_or_default();
     let (data, quality) = (&one.value.data, one.value.quality);

@@ -1,4 +1,11 @@
 //! Answers: what the program says about a call, and what is said for it if it says nothing.
+//!
+//! A line with an `id` answers the call of that number: `fail` with a failure, `raise` with an
+//! exception of the contract, anything else with results, which may be missing where there are none.
+//!
+//! Invariants: a call that is taken out of the list of pending ones is answered exactly once here. An
+//! answer that does not fit the contract is told to the caller as a failure of the server, and to
+//! whoever runs the server as a note.
 
 use super::Pending;
 use everywire::model::failure::Completed;
@@ -10,7 +17,7 @@ use everywire_dynamic::{headers, wording::last_part};
 use serde_json::{Map, Value as Json};
 use std::io;
 
-/// A line of the program as an object.
+/// A line of the program as an object; the text of the error is for a note.
 pub(super) fn parse(line: &[u8]) -> Result<Map<String, Json>, String> {
     let json: Json = serde_json::from_slice(line).map_err(|error| format!("a line is not JSON ({error})"))?;
     match json {
@@ -19,7 +26,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Map<String, Json>, String> {
     }
 }
 
-/// The call that it answers. Calls are numbered from 1.
+/// The call that it answers; `None` if the line is about something else. Calls are numbered from 1.
 pub(super) fn number(said: &Map<String, Json>) -> Option<u64> {
     said.get("id").and_then(Json::as_u64)
 }
@@ -58,6 +65,8 @@ pub(super) fn give(
     })
 }
 
+/// Answers with results. They are read whole before anything is sent, so that a misfit does not leave
+/// half an answer.
 fn results(
     call: &mut Pending,
     operation: &Operation,
@@ -83,7 +92,8 @@ fn results(
     Ok(())
 }
 
-/// The code with which an operation succeeded: `"0x00000001"`, or a number.
+/// The code with which an operation succeeded: `"0x00000001"`, or a number. Negative numbers are
+/// failures (HRESULT), which `fail` is for.
 fn status(said: &Json) -> Result<i32, String> {
     let number = match said {
         Json::String(text) => text.strip_prefix("0x").and_then(|digits| i64::from_str_radix(digits, 16).ok()),
@@ -95,6 +105,7 @@ fn status(said: &Json) -> Result<i32, String> {
     })
 }
 
+/// Answers with an exception, named in full, by its identity, or by the last part of its name.
 fn raise(
     call: &mut Pending,
     operation: &Operation,
@@ -121,25 +132,26 @@ fn raise(
     Ok(())
 }
 
-/// The program ended before it answered.
+/// The program ended before it answered: nobody knows whether it did what it was asked.
 pub(super) fn ended(mut call: Pending, status: &str) {
     let message = format!("the program behind this object ended ({status}) before it answered");
     let failure = Failure::new(Kind::Internal, Initiator::Peer, message).with_completed(Completed::Maybe);
     call.request.answer(Answer::Failed(&failure));
 }
 
-/// The program could not be started.
+/// The program could not be started; the call was not executed.
 pub(super) fn not_started(call: Option<Pending>, error: &io::Error) {
     let message = format!("the program behind this object cannot be started: {error}");
     refuse(call, &Failure::new(Kind::Internal, Initiator::Peer, message));
 }
 
-/// The program does not keep up.
+/// The program does not keep up: the caller may try again later.
 pub(super) fn too_slow(call: Option<Pending>, queue: usize) {
     let message = format!("the program behind this object has {queue} calls to read already");
     refuse(call, &Failure::new(Kind::Busy, Initiator::Peer, message));
 }
 
+/// Answers a call that never reached the program. `None`: it was answered already, or is oneway.
 fn refuse(call: Option<Pending>, failure: &Failure) {
     if let Some(mut call) = call {
         call.request.answer(Answer::Failed(failure));

@@ -11,9 +11,15 @@
 //! {"changed":"balance"}
 //! ```
 //!
-//! A oneway call has `"oneway":true` and wants no answer. Where headers came with a call it has `"headers":{"NAME":"VALUE"}`, and
-//! results may have some beside them, too. The program runs as long as the server; if it ends, the calls
-//! that wait for it fail, and the next call starts it again. What it prints on standard error is passed on.
+//! A oneway call has `"oneway":true` and wants no answer. Where headers came with a call it has
+//! `"headers":{"NAME":"VALUE"}`, and results may have some beside them, too. What the program prints on
+//! standard error is passed on.
+//!
+//! States: the program *runs* as long as the server. It *has ended* when it closes its output: the
+//! calls that wait for it fail, and the next call starts it again.
+//!
+//! Invariants: numbers of calls are never used twice, also not after a new start. A call is answered
+//! exactly once, by the program or for it. The lock of the process is not held while a call waits.
 
 mod answer;
 mod process;
@@ -31,7 +37,8 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A call that the program has not answered yet.
+/// A call that the program has not answered yet: the request, and the number of its operation in the
+/// interface.
 struct Pending {
     request: Request,
     index: usize,
@@ -42,16 +49,24 @@ pub(crate) struct ProgramServant {
     interface: Hold<Interface>,
     constants: Arc<[Constant]>,
     command: String,
+    /// How references and files are written in JSON.
     words: NodeNotation,
+    /// The key of the object, by which its signals go out.
     key: String,
+    /// The run of the program; `None` once it was stopped.
     process: Mutex<Option<Arc<Process>>>,
+    /// The number of the next call, from 1.
     next: AtomicU64,
 }
 
 impl ProgramServant {
-    /// Starts the program: `command` is a command line of the shell. Values are spelled by
-    /// `words`, whose node serves the object under `key`. `hopeless` hears it if the program ends with a failure before it has
-    /// said or was asked anything.
+    /// Starts the program: `command` is a command line of the shell. Values are spelled by `words`,
+    /// whose node serves the object under `key`. `hopeless` hears it if the program ends with a failure
+    /// before it has said or was asked anything.
+    ///
+    /// # Errors
+    /// The shell or a thread cannot be started. A program that the shell does not find is told to
+    /// `hopeless`.
     pub(crate) fn start(
         interface: Hold<Interface>,
         command: &str,
@@ -83,7 +98,8 @@ impl ProgramServant {
         }
     }
 
-    /// Ends the program: first kindly, by closing its input.
+    /// Ends the program: first kindly, by closing its input, and by a signal if it takes too long. It
+    /// waits for that.
     pub(crate) fn stop(&self) {
         let process = lock(&self.process).take();
         if let Some(process) = process {
@@ -107,6 +123,8 @@ impl ProgramServant {
         }
     }
 
+    /// Hands a call to the program: its arguments are decoded first, so one that does not fit the
+    /// contract is answered here.
     fn forward(&self, request: Request) {
         let index = request.index();
         let Some(operation) = self.interface.operations.get(index) else { return };
@@ -159,7 +177,7 @@ impl Servant for ProgramServant {
     }
 }
 
-/// What a lock guards here is whole at any time.
+/// Locks, also after a panic elsewhere: what a lock guards here is whole at any time.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

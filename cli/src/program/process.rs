@@ -1,4 +1,16 @@
 //! The running program, and the threads that write to it and read from it.
+//!
+//! One run has two threads. The writer takes lines from a queue of `QUEUE` and writes them to the
+//! program's input; it ends when the queue is closed or the program reads no more. The reader takes
+//! lines of the program's output, and ends with it.
+//!
+//! States of a run: *alive* (`pending` is there), *over* (`pending` is gone, for good). Only the reader
+//! makes it over, when the output has ended; it answers the calls that are left.
+//!
+//! Invariants: a call is in `pending` before its line is in the queue, so that no answer can come
+//! before it. Once the run is over no call can be added. Whoever removes a call from `pending` answers
+//! it, or gives it back to be sent to another run. The queue never blocks a caller: when it is full,
+//! the call is refused as busy.
 
 use super::{Pending, answer, lock, tell};
 use crate::output::note;
@@ -13,24 +25,26 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Calls that may wait for the program to read them.
+/// Calls that may wait for the program to read them; more are refused.
 const QUEUE: usize = 1024;
 /// How long the program may take to end once its input is closed.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How long the program may take to end once it closed its output.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// One run of the program.
+/// One run of the program. Dropping it closes its input and waits for nobody.
 pub(super) struct Process {
+    /// The queue of lines; `None` once no more calls come.
     input: Mutex<Option<SyncSender<String>>>,
     shared: Arc<Shared>,
 }
 
-/// What the threads share.
+/// What the threads share with whoever sends calls.
 struct Shared {
     child: Mutex<Child>,
     /// Calls without an answer; nothing once the program has ended, so that no call can be added too late.
     pending: Mutex<Option<HashMap<u64, Pending>>>,
+    /// Its end was asked for, and is no news.
     stopping: AtomicBool,
     interface: Hold<Interface>,
     words: NodeNotation,
@@ -41,10 +55,11 @@ struct Shared {
     hopeless: Hopeless,
 }
 
-/// Hears that a program cannot start: what it ended with.
+/// Hears that a program cannot start: the status that it ended with, as text.
 pub(crate) type Hopeless = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What the shell is given: a program takes the shell's place, so that it is what is ended; of several commands none can.
+/// What the shell is given. A single program takes the shell's place (`exec`), so that it is what is
+/// ended by a signal; of several commands none can.
 fn line(command: &str) -> String {
     let several = command.contains(['&', '|', ';', '\n', '(', '{']);
     // `NAME=VALUE program`: what takes the shell's place is no assignment.
@@ -53,6 +68,10 @@ fn line(command: &str) -> String {
 }
 
 impl Process {
+    /// Starts the program and its threads.
+    ///
+    /// # Errors
+    /// The shell or a thread cannot be started.
     pub(super) fn start(
         command: &str,
         interface: Hold<Interface>,
@@ -87,11 +106,14 @@ impl Process {
         Ok(Self { input: Mutex::new(Some(input)), shared })
     }
 
+    /// Whether the program has closed its output.
     pub(super) fn is_over(&self) -> bool {
         lock(&self.shared.pending).is_none()
     }
 
-    /// Sends a call. Returns false, and leaves the call where it was, if the program has ended.
+    /// Sends a call, as `line`, and keeps it in the list of those that wait unless it is oneway. True:
+    /// the call is taken care of, also where it was refused. False: the program has ended, and the call
+    /// was left where it was, for another run.
     pub(super) fn send(&self, id: u64, line: &str, oneway: bool, call: &mut Option<Pending>) -> bool {
         self.shared.alive.store(true, Ordering::Relaxed);
         let input = match &*lock(&self.input) {
@@ -134,6 +156,7 @@ impl Process {
         lock(&self.input).take();
     }
 
+    /// Closes its input, waits for its end for `FAREWELL`, and kills it then.
     pub(super) fn stop(&self) {
         self.tell_end();
         let until = Instant::now() + FAREWELL;
@@ -145,6 +168,7 @@ impl Process {
 }
 
 impl Shared {
+    /// The thread that writes.
     fn write(&self, mut stdin: ChildStdin, lines: &Receiver<String>) {
         while let Ok(line) = lines.recv() {
             if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
@@ -153,6 +177,7 @@ impl Shared {
         }
     }
 
+    /// The thread that reads.
     fn read(&self, stdout: ChildStdout) {
         let mut lines = BufReader::new(stdout);
         let mut line = Vec::new();
@@ -167,7 +192,8 @@ impl Shared {
         self.end();
     }
 
-    /// Takes one line of the program.
+    /// Takes one line of the program: an answer, a signal or a change. One that makes no sense is told
+    /// in a note, and the program goes on.
     fn take(&self, line: &[u8]) {
         self.alive.store(true, Ordering::Relaxed);
         let parsed = answer::parse(line).and_then(|said| match answer::number(&said) {
@@ -185,7 +211,8 @@ impl Shared {
         }
     }
 
-    /// The program closed its output: nothing will be answered any more.
+    /// The program closed its output: nothing will be answered any more. It is given `GRACE` to end by
+    /// itself, so that its status says why, and then killed and reaped.
     fn end(&self) {
         let waiting = lock(&self.pending).take().unwrap_or_default();
         // It closed its output because it ends: leave it a moment to say how.
@@ -212,6 +239,7 @@ impl Shared {
         }
     }
 
+    /// Kills the program, if it still runs.
     fn kill(&self) {
         let mut child = lock(&self.child);
         // One that has ended cannot be killed, and need not be.

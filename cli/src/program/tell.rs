@@ -1,4 +1,5 @@
-//! What the program tells unasked: signals, and changes of attributes.
+//! What the program tells unasked: signals, and changes of attributes. Both go out by the emitter of
+//! the node, under the key of the object, to whoever has subscribed.
 
 use everywire::Interface;
 use everywire::model::{Hold, Sink};
@@ -31,6 +32,7 @@ pub(super) fn news(
     }
 }
 
+/// Emits one signal, by its label or its name on the wire.
 fn signal(
     name: &str,
     fields: Option<&Json>,

@@ -8,7 +8,10 @@ use everywire::wires::ALL;
 use everywire_trace::Trace;
 use std::path::Path;
 
-/// Prints the messages of a capture in the order of their ends.
+/// Prints the messages of a capture in the order of their ends, by the times in the file.
+///
+/// # Errors
+/// The file is no capture, or has no message of a known wire.
 pub(crate) fn print(path: &Path, telling: Telling) -> Done {
     let what = || format!("cannot read the capture {}", path.display());
     let trace = Trace::read(path, ALL).map_err(|failure| {
@@ -44,7 +47,8 @@ pub(crate) fn print(path: &Path, telling: Telling) -> Done {
     Ok(())
 }
 
-/// Who sent a message to whom, where it says so itself.
+/// Who sent a message to whom, where it says so itself, as messages over a bus do; empty where it does
+/// not.
 pub(super) fn parties(explained: &Explained) -> (String, String) {
     let part = |name: &str| explained.part(name).unwrap_or_default().to_owned();
     (part("SENDER"), part("DESTINATION"))

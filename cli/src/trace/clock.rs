@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-/// The time of day (UTC) of a moment counted from 1970.
+/// The time of day (UTC) of a moment counted from 1970, with microseconds: `HH:MM:SS.ffffff`.
 pub(crate) fn time_of_day(moment: Duration) -> String {
     let seconds = moment.as_secs() % 86_400;
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
     format!("{hours:02}:{minutes:02}:{:02}.{:06}", seconds % 60, moment.subsec_micros())
 }
 
-/// The moment as RFC 3339 writes it.
+/// The moment as RFC 3339 writes it, in UTC with microseconds.
 pub(crate) fn timestamp(moment: Duration) -> String {
     let (year, month, day) =
         everywire::model::date::civil(i64::try_from(moment.as_secs() / 86_400).unwrap_or_default());

@@ -1,4 +1,9 @@
-//! What passes between two peers, message by message: from a capture, or from a relay between them.
+//! What passes between two peers, message by message: from a capture, from a relay between them, or
+//! from a router that lets one listen in.
+//!
+//! All three ways (`capture`, `relay`, `monitor`) make a `Passed` of each message and give it to a
+//! `Narrator` (`show`), which chooses (`select`), finds the question of an answer (`spoken`), reads the
+//! values (`values`), and prints.
 
 pub(crate) mod capture;
 mod clock;

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// How often the end is looked for while nobody says anything.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Prints until `ended`.
+/// Prints what a router shows of others' messages, until `ended` is set, or the router hangs up, which
+/// is an error. All messages count as one connection.
 pub(crate) fn print(monitor: &Monitor, ended: &AtomicBool, telling: Telling) -> Done {
     let mut narrator = Narrator::new(telling);
     let mut offset = 0;

@@ -1,6 +1,17 @@
 //! A relay between clients and a server, which prints what passes.
 //!
-//! Octets are passed on as they come, and explained on another thread.
+//! Octets are passed on as they come, and explained on another thread. Each connection has two threads,
+//! one a direction; they send what they read as `Event`s to the one thread that explains (`Screen`),
+//! through a channel of `BACKLOG`, so a screen that is too slow slows the relay down and does not fill
+//! the memory.
+//!
+//! States of a direction in `Screen`: the wire is not known yet (octets are held until they tell it);
+//! known; ended. A connection is forgotten when both of its directions have ended.
+//!
+//! Invariants: a chunk is told before it is sent on, so no answer is shown before its question. Of one
+//! message at most `MOST` octets are held, of the messages that later ones build on `AGREED`; beyond
+//! that octets are skipped, and a note says so where whole messages are lost. What is passed on is
+//! never changed.
 
 use super::show::{Narrator, Passed, Telling};
 use super::{Known, wire_of};
@@ -15,14 +26,18 @@ use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener, UnixStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
-/// Chunks that may wait to be explained before the relay waits for the screen.
+/// Events that may wait to be explained before the relay waits for the screen.
 const BACKLOG: usize = 1024;
-/// Octets of one message that are kept to explain it.
+/// Octets of one message that are kept to explain it. A larger one passes unexplained.
 const MOST: usize = 256 << 20;
-/// Octets of messages that are kept because later ones may build on them.
+/// Octets a direction of messages that are kept because later ones may build on them, such as a
+/// greeting or a dictionary.
 const AGREED: usize = 64 << 10;
 
-/// Listens; the endpoint tells the port that was bound.
+/// Listens at the endpoint; the one that is returned has the port that was bound.
+///
+/// # Errors
+/// It is no socket, or somebody else has it.
 pub(crate) fn listen(endpoint: &Endpoint) -> io::Result<(Listener, Endpoint)> {
     match endpoint {
         Endpoint::Tcp { host, port } => {
@@ -37,7 +52,7 @@ pub(crate) fn listen(endpoint: &Endpoint) -> io::Result<(Listener, Endpoint)> {
     }
 }
 
-/// Relays until the process ends.
+/// Starts to relay to `server`, and returns at once: the threads go on until the process ends.
 pub(crate) fn run(listener: Listener, server: Endpoint, telling: Telling) -> io::Result<()> {
     let (events, incoming) = sync_channel(BACKLOG);
     let there = server.to_string();
@@ -60,7 +75,8 @@ enum Stream {
     Unix(UnixStream),
 }
 
-/// Something that happened on a connection.
+/// Something that happened on a connection, which has a number from 1. `outward` is from client to
+/// server.
 enum Event {
     Opened { connection: usize, peer: String },
     Chunk { connection: usize, outward: bool, time: Duration, bytes: Vec<u8> },
@@ -68,6 +84,7 @@ enum Event {
     Failed { connection: usize, why: String },
 }
 
+/// The thread that accepts. A client whose server cannot be reached is closed, and the screen says why.
 fn accept(listener: &Listener, server: &Endpoint, events: &SyncSender<Event>) {
     for connection in 1.. {
         let accepted = match listener {
@@ -93,6 +110,7 @@ fn accept(listener: &Listener, server: &Endpoint, events: &SyncSender<Event>) {
     }
 }
 
+/// Connects to the server, and starts the two threads of a connection.
 fn join(connection: usize, client: Stream, server: &Endpoint, events: &SyncSender<Event>) -> io::Result<()> {
     let server = Stream::connect(server)?;
     client.prompt();
@@ -105,6 +123,8 @@ fn join(connection: usize, client: Stream, server: &Endpoint, events: &SyncSende
     Ok(())
 }
 
+/// One direction, until its source ends or its target takes nothing more. It then ends the other half
+/// of its target, as the source did.
 fn pass(connection: usize, outward: bool, mut from: Stream, mut to: Stream, events: &SyncSender<Event>) {
     let mut buffer = vec![0; 64 << 10];
     loop {
@@ -127,6 +147,7 @@ fn pass(connection: usize, outward: bool, mut from: Stream, mut to: Stream, even
     tell(events, Event::Ended { connection, outward });
 }
 
+/// Sends an event to the screen; waits if that is too far behind.
 fn tell(events: &SyncSender<Event>, event: Event) {
     // The screen outlives the connections; if it is gone, so is the program.
     let _ = events.send(event);
@@ -162,7 +183,7 @@ impl Stream {
         }
     }
 
-    /// Small messages are not to wait for others.
+    /// Small messages are not to wait for others: a relay must not change when they arrive.
     fn prompt(&self) {
         if let Self::Tcp(stream) = self {
             // Only slower, if refused.
@@ -179,6 +200,7 @@ impl Stream {
     }
 }
 
+/// A path, or with `@` in front an abstract name.
 fn unix(path: &str) -> io::Result<UnixAddr> {
     match path.strip_prefix('@') {
         Some(name) => UnixAddr::from_abstract_name(name),
@@ -186,11 +208,12 @@ fn unix(path: &str) -> io::Result<UnixAddr> {
     }
 }
 
+/// The endpoint is no socket.
 fn unsuitable(endpoint: &Endpoint) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, format!("{endpoint} has no socket that a relay could sit on"))
 }
 
-/// Explains what passes.
+/// Explains what passes; owned by its thread.
 struct Screen {
     narrator: Narrator,
     server: String,
@@ -200,11 +223,13 @@ struct Screen {
 /// A connection as far as it is explained.
 struct Conversation {
     peer: String,
+    /// Known once the first octets of either direction tell it.
     wire: Option<&'static dyn Wire>,
     outward: Direction,
     inward: Direction,
 }
 
+/// One direction of a connection, as far as it is explained.
 #[derive(Default)]
 struct Direction {
     /// Octets that are no whole message yet.
@@ -221,6 +246,7 @@ impl Screen {
         Self { narrator: Narrator::new(telling), server, connections: HashMap::new() }
     }
 
+    /// Shows events until nobody sends any more.
     fn show(&mut self, events: &Receiver<Event>) {
         while let Ok(event) = events.recv() {
             match event {
@@ -241,6 +267,8 @@ impl Screen {
         }
     }
 
+    /// Takes octets of a direction, and tells the messages that are whole by now. The wire explains
+    /// from the beginning of what is held, with the messages in front that later ones build on.
     fn chunk(&mut self, connection: usize, outward: bool, time: Duration, bytes: &[u8]) {
         let Some(conversation) = self.connections.get_mut(&connection) else { return };
         let Conversation { peer, wire, outward: there, inward: back } = conversation;
@@ -299,6 +327,7 @@ impl Screen {
         }
     }
 
+    /// A direction has ended.
     fn ended(&mut self, connection: usize, outward: bool) {
         let Some(conversation) = self.connections.get_mut(&connection) else { return };
         let direction = if outward { &mut conversation.outward } else { &mut conversation.inward };
@@ -314,7 +343,7 @@ impl Screen {
     }
 }
 
-/// Whether a message is a call.
+/// Whether a message is a call, by the parts that only calls have.
 fn is_call(explained: &Explained) -> bool {
     explained
         .parts
@@ -328,6 +357,7 @@ fn teaches(explained: &Explained) -> bool {
 }
 
 impl Direction {
+    /// Lets go of octets that were explained, or will not be.
     fn skip(&mut self, count: usize) {
         self.held.drain(..count.min(self.held.len()));
         self.before += count as u64;

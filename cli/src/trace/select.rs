@@ -25,7 +25,8 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Whether a message is to be told; `asked` is what the call said that it answers.
+    /// Whether a message is to be told; `asked` is what the call said that it answers, whose object and
+    /// operation are those of the answer, too. Every option that is given has to fit.
     pub(super) fn takes(&self, passed: &Passed<'_>, spoken: &Spoken, asked: Option<&Spoken>) -> bool {
         let of = |field: fn(&Spoken) -> &Option<String>| {
             field(spoken).clone().or_else(|| asked.and_then(|asked| field(asked).clone()))

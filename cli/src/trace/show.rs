@@ -1,8 +1,17 @@
 //! Messages for people and for programs.
 //!
-//! A call is kept as a question until its answer comes, by each name that the answer may give it; the answer takes it out again, and is told with
-//! it. A question knows which operation of the contract it asks for, so that the answer's values have types. What is not chosen is not told, and is
-//! remembered all the same: its answer may be chosen.
+//! A call is kept as a question until its answer comes, by each name that the answer may give it; the
+//! answer takes it out again, and is told with it. A question knows which operation of the contract it
+//! asks for, so that the answer's values have types. What is not chosen is not told, and is remembered
+//! all the same: its answer may be chosen.
+//!
+//! Order for each message: what it says (`Spoken`), the question that it answers, the member of the
+//! contract, what it says of OPC items, whether it is chosen, its values, and only then what is printed
+//! and written.
+//!
+//! Invariants: at most `QUESTIONS` are remembered; then all are forgotten, and some answers are told
+//! without their question. An answer that names no call is put to one only while a single call waits. A
+//! capture that cannot be written is given up, and the trace goes on.
 
 use super::clock::{time_of_day, timestamp};
 use super::select::Selection;
@@ -22,7 +31,8 @@ use std::time::Duration;
 const MOST: usize = 4096;
 /// Octets on one line.
 const ROW: usize = 16;
-/// Questions that are remembered until their answer comes.
+/// Names of questions that are remembered until their answer comes: some are never answered, such as
+/// lost ones.
 const QUESTIONS: usize = 1 << 16;
 
 /// How much is told.
@@ -36,7 +46,7 @@ pub(crate) struct Detail {
     pub(crate) style: Style,
 }
 
-/// A message that passed.
+/// A message that passed, however it was seen.
 pub(super) struct Passed<'m> {
     /// When its last octet did, counted from 1970.
     pub(super) time: Duration,
@@ -50,7 +60,7 @@ pub(super) struct Passed<'m> {
     pub(super) to: &'m str,
     /// The wire's name.
     pub(super) wire: &'static str,
-    /// Octets of its direction that passed before it.
+    /// Octets of its direction that passed before it: where it begins in the stream.
     pub(super) offset: u64,
     /// What it says.
     pub(super) explained: &'m Explained,
@@ -64,11 +74,12 @@ struct Question {
     spoken: Spoken,
     /// Which operation of the contract it is.
     member: Option<Member>,
+    /// When it was asked, counted from 1970.
     asked: Duration,
 }
 
 impl Question {
-    /// What holds the place of several.
+    /// Stands where several calls wait under one name, so that no answer is put to the wrong one.
     fn nobody(asked: Duration) -> Self {
         Self { spoken: Spoken::default(), member: None, asked }
     }
@@ -93,7 +104,8 @@ pub(crate) struct Telling {
     pub(crate) writer: Option<Writer<File>>,
 }
 
-/// Prints messages, and says of answers what they answer, where the parts of messages tell.
+/// Prints messages, and says of answers what they answer, where the parts of messages tell. One for a
+/// whole trace.
 pub(super) struct Narrator {
     telling: Telling,
     /// By what answers name them.
@@ -107,7 +119,7 @@ impl Narrator {
         Self { telling, questions: HashMap::new(), items: Overheard::new() }
     }
 
-    /// Prints a message.
+    /// Tells a message: prints it, if it is chosen, and remembers it if it is a call.
     pub(super) fn tell(&mut self, passed: &Passed<'_>) {
         let mut spoken = Spoken::of(passed);
         let question = self.question(&spoken);
@@ -134,6 +146,7 @@ impl Narrator {
         self.remember(spoken, member, passed.time);
     }
 
+    /// Prints a message as a line, with its parts or octets below, or as one JSON object.
     fn print(
         &self,
         passed: &Passed<'_>,
@@ -194,7 +207,7 @@ impl Narrator {
         }
     }
 
-    /// The question of an answer.
+    /// The question of an answer, which is taken out under all of its names.
     fn question(&mut self, spoken: &Spoken) -> Option<Rc<Question>> {
         let asked = |key: &&String| self.questions.get(*key).is_some_and(|held| !held.is_nobody());
         let key = spoken.answers.iter().find(asked)?;
@@ -228,7 +241,8 @@ impl Narrator {
     }
 }
 
-/// What a message says of items by handles that earlier ones gave them.
+/// What a message says of OPC items by handles that earlier ones gave them; `None` if it is no call or
+/// answer of DCE/RPC, or says nothing of items.
 fn said_of_items(items: &mut Overheard, passed: &Passed<'_>) -> Option<String> {
     let parts = &passed.explained.parts;
     let part = |name| parts.iter().find(|part| part.name == name).map(|part| part.value.as_str());
@@ -265,6 +279,7 @@ fn identity(text: &str) -> Option<(&str, &str)> {
 }
 
 impl Passed<'_> {
+    /// The message as JSON; the level decides on parts and octets as for people.
     fn json(&self, level: u8, question: Option<&Question>) -> Json {
         let mut out = json!({
             "time": timestamp(self.time),
@@ -296,7 +311,8 @@ impl Passed<'_> {
     }
 }
 
-/// All octets of a message in order, each run with what it means.
+/// All octets of a message in order, each run with what it means. Parts may lie within others: their
+/// octets are shown once, with the outer part.
 fn annotated(bytes: &[u8], explained: &Explained) -> Vec<String> {
     // Octets of values speak for themselves; what stands beside them is their text.
     let value = |part: &Part| match explained.body {
@@ -332,6 +348,7 @@ fn annotated(bytes: &[u8], explained: &Explained) -> Vec<String> {
     rows
 }
 
+/// Rows of octets, the first with the text of its part, the others with the letters that they may be.
 fn dump(bytes: &[u8], offset: usize, len: usize, text: &str, rows: &mut Vec<String>) {
     let end = offset.saturating_add(len).min(bytes.len());
     let run = bytes.get(offset..end).unwrap_or_default();

@@ -1,8 +1,16 @@
-//! What a message says, in the same terms on each wire: which call it is or answers, of which operation of which object, and whether it fails.
+//! What a message says, in the same terms on each wire: which call it is or answers, of which operation
+//! of which object, and whether it fails.
+//!
+//! It is read from the parts of the wire's listing, by their names: this file knows the names that the
+//! wires give, and nothing of their bytes. A call gets one or more names by which its answer may know
+//! it; where numbers are counted for each connection, the name holds the number of the connection and
+//! the direction, or the name of the peer behind a router, so that equal numbers of different callers
+//! are not confused.
 
 use super::show::Passed;
 
-/// Ends the names of a call by which an answer that names no call may still be told: they hold while one call waits for its answer.
+/// Ends the name of a call by which an answer that names no call may still be told: it holds while one
+/// call waits for its answer.
 pub(super) const ONLY: &str = " alone";
 
 /// What a message says.
@@ -85,7 +93,7 @@ impl Spoken {
     }
 }
 
-/// What stands in parentheses behind a number: its name.
+/// The name in parentheses behind a number, where a listing knows one.
 fn inner(text: &str) -> Option<String> {
     text.split_once(" (").map(|(_, name)| name.trim_end_matches(')').to_owned())
 }

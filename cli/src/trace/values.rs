@@ -1,4 +1,9 @@
-//! The values of messages, where their types are known: from a contract, from what the peer told, or because they say so themselves.
+//! The values of messages, where their types are known: from a contract, from what the peer told, or
+//! because they say so themselves.
+//!
+//! A member is an interface of the contract, by its place, and an operation or a signal of it. A
+//! contract may be of something else than what passes: a value that cannot be read by it is read by
+//! what the message says itself, or not shown.
 
 use super::show::Passed;
 use crate::people;
@@ -12,7 +17,7 @@ use serde_json::Value as Json;
 /// Characters of XML that are shown on one line.
 const MOST: usize = 200;
 
-/// An operation or a signal of the contract.
+/// An operation or a signal of the contract: the place of its interface, and what is called.
 pub(super) type Member = (usize, Called);
 
 /// What is known of the types.
@@ -28,13 +33,14 @@ pub(super) struct Shown {
 }
 
 impl Knowledge {
-    /// Of a contract; of an empty one nothing but what messages say.
+    /// What a contract says; an empty one leaves only what messages say themselves.
     pub(crate) fn of(contract: Contract, node: Node) -> Self {
         let types = Types::of(&contract);
         Self { contract, words: NodeNotation::new(node, types) }
     }
 
-    /// What a call or a signal is of.
+    /// What a call or a signal is of, by the wire's own way to name operations. If several interfaces
+    /// have one of that name, the interface that the message names decides; else the first.
     pub(super) fn member(&self, passed: &Passed<'_>, interface: Option<&str>) -> Option<Member> {
         let wire = everywire::wires::named(passed.wire)?;
         let all = self.contract.interfaces().enumerate();
@@ -100,6 +106,7 @@ impl Knowledge {
         Some(Shown { text, json: json::write(&shape, &value, &self.words) })
     }
 
+    /// The shape of a call's arguments, or of a signal's fields.
     fn asked(&self, interface: usize, called: Called) -> Option<Shape> {
         let interface = self.contract.interfaces().nth(interface)?;
         match called {
@@ -108,6 +115,7 @@ impl Knowledge {
         }
     }
 
+    /// The shape of an answer: results, or the fields of the exception that it raises.
     fn answered(
         &self,
         wire: &dyn Wire,
@@ -132,6 +140,7 @@ fn as_xml(passed: &Passed<'_>) -> Option<Shown> {
     Some(Shown { text: format!("{short}{more}"), json: xml.into() })
 }
 
+/// The value, if the body has that shape.
 fn read(body: &Body, shape: &Shape) -> Option<Value> {
     body.read(|source| Value::decode(shape, source)).ok()
 }

@@ -1,4 +1,12 @@
-//! `everywire broker`: passes calls on, from wire to wire, by the routes of a file.
+//! `everywire broker`: passes calls on, from wire to wire, by the routes of a file, or by addresses on
+//! the command line.
+//!
+//! States: the configuration is read and checked as a whole (all mistakes are told at once); with
+//! `--check` that is all. Then the broker runs until a signal: SIGHUP reads the file again, SIGINT and
+//! SIGTERM end it in order. A file that is wrong at a SIGHUP changes nothing.
+//!
+//! Invariant: nothing is printed on standard output before every listener listens, so a script that
+//! waits for the first line may call.
 
 use crate::output::line;
 use crate::trouble::{Done, Trouble};
@@ -99,6 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     Ok(())
 }
 
+/// The configuration: that of the file, or one made of the options.
 fn config(arguments: &Arguments) -> Result<Config, Mistakes> {
     let config = match &arguments.file {
         Some(file) => Config::read(file)?,
@@ -118,6 +127,8 @@ fn config(arguments: &Arguments) -> Result<Config, Mistakes> {
     Ok(if arguments.verbose { config.verbose() } else { config })
 }
 
+/// Tells where the broker listens: writes the references to the file that was asked for, then prints
+/// them.
 fn announce(arguments: &Arguments, broker: &Broker) -> Done {
     let references = broker.references();
     if let Some(file) = &arguments.ref_file {
@@ -158,6 +169,7 @@ fn wrong(mistakes: &Mistakes) -> Box<Trouble> {
     Trouble::configuration(mistakes.to_string())
 }
 
+/// What one route loses on its way, as JSON.
 fn told(report: &Report) -> Json {
     let each = |all: &[(String, Crossing)]| -> Vec<Json> {
         let one = |(name, crossing): &(String, Crossing)| match crossing {

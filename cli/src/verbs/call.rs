@@ -1,4 +1,15 @@
 //! `everywire call`: calls an operation whose types are known no earlier than now.
+//!
+//! Order: the reference; the contract (of a signature, a file, or the object itself); the operation in
+//! it; the values from words or JSON; the call; and what came back. Before the call the object has at
+//! most been asked for its contract.
+//!
+//! Where a `--signature` leaves results open, the answer tells their types. Items of OPC servers need
+//! no contract and go to `opcda`.
+//!
+//! Invariants: the exit code is 1 only if the peer answered with an error. A result that holds a
+//! reference is not given back to its server when the program ends, so that the printed reference can
+//! be used.
 
 use crate::contract::{self, Preprocess};
 use crate::output::{self, Envelope, Style, line, tinted};
@@ -156,7 +167,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     Ok(())
 }
 
-/// The contract that a signature stands for.
+/// The contract that a signature stands for: one interface with one operation.
 fn signed(object: &Object, arguments: &Arguments, signature: &str) -> Done<ObjectContract> {
     let wire = wire_of(object.reference())
         .map_err(|failure| Trouble::failure(format!("cannot call `{}`", arguments.operation), &failure))?;
@@ -164,6 +175,7 @@ fn signed(object: &Object, arguments: &Arguments, signature: &str) -> Done<Objec
     Ok(explicit::contract(wire, &arguments.operation, interface, signature, Wanted::Operation)?)
 }
 
+/// Whether a value has a reference anywhere in it.
 fn has_reference(value: &Value) -> bool {
     match value {
         Value::Reference(reference) => reference.is_some(),
@@ -176,7 +188,8 @@ fn has_reference(value: &Value) -> bool {
     }
 }
 
-/// Nothing fits because the address ends before it names an object.
+/// Says that the address names no object, where nothing fits because of that; else leaves the failure
+/// as it is.
 fn unnamed(trouble: Box<Trouble>, word: &str, object: &Object, node: &Node) -> Box<Trouble> {
     let reference = object.reference();
     if reference.profiles.first().is_none_or(|profile| !profile.key.is_empty()) {
@@ -195,6 +208,7 @@ struct Answer {
     elapsed: Duration,
 }
 
+/// An exception of the contract as a failure, with its fields for people and for programs.
 fn raised(exception: &RaisedException, notation: &dyn Notation, what: &str) -> Box<Trouble> {
     let RaisedException { name, id, shape, value } = exception;
     let shown = match value {
@@ -204,6 +218,8 @@ fn raised(exception: &RaisedException, notation: &dyn Notation, what: &str) -> B
     Trouble::raised(what, name, id, exception.json(notation), &shown)
 }
 
+/// Prints results, and on a terminal that there were none. Headers and a status other than plain
+/// success are notes.
 fn print(
     answer: &Answer,
     operation: &Operation,
@@ -253,6 +269,7 @@ fn print(
     }
 }
 
+/// Prints the arguments of an operation as JSON to fill in.
 fn template(operation: &Operation, envelope: bool) -> Done {
     let value = json::template(&operation.arguments);
     if envelope {
@@ -263,6 +280,7 @@ fn template(operation: &Operation, envelope: bool) -> Done {
     Ok(())
 }
 
+/// Arguments or fields as JSON: as they stand, from a file (`@`), or from standard input (`-`).
 pub(super) fn document(given: &str) -> Done<Json> {
     let (text, place) = match given.strip_prefix('@') {
         Some(file) => (std::fs::read_to_string(file), file),
@@ -288,12 +306,12 @@ fn sent(reference: &Reference, operation: &Operation, values: &Value) -> usize {
     encoded.and_then(Result::ok).map_or(0, |body| body.bytes.len())
 }
 
-/// Where an object is, for people.
+/// Where an object is, for people, on one line.
 fn place(node: &Node, reference: &Reference) -> String {
     short(&node.print_friendly(reference))
 }
 
-/// References can be very long.
+/// A text of at most 80 characters: references can be very long.
 fn short(text: &str) -> String {
     if text.chars().count() > 80 {
         format!("{}...", text.chars().take(76).collect::<String>())

@@ -36,6 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     Ok(())
 }
 
+/// The script of the library for a shell, which asks this program by the variable.
 fn script(shell: &str) -> Done<String> {
     let shells = Shells::builtins();
     let Some(completer) = shells.completer(shell) else {

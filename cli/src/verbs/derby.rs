@@ -1,4 +1,8 @@
 //! `everywire derby`: the races, and the server that foreign clients can race.
+//!
+//! A race runs on the main thread; a second one waits for signals. The first signal has the derby end
+//! with what it has, which is printed and written like a whole one; a second signal ends the program at
+//! once. The exit code is then that of a program that a signal ended.
 
 use super::serve::Eagerness;
 use crate::trouble::{Done, Trouble};
@@ -132,15 +136,17 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
 }
 
+/// What clap calls for `--link`.
 fn shape(text: &str) -> Result<Shape, String> {
     Shape::parse(text).map_err(|failure| failure.to_string())
 }
 
-/// One side of a race.
+/// One side of a race: what `derby-child` is, which nobody types.
 pub(crate) fn child(rest: &[String]) -> ExitCode {
     everywire_derby::child::main(rest)
 }
 
+/// Runs these races, all if there is none.
 fn race(races: Vec<String>, course: &Course) -> Done {
     let to_stdout = course.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
     let options = Options {
@@ -189,6 +195,7 @@ fn exit_of(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
+/// Serves the interfaces of the races until a signal; that is no failure.
 fn serve(served: &Served) -> Done {
     let serve = Serve { on: served.on.clone(), ref_file: served.ref_file.clone() };
     let mut signals = Signals::new([SIGINT, SIGTERM])

@@ -1,4 +1,8 @@
 //! `everywire describe`: what a contract says, or what a reference says and whether its object answers.
+//!
+//! The target is a contract if it is a file, or ends as contracts do; a reference otherwise. A contract
+//! is printed in its own language unless another form is asked for (`--as`); one definition of it can
+//! be picked by name.
 
 mod document;
 mod reference;
@@ -100,6 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     )
 }
 
+/// Prints a contract, or one definition of it.
 fn describe_contract(arguments: &Arguments, path: &Path) -> Done {
     let mut contract = contract::of_file(path, &arguments.preprocess)?.contract;
     if let Some(name) = &arguments.name {
@@ -122,6 +127,9 @@ fn describe_contract(arguments: &Arguments, path: &Path) -> Done {
 }
 
 /// A contract in a contract language.
+///
+/// # Errors
+/// It has something that the language cannot say.
 fn printed(contract: &Contract, language: &Language) -> Done<String> {
     (language.print)(contract).map_err(|unprintable| {
         Trouble::usage(
@@ -132,6 +140,7 @@ fn printed(contract: &Contract, language: &Language) -> Done<String> {
     })
 }
 
+/// Whether a path ends like a contract's file, so that one that is missing is told as that.
 fn is_contract(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let known =

@@ -1,4 +1,8 @@
 //! `everywire emit`: sends one signal, from an object that this process is for as long as that takes.
+//!
+//! Signals of a bus or of a DCOP server are sent by name: the program takes the name in the address,
+//! emits, and lets go of it. Peers that are connected directly hear only the object itself, so there is
+//! nobody to send to, and that is said.
 
 use crate::complete;
 use crate::contract::{self, Preprocess};
@@ -126,6 +130,10 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
 }
 
 /// Where to join to be the object, and its key.
+/// Where to join to be the object, and its key.
+///
+/// # Errors
+/// The address names no object, or its wire has no router there.
 fn place(node: &Node, wire: &dyn Wire, reference: &Reference) -> Result<(String, Bytes), String> {
     let profile = reference.profiles.first().cloned().unwrap_or_default();
     let key = profile.key.clone();

@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     Ok(())
 }
 
-/// The exit code of the program for a kind of failure.
+/// The exit code of the program for a kind of failure that a peer answers with.
 fn exit(kind: &str) -> u8 {
     crate::trouble::exit_of_kind(kind)
 }
@@ -84,6 +84,7 @@ fn shortened(words: &[&str]) -> String {
     if words.len() > SHOWN { format!("{shown} and {} more", words.len() - SHOWN) } else { shown }
 }
 
+/// All codes, family by family.
 fn list(rows: &[Row], style: Style) {
     let width = rows.iter().map(|row| row.word().len()).max().unwrap_or_default();
     let mut family = "";
@@ -96,6 +97,7 @@ fn list(rows: &[Row], style: Style) {
     }
 }
 
+/// A row of the table as JSON; of a kind of failure also the codes that are told as it.
 fn as_json(row: &Row) -> Json {
     let some = |text: &'static str| (!text.is_empty()).then_some(text);
     let mut told = json!({

@@ -1,4 +1,9 @@
 //! `everywire gen`: stubs and skeletons from contracts.
+//!
+//! Contracts are files, or objects that tell theirs. Each becomes one file of the same name, or of the
+//! name of the interface that an object tells; a single one may go to standard output. A file that is
+//! as it should be is not written, so that builds do not run again. With `--check` nothing is written,
+//! and the exit code says whether anything would be.
 
 use crate::contract::{self, Preprocess};
 use crate::output::{self, Envelope, line, note};
@@ -97,7 +102,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     Ok(())
 }
 
-/// A contract, what it was made of, and the name of the file that is made of it.
+/// A contract, what it was made of (for the head of the file), and the name of the file that is made of
+/// it, without its ending.
 fn contract_of(given: &str, preprocess: &Preprocess) -> Done<(Contract, String, String)> {
     let path = Path::new(given);
     let is_file = path.exists() || !(given.contains(':') || given.starts_with('@'));
@@ -140,6 +146,7 @@ fn file_name(name: &str) -> String {
     out
 }
 
+/// Prints the one file that was made; several have no place there.
 fn to_stdout(made: &[(&str, String, String)], json: bool) -> Done {
     let [(given, _, text)] = made else {
         let why = format!("{} contracts were given, and standard output takes one", made.len());
@@ -154,6 +161,7 @@ fn to_stdout(made: &[(&str, String, String)], json: bool) -> Done {
     Ok(())
 }
 
+/// Writes a file, and the directory if it is not there.
 fn write(directory: &Path, file: &Path, text: &str) -> Done {
     std::fs::create_dir_all(directory)
         .and_then(|()| std::fs::write(file, text))

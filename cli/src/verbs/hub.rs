@@ -1,4 +1,8 @@
-//! Servers that wires bring along, each run by a verb of its own name.
+//! Servers that wires bring along, each run by a verb of its own name: `programs` of a wire says which
+//! there are.
+//!
+//! The verb is made of the program's own table of options, so nothing of a wire is named here. A server
+//! runs until it finishes by itself or a signal ends it; SIGHUP is ignored.
 
 use crate::output::note;
 use crate::trouble::{Done, Trouble};
@@ -19,6 +23,7 @@ pub(crate) fn with_programs(command: Command) -> Command {
     programs().fold(command, |command, program| command.subcommand(verb(program)))
 }
 
+/// The verb of a program, with its options and `--verbose`.
 fn verb(program: &Program) -> Command {
     let mut verb = Command::new(program.name)
         .about(program.about)

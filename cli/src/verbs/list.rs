@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     pub(crate) json: bool,
 }
 
-/// Lists.
+/// Lists. Of a peer that cannot be asked it is told which protocol answers there.
 pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let node = Node::from(Node::builder().deadline(arguments.deadline.0).shards(1).build());
     let text = target::text(&arguments.address)?;
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     Ok(())
 }
 
-/// A table: the name, what is known, the address.
+/// A table: the name, what is known, the address. The first one says which columns there are.
 fn print(found: &[Presence], style: Style) {
     let Some(first) = found.first() else { return };
     let heads = first.details.iter().map(|(what, _)| *what);
@@ -81,6 +81,7 @@ fn print(found: &[Presence], style: Style) {
     rows.iter().for_each(|row| line(&lay(row)));
 }
 
+/// One that is there, with its details by name.
 fn as_json(one: &Presence) -> Json {
     let details: Map<String, Json> =
         one.details.iter().map(|(what, value)| ((*what).to_owned(), Json::from(value.as_str()))).collect();

@@ -62,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments, mut command: Command) -> Done {
     Ok(())
 }
 
+/// A manual page in the language of `man`.
 fn written(page: Command) -> Done<String> {
     let mut text = Vec::new();
     Man::new(page).render(&mut text).map_err(|error| Trouble::local("cannot make the page", &error))?;

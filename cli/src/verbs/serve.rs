@@ -1,4 +1,16 @@
-//! `everywire serve`: serves an interface that a program implements.
+//! `everywire serve`: serves an interface that a program implements; a class of such objects; or items
+//! of OPC (`opc`).
+//!
+//! Order: the contract is read; the node listens, since a reference says where; the program is started
+//! and the object exported; and only when all of that is done the addresses are printed. A class starts
+//! a program for each object that is asked for.
+//!
+//! States: it runs until a signal, or until the program of a single object ends with a failure before
+//! it did anything (`Hopeless`). Then no new calls are taken, the program's input is closed, calls
+//! under way have the grace time, and the program is killed if it does not end.
+//!
+//! Invariants: signals that cannot be delivered are told also without `--verbose`, since nobody else
+//! would hear of it. A file of references is whole or not there.
 
 mod classes;
 mod opc;
@@ -158,7 +170,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
 }
 
-/// What to serve, and the program of a single object.
+/// What to serve: the classes of a table, or the one object of the options; and the command of the
+/// latter, for failures.
 fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
     if let Some(file) = &arguments.classes {
         return Ok((classes::read(file, &arguments.preprocess)?, String::new()));
@@ -185,7 +198,10 @@ fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
     Ok((vec![Class { key, interface, types, constants, command: command.clone() }], command.clone()))
 }
 
-/// A node that listens as was asked.
+/// A node with the options of the command line, which listens at every address that was given.
+///
+/// # Errors
+/// One cannot be listened on. If it names an object, the hint says how the key is given.
 fn listening(arguments: &Arguments) -> Done<Node> {
     let mut builder = Node::builder().latency(arguments.latency.into()).quotas(arguments.shares.quotas());
     if let Some(bytes) = arguments.max_message {
@@ -214,7 +230,8 @@ fn listening(arguments: &Arguments) -> Done<Node> {
     Ok(node)
 }
 
-/// Sees to it that peers can ask for objects of a class at this address.
+/// Refuses an address on whose wire nobody can ask for objects of a class. Unknown schemes are left to
+/// the node.
 fn makes_objects(address: &str) -> Done {
     let scheme = address.split(['+', ':']).next().unwrap_or_default();
     let wire = everywire::wires::ALL.iter().find(|wire| wire.schemes().contains(&scheme));
@@ -281,13 +298,15 @@ impl Drop for Instance {
     }
 }
 
-/// The key in an address that names an object.
+/// The key in an address that names an object; `None` if it names none, or is no address.
 fn key_in(address: &str, node: &Node) -> Option<String> {
     let reference = node.parse(address).ok()?;
     let key = &reference.profiles.first()?.key;
     (!key.is_empty()).then(|| String::from_utf8_lossy(key).into_owned())
 }
 
+/// Writes and prints where the objects can be reached, in the wire's own notation and in the one that
+/// all tools read.
 fn announce(arguments: &Arguments, served: &[Served], node: &Node) -> Done {
     let texts: Vec<String> = served.iter().map(|one| Notation::print(node, &one.reference)).collect();
     if let Some(file) = &arguments.ref_file {
@@ -320,7 +339,8 @@ fn announce(arguments: &Arguments, served: &[Served], node: &Node) -> Done {
     Ok(())
 }
 
-/// Whoever waits for the file sees it whole or not at all.
+/// Writes a file under another name, and then moves it: whoever waits for the file sees it whole or not
+/// at all.
 fn put(file: &Path, text: &str) -> io::Result<()> {
     let mut beside = file.as_os_str().to_owned();
     beside.push(".new");
@@ -328,6 +348,7 @@ fn put(file: &Path, text: &str) -> io::Result<()> {
     std::fs::rename(&beside, file)
 }
 
+/// What a node noticed, as a line for people.
 fn told(notice: &Notice) -> String {
     match notice {
         Notice::Accepted { peer } => format!("accepted: {peer}"),

@@ -1,7 +1,13 @@
-//! `everywire status`: is something there, which protocol it speaks, how long it takes, and whose program it is.
+//! `everywire status`: is something there, which protocol it speaks, how long it takes, and whose
+//! program it is.
 //!
-//! What is asked is asked in order: a connection; the greeting of each protocol, that of the address first, each on a connection of its
-//! own; whose program listens, where this machine can tell; and whether the object is there, if the address names one. Nothing is called.
+//! What is asked is asked in order: a connection; the greeting of each protocol, that of the address
+//! first, each on a connection of its own; whose program listens, where this machine can tell; and
+//! whether the object is there, if the address names one. Nothing is called.
+//!
+//! Invariants: what was found out is printed also where it ends in a failure (`with_value`). An object
+//! is asked for only if the protocol that answers is that of the address. An answer in another protocol
+//! than the address says is a failure with the scheme to use.
 
 mod owner;
 
@@ -105,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     Ok(())
 }
 
-/// What an address leads to.
+/// What an address leads to, before anybody is asked.
 struct Where {
     endpoint: Endpoint,
     /// The wire that it says.
@@ -114,6 +120,7 @@ struct Where {
     object: Option<Object>,
 }
 
+/// Understands an address: one without a scheme, one of OPC, or one of a wire.
 fn located(node: &Node, text: &str) -> Done<Where> {
     if let Some(endpoint) = plain(text) {
         return Ok(Where { endpoint, wire: None, object: None });
@@ -133,7 +140,7 @@ fn located(node: &Node, text: &str) -> Done<Where> {
     Ok(Where { endpoint, wire, object: Some(object).filter(|_| !profile.key.is_empty()) })
 }
 
-/// An address without a scheme.
+/// An address without a scheme: `HOST:PORT`, a path, or `@` and an abstract name.
 fn plain(text: &str) -> Option<Endpoint> {
     if text.starts_with('/') || text.starts_with('@') {
         return Some(Endpoint::Unix { path: text.to_owned() });
@@ -145,7 +152,7 @@ fn plain(text: &str) -> Option<Endpoint> {
     is_host.then(|| Endpoint::Tcp { host: host.to_owned(), port })
 }
 
-/// The host and port of `opcda://` addresses.
+/// The host and port of `opcda://` addresses; without a port that of the endpoint mapper.
 pub(crate) fn of_host(place: &str) -> Endpoint {
     let place = place.rsplit('@').next().unwrap_or(place);
     match plain(place) {
@@ -154,18 +161,21 @@ pub(crate) fn of_host(place: &str) -> Endpoint {
     }
 }
 
-/// What was found out.
+/// What was found out, for both forms of printing.
 struct Told<'t> {
     endpoint: &'t Endpoint,
+    /// How long the connection took.
     connected: Duration,
     owner: Option<owner::Owner>,
     answer: &'t Option<Answer>,
     /// A protocol that is no wire's, and how its answer began.
     other: &'t Option<(&'static Foreign, Vec<u8>)>,
+    /// Whether the object answers, and after how long; none if it was not asked.
     probe: &'t Option<(Result<(), Failure>, Duration)>,
 }
 
 impl Told<'_> {
+    /// What the peer said of itself in its greeting.
     fn said(&self) -> Vec<String> {
         match (self.answer, self.other) {
             (Some(answer), _) => answer.said(),
@@ -174,6 +184,7 @@ impl Told<'_> {
         }
     }
 
+    /// How the object answered, for people.
     fn object(&self) -> Option<String> {
         self.probe.as_ref().map(|(answer, elapsed)| match answer {
             Ok(()) => format!("answers, after {elapsed:.1?}"),

@@ -1,4 +1,12 @@
-//! `everywire trace`: explains what passes between two peers, from a capture or through a relay.
+//! `everywire trace`: explains what passes between two peers, from a capture file, through a relay, or
+//! at a router that lets one listen in.
+//!
+//! Which of the three it is follows from the arguments: `--on` makes a relay; a file is a capture; an
+//! address without `--on` is that of a router. What is known of types comes from a contract file, or is
+//! asked of the server before the relay begins, for `SOON` at the most.
+//!
+//! Invariant: a reference that is printed leads through the relay only, with the other profiles and
+//! endpoints taken out.
 
 use crate::contract::{self, Preprocess};
 use crate::output::{Envelope, Style, line, note};
@@ -69,7 +77,9 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     }
 }
 
-/// What is to be told, with what is known of values: `told` is the contract that a server told.
+/// What is to be told, with what is known of values: `told` is the contract that a server told, unless
+/// a file says otherwise. The capture to write is begun here, so that one that cannot be written is
+/// told at once.
 fn telling(arguments: &Arguments, style: Style, node: Node, told: Option<Contract>) -> Done<Telling> {
     let contract = match &arguments.contract {
         Some(path) => contract::of_file(path, &arguments.preprocess)?.contract,
@@ -87,7 +97,7 @@ fn telling(arguments: &Arguments, style: Style, node: Node, told: Option<Contrac
     })
 }
 
-/// Listens in at a router.
+/// Listens in at a router, until a signal or its end.
 fn overhear(arguments: &Arguments, style: Style) -> Done {
     let node = Node::new();
     let text = target::text(&arguments.target)?;
@@ -122,13 +132,14 @@ fn overhear(arguments: &Arguments, style: Style) -> Done {
     monitor::print(&monitor, &ended, telling)
 }
 
-/// Whether there is a router at this address: there, whoever names no server names nobody.
+/// Whether there is a router at this address: there, an address that names no server names nobody.
 fn leads_to_router(reference: &Reference) -> bool {
     let mut nobody = reference.clone();
     nobody.profiles.iter_mut().for_each(|profile| profile.key = everywire::Bytes::new());
     everywire_dynamic::check_object(&nobody).is_err()
 }
 
+/// Relays until a signal.
 fn live(arguments: &Arguments, on: &str, style: Style) -> Done {
     let node = Node::new();
     let text = target::text(&arguments.target)?;
@@ -170,6 +181,7 @@ struct Destination {
     reference: Option<Reference>,
 }
 
+/// Where to relay to: an endpoint as it stands, or the first socket of a reference.
 fn destination(text: &str, node: &Node) -> Done<Destination> {
     if let Some(endpoint) = plain(text) {
         return Ok(Destination { endpoint, reference: None });
@@ -189,6 +201,7 @@ fn destination(text: &str, node: &Node) -> Done<Destination> {
     }
 }
 
+/// Where the relay listens.
 fn listening(on: &str) -> Done<Endpoint> {
     if let Some(endpoint) = plain(on) {
         return Ok(endpoint);

@@ -1,7 +1,16 @@
 //! `everywire watch`: prints the signals of an object as they come.
 //!
-//! A connection that breaks, because a server or a bus is started anew, ends its subscriptions: they are made again until they stand
-//! ([`again`]). What is told carries the number of the subscriptions that told it, so that what earlier ones say of their end counts once.
+//! States: *subscribed*, in a round that has a number; *lost*, when a connection broke because a server
+//! or a bus was started anew: then subscriptions are made again, with pauses that grow from `FIRST` to
+//! `LONGEST`, until they stand (`again`) and the next round begins. It ends by a signal, a count, or a
+//! time.
+//!
+//! Callbacks come on threads of the node, and are sent to the main thread, which prints. What is told
+//! carries the number of its round, so that what earlier subscriptions say of their end counts once.
+//!
+//! Invariants: "watching" is noted only when the subscriptions stand: from then on nothing is missed. A
+//! peer that is gone, or cannot answer yet, is waited for (`may_pass`); any other failure ends the
+//! program. Other objects are asked for their contracts at most `MOST_OTHERS` times.
 
 use crate::complete;
 use crate::contract::{self, Preprocess};
@@ -35,10 +44,11 @@ const EXAMPLES: &str = include_str!("../../help/watch.txt");
 
 /// The first pause before a server that is gone is looked for again; each further one is twice as long.
 const FIRST: Duration = Duration::from_millis(250);
-/// The longest.
+/// The longest pause.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Objects that are asked what their signals' fields are called.
+/// Objects that are asked what their signals' fields are called: each question is remembered, so they
+/// must not grow without end.
 const MOST_OTHERS: usize = 1024;
 
 /// Print signals and changes of attributes as they come.
@@ -184,7 +194,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     Ok(())
 }
 
-/// What was told, by which subscriptions; nothing when it is time to end.
+/// What was told, with the round of the subscriptions that told it; `None` when it is time to end.
 type News = Option<(u32, SignalEvent<Incoming>)>;
 
 /// What is asked for, and of whom.
@@ -201,7 +211,10 @@ impl Asking<'_> {
         subscribe(self.arguments, self.object, self.interfaces, silent, &(self.tell.clone(), round))
     }
 
-    /// Subscribes anew, as soon as somebody answers again; nothing when it is time to end.
+    /// Subscribes anew, as soon as somebody answers again; `None` when it is time to end.
+    ///
+    /// # Errors
+    /// The peer is there, and what it says will not pass.
     fn again(
         &self,
         wire: Option<&dyn Wire>,
@@ -239,6 +252,8 @@ impl Asking<'_> {
     }
 }
 
+/// Subscribes to what the command line wants. `silent` is why the object did not tell its contract: it
+/// says more than that a subscription failed.
 fn subscribe(
     arguments: &Arguments,
     object: &Object,
@@ -268,17 +283,20 @@ fn subscribe(
     })
 }
 
+/// Which signals are wanted.
 fn wanted(arguments: &Arguments) -> Wanted<'_> {
     Wanted { interface: arguments.interface.as_deref(), signal: arguments.signal.as_deref() }
 }
 
-/// Whoever is to be called back over its connection has to say so where the contract has an operation for that.
+/// Asks the object to call back over this connection, on wires where the contract has an operation for
+/// that.
 fn ask_to_be_called(arguments: &Arguments, object: &Object, interfaces: &[Hold<Interface>]) -> Done {
     watching::ask_for_callbacks(object, interfaces, wanted(arguments)).map_err(|failure| {
         Trouble::failure(format!("`{}` does not call back", arguments.reference), &failure)
     })
 }
 
+/// Prints signals, and remembers what other objects told of theirs.
 struct Printer<'p> {
     words: NodeNotation,
     /// The one that was asked for.
@@ -291,6 +309,7 @@ struct Printer<'p> {
 }
 
 impl Printer<'_> {
+    /// Prints a signal with its fields, or with their number of octets where nobody tells the types.
     fn print(&self, heard: &Incoming) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         let (interface, name) = (text(&heard.interface), text(&heard.operation));
@@ -326,7 +345,8 @@ impl Printer<'_> {
         ));
     }
 
-    /// What the fields of a signal of another object are called, as that object says.
+    /// What the fields of a signal of another object are called, as that object says. It is asked once,
+    /// and waited for.
     fn ask(&self, heard: &Incoming) -> Option<Shape> {
         let mut others = self.others.borrow_mut();
         if !others.contains_key(&heard.key) && others.len() < MOST_OTHERS {
@@ -356,6 +376,7 @@ impl Printer<'_> {
     }
 }
 
+/// Octets as text.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

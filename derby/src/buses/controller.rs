@@ -65,7 +65,12 @@ pub(super) fn add_listener(controller: &UnixStream, listener: &UnixListener) -> 
     }
 }
 
-/// One whole message, in the order of this machine.
+/// One whole message: its fixed header of 16 bytes, the header fields padded to 8, and the body. Its
+/// numbers are read as little-endian, which is what the bus writes on the machines that the derby runs
+/// on.
+///
+/// # Errors
+/// The bus closed the connection, took too long, or a length is larger than `LARGEST`.
 fn message(reader: &mut impl Read) -> std::io::Result<Vec<u8>> {
     let mut message = vec![0; 16];
     reader.read_exact(&mut message)?;
@@ -115,11 +120,13 @@ fn call() -> Vec<u8> {
     header.0
 }
 
-/// Little-endian values, each at its alignment.
+/// The bytes of a message: little-endian values, each at its alignment (D-Bus specification,
+/// marshaling).
 #[derive(Default)]
 struct Writer(Vec<u8>);
 
 impl Writer {
+    /// Zeros up to a multiple of this.
     fn pad(&mut self, alignment: usize) {
         self.0.resize(self.0.len().next_multiple_of(alignment), 0);
     }
@@ -140,13 +147,15 @@ impl Writer {
         self.0.push(0);
     }
 
+    /// A length of one byte, the signature, and a zero.
     fn signature(&mut self, value: &str) {
         self.0.push(u8::try_from(value.len()).unwrap_or(0));
         self.0.extend(value.as_bytes());
         self.0.push(0);
     }
 
-    /// The padding before the first element does not count as part of an array.
+    /// An array: its length, the padding of its first element, which the length does not count, and the
+    /// elements.
     fn array(&mut self, alignment: usize, elements: impl FnOnce(&mut Self)) {
         self.number(0);
         let length_at = self.0.len() - 4;

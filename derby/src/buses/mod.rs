@@ -1,7 +1,15 @@
-//! Private message buses of the real programs, for races and for checks: each in a directory of its own, none of them the
-//! user's.
+//! Private message buses of the real programs, for races and for checks: each in a directory of its
+//! own, none of them the user's.
 //!
-//! A bus ends with its [`Bus`], and also with the thread that started it: keep both together.
+//! `dbus-daemon` is started with a configuration file that is written here, and says on standard output
+//! where it listens. `dbus-broker` reads none: it gets a listening socket from us, through a second
+//! socket by which we are its controller (`controller`).
+//!
+//! States: a `Bus` exists only once the program takes connections. It ends with its `Bus`, and also
+//! with the thread that started it: keep both together.
+//!
+//! Invariant: everything is allowed on these buses, and their limits are those of a session's, meant
+//! never to be hit; so a race measures passing messages and not rules.
 
 mod controller;
 
@@ -150,6 +158,7 @@ fn socket(dir: &Path) -> PathBuf {
     dir.join("bus")
 }
 
+/// Writes a configuration, and starts the daemon with it. It prints its addresses when it listens.
 fn daemon(dir: Fresh, settings: &Settings) -> Result<Bus, Failure> {
     let file = dir.path().join("bus.conf");
     std::fs::write(&file, configuration(dir.path(), settings))
@@ -185,6 +194,7 @@ const LIMITS: &[(&str, u32)] = &[
     ("max_replies_per_connection", 50_000),
 ];
 
+/// The configuration file: the user's elements come last, and so win.
 fn configuration(dir: &Path, settings: &Settings) -> String {
     let mut text = String::from(
         "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\"\n\
@@ -210,6 +220,8 @@ fn configuration(dir: &Path, settings: &Settings) -> String {
     text
 }
 
+/// Starts the broker with one end of a pair of sockets, and tells it by the other which socket to
+/// listen on.
 fn broker(dir: Fresh, settings: &Settings) -> Result<Bus, Failure> {
     let failed = |error: std::io::Error| broken(format!("a socket for dbus-broker: {error}"));
     let path = socket(dir.path());

@@ -1,4 +1,11 @@
 //! A contestant, how it is started, and where its sides meet.
+//!
+//! A `Contestant` is a line of a table: names and kinds that never change. What it does is its `Setup`,
+//! which holds no state of a race either: it makes `Launch`es, and the engine starts them. So a
+//! contestant can be asked in any order and as often as one likes; only `prepare` may take long.
+//!
+//! Order: `prepare` once; for each placement `server` (and `hop`, when the backend is there); for each
+//! round `client`. A `Stand` is made anew for each server, in a directory that no other server has.
 
 use super::{Missing, Route};
 use crate::measure::Plan;
@@ -11,7 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// One operation of one client ends after this long at the latest.
+/// One operation of one client ends after this long at the latest, where calls are counted and no time
+/// decides.
 pub(crate) const OPERATION: Duration = Duration::from_secs(20);
 
 /// Somebody who races.
@@ -22,22 +30,25 @@ pub struct Contestant {
     pub title: String,
     /// `raw`, `everywire` or the rival's name: the first word of `name`.
     pub family: &'static str,
-    /// Name of the wire, if it speaks one.
+    /// Name of the wire; `None` for raw bytes and in process.
     pub wire: Option<&'static str>,
     /// `in-process`, `shm`, `unix` or `tcp`.
     pub transport: &'static str,
-    /// `default`, `lowest-latency`, or what a raw contestant does.
+    /// `default`, `lowest-latency`, a level of protection, a form of a hop, or what a raw contestant
+    /// does. Verdicts compare the default modes.
     pub mode: &'static str,
     /// What stands between its client and its server.
     pub route: Route,
-    /// The system whose published figures stand beside, in race 2 and in race 4.
+    /// The systems whose published figures stand beside it: in races 2 and 3 the first, in race 4 the
+    /// second. `None`: nothing of its kind was published.
     pub published: Option<[&'static str; 2]>,
     /// How to start it.
     pub setup: Box<dyn Setup>,
 }
 
 impl Contestant {
-    /// Whether it races at this placement.
+    /// Whether it races at this placement. Between two namespaces only TCP without a router leads from
+    /// one side to the other.
     pub(crate) fn runs_at(&self, placement: &Placement) -> bool {
         let reaches = !placement.remote || (self.transport == "tcp" && self.route == Route::Direct);
         reaches && self.setup.runs_at(placement)
@@ -46,9 +57,14 @@ impl Contestant {
 
 /// How a contestant is started.
 pub trait Setup {
-    /// Builds what is to be built, once. Returns its version, if it has one of its own.
+    /// Builds what is to be built, once: a second call finds it done. Returns its version, if it has
+    /// one of its own.
+    ///
+    /// # Errors
+    /// Something has to be installed first; `Missing` says what and how.
     fn prepare(&self) -> Result<Option<String>, Missing>;
-    /// Whether it has what a race asks for. Only some have signals, or can be called back.
+    /// Whether it has what a race asks for. Most have the calls and the bytes; signals, cycles, process
+    /// data and hops have to be said.
     fn enters(&self, race: &Race) -> bool {
         !race.signals && !race.cycles && !race.reads() && !race.passes()
     }
@@ -100,11 +116,12 @@ pub trait Setup {
     fn passes_a_relay(&self, _: &Race) -> bool {
         true
     }
-    /// The frames in one direction of a connection; `None`: its bytes cannot be seen by a relay.
+    /// A function that counts the frames in one direction of a connection; `None`: a relay cannot see
+    /// its bytes.
     fn frames(&self) -> Option<fn(&[u8]) -> usize>;
 }
 
-/// A program that stands between a client and a backend.
+/// A program that stands between a client and a backend, and how one sees that it is ready.
 pub struct Between {
     /// It.
     pub launch: Launch,
@@ -112,17 +129,18 @@ pub struct Between {
     pub ready: Option<PathBuf>,
 }
 
-/// Where a server and its clients meet.
+/// Where a server and its clients meet: all that a `Setup` is told of one of its servers.
 pub struct Stand<'a> {
-    /// A directory of their own.
+    /// A directory of their own, which is removed after the heat.
     pub dir: &'a Path,
-    /// Written by the server: `NAME<TAB>REFERENCE` lines.
+    /// Written by the server, in one step, when it is ready: `NAME<TAB>REFERENCE` lines.
     pub ref_file: PathBuf,
     /// The address of the router that both sides connect to, if there is one.
     pub router: Option<&'a str>,
     /// The port to listen on; `None`: any.
     pub port: Option<u16>,
-    /// Where the references point instead of to the server itself.
+    /// Where the references point instead of to the server itself: to a relay or a hop, through which
+    /// clients then come.
     pub publish: Option<&'a Place>,
     /// On which CPUs.
     pub placement: &'a Placement,

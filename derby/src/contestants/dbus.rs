@@ -1,5 +1,13 @@
-//! The libraries that speak D-Bus today: sd-bus, libdbus, GDBus and zbus, each with a client and a server of its own
-//! (`rivals/dbus/`, `rivals/zbus/`), built where they are installed. Over both buses, and peer to peer.
+//! The libraries that speak D-Bus today: sd-bus, libdbus, GDBus and zbus, each with a client and a
+//! server of its own (`rivals/dbus/`, `rivals/zbus/`), built where they are installed. Each races over
+//! both buses, and peer to peer.
+//!
+//! The sources are part of this program, and are written to a fresh directory and compiled there; the
+//! programs are kept in the cache of the user (`workshop`). Those in C++ need a package that
+//! `pkg-config` knows; zbus is fetched by cargo as its lock file says, which takes long once.
+//!
+//! Invariant: a client and its server are of the same library and version. All of them have the same
+//! options (`measure.h`, `bench.h`), so that nothing but the library differs.
 
 use super::published::CALLS_DBUS;
 use super::workshop::{Workshop, compiler};
@@ -125,6 +133,7 @@ impl Setup for Rival {
 }
 
 impl Rival {
+    /// The programs; `prepare` has built them, so this only finds them.
     fn built(&self) -> Result<Built, Failure> {
         self.library.build().map_err(|missing| broken(missing.what).with_hint(missing.install))
     }
@@ -142,6 +151,7 @@ impl Library {
         }
     }
 
+    /// The library for people.
     fn title(self) -> &'static str {
         self.workshop().rival
     }
@@ -161,7 +171,7 @@ impl Library {
         Ok(Built { client: dir.join("client"), server: dir.join("server"), version })
     }
 
-    /// Its name for `pkg-config`.
+    /// Its name for `pkg-config`; `None` for the one that cargo builds.
     fn package(self) -> Option<&'static str> {
         match self {
             Self::SdBus => Some("libsystemd"),
@@ -171,6 +181,7 @@ impl Library {
         }
     }
 
+    /// Its sources, and what must be installed to compile them.
     fn workshop(self) -> Workshop {
         match self {
             Self::SdBus => Workshop {
@@ -228,6 +239,7 @@ impl Library {
         }
     }
 
+    /// Name and version of the library: what is installed, or what the lock file says.
     fn version(self, workshop: &Workshop) -> Result<String, Missing> {
         let Some(package) = self.package() else {
             workshop.needs("cargo", "--version")?;
@@ -241,6 +253,7 @@ impl Library {
         Ok(format!("{} {version}", workshop.rival))
     }
 
+    /// Compiles client and server at the same time, one compiler each.
     fn compile(self, workshop: &Workshop, dir: &Path, package: &str) -> Result<(), Missing> {
         let libraries = workshop.run(dir, "pkg-config", &["--cflags", "--libs", package])?;
         std::thread::scope(|scope| {
@@ -259,6 +272,7 @@ impl Library {
     }
 }
 
+/// Builds both programs with cargo, in release mode, of exactly the versions in the lock file.
 fn cargo(workshop: &Workshop, dir: &Path) -> Result<(), Missing> {
     let target = dir.join("target");
     let target = target.to_str().ok_or_else(|| workshop.missing("a path that is no text"))?;

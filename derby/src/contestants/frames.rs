@@ -1,6 +1,7 @@
 //! Messages in one direction of a connection, as the wire itself takes them apart.
 
-/// Messages of the wire of this name.
+/// Messages of the wire of this name in one direction of a connection, as its `explain` counts them; 0
+/// if there is no such wire.
 pub(super) fn messages(wire: &str, stream: &[u8]) -> usize {
     let stream = if wire == "dbus" { without_greeting(stream) } else { stream };
     everywire::wires::named(wire).map_or(0, |wire| wire.explain(stream).messages.len())

@@ -1,4 +1,12 @@
-//! Who races: raw sockets and raw memory as the measure of the machine, our own wires, and the real rivals.
+//! Who races: raw sockets and raw memory as the measure of the machine, our own wires, and the real
+//! rivals.
+//!
+//! Each kind has a file with a function `all`. This is the one place of the derby that knows how a wire
+//! or a foreign program is started and spoken to; what others see of a contestant is `Contestant` and
+//! `Setup`.
+//!
+//! Invariant: names are unique and begin with the family, so that `--only omniorb` picks all of
+//! omniORB's.
 
 mod contestant;
 pub mod dbus;
@@ -24,10 +32,8 @@ pub use router::{Route, Router};
 
 use everywire_model::Failure;
 
-/// All contestants, the raw ones first.
-///
-/// # Errors
-/// `against` is no reference.
+/// All contestants, the raw ones first, whether they can race here or not: that is found out by
+/// `prepare`.
 pub fn all(against: Option<&str>) -> Result<Vec<Contestant>, Failure> {
     let mut all = raw::all();
     all.extend(ours::all());

@@ -1,8 +1,13 @@
-//! Mono's WCF: a client and a server of our own in C# (`rivals/mono/`), built where Mono is installed, over every binding that it
-//! can speak.
+//! Mono's WCF: a client and a server of our own in C# (`rivals/mono/`), built where Mono is installed,
+//! over every binding that both of its sides speak.
 //!
-//! As shipped Mono sleeps 50 ms before each receive of net.tcp and 100 ms before each accept of HTTP. So each binding races
-//! twice: as shipped, and with a copy of its library in which the two sleeps are taken out.
+//! As shipped Mono sleeps 50 ms before each receive of net.tcp and up to 100 ms before each accept of
+//! HTTP. So each binding races twice: as shipped, and with a copy of its library in which the two
+//! sleeps are taken out. The copy is made by a program that edits the library (`unsleep.cs`, with
+//! Mono.Cecil), and is found through `MONO_PATH` by the processes of the contestant alone.
+//!
+//! Invariant: nothing of the installed Mono is changed. Contestants that sleep have one operation and
+//! one second, since every further call says the same.
 
 use super::published::{BYTES_NET_TCP, BYTES_WS_HTTP};
 use super::workshop::Workshop;
@@ -23,7 +28,7 @@ pub(super) const FAMILY: &str = "mono";
 
 /// The mode of those that sleep.
 const AS_SHIPPED: &str = "as-shipped";
-/// One operation of those takes so long at the most: more calls say the same.
+/// One operation of those that sleep takes so long at the most: more calls say the same.
 const SLEEPY: Duration = Duration::from_secs(1);
 
 /// A binding that both of its sides speak.
@@ -149,14 +154,16 @@ impl Setup for Mono {
 }
 
 impl Mono {
-    /// The virtual machine, with the library of the binding's contestant.
+    /// The virtual machine, with the library of the contestant: the copy without sleeps, or none but
+    /// the installed one.
     fn mono(&self, built: &Built, stand: &Stand<'_>) -> Result<Launch, Failure> {
         let launch = if stand.placement.remote { named(stand)? } else { Launch::new("mono") };
         Ok(if self.sleeps { launch } else { launch.where_is("MONO_PATH", &built.awake) })
     }
 }
 
-/// It asks for the names of addresses, which nobody tells between two namespaces: a table of hosts of their own does.
+/// Mono asks for the names of addresses, which nobody answers between two namespaces. So it is started
+/// in a mount namespace of its own, with a table of hosts that has both names.
 fn named(stand: &Stand<'_>) -> Result<Launch, Failure> {
     let hosts = stand.dir.join("hosts");
     let text =
@@ -202,6 +209,7 @@ const AWAKE: &str = "awake";
 const LIBRARY: &str = "System.ServiceModel.dll";
 const PLACES: [&str; 2] = ["/usr/lib/mono", "/usr/local/lib/mono"];
 
+/// The programs; `prepare` has built them, so this only finds them.
 fn built() -> Result<Built, Failure> {
     build().map_err(|missing| broken(missing.what).with_hint(missing.install))
 }
@@ -220,6 +228,8 @@ pub(super) fn build() -> Result<Built, Missing> {
     Ok(Built { client, server, router, awake, version: format!("Mono {number}") })
 }
 
+/// Compiles the three programs and the editor, and has the editor copy the library. Runs in the
+/// directory of the sources.
 fn compile(dir: &Path) -> Result<(), Missing> {
     let libraries = ["-r:System.ServiceModel.dll", "-r:System.Runtime.Serialization.dll"];
     for (program, main) in [(CLIENT, "client.cs"), (SERVER, "server.cs"), (ROUTER, "router.cs")] {

@@ -1,5 +1,12 @@
-//! omniORB: a real object request broker, with a client and a server of our own in C++ (`rivals/omniorb/`), built where its
-//! packages are installed.
+//! omniORB: a real object request broker, with a client and a server of our own in C++
+//! (`rivals/omniorb/`), built where its packages are installed. It races over Unix sockets and over
+//! TCP.
+//!
+//! The contracts are those that our own contestants compile, and are given to `omniidl`; all sources
+//! are compiled at the same time, as many as there are CPUs.
+//!
+//! Invariant: both sides let messages of `LARGEST_MESSAGE` through, since the default of 2 MB is near
+//! the race's largest.
 
 use super::published::{BYTES_CORBA, CALLS_CORBA};
 use super::workshop::{Workshop, compiler};
@@ -33,7 +40,7 @@ struct OmniOrb {
     transport: &'static str,
 }
 
-/// Messages of this size are let through by both sides.
+/// `giopMaxMsgSize` of both sides: 128 MB, as much as ours.
 const LARGEST_MESSAGE: &str = "134217728";
 
 impl Setup for OmniOrb {
@@ -100,6 +107,7 @@ impl Setup for OmniOrb {
     }
 }
 
+/// The programs; `prepare` has built them, so this only finds them.
 fn built() -> Result<Built, Failure> {
     build().map_err(|missing| crate::broken(missing.what).with_hint(missing.install))
 }
@@ -178,6 +186,7 @@ fn version() -> Result<String, Missing> {
     Ok(format!("omniORB {}", version.trim_matches('"')).trim_end().to_owned())
 }
 
+/// Stubs of the contracts first, then all objects in parallel, then the two programs.
 fn compile(dir: &Path) -> Result<(), Missing> {
     for (name, _) in SOURCES.iter().filter(|(name, _)| name.ends_with(".idl")) {
         WORKSHOP.run(dir, "omniidl", &["-bcxx", "-Wba", name])?;

@@ -17,7 +17,7 @@ use everywire_model::Failure;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Any does for our server, but node-dcom falls over an empty one.
+/// The domain of the account. Our server takes any, but node-dcom fails with an empty one.
 const DOMAIN: &str = "DERBY";
 
 /// A library of the list of peers.

@@ -1,4 +1,15 @@
-//! Our own: in process, and our wire over shared memory, Unix sockets and TCP, each as it comes and at its lowest latency.
+//! Our own: in process, and each of our wires over shared memory, Unix sockets and TCP, in the default
+//! mode, at the lowest latency, or at another level of protection.
+//!
+//! This file has both ends of it. `Ours` and `Against` are what the coordinator sees (`Setup`); `child`
+//! is what this program becomes in the processes that they launch. What differs between wires is in
+//! `courses`; which objects are served is in `servants` and in the file of the wire.
+//!
+//! States of a server's child: it listens, exports, writes the file of references in one step, and then
+//! stays until it is killed. A client's child reads that file, connects, and measures.
+//!
+//! Invariants: whoever sees a file of references sees all of it. The same generated trait is called in
+//! process and over every wire.
 
 mod client;
 mod courses;
@@ -29,15 +40,16 @@ use std::path::{Path, PathBuf};
 /// The first word of the names of our contestants.
 pub(crate) const FAMILY: &str = "everywire";
 
-/// The course without a name in its contestants' names: it came first.
+/// The wire whose contestants' names do not say it: `everywire-tcp` is GIOP. It came first.
 const USUAL: Course = Course::Giop;
 
 /// Messages of this size are let through by both sides.
 const LARGEST_MESSAGE: u64 = 128 << 20;
 
-/// A client that listens nowhere.
+/// The address of a client that is not called back, as an argument: an empty one would be hard to see.
 const NOWHERE: &str = "-";
 
+/// The modes, as in names and arguments: how eagerly a node waits for messages.
 const LOWEST: &str = "lowest-latency";
 const DEFAULT: &str = "default";
 
@@ -93,7 +105,11 @@ pub(super) fn all() -> Vec<Contestant> {
     all
 }
 
-/// A foreign server, called by our client.
+/// A foreign server, called by our client. `reference` is a reference or a file of `NAME<TAB>REFERENCE`
+/// lines; its wire, and the published figures beside it, are told by the first one.
+///
+/// # Errors
+/// The file cannot be read, has no such line, or its first reference is of no wire that we know.
 pub(super) fn against(reference: &str) -> Result<Contestant, Failure> {
     let path = Path::new(reference);
     let text = if path.is_file() {
@@ -126,6 +142,7 @@ pub(super) fn against(reference: &str) -> Result<Contestant, Failure> {
     })
 }
 
+/// One of our contestants: a wire, a way to its server, and how eagerly or how well protected it goes.
 struct Ours {
     course: Course,
     /// `None`: in process.
@@ -206,7 +223,8 @@ impl Ours {
         self.way.map_or(Route::Direct, |way| way.route)
     }
 
-    /// Both sides find what they must know beside the address.
+    /// With the variables by which both sides find what they must know beside the address: the secrets
+    /// of a router, or the credentials.
     fn at_home(&self, launch: Launch, dir: &Path) -> Launch {
         let launch = self.route().at_home(launch, dir);
         match self.course.credentials(dir) {
@@ -215,7 +233,8 @@ impl Ours {
         }
     }
 
-    /// Where the client can be called back.
+    /// Where the client can be called back, or `NOWHERE`: only cycles call back, and only some wires
+    /// need a connection of its own for that.
     fn home(&self, stand: &Stand<'_>, race: &Race) -> String {
         let home = self.way.and_then(|way| {
             let address = self.course.home(way, &stand.client_socket(), stand.client_host)?;
@@ -225,6 +244,7 @@ impl Ours {
     }
 }
 
+/// A server that somebody else started: nothing is launched for it but our client.
 struct Against {
     course: Course,
     references: String,
@@ -272,18 +292,22 @@ pub(super) fn name_of(id: &str) -> Option<&'static str> {
     cycles::dcom::KNOWN.iter().find(|known| known.id.eq_ignore_ascii_case(id)).map(|known| known.name)
 }
 
-/// The name of an operation of it, by its number.
+/// The name of an operation of that interface, by its number on the wire.
 pub(super) fn operation_of(id: &str, number: usize) -> Option<&'static str> {
     let known = cycles::dcom::KNOWN.iter().find(|known| known.id.eq_ignore_ascii_case(id))?;
     known.operations.get(number.checked_sub(cycles::dcom::FIRST)?).copied()
 }
 
-/// What splits a call into its parts.
+/// The child that measures the parts of a call alone, see `split`.
 pub(crate) fn split() -> Result<Launch, Failure> {
     Launch::own("split")
 }
 
-/// Becomes one of our servers or clients.
+/// Becomes one of our servers or clients, whose arguments are those that `Ours`, `Against`, `opc` and
+/// `orders` give.
+///
+/// # Errors
+/// The kind or the arguments are unknown, or what it does fails.
 pub(crate) fn child(kind: &str, arguments: &[String]) -> Result<(), Failure> {
     match (kind, arguments) {
         ("serve", [mode, ref_file, course, address, publish @ ..]) => {
@@ -311,6 +335,7 @@ pub(crate) fn child(kind: &str, arguments: &[String]) -> Result<(), Failure> {
     }
 }
 
+/// The race of this name, for a child.
 fn known(race: &str) -> Result<&'static Race, Failure> {
     ALL.iter().find(|known| known.name == race).ok_or_else(|| unknown(format!("unknown race `{race}`")))
 }
@@ -323,15 +348,19 @@ fn hub(socket: &str) -> Result<(), Failure> {
     everywire::hub::run(&mut *server, &everywire::hub::Settings::default(), &everywire::hub::Stop::new()?)
 }
 
+/// The course of this wire, for a child.
 fn taken(course: &str) -> Result<Course, Failure> {
     Course::of(course).ok_or_else(|| unknown(format!("unknown course `{course}`")))
 }
 
+/// A node in this mode, which lets messages of `LARGEST_MESSAGE` through.
 fn node(mode: &str) -> Node {
     let latency = if mode == LOWEST { Latency::Lowest } else { Latency::Default };
     Node::from(Node::builder().latency(latency).max_message(LARGEST_MESSAGE).build())
 }
 
+/// The child of a server. `publish` is empty, or a kind and a place that the references lead to
+/// instead.
 fn serve_child(
     mode: &str,
     ref_file: &Path,
@@ -369,6 +398,7 @@ fn serve_child(
     forever()
 }
 
+/// Has a reference lead to another place, and to nothing else.
 fn publish_at(reference: &mut Reference, endpoint: &Endpoint) {
     for profile in &mut reference.profiles {
         profile.endpoints = vec![endpoint.clone()];
@@ -407,10 +437,11 @@ pub fn serve(serve: &Serve) -> Result<(), Failure> {
     serve_with(serve, Latency::Default, LARGEST_MESSAGE)
 }
 
-/// The same, waiting this eagerly, for messages of at most so many bytes.
+/// The same with this latency and messages of at most `max_message` bytes. Addresses of one wire share
+/// a node.
 ///
 /// # Errors
-/// As for [`serve`].
+/// As for `serve`.
 pub fn serve_with(serve: &Serve, latency: Latency, max_message: u64) -> Result<(), Failure> {
     if serve.on.is_empty() {
         return Err(unknown("there is no address to serve on").with_hint("try iiop://127.0.0.1:0"));

@@ -1,4 +1,13 @@
-//! The published figures, from the five documents that the races come from.
+//! The published figures, from the five documents that the races come from, as they were published:
+//! nothing is rounded or corrected. A unit that differs is converted by the function that writes the
+//! figure down.
+//!
+//! Figures are of the machines of their time, and stand beside those of today without being scaled.
+//! Where a document has several runs the median of those that count is here, and the notes of the race
+//! have all of them.
+//!
+//! Invariant: each operation named here is one of its race, and each system is named by a constant, by
+//! which contestants say what stands beside them.
 
 use crate::race::{CALLBACK, CONNECTION_POINT, FOUR_PROCESSES, FOUR_THREADS, Published, READ_1, READ_100};
 

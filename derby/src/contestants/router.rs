@@ -65,6 +65,7 @@ impl Route {
         self.bus().map(Program::version).transpose()
     }
 
+    /// The program of a message bus, if this is one.
     fn bus(self) -> Option<Program> {
         match self {
             Self::DbusDaemon => Some(Program::Daemon),
@@ -84,7 +85,11 @@ impl Route {
             .where_is("DCOPAUTHORITY", dir.join(AUTHORITY))
     }
 
-    /// Starts it, on the CPU of the server.
+    /// Starts the router on the CPU of the server, and waits until it takes connections. `None` for a
+    /// direct way, and for hops, which are started when their backend is there.
+    ///
+    /// # Errors
+    /// It is not installed, or is not ready in time.
     pub(crate) fn start(self, dir: &Path, placement: &Placement) -> Result<Option<Router>, Failure> {
         if let Some(program) = self.bus() {
             let settings = Settings { cpu: placement.server, ..Settings::default() };
@@ -110,7 +115,7 @@ impl Route {
     }
 }
 
-/// A router that is ready, and ends when this is dropped.
+/// A router that is ready. It ends when this is dropped.
 pub struct Router {
     /// Where it is, in the words of its contestants.
     pub address: String,

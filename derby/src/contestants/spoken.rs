@@ -13,7 +13,8 @@ pub(crate) struct Spoken {
     pub(crate) number: Option<String>,
 }
 
-/// What a message of this wire says.
+/// What a message of this wire says, from the parts of its listing. Each wire names them differently,
+/// and names of parts are all that is known of a wire here.
 pub(crate) fn of(wire: &str, explained: &Explained) -> Spoken {
     let find = |names: &[&str]| {
         names.iter().find_map(|name| explained.parts.iter().find(|part| part.name == *name)).map(text)
@@ -40,7 +41,7 @@ pub(crate) fn of(wire: &str, explained: &Explained) -> Spoken {
     Spoken { interface, operation, number }
 }
 
-/// What stands in brackets.
+/// What stands in brackets at the end of a text.
 fn within(text: &str) -> Option<String> {
     Some(text.split_once('(')?.1.strip_suffix(')')?.to_owned())
 }

@@ -1,5 +1,10 @@
-//! Wine: COM between two processes of one machine, with a client and a server of our own in C++ (`rivals/wine/`), built by a
-//! cross compiler. It raced in the first published race as Windows; here it does so wherever it is installed.
+//! Wine: COM between two processes of one machine, with a client and a server of our own in C++
+//! (`rivals/wine/`), built by a cross compiler. Windows raced in the first published race; here Wine
+//! does so wherever it is installed.
+//!
+//! Everything is kept in a prefix of the derby's own (registry and drive) in the user's cache, so the
+//! user's Wine is neither seen nor changed. Making it takes long, once. Wine's own server and services
+//! stay for a while after their last program; they are no children of ours (`leaves_helpers`).
 
 use super::workshop::Workshop;
 use super::{Contestant, Missing, Route, Setup, Stand};
@@ -57,17 +62,17 @@ impl Setup for Wine {
         true
     }
 
-    /// The prefix is the last that is made.
+    /// The prefix is made last: when it is there, so is all the rest.
     fn building(&self) -> Duration {
         if prefix_is_made() { Duration::ZERO } else { Duration::from_secs(25) }
     }
 
-    /// Its server of all things, and the services of that.
+    /// Wine's server, which every program of the prefix shares, and the services that it starts.
     fn leaves_helpers(&self) -> bool {
         true
     }
 
-    /// A cycle takes some 30 ms.
+    /// A cycle takes some 30 ms, so 1000 of them take longer than other contestants' operations may.
     fn longest(&self) -> Duration {
         Duration::from_secs(120)
     }
@@ -110,6 +115,7 @@ struct Built {
 }
 
 impl Built {
+    /// A program under Wine, with the environment of the prefix.
     fn launch(&self, program: &str) -> Launch {
         environment()
             .into_iter()
@@ -118,7 +124,8 @@ impl Built {
     }
 }
 
-/// A registry and a drive of its own, quiet, without the parts that ask to be installed.
+/// The prefix, no messages of Wine's on standard error, and neither .NET nor a browser, which would ask
+/// to be installed.
 fn environment() -> [(&'static str, PathBuf); 3] {
     [
         ("WINEPREFIX", super::workshop::cache().join("wine-prefix")),
@@ -131,6 +138,7 @@ fn built() -> Result<Built, Failure> {
     build().map_err(|missing| crate::broken(missing.what).with_hint(missing.install))
 }
 
+/// The registry is written when the prefix is whole.
 fn prefix_is_made() -> bool {
     let [(_, prefix), ..] = environment();
     prefix.join("system.reg").exists()

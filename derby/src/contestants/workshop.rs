@@ -1,5 +1,12 @@
-//! Where rivals' programs are built: from sources that this program carries, once for these sources and this version of the
-//! rival's library, into the user's cache directory.
+//! Where rivals' programs are built: from sources that this program carries, once for these sources,
+//! these flags and this version of the rival's library, into the user's cache directory.
+//!
+//! States of a build: *not there*, or *there*: its directory, whose name has a hash of all that it
+//! depends on, has every product. It is made in a fresh directory and moved in file by file, each under
+//! another name first, so a build that is interrupted leaves nothing that looks whole, and two derbies
+//! at once do no harm.
+//!
+//! Invariant: nothing is ever changed in place. Another version of a library has another directory.
 
 use super::Missing;
 use crate::fresh::Fresh;
@@ -14,11 +21,12 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct Workshop {
     /// The rival, for people.
     pub(super) rival: &'static str,
-    /// For the cache directory.
+    /// The first part of the directory's name in the cache.
     pub(super) name: &'static str,
     /// File names and texts.
     pub(super) sources: &'static [(&'static str, &'static str)],
-    /// What else the programs depend on: the compiler's arguments.
+    /// What else the programs depend on: the compiler's arguments, as far as they are the same for
+    /// every program.
     pub(super) flags: &'static [&'static str],
     /// What has to be installed for it: names of the list of peers.
     pub(super) peers: &'static [&'static str],
@@ -79,14 +87,16 @@ impl Workshop {
         Ok(dir)
     }
 
-    /// Whether the programs have been built for this version, if there is one.
+    /// Whether the programs have been built for the version that is installed; not if none is. Nothing
+    /// is built.
     pub(super) fn version_is_built(&self, version: impl FnOnce(&Self) -> Result<String, Missing>) -> bool {
         let Ok(version) = version(self) else { return false };
         let dir = self.dir(&version);
         PROGRAMS.iter().all(|program| dir.join(program).exists())
     }
 
-    /// Whether any version of these programs has been built.
+    /// Whether any version of these programs has been built: a guess at how long `prepare` takes, which
+    /// asks no program.
     pub(super) fn was_used(&self) -> bool {
         let all = fs::read_dir(cache()).into_iter().flatten().flatten();
         let begins = format!("{}-", self.name);
@@ -108,7 +118,12 @@ impl Workshop {
         self.run(dir, &compiler(), arguments).map(|_| ())
     }
 
-    /// Runs a program of the build, and returns its standard output.
+    /// Runs a program of the build in this directory, and returns its standard output without white
+    /// space at both ends.
+    ///
+    /// # Errors
+    /// It cannot be started, fails, is interrupted, or its time is over (see `process::output`); the
+    /// first line with `error` in it is quoted.
     pub(super) fn run(&self, dir: &Path, program: &str, arguments: &[&str]) -> Result<String, Missing> {
         let cannot = format!("{} cannot be built", self.rival);
         let mut command = Command::new(program);
@@ -135,7 +150,8 @@ impl Workshop {
         }
     }
 
-    /// FNV-1a over everything that the programs depend on.
+    /// FNV-1a over everything that the programs depend on. It tells builds apart, and protects from
+    /// nobody.
     fn hash(&self, version: &str) -> u64 {
         let texts = self.sources.iter().flat_map(|(name, text)| [*name, *text]);
         texts
@@ -151,6 +167,8 @@ pub(super) fn compiler() -> String {
     std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned())
 }
 
+/// The derby's part of the user's cache directory, by the XDG Base Directory Specification; without a
+/// home the temporary directory.
 pub(super) fn cache() -> PathBuf {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     let base =

@@ -1,4 +1,13 @@
-//! What is known about one operation of one contestant at one placement, and the row that it becomes.
+//! What is known about one operation of one contestant at one placement (a cell), and the row that it
+//! becomes.
+//!
+//! States of a cell: it does not exist until a client has said a line; it has only `dropped` after the
+//! first round; each later round is added by `keep`. Nothing is ever taken out again.
+//!
+//! Invariants: `rounds`, `round_medians` and `means` have one entry for each kept round, in the order
+//! of the rounds. Histograms of rounds are merged, never averaged. CPU time is a sum over the rounds in
+//! which it could be read, and is `None` only if it never could. The interval of a row contains its
+//! median.
 
 use super::counting::Traffic;
 use crate::contestants::Contestant;
@@ -9,24 +18,33 @@ use crate::race::{Operation, Race};
 use crate::report::{FEW, Passing, Row};
 use crate::stats::{Times, confidence, median, us};
 
-/// What is known about one operation of one contestant at one placement.
+/// What is known so far. `Default` is the cell before its first round.
 #[derive(Default)]
 pub(super) struct Cell {
+    /// Times of the calls of all kept rounds together.
     pub(super) times: Times,
     /// Medians of the blocks of each round, in microseconds.
     pub(super) rounds: Vec<Vec<f64>>,
+    /// The median of a call in each kept round, in microseconds.
     pub(super) round_medians: Vec<f64>,
-    /// Means of a call, in microseconds: one for each kept round, and that of the dropped one.
+    /// The mean of a call in each kept round, in microseconds: this is what the published tables quote
+    /// for a run.
     pub(super) means: Vec<f64>,
+    /// The mean of a call in the round that warms up, in microseconds. It is shown, and counts for
+    /// nothing else.
     pub(super) dropped: Option<f64>,
-    /// How long all of it took, in microseconds.
+    /// How long the kept rounds took from the first to the last call, in microseconds. Of several
+    /// clients at once it is the time of the slowest, not the sum.
     pub(super) total_us: f64,
+    /// CPU time of all kept rounds, in microseconds: of the client, of the server, of the hop between
+    /// them.
     pub(super) client_cpu_us: Option<f64>,
     pub(super) server_cpu_us: Option<f64>,
     pub(super) hop_cpu_us: Option<f64>,
 }
 
-/// Lines with the numbers of their operations.
+/// The lines of a client with the number of each one's operation in the race. Lines about something
+/// else are passed over.
 pub(super) fn numbered<'l>(race: &Race, lines: &'l [Line]) -> impl Iterator<Item = (usize, &'l Line)> {
     let operations = race.operations;
     lines.iter().filter_map(|line| {
@@ -35,7 +53,7 @@ pub(super) fn numbered<'l>(race: &Race, lines: &'l [Line]) -> impl Iterator<Item
 }
 
 impl Cell {
-    /// Takes in what a round said.
+    /// Adds a round that counts. `engine::heats` decides which rounds do.
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn keep(&mut self, line: &Line) {
         let mut times = Times::default();
@@ -58,6 +76,9 @@ impl Cell {
     }
 }
 
+/// The row of the report for one cell. What needs other rows (the ratio to raw) or a trace (round
+/// trips) is filled in later, by `Report::relate` and `traces::conclude`. `traffic` is `None` where no
+/// relay has counted.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn row(
     race: &'static Race,
@@ -73,6 +94,8 @@ pub(super) fn row(
     // Of races whose calls are not so many that nobody rests.
     let percent =
         |sum: Option<f64>| sum.filter(|_| race.reads()).map(|sum| sum * 100.0 / cell.total_us.max(1.0));
+    // The published system that this contestant stands for, which differs by race: `published` has one
+    // pair of names a contestant, and in the first race only the wire of the publication is compared.
     let system = match (contestant.published, race.number) {
         (_, 1) if contestant.wire == Some(published::CALLBACKS_WIRE) => Some(CALLBACKS_DCOM),
         (Some([calls, _]), 2) => Some(calls),
@@ -139,7 +162,7 @@ pub(super) fn row(
     }
 }
 
-/// A call's share of the whole time, in microseconds.
+/// The mean of a call, in microseconds: the whole time shared among the calls.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn mean(line: &Line) -> f64 {
     line.total_ns as f64 / 1e3 / line.calls.max(1) as f64

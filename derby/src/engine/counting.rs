@@ -1,4 +1,13 @@
-//! What is found out beside the races: the frames and the bytes of a call, and where the time of a call goes.
+//! What is found out beside the races: the frames and the bytes of a call (through a relay), and where
+//! the time of a call goes (the split).
+//!
+//! A relay stands between a client and a server that were started for nothing else. The operation is
+//! called twice by one client and six times by the next: the difference is what four calls cost,
+//! without what a connection costs. Neither time nor CPU is measured here, since a relay costs more
+//! than a call.
+//!
+//! Invariants: nobody is counted who has not raced to the end. What cannot be counted is `None` in the
+//! row, and never zero; a failure here is told and costs the contestant nothing.
 
 use super::{Derby, State, operations_of};
 use crate::contestants::{Contestant, Stand, ours};
@@ -14,7 +23,8 @@ use crate::sides::{READY, Server, client};
 use everywire_model::Failure;
 use std::time::Duration;
 
-/// Frames and bytes of one call, both directions together.
+/// Frames and bytes of one call, both directions together. Fractions are possible: what is sent now and
+/// then (an acknowledgement of the wire, a ping) is spread over the four calls.
 #[derive(Clone, Copy)]
 pub(super) struct Traffic {
     pub(super) frames: f64,
@@ -33,7 +43,8 @@ pub(super) fn counts(options: &Options, race: &Race, contestant: &Contestant) ->
 }
 
 impl Derby<'_> {
-    /// Frames and bytes of everybody in every race.
+    /// Frames and bytes of everybody in every race: by number of race, of contestant and of operation.
+    /// Where the time is over the rest stays `None`, and `left_out` says so.
     pub(super) fn count_all(&mut self) -> Vec<Vec<Vec<Option<Traffic>>>> {
         let (races, contestants) = (self.races, self.contestants);
         let mut all = Vec::new();
@@ -115,6 +126,8 @@ impl Derby<'_> {
             && !self.failed.contains_key(&contestant.name)
     }
 
+    /// Runs one client with so many calls of one operation, and returns what passed the relay
+    /// meanwhile.
     fn passed(
         &self,
         relay: &Relay,
@@ -134,12 +147,15 @@ impl Derby<'_> {
             operation: Some(operation.name.to_owned()),
             pause: Duration::ZERO,
         };
+        // What an earlier client has left in it.
         relay.take();
         client(stand, None, contestant, race, &plan, None)?;
         Ok(relay.take())
     }
 
-    /// Where the time of a call of ours goes.
+    /// Where the time of a call of ours goes: stub, marshalling, look-up, transport. It is measured by
+    /// a process of ours at the first placement, beside the rows of the races. `None` if none of ours
+    /// has raced, or the process fails.
     pub(super) fn split(&self, report: &Report) -> Option<Split> {
         let contestant = self
             .contestants

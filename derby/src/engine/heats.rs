@@ -1,5 +1,16 @@
-//! One wave: at one placement after the other its servers are started, and its clients come in turn, round after round; of a race with lanes, lane
-//! by lane.
+//! One wave: at one placement after the other its servers are started, and its clients come in turn,
+//! round after round; of a race with lanes, lane by lane.
+//!
+//! A *heat* is one race at one placement in one wave. A *lane* groups contestants that are compared
+//! with each other in the race with hops; other races have one lane. Order of a heat: the link of the
+//! remote placement, then for each lane its servers, then rounds 0 to n, and in each round every client
+//! once.
+//!
+//! States: servers of a lane live from before its first round until after its last, and are idle while
+//! another's client runs. A contestant that fails is not run again in any heat (`is_ready`).
+//!
+//! Invariants: `Pace::done` is told of each client of a heat, whether it ran, failed or was left out,
+//! unless the derby is interrupted. Round 0 is never among the figures.
 
 use super::cells::{Cell, mean, numbered, row};
 use super::counting::Traffic;
@@ -18,14 +29,17 @@ use everywire_model::Failure;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Large transfers are done so many times fewer where calls are counted.
+/// Where calls are counted (a thorough derby), transfers over 10 kB are done so many times fewer: 500
+/// of 1 MB instead of 10,000.
 const LARGE_DIVISOR: u64 = 20;
-/// A client that says nothing has this long beyond the end of the derby.
+/// A client that says nothing is killed this long after the end of the derby: it may be about to write
+/// its lines.
 pub(super) const GRACE: Duration = Duration::from_secs(15);
 
 /// Where and what: the numbers of a race and of a placement, and themselves.
 #[derive(Clone, Copy)]
 struct Heat<'h> {
+    /// The wave it belongs to: a contestant of another wave has no part in it, but for the raw ones.
     wave: u8,
     race_at: usize,
     race: &'static Race,
@@ -34,7 +48,10 @@ struct Heat<'h> {
 }
 
 impl Derby<'_> {
-    /// Everybody of this wave, in every race and at every placement.
+    /// Runs this wave, in every race that has rounds and at every placement.
+    ///
+    /// # Errors
+    /// There is no temporary directory. What a contestant does wrong is no error here.
     pub(super) fn wave(&mut self, wave: u8) -> Result<(), Failure> {
         let (races, placements) = (self.races, self.placements);
         for (race_at, race) in races.iter().enumerate().filter(|(_, race)| !race.rated) {
@@ -50,17 +67,22 @@ impl Derby<'_> {
         Ok(())
     }
 
-    /// Whether a contestant is in this heat.
+    /// Whether a contestant takes part in this heat, by what was asked for; whether it is ready is
+    /// another question.
     fn has(&self, heat: Heat<'_>, who: usize, contestant: &Contestant) -> bool {
         let own = self.waves.get(who).copied().unwrap_or(0);
         races_in(contestant, own, heat.wave)
             && starts(self.options, self.course.everywhere, heat.race, contestant, heat.placement)
     }
 
+    /// Whether a contestant was prepared, and has not failed since.
     pub(super) fn is_ready(&self, who: usize, contestant: &Contestant) -> bool {
         self.states.get(who) == Some(&State::Ready) && !self.failed.contains_key(&contestant.name)
     }
 
+    /// One race at one placement. If nobody of this wave can run, its clients are counted as done and
+    /// nothing is started; the same if the link of the remote placement cannot be made, which is tried
+    /// once for all heats.
     fn heat(&mut self, heat: Heat<'_>) -> Result<(), Failure> {
         let Heat { race, placement, .. } = heat;
         let contestants = self.contestants;
@@ -113,6 +135,8 @@ impl Derby<'_> {
                 .filter_map(|at| contestants.get(*at))
                 .map(|held| held.setup.starting())
                 .sum::<Duration>();
+            // The servers of the lanes that follow have still to be started: that time is kept free for
+            // them.
             self.pace.built(self.pending(heat.wave) + starting);
             let held: Vec<usize> = held.iter().filter(of_lane).copied().collect();
             self.lane(heat, &held, &fresh, link.as_ref());
@@ -146,6 +170,8 @@ impl Derby<'_> {
         }
     }
 
+    /// One client of one round. It runs only if its server does and if the time allots it a slot;
+    /// otherwise `left_out` says that the time was over.
     fn run_client(
         &mut self,
         heat: Heat<'_>,
@@ -179,6 +205,8 @@ impl Derby<'_> {
         servers.extend(hops);
         let stand = server.stand(placement);
         let limit = self.pace.remaining(now).map(|left| left + GRACE);
+        // Helpers that a client leaves behind are not in the account of its CPU time, so they would be
+        // blamed on others.
         let before = Account::begin(&servers);
         let result = client(&stand, server.link.as_deref(), contestant, race, &plan, limit);
         if !contestant.setup.leaves_helpers() {
@@ -199,7 +227,9 @@ impl Derby<'_> {
         }
     }
 
-    /// What a client of a foreign server has to say about it.
+    /// Keeps what the client of a foreign server writes on standard error, each line once: it says how
+    /// the reference was understood, which only the user can judge. Other clients' standard error is
+    /// not kept.
     fn remark(&mut self, contestant: &Contestant, remarks: &str) {
         for remark in remarks.lines().filter(|_| super::foreign(contestant)) {
             if !self.remarks.iter().any(|known| known == remark) {
@@ -209,6 +239,8 @@ impl Derby<'_> {
         }
     }
 
+    /// Starts the server of a contestant, with its router, and waits until it is ready. A failure is
+    /// noted as one of the contestant.
     pub(super) fn serve(
         &mut self,
         fresh: &Fresh,
@@ -221,6 +253,8 @@ impl Derby<'_> {
         result.map_err(|failure| self.fails(contestant, &failure)).ok()
     }
 
+    /// What a client is told: calls and a time for each operation, whichever is over first. The first
+    /// twentieth of the calls warms up.
     fn plan(&self, race: &Race, slot: Duration, server_pids: Vec<u32>) -> Plan {
         let calls = self.options.calls_of(race);
         Plan {
@@ -236,7 +270,9 @@ impl Derby<'_> {
         }
     }
 
-    /// How long the slowest operation would need in this round for enough calls in all, as far as that is known.
+    /// How long the slowest operation of this contestant would need in this round, so that all kept
+    /// rounds together have `ENOUGH` calls. Zero while nothing is known of it. An hour at the most, so
+    /// that one bad figure cannot overflow.
     fn need(&self, heat: Heat<'_>, who: usize) -> Duration {
         let kept = self.course.rounds.saturating_sub(1).max(1);
         let all =
@@ -247,7 +283,8 @@ impl Derby<'_> {
         Duration::from_secs_f64((slowest * calls / 1e6).min(3600.0))
     }
 
-    /// Says who won at this placement, as soon as that is known.
+    /// Tells on the terminal who won at this placement, if somebody new has raced there. The ratios are
+    /// made of the rows that are known by now, without frames.
     fn tell(&self, heat: Heat<'_>) {
         let new = |who: &usize| self.waves.get(*who) == Some(&heat.wave);
         let told = |(race, placement, who, _): &(usize, usize, usize, usize)| {
@@ -263,7 +300,8 @@ impl Derby<'_> {
         }
     }
 
-    /// A row for each cell that has calls; `traffic` is that of each race and each contestant, as far as it is known.
+    /// A row for each cell that has calls in a kept round. `traffic` is that of `count_all`, or empty
+    /// if nothing was counted yet.
     pub(super) fn rows(&self, traffic: &[Vec<Vec<Option<Traffic>>>]) -> Vec<Row> {
         let row = |(&(race_at, at, who, what), cell): (&(usize, usize, usize, usize), &Cell)| {
             let race = *self.races.get(race_at)?;
@@ -276,11 +314,13 @@ impl Derby<'_> {
     }
 }
 
-/// The name under which a placement that cannot be had is noted.
+/// The key in `Derby::failed` that says that no link could be made. It is not the name of a contestant:
+/// it is there to try once only, and to have the reason in the report.
 pub(super) const REMOTE: &str = "remote placement";
 
 impl Cell {
     /// Takes in what a round said; the first is dropped.
+    /// Later ones are kept.
     fn take(&mut self, round: usize, line: &Line) {
         if round == 0 { self.dropped = Some(mean(line)) } else { self.keep(line) }
     }

@@ -1,6 +1,12 @@
-//! What goes at a rate of its own: once, for a time that is long enough to tell the CPU of both sides, whoever else has how much.
+//! Races at a rate of their own: each contestant once, for a time that is long enough to tell the CPU
+//! time of both sides, however much time the others have.
 //!
-//! Invariant: the time of it was put by when the derby began, so it takes nothing from the others; what does not fit is named.
+//! Order: after all waves, at each placement that was asked for (between two namespaces if none was),
+//! one contestant after the other, each with a server of its own that ends with it.
+//!
+//! Invariants: the time of it was put by when the derby began (`Rest::rated`), so it takes nothing from
+//! the others; whoever does not fit what is left is named in `left_out`. Nothing here has rounds: the
+//! one client's lines are kept.
 
 use super::Derby;
 use super::cells::numbered;
@@ -21,18 +27,21 @@ use everywire_model::Failure;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// What making a hundred thousand items and hearing the first values of all of them takes.
+/// Making 100,000 items and hearing the first values of all of them takes about this long; a client
+/// that has only the typical operation needs half of it.
 const SETTING_UP: Duration = Duration::from_secs(2);
 /// A derby that is to end within this time has no more for it than a quick one.
 const SHORT: Duration = Duration::from_secs(90);
 
-/// How long each operation takes. Whoever asks for a few calls has as many of the typical rate.
+/// How long each operation lasts. With `--calls` it is as long as so many calls take at the typical
+/// rate: 50 a second, hence 20 ms each.
 fn lasting(options: &Options) -> Duration {
     let usual = usual(options);
     let few = options.calls.and_then(|calls| u32::try_from(calls).ok());
     few.map_or(usual, |calls| usual.min(Duration::from_millis(20).saturating_mul(calls)))
 }
 
+/// The CPU time of a process is exact to some milliseconds, so even the shortest is 2 s.
 fn usual(options: &Options) -> Duration {
     let short = options.quick || options.time.is_some_and(|time| time <= SHORT);
     match (short, options.thorough) {
@@ -42,8 +51,9 @@ fn usual(options: &Options) -> Duration {
     }
 }
 
-/// Whether somebody goes at these rates, there: between two machines unless other places are asked for. A quick derby has the default
-/// of each family only.
+/// Whether a contestant goes at these rates at this placement: between two namespaces unless other
+/// places are asked for, and never beside a busy loop. A quick derby has the default mode of each
+/// family only, unless contestants are named.
 fn goes(options: &Options, race: &Race, held: &Contestant, placement: &Placement) -> bool {
     let here = if options.placements.is_empty() { placement.remote } else { !placement.busy };
     race.rated
@@ -53,14 +63,14 @@ fn goes(options: &Options, race: &Race, held: &Contestant, placement: &Placement
         && (!options.quick || held.mode == "default" || !options.only.is_empty())
 }
 
-/// How long one client takes.
+/// How long one client takes, with what it sets up before.
 fn takes(options: &Options, race: &Race, held: &Contestant) -> Duration {
     let operations = race.operations.iter().filter(|operation| held.setup.does(race, operation.name)).count();
     let setting_up = if operations > 1 { SETTING_UP } else { SETTING_UP / 2 };
     setting_up + lasting(options) * u32::try_from(operations).unwrap_or(u32::MAX)
 }
 
-/// How long all of it takes.
+/// How long all clients of this race take together, at all placements. Zero for a race with rounds.
 pub(super) fn take(options: &Options, race: &Race, all: &[Contestant], placements: &[Placement]) -> Duration {
     let at = |placement: &Placement| {
         let going = all.iter().filter(|held| goes(options, race, held, placement));
@@ -117,6 +127,11 @@ impl Derby<'_> {
         Ok(())
     }
 
+    /// One client with a server of its own. `at` are the numbers of race, placement and contestant, as
+    /// in `cells`. A contestant that fails is noted as such.
+    ///
+    /// # Errors
+    /// There is no temporary directory.
     fn rate(
         &mut self,
         at: (usize, usize, usize),

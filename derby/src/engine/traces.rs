@@ -1,4 +1,13 @@
-//! Single cycles of those who meet over TCP, captured on a link of their own; and what follows from them.
+//! Single cycles of those who meet over TCP, captured on a link of their own; and what follows from
+//! them: the round trips and frames of the rows, and a sentence on who is quicker and why.
+//!
+//! The capture runs in the server's network namespace, on the one interface that joins the two sides,
+//! so that nothing else of the machine is in it. The client pauses between cycles and notes when each
+//! began and ended. `traced` tells from the messages which cycle a frame is of.
+//!
+//! Invariants: a trace is never timed for the rows: `Cycle::us` is that of the trace alone. Where there
+//! is a trace, its figures replace those of the relay (`conclude`), since a relay cannot see who
+//! connects to whom.
 
 use super::{Derby, operations_of};
 use crate::capture::Capture;
@@ -21,14 +30,16 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Between two cycles the client rests for so long, beside what the link takes: what is put off mostly passes then, and does not come
-/// between the messages of the next one. Nothing tells cycles apart by it.
+/// The client rests this long between two cycles, beside what the link takes. Messages that are put off
+/// (releases, pings) mostly pass in this time, and not between the messages of the next cycle. Nothing
+/// tells cycles apart by it.
 const PAUSE: Duration = Duration::from_millis(40);
-/// The kernel hands the last frames to the capture within this time.
+/// The last frames reach the file of the capture within this time after the client has ended.
 const SETTLING: Duration = Duration::from_millis(25);
 
-/// Whether the cycles of somebody are traced: of those who meet over TCP. Other modes say the same on the wire, other levels
-/// nearly: only a thorough derby has them.
+/// Whether the cycles of a contestant are traced: of those whose client and server meet over TCP
+/// without a router. Other modes send the same messages, and other levels of security nearly the same,
+/// so only a thorough derby traces those.
 pub(super) fn traced(options: &Options, race: &Race, contestant: &Contestant) -> bool {
     race.cycles
         && !options.no_trace
@@ -40,7 +51,8 @@ pub(super) fn traced(options: &Options, race: &Race, contestant: &Contestant) ->
 }
 
 impl Derby<'_> {
-    /// The cycles of all who can be traced.
+    /// The first and a steady cycle of all who can be traced. Where no link can be made, or a trace
+    /// fails, that is told and the rest goes on; what the time does not allow is in `left_out`.
     pub(super) fn traces(&mut self, race: &Race) -> Vec<Cycle> {
         let contestants: Vec<&Contestant> = self
             .contestants
@@ -80,6 +92,8 @@ impl Derby<'_> {
         all
     }
 
+    /// All operations of one contestant: one server, and for each operation a capture and a client of
+    /// its own.
     fn trace(
         &self,
         race: &Race,
@@ -112,6 +126,8 @@ impl Derby<'_> {
     }
 }
 
+/// A client that does `CYCLES` cycles of one operation, without warming up: the first cycle is to be
+/// seen as it is.
 fn plan(operation: &Operation, pause: Duration) -> Plan {
     Plan {
         calls: CYCLES,
@@ -141,6 +157,9 @@ pub(super) fn conclude(report: &mut Report) {
     report.reasons = reasons(report);
 }
 
+/// A sentence for each pair of rows that can be compared: two operations of one contestant, or one
+/// operation of two contestants on the same wire in the same mode. The placement is the farthest one
+/// that has traces, because there the wire weighs most.
 fn reasons(report: &Report) -> Vec<String> {
     let Some(placement) = ["remote", "different", "unpinned", "same"]
         .into_iter()
@@ -170,6 +189,7 @@ fn reasons(report: &Report) -> Vec<String> {
     reasons
 }
 
+/// What the first race calls its operations, in the plural of a sentence.
 fn way(row: &Row) -> String {
     match row.operation {
         CONNECTION_POINT => "connection points".into(),
@@ -178,6 +198,7 @@ fn way(row: &Row) -> String {
     }
 }
 
+/// A row with its steady cycle; `None` if that was not traced.
 fn rider<'a>(report: &'a Report, row: &Row, title: &'a str) -> Option<Rider<'a>> {
     let cycle = report.traces.iter().find(|cycle| {
         cycle.name == row.name && cycle.operation == row.operation && cycle.cycle == "steady"

@@ -1,7 +1,13 @@
 //! Several clients at once: threads of this process, or processes that this one starts.
 //!
-//! A client is *warm* when its first calls are done, *timed* from the moment at which all of them are warm, and *done*. Nobody is timed
-//! before everybody is warm, and one that fails keeps nobody waiting.
+//! States of a client: *warm* when its first calls are done, *timed* from the moment at which all of
+//! them are warm, and *done*. Threads wait for each other at two barriers, processes by a line of text
+//! each way: the member writes that it is warm, and begins when it reads a line.
+//!
+//! Invariants: nobody is timed before everybody is warm. A thread that fails still comes to both
+//! barriers, so it keeps nobody waiting; a process that fails closes its pipe, which ends the wait. The
+//! calls of the plan are shared among the clients. Server CPU time is read once for all, since all of
+//! them share the server.
 
 use super::{Line, Plan, Timed, cpu_us, spent, warm};
 use crate::broken;
@@ -11,13 +17,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Barrier;
 
-/// What a client of several says when it is warm.
+/// The line by which a process says that it is warm.
 const WARM: &str = "warm";
 
-/// Times these clients' calls, each on a thread of its own, and writes one [`Line`] for all.
-///
-/// # Errors
-/// The first failure of a client, or of writing.
+/// Times these clients' calls, each on a thread of its own, and writes one `Line` for all. Each of
+/// `clients` does one call on a connection of its own.
 pub(crate) fn threads<C>(plan: &Plan, operation: &str, clients: Vec<C>) -> Result<(), Failure>
 where
     C: FnMut() -> Result<(), Failure> + Send,
@@ -26,6 +30,7 @@ where
         return Ok(());
     }
     let calls = shared(plan.calls, clients.len());
+    // One more than there are clients: this thread reads the clocks between the two barriers.
     let (ready, go) = (Barrier::new(clients.len() + 1), Barrier::new(clients.len() + 1));
     let (before, timed) = std::thread::scope(|scope| {
         let client = |mut call: C| {
@@ -48,15 +53,13 @@ where
     Line::of(operation, &timed?).charged(before, after).say()
 }
 
-/// The share of each.
+/// The calls of each client, rounded up so that together they are not fewer than planned.
 fn shared(calls: u64, clients: usize) -> u64 {
     calls.div_ceil(u64::try_from(clients).unwrap_or(u64::MAX).max(1))
 }
 
-/// The same with processes that are started so, each of which is a [`member`].
-///
-/// # Errors
-/// One of them cannot be started, or fails.
+/// The same with `number` processes that are started by `launch`, each of which is a `member`. Their
+/// CPU time is the sum of what each says of itself.
 pub(crate) fn processes(plan: &Plan, operation: &str, number: u32, launch: &Launch) -> Result<(), Failure> {
     if !plan.wants(operation) {
         return Ok(());
@@ -80,7 +83,8 @@ pub(crate) fn processes(plan: &Plan, operation: &str, number: u32, launch: &Laun
     Line { server_cpu_us: spent(before, after), ..together(operation, lines) }.say()
 }
 
-/// One line of several; without the CPU time of a server, which all of them share.
+/// One line of several, without the CPU time of a server. Histograms are put one after the other: the
+/// coordinator adds them up. The client's CPU time is unknown as soon as that of one is.
 fn together(operation: &str, lines: Vec<Line>) -> Line {
     let mut sum = Line { client_cpu_us: Some(0.0), ..Line::of(operation, &[]) };
     for line in lines {
@@ -100,9 +104,12 @@ struct Member {
 }
 
 impl Member {
+    /// Starts one with pipes for both directions. It runs on the CPU of this process, which it
+    /// inherits.
     fn start(launch: &Launch) -> Result<Self, Failure> {
         let mut command = launch.command(&Spot::default());
         // What it complains of stands among what its client complains of.
+        // Its standard error is that of this process, where the coordinator finds it.
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = child.map_err(|error| broken(format!("a client cannot be started: {error}")))?;
         match child.stdout.take() {
@@ -111,6 +118,7 @@ impl Member {
         }
     }
 
+    /// The next line that it writes. That it ended is a failure.
     fn line(&mut self) -> Result<String, Failure> {
         let mut line = String::new();
         match self.output.read_line(&mut line) {
@@ -120,11 +128,13 @@ impl Member {
         }
     }
 
+    /// Has it begin to time.
     fn go(&mut self) -> Result<(), Failure> {
         let input = self.child.stdin.as_mut().ok_or_else(|| broken("a pipe is missing"))?;
         writeln!(input).map_err(|error| broken(format!("a client of several: {error}")))
     }
 
+    /// Waits for its `Line`.
     fn end(&mut self) -> Result<Line, Failure> {
         let line = self.line()?;
         serde_json::from_str(&line).map_err(|error| broken(format!("a client of several: {error}")))
@@ -139,10 +149,8 @@ impl Drop for Member {
     }
 }
 
-/// One of several processes: says when it is warm, waits for a line on standard input, and writes its [`Line`].
-///
-/// # Errors
-/// The first failure of a call, or of writing; or whoever started it is gone.
+/// One of several processes: says when it is warm, waits for a line on standard input, and writes its
+/// `Line`, with its own CPU time.
 pub(crate) fn member(
     plan: &Plan,
     operation: &str,

@@ -1,11 +1,18 @@
-//! Charts of plain elements, placed in percent: nothing is fetched and nothing is scripted. Letters keep their size however narrow the page
-//! is, and labels wrap, so none is cut off. Colours come from the page's style sheet, so that one chart serves light, dark and paper.
+//! Charts of plain elements, placed in percent: nothing is fetched and nothing is scripted. Letters
+//! keep their size however narrow the page is, and labels wrap, so none is cut off. Colours come from
+//! the page's style sheet, so that one chart serves light, dark and paper.
+//!
+//! A chart is an axis and one strip for each row: label, value as text, and a plot in which marks have
+//! a place and a width in percent. Positions are computed here, all the rest is the style sheet's.
+//!
+//! Invariants: text is escaped when it is put in. Every value also stands as text beside its strip. A
+//! chart without a value that can be shown is an empty string.
 
 use super::markup::escape;
 use super::short;
 use std::fmt::Write;
 
-/// A line of a chart.
+/// A line of a chart. All numbers are in the unit of the chart.
 pub(super) struct Strip {
     /// What it is about.
     pub(super) label: String,
@@ -15,11 +22,12 @@ pub(super) struct Strip {
     pub(super) class: &'static str,
     /// The value.
     pub(super) value: f64,
-    /// Its confidence interval, or whatever interval is of interest.
+    /// Its confidence interval, or the middle half of the calls, as the caption says.
     pub(super) interval: Option<(f64, f64)>,
     /// A thin line up to here.
     pub(super) tail: Option<f64>,
-    /// Small marks: what goes with the value.
+    /// On a logarithmic scale small marks of what belongs to the value; in bars the parts that it is
+    /// the sum of.
     pub(super) companions: Vec<f64>,
     /// What to write beside the value.
     pub(super) text: String,
@@ -29,7 +37,8 @@ pub(super) struct Strip {
 const MOST_LABEL: usize = 36;
 const MOST_VALUE: usize = 20;
 
-/// How wide the columns of labels and of values are, in `ch` of the page's font: as wide as the longest text needs.
+/// The widths of the columns of labels and of values, in `ch` of the page's font: as wide as the
+/// longest text needs.
 fn columns(strips: &[Strip]) -> String {
     let longest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let label = longest(
@@ -61,6 +70,8 @@ pub(super) fn dots(title: &str, unit: &str, reference: Option<f64>, strips: &[St
     if strips.is_empty() || !low.is_finite() || !high.is_finite() {
         return String::new();
     }
+    // A little room at both ends, and never less than a third of a decade, or one value alone would
+    // fill the chart.
     let (low, high) = (low - 0.05, (high + 0.05).max(low + 0.3));
     let x = |value: f64| (value.max(1e-9).log10() - low) / (high - low) * 100.0;
     let mut out = open(title, strips);
@@ -183,7 +194,7 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
     all.filter(|tick| (low..=high).contains(&tick.log10())).collect()
 }
 
-/// The next of 1, 2, 2.5 and 5 times a power of ten.
+/// The next larger of 1, 2, 2.5, 5 and 10 times a power of ten.
 fn nice(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     [1.0, 2.0, 2.5, 5.0, 10.0]
@@ -193,6 +204,7 @@ fn nice(value: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
+/// A number of an axis, without zeros at its end.
 fn plain(value: f64) -> String {
     let text = if value >= 1.0 || value == 0.0 { format!("{value}") } else { short(value) };
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }

@@ -14,7 +14,8 @@ pub(super) struct Column {
     pub(super) past: bool,
     /// Whose they are of today's; empty if they were published.
     pub(super) contestant: &'static str,
-    /// Microseconds, one for each operation of the race, and the words that belong to them.
+    /// Microseconds as text, one for each operation of the race, with a warning where calls were few;
+    /// `None`: no figure.
     pub(super) us: Vec<Option<String>>,
 }
 

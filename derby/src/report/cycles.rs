@@ -108,6 +108,7 @@ pub(super) fn html(report: &Report) -> String {
     out
 }
 
+/// The sum of a cycle, in a line.
 fn headline(cycle: &Cycle) -> String {
     let opened = match cycle.connections {
         0 => String::new(),
@@ -134,11 +135,12 @@ fn label(frame: &Frame) -> String {
     if frame.after { format!("{} (afterwards)", frame.label()) } else { frame.label() }
 }
 
+/// Which side sent it.
 fn arrow(frame: &Frame) -> &'static str {
     if frame.outward { "client -> server" } else { "server -> client" }
 }
 
-/// The opening of a connection carries no bytes of the wire.
+/// The bytes of a frame; a dash for the opening of a connection, which carries no bytes of the wire.
 fn ends(frame: &Frame) -> String {
     if frame.bytes == 0 { "-".to_owned() } else { frame.bytes.to_string() }
 }

@@ -1,4 +1,11 @@
-//! The page: self-contained, readable in light and in dark, and on paper. No network, no script.
+//! The page: self-contained, readable in light and in dark, and on paper. No network, no script; the
+//! one style sheet is put into it.
+//!
+//! Order: warnings and what is missing, the story of the five races, verdicts, a section for each race
+//! that has rows, where a call goes, what is missing in full, and how it was measured.
+//!
+//! Invariants: text from outside (names, failures, remarks) is escaped. A part without anything to say
+//! is an empty string, and so has no headline.
 
 use super::chart::{Strip, bars, dots};
 use super::markup::{Line, code, escape, table};
@@ -39,7 +46,8 @@ pub(super) fn page(report: &Report) -> String {
     )
 }
 
-/// The colour of a row.
+/// The class by which the style sheet colours a row: ours, the measures (raw bytes, no hop, the
+/// forwarder), or a rival.
 pub(super) fn class(contestant: &str) -> &'static str {
     match contestant {
         "everywire" => "ours",
@@ -208,6 +216,7 @@ fn absent(report: &Report) -> String {
     format!("<h2 id=\"missing\">What is missing</h2>{parts}")
 }
 
+/// A race: its cards, charts and tables for each placement, then the published figures and the notes.
 fn section(report: &Report, race: &Race) -> String {
     let mut out = format!(
         "<h2>{}</h2><p class=\"soft\">Published race {}. {}</p>\
@@ -284,7 +293,8 @@ fn capital(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Of cycles every way is of interest.
+/// The rows that the charts of a race show: those of the headline, or of cycles all, since each way is
+/// of interest.
 fn headlines<'r>(race: &Race, rows: &[&'r Row]) -> Vec<&'r Row> {
     rows.iter().copied().filter(|row| race.cycles || row.operation == race.headline).collect()
 }
@@ -294,6 +304,7 @@ fn subject(race: &Race) -> &'static str {
     if race.cycles { "one cycle" } else { race.headline }
 }
 
+/// The chart of times, the quickest first.
 fn times(race: &Race, title: &str, rows: &[&Row]) -> String {
     let mut strips: Vec<Strip> = headlines(race, rows)
         .into_iter()
@@ -344,6 +355,7 @@ fn times(race: &Race, title: &str, rows: &[&Row]) -> String {
     )
 }
 
+/// The chart of medians over those of raw bytes; empty if nobody has such a ratio.
 fn ratios(race: &Race, title: &str, rows: &[&Row]) -> String {
     let mut strips: Vec<Strip> = headlines(race, rows)
         .into_iter()
@@ -377,6 +389,7 @@ fn ratios(race: &Race, title: &str, rows: &[&Row]) -> String {
     )
 }
 
+/// The chart of CPU time, client and server as two parts of a bar.
 fn cpu(race: &Race, title: &str, rows: &[&Row]) -> String {
     let mut strips: Vec<Strip> = headlines(race, rows)
         .into_iter()
@@ -409,6 +422,7 @@ fn cpu(race: &Race, title: &str, rows: &[&Row]) -> String {
     )
 }
 
+/// The table with the figures of these operations.
 fn numbers(operations: &[&Operation], rows: &[&Row]) -> String {
     let transfers = operations.iter().any(|operation| operation.payload.is_some());
     let items = operations.iter().any(|operation| operation.reads.is_some());
@@ -431,6 +445,7 @@ fn numbers(operations: &[&Operation], rows: &[&Row]) -> String {
     table(&head.into_iter().map(str::to_owned).collect::<Vec<_>>(), &lines)
 }
 
+/// The cells of a row after its title; `transfers` and `items` say whether those columns are there.
 #[allow(clippy::cast_precision_loss)]
 fn cells(row: &Row, transfers: bool, items: bool) -> Vec<String> {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
@@ -501,6 +516,7 @@ fn past(race: &Race, report: &Report, remote: bool) -> String {
     )
 }
 
+/// A strip of the chart of then and now, which has neither interval nor tail.
 fn strip_of(label: &str, note: &str, class: &'static str, us: f64, kb_per_s: Option<f64>) -> Strip {
     Strip {
         label: label.to_owned(),
@@ -514,6 +530,7 @@ fn strip_of(label: &str, note: &str, class: &'static str, us: f64, kb_per_s: Opt
     }
 }
 
+/// Where a call goes: bars of its parts, and the same as a table.
 fn split(report: &Report) -> String {
     let Some(split) = report.split.as_ref().filter(|split| !split.calls.is_empty()) else {
         return String::new();

@@ -1,9 +1,12 @@
-//! The third race in the report: items a second with the CPU of both sides, the published figures beside those of today, how far four clients get
-//! beyond one, and what going at a rate costs.
+//! The third race in the report: items a second with the CPU of both sides, the published figures
+//! beside those of today, how far four clients get beyond one, and what going at a rate costs.
 //!
 //! * A row is of reads (its race has rounds, and raw bytes as the measure) or of a rate (neither).
-//! * Items a second are those of all clients together in the time that it took; microseconds are those of one client's read.
-//! * Invariant: what has no figure has a dash, and a system of then stands above those of today that are put beside it.
+//! * Items a second are those of all clients together in the time that it took; microseconds are those
+//!   of one client's read.
+//! * CPU in percent is of one CPU, so several clients or event loops may have more than 100.
+//! * Invariant: what has no figure has a dash, and a system of then stands above those of today that
+//!   are put beside it.
 
 use super::markup::{self, table};
 use super::table::{Grid, PLACEMENTS, few, median};
@@ -47,6 +50,7 @@ pub(super) fn grid(race: &Race, rows: &[&Row]) -> Grid {
     Grid { head, lines }
 }
 
+/// A row of reads.
 fn line(operation: &Operation, row: &Row) -> Vec<String> {
     let number = |value: Option<f64>| value.map_or_else(dash, short);
     vec![
@@ -65,6 +69,7 @@ fn line(operation: &Operation, row: &Row) -> Vec<String> {
     ]
 }
 
+/// A row at a rate: what it costs comes first, since the rate is given.
 fn rate(operation: &Operation, row: &Row) -> Vec<String> {
     let number = |value: Option<f64>| value.map_or_else(dash, short);
     vec![
@@ -153,6 +158,7 @@ fn of(rows: &[&Row], row: &Row) -> Option<&'static str> {
     rows.iter().filter(|other| other.name == row.name).find_map(|row| row.published_by)
 }
 
+/// The titles of the columns, by distance and operation.
 fn heads(race: &Race) -> Vec<String> {
     let of = |remote: bool| {
         let place = if remote { "two machines" } else { "one machine" };
@@ -217,6 +223,7 @@ pub(super) fn verdicts(report: &Report, race: &Race) -> Vec<String> {
     if race.rated { rated(race, &rows) } else { scaled(race, &rows) }
 }
 
+/// Several clients beside one, of the same contestant at the same placement.
 fn scaled(race: &Race, rows: &[&Row]) -> Vec<String> {
     let mut sentences = Vec::new();
     let Some(single) = race.operations.iter().find(|operation| operation.name == race.headline) else {
@@ -260,6 +267,7 @@ fn scaled(race: &Race, rows: &[&Row]) -> Vec<String> {
     sentences
 }
 
+/// What going at a rate costs both sides.
 fn rated(race: &Race, rows: &[&Row]) -> Vec<String> {
     let sentence = |row: &&Row| {
         let (client, server) = (row.client_cpu_percent?, row.server_cpu_percent?);

@@ -19,12 +19,12 @@ impl Line {
     }
 }
 
-/// Text for markup.
+/// Text for markup, in elements and in attributes with double quotes.
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Text for markup, where parts between backticks are code.
+/// Text for markup, where parts between backticks are code. An odd backtick leaves the rest as code.
 pub(super) fn code(text: &str) -> String {
     let parts = text.split('`').enumerate();
     parts

@@ -1,4 +1,5 @@
-//! How it was measured, and on what: the last part of the page.
+//! How it was measured, and on what: the last part of the page. What is true of every derby is a
+//! sentence of its text; what differs (machine, versions, rounds, command) is put in.
 
 use super::markup::escape;
 use super::{Report, grouped};

@@ -1,4 +1,12 @@
-//! What a derby found: rows for machines, a table for the terminal, a page for the browser.
+//! What a derby found: rows for machines (JSON), a table for the terminal, a page for the browser.
+//!
+//! A `Report` is filled by the engine in this order: rows, `relate`, what was found out beside the
+//! races, `judge`; after that it only is printed. Each file below makes one part of both forms, from
+//! the same rows.
+//!
+//! Invariants: a figure is in microseconds, or its name says its unit. `None` in a row means that
+//! something does not apply or cannot be known, never zero. Names of fields are those of the JSON, and
+//! so a contract.
 
 mod chart;
 mod columns;
@@ -26,9 +34,11 @@ use everywire_model::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// With fewer calls than this a row says that they are too few.
+/// With fewer calls than this a row says that they are too few: of a hundred the 99th percentile is one
+/// call.
 pub(crate) const FEW: u64 = 100;
-/// So many calls are aimed at where they take long: a little more, since no round is like another.
+/// So many calls of an operation, in all kept rounds together, are aimed at where they take long: a
+/// little more than `FEW`, since no round is like another.
 pub(crate) const ENOUGH: u64 = 110;
 
 /// The results of a derby.
@@ -235,6 +245,7 @@ pub struct SplitCall {
     pub rest_us: f64,
 }
 
+/// What the child that splits a call writes, in nanoseconds; see `contestants::ours::split`.
 #[derive(Deserialize)]
 struct Parts {
     operation: String,
@@ -247,7 +258,11 @@ struct Parts {
 }
 
 impl Split {
-    /// Reads what the splitting child says, and puts it beside the whole calls of the report.
+    /// Reads what the splitting child says, and puts it beside the whole calls of the report at this
+    /// placement.
+    ///
+    /// # Errors
+    /// The text is not what such a child writes.
     pub(crate) fn read(text: &str, report: &Report, placement: &'static str) -> Result<Self, Failure> {
         let parts: Parts =
             serde_json::from_str(text).map_err(|error| broken(format!("the parts of a call: {error}")))?;
@@ -332,7 +347,8 @@ impl Report {
         interrupted.chain(busy).collect()
     }
 
-    /// The raw row of the same transport, placement and operation, or of what raw bytes do instead of it.
+    /// The raw row of the same transport, placement and operation, or of what raw bytes do instead of
+    /// it. `None` in process, and where no raw contestant raced.
     pub fn raw_of(&self, row: &Row) -> Option<&Row> {
         let floor = ALL.iter().find(|race| race.name == row.race).and_then(|race| race.floor);
         let operation = floor.unwrap_or(row.operation);
@@ -362,6 +378,10 @@ impl Report {
         table::text(self)
     }
 
+    /// Writes the files that were asked for, then prints the table unless the derby is silent.
+    ///
+    /// # Errors
+    /// A file cannot be written; those before it have been.
     pub(crate) fn deliver(&self, options: &Options) -> Result<(), Failure> {
         if let Some(path) = &options.json {
             write(path, &self.to_json()?)?;

@@ -1,9 +1,13 @@
-//! The fifth race in the report: what a hop between client and backend costs, lane by lane, beside no hop at all and beside a forwarder of raw
-//! bytes.
+//! The fifth race in the report: what a hop between client and backend costs, lane by lane, beside no
+//! hop at all and beside a forwarder of raw bytes.
 //!
 //! * A row is of a lane, a hop in one of its forms, and a message over one connection or over many.
-//! * Whoever was ready and has no row is in the table of its lane all the same, as not there.
-//! * Messages a second are those of all connections in the time that it took; times are those of one call.
+//! * A contestant that was ready and has no row is in the table of its lane all the same, as not there.
+//! * Messages a second are those of all connections in the time that it took; times are those of one
+//!   call.
+//! * Titles begin with the lane and `: `, which the tables of a lane leave out.
+//! * Invariant: a ratio is between rows of the same lane, placement and message; without the other row
+//!   it is `None`.
 
 use super::chart::{Strip, bars, dots};
 use super::html::class;
@@ -18,13 +22,13 @@ use std::fmt::Write;
 const OURS: &str = "everywire";
 const DIRECT: &str = "direct";
 const FORWARDER: &str = "forwarder";
-/// What stands for latency where there is room for one.
+/// The message that stands for latency, over one connection, where there is room for one.
 const ALONE: &str = "10 kB";
 
 /// What is known of a row of this race beside its times. `None` where something does not apply or cannot be known.
 #[derive(Debug, Clone, Serialize)]
 pub struct Passing {
-    /// The wire and its binding.
+    /// The wire and its binding, for people.
     pub lane: &'static str,
     /// Orders in the answer.
     pub orders: u32,
@@ -53,6 +57,7 @@ pub struct Passing {
 }
 
 impl Passing {
+    /// What a cell knows by itself; the ratios to other rows are put in by `relate`.
     pub(crate) fn new(
         lane: &'static str,
         passes: Passes,
@@ -129,6 +134,7 @@ fn lanes(rows: &[&Row]) -> Vec<&'static str> {
     lanes
 }
 
+/// The rows of a lane.
 fn of_lane<'r>(rows: &[&'r Row], lane: &str) -> Vec<&'r Row> {
     rows.iter()
         .copied()
@@ -136,7 +142,8 @@ fn of_lane<'r>(rows: &[&'r Row], lane: &str) -> Vec<&'r Row> {
         .collect()
 }
 
-/// Who is of this lane: who has rows here, and who was ready and has none.
+/// The name and the title of each contestant of this lane, and whether it has rows here. Those that
+/// entered come in their order, and then those that are known by their rows alone.
 fn titles<'r>(report: &'r Report, lane: &str, rows: &[&'r Row]) -> Vec<(&'r str, &'r str, bool)> {
     let raced = |name: &str| rows.iter().any(|row| row.name == name);
     let begins =
@@ -164,7 +171,8 @@ fn size(operation: &Operation) -> &str {
     operation.short.split(" x ").next().unwrap_or(operation.short)
 }
 
-/// The columns: each in full on a page, where it may stand alone; on a terminal the first of each kind says what its like are.
+/// The titles of the columns. On a page (`full`) each is complete, since it may stand alone there; on a
+/// terminal only the first of a kind says what the others are, too.
 fn head(race: &'static Race, lane: &str, full: bool) -> Vec<String> {
     let many =
         race.operations.iter().filter_map(|o| o.passes).map(|passes| passes.connections).max().unwrap_or(1);
@@ -183,6 +191,7 @@ fn head(race: &'static Race, lane: &str, full: bool) -> Vec<String> {
     head
 }
 
+/// The cells of one contestant, as many as `head` has after its first.
 fn line(race: &'static Race, rows: &[&Row], name: &str) -> Vec<String> {
     let find =
         |operation: &str| rows.iter().copied().find(|row| row.name == name && row.operation == operation);
@@ -209,7 +218,7 @@ fn line(race: &'static Race, rows: &[&Row], name: &str) -> Vec<String> {
     line
 }
 
-/// The tables of one placement, as cells: one for each lane.
+/// The table of each lane at one placement, and the class of each of its lines.
 fn grids(report: &Report, race: &'static Race, rows: &[&Row], full: bool) -> Vec<(Grid, Vec<&'static str>)> {
     let of = |lane: &'static str| {
         let rows = of_lane(rows, lane);
@@ -247,7 +256,7 @@ pub(super) fn text(report: &Report, race: &Race, rows: &[&Row]) -> String {
     out
 }
 
-/// The race itself, which lives for ever.
+/// The same race as a constant of the program, which lives for ever.
 fn known(race: &Race) -> Option<&'static Race> {
     ALL.iter().find(|known| known.name == race.name)
 }
@@ -359,7 +368,8 @@ pub(super) fn verdicts(report: &Report) -> Vec<String> {
         .collect()
 }
 
-/// The headline of a form of somebody's, who has one that does not sleep.
+/// The row of a family in one form, for the message that stands for the others. Mono as shipped is left
+/// out.
 fn headline<'r>(rows: &[&'r Row], family: &str, form: &str) -> Option<(&'r Row, &'r Passing)> {
     let fits = |row: &&&'r Row| {
         row.operation == HEADLINE_PASSED

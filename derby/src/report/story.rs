@@ -1,10 +1,13 @@
-//! The story of the five published races, the first thing on the page: what was published, what this machine measured, and what follows
-//! from it, a plain sentence each.
+//! The story of the five published races, the first thing on the page: what was published, what this
+//! machine measured, and what follows from it, a plain sentence each.
 //!
-//! * A sentence is made of rows and of published figures only. Without rows a race says the command that races it.
-//! * A contest is between our fastest row in its default mode and the fastest rival of the same kind, transport and route, at the placement of
-//!   one machine that is likest to the published one.
-//! * Invariant: whoever wins is named, and so is who loses; two medians whose intervals overlap are a draw.
+//! * A sentence is made of rows and of published figures only. Without rows a race says the command
+//!   that races it.
+//! * A contest is between our fastest row in its default mode and the fastest rival of the same kind,
+//!   transport and route, at the placement of one machine that is likest to the published one.
+//! * The races that accompany another have no chapter.
+//! * Invariant: the winner is named, and so is the loser; two medians whose intervals overlap are a
+//!   draw.
 
 use super::markup::escape;
 use super::table::{PLACEMENTS, few};
@@ -16,9 +19,10 @@ use std::fmt::Write;
 const OURS: &str = "everywire";
 /// Placements that stand for one machine, the likest to the published first.
 const LOCAL: [&str; 3] = ["unpinned", "different", "same"];
+/// The placement that stands for two machines.
 const REMOTE: &str = "remote";
 
-/// A race: its question and the sentences.
+/// A race: what was published of it, and what was found here, as plain text that is not yet escaped.
 pub(super) struct Chapter {
     pub(super) race: &'static Race,
     pub(super) published: String,
@@ -88,6 +92,7 @@ fn place(placement: &str) -> &'static str {
     }
 }
 
+/// A time of a call, in the unit that suits it.
 fn time(us: f64) -> String {
     if us < 0.1 { format!("{} ns", short(us * 1e3)) } else { format!("{} µs", short(us)) }
 }
@@ -101,6 +106,7 @@ fn rate(kb_per_s: f64) -> String {
     }
 }
 
+/// A published figure as a throughput; as a time where only that was published.
 fn rate_published(figure: &crate::race::Published) -> String {
     figure.kb_per_s.map_or_else(|| time(figure.us), rate)
 }
@@ -129,7 +135,8 @@ fn published(
     format!("{about} {}.", list(&parts))
 }
 
-/// Our fastest row of those that fit, and the fastest rival over the same transport and route.
+/// Our fastest row of those that fit, and the fastest rival over a transport and route that both have.
+/// The rival is `None` if there is none such.
 fn contest<'r>(rows: &[&'r Row]) -> Option<(&'r Row, Option<&'r Row>)> {
     let fastest =
         |rows: &mut dyn Iterator<Item = &'r Row>| rows.min_by(|a, b| a.median_us.total_cmp(&b.median_us));
@@ -150,7 +157,7 @@ fn contest<'r>(rows: &[&'r Row]) -> Option<(&'r Row, Option<&'r Row>)> {
     }
 }
 
-/// Who wins, in words.
+/// Who wins, in words. Contestants are named by their titles up to the first comma.
 fn outcome(ours: &Row, rival: &Row) -> String {
     let name = |row: &Row| row.title.split(',').next().unwrap_or(&row.title).to_owned();
     if ours.median_high_us >= rival.median_low_us && rival.median_high_us >= ours.median_low_us {

@@ -1,4 +1,12 @@
 //! The table for a terminal: one block for each race and placement, one line for each contestant.
+//!
+//! A race whose rows are of another kind has a grid of its own (`cycles`, `items`, `passes`, signals);
+//! all are printed by `Grid`. Warnings come first, verdicts last, since that is what stays on the
+//! screen.
+//!
+//! Below the blocks of a race stand the published figures and its notes; below all races where a call
+//! goes, what was left out and why, and the machine. A grid is as wide as its cells need, and no cell
+//! is cut.
 
 use super::{Report, Row, columns, cycles, grouped, items, passes, short, transfers};
 use crate::race::{ALL, Race};
@@ -81,6 +89,7 @@ pub(super) const PLACEMENTS: &[(&str, &str)] = &[
     ("busy-different", "different CPUs, busy"),
 ];
 
+/// The published figures of a race as a table; empty where another table has them.
 fn published(race: &Race) -> String {
     // What is read has a table of then and now, and of what passes a hop no operations were published.
     if race.published.is_empty() || race.reads() || race.passes() {
@@ -127,6 +136,7 @@ fn then_and_now(report: &Report, race: &Race) -> String {
     format!("\n{grid}")
 }
 
+/// Where a call goes, a line for each transport.
 fn split(report: &Report) -> String {
     let Some(split) = report.split.as_ref().filter(|split| !split.calls.is_empty()) else {
         return String::new();
@@ -163,12 +173,14 @@ fn split(report: &Report) -> String {
     format!("\n{grid}")
 }
 
+/// A table: the titles of its columns, and lines of as many cells.
 pub(super) struct Grid {
     pub(super) head: Vec<String>,
     pub(super) lines: Vec<Vec<String>>,
 }
 
 impl Grid {
+    /// The grid of one race at one placement.
     fn of(race: &Race, rows: &[&Row]) -> Self {
         let headline = race.operations.iter().find(|operation| operation.name == race.headline);
         let transfers = headline.is_some_and(|operation| operation.payload.is_some());
@@ -198,6 +210,7 @@ impl Grid {
         );
 
         let mut lines = Vec::new();
+        // A line for each contestant, in the order of the rows.
         let mut names: Vec<&str> = Vec::new();
         for row in rows {
             if !names.contains(&row.name.as_str()) {
@@ -280,6 +293,7 @@ fn dash() -> String {
     "-".to_owned()
 }
 
+/// A ratio, or a dash.
 fn ratio(value: Option<f64>) -> String {
     value.map_or_else(dash, |ratio| format!("{ratio:.2}"))
 }

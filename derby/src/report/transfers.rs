@@ -8,11 +8,13 @@ use crate::race::Race;
 
 /// Placements that stand for one machine, the likest to the published first.
 const LOCAL: [&str; 3] = ["unpinned", "different", "same"];
+/// The placement that stands for two machines.
 const REMOTE: &str = "remote";
 
 /// One transfer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Figure {
+    /// Kilobytes (1000 bytes) a second, and microseconds of a call.
     kb_per_s: f64,
     us: f64,
     /// The words that belong to it.
@@ -90,6 +92,7 @@ pub(super) fn lines(report: &Report, race: &Race) -> Vec<Line> {
     if taken.is_empty() { Vec::new() } else { lines }
 }
 
+/// The figures of a line, by distance and operation.
 fn cells(race: &Race, find: impl Fn(&str, bool) -> Option<Figure>) -> Vec<Option<Figure>> {
     let of = |remote: bool| race.operations.iter().map(move |operation| (operation.name, remote));
     race.distances().into_iter().flat_map(of).map(|(operation, remote)| find(operation, remote)).collect()

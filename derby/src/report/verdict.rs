@@ -1,7 +1,11 @@
 //! Who won: a sentence for each kind of contest, out of nothing but the rows.
 //!
-//! A contest is one operation, one wire, one transport and one way (peer to peer, or through which router): our fastest there
-//! in its default mode against the fastest rival; without a rival, beside raw bytes.
+//! A contest is one operation, one wire, one transport and one way (peer to peer, or through which
+//! router): our fastest there in its default mode against the fastest rival; without a rival, beside
+//! raw bytes. The two are chosen once for all placements, and then compared at each.
+//!
+//! Invariants: two medians whose intervals overlap cannot be told apart, and nobody wins. Each sentence
+//! begins with the name of its race, by which the page groups them.
 
 use super::table::PLACEMENTS;
 use super::{Report, Row, items, passes, short};
@@ -12,7 +16,8 @@ const OURS: &str = "everywire";
 const RAW: &str = "raw";
 const DEFAULT: &str = "default";
 
-/// What makes rows comparable. The last is the mode of ours.
+/// What makes rows comparable: race, operation, wire, transport, route, published system, and the mode
+/// of ours.
 type Kind<'r> = (&'r str, &'r str, Option<&'r str>, &'r str, Route, Option<&'r str>, &'r str);
 
 /// All of the sentences, in the order of the races.
@@ -36,7 +41,7 @@ pub(super) fn verdicts(report: &Report) -> Vec<String> {
     kinds.iter().filter_map(|kind| verdict(report, kind)).chain(more).chain(passed).collect()
 }
 
-/// Of a race with many functions one stands for all.
+/// Whether a row takes part in a contest. Of a race with many functions the headline stands for all.
 fn counts(race: &Race, row: &Row) -> bool {
     if race.passes() {
         return false;
@@ -49,6 +54,7 @@ fn counts(race: &Race, row: &Row) -> bool {
     if all { race.counts(row.operation) } else { row.operation == race.headline }
 }
 
+/// The kind of a row.
 fn kind(row: &Row) -> Kind<'_> {
     let reads = ALL.iter().any(|race| race.reads() && race.name == row.race);
     if reads {
@@ -61,6 +67,7 @@ fn kind(row: &Row) -> Kind<'_> {
     (row.race, row.operation, row.wire, row.transport, row.route, row.published_by, DEFAULT)
 }
 
+/// The sentence for one kind; `None` if nobody of it has a row that can be compared.
 fn verdict(report: &Report, wanted: &Kind<'_>) -> Option<String> {
     let race = ALL.iter().find(|race| race.name == wanted.0)?;
     let alike = |row: &&Row| {
@@ -109,7 +116,7 @@ fn fastest<'r>(rows: impl Iterator<Item = &'r Row>) -> Option<&'r Row> {
     rows.min_by(|a, b| a.median_us.total_cmp(&b.median_us))
 }
 
-/// Two of the same kind at one placement.
+/// Two rows of the same kind at one placement, in words.
 fn beside(own: &Row, other: &Row) -> String {
     let figures = format!("{} against {}", time(own), time(other));
     let apart = own.median_high_us < other.median_low_us || other.median_high_us < own.median_low_us;
@@ -125,6 +132,7 @@ fn beside(own: &Row, other: &Row) -> String {
     format!("{figures}, {name} is {factor:.2} times as fast")
 }
 
+/// A row without a rival, beside raw bytes; `None` without those.
 fn alone(own: &Row) -> Option<String> {
     Some(format!("{}, {:.2} times as long as raw bytes", time(own), own.ratio_to_raw?))
 }

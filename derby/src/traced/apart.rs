@@ -36,8 +36,9 @@ impl Passed {
     }
 }
 
-/// Which cycle each of these frames is of, from 0, and whether it passed when that cycle was over; nothing if no question of the client's
-/// is in every cycle. `began` and `ended` say when the client began each and had its end.
+/// Which cycle each of these frames is of, from 0, and whether it passed when that cycle was over.
+/// `None` if no question of the client's is in every cycle. `began` and `ended` say when the client
+/// began each and had its end, as time since 1970.
 pub(super) fn tell(all: &[Passed], began: &[Duration], ended: &[Duration]) -> Option<Vec<(usize, bool)>> {
     let mut answered = vec![None; all.len()];
     for (at, passed) in all.iter().enumerate() {

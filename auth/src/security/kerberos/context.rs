@@ -1,4 +1,10 @@
-//! The exchange of tokens.
+//! The exchange of tokens for Kerberos, both sides, by the library.
+//!
+//! The key distribution centre is asked, and waited for, when an initiator is made and in its first
+//! step; whoever must not wait does this on a thread of its own. An exchange is taken out for each
+//! step, and put back if another token is needed: after an error there is none.
+//!
+//! Invariant: a context is handed out only with the protection that the options ask for.
 
 use super::protection::GssProtection;
 use crate::security::{

@@ -15,6 +15,7 @@ const MAX_SIGNATURE: usize = 128;
 pub(super) struct GssProtection {
     context: Context,
     dce_style: bool,
+    /// Whether both sides agreed that messages are signed.
     integrity: bool,
     /// Octets of the signature of a message of which nothing is sealed.
     signing: usize,

@@ -1,4 +1,12 @@
 //! The side that lets in (MS-NLMP 3.2.5).
+//!
+//! States: *start*; *challenged*, with all that was said before, since an integrity code is over all of
+//! it; *over*. A token in any state but the first two is out of turn.
+//!
+//! Invariants: only what was offered in the challenge can be agreed on. A challenge is drawn for each
+//! exchange and good for one answer. The flag that promises an integrity code is part of what the proof
+//! is computed over, so nobody on the way can take it out. For a user that there is not the same is
+//! computed with a random hash.
 
 use super::initiator::apply;
 use super::keys::{self, Key};
@@ -23,7 +31,9 @@ const OLD_ANSWER: usize = 24;
 /// The exchange as seen by who lets in.
 pub(crate) struct NtlmAcceptor {
     users: Arc<dyn Users>,
+    /// Whether the answer of NTLMv1 with session security is taken.
     old_too: bool,
+    /// Whether messages have to be sealed.
     private: bool,
     random: Random,
     state: State,
@@ -62,6 +72,7 @@ impl NtlmAcceptor {
         }
     }
 
+    /// The first message came: answers with a challenge.
     fn challenge(&mut self, token: &[u8]) -> Result<Step, Failure> {
         let wanted = message::read_negotiate(token)?;
         self.check_strength(wanted)?;
@@ -79,6 +90,7 @@ impl NtlmAcceptor {
         Ok(Step { token: reply, done: None })
     }
 
+    /// The second message came: checks the proof, and establishes the context.
     pub(super) fn authenticate(&self, before: &Challenged, token: &[u8]) -> Result<Step, Failure> {
         let said = Authenticate::read(token)?;
         self.check_strength(said.flags)?;
@@ -163,6 +175,7 @@ impl NtlmAcceptor {
         Ok(Some(Proven { session, mechanism: "NTLMv1 with session security", has_mic: false }))
     }
 
+    /// Refuses what is not spoken here, and sealing with short keys.
     fn check_strength(&self, wanted: u32) -> Result<(), Failure> {
         if wanted & flags::NEEDED != flags::NEEDED {
             let what = "the peer wants NTLM without Unicode or extended session security";
@@ -175,6 +188,7 @@ impl NtlmAcceptor {
         Ok(())
     }
 
+    /// Random octets.
     fn draw<const N: usize>(&self) -> Result<[u8; N], Failure> {
         let mut bytes = [0; N];
         (self.random)(&mut bytes).map_err(|error| {

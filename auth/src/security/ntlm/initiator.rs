@@ -1,4 +1,11 @@
 //! The side that wants in (MS-NLMP 3.1.5).
+//!
+//! States: *start*; *challenged*, with its own first message, since an integrity code is over all
+//! three; *over*. The context stands when the second message is made: the acceptor says nothing more.
+//!
+//! Invariants: nothing that depends on the password is sent to a server that does not offer extended
+//! session security. Only NTLMv2 is answered. If the server tells the time, the answer has an integrity
+//! code, and the answer for LM is empty.
 
 use super::keys::{self, Key};
 use super::message::{self, Authenticate, Challenge};
@@ -17,7 +24,9 @@ pub(crate) struct NtlmInitiator {
     user: String,
     domain: String,
     hash: Key,
+    /// The service's principal name, which the proof covers.
     target: String,
+    /// The flags of the first message.
     wanted: u32,
     random: Random,
     state: State,
@@ -135,7 +144,8 @@ impl NtlmInitiator {
         Ok(agreed | flags::NTLM | self.wanted & (flags::SIGN | flags::SEAL))
     }
 
-    /// The server's list with what this side has to say.
+    /// The server's list with what this side has to say: the service's name, and whether there is an
+    /// integrity code. `with_mic` is that.
     fn target_info(&self, theirs: Pairs<'_>, with_mic: bool) -> Result<Vec<u8>, Failure> {
         let mut out = Vec::new();
         if theirs.is_empty() && self.target.is_empty() {

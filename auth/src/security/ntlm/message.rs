@@ -5,9 +5,12 @@ use super::pairs::Pairs;
 use crate::security::Cause;
 use everywire_model::{Failure, Kind};
 
+/// What each message begins with.
 const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 /// Windows 10 with the only revision of NTLM there is; nobody acts upon it.
 const VERSION: [u8; 8] = [10, 0, 0x61, 0x4a, 0, 0, 0, 15];
+/// Octets before the payload, with the room for a version (and, in the last message, for an integrity
+/// code).
 const CHALLENGE_HEADER: usize = 56;
 const AUTHENTICATE_HEADER: usize = 88;
 /// Where the AUTHENTICATE message has its own integrity code.
@@ -18,6 +21,7 @@ pub(crate) fn is_message(token: &[u8]) -> bool {
     token.starts_with(SIGNATURE)
 }
 
+/// A message that is none: the peer's fault.
 pub(super) fn malformed(what: &str) -> Failure {
     Failure::new(Kind::Malformed, Cause::Peer, format!("NTLM message: {what}"))
 }
@@ -134,6 +138,7 @@ pub(super) fn set_mic(token: &mut [u8], code: [u8; 16]) {
     }
 }
 
+/// The signature and the number of a message.
 fn begin(out: &mut Vec<u8>, kind: u32) {
     out.extend(SIGNATURE);
     out.extend(kind.to_le_bytes());
@@ -159,6 +164,8 @@ fn put_field(out: &mut Vec<u8>, bytes: &[u8], at: &mut usize) -> Option<()> {
     Some(())
 }
 
+/// The octets of a field, whose length and offset stand at `at`. A length of 0 has no offset that
+/// counts.
 fn field(token: &[u8], at: usize) -> Result<&[u8], Failure> {
     let length = usize::from(u16::from_le_bytes(array_at(token, at)?));
     if length == 0 {

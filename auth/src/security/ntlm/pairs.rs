@@ -3,6 +3,7 @@
 use super::message::malformed;
 use everywire_model::Failure;
 
+/// Identities of pairs (`MsvAv...`).
 pub(super) const END: u16 = 0;
 pub(super) const NETBIOS_COMPUTER: u16 = 1;
 pub(super) const NETBIOS_DOMAIN: u16 = 2;

@@ -101,10 +101,11 @@ impl Protection for NtlmProtection {
     }
 }
 
-/// What one side sends.
+/// What one side sends: its keys, and how far it is. Both sides compute both directions.
 struct Direction {
     /// HMAC with its key taken in, so that a message costs no more than its own blocks.
     sign: HmacMd5,
+    /// Kept to begin the cipher anew after SPNEGO's codes.
     seal_key: Key,
     /// Runs on from message to message.
     cipher: Rc4<U16>,
@@ -149,6 +150,7 @@ impl Direction {
         out
     }
 
+    /// Begins the cipher anew; the number goes on.
     fn rewind(&mut self) {
         self.cipher = keys::rc4(&self.seal_key);
     }

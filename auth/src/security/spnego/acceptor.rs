@@ -1,4 +1,11 @@
-//! The side that lets in.
+//! The side that lets in (RFC 4178 4, MS-SPNG 3.2).
+//!
+//! States: *start*; *bare*, where the peer speaks a mechanism without SPNEGO around it; *agreed* on a
+//! mechanism, whose context may already stand while codes over the list are waited for; *over*.
+//!
+//! Invariants: the mechanism is the first of the initiator's list that this side can do. If that is not
+//! the first of the list, and the mechanism can sign, the context is handed out only after the peer's
+//! code over the list was right.
 
 use super::token::{self, Init, Progress, Reply, malformed};
 use crate::security::{
@@ -23,12 +30,14 @@ enum State {
     Over,
 }
 
+/// The exchange of the mechanism that was agreed on.
 struct Agreed {
     inner: Box<dyn Acceptor>,
-    /// As the initiator sent it.
+    /// The list of mechanisms as the initiator sent it: codes are over these octets.
     list: Vec<u8>,
     /// The mechanism was not the initiator's first wish, so both have to sign the list.
     second_choice: bool,
+    /// The context, while the codes are still to be exchanged.
     established: Option<Established>,
 }
 
@@ -37,6 +46,7 @@ impl SpnegoAcceptor {
         Self { users, options: options.clone(), state: State::Start }
     }
 
+    /// The first token: chooses the mechanism.
     fn begin(&mut self, token: &[u8]) -> Result<Step, Failure> {
         let bare = match () {
             () if ntlm::is_message(token) => Some(Mechanism::Ntlm),
@@ -88,6 +98,7 @@ impl SpnegoAcceptor {
 }
 
 impl Agreed {
+    /// One token of the mechanism, or a code, or both. `name` is the mechanism for the first reply.
     fn take(
         &mut self,
         token: Option<&[u8]>,

@@ -1,4 +1,11 @@
-//! The side that wants in.
+//! The side that wants in (RFC 4178 4, MS-SPNG 3.1).
+//!
+//! The first token of the most wanted mechanism is sent along on trust. The server may choose another
+//! one of the list, which then begins anew. Kerberos is offered only where a ticket was got.
+//!
+//! Invariants: a list of several mechanisms is always signed, so that nobody on the way can choose for
+//! both. The context is handed out only when the server says that it has completed, and, where this
+//! side signed or the choice was not its first, only with the server's code over the list.
 
 use super::token::{self, Progress, Reply, malformed};
 use crate::security::{
@@ -13,15 +20,18 @@ pub(crate) struct SpnegoInitiator {
     options: Options,
     /// What is offered, most wanted first, and the context of each once it is begun.
     offers: Vec<(&'static [u8], Mechanism)>,
+    /// The list as it was sent: codes are over these octets.
     list: Vec<u8>,
     inner: Option<Box<dyn Initiator>>,
     /// Which of the offers `inner` is.
     chosen: usize,
+    /// The context, until the server has completed.
     established: Option<Established>,
     /// This side's code over the list went out: the peer owes one.
     signed: bool,
     /// The peer's code over the list was right.
     vouched: bool,
+    /// No further token is waited for.
     over: bool,
 }
 
@@ -58,6 +68,7 @@ impl SpnegoInitiator {
         })
     }
 
+    /// The first token. A mechanism that cannot begin is not offered, if there is another.
     fn begin(&mut self) -> Result<Step, Failure> {
         // Who gets no ticket does not offer Kerberos.
         let first = loop {
@@ -84,6 +95,7 @@ impl SpnegoInitiator {
         Ok(step.token)
     }
 
+    /// Takes a reply of the server.
     fn go_on(&mut self, reply: &Reply<'_>) -> Result<Step, Failure> {
         if reply.progress == Some(Progress::Rejected) {
             let what = "the server lets nobody in with what was offered";

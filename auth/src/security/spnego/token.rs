@@ -4,6 +4,7 @@ use super::der::{self, ENUMERATED, OCTETS, OID, SEQUENCE, context};
 use crate::security::Cause;
 use everywire_model::{Failure, Kind};
 
+/// Object identifiers, as the contents of their DER.
 pub(super) const SPNEGO: &[u8] = &[0x2b, 6, 1, 5, 5, 2];
 pub(super) const NTLM: &[u8] = &[0x2b, 6, 1, 4, 1, 0x82, 0x37, 2, 2, 10];
 pub(super) const KERBEROS: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 1, 2, 2];

@@ -24,7 +24,8 @@ pub(super) struct Try {
     pub(super) does: &'static str,
 }
 
-/// What is printed for a wire: the scheme of its address, and for each command the verb, what stands behind the address, and what it does.
+/// What is printed for a wire: its name, how its address begins, a title, and for each command the
+/// verb, what stands behind the address, and what it does.
 type Row = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str, &'static str)]);
 
 const ROWS: &[Row] = &[
@@ -103,7 +104,7 @@ const ITEMS: &[(&str, &str, &str, &str)] = &[
     ("watch", "/SERVER/Counters.Seconds", "--count 3", "values as they change"),
 ];
 
-/// All of them.
+/// The commands of each wire that the demo has an address of, and of OPC.
 pub(super) fn groups(at: &Addresses) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (wire, scheme, title, rows) in ROWS {
@@ -138,7 +139,7 @@ fn opc(at: &Addresses) -> Option<Group> {
     })
 }
 
-/// A word for the shell.
+/// A word for the shell, in single quotes if it has characters that mean something there.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/.:_-+,@%".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

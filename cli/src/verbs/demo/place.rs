@@ -1,4 +1,10 @@
 //! The directory of the demo, and the server that DCOP applications meet at.
+//!
+//! States: the directory is made with the `Place`; a DCOP server may be started in it; `close` (or
+//! dropping) ends the server and removes the directory; a second time there is nothing left to do.
+//!
+//! Invariants: the directory has mode 700 and did not exist before. The server writes where it is into
+//! that directory alone, so nobody's session is touched.
 
 use crate::output::note;
 use rustix::process::{Pid, Signal, kill_process};
@@ -8,7 +14,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// The application that the demo is on DCOP.
+/// The name under which the demo registers on DCOP.
 const APPLICATION: &str = "demo";
 
 /// A directory of this process's own.
@@ -18,7 +24,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// In the user's directory for such things, else in that for everybody's.
+    /// Makes the directory in the user's runtime directory (`$XDG_RUNTIME_DIR`), else in the temporary
+    /// one.
     pub(super) fn new() -> io::Result<Self> {
         let above = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
         let above = above.unwrap_or_else(std::env::temp_dir);
@@ -33,7 +40,8 @@ impl Place {
         self.directory.join(name).to_string_lossy().into_owned()
     }
 
-    /// Starts a server for DCOP, and returns where to join it; nothing where there cannot be one.
+    /// Starts a server for DCOP, and returns the address to join it at; `None` where it cannot start,
+    /// which is told and is no failure of the demo.
     pub(super) fn dcop(&mut self) -> Option<String> {
         let socket = self.path("dcop.sock");
         match self.start(&socket) {
@@ -48,6 +56,8 @@ impl Place {
         }
     }
 
+    /// Starts the server, and waits until it has said where it is. If it ends instead, the error has
+    /// its own reason.
     fn start(&self, socket: &str) -> io::Result<Child> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["dcopserver", "--socket", socket, "--suicide"])

@@ -1,4 +1,10 @@
-//! The object of the demo: a tank that can be filled and drained, and that ticks.
+//! The object of the demo: a tank that can be filled and drained, and that ticks. It is what a user
+//! would write: an implementation of the trait that `demo/tank.xml` became, without anything that knows
+//! of wires.
+//!
+//! Invariants: the level is between 0 and `CAPACITY`. The lock of the state is not held while a signal
+//! is emitted. Who asks for too much gets an error with a name of the service's own, and nothing is
+//! poured.
 
 #[allow(missing_docs, unreachable_pub, dead_code)]
 mod contract {
@@ -16,12 +22,12 @@ pub(super) use contract::org::example::Tank;
 const FULL: &str = "org.example.Tank.Error.Full";
 /// The error that `Drain` answers with when there is not so much.
 const EMPTY: &str = "org.example.Tank.Error.Empty";
-/// Litres.
+/// The most litres that the tank holds.
 const CAPACITY: f64 = 1000.0;
-/// Seconds that are remembered.
+/// Levels that are remembered, one for each second: an hour.
 const REMEMBERED: usize = 3600;
 
-/// A tank in memory.
+/// A tank in memory, gone with the demo.
 pub(super) struct Vessel {
     state: Mutex<State>,
     /// Emits the object's signals, without holding the node that holds the object.
@@ -46,7 +52,7 @@ impl Vessel {
         vessel
     }
 
-    /// A second has passed.
+    /// A second has passed: the level is remembered, and `Ticked` is emitted.
     pub(super) fn tick(&self) -> Result<(), Failure> {
         let ticked = {
             let mut state = self.state();
@@ -63,7 +69,8 @@ impl Vessel {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Pours litres in, or out.
+    /// Pours litres in, or out, and returns the new level. A change of the level is told to whoever
+    /// watches the attribute.
     fn pour(&self, litres: f64, out: bool) -> Result<f64, Failure> {
         let refused = |message: String| Failure::new(Kind::BadArgument, Initiator::User, message);
         if !(litres.is_finite() && litres >= 0.0) {

@@ -8,7 +8,8 @@ use everywire::{Failure, Initiator, Interface, Kind, Reference};
 use everywire_dynamic::json::{self, Notation};
 use serde_json::{Value as Json, json};
 
-/// The contract as JSON: definitions in the order of the file.
+/// The contract as JSON: definitions in the order of the file. Types are named where they have names,
+/// so the document is as large as the contract and not larger.
 pub(super) fn contract(contract: &Contract) -> Json {
     json!({"definitions": contract.definitions.iter().map(definition).collect::<Vec<_>>()})
 }
@@ -39,6 +40,7 @@ pub(super) fn interface(interface: &Interface) -> Json {
     })
 }
 
+/// One definition; `kind` tells which other keys there are.
 fn definition(definition: &Definition) -> Json {
     match definition {
         Definition::Interface(held) => interface(held),
@@ -83,6 +85,7 @@ fn definition(definition: &Definition) -> Json {
     }
 }
 
+/// An operation; `inherited` if a base interface has it.
 fn operation(operation: &Operation, inherited: bool) -> Json {
     json!({
         "name": operation.name,
@@ -105,6 +108,7 @@ fn operation(operation: &Operation, inherited: bool) -> Json {
     })
 }
 
+/// Fields in their order.
 fn fields(fields: &[Field]) -> Json {
     fields.iter().map(|field| json!({"name": field.name, "shape": shape(&field.shape)})).collect()
 }

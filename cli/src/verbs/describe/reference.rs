@@ -1,4 +1,15 @@
 //! What a reference says, and whether its object answers.
+//!
+//! The object is asked for its contract, unless one is given or `--offline`: if it tells one, that is
+//! printed, with the values of its attributes. Otherwise it is only asked whether it is there. Where it
+//! does not answer, what the reference says beyond its address is still printed, or stands in the JSON
+//! of the failure.
+//!
+//! Exit codes: 1 no such object, 3 no such server, 5 no answer in time; a wire on which nobody can be
+//! asked is no failure.
+//!
+//! Invariant: nothing is called that could change the object: reading attributes and asking for the
+//! contract are all.
 
 use super::values::{self, Held};
 use super::{Form, document};
@@ -127,7 +138,8 @@ fn says_more(reference: &Reference) -> bool {
     !reference.type_id.is_empty() || reference.profiles.len() > 1
 }
 
-/// What an object told of itself: its own interfaces, and the objects below it.
+/// Prints what an object told of itself: its own interfaces with the values of attributes, interfaces
+/// beside them, and the objects below it.
 fn told(known: &ObjectContract, object: &Object, node: &Node, json: bool) -> Done {
     let interfaces: Vec<&Interface> =
         known.contract.interfaces().take(known.own).map(|interface| &**interface).collect();
@@ -176,6 +188,7 @@ fn told(known: &ObjectContract, object: &Object, node: &Node, json: bool) -> Don
     Ok(())
 }
 
+/// What an interface is, for people.
 fn title(interface: &Interface) -> &'static str {
     if interface.kind == InterfaceKind::Class { "class" } else { "interface" }
 }
@@ -222,11 +235,13 @@ fn print_members(interface: &Interface, held: &[Held]) {
     }
 }
 
+/// A line of the table: a name and a value.
 fn row(name: &str, value: &str) {
     line(&format!("{name:<12} {value}"));
 }
 
-/// What a reference says.
+/// Prints what a reference says: its type, and each profile with endpoints, key, components and
+/// protection.
 fn rows(node: &Node, reference: &Reference) {
     row("type", if reference.type_id.is_empty() { "(not told)" } else { &reference.type_id });
     row("address", &node.print_friendly(reference));
@@ -255,6 +270,7 @@ fn rows(node: &Node, reference: &Reference) {
     }
 }
 
+/// Prints a reference, whether its object answers, and its interface if that is known.
 fn print(
     node: &Node,
     reference: &Reference,
@@ -283,14 +299,16 @@ fn component(wire: Option<&'static dyn Wire>, tag: u32, data: &[u8]) -> String {
     }
 }
 
-/// Tagged components of a reference.
+/// Tagged components of a reference: tags with their octets.
 type Components = Vec<(u32, everywire::Bytes)>;
 
-/// The wire that knows a profile which nobody calls by, and the components in it.
+/// The wire that knows a profile which nobody calls by (such as one with components for all others),
+/// and the components in it.
 fn known(tag: u32, data: &[u8]) -> Option<(&'static dyn Wire, Components)> {
     everywire::wires::ALL.iter().find_map(|wire| Some((*wire, wire.components(tag, data)?)))
 }
 
+/// The same as JSON. `answers` is null where nobody was asked, or can be asked.
 fn as_json(
     node: &Node,
     reference: &Reference,
@@ -331,7 +349,7 @@ fn as_json(
     })
 }
 
-/// The plain truth about who may call and who may listen in.
+/// The plain truth about who may call and who may listen in, as the profile's wire says it.
 fn security(profile: &Profile) -> String {
     if profile.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::InProcess { .. })) {
         return "not needed: nothing leaves the process".to_owned();

@@ -1,4 +1,7 @@
 //! What the attributes of an object hold: each is asked for, since to read one changes nothing.
+//!
+//! An attribute that cannot be read says why, and the next one is asked all the same; but a peer that
+//! is gone, or takes too long, is not asked again. At most `MOST` are asked for in all.
 
 use crate::output::visible;
 use crate::people;
@@ -9,7 +12,7 @@ use everywire_dynamic::json::{self, NodeNotation, Types};
 use everywire_idl::signature;
 use serde_json::{Map, Value as Json};
 
-/// The most attributes that are asked for.
+/// The most attributes that are asked for, of all interfaces together: each is a call.
 const MOST: usize = 256;
 /// Characters of a value that are shown on its line.
 const SHOWN: usize = 200;
@@ -25,7 +28,8 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Behind its name.
+    /// What stands behind the attribute's name: its value, cut at `SHOWN`, and in brackets its type and
+    /// what is told of changes.
     pub(super) fn text(&self) -> String {
         let value = match &self.value {
             Some(Ok((text, _))) => {
@@ -47,7 +51,7 @@ impl Held {
         if flags.is_empty() { value } else { format!("{value}  [{}]", flags.join(", ")) }
     }
 
-    /// For programs.
+    /// The same as members for the attribute's object: `value` or `unreadable`, `signature`, `notify`.
     pub(super) fn json(&self) -> Map<String, Json> {
         let mut told = Map::new();
         match &self.value {
@@ -71,7 +75,7 @@ impl Held {
     }
 }
 
-/// What the attributes of an object's own interfaces hold.
+/// What the attributes of an object's own interfaces hold, in the order of interfaces and attributes.
 pub(super) fn of(object: &Object, node: &Node, contract: &Contract, own: usize) -> Vec<Vec<Held>> {
     let notation = NodeNotation::new(node.clone(), Types::of(contract));
     // Properties have types in a notation, and say what is told of them, on one wire.
@@ -102,10 +106,12 @@ pub(super) fn of(object: &Object, node: &Node, contract: &Contract, own: usize) 
         .collect()
 }
 
+/// Whether it is useless to ask this peer for more.
 fn is_over(failure: &Failure) -> bool {
     matches!(failure.kind(), Kind::TimedOut | Kind::Unreachable | Kind::Busy)
 }
 
+/// Reads one attribute, for people on one line and for programs.
 fn read(
     object: &Object,
     interface: &Hold<Interface>,

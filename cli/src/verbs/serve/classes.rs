@@ -62,8 +62,10 @@ pub(super) fn read(file: &Path, given: &Preprocess) -> Done<Vec<Class>> {
     Ok(classes.into_iter().map(|(_, class)| class).collect())
 }
 
+/// What a line is, for hints.
 const LINE: &str = "CLASS CONTRACT INTERFACE COMMAND..., with blanks between";
 
+/// One line; the error is a text for a list of all that are wrong.
 fn class(line: &str, beside: &Path, given: &Preprocess) -> Result<Class, String> {
     let mut rest = line;
     let mut word = || {

@@ -1,4 +1,5 @@
-//! What peers may take of a server, as options.
+//! What peers may take of a server, as options. Whatever is not given is the node's own default, which
+//! stands in the texts of the options.
 
 use clap::Args;
 use everywire::Quotas;

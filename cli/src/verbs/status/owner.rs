@@ -1,4 +1,9 @@
-//! Whose program listens at an endpoint of this machine: the kernel tells for Unix sockets, and `/proc` for TCP.
+//! Whose program listens at an endpoint of this machine: the kernel tells for Unix sockets, and `/proc`
+//! for TCP.
+//!
+//! Nobody is told of a program on another machine. For TCP the tables of the network namespace give the
+//! socket's number, and the descriptors of all processes are searched for it, of which a user without
+//! privileges sees his own only.
 
 use crate::stranger::Stream;
 use everywire::model::Endpoint;
@@ -42,7 +47,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// The program at the other end, if it is one of this machine and this user may know.
+/// The program at the other end. `None` if it is not of this machine, or this user may not know.
 pub(super) fn of(stream: &Stream, endpoint: &Endpoint) -> Option<Owner> {
     match stream {
         Stream::Unix(stream) => {
@@ -59,7 +64,7 @@ pub(super) fn of(stream: &Stream, endpoint: &Endpoint) -> Option<Owner> {
     }
 }
 
-/// The process whose socket listens at this port.
+/// The process whose socket listens at this port, on whatever address.
 fn listener(peer: SocketAddr) -> Option<Owner> {
     let tables = match peer.ip() {
         IpAddr::V4(_) => ["/proc/net/tcp", "/proc/net/tcp6"],

@@ -73,6 +73,7 @@ impl Broker {
     }
 }
 
+/// Writes a file of the contestant's directory, and returns where it is.
 fn written(dir: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {
     let path = dir.join(name);
     std::fs::write(&path, text).map_err(|error| broken(format!("{}: {error}", path.display())))?;

@@ -1,9 +1,15 @@
-//! The fifth race: the same client and the same backend, ours, with something between them that passes messages on, or with nothing.
+//! The fifth race: the same client and the same backend, ours, with something between them that passes
+//! messages on, or with nothing.
 //!
-//! * A *lane* is a wire with its binding. A *hop* is the program between; a *form* is what it does with a message. A contestant is one of each.
-//! * Whoever has no hop is what the others add to; the forwarder of raw bytes is the least that one can add.
-//! * The backend says that it is where the hop listens, so that references in answers lead through the hop, too.
-//! * Invariant: a form that a hop does not have is a contestant all the same, which says so when it is started.
+//! * A *lane* is a wire with its binding. A *hop* is the program between; a *form* is what it does with
+//!   a message. A contestant is one of each.
+//! * The contestant without a hop is what the others add to; the forwarder of raw bytes is the least
+//!   that one can add.
+//! * The backend publishes the address of the hop as its own, so that references in answers lead
+//!   through the hop, too.
+//! * Invariant: a form that a hop does not have is a contestant all the same, which fails with a
+//!   message of its own when it is started, and so is named in the report.
+//! * Invariant: contestants of a lane stand together in the list; the engine runs lane by lane.
 
 mod broker;
 mod forwarder;
@@ -38,11 +44,12 @@ const SLEEPY: &str = "10 kB";
 /// A backend starts in this time, and so do most hops.
 const STARTING: Duration = Duration::from_millis(40);
 
-/// What stands between.
+/// A program that stands between client and backend. It is started when the backend is ready.
 trait Hop {
     /// Builds what is to be built, once. Returns its version, if it has one of its own.
     fn prepare(&self) -> Result<Option<String>, Missing>;
-    /// The program that listens at the one port and connects to the other.
+    /// The program that listens at port `front` and connects to port `back`, both of the loopback
+    /// interface.
     fn launch(&self, stand: &Stand<'_>, front: u16, back: u16) -> Result<Launch, Failure>;
     /// The file of this directory that it writes when it is ready; `None`: it is when it takes connections.
     fn ready(&self, _: &Path) -> Option<PathBuf> {
@@ -67,6 +74,8 @@ pub(super) fn all() -> Vec<Contestant> {
     Lane::ALL.into_iter().flat_map(of).collect()
 }
 
+/// The contestants of one lane: none between, the forwarder, the proxies, our broker in all forms, and
+/// Mono's router where it has the binding.
 fn of(lane: Lane) -> Vec<Contestant> {
     let contestant = |family: &'static str, name: String, title: String, route, mode, hop| Contestant {
         name: format!("{family}-{name}"),

@@ -72,7 +72,8 @@ fn written(dir: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// A program and the folder of libraries that came with it: of the system, or of the user's cache.
+/// A program and the folder of libraries that came with it: that of the system (no folder), or one that
+/// was unpacked into the user's cache. `None` if it is in neither.
 fn found(name: &str) -> Option<(PathBuf, Option<PathBuf>)> {
     if let Some(program) = everywire_peers::find(name) {
         return Some((program, None));

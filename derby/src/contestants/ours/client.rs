@@ -1,4 +1,8 @@
 //! Our clients: one generated trait, wherever the object lives.
+//!
+//! A client connects to what the references name, and then times calls of the trait, operation by
+//! operation. Every answer is looked at inside of the timed call, in all contestants alike: one that
+//! answers wrongly fails, and does not win.
 
 use super::courses::Course;
 use super::cycles;
@@ -12,10 +16,10 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::path::Path;
 
-/// A call in process takes less time than reading the clock: so many are timed together.
+/// A call in process takes less time than reading the clock: so many are timed together, and share it.
 const BATCH: u32 = 100;
 
-/// Signals of one burst.
+/// Signals of one burst: the server is asked once for all of them, so that the asking does not count.
 const BURST: u32 = 1000;
 
 /// Calls objects of another process.
@@ -72,6 +76,7 @@ enum Judge {
     Lenient,
 }
 
+/// Times the operations of a race other than cycles.
 fn run(stubs: Stubs, race: &Race, plan: &Plan, batch: u32, judge: Judge) -> Result<(), Failure> {
     match (race.number, stubs.hear) {
         (2, Some(hear)) if race.signals => signals(hear, race, plan),
@@ -80,6 +85,7 @@ fn run(stubs: Stubs, race: &Race, plan: &Plan, batch: u32, judge: Judge) -> Resu
     }
 }
 
+/// Bursts of signals: as many as a hundredth of the calls of the plan, at least one.
 fn signals(
     mut hear: impl FnMut(u32) -> Result<(), Failure>,
     race: &Race,
@@ -88,6 +94,7 @@ fn signals(
     measure_bursts(plan, race.headline, (plan.calls / 100).max(1), BURST, || hear(BURST))
 }
 
+/// The seven functions, each with an answer that is known.
 fn calls(
     object: &dyn Benchmarking,
     race: &Race,
@@ -139,6 +146,8 @@ fn calls(
     Ok(())
 }
 
+/// `GetBytes`: only the length is looked at, since looking at a megabyte would take longer than moving
+/// it.
 fn bytes(object: &dyn IRemoteObject, race: &Race, plan: &Plan, batch: u32) -> Result<(), Failure> {
     for operation in race.operations {
         let n = operation.payload.and_then(|n| i32::try_from(n).ok()).unwrap_or(0);

@@ -1,6 +1,12 @@
-//! What each of our wires races with: its addresses, the contract that its rivals share, and the figures beside it.
+//! What each of our wires races with: its addresses, the contract that its rivals share, and the
+//! figures beside it.
 //!
-//! The races call one face, that of `bench.idl`; where a wire has a contract of its own, its stub is put behind that face.
+//! The races call one face, that of `bench.idl`; where a wire has a contract of its own, its stub is
+//! put behind that face. A `Course` is a wire, a `Way` leads from clients to a server of it. Both are
+//! constants: what is decided for one contestant is an argument.
+//!
+//! Invariant: all that the derby knows of a wire of ours beside its stubs is here, in one `match` for
+//! each question, so a new wire is found by the compiler.
 
 use super::super::frames::messages;
 use super::super::published::{
@@ -41,7 +47,7 @@ pub(super) const INTEGRITY: &str = "integrity";
 /// The name of what makes server objects, among the references of a server.
 const FACTORY: &str = "Factory";
 
-/// A way from clients to a server.
+/// A way from clients to a server; each becomes a contestant.
 #[derive(Debug)]
 pub(super) struct Way {
     /// The second part of a contestant's name.
@@ -50,7 +56,7 @@ pub(super) struct Way {
     pub(super) transport: &'static str,
     /// For people.
     pub(super) title: &'static str,
-    /// Of addresses.
+    /// The scheme of its addresses, without the transport.
     pub(super) scheme: &'static str,
     pub(super) route: Route,
     /// Whose figures stand beside, in race 2 and in race 4.
@@ -133,7 +139,8 @@ impl Course {
         Self::ALL.into_iter().find(|course| course.wire() == wire)
     }
 
-    /// The course of the wire that this address is of.
+    /// The course of the wire that this address is of, by its scheme; that of GIOP if nobody knows the
+    /// scheme.
     pub(super) fn at(address: &str) -> Self {
         let scheme = address.split(['+', ':']).next().unwrap_or_default();
         let wire = everywire::wires::ALL.iter().find(|wire| wire.schemes().contains(&scheme));
@@ -161,7 +168,7 @@ impl Course {
         messages(self.wire(), stream)
     }
 
-    /// The same as a function.
+    /// The same as a function, which a relay is given.
     pub(super) fn frames(self) -> fn(&[u8]) -> usize {
         match self {
             Self::Giop => |stream| Self::Giop.messages(stream),
@@ -195,7 +202,9 @@ impl Course {
         }
     }
 
-    /// The text of a reference, through another socket than that of the address it was served at, the router's or its own.
+    /// The text of a reference that leads through another socket than that of the address it was served
+    /// at, be it the router's or its own. On most wires the endpoint in the reference says all, and
+    /// nothing is to be done.
     pub(super) fn moved(self, text: &str, address: &str, socket: &str) -> String {
         match address.split_once(':').and_then(|(_, rest)| rest.split_once('#')) {
             Some((router, _)) if self == Self::Dbus => {
@@ -206,7 +215,8 @@ impl Course {
         }
     }
 
-    /// Serves the contract; names and references.
+    /// Serves the contract, and returns the names and references that clients look for. The node must
+    /// listen already, since a reference says where.
     pub(super) fn export(self, node: &Node, largest: u64) -> Vec<(&'static str, Reference)> {
         match self {
             Self::Giop => {
@@ -230,6 +240,9 @@ impl Course {
     }
 
     /// Finds the objects of the contract among references by name.
+    ///
+    /// # Errors
+    /// A name is missing, a reference is wrong, or nobody answers there.
     pub(super) fn connect(self, node: &Node, references: &BTreeMap<&str, &str>) -> Result<Stubs, Failure> {
         let find = |name: &str| {
             references.get(name).copied().ok_or_else(|| broken(format!("no reference `{name}`")))
@@ -259,7 +272,8 @@ impl Course {
         }
     }
 
-    /// Where a client is called back, if its own connections do not do.
+    /// Where a client listens to be called back; `None` where calls come back by the connection that it
+    /// has made.
     pub(super) fn home(self, way: &Way, socket: &Path, host: &str) -> Option<String> {
         match self {
             Self::Dbus | Self::Dcop | Self::Wcf => None,
@@ -296,7 +310,8 @@ impl Course {
         }
     }
 
-    /// Whether a race calls objects that are not among the references of the server.
+    /// Whether a race calls objects that are not among the references of the server: what a relay is
+    /// put in front of would then be passed by.
     pub(super) fn hands_out(self, race: &Race) -> bool {
         match self {
             Self::Giop => race.cycles,
@@ -314,7 +329,8 @@ impl Course {
         }
     }
 
-    /// Writes what both sides must know beside the address.
+    /// Writes what both sides must know beside the address into the directory of the contestant, before
+    /// its server starts.
     pub(super) fn introduce(self, dir: &Path) -> Result<(), Failure> {
         if self == Self::Dcom { cycles::dcom::introduce(dir) } else { Ok(()) }
     }

@@ -1,7 +1,12 @@
-//! The first race on each of our wires: make a client object and a server object, be advised, be unadvised, let both go.
+//! The first race on each of our wires: make a client object and a server object, be advised, be
+//! unadvised, let both go.
 //!
-//! A wire whose protocol makes objects (activation) makes the server object so; on the others a factory does, so that a
-//! cycle is the same work everywhere.
+//! A wire whose protocol makes objects (activation) makes the server object so; on the others a factory
+//! does, so that a cycle is the same work everywhere.
+//!
+//! Invariants: when a cycle returns, everything that it made is gone on both sides. One cycle, before
+//! the clock starts, has the server call back and waits for that: who wins without being able to call
+//! back would not have raced.
 
 #[path = "cycles/dbus.rs"]
 pub(super) mod dbus;
@@ -16,8 +21,8 @@ use crate::measure::{Plan, measure};
 use crate::race::{CALLBACK, CONNECTION_POINT, Race};
 use everywire::Failure;
 
-/// One whole cycle: all of it is confirmed when it returns. Where it is asked for proof the server also calls back in
-/// between, and is heard.
+/// One whole cycle: all of it is confirmed when it returns. With `Proof::Proven` the server also calls
+/// back in between, and the cycle waits until it is heard.
 pub(super) type Cycle = Box<dyn FnMut(Proof) -> Result<(), Failure>>;
 
 /// Whether a cycle proves that it does what it says.
@@ -29,7 +34,7 @@ pub(super) enum Proof {
     Proven,
 }
 
-/// The two ways of being called back, of one contestant.
+/// The two ways of being called back, of one contestant; `None`: the wire does not have it.
 #[derive(Default)]
 pub(super) struct Cycles {
     /// The server keeps who listens to its events.
@@ -38,7 +43,7 @@ pub(super) struct Cycles {
     pub(super) callback: Option<Cycle>,
 }
 
-/// Races.
+/// Times the cycles that the plan wants.
 pub(super) fn run(mut cycles: Cycles, race: &Race, plan: &Plan) -> Result<(), Failure> {
     for operation in race.operations.iter().filter(|operation| plan.wants(operation.name)) {
         let cycle = match operation.name {

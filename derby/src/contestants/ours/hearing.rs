@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 /// A burst takes no longer than this, unless signals were lost.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Counts down, and wakes the thread that it was made on.
+/// Counts down, and wakes the thread that it was made on: that thread alone may wait.
 pub(super) struct Countdown {
+    /// Signals of this burst that have not come.
     left: AtomicU32,
     waiter: Thread,
 }
@@ -21,12 +22,12 @@ impl Countdown {
         Arc::new(Self { left: AtomicU32::new(0), waiter: thread::current() })
     }
 
-    /// So many are expected from now on.
+    /// So many are expected from now on. To be said before they are asked for.
     pub(super) fn expect(&self, signals: u32) {
         self.left.store(signals, Ordering::SeqCst);
     }
 
-    /// One has come.
+    /// One has come. Called on whatever thread delivers it.
     pub(super) fn heard(&self) {
         if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.waiter.unpark();
@@ -34,6 +35,9 @@ impl Countdown {
     }
 
     /// Waits for the last.
+    ///
+    /// # Errors
+    /// It did not come in time: signals were lost.
     pub(super) fn wait(&self) -> Result<(), Failure> {
         let begun = Instant::now();
         loop {

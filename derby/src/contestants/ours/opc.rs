@@ -1,4 +1,12 @@
-//! The third race: an OPC server of ours and its clients, in process and over DCOM at each of its levels.
+//! The third race: an OPC server of ours and its clients, in process and over DCOM at each of its
+//! levels.
+//!
+//! Client and server are made of the public crates for OPC, as a user would make them. The server
+//! changes its values all the time, and clients check each value that they read (`values`), so that a
+//! cache that is never renewed does not win.
+//!
+//! Contestants differ in transport, in level of protection (those of DCOM over TCP; on sockets of one
+//! machine the kernel vouches for the peer) and in the number of the server's event loops.
 
 mod client;
 mod rates;
@@ -49,6 +57,7 @@ pub(super) fn all() -> Vec<Contestant> {
     ]
 }
 
+/// One of them. `level` is empty in process.
 struct Opc {
     transport: &'static str,
     /// Of protection.

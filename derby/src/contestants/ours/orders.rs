@@ -1,4 +1,12 @@
 //! The fifth race: our backend and our client, `orders.idl`, on every wire that has messages to pass.
+//!
+//! Both sides are the same whatever stands between them. The backend publishes the port of the hop as
+//! its own, so the client goes there without knowing. Each connection is a node of its own with a
+//! thread of its own; connections are made one after the other, when the first message needs them, and
+//! kept for all messages.
+//!
+//! Invariant: each answer is checked for its number of orders and for the last of them, so a hop that
+//! answers by itself, or cuts, fails.
 
 use super::cycles::dcom as protection;
 use super::{LARGEST_MESSAGE, forever, wcf, write_whole};
@@ -98,7 +106,8 @@ impl Lane {
         }
     }
 
-    /// Where somebody listens, who lets in whoever the backend lets in.
+    /// An address to listen at: that of the backend, or that of a hop, which lets in whoever the
+    /// backend lets in.
     pub(in crate::contestants) fn front(self, port: u16, dir: &Path) -> String {
         let address = format!("{}://127.0.0.1:{port}", self.scheme());
         match self {
@@ -108,7 +117,8 @@ impl Lane {
         }
     }
 
-    /// The name of a header that goes from one end to the other, where the wire has such.
+    /// The name of a header that our broker puts into each message and each answer, in the form that
+    /// the wire has for such: a service context, a SOAP header, a header field, an ORPC extension.
     pub(in crate::contestants) fn header(self) -> &'static str {
         match self {
             // The identity of a service context, of those that vendors may take.
@@ -134,7 +144,8 @@ pub(in crate::contestants) fn backend(lane: Lane, stand: &Stand<'_>) -> Result<L
     Ok(at_home(lane, Launch::own("orders-backend")?, stand).with([&stand.ref_file]).with([address]))
 }
 
-/// The client of whoever is told of in this file.
+/// The client of whoever is named in the file `references`: the backend, whose references lead to the
+/// hop, or the hop itself.
 pub(in crate::contestants) fn client(
     lane: Lane,
     stand: &Stand<'_>,
@@ -148,7 +159,8 @@ pub(in crate::contestants) fn client(
         .with(plan.arguments()))
 }
 
-/// The backend's reference, with the quotas that the largest answer needs, where there are some.
+/// The reference in this file, with the quotas that the largest answer needs, on wires that have
+/// quotas.
 fn told(ref_file: &Path) -> Result<String, Failure> {
     let text = std::fs::read_to_string(ref_file)
         .map_err(|error| broken(format!("{}: {error}", ref_file.display())))?;
@@ -259,7 +271,7 @@ impl Caller {
     }
 }
 
-/// Connections are made when the first message needs them, and kept.
+/// Times the messages that the plan wants.
 fn call(reference: &str, race: &Race, plan: &Plan) -> Result<(), Failure> {
     let mut callers: Vec<Caller> = Vec::new();
     for operation in race.operations {

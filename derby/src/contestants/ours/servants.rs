@@ -1,4 +1,12 @@
-//! The objects that every race calls.
+//! The objects that every race calls, as any user would write them: implementations of the generated
+//! traits, without anything that knows of wires or of measuring.
+//!
+//! `Seven` has no state. `Remote` has one block of bytes, which is made at the first call and only
+//! sliced afterwards, so a large answer costs no copy here. `Firing` keeps sinks by cookie.
+//!
+//! Invariants: the lock of `Firing` is never held while a sink is called, so a sink may advise or
+//! unadvise meanwhile. What a caller asks for is checked against a bound before anything is made; a
+//! wrong argument is an error of the caller's, and nothing was done.
 
 pub(super) use contract::*;
 
@@ -114,6 +122,7 @@ impl Benchmarking for Seven {
 
 /// Bytes on demand: slices of one block, which is made at the first call and never copied.
 pub(super) struct Remote {
+    /// The most bytes that are answered: what messages may have, 64 MB at the most.
     largest: usize,
     block: OnceLock<Bytes>,
 }
@@ -148,7 +157,7 @@ impl Sink for Quiet {
     }
 }
 
-/// Calls its sinks when told to.
+/// Calls its sinks when told to. Cookies are never used twice, until 2^32 of them are gone.
 #[derive(Default)]
 struct Firing {
     advised: Mutex<Advised>,

@@ -17,7 +17,7 @@ mod contract {
 /// The path of the service, and the name of its reference.
 pub(super) const SERVICE: &str = "IRemoteObject";
 
-/// What a megabyte takes beyond the usual quotas, as the published race raised them.
+/// What a megabyte takes beyond the usual quotas of 65,536 bytes, as the published race raised them.
 const QUOTAS: &str = "MaxReceivedMessageSize=2000000&MaxArrayLength=2000000";
 
 /// An address to listen at. On TCP it says that whoever reaches the port may call: that is what races.

@@ -1,8 +1,16 @@
-//! Raw shared memory: two counters and two areas, and both sides look until the other has counted up. This is as fast as
-//! two CPUs can talk. Where they share one CPU each look yields it.
+//! Raw shared memory: two counters and two areas, and both sides look until the other has counted up.
+//! This is as fast as two CPUs can talk. Where they share one CPU each look yields it.
 //!
-//! The memory is a memfd of the server, opened by the client through `/proc/PID/fd/N`. A server without a client sleeps,
-//! so that it takes no CPU from other contestants.
+//! The memory is a memfd of the server, opened by the client through `/proc/PID/fd/N`. It has a header
+//! of one page, then the request, then the reply.
+//!
+//! States (`manner`): *idle* (0), *spinning* (1), *yielding* (2); the client sets it when it opens the
+//! memory and clears it when it is dropped. A server without a client sleeps, so that it takes no CPU
+//! from other contestants.
+//!
+//! Invariants: there is one client at a time. The side whose turn it is owns both areas: the client
+//! from its start and from each reply on, the server from each request on; a counter that is stored
+//! with `Release` and loaded with `Acquire` hands them over.
 
 use super::{Exchange, LARGEST};
 use crate::broken;
@@ -24,21 +32,26 @@ struct Header {
     asked: Line,
     /// Replies so far.
     answered: Line,
+    /// Bytes of the request, and of the reply that is wanted; written before `asked` is counted up.
     request_length: AtomicU32,
     reply_length: AtomicU32,
 }
 
+/// A counter with a pair of cache lines to itself.
 #[repr(C, align(128))]
 struct Line(AtomicU32);
 
+/// Room of the header and of a request, in bytes; the reply has the rest.
 const HEADER: usize = 4096;
 const REQUEST: usize = 4096;
 const SIZE: usize = HEADER + REQUEST + LARGEST;
 
-/// Looks between two questions whether there is still somebody.
+/// After so many looks without a request the server asks whether there is still a client.
 const LOOKS: u32 = 10_000;
+/// A server that has not answered within this time is gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The server: makes the memory, tells through `ready` where it is, and answers until it is killed.
 pub(super) fn serve(ready: impl FnOnce(String) -> Result<(), Failure>) -> Result<(), Failure> {
     // SAFETY: the name is a constant C string; the call returns a new descriptor or -1.
     let fd = unsafe { libc::memfd_create(c"derby".as_ptr(), libc::MFD_CLOEXEC) };
@@ -74,7 +87,7 @@ pub(super) fn serve(ready: impl FnOnce(String) -> Result<(), Failure>) -> Result
     }
 }
 
-/// Looks until the counter has left `seen`, at most so many times.
+/// Looks until the counter has left `seen`, at most so many times; whether it has.
 #[inline]
 fn look(counter: &AtomicU32, seen: u32, yields: bool, looks: u32) -> bool {
     for _ in 0..looks {
@@ -90,6 +103,7 @@ fn look(counter: &AtomicU32, seen: u32, yields: bool, looks: u32) -> bool {
     false
 }
 
+/// The one client of a server. `asked` is how many requests there have been, of earlier clients too.
 pub(super) struct Client {
     memory: Memory,
     request: Vec<u8>,
@@ -99,6 +113,7 @@ pub(super) struct Client {
 }
 
 impl Client {
+    /// Opens the memory of a server, and wakes it.
     pub(super) fn open(path: &Path, yields: bool) -> Result<Self, Failure> {
         let file = OpenOptions::new()
             .read(true)

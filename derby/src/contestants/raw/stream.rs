@@ -12,6 +12,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread;
 
+/// Listens on a Unix socket, tells so through `ready`, and answers each connection on a thread of its
+/// own.
 pub(super) fn serve_unix(
     path: &Path,
     ready: impl FnOnce(String) -> Result<(), Failure>,
@@ -25,6 +27,7 @@ pub(super) fn serve_unix(
     Ok(())
 }
 
+/// The same at an address of TCP, without delay of small packets (Nagle's algorithm).
 pub(super) fn serve_tcp(
     place: SocketAddr,
     ready: impl FnOnce(String) -> Result<(), Failure>,
@@ -39,7 +42,7 @@ pub(super) fn serve_tcp(
     Ok(())
 }
 
-/// Answers until the client is gone.
+/// Answers one connection until the client is gone or a length is wrong: both ends are ours.
 fn answer(mut stream: impl Read + Write) -> Option<()> {
     let mut request = vec![0; 4096];
     let mut reply = vec![0x55; LARGEST];
@@ -57,6 +60,7 @@ fn answer(mut stream: impl Read + Write) -> Option<()> {
     }
 }
 
+/// The length at this place; `None` if the bytes end before it does.
 fn length(bytes: &[u8], at: usize) -> Option<usize> {
     usize::try_from(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?)).ok()
 }
@@ -73,6 +77,7 @@ pub(super) fn frames(mut stream: &[u8]) -> usize {
     frames
 }
 
+/// A connection, with buffers that are made once.
 pub(super) struct Client<S> {
     stream: S,
     request: Vec<u8>,

@@ -1,4 +1,9 @@
-//! `everywire serve --opc`: a server of OPC Data Access, for values that are simulated, stand in a table, or come from a program.
+//! `everywire serve --opc`: a server of OPC Data Access, for values that are simulated, stand in a
+//! table, or come from a program.
+//!
+//! The server of values (`Origin`) is opened first, then the node listens, and then the class and the
+//! list of servers (OpcEnum) are exported. It runs until a signal, or until a program that gives the
+//! values ends. Clients are then asked to leave, and calls under way have the grace time.
 
 mod program;
 mod sheet;
@@ -19,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What clients are told when the server ends.
+/// What clients are told when the server ends (IOPCShutdown).
 const FAREWELL: &str = "the server was told to end";
 
 /// What an OPC server serves.
@@ -59,7 +64,7 @@ impl DataAccess {
     }
 }
 
-/// Where the items come from, and what keeps them up to date.
+/// Where the items come from, and what keeps them up to date. It lives as long as the server.
 enum Origin {
     Simulation(Arc<Simulation>),
     Sheet(Sheet),
@@ -67,6 +72,7 @@ enum Origin {
 }
 
 impl Origin {
+    /// Opens what the options ask for.
     fn open(arguments: &Arguments) -> Done<Self> {
         let wanted = &arguments.data_access;
         match (&wanted.csv, &arguments.exec) {
@@ -80,6 +86,7 @@ impl Origin {
         }
     }
 
+    /// The items, for the server.
     fn source(&self) -> Arc<dyn Source> {
         match self {
             Self::Simulation(source) => Arc::clone(source) as _,
@@ -116,6 +123,7 @@ pub(super) fn run(arguments: &Arguments) -> Done {
     }
 }
 
+/// Writes and prints where the server can be reached, by its name and by the reference of its class.
 fn announce(arguments: &Arguments, info: &ServerInfo, node: &Node) -> Done {
     let reference = node.class_reference(&info.class).unwrap_or_default();
     let objects = node.addresses(&reference);

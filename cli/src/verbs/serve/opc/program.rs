@@ -47,22 +47,27 @@ pub(super) struct Program {
     command: String,
 }
 
+/// What the threads share with the server's clients.
 struct Shared {
     table: Arc<Table>,
     /// The names of the items that it has told of.
     known: Mutex<HashSet<String>>,
-    /// What the program is to read; whoever writes that ends with it.
+    /// What the program is to read; the thread that writes it ends when this is `None`.
     input: Mutex<Option<SyncSender<String>>>,
+    /// Writes that have no answer yet.
     waiting: Mutex<Waiting>,
     ended: Mutex<Ended>,
 }
 
+/// Numbers of writes, and where their answers go.
 #[derive(Default)]
 struct Waiting {
+    /// The number of the latest write; numbers begin with 1.
     last: u64,
     answers: HashMap<u64, SyncSender<Code>>,
 }
 
+/// Whether the program has closed its output, and who is to be told of that, once.
 #[derive(Default)]
 struct Ended {
     is_over: bool,
@@ -142,6 +147,7 @@ impl Program {
 }
 
 impl Shared {
+    /// The thread that reads the program's lines. One that makes no sense is told in a note.
     fn read(&self, output: ChildStdout) {
         let mut lines = BufReader::new(output);
         let mut line = Vec::new();
@@ -161,7 +167,7 @@ impl Shared {
         self.end();
     }
 
-    /// Takes one line.
+    /// Takes one line: the answer to a write, or an item's description or value.
     fn take(&self, said: &Map<String, Json>) -> Result<(), String> {
         if let Some(id) = said.get("id").and_then(Json::as_u64) {
             let code = said.get("code").map_or(Ok(Code::OK), code_of)?;
@@ -193,11 +199,13 @@ impl Shared {
         }
     }
 
+    /// Gives an item a value, as of now.
     fn put(&self, id: &str, data: Data, quality: Quality) -> Result<(), String> {
         self.table.put(id, Vqt { data, quality, time: FileTime::now() }).map_err(|code| code.to_string())
     }
 
-    /// A client writes: the program is asked.
+    /// A client writes: the program is asked, and waited for at most `ANSWER`. A program that has
+    /// ended, does not read, or does not answer fails the write.
     fn write(&self, write: &Written) -> Code {
         let (answer, answered) = sync_channel(1);
         let id = {
@@ -216,7 +224,8 @@ impl Shared {
         code
     }
 
-    /// Nothing comes any more.
+    /// The program has closed its output: the server says so by its state, all items are bad, and
+    /// waiting writes fail.
     fn end(&self) {
         self.table.set_state(ServerState::CommFault);
         for id in lock(&self.known).iter() {
@@ -236,14 +245,14 @@ impl Shared {
     }
 }
 
-/// Writes what the program is to read, until nobody has more, or it reads no more.
+/// The thread that writes what the program is to read, until nobody has more, or it reads no more.
 fn feed(mut input: ChildStdin, lines: &Receiver<String>) {
     while let Ok(line) = lines.recv()
         && input.write_all(line.as_bytes()).and_then(|()| input.flush()).is_ok()
     {}
 }
 
-/// An item as its first line describes it.
+/// An item as its first line describes it. Limits make it an analog item only if both are there.
 fn described(id: &str, said: &Map<String, Json>) -> Result<Item, String> {
     let text = |name: &str| said.get(name).and_then(Json::as_str).map(ToOwned::to_owned);
     let vt = match text("type") {
@@ -269,7 +278,7 @@ fn described(id: &str, said: &Map<String, Json>) -> Result<Item, String> {
     Ok(item)
 }
 
-/// A JSON value as one of this type.
+/// A JSON value as one of this type, by the rules of OPC for other types than its own.
 fn data_of(json: &Json, vt: VarType) -> Result<Data, String> {
     let data = match (json, vt.element()) {
         (Json::Array(items), Some(element)) => {
@@ -310,6 +319,7 @@ fn json_of(data: &Data) -> Json {
     }
 }
 
+/// A quality by its name, or as the number of a quality word.
 fn quality_of(json: &Json) -> Result<Quality, String> {
     let number = json.as_u64().and_then(|word| u16::try_from(word).ok()).map(Quality);
     let named = match json.as_str() {

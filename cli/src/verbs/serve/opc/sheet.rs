@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, SystemTime};
 
-/// How often the file is looked at.
+/// How often it is looked whether the file has changed.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// The items of a file.
@@ -71,13 +71,14 @@ impl Sheet {
     }
 }
 
-/// What tells that a file has changed.
+/// What tells that a file has changed: its time and its size. `None` while it is not there.
 fn stamp(file: &Path) -> Option<(SystemTime, u64)> {
     let found = fs::metadata(file).ok()?;
     Some((found.modified().ok()?, found.len()))
 }
 
-/// Gives items the values that stand in the file now. A value that a client wrote stays until its row changes.
+/// Gives items the values that stand in the file now. A value that a client wrote stays until its row
+/// changes. `present` are the rows of the last time.
 fn update(table: &Table, rows: Vec<Row>, present: &mut HashMap<String, Data>) {
     let mut named = HashSet::new();
     let mut new = Vec::new();
@@ -186,13 +187,14 @@ fn value(text: &str) -> Result<(String, &str), String> {
     }
 }
 
-/// Where the columns are.
+/// The place of each column that the file has, by its name.
 struct Columns(HashMap<&'static str, usize>);
 
 impl Columns {
     const NAMES: [&'static str; 8] =
         ["item", "type", "value", "access", "unit", "low", "high", "description"];
 
+    /// Reads the first line.
     fn of(headers: &Record) -> Result<Self, String> {
         let mut places = HashMap::new();
         for (place, header) in headers.iter().enumerate() {
@@ -209,7 +211,7 @@ impl Columns {
         }
     }
 
-    /// What stands in a column, if anything does.
+    /// What stands in a column of a row; `None` if the column is not there, or empty.
     fn get<'r>(&self, record: &'r Record, name: &str) -> Option<&'r str> {
         self.0
             .get(name)
@@ -218,6 +220,7 @@ impl Columns {
             .filter(|text| !text.is_empty())
     }
 
+    /// A row as an item with its value.
     fn row(&self, record: &Record) -> Result<Row, String> {
         let id = self.get(record, "item").ok_or("the row names no item")?;
         let text = self.get(record, "value");
@@ -281,6 +284,7 @@ fn value_of(text: Option<&str>, vt: VarType) -> Result<Data, String> {
     }
 }
 
+/// The file cannot be served.
 fn wrong(file: &Path, why: String) -> Box<Trouble> {
     let file: PathBuf = file.to_owned();
     Trouble::usage(format!("the items in {} cannot be served", file.display()), why)

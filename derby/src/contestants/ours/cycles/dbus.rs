@@ -79,6 +79,7 @@ impl Sink for Quiet {
     }
 }
 
+/// The factory: makes sources under keys that are never used again.
 struct Made {
     node: Node,
     count: AtomicU64,
@@ -101,6 +102,7 @@ impl Factory for Made {
     }
 }
 
+/// A source. `attach` only keeps the path: nobody is called by it while the clock runs.
 struct Served {
     own: Signaller<dyn Source>,
     /// The last cookie, and the paths by theirs.

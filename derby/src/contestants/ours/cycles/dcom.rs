@@ -1,5 +1,13 @@
-//! DCOM, the wire that the race was published of (`derby.midl`): activation makes the server object; it has a connection
-//! point, or is passed the pointer to an object of the client.
+//! DCOM, the wire that the race was published of (`derby.midl`): activation makes the server object; it
+//! has a connection point, or is passed the pointer to an object of the client.
+//!
+//! States of a server object: it lives from its activation until the client has released it. `Living`
+//! is what all of them share: the sinks by cookie, and the keys of the objects with connection points,
+//! which each removes when it is dropped.
+//!
+//! Invariants: the lock of `Living` is not held while a client is called. A cycle with a connection
+//! point ends when the server has let go of the sink; until then its release would be work of the next
+//! cycle.
 
 use super::{Cycle, Cycles, Proof};
 use crate::contestants::ours::cycles::giop::Listener;
@@ -21,9 +29,10 @@ mod contract {
     everywire::include_contract!("derby");
 }
 
-/// The classes of the contract, and what has their objects call back.
+/// The classes of the contract, as they were published.
 const CALLBACK: &str = "606DE2C6-1A8C-11D3-B68F-00C04F8B72E7";
 const SLOW_CONNECTION_POINTS: &str = "606DE2C0-1A8C-11D3-B68F-00C04F8B72E7";
+/// A class of ours that has the objects of the others call back, for the proof before the race.
 const TRIGGER: &str = "derby-trigger";
 /// Their names among the references of a server.
 const NAMES: [(&str, &str); 3] =
@@ -31,6 +40,7 @@ const NAMES: [(&str, &str); 3] =
 
 /// Who may call, on both sides.
 pub(in super::super) const USER: &str = "rider";
+/// Of the one account of these servers, which live for one heat on an address of this machine.
 pub(in super::super) const PASSWORD: &str = "derby";
 /// The files that say so, in the directory of the contestant.
 const USERS: &str = "users";
@@ -157,7 +167,7 @@ impl ICallbackEvents for Sink {
     }
 }
 
-/// What all objects of the server know.
+/// What all objects of the server share.
 struct Living {
     node: Node,
     kept: Mutex<Kept>,
@@ -241,7 +251,8 @@ pub(in super::super) struct Known {
     pub(in super::super) operations: &'static [&'static str],
 }
 
-/// Before the first operation come the three of `IUnknown` and the four of `IDispatch`.
+/// The number of the first operation: before it come the three of `IUnknown` and the four of
+/// `IDispatch`.
 pub(in super::super) const FIRST: usize = 7;
 
 /// The interfaces of the contract.

@@ -51,6 +51,7 @@ fn sibling(reference: &Reference, name: &str) -> Reference {
     sibling
 }
 
+/// The factory: makes sources under names that are never used again.
 struct Made {
     node: Node,
     count: AtomicU64,

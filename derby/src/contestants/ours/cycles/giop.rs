@@ -69,6 +69,7 @@ impl Listener for Sink {
     }
 }
 
+/// The factory: makes sources under keys that are never used again.
 struct Made {
     node: Node,
     count: AtomicU64,
@@ -86,6 +87,7 @@ impl CallbackFactory for Made {
     }
 }
 
+/// A server object. It keeps the sinks that it was given until it is destroyed.
 struct Source {
     node: Node,
     key: String,

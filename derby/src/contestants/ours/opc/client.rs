@@ -1,4 +1,7 @@
-//! Clients that read.
+//! Clients that read: in process, over a connection, as several threads and as several processes.
+//!
+//! Each read is checked value by value within the timed call (`Seen`). After it the client reads on
+//! until something has changed: values that never change would be no reads of process data.
 
 use super::server::{NAME, table};
 use super::values::{Seen, id};
@@ -21,6 +24,7 @@ use std::time::{Duration, Instant};
 const BATCH: u32 = 100;
 /// Values that have not changed within this time do not change.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// What is said of a server whose values stand still.
 const STILL: &str = "the values do not change";
 
 /// Reads from a server in another process.
@@ -78,6 +82,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
+    /// A connection, a group and its items; nothing has been read yet.
     pub(super) fn connect(ref_file: &Path, items: u32) -> Result<Self, Failure> {
         let node = Node::new();
         let server = node.connect::<dyn DataAccessServer>(&reference(ref_file)?)?;
@@ -86,6 +91,7 @@ impl Reader {
         Ok(Self { group, handles, seen: Seen::new(items), _server: server, _node: node })
     }
 
+    /// Reads all items from the server's cache, and checks them.
     #[inline]
     pub(super) fn read(&mut self) -> Result<(), Failure> {
         let (states, errors) =
@@ -108,7 +114,7 @@ impl Reader {
     }
 }
 
-/// A group of the server's.
+/// Adds a group to the server: active, updated once a second, with the client's number `client` for it.
 pub(super) fn group(
     node: &Node,
     server: &Ref<dyn DataAccessServer>,

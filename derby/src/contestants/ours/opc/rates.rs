@@ -1,7 +1,15 @@
-//! Clients at a rate: reads of 5,000 items a second, and exception mode.
+//! Clients at a rate: reads of 5,000 items a second, and exception mode, in which a server sends what
+//! has changed.
 //!
-//! Exception mode goes through these states: *made* (the server has made the items, the client has groups of them), *known* (the first value of
-//! every item was heard), *steady* (changes are heard), *counted* (for the time of the plan), *quiet* (the server was told to stop).
+//! Exception mode goes through these states: *made* (the server has made the items, the client has
+//! groups of them), *known* (the first value of every item was heard), *steady* (changes are heard),
+//! *counted* (for the time of the plan), *quiet* (the server was told to stop).
+//!
+//! What counts is the CPU time of both sides, since the rate is given. The time of a row is, for reads,
+//! that of one read, and in exception mode the delay from the change of a value to its callback.
+//!
+//! Invariant: every value that is heard is checked; the first that is wrong ends the client with a
+//! failure.
 
 use super::client::{Reader, add, group, reference};
 use super::values::{CHANGING, GROUPS, OF_A_GROUP, heard, line, time_of};
@@ -74,7 +82,7 @@ fn typical(ref_file: &Path, operation: &str, reads: Reads, plan: &Plan) -> Resul
     reader.sees_changes()
 }
 
-/// What is heard.
+/// What was heard, and a way to wait for more. Callbacks come on threads of the node.
 #[derive(Default)]
 struct Ear {
     heard: Mutex<Heard>,
@@ -83,11 +91,13 @@ struct Ear {
 
 #[derive(Default)]
 struct Heard {
+    /// Values since the last `begin`.
     values: u64,
     /// How long after it was set each value was heard.
     delays: Times,
-    /// Of each callback.
+    /// The delay of the last value of each callback, in picoseconds.
     callbacks_ps: Vec<u64>,
+    /// The first value that was wrong; whoever waits gets it.
     failure: Option<Failure>,
 }
 
@@ -105,12 +115,18 @@ impl Ear {
     }
 
     /// Forgets what was heard.
+    ///
+    /// # Errors
+    /// Something of it was wrong.
     fn begin(&self) -> Result<(), Failure> {
         let before = std::mem::take(&mut *self.held());
         before.failure.map_or(Ok(()), Err)
     }
 
-    /// Waits until so many values have been heard.
+    /// Waits until so many values have been heard since the last `begin`.
+    ///
+    /// # Errors
+    /// They did not come in time, or one was wrong.
     fn wait(&self, values: u64) -> Result<(), Failure> {
         let few = |heard: &mut Heard| heard.values < values && heard.failure.is_none();
         let waited = self.more.wait_timeout_while(self.held(), PATIENCE, few);
@@ -126,6 +142,7 @@ impl Ear {
 }
 
 impl Heard {
+    /// Checks one callback and counts its values.
     fn take(&mut self, change: &DataAccessGroupOnDataChange, now: FileTime) -> Result<(), Failure> {
         let count = change.items.len();
         if [change.values.len(), change.qualities.len(), change.timestamps.len(), change.errors.len()]
@@ -170,6 +187,8 @@ struct Plant {
 }
 
 impl Plant {
+    /// Has the server make its items, adds all of them to ten groups, subscribes to each, and waits
+    /// until the first value of every item was heard.
     fn open(ref_file: &Path, home: &str) -> Result<Self, Failure> {
         let node = Node::new();
         node.listen(home)?;

@@ -112,7 +112,8 @@ impl Plant {
     }
 }
 
-/// Makes the items of exception mode.
+/// Makes the items of exception mode, each with a first value. It is done at the first write of a
+/// client, so that servers of other races do not have 100,000 items.
 fn points(table: &Table) -> Vec<Point> {
     let all = 0..GROUPS * OF_A_GROUP;
     table.extend(all.clone().map(|number| (Item::new(line(number), VarType::R4), Data::R4(0.0))));

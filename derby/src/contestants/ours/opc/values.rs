@@ -95,7 +95,10 @@ impl Seen {
     }
 }
 
-/// 1 if it is another value than the last.
+/// Checks one value: 1 if it is another one than the last.
+///
+/// # Errors
+/// Quality is not good, time goes back, or the value is not that of its item and time.
 #[inline]
 fn look(
     number: u32,
@@ -139,11 +142,13 @@ pub(super) fn time_of(time: &FILETIME) -> FileTime {
     FileTime(u64::from(time.dw_high_date_time) << 32 | u64::from(time.dw_low_date_time))
 }
 
+/// A value that does not belong to its item.
 #[cold]
 fn wrong(number: u32, what: &str) -> Failure {
     broken(format!("the value of item {number} is wrong: {what}"))
 }
 
+/// Not as many values as were asked for.
 #[cold]
 fn short(states: usize, errors: usize, items: usize) -> Failure {
     broken(format!("{states} values and {errors} codes came for {items} items"))
