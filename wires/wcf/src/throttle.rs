@@ -1,5 +1,10 @@
 //! How much a place serves at once (WCF's ServiceThrottlingBehavior): sessions and calls, counted over all its connections.
 //! Whoever comes beyond them waits for its turn; the first who came is the first who goes on.
+//!
+//! One `Throttle` stands in the settings of a place and is shared by all its connections, on whatever
+//! thread they are. `Held` is what one connection has of it, and the only caller of a `Gate`. A place that
+//! becomes free goes to the first who waits without becoming free in between, so nobody who comes later
+//! overtakes; its session is woken by its `Waker` and asks again in `poll`.
 
 mod held;
 
@@ -18,19 +23,24 @@ pub struct Throttle {
 }
 
 /// Places that are taken, and a queue before them.
+/// The lock is held for a few instructions and never while somebody is woken.
 #[derive(Debug, Default)]
 pub(crate) struct Gate(Mutex<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
+    /// Never more than the limit of the last who came.
     taken: usize,
+    /// Empty unless all places are taken.
     waiting: VecDeque<Arc<Turn>>,
 }
 
 /// Somebody who waits.
 #[derive(Debug)]
 pub(crate) struct Turn {
+    /// Set once, by whoever left; the place then belongs to this turn.
     come: AtomicBool,
+    /// Of the connection's link. Without one the turn is noticed when the link polls next.
     waker: Option<Waker>,
 }
 
@@ -53,6 +63,7 @@ impl Turn {
 }
 
 impl Gate {
+    /// A panic elsewhere while the lock was held leaves numbers that are still right.
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -79,6 +90,7 @@ impl Gate {
             queue.taken = queue.taken.saturating_sub(1);
             return;
         };
+        // `taken` stays as it is: the place changes hands.
         turn.come.store(true, Ordering::Release);
         drop(queue);
         if let Some(waker) = &turn.waker {
@@ -91,6 +103,7 @@ impl Gate {
         let mut queue = self.queue();
         let before = queue.waiting.len();
         queue.waiting.retain(|other| !Arc::ptr_eq(other, turn));
+        // Its turn came in between: it holds a place, and has to pass that on.
         let had_come = queue.waiting.len() == before;
         drop(queue);
         if had_come {

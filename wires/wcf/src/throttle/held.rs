@@ -1,4 +1,8 @@
 //! What one connection takes up of what its place serves at once ([`crate::throttle`]), and what it waits for.
+//!
+//! It is asked again and again: `enter` and `begin` say no while the turn has not come, and the session
+//! asks them in each `poll`. Whatever was taken is given back exactly once: by `finish` or `leave` in the
+//! usual case, and by `end`, also on drop, for all that is left.
 
 use crate::settings::Settings;
 use crate::throttle::{Entry, Turn};
@@ -12,10 +16,14 @@ pub(crate) struct Held {
     settings: Arc<Settings>,
     /// Rung when its turn has come.
     waker: Option<Waker>,
+    /// Whether this connection counts as a session now.
     session: bool,
+    /// Calls that count, by the numbers that the connection's link knows.
     calls: Vec<CallId>,
     /// What it waits for.
+    /// Its session, while the place has none to give.
     session_turn: Option<Arc<Turn>>,
+    /// The first of its waiting calls: those behind it do not ask.
     call_turn: Option<Arc<Turn>>,
 }
 
@@ -35,6 +43,7 @@ impl Held {
     pub(crate) fn enter(&mut self) -> Result<bool, Breach> {
         let quotas = &self.settings.quotas;
         let limit = quotas.max_concurrent_sessions;
+        // No bound, or it is in already: a second preamble on the same connection asks again.
         if limit == 0 || self.session {
             return Ok(true);
         }
@@ -55,6 +64,7 @@ impl Held {
     }
 
     /// The session is over; its calls may not be yet.
+    /// A session that still waited gives up its turn.
     pub(crate) fn leave(&mut self) {
         let sessions = &self.settings.throttle.sessions;
         if let Some(turn) = self.session_turn.take() {
@@ -76,6 +86,8 @@ impl Held {
         let limit = self.settings.quotas.max_concurrent_calls;
         let begins = match &self.call_turn {
             Some(turn) => turn.has_come(),
+            // Calls wait without bound here: each connection has one turn at most, and its session bounds
+            // the calls behind it.
             None => match self.settings.throttle.calls.enter(limit, usize::MAX, self.waker.as_ref()) {
                 Entry::Taken => true,
                 Entry::Waits(turn) => {
@@ -93,6 +105,7 @@ impl Held {
     }
 
     /// It was answered.
+    /// Calls that were not counted (one-way ones) are not among them, so this does nothing for those.
     #[inline]
     pub(crate) fn finish(&mut self, id: CallId) {
         if let Some(at) = self.calls.iter().position(|known| *known == id) {
