@@ -1,5 +1,5 @@
-//! What framing begins in the middle of a connection (MC-NMF 2.2.3.4): nothing, TLS, or NegotiateStream. Over HTTP a connection begins
-//! with TLS, which is a layer below this wire.
+//! What framing begins in the middle of a connection, after an Upgrade Request (MC-NMF 2.2.3): nothing,
+//! TLS, or NegotiateStream. Over HTTP a connection begins with TLS, which is a layer below this wire.
 
 use crate::settings::{Security, Settings};
 use bytes::BytesMut;

@@ -18,7 +18,7 @@
 //!   document it is 0, or the document is `Truncated`.
 //! * Attributes and declarations stand behind the start of an element only, at most `MAX_ATTRIBUTES` of
 //!   them.
-//! * An array record (MC-NBFX 2.2.3.31) has one element with attributes, then its end, a type of items, and
+//! * An array record has one element with attributes, then its end, a type of items, and
 //!   their bytes.
 //! * A text record with an odd code also ends its element; it may not in an attribute or inside a list.
 //! * Multi-byte integers are minimal (`nbfx::integer`), texts are valid UTF-8, UTF-16 has an even number of
@@ -441,7 +441,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// 62 bits of ticks and two of the kind, of which 3 does not exist (MC-NBFX 2.2.3.12).
+    /// 62 bits of ticks and two of the kind, of which 3 does not exist.
     fn ticks(&mut self) -> Visit<u64> {
         let raw = u64::from_le_bytes(self.array()?);
         if raw & (u64::MAX >> 2) > MAX_TICKS || raw >> 62 == 3 {

@@ -113,7 +113,7 @@ pub enum Record<'a> {
 }
 
 // One list for the three facts of each type: the code is that of the text record with the bit of an end,
-// and the width is in bytes (MC-NBFX 2.2.3.31).
+// and the width is in bytes.
 macro_rules! items {
     ($($name:ident $code:literal $width:literal),*) => {
         /// What an array may hold.

@@ -115,8 +115,8 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// A reader over a whole document in UTF-8.
-    // A byte order mark is not part of the document.
     pub fn new(document: &'a [u8], quotas: &ReaderQuotas) -> Self {
+        // A byte order mark is not part of the document.
         let bom = if document.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         Self {
             document,
