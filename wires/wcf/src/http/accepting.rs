@@ -1,4 +1,26 @@
 //! The accepting side of the HTTP bindings.
+//!
+//! A session turns requests into calls, and answers into responses. `Server` yields requests one at a time,
+//! `requests` looks who may and what is asked, the exchange reads the envelope, `sort` decides what becomes
+//! of it: a call that is served, a fault, or 202 for a message that has no answer.
+//!
+//! State: at most one request is in hand. Either it became a call (`current`), or it waits for what another
+//! connection brings (`awaiting`, in reliable sessions), or a page is asked of somebody else (`page`).
+//! `resting` means that the peer does not read its answers, so nothing more is taken. `since` notes what is
+//! arriving too slowly.
+//!
+//! Invariants:
+//!
+//! * Each request gets one response, in the order of requests; whatever else the exchange wants to say
+//!   waits for the next one.
+//! * A head must be there after `HEAD_TIME`, a body must come at `BODY_RATE`, an idle connection ends after
+//!   IdleTimeout: no peer holds a connection for nothing.
+//! * What waits is bounded: answers by `UNREAD`, further requests by `MAX_PIPELINED`, a body by
+//!   `MaxReceivedMessageSize`.
+//! * With HTTP Basic each request is checked by its own header; heads of such places are never recognized
+//!   without it.
+//! * A call whose connection is gone before its turn came is not begun; a one-way call was told 202, and so
+//!   is.
 
 mod door;
 mod pages;
@@ -31,6 +53,8 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// How long the head of a request may take.
+/// A head that takes longer is an attack (slow requests), or a line that does not carry anything else
+/// either.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// Bytes of a body that have to arrive in each second, once [`HEAD_TIME`] has passed.
@@ -40,6 +64,7 @@ pub const BODY_RATE: usize = 1 << 10;
 const UNREAD: usize = 64 << 10;
 
 /// Bytes of further requests that may wait while one is answered.
+/// Beyond it the peer breaks the connection's rules: nothing of HTTP makes a client send so much ahead.
 pub const MAX_PIPELINED: usize = 1 << 20;
 
 /// The accepting side of a connection.
@@ -54,7 +79,9 @@ pub struct Accepting {
     account: Option<Box<str>>,
     /// When something came or was answered last.
     last: Instant,
+    /// What the link is to send.
     out: SendBuffer,
+    /// To be told before anything else.
     events: VecDeque<Event>,
     /// The call that the request in hand became.
     current: Option<CallId>,
@@ -81,6 +108,7 @@ pub struct Accepting {
     /// When the head or the body began that has not arrived whole.
     since: Option<(Instant, Part)>,
     begun: Instant,
+    /// Bytes, for the place of a violation.
     received: u64,
     /// Capacity of the last envelope: the next one is probably of its size.
     room: usize,
@@ -160,6 +188,7 @@ impl Accepting {
     }
 
     /// Says who the peer is.
+    /// An event `Ready` for each user: the peer of the calls behind it.
     fn introduce(&mut self, authentication: &'static str, account: Option<Box<str>>) {
         let peer = Peer::admitted(self.address.clone(), authentication);
         let peer = match &account {
@@ -179,6 +208,7 @@ impl Accepting {
 
     /// When the connection has been quiet for too long, if nothing is in hand.
     fn idle(&self) -> Option<Instant> {
+        // Nothing is arriving, in hand, or on its way.
         let quiet = !self.closed
             && self.since.is_none()
             && self.current.is_none()
@@ -225,6 +255,7 @@ impl Accepting {
 
     /// Notes what is still arriving.
     fn watch(&mut self, now: Instant) {
+        // Only the change counts: the time of a part goes on while it comes.
         let part = match () {
             () if self.server.arriving().is_some() => Some(Part::Body),
             () if self.server.is_in_head() => Some(Part::Head),
@@ -331,6 +362,7 @@ impl Accepting {
 
     /// Tells the peer that it is too slow, in the library's place.
     fn hurry(&mut self, breach: Breach) -> Breach {
+        // No response can be under way: `since` is set only while a request comes.
         let mut pipe = self.server.end.pipe();
         let text = "HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
         pipe.output.flat().extend_from_slice(text.as_bytes());

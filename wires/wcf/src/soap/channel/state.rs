@@ -53,6 +53,7 @@ pub struct Answered {
 }
 
 /// A message that the exchange sends on its own account, or of a reliable session.
+/// Its payload was appended to the buffer that `flush` was given.
 #[derive(Debug, Clone, Default)]
 pub struct Flushed {
     /// Whether it is a fault.
@@ -74,17 +75,22 @@ pub(super) enum Own {
 
 /// A call that this side began.
 pub(super) struct Waiting {
+    /// How its answer is read.
     pub(super) plan: Arc<Plan>,
 }
 
 /// A call that the peer began.
 pub(super) struct Serving {
     pub(super) plan: Arc<Plan>,
+    /// Of the plan among the channel's, for the template of its reply; the plan there may be another one
+    /// meanwhile.
     pub(super) index: usize,
     pub(super) message_id: Option<MessageId>,
     /// Whether it is to be answered.
     pub(super) answered: bool,
+    /// The object that is called.
     pub(super) key: Bytes,
+    /// Where the caller wants the answer, if not back along the channel; it stands in the answer's `To`.
     pub(super) reply_to: Option<Box<str>>,
 }
 
@@ -131,9 +137,12 @@ pub struct SoapChannel {
     pub(super) words: Outgoing,
     /// Words of the peer, and quotas of reading.
     pub(super) reading: Reading,
+    /// Shared with each body that came; made anew when words or types are learnt, so bodies keep what they
+    /// came with.
     pub(super) beside: Arc<Beside>,
     pub(super) ids: Ids,
     pub(super) plans: Plans,
+    /// What it remembers refers to `plans` by number, and to words by their bytes.
     pub(super) seen: Seen,
     /// Whether anything here was passed on: calls of the peer, or answers to it.
     pub(super) passes: bool,
@@ -142,7 +151,9 @@ pub struct SoapChannel {
     pub(super) overtaken: u64,
     /// The action that was last told beside an envelope that was passed on.
     pub(super) told: Option<Arc<str>>,
+    /// Calls of this side that wait for their answer; one-way calls are not among them.
     pub(super) waiting: Open<Waiting>,
+    /// Calls of the peer that wait for theirs.
     pub(super) serving: Open<Serving>,
     pub(super) spare: Spare,
     /// Calls of this side in a reliable session over HTTP that expect nothing, until they are known to have arrived.
@@ -152,6 +163,7 @@ pub struct SoapChannel {
     /// Calls of the peer.
     pub(super) taken: u64,
     pub(super) listeners: Listeners,
+    /// In the order in which they happened.
     pub(super) events: VecDeque<Event>,
     /// Messages on the exchange's own account.
     pub(super) own: VecDeque<Own>,
