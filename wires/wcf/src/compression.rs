@@ -2,8 +2,7 @@
 //! `Content-Encoding` have them.
 //!
 //! A message is packed whole and unpacked whole: over framing each envelope by itself
-//! (`application/soap+msbin1+gzip`), over HTTP each body. There is no state between messages, so what one
-//! message says cannot be guessed from the size of the next one's dictionary.
+//! (`application/soap+msbin1+gzip`), over HTTP each body. There is no state between messages.
 
 use crate::limits::Quotas;
 use bytes::Bytes;

@@ -173,7 +173,6 @@ impl Words {
     }
 
     /// All words as one table, which [`Words::learn`] reads.
-    /// For a session that takes these words over, or for tests and listings.
     pub fn table(&self) -> Vec<u8> {
         let mut table = Vec::with_capacity(self.size);
         for word in &self.words {
@@ -216,8 +215,8 @@ pub struct Outgoing {
     session_first: bool,
     /// Numbers that were found last, by the word's serial number.
     recent: Vec<(u64, u32)>,
-    /// Whether it could be the words of another session that messages come by.
-    /// Only net.tcp's sessions do; a document that stands alone has no words to adopt.
+    /// Whether the words of another session may be taken over (`adopt`). Only net.tcp's sessions do; a
+    /// document that stands alone has no words to adopt.
     adopts: bool,
     /// Those words, and how many of them the peer was told.
     adopted: Option<(Arc<Words>, usize)>,
@@ -264,8 +263,8 @@ impl Outgoing {
         Self { words, size: incoming.size, use_static: true, session_first: true, ..Self::default() }
     }
 
-    /// From now on messages of another session are passed on, whose numbers are to be kept: no words of this side's own come between
-    /// them, unless some did before.
+    /// From now on messages of another session are passed on with their numbers. So this side learns no
+    /// words of its own any more, unless it has learned some before: then the numbers cannot be kept.
     pub fn make_way(&mut self) {
         if self.adopts && self.words.len() == 0 {
             self.learns = false;

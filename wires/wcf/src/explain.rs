@@ -13,7 +13,7 @@
 //!
 //! * Each step takes at least one byte or ends the listing, so that it comes to an end whatever the bytes
 //!   are.
-//! * Texts are shown with control characters escaped, and up to a length; passwords and security headers
+//! * Texts are shown with control characters escaped, and up to a length; the contents of security headers
 //!   are not shown.
 //! * Quotas of whoever talked are not known, so texts and words are listed up to larger bounds of this
 //!   file's own.

@@ -17,7 +17,7 @@
 //! * `NAMES` and `values()` are in the same order; `differences()` and the equality of `Settings` rely on
 //!   it.
 //! * `MaxReceivedMessageSize` is checked on the size that a record or a Content-Length announces, before
-//!   memory is allocated (framing: `Channel::sized`, HTTP: `http`), and on what comes out of a
+//!   memory is allocated (framing: `Channel::sized`, HTTP: `Gathering::poll`), and on what comes out of a
 //!   decompressor.
 //! * A quota of WCF that has no meaning here is refused with the reason, and not taken silently: whoever
 //!   writes it relies on it.

@@ -40,7 +40,7 @@ pub struct Plan {
     pub listening: Option<bool>,
     /// The types of the contract, if the operation has values of any type.
     pub types: Option<Arc<Types>>,
-    /// Whether nobody here knows it: what comes is passed on as it came.
+    /// Whether no contract here has the operation: messages are passed on as they came.
     pub passes: bool,
 }
 

@@ -125,10 +125,10 @@ impl Encoding {
     }
 }
 
-/// See the module. It stands in [`Profile::options`] of a way and of a place.
-/// Fields that a place alone uses are marked as such: `users`, `keytab`, `tls_server`, `throttle` and the
-/// like mean nothing to a caller, and `tls_client`, `identity`, `to`, `callback` nothing to a place. Only
-/// these fields count for equality that `Settings::identity` names.
+/// See the module. It stands in [`Profile::options`] of a way and of a place. Fields that a place alone
+/// uses are marked as such: `users`, `keytab`, `tls_server`, `throttle` and the like mean nothing to a
+/// caller, and `tls_client`, `to`, `callback` nothing to a place. Only these fields count for equality that
+/// `Settings::identity` names.
 #[derive(Clone)]
 pub struct Settings {
     /// How messages travel.
@@ -162,9 +162,9 @@ pub struct Settings {
     pub callback: Option<Bytes>,
     /// Whether sessions are reliable (WS-ReliableMessaging).
     pub reliable: bool,
-    /// Whom this side says it is.
+    /// The account that this side authenticates with.
     pub credentials: Option<Arc<Credentials>>,
-    /// Of a place: whom it knows.
+    /// Of a place: the users that may authenticate.
     pub users: Option<Arc<dyn Users>>,
     /// Of a place: the file of its Kerberos keys.
     pub keytab: Option<PathBuf>,
@@ -176,8 +176,8 @@ pub struct Settings {
     pub mechanism: Mechanism,
     /// What the server has to prove to be: a name in its certificate, or its service principal name. Empty: the host.
     pub identity: String,
-    /// Where the service knows itself to be, if the connection leads there another way: the URI up to the object's path.
-    /// Empty: where the connection goes.
+    /// The service's own address up to the object's path, where the connection leads there another way (a
+    /// tunnel, address translation). Empty: the address of the connection.
     pub to: String,
     /// The client's side of TLS.
     pub tls_client: Option<tls::ClientSettings>,
@@ -203,7 +203,7 @@ fn unset() -> Failure {
     Failure::new(Kind::Internal, Initiator::Here, "this security was not set up by the address")
 }
 
-/// Who calls is not known.
+/// The failure of a call that needs an account, where none was given.
 #[cold]
 fn unnamed(what: &str) -> Failure {
     Failure::new(Kind::Refused, Initiator::User, what).with_hint(
@@ -212,9 +212,8 @@ fn unnamed(what: &str) -> Failure {
 }
 
 impl Settings {
-    /// What is right for a binding without any wish.
-    /// Authority, host and socket are empty: `address::ends::placed` fills them in once the endpoint is
-    /// known.
+    /// The defaults of a binding. Authority, host and socket are empty: `address::ends::placed` fills them
+    /// in once the endpoint is known.
     pub fn new(binding: Binding) -> Self {
         Self {
             binding,
@@ -362,8 +361,7 @@ impl Settings {
         [&*self.identity, &*self.host].into_iter().find(|name| !name.is_empty()).unwrap_or("localhost")
     }
 
-    /// Why a call cannot be made with it, if so. It is asked before anything is sent: a session that failed
-    /// only at its first message would have told the peer less useful things.
+    /// Why a call cannot be made with it, if so. It is asked before anything of a call is written.
     pub fn lack(&self) -> Option<Failure> {
         let nobody = self.credentials.as_ref().is_none_or(|known| known.user.is_empty());
         let windows = self.transport_security == Security::Windows;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-/// What a place serves now, and who waits.
+/// What a place serves now, and the queues before it.
 #[derive(Debug, Default)]
 pub struct Throttle {
     pub(crate) sessions: Gate,
@@ -35,7 +35,7 @@ struct Queue {
     waiting: VecDeque<Arc<Turn>>,
 }
 
-/// Somebody who waits.
+/// A place in a queue.
 #[derive(Debug)]
 pub(crate) struct Turn {
     /// Set once, by whoever left; the place then belongs to this turn.
@@ -44,18 +44,18 @@ pub(crate) struct Turn {
     waker: Option<Waker>,
 }
 
-/// What became of somebody who came.
+/// The result of `Gate::enter`.
 pub(crate) enum Entry {
-    /// It is in.
+    /// There was a free place.
     Taken,
-    /// It waits for its turn.
+    /// All places are taken: the turn comes later.
     Waits(Arc<Turn>),
-    /// More wait than may.
+    /// The queue is full.
     Full,
 }
 
 impl Turn {
-    /// Whether it has come.
+    /// Whether a place has become this turn's.
     #[inline]
     pub(crate) fn has_come(&self) -> bool {
         self.come.load(Ordering::Acquire)
@@ -68,7 +68,8 @@ impl Gate {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody comes, where so many may be in and so many may wait.
+    /// Takes a place, if fewer than `limit` are taken; else joins the queue, if fewer than `most` wait in
+    /// it.
     pub(crate) fn enter(&self, limit: usize, most: usize, waker: Option<&Waker>) -> Entry {
         let mut queue = self.queue();
         if queue.taken < limit {
@@ -83,7 +84,7 @@ impl Gate {
         Entry::Waits(turn)
     }
 
-    /// Somebody leaves: its place is that of the first who waits.
+    /// Gives a place back: the first in the queue gets it.
     pub(crate) fn leave(&self) {
         let mut queue = self.queue();
         let Some(turn) = queue.waiting.pop_front() else {
@@ -98,12 +99,12 @@ impl Gate {
         }
     }
 
-    /// Somebody waits no longer.
+    /// Leaves the queue. If the turn has come in between, its place goes to the next one.
     pub(crate) fn give_up(&self, turn: &Arc<Turn>) {
         let mut queue = self.queue();
         let before = queue.waiting.len();
         queue.waiting.retain(|other| !Arc::ptr_eq(other, turn));
-        // Its turn came in between: it holds a place, and has to pass that on.
+        // It is not in the queue any more: its turn has come, and a place is its own.
         let had_come = queue.waiting.len() == before;
         drop(queue);
         if had_come {

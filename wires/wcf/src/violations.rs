@@ -101,7 +101,7 @@ impl Violation {
     /// The failure for this violation, `offset` bytes into the document.
     #[cold]
     pub fn at(self, offset: usize) -> Failure {
-        // The offset is no use to the reader of a limit's code, so it stands in the text of those.
+        // `Failure::malformed` puts the offset into its message; for limits it is written out.
         let failure = match self {
             Self::TooDeep
             | Self::TooManyAttributes
@@ -294,8 +294,8 @@ pub enum Breach {
         /// The quota.
         limit: u64,
     },
-    /// The peer told of a fault (a Fault record) and closed; over the connecting side, the failure behind
-    /// it is kept as the session's refusal.
+    /// The peer told of a fault (a Fault record) and closed; on the connecting side, the failure behind it
+    /// is kept as the session's refusal.
     Refused {
         /// What it said.
         message: String,

@@ -20,10 +20,10 @@ pub struct Node {
     objects: Arc<dyn Objects>,
     /// The metadata endpoints (MEX, WS-Transfer Get), made when somebody asks first.
     standing: OnceLock<Vec<Arc<dyn Servant>>>,
-    /// Counts changes of what is served.
+    /// Counts changes of what is served: moved with `Release` after the table has changed, read with `Acquire`
+    /// before the table is asked.
     changes: AtomicU64,
-    /// Counts changes of what is served: written with `Release` after the table has changed, read with
-    /// `Acquire` before it is asked.
+    /// Reliable sessions over HTTP.
     pub(crate) sequences: Sequences,
     /// Those of clients that have lost their connection.
     pub(crate) orphans: Orphans,
@@ -56,8 +56,9 @@ impl Node {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// The key under which the object is exported that a path means: the same, else the only one that differs in case; paths
-    /// that somebody answers for by how they begin, and those of metadata, stay as they are.
+    /// The key under which the object is exported that a path means: the same, else one that differs in
+    /// case only; paths that somebody answers for by how they begin, and those of metadata, stay as they
+    /// are.
     #[must_use]
     pub fn find(&self, path: &[u8]) -> Option<Bytes> {
         let keys = self.objects.keys();

@@ -7,10 +7,9 @@ use everywire_model::{Endpoint, Failure};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Fills in what follows from the endpoint.
-/// What a URI says in place of the endpoint: `HOST[:PORT]` over TCP, the socket's path for framing on
-/// sockets, and `localhost` for HTTP on sockets, whose requests have to name some host. An endpoint that
-/// has a port of 0 still is filled in again once the port is known (`publish`).
+/// Fills in what a URI says in place of the endpoint: `HOST[:PORT]` over
+/// TCP, the socket's path for framing on sockets, and `localhost` for HTTP on sockets, whose requests have
+/// to name some host. Where the port is 0, this is done again once the real one is known (`publish`).
 pub(super) fn placed(mut settings: Settings, endpoint: &Endpoint) -> Settings {
     match endpoint {
         Endpoint::Tcp { host, port } => {
@@ -57,8 +56,8 @@ pub(super) fn ambient_credentials() -> Result<Option<Arc<Credentials>>, Failure>
     }
 }
 
-/// The users that a place knows, from a file.
-/// Used by who listens only. The file's own errors have hints; the others are told what lines look like.
+/// The users that a place knows, from a file. Only whoever listens reads them. Errors without a hint of
+/// their own get one that says what the lines look like.
 pub(super) fn read_users(path: &Path) -> Result<UserTable, Failure> {
     UserTable::read_file(path).map_err(|failure| {
         let failure = failure.at("users=");

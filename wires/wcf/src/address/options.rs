@@ -233,9 +233,8 @@ impl AddressOptions {
         }
     }
 
-    /// The settings of somebody who calls there.
-    /// The order matters: security is settled first, then the files that it needs are read, then the whole
-    /// is checked.
+    /// The settings of somebody who calls there. The order matters: the credentials come first, the
+    /// security follows from them, and then the certificates that it needs are read.
     pub(super) fn client(mut self, endpoint: &Endpoint) -> Result<Settings, Failure> {
         self.check_said("for those who listen, and without effect in an address to call", &LISTENING)?;
         let local = is_local(Some(endpoint));

@@ -19,8 +19,8 @@
 //!   `MaxReceivedMessageSize`.
 //! * With HTTP Basic each request is checked by its own header; heads of such places are never recognized
 //!   without it.
-//! * A call whose connection is gone before its turn came is not begun; a one-way call was told 202, and so
-//!   is.
+//! * A call whose connection is gone before its turn came is not begun. A one-way call is begun all the
+//!   same: its caller was told 202.
 
 mod door;
 mod pages;
@@ -52,9 +52,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// How long the head of a request may take.
-/// A head that takes longer is an attack (slow requests), or a line that does not carry anything else
-/// either.
+/// How long the head of a request may take. A head that takes longer comes from an attack (slow requests),
+/// or over a line that is of no use.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// Bytes of a body that have to arrive in each second, once [`HEAD_TIME`] has passed.
@@ -85,7 +84,8 @@ pub struct Accepting {
     events: VecDeque<Event>,
     /// The call that the request in hand became.
     current: Option<CallId>,
-    /// The page of a description that the request in hand is for, if somebody else has it; how many there were.
+    /// The page of a description that the request in hand is for, where another node has it: the number of
+    /// the call that asks for it, and the query. `pages` counts such calls.
     page: Option<(CallId, Box<str>)>,
     pages: u64,
     /// Whether the request in hand waits for what another connection brings.
@@ -110,14 +110,15 @@ pub struct Accepting {
     begun: Instant,
     /// Bytes, for the place of a violation.
     received: u64,
-    /// Capacity of the last envelope: the next one is probably of its size.
+    /// Bytes of the last envelope that was sent: the next one is probably of its size.
     room: usize,
     closed: bool,
     /// Tells that there may be events.
     waker: Option<Waker>,
-    /// What was found to be wrong when nobody could be told.
+    /// A breach that was found outside of `receive`, which alone could return it: `deadline` is then in the
+    /// past, and `expire` returns it.
     doomed: Option<Breach>,
-    /// Nothing is taken before the peer has read more of its answers.
+    /// The peer does not read its answers: nothing more is taken from it until it has.
     resting: bool,
     /// There is no place for this peer: its request is refused, for this reason.
     turned_away: Option<String>,
@@ -187,8 +188,8 @@ impl Accepting {
         session
     }
 
-    /// Says who the peer is.
-    /// An event `Ready` for each user: the peer of the calls behind it.
+    /// Says who the peer is. Each user gets an event `Ready`, which names the peer of the calls that
+    /// follow.
     fn introduce(&mut self, authentication: &'static str, account: Option<Box<str>>) {
         let peer = Peer::admitted(self.address.clone(), authentication);
         let peer = match &account {

@@ -19,7 +19,8 @@
 //! * Whatever did not leave this side whole was not executed (`Completed::No`).
 //! * A response is taken up to `MaxReceivedMessageSize`, also when it was compressed, and a coding that
 //!   nobody asked for is refused.
-//! * Where the server ends the connection behind a response, what still waits has not been sent and may go over another one.
+//! * Where the server ends the connection behind a response, what still waits has not been sent and may go
+//!   over another one.
 
 mod outcomes;
 mod pages;
@@ -81,11 +82,11 @@ pub struct Connecting {
     read: Option<(HeaderValue, Arc<Format>)>,
     /// The next number of a request that the exchange does not know.
     errands: u64,
-    /// The page that a hop's caller waits for, and where that one asks for it.
+    /// The call that gets a page for a hop's caller, and the address at which that caller asks for it.
     page: Option<(CallId, Box<str>)>,
     /// Calls of a reliable session that have no outcome yet; `None` without such a session.
     reliable: Option<Vec<Pending>>,
-    /// Why calls fail, where that is more than the violation says.
+    /// The failure that callers get, where it says more than the violation that the link gets.
     refusal: Option<Failure>,
     /// Bytes, for the place of a violation.
     received: u64,
@@ -324,7 +325,7 @@ impl Connecting {
         Ok(id)
     }
 
-    /// Works on account of this side: nothing can have come that is wrong.
+    /// Works because this side made a request. No bytes have come, so no breach can be found.
     fn go(&mut self) {
         let _ = self.work(Instant::now());
         self.drain();

@@ -133,7 +133,6 @@ fn part(bytes: Bytes) -> Result<Part, Failure> {
             memchr::memmem::find(head, b"\r\n\r\n").ok_or_else(|| broken("a part's headers do not end"))?;
         (head.get(..end).unwrap_or_default(), end + 4)
     };
-    // Other headers say nothing that matters here.
     let head = std::str::from_utf8(head).map_err(|_| broken("a part's headers are no text"))?;
     let mut name = String::new();
     let mut is_base64 = false;

@@ -2,7 +2,7 @@
 //!
 //! Services differ in where they describe themselves, so several places are tried, and what the last one
 //! says is told. All questions are safe to repeat. A description comes from a peer: its size and its number
-//! of pages are bounded, and it is read with the hardened reader.
+//! of pages are bounded here, what is in it by `everywire_idl::wsdl`.
 
 use super::contract;
 use crate::address;

@@ -10,8 +10,7 @@ use bytes::Bytes;
 /// What stands before the address: an action has no blank in it.
 const GET: &str = "GET ";
 
-/// The longest address of a page, in bytes.
-/// It becomes an operation's name, which is remembered here and there.
+/// The longest address of a page, in bytes. It becomes the name of an operation, which handlers may keep.
 const LONGEST: usize = 4 << 10;
 
 /// Whether the query of a page is that of a description.

@@ -105,8 +105,8 @@ pub(crate) fn integral(value: i64) -> Text<'static> {
     }
 }
 
-/// A binary32 number; whole numbers become integers, and a negative zero loses its sign.
-/// It is what .NET writes; readers of `xs:float` take `-0` as `0` all the same.
+/// A binary32 number; whole numbers become integers, and a negative zero loses its sign. That is what .NET
+/// writes.
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn single(value: f32) -> Text<'static> {
     if is_integer(value.into()) { integral(value as i64) } else { Text::F32(value) }

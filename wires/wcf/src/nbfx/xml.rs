@@ -16,7 +16,7 @@
 //! * A word that no dictionary knows is shown as its number in braces; nothing fails because of it in a
 //!   listing.
 //! * Markup in texts is escaped; names are written as they came, so the result need not be well-formed XML.
-//!   Whoever parses it (`metadata`) does so with the hardened reader.
+//!   Whoever parses it (`metadata`, `soap::blocks`) must be ready for that.
 //! * Numbers are written as XML Schema has them, and as .NET prints them: `INF`, `NaN`, `1E+15`.
 
 use super::record::{Decimal, Prefix, Record, Text, Word};
@@ -229,8 +229,8 @@ pub fn lexical(text: &Text<'_>) -> String {
     }
 }
 
-/// The shorter notation for ordinary numbers, the scientific one for others.
-/// The bounds are those beyond which .NET's XmlConvert changes to the scientific notation.
+/// The shorter notation for ordinary numbers, the scientific one for others. The bounds are those of .NET's
+/// notation of a double.
 fn floating(value: f64, plain: &str, scientific: &str) -> String {
     if value.is_nan() {
         return "NaN".into();

@@ -40,7 +40,7 @@ const VALUES: [u8; 256] = {
     }
     table
 };
-/// It has a bit above the low four, which all digits together are looked at for in the end.
+/// Any bit above the low four marks it: `parse` looks for one in all digits together.
 const NO_DIGIT: u8 = 0xff;
 
 /// How a message identifies itself, in the notation it came in: answers relate to it in the same.

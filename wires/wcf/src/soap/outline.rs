@@ -116,7 +116,7 @@ impl<'a> Outline<'a> {
                 if blocks.len() >= MAX_HEADERS {
                     return Err(Violation::TooManyHeaders.at(block.at));
                 }
-                // Wherever it must be understood or not, the action is what the next hop is asked.
+                // The next hop is asked by the action, so its text is kept.
                 let said = if block.is(ADDRESSING, "Action") {
                     Some(cursor.trimmed()?)
                 } else {

@@ -11,9 +11,8 @@
 //! Invariants:
 //!
 //! * `xmlns`, `attribute` and `language` come right behind `start`. Nothing checks that.
-//! * Names are written by their static numbers or in place, never as words of the session. Actions and
-//!   addresses (`word`) and namespaces do become
-//!   words, through `Outgoing`.
+//! * Names are written by their static numbers or in place, never as words of the session. Actions,
+//!   addresses (`word`) and namespaces may become words, through `Outgoing`.
 //! * Texts come from failures, addresses and contracts, so `escape` replaces what XML does not have: a
 //!   fault must reach its caller whatever is in it.
 //! * `into_bytes` may leave elements open: a head ends inside the body.

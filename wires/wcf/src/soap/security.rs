@@ -1,7 +1,7 @@
 //! Who calls, said in the envelope: where the wire's security meets the envelopes.
 //!
-//! The header is read as a document of its own, which works because WCF and `crate::security` declare the
-//! prefixes inside of it that they use; names are compared without their namespaces.
+//! The header is read as a document of its own, without the declarations around it. That works because the
+//! readers do not resolve prefixes, and names are compared without their namespaces.
 
 use super::head::Head;
 use super::{Dialect, Form};

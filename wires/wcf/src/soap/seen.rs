@@ -3,7 +3,8 @@
 //!
 //! Callers repeat themselves: the same action, the same address, the same operation, and only MessageID or
 //! RelatesTo differs. A channel remembers the last heads that it has read, as the bytes before and behind
-//! the identifier, together with what they mean; comparing bytes costs a small part of what reading headers does.
+//! the identifier, together with what they mean; comparing bytes costs a small part of what reading headers
+//! costs.
 //!
 //! State: up to `HEADS` remembered heads of one channel (`Seen`), the one that matched last, which is tried
 //! first, and the one to be replaced next. The channel forgets all of them when what the node serves has

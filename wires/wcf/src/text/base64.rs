@@ -1,8 +1,7 @@
 //! Octets as text (RFC 4648, section 4).
 //!
-//! Large octet strings are the one kind of value whose speed shows, so a library with SIMD does the work.
-//! The usual case is tried first: text without white space. Padding must be there and right, since two
-//! spellings of one value would hide from signatures.
+//! A library with SIMD does the work, for the sake of large octet strings. The usual case is tried first:
+//! text without white space. Padding must be there.
 
 use base64_simd::STANDARD;
 

@@ -1,8 +1,7 @@
 //! Writing XML text.
 //!
 //! Bodies of calls are written by `values::output`; this one is for headers, faults, metadata and pages. It
-//! does not check names or characters: its callers write names of their own, and texts of contracts that
-//! were read by the hardened reader.
+//! does not check names or characters: that is the callers' matter.
 
 /// Appends XML text to a buffer; elements and their ends are the caller's to match.
 #[derive(Debug)]

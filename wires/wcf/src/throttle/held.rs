@@ -11,7 +11,7 @@ use everywire_model::CallId;
 use std::sync::Arc;
 use std::task::Waker;
 
-/// What one connection takes up of it, given back when it ends.
+/// The places that one connection has taken; they are given back when it ends.
 pub(crate) struct Held {
     settings: Arc<Settings>,
     /// Rung when its turn has come.
@@ -20,10 +20,9 @@ pub(crate) struct Held {
     session: bool,
     /// Calls that count, by the numbers that the connection's link knows.
     calls: Vec<CallId>,
-    /// What it waits for.
-    /// Its session, while the place has none to give.
+    /// The turn of its session, while that waits.
     session_turn: Option<Arc<Turn>>,
-    /// The first of its waiting calls: those behind it do not ask.
+    /// The turn of the first of its waiting calls; those behind it have none yet.
     call_turn: Option<Arc<Turn>>,
 }
 
@@ -104,8 +103,7 @@ impl Held {
         begins
     }
 
-    /// It was answered.
-    /// Calls that were not counted (one-way ones) are not among them, so this does nothing for those.
+    /// A call was answered. Calls that were not counted (one-way ones) have no place to give back.
     #[inline]
     pub(crate) fn finish(&mut self, id: CallId) {
         if let Some(at) = self.calls.iter().position(|known| *known == id) {
@@ -114,7 +112,7 @@ impl Held {
         }
     }
 
-    /// Nobody waits for a call of this connection any more.
+    /// No call of this connection waits for its turn any more.
     pub(crate) fn give_up(&mut self) {
         if let Some(turn) = self.call_turn.take() {
             self.settings.throttle.calls.give_up(&turn);

@@ -3,8 +3,7 @@
 //!
 //! A shape says what values a contract has; a graph says what their elements are called. It is made once
 //! for an operation and direction (`Layout`), or for a value that came with a shape of its own, and does
-//! not change afterwards. Sinks walk through it by indexes, so that writing a value looks up no name and
-//! allocates nothing.
+//! not change afterwards. Sinks walk through it by indexes, so that writing a value looks up no name.
 //!
 //! State while it is made (`Build`): the nodes and namespaces so far, and which named shapes have a node
 //! already. A named shape gets its node before its members do: that is how a type that contains itself
@@ -14,8 +13,8 @@
 //!
 //! * Each `NodeId` and `NamespaceId` is an index into the graph that it came from; the sink keeps the
 //!   number of the graph beside it. The first four namespaces are the same in every graph.
-//! * `Node::Same` and `Node::Maybe` point at other nodes, and following them ends at a node that has
-//!   values.
+//! * `Node::Same` and `Node::Maybe` point at other nodes, which have the values (`behind` in the sink
+//!   follows them).
 //! * Members stand in the order of the contract, which for data contracts is WCF's: those of the base
 //!   first, then by name. A member's namespace is that of the type that declares it (`Family`), not of the
 //!   type that inherits it.

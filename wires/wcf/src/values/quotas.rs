@@ -30,8 +30,8 @@ impl Default for ReaderQuotas {
             max_depth: 32,
             max_string_content_length: UNTOUCHED,
             max_array_length: UNTOUCHED,
-            // Two bounds stay in place where .NET has none: no start tag and no set of unknown names needs
-            // more.
+            // Two bounds stay in place although .NET has none then: 64 KiB are enough for a start tag, and
+            // for the names that a contract does not know.
             max_bytes_per_read: 64 << 10,
             max_name_table_char_count: 64 << 10,
         }

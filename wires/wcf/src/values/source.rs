@@ -372,7 +372,6 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
                 self.expect(if nil { Some(Cow::Borrowed(&[][..])) } else { octets })?
             }
         };
-        // Octets that came as one record are a slice of the message.
         let limit = self.quotas.max_array_length;
         if octets.len() > limit as usize {
             return Err(Quota::ArrayLength.exceeded(limit));
@@ -430,7 +429,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         if matches!(self.frames.last(), Some(Frame { kind: Kind::Derived(_) | Kind::Named, index: 0, .. })) {
             return self.derived(shape);
         }
-        // .NET's default of an enumeration is the value 0; contracts list that first.
+        // What is missing reads as the first member, as a missing number reads as 0.
         let missing = || shape.members.first().map_or(0, |(_, value)| *value);
         let Some(content) = self.scalar()? else { return Ok(missing()) };
         match shape.value_of(content.text().trim()) {

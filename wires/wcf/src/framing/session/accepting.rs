@@ -14,9 +14,9 @@
 //!   an earlier channel is dropped, and not sent to the wrong caller.
 //! * When the peer has ended the channel, its calls are still answered; then this side ends it, too. A
 //!   streamed channel ends with its one answer.
-//! * Time: the whole preamble must come within ChannelInitializationTimeout, counted from the connection's
-//!   begin; an open channel on which nobody waits may be silent for ReceiveTimeout, a connection between
-//!   two channels for IdleTimeout.
+//! * Time: the whole preamble must come within ChannelInitializationTimeout, counted from the begin of the
+//!   connection, and for a later preamble from its first byte; an open channel on which nobody waits may be
+//!   silent for ReceiveTimeout, a connection between two channels for IdleTimeout.
 //! * What the place counts (`held`) is given back when the channel ends, and in any case when the session
 //!   is dropped.
 //! * While calls wait for their turn nothing is read, unless this side itself waits for the answer to a
@@ -58,8 +58,8 @@ pub struct Accepting {
     exchange: Option<SoapChannel>,
     /// How the exchange's envelopes are written.
     spoken: Option<Dialect>,
-    /// Numbers of calls of channels before this one: late answers to those are for nobody.
-    /// An event's number is the exchange's plus this.
+    /// How many numbers the calls of earlier channels have used. Outside, a call has the exchange's number
+    /// plus this; an answer with a smaller number is to a call of an earlier channel, and is dropped.
     base: u64,
     /// The greatest number that the exchange has used.
     greatest: u64,
@@ -81,12 +81,12 @@ pub struct Accepting {
     last: Instant,
     /// What this connection takes up of what the place allows for.
     held: Held,
-    /// Calls, and all that came behind them, that are not served yet because the place serves as many as it may.
+    /// Calls that wait because the place serves as many as it may, and all events behind them.
     waiting: VecDeque<Event>,
-    /// What came before the session could begin.
+    /// Bytes that came while the session waited for its turn.
     early: BytesMut,
-    /// What was found to be wrong when nobody could be told.
-    /// `deadline` is then in the past, and `expire` tells it.
+    /// A breach that was found in `poll`, which cannot return it: `deadline` is then in the past, and
+    /// `expire` returns it.
     doomed: Option<Breach>,
 }
 
@@ -104,7 +104,7 @@ enum Phase {
     Over,
 }
 
-/// Who has said that it says no more.
+/// Which side has sent its End record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Ends {
     peer: bool,

@@ -14,9 +14,9 @@
 //!
 //! * Nothing of a call is sent before the preamble is acknowledged: calls that fail until then were surely
 //!   not carried out (`Completed::No`).
-//! * Each call that was begun ends with one Reply event: from the exchange, or from `lost`. `held` and the
-//!   queue of turns know the calls that the exchange does not wait for (one-way ones) or that were not
-//!   sent.
+//! * Each call that was begun ends with one Reply event: from the exchange, from `end_turn`, or from
+//!   `lost`. `held` and the queue of turns know the calls that the exchange does not wait for (one-way
+//!   ones) or that were not sent.
 //! * Bytes that come with the answer to an upgrade and before the handshake are refused: nobody vouches for
 //!   them.
 //! * A layer that protects the connection ends with its channel (MC-NMF 3.1.1.1.5): streamed calls over TLS
@@ -77,7 +77,7 @@ pub struct Connecting {
     admitted: bool,
     /// How the service proved who it is, for people.
     authentication: &'static str,
-    /// Why calls fail, where that is more than the violation says.
+    /// The failure that callers get, where it says more than the violation that the link gets.
     refusal: Option<Failure>,
     /// Events to be told before those of the exchange.
     events: VecDeque<Event>,

@@ -38,8 +38,9 @@ impl Listeners {
         }
     }
 
-    /// The peer subscribed to an object, or does not listen to it any more.
-    /// The latest choice counts; it is made when `Subscribe` or `Unsubscribe` was answered without a fault, and at once where it is one-way.
+    /// The peer subscribed to an object, or does not listen to it any more. The latest choice counts; it is
+    /// made when `Subscribe` or `Unsubscribe` was answered without a fault, and at once where it is
+    /// one-way.
     pub(super) fn choose(&mut self, key: &Bytes, listens: bool) {
         self.chosen.retain(|held| held != key);
         if listens && self.chosen.len() < OPENED {

@@ -94,7 +94,8 @@ pub(super) struct Serving {
     pub(super) reply_to: Option<Box<str>>,
 }
 
-/// What the last calls that ended have left: the next ones mostly need the same, and so count no references.
+/// Parts of the last calls that ended. The next call mostly needs the same, and so neither clones an `Arc`
+/// nor drops one.
 #[derive(Default)]
 pub(super) struct Spare {
     /// Of a call that this side began.
@@ -147,7 +148,8 @@ pub struct SoapChannel {
     /// Whether anything here was passed on: calls of the peer, or answers to it.
     pub(super) passes: bool,
     pub(super) passages: Passages,
-    /// The greatest number of a call that was passed on and that its answer named.
+    /// The greatest number of a call that was passed on and has been answered by name: calls before it that
+    /// still wait were probably one-way.
     pub(super) overtaken: u64,
     /// The action that was last told beside an envelope that was passed on.
     pub(super) told: Option<Arc<str>>,
@@ -156,7 +158,8 @@ pub struct SoapChannel {
     /// Calls of the peer that wait for theirs.
     pub(super) serving: Open<Serving>,
     pub(super) spare: Spare,
-    /// Calls of this side in a reliable session over HTTP that expect nothing, until they are known to have arrived.
+    /// One-way calls of this side in a reliable session over HTTP, until the response to their message says
+    /// that it has arrived.
     pub(super) telling: Vec<CallId>,
     /// Calls of this side, and subscriptions.
     pub(super) begun: u64,
@@ -177,7 +180,8 @@ pub struct SoapChannel {
     pub(super) kept: Option<(CallId, Box<Reliable>)>,
     /// Whose sessions those are that begin here.
     pub(super) owner: Owner,
-    /// The way there, where it may go on over another connection.
+    /// The profile that leads to the service, where calls may go on over another connection: in a reliable
+    /// session over HTTP.
     pub(super) way: Option<Profile>,
     /// Messages that left over other connections, and the calls here that wait for their answers.
     pub(super) resumed: Vec<([u8; 16], CallId)>,

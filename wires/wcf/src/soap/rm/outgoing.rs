@@ -119,7 +119,8 @@ impl Outgoing {
         (number, message)
     }
 
-    /// The answer to a message of the peer: for the first time if the window lets it through, or `at_last`; or once more.
+    /// The answer to a message of the peer: once more if it was sent before, else for the first time, if
+    /// the window lets it through or the session is over (`at_last`).
     pub(super) fn answer_to(
         &mut self,
         id: &MessageId,

@@ -69,11 +69,12 @@ pub(in crate::soap) struct Session {
     /// It changes in `next` (asking, ending) and `receive` (granted, ended), by `give_up`, `end_for` and
     /// `displace`.
     stage: Stage,
-    /// Whether this side wants to end it: it does so when everything has arrived.
+    /// Whether this side wants to end the session: `next` does so when everything has arrived.
     closing: bool,
     /// The identifier of the message that asks, or that asked, for the sequence.
     asked: MessageId,
-    /// The call of the request that left last, if that was its first.
+    /// The call whose message left last; `None` for the protocol's own messages. Over HTTP a fault that
+    /// names no message answers this one.
     in_hand: Option<CallId>,
     /// Messages of this side.
     out: Outgoing,
@@ -83,7 +84,7 @@ pub(in crate::soap) struct Session {
     to: Option<Box<str>>,
     /// When anything came last.
     heard: Option<Instant>,
-    /// When the first message left that the peer has said nothing after.
+    /// When the first of those messages left after which nothing has come from the peer.
     spoke: Option<Instant>,
     /// How far the peer is with its sequence.
     peer: PeerSequence,
@@ -91,7 +92,8 @@ pub(in crate::soap) struct Session {
     here: Box<str>,
     /// The client's latest questions that have no answer yet.
     asked_of_us: VecDeque<MessageId>,
-    /// Connections whose requests wait for answers that others bring.
+    /// Wakers of the connections whose requests wait for an answer that comes by another connection, or for
+    /// room.
     awaited: Vec<Waker>,
 }
 
@@ -265,7 +267,8 @@ impl Session {
         None
     }
 
-    /// Asks for a sequence, for the `times`-th time: each wait is twice as long as the one before.
+    /// Asks for a sequence; `times` says how often that was done before. Each wait is twice as long as the
+    /// one before.
     fn ask(&mut self, times: u32, now: Instant) -> Next {
         self.stage = Stage::Asking(times + 1, now + REPEAT_AFTER * (1 << times));
         self.in_hand = None;

@@ -9,8 +9,8 @@
 //!
 //! Invariants:
 //!
-//! * A struct is read in one pass as long as its members come in order, and in two otherwise; no input
-//!   makes it more.
+//! * As long as members come in order a struct is read in one pass. Otherwise its members are noted once,
+//!   whatever the order is, and then read where they stand.
 //! * Each element that is skipped or noted costs budget, and names that the contract does not know count
 //!   against `MaxNameTableCharCount`.
 //! * An element comes at most as often as the contract has members of its name (`Expected`). WCF takes the

@@ -1,6 +1,7 @@
 //! What becomes of a session in time.
 //!
-//! Over HTTP a service says nothing unasked: its client's repetitions are what makes it repeat, and only long silence ends it. Everybody else repeats, acknowledges and gives up by `deadline` and `expire`,
+//! Over HTTP a service says nothing unasked: its client's repetitions are what makes it repeat, and only
+//! long silence ends it. Everybody else repeats, acknowledges and gives up by `deadline` and `expire`,
 //! which the connection's own clock calls.
 
 use super::{Session, Stage};
