@@ -1,5 +1,8 @@
 //! Compressed messages: gzip (RFC 1952) and deflate (RFC 1951), as `compressionFormat` of binary encodings and HTTP's
 //! `Content-Encoding` have them.
+//!
+//! A message is packed whole and unpacked whole: over framing each envelope by itself
+//! (`application/soap+msbin1+gzip`), over HTTP each body. There is no state between messages.
 
 use crate::limits::Quotas;
 use bytes::Bytes;
@@ -15,6 +18,7 @@ pub enum Format {
     /// With a head and a check.
     Gzip,
     /// Bare.
+    /// There is no zlib header around it: that is how .NET's DeflateStream writes it.
     Deflate,
 }
 
@@ -28,6 +32,7 @@ impl Format {
     }
 
     /// The octets of these parts, smaller, most of the time.
+    /// `None` does not happen: a `Vec` takes all that is written.
     pub(crate) fn pack(self, parts: &[Bytes]) -> Option<Bytes> {
         fn all(mut to: impl Write, parts: &[Bytes]) -> io::Result<()> {
             parts.iter().try_for_each(|part| to.write_all(part))
@@ -51,6 +56,7 @@ impl Format {
     /// It is more than the quota allows, or not compressed so from its beginning to its end.
     pub(crate) fn unpack(self, packed: &Bytes, quotas: &Quotas) -> Result<Bytes, Failure> {
         let most = quotas.max_received_message_size;
+        // No capacity beforehand: a gzip trailer announces sizes that nobody has to believe.
         let mut out = Vec::new();
         let mut take = |from: &mut dyn Read| from.take(most.saturating_add(1)).read_to_end(&mut out);
         let (read, rest) = match self {
@@ -63,6 +69,7 @@ impl Format {
                 (take(&mut decoder), decoder.into_inner())
             }
         };
+        // One byte more than the quota tells too large from just large enough.
         if out.len() as u64 > most {
             return Err(quotas.message_too_large(Initiator::Peer));
         }
@@ -71,6 +78,8 @@ impl Format {
             Failure::new(Kind::Malformed, Initiator::Peer, what)
         };
         read.map_err(|error| broken(&error.to_string()))?;
+        // A second member, or anything else behind the first, would be read by some peers and not by
+        // others.
         if rest.is_empty() { Ok(out.into()) } else { Err(broken("something stands behind it")) }
     }
 }

@@ -1,4 +1,27 @@
-//! The words that records refer to by number: even numbers are static (MC-NBFS), odd ones of the session (MC-NBFSE).
+//! The words that records refer to by number: even numbers are static (MC-NBFS), odd ones of the session
+//! (MC-NBFSE).
+//!
+//! A binary document may write a number in place of a name, a namespace or a text. Even numbers are those
+//! of one table that everybody has. Odd numbers stand for words that this sender has sent before in the
+//! same session: the payload of an envelope begins with a table of new words, which are numbered 1, 3, 5
+//! and so on in the order in which they came.
+//!
+//! State: each direction of a session has its own words. `Words` are those that the peer sent; they only
+//! grow. `Outgoing` are this side's: a word is learned when it is written first, stands in `fresh` until a
+//! message carries the table (`payload`, `told`), and is forgotten again with `forget` if its message is
+//! not sent. A third state is adopting: the session passes on messages of another session and keeps their
+//! numbers, so its own words stay empty and the other's are told to the peer instead.
+//!
+//! Invariants:
+//!
+//! * Both sides count alike: a number is used only if the word's table went out in the same message or
+//!   before it. Whoever drops a message after `learn` has to call `forget`, or the numbers of the two sides
+//!   differ from then on.
+//! * The bytes of all words of one direction, length prefixes included, stay within `MaxSessionSize`: of
+//!   the peer's words this is checked before a word is kept, and this side's writer goes on inline once the
+//!   default quota is reached, as Microsoft's does.
+//! * A peer's table is read by its own lengths and never beyond its end; each word is UTF-8.
+//! * Words and adopted words never mix in one direction (`can_adopt`, `make_way`).
 
 mod table;
 
@@ -11,6 +34,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use table::Table;
 
+/// Both directions of the static table: by index, and by word.
 struct Static {
     words: Vec<&'static str>,
     ids: HashMap<&'static str, u32>,
@@ -21,6 +45,7 @@ fn statics() -> &'static Static {
     static TABLE: OnceLock<Static> = OnceLock::new();
     TABLE.get_or_init(|| {
         let rows = include_str!("dictionary.tsv").lines().filter(|row| !row.starts_with('#'));
+        // The number in a row is for its reader: the index says the same (row n has number 2n).
         let words: Vec<&str> = rows.filter_map(|row| row.split_once('\t').map(|(_, word)| word)).collect();
         let ids = words.iter().zip((0..).step_by(2)).map(|(word, id)| (*word, id)).collect();
         Static { words, ids }
@@ -38,12 +63,14 @@ pub fn static_id(word: &str) -> Option<u32> {
 }
 
 /// A word that is written often: what finding its number takes is worked out beforehand.
+/// The words of contracts: they are prepared once for a plan.
 #[derive(Debug, Clone)]
 pub struct Term {
     text: Box<str>,
     hash: u32,
     static_id: Option<u32>,
     /// No other word has this number; copies of this one do.
+    /// It is the key of `Outgoing::recent`, which so needs no comparison of texts.
     serial: u64,
 }
 
@@ -81,10 +108,14 @@ pub fn split(payload: &[u8]) -> Visit<(&[u8], &[u8])> {
 }
 
 /// The words that the peer sent, in order; they last as long as the session.
+/// Sessions share them in an `Arc` with the bodies that refer to them; a new word is learned into a copy if
+/// somebody holds the old ones.
 #[derive(Debug, Clone)]
 pub struct Words {
     words: Vec<Box<str>>,
+    /// Bytes of all tables so far, length prefixes included.
     size: usize,
+    /// The most that `size` may be.
     quota: usize,
 }
 
@@ -122,6 +153,7 @@ impl Words {
             let raw = table.get(start..end).ok_or_else(|| Violation::BadTable.at(at))?;
             self.size += end - at;
             if self.size > self.quota || self.words.len() >= MAX_SESSION_WORDS {
+                // The session is over with that: the numbers of later words would not be the sender's.
                 return Err(Violation::SessionTooLarge.at(at));
             }
             let word = std::str::from_utf8(raw).map_err(|_| Violation::BadText.at(start))?;
@@ -150,6 +182,7 @@ impl Words {
     }
 
     /// Whether the first words of both are the same, as far as the shorter one goes.
+    /// Words of a session only grow, so two that agree are two states of one session, or as good as that.
     fn agree(&self, other: &Self) -> bool {
         self.words.iter().zip(&other.words).all(|(own, other)| own == other)
     }
@@ -168,11 +201,13 @@ impl Words {
 /// Which words a writer replaces by numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Outgoing {
+    /// This side's own, with their numbers by index.
     words: Table,
     size: usize,
     /// New words that the peer has not been told yet.
     fresh: Vec<u8>,
     /// Whether static words are used.
+    /// False in documents that have to name everything themselves.
     pub use_static: bool,
     /// Whether words are added to the session.
     pub learns: bool,
@@ -180,18 +215,22 @@ pub struct Outgoing {
     session_first: bool,
     /// Numbers that were found last, by the word's serial number.
     recent: Vec<(u64, u32)>,
-    /// Whether it could be the words of another session that messages come by.
+    /// Whether the words of another session may be taken over (`adopt`). Only net.tcp's sessions do; a
+    /// document that stands alone has no words to adopt.
     adopts: bool,
     /// Those words, and how many of them the peer was told.
     adopted: Option<(Arc<Words>, usize)>,
     /// The most bytes of one message; 0: as many as there are.
+    /// The writer of a body refuses beyond it.
     pub most: usize,
 }
 
 /// How many numbers are remembered; a power of two.
+/// A term's place follows from its serial number, so two terms of one contract seldom meet.
 const RECENT: usize = 32;
 
 /// A place in the words of a session, to go back to.
+/// Marks are used in order: what was learned last is forgotten first.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
     words: usize,
@@ -224,8 +263,8 @@ impl Outgoing {
         Self { words, size: incoming.size, use_static: true, session_first: true, ..Self::default() }
     }
 
-    /// From now on messages of another session are passed on, whose numbers are to be kept: no words of this side's own come between
-    /// them, unless some did before.
+    /// From now on messages of another session are passed on with their numbers. So this side learns no
+    /// words of its own any more, unless it has learned some before: then the numbers cannot be kept.
     pub fn make_way(&mut self) {
         if self.adopts && self.words.len() == 0 {
             self.learns = false;
@@ -256,6 +295,7 @@ impl Outgoing {
     #[cold]
     fn adopt_more(&mut self, words: &Arc<Words>) {
         self.make_way();
+        // The words of the other session as they stand now, and how many of them this peer knows already.
         let (held, told) = match self.adopted.take() {
             // An earlier state of them.
             Some((held, told)) if told > words.len() => (held, told),
@@ -327,6 +367,7 @@ impl Outgoing {
         let before = self.fresh.len();
         put_word(word, &mut self.fresh);
         let cost = self.fresh.len() - before;
+        // Beyond the peer's default quota words go inline. Its real quota may be larger: nobody tells.
         if self.size + cost > MAX_SESSION_SIZE {
             self.fresh.truncate(before);
             return None;
@@ -341,6 +382,7 @@ impl Outgoing {
     }
 
     /// The peer was told: the table went out.
+    /// From now on their numbers may be used without a table.
     pub fn told(&mut self) {
         self.fresh.clear();
     }
@@ -354,6 +396,7 @@ impl Outgoing {
     pub fn forget(&mut self, mark: Mark) {
         if self.words.len() > mark.words {
             self.words.truncate(mark.words);
+            // A number found since the mark may be of a word that is gone.
             self.recent.clear();
             self.size = mark.size;
             self.fresh.truncate(mark.fresh);
@@ -371,6 +414,7 @@ impl Outgoing {
     }
 }
 
+/// A word as tables have it: its length in bytes, then its UTF-8 (MC-NBFSE 2.1).
 fn put_word(word: &str, out: &mut Vec<u8>) {
     integer::put(word.len(), out);
     out.extend_from_slice(word.as_bytes());

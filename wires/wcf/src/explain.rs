@@ -1,6 +1,22 @@
-//! Annotated listings for `trace`: records and preambles of framing or messages of HTTP, the headers of envelopes and the XML of
-//! their bodies. What is cut off or
-//! broken is said at the place where reading ended; what came before is listed all the same.
+//! Annotated listings for `trace`: records and preambles of framing or messages of HTTP, the headers of
+//! envelopes and the XML of their bodies.
+//!
+//! The input is one direction of a captured connection, which nobody vouches for: it may begin in the
+//! middle, be cut off, or be no WCF at all. What is cut off or broken is said at the place where reading
+//! ended; what came before is listed all the same.
+//!
+//! State (`Reading`): the encoding that the last preamble named, the words of the session so far, and
+//! whether the stream is protected from here on, which ends all reading but that of sizes. A Version record
+//! begins a new session, with words of its own.
+//!
+//! Invariants:
+//!
+//! * Each step takes at least one byte or ends the listing, so that it comes to an end whatever the bytes
+//!   are.
+//! * Texts are shown with control characters escaped, and up to a length; the contents of security headers
+//!   are not shown.
+//! * Quotas of whoever talked are not known, so texts and words are listed up to larger bounds of this
+//!   file's own.
 
 mod envelope;
 mod http;
@@ -38,6 +54,7 @@ pub fn explain(bytes: &[u8]) -> Listing {
         }
         let (mut message, whole) =
             reading.message(rest).unwrap_or_else(|breach| (broken(&breach, rest), true));
+        // Parts count from the message, messages from the beginning of the stream.
         message.offset = offset;
         if !whole {
             message.summary.push_str(&format!(", cut off after {} bytes", rest.len()));
@@ -102,6 +119,7 @@ impl Default for Reading {
 
 impl Reading {
     /// The message at the front, and whether it is whole.
+    /// `Err`: nothing can be read from here on.
     fn message(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
         let first = bytes.first().copied().unwrap_or_default();
         if self.shield.is_none() && self.upgrades && RecordKind::from_octet(first).is_none() {
@@ -211,6 +229,7 @@ impl Reading {
         Ok((Explained { summary, kind: word.to_owned(), len, parts, ..Explained::default() }, true))
     }
 
+    /// An envelope with its size before it; what has come of it is listed.
     fn sized(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
         let word = RecordKind::SizedEnvelope.word();
         let mut message = Explained { kind: word.to_owned(), ..Explained::default() };
@@ -230,6 +249,7 @@ impl Reading {
         Ok((message, whole))
     }
 
+    /// An envelope in chunks, which are joined to be read.
     fn chunked(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
         let word = RecordKind::UnsizedEnvelope.word();
         let mut message = Explained { kind: word.to_owned(), len: 1, ..Explained::default() };
@@ -269,6 +289,7 @@ impl Reading {
 
 /// What protects a stream; it is cut where it cuts itself.
 enum Shield {
+    /// Records of TLS, by their heads.
     Tls,
     /// The handshake of NegotiateStream (MS-NNS 2.2.1), until this side says that it is done; or until what comes is no record of it,
     /// since who sent the last token goes on without a word where the other side is done.
@@ -282,6 +303,7 @@ enum Shield {
 const FRAME: usize = 64 << 10;
 
 impl Shield {
+    /// By its first bytes.
     fn of(bytes: &[u8]) -> Self {
         match bytes {
             [0x14..=0x17, 3, ..] => Self::Tls,
@@ -358,6 +380,7 @@ fn protected(what: &str, len: usize) -> Explained {
     }
 }
 
+/// The rest of the stream as one message, with what is wrong.
 fn broken(breach: &Breach, bytes: &[u8]) -> Explained {
     let value = breach.to_string();
     let part = Part { offset: 0, len: bytes.len().min(1), name: "violation", value: value.clone() };
@@ -365,6 +388,7 @@ fn broken(breach: &Breach, bytes: &[u8]) -> Explained {
     Explained { summary: value, kind, len: bytes.len(), parts: vec![part], ..Explained::default() }
 }
 
+/// Text of a peer, safe to show.
 fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).escape_debug().to_string()
 }

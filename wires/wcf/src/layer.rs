@@ -1,5 +1,5 @@
-//! What framing begins in the middle of a connection (MC-NMF 2.2.3.4): nothing, TLS, or NegotiateStream. Over HTTP a connection begins
-//! with TLS, which is a layer below this wire.
+//! What framing begins in the middle of a connection, after an Upgrade Request (MC-NMF 2.2.3): nothing,
+//! TLS, or NegotiateStream. Over HTTP a connection begins with TLS, which is a layer below this wire.
 
 use crate::settings::{Security, Settings};
 use bytes::BytesMut;
@@ -10,11 +10,16 @@ use everywire_tls::Channel;
 
 /// Protects a connection from some byte on. It is a state machine: `receive` takes what came, `send` yields what has to go, be it
 /// the handshake's or the caller's.
+/// The order is `receive`, then `send`, until `is_established`; from then on both go on as the connection
+/// does. Nothing goes back from a protected layer to a plain one: with its channel the connection ends.
 pub struct Layer(Inner);
 
 enum Inner {
+    /// Bytes pass as they are.
     Plain,
+    /// TLS (RFC 5246, 8446), inside the framing's stream: no record of framing is outside it once it began.
     Tls(Box<Channel>),
+    /// MS-NNS: a handshake of records, then messages of `len(4, little-endian) token`.
     Windows(Box<nns::Channel>),
 }
 
@@ -54,6 +59,8 @@ impl Layer {
     ///
     /// The keys of this side cannot be used.
     pub fn windows_server(settings: &Settings) -> Result<Self, Failure> {
+        // Without users and without a keytab nobody is let in: `address::options` refuses such a place
+        // before.
         let users = settings
             .users
             .clone()
@@ -78,6 +85,7 @@ impl Layer {
     /// received.
     pub fn receive(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Failure> {
         match &mut self.0 {
+            // The usual case moves nothing: the two buffers change places.
             Inner::Plain if plain.is_empty() => std::mem::swap(input, plain),
             Inner::Plain => plain.unsplit(input.split()),
             Inner::Tls(channel) => channel.receive(input, plain)?,

@@ -47,14 +47,18 @@ use std::sync::Arc;
 /// The wire, for the registry.
 pub static WCF: Wcf = Wcf;
 
-/// See the crate.
+/// The entry of the wire: it has no state. All that a node keeps stands in `wire_state::Node`, all of a
+/// connection in its session.
 #[derive(Debug, Clone, Copy)]
 pub struct Wcf;
 
-/// The greatest TCP segment at listening sockets, in bytes.
+/// The greatest TCP segment at listening sockets, in bytes: `Wcf::segment` says why it is set at all.
+/// Sixteen thousand is far below the 64 KiB of a loopback device, and above what real networks carry, so
+/// those never notice.
 const SEGMENT: u16 = 16_000;
 
-/// The largest message that is sent, unless the endpoint's own quota is larger.
+/// The largest message that is sent, in bytes, unless the endpoint's own quota is larger. It protects this
+/// side's memory: what a receiver takes is its own quota, and it says so in a fault.
 const LARGEST_SENT: u64 = 64 << 20;
 
 impl Wire for Wcf {
@@ -93,6 +97,7 @@ impl Wire for Wcf {
         Limits::default().with_message(LARGEST_SENT)
     }
 
+    /// The name of this wire's SOAP header that counts hops: a router reads and raises it to notice rings.
     fn hop_header(&self) -> Option<&'static str> {
         Some(soap::HOPS)
     }

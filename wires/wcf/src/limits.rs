@@ -1,60 +1,92 @@
-//! Bounds that hold whatever the budget of a message allows, and the quotas that users set, by WCF's names and with its defaults.
+//! Bounds that hold whatever the budget of a message allows, and the quotas that users set, by WCF's names
+//! and with its defaults.
+//!
+//! There are two kinds of numbers here. The constants bound what a peer can make this side keep or repeat,
+//! and no address changes them: depth, attributes, names, words of a session, references in an object
+//! graph. `Quotas` are what an address says (`?MaxReceivedMessageSize=1000000`), in the names that users of
+//! .NET know from their configuration files.
+//!
+//! State: `Quotas` are plain values. `address::options` sets them one after the other with `Quotas::set`;
+//! from then on they stand in `Settings` and do not change.
+//!
+//! Invariants:
+//!
+//! * Each number that `set` takes is at least 1 and fits into .NET's `long` or `int`; each time is between
+//!   a millisecond and thirty days, so sums with an `Instant` do not overflow. 0, which stands for "without
+//!   bound" in two of them, comes from the default alone.
+//! * `NAMES` and `values()` are in the same order; `differences()` and the equality of `Settings` rely on
+//!   it.
+//! * `MaxReceivedMessageSize` is checked on the size that a record or a Content-Length announces, before
+//!   memory is allocated (framing: `Channel::sized`, HTTP: `Gathering::poll`), and on what comes out of a
+//!   decompressor.
+//! * A quota of WCF that has no meaning here is refused with the reason, and not taken silently: whoever
+//!   writes it relies on it.
 
 pub use crate::values::ReaderQuotas;
 
 use everywire_model::{Failure, Initiator, Kind};
 use std::time::Duration;
 
-/// Bytes of the session dictionary of one direction, length prefixes included, summed over the session.
+/// Bytes of the session dictionary of one direction, length prefixes included, summed over the session
+/// (MC-NBFSE 2.1). .NET's default for `MaxSessionSize`: this side's writer never goes beyond it, since the
+/// peer's quota is not known.
 pub const MAX_SESSION_SIZE: usize = 2048;
 
-/// Headers of one envelope.
+/// Headers of one envelope. Far more than WCF's own messages have (addressing, a reliable session,
+/// security).
 pub const MAX_HEADERS: usize = 64;
 
-/// Words in the session dictionary of one direction.
+/// Words in the session dictionary of one direction. A word costs its bytes and its length prefix, so one
+/// of no letters costs a single byte: the number of entries needs a bound of its own where `MaxSessionSize`
+/// was raised.
 pub const MAX_SESSION_WORDS: usize = 2048;
 
-/// Elements in elements.
+/// Elements in elements: .NET's default for `MaxDepth` (XmlDictionaryReaderQuotas).
 pub const MAX_DEPTH: usize = 32;
 
-/// Attributes and namespace declarations of one element.
+/// Attributes and namespace declarations of one element, which are compared with each other.
 pub const MAX_ATTRIBUTES: usize = 64;
 
-/// Bytes of one name, prefix or namespace.
+/// Bytes of one name, prefix or namespace in a record or in text.
 pub const MAX_NAME: usize = 4096;
 
-/// The most characters of a reference as text.
+/// The most bytes of a reference as text, the password and all options included.
 pub const REFERENCE_TEXT: usize = 16 << 10;
 
 /// Objects of one message that are read because others refer to them (what .NET's MaxItemsInObjectGraph was by default).
 pub const MAX_REFERENCES: usize = 65_536;
 
-/// Octets of one message that are read again because objects refer to them.
+/// Octets of one message that are read again because objects refer to them (`z:Ref`): an object that many
+/// refer to is read as often as it is referred to, and without this bound a small message could ask for
+/// unbounded work.
 pub const MAX_REFERRED_OCTETS: usize = 16 << 20;
 
-/// Namespaces that are declared at one place of a document.
+/// Namespaces that are declared at one place of a document, in all open elements together: each prefix is
+/// looked for among them.
 pub const MAX_PREFIXES: usize = 256;
 
 /// The quotas of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quotas {
-    /// Octets of a message.
+    /// Octets of a message as it arrives, and of what it is unpacked to.
     pub max_received_message_size: u64,
     /// What reading its XML may cost.
     pub reader: ReaderQuotas,
-    /// Octets of the session's dictionary, of one direction.
+    /// Octets of the session's dictionary, of one direction: of what the peer may teach this side.
     pub max_session_size: usize,
-    /// Octets of the Via.
+    /// Octets of the Via of a preamble; a longer one is answered by the framing fault ViaTooLong.
     pub max_via_size: usize,
-    /// Octets of a content type.
+    /// Octets of a content type in a preamble; a longer one is answered by ContentTypeTooLong.
     pub max_content_type_size: usize,
-    /// How long it may take until a channel is open.
+    /// How long it may take until a channel is open: for whoever connects from the first byte to the
+    /// Preamble Ack, for a place how long a session waits for its turn.
     pub open_timeout: Duration,
-    /// How long a channel may be silent.
+    /// Of a place: how long a channel may be silent while nobody waits for an answer. Then this side ends
+    /// it.
     pub receive_timeout: Duration,
     /// How long a peer may take to say what it wants: for the whole preamble.
     pub channel_initialization_timeout: Duration,
-    /// How long an unused connection is kept.
+    /// How long an unused connection is kept: one that waits for another preamble, or an idle one of HTTP.
     pub idle_timeout: Duration,
     /// Of a place: sessions that are served at once, others wait; 0 for as many as come.
     pub max_concurrent_sessions: usize,
@@ -83,10 +115,14 @@ impl Default for Quotas {
     }
 }
 
-/// Why a quota was not set.
+/// Why a quota was not set. `set` makes the user's message of it.
 enum Wrong {
+    /// The name is none of the quotas: not an error yet, since the name may be another option of the
+    /// address.
     Unknown,
+    /// The value is no whole number, or 0, or more than .NET takes.
     Number,
+    /// The value is no time.
     Time,
 }
 
@@ -116,6 +152,7 @@ impl Quotas {
     ];
 
     /// Quotas of WCF's that would bound nothing here, and what does.
+    /// Refused with the reason, since an address that names one of them relies on it.
     const ELSEWHERE: [(&str, &str); 6] = [
         (
             "MaxConcurrentInstances",
@@ -185,6 +222,7 @@ impl Quotas {
         }
     }
 
+    /// What each name means. Two names set one quota: see the first arm.
     fn try_set(&mut self, name: &str, value: &str) -> Result<(), Wrong> {
         let number = || {
             value
@@ -193,6 +231,7 @@ impl Quotas {
                 .filter(|number| (1..=i64::MAX as u64).contains(number))
                 .ok_or(Wrong::Number)
         };
+        // Counts and sizes that are `int` in .NET's configuration are refused above its maximum here, too.
         let small = || {
             number().and_then(|number| {
                 u32::try_from(number).ok().filter(|small| *small <= i32::MAX as u32).ok_or(Wrong::Number)
@@ -250,6 +289,7 @@ impl Quotas {
     /// A message of this side's peer is too large: what WCF says, and how the quota is raised here.
     #[cold]
     pub fn message_too_large(&self, initiator: Initiator) -> Failure {
+        // The sentence is .NET's own: users search the web for it.
         let quota = self.max_received_message_size;
         let what = format!(
             "The maximum message size quota for incoming messages ({quota}) has been exceeded. To increase the quota, use the MaxReceivedMessageSize property on the appropriate binding element."

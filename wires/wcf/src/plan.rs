@@ -1,4 +1,10 @@
-//! What one operation looks like on the wire: actions, elements, faults. Made once for each connection and operation.
+//! What one operation looks like on the wire: actions, elements, faults. Made once for each connection and
+//! operation.
+//!
+//! A contract names things as a programmer does; a plan has the words as the envelope has them: the
+//! WS-Addressing action, the element that wraps the arguments, the order and namespaces of the members.
+//! `everywire_idl::wsdl::names` knows WCF's rules for them; here they are applied once, so that a call
+//! writes them without looking anything up. A plan does not change and is shared in an `Arc`.
 
 use crate::values::{Layout, QName, Types};
 use bytes::Bytes;
@@ -14,7 +20,8 @@ pub struct Plan {
     pub action: Arc<str>,
     /// The action of replies.
     pub reply_action: Arc<str>,
-    /// The action as sessions hand it on.
+    /// The action as sessions hand it on: what stands in `Incoming::operation`, without a copy for each
+    /// call.
     pub asked: Bytes,
     /// The operation's name.
     pub name: Box<str>,
@@ -28,11 +35,12 @@ pub struct Plan {
     pub faults: Vec<Declared>,
     /// Whether there is no reply.
     pub oneway: bool,
-    /// Whether callers who succeed begin, or end, to listen to callbacks.
+    /// Whether callers who succeed begin (`true`), or end (`false`), to listen to callbacks; `None`: the
+    /// operation has nothing to do with it.
     pub listening: Option<bool>,
     /// The types of the contract, if the operation has values of any type.
     pub types: Option<Arc<Types>>,
-    /// Whether nobody here knows it: what comes is passed on as it came.
+    /// Whether no contract here has the operation: messages are passed on as they came.
     pub passes: bool,
 }
 
@@ -49,6 +57,8 @@ pub struct Declared {
 
 impl Plan {
     /// The plan of an operation of an interface.
+    /// Without an interface (a typed call whose contract is not at hand) names follow from the operation's
+    /// notes alone.
     #[must_use]
     pub fn of(interface: Option<&Interface>, operation: &Operation) -> Arc<Self> {
         let action = names::action(interface, operation);
@@ -85,6 +95,8 @@ impl Plan {
     }
 
     /// The plan of an operation that only its request tells of.
+    /// `action` is the request's, or empty where it is not known; the names of replies follow WCF's rule,
+    /// which adds `Response`.
     #[must_use]
     pub fn guess(action: &str, namespace: &str, wrapper: &str) -> Arc<Self> {
         let none = Shape::Struct(Hold::new(Struct { name: "".into(), id: "".into(), fields: vec![].into() }));
@@ -110,13 +122,15 @@ impl Plan {
     }
 
     /// The plan of an operation that nobody here knows and that is passed on: no answer of it is read.
+    /// There is one for all of them, since it says nothing of the operation.
     #[must_use]
     pub fn passed() -> Arc<Self> {
         static PLAN: OnceLock<Arc<Plan>> = OnceLock::new();
         Arc::clone(PLAN.get_or_init(|| Self::guess("", "", "").passing()))
     }
 
-    /// The same of an operation that nobody here knows.
+    /// The same of an operation that nobody here knows. Only a plan that nobody shares yet can be changed:
+    /// it is made right before.
     #[must_use]
     pub fn passing(self: Arc<Self>) -> Arc<Self> {
         match Arc::try_unwrap(self) {
@@ -133,6 +147,7 @@ impl Plan {
     ) -> Arc<Self> {
         let name = names::operation(operation);
         let result = names::result_element(operation);
+        // The notes of the contract say which parameters travel as SOAP headers, and by which name.
         let headers: Vec<(String, QName)> = operation
             .notes
             .iter()
@@ -147,6 +162,7 @@ impl Plan {
             let own: &[_] = if fields.fields().iter().any(held) { &headers } else { &[] };
             Layout::new(wrapper.map(qname), &namespace, fields, &result, own)
         };
+        // An exception is known by its identifier; contracts written by hand have names only.
         let declared = |detail: &Hold<Struct>| Declared {
             id: if detail.id.is_empty() { detail.name.clone() } else { detail.id.clone() },
             detail: qname(names::type_name(&detail.id, &detail.name)),
@@ -176,7 +192,8 @@ impl Plan {
     }
 }
 
-/// Duplex contracts that choose whom they call back do so by operations of these names.
+/// Duplex contracts that choose whom they call back do so by operations of these names: a convention of
+/// this library, since WCF has none. A client whose contract has neither listens from the beginning.
 fn listening(name: &str) -> Option<bool> {
     if name.eq_ignore_ascii_case("subscribe") {
         Some(true)
@@ -196,6 +213,8 @@ fn qname(name: names::QName) -> QName {
 #[must_use]
 pub fn index_of(interface: &Interface, asked: &[u8]) -> Option<usize> {
     let asked = std::str::from_utf8(asked).ok()?;
+    // Clark notation, `{NAMESPACE}NAME`: a Basic request without SOAPAction has only its body to say what
+    // it asks.
     if asked.starts_with('{') {
         let asked = names::QName::parse(asked)?;
         return interface.operations.iter().position(|operation| {

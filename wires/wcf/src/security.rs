@@ -1,5 +1,26 @@
 //! The header of WS-Security 1.0 for TransportWithMessageCredential: a Timestamp, and in requests a UsernameToken with the password as
 //! text. The transport protects it; there is nothing else here that would.
+//!
+//! WCF wants a Timestamp in every request and reply of such a binding (WS-Security 1.0, section 10), and in
+//! requests the token of the Username Token Profile 1.0 with the type PasswordText. Digests, signatures and
+//! X.509 tokens are not read: a digest is refused with a code of its own, other elements are passed over.
+//!
+//! State: none beyond one message. `username` and `timestamp` make a `Header`, `write` puts it into an
+//! envelope; `read_text` or `read_binary` collects what came into `Found`, `Found::header` makes a `Header`
+//! of it, and `check` says whether the message is let in. `soap::security` calls them.
+//!
+//! Invariants:
+//!
+//! * No password is written where a network could carry it in the clear: `username` refuses, and
+//!   `address::options` did before.
+//! * Passwords are held in `Zeroizing`, are never shown by `Debug`, and are compared by `is_password`, in
+//!   `everywire_auth`.
+//! * Each of the four leaves stands in a header once; a second one is refused, so that no two readers see
+//!   different users.
+//! * A message counts for at most ten minutes after its `Created`, whatever `Expires` says. Nonces are not
+//!   kept: the transport's protection is what prevents a replay.
+//! * Depth and sizes are bounded by the readers (`text::Reader`, `nbfx::Reader`) that the caller has set
+//!   up.
 
 use crate::dictionary::Words;
 use crate::nbfx::xml::lexical;
@@ -26,10 +47,11 @@ pub const UTILITY: &str =
 const PASSWORD_TEXT: &str =
     "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-username-token-profile-1.0#PasswordText";
 
-/// How long a message is good for (WCF's `ReplayWindow`), and how much clocks may differ (`MaxClockSkew`).
+/// How long a message is good for (WCF's `ReplayWindow`), and how much clocks may differ (`MaxClockSkew`):
+/// five minutes each, WCF's defaults.
 const WINDOW: Duration = Duration::from_secs(300);
 
-/// 100 ns between the year 1 and 1970.
+/// 100 ns between the year 1, where .NET counts from, and 1970.
 const UNIX_TICKS: u64 = 621_355_968_000_000_000;
 
 /// What a header says.
@@ -39,7 +61,7 @@ pub struct Header {
     pub created: SystemTime,
     /// From when on it is not good anymore.
     pub expires: SystemTime,
-    /// Who sends it: user, or `DOMAIN\USER`, and password.
+    /// Who sends it: user, or `DOMAIN\USER`, and password. `None` in replies.
     pub login: Option<(String, Zeroizing<String>)>,
 }
 
@@ -77,7 +99,7 @@ pub fn username(settings: &Settings, local: bool, now: SystemTime) -> Result<Hea
     Ok(Header { login: Some(login), ..timestamp(now) })
 }
 
-/// The header of a reply.
+/// The header of a reply: the time alone. .NET's client refuses a reply without it.
 pub fn timestamp(now: SystemTime) -> Header {
     Header { created: now, expires: now + WINDOW, login: None }
 }
@@ -98,6 +120,7 @@ impl Header {
             .attribute(&envelope, "mustUnderstand", "1")
             .xmlns("o", SECEXT)
             .xmlns("u", UTILITY);
+        // Microsoft's identifiers; a signature could refer to them.
         xml.start("u", "Timestamp").attribute("u", "Id", "_0");
         xml.element("u", "Created", &instant(self.created)).element("u", "Expires", &instant(self.expires));
         xml.end("u", "Timestamp");
@@ -114,6 +137,8 @@ impl Header {
         out
     }
 
+    /// Names go inline, also those that the static dictionary has: the header is the same bytes in every
+    /// session, and nothing of it enters the session's words.
     fn write_binary(&self, envelope: char) -> Vec<u8> {
         const O: Prefix<'static> = Prefix::Letter(b'o' - b'a');
         const U: Prefix<'static> = Prefix::Letter(b'u' - b'a');
@@ -129,6 +154,7 @@ impl Header {
             xml.chars(value);
             xml.end();
         };
+        // The same elements in records; times are text in binary form, too.
         start(&mut xml, O, "Security");
         attribute(&mut xml, s, "mustUnderstand", Text::One);
         xml.put(&Record::Xmlns(Some("o"), Word::Inline(SECEXT)));
@@ -159,7 +185,9 @@ impl Header {
     /// It is not well-formed, or says something twice.
     pub fn read_text(reader: &mut text::Reader<'_>) -> Visit<Self> {
         let mut found = Found::default();
+        // Names of open elements below `Security`.
         let mut path: Vec<&str> = Vec::new();
+        // Text of the innermost element since its last start tag.
         let mut said = Zeroizing::new(String::new());
         loop {
             match reader.next()? {
@@ -198,6 +226,7 @@ impl Header {
         let mut said = Zeroizing::new(String::new());
         loop {
             let at = reader.position();
+            // Words of both dictionaries may stand for names and values here.
             let name = |word: Word<'_>| match word {
                 Word::Inline(name) => Ok(name.to_owned()),
                 Word::Id(id) => {
@@ -247,6 +276,7 @@ impl Header {
     ///
     /// It is too old or from the future, or the user or the password is wrong. The code is that of the fault.
     pub fn check(&self, settings: &Settings, now: SystemTime) -> Result<Option<String>, Failure> {
+        // Either clock may be wrong by the window, and the sender's `Expires` is not trusted beyond it.
         let early = self.created > now + WINDOW;
         if early || self.expires + WINDOW < now || self.created + WINDOW + WINDOW < now {
             let what = "the message's Timestamp is not of this time";
@@ -271,18 +301,20 @@ impl fmt::Debug for Header {
     }
 }
 
-/// What was read so far.
+/// What was read so far; each leaf once.
 #[derive(Default)]
 struct Found {
     created: Option<SystemTime>,
     expires: Option<SystemTime>,
     user: Option<String>,
     password: Option<Zeroizing<String>>,
-    /// The password is none as text.
+    /// The password is none as text: its Type is another than PasswordText.
     digest: bool,
 }
 
 impl Found {
+    /// Takes an element that has ended, by its path below `Security`. Elements that are not known mean
+    /// nothing.
     fn take(&mut self, path: &[&str], said: &str, at: usize) -> Visit<()> {
         let time = || moment(said.trim()).ok_or_else(|| Violation::BadValue.at(at));
         let again = match path {
@@ -305,11 +337,14 @@ impl Found {
             || denied("the Security header has no Timestamp with the time of the message", "InvalidSecurity");
         let created = self.created.ok_or_else(no_time)?;
         let expires = self.expires.unwrap_or(created + WINDOW);
+        // A password without a user name is no login; a user without a password has an empty one.
         let login = self.user.map(|user| (user, self.password.unwrap_or_default()));
         Ok(Header { created, expires, login })
     }
 }
 
+/// The code is that of WS-Security 1.0, section 12, in Clark notation: `soap::faults` writes it as the
+/// fault's subcode.
 #[cold]
 fn denied(what: &str, code: &str) -> Failure {
     Failure::new(Kind::Refused, Initiator::Peer, what).with_code(format!("{{{SECEXT}}}{code}"))
@@ -338,6 +373,7 @@ fn moment(text: &str) -> Option<SystemTime> {
     if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
+    // 24:00:00 and a leap second are times of XML Schema.
     if hour > 24 || minute > 59 || second > 60 || !digits(fraction) {
         return None;
     }

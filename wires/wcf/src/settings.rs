@@ -1,6 +1,10 @@
 //! What an address says of how to talk to whoever is there: binding, security, quotas.
 //!
-//! `Settings` are the options of an address ([`everywire_model::Options`]). What always holds:
+//! `Settings` are the options of an address ([`everywire_model::Options`]): they stand in
+//! `Profile::options`, and `Settings::of` (in `address`) takes them out. `address::options` makes them once
+//! from the text; nobody changes them afterwards, so sessions share them in an `Arc`. Whoever needs others
+//! (`address::publish`, `address::parse_like`, `metadata::asking`) clones and edits the copy. What always
+//! holds:
 //!
 //! * Two are equal if callers by them may share connections: the same binding, place, account with its password, protection, encoding and
 //!   quotas. What only a place has (users, keys, certificates, throttles) does not count.
@@ -121,7 +125,10 @@ impl Encoding {
     }
 }
 
-/// See the module. It stands in [`Profile::options`] of a way and of a place.
+/// See the module. It stands in [`Profile::options`] of a way and of a place. Fields that a place alone
+/// uses are marked as such: `users`, `keytab`, `tls_server`, `throttle` and the like mean nothing to a
+/// caller, and `tls_client`, `to`, `callback` nothing to a place. Only these fields count for equality that
+/// `Settings::identity` names.
 #[derive(Clone)]
 pub struct Settings {
     /// How messages travel.
@@ -155,9 +162,9 @@ pub struct Settings {
     pub callback: Option<Bytes>,
     /// Whether sessions are reliable (WS-ReliableMessaging).
     pub reliable: bool,
-    /// Whom this side says it is.
+    /// The account that this side authenticates with.
     pub credentials: Option<Arc<Credentials>>,
-    /// Of a place: whom it knows.
+    /// Of a place: the users that may authenticate.
     pub users: Option<Arc<dyn Users>>,
     /// Of a place: the file of its Kerberos keys.
     pub keytab: Option<PathBuf>,
@@ -169,8 +176,8 @@ pub struct Settings {
     pub mechanism: Mechanism,
     /// What the server has to prove to be: a name in its certificate, or its service principal name. Empty: the host.
     pub identity: String,
-    /// Where the service knows itself to be, if the connection leads there another way: the URI up to the object's path.
-    /// Empty: where the connection goes.
+    /// The service's own address up to the object's path, where the connection leads there another way (a
+    /// tunnel, address translation). Empty: the address of the connection.
     pub to: String,
     /// The client's side of TLS.
     pub tls_client: Option<tls::ClientSettings>,
@@ -183,17 +190,20 @@ pub struct Settings {
     /// Of a place: whether it takes the encoding that its address says, and no other.
     pub takes_one_encoding: bool,
     /// Of a place: what it serves now, where that is bounded.
+    /// Clones of the settings share it, so all connections of a place count together.
     pub(crate) throttle: Arc<Throttle>,
     /// The public part of what the address says, as options of an address.
     pub(crate) shown: Vec<(&'static str, String)>,
 }
 
+/// `client_layer` or `server_layer` wants TLS, and no address made its settings: only code that builds
+/// `Settings` by hand meets it.
 #[cold]
 fn unset() -> Failure {
     Failure::new(Kind::Internal, Initiator::Here, "this security was not set up by the address")
 }
 
-/// Who calls is not known.
+/// The failure of a call that needs an account, where none was given.
 #[cold]
 fn unnamed(what: &str) -> Failure {
     Failure::new(Kind::Refused, Initiator::User, what).with_hint(
@@ -202,7 +212,8 @@ fn unnamed(what: &str) -> Failure {
 }
 
 impl Settings {
-    /// What is right for a binding without any wish.
+    /// The defaults of a binding. Authority, host and socket are empty: `address::ends::placed` fills them
+    /// in once the endpoint is known.
     pub fn new(binding: Binding) -> Self {
         Self {
             binding,
@@ -243,6 +254,9 @@ impl Settings {
     }
 
     /// How messages are written.
+    /// Encoding and binding are apart in an address, and one in a dialect: the binding says SOAP's version
+    /// and whether there is addressing, the encoding says binary or text. Over framing the preamble of each
+    /// connection decides instead (`framing::session::dialect`).
     pub fn dialect(&self) -> Dialect {
         let usual = match self.binding {
             Binding::NetTcp => Dialect::NET_TCP,
@@ -257,7 +271,9 @@ impl Settings {
         Dialect { form, session: self.encoding == Encoding::Session, ..usual }
     }
 
-    /// The URI of an object, as Via, To and metadata spell it.
+    /// The URI of an object, as Via (MC-NMF 2.2.3.3), To (WS-Addressing) and metadata spell it. With `to`
+    /// that stands in front; otherwise scheme and authority, the socket's path where there is one, and the
+    /// key, all escaped as URIs want it.
     pub fn via(&self, key: &[u8]) -> String {
         if !self.to.is_empty() {
             let slash = if key.is_empty() { "" } else { "/" };
@@ -284,6 +300,7 @@ impl Settings {
         };
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let path = everywire_model::reference::unescape(path)?;
+        // A path that does not begin with the socket's is taken whole: some clients leave the socket out.
         let path = match path.strip_prefix(self.socket.as_bytes()) {
             Some(rest) if !self.socket.is_empty() && (rest.is_empty() || rest.starts_with(b"/")) => rest,
             _ => &path,
@@ -291,7 +308,8 @@ impl Settings {
         Some(Bytes::copy_from_slice(path.strip_prefix(b"/").unwrap_or(path)))
     }
 
-    /// What callers by it share connections by; what a place alone has is left out.
+    /// What callers by it share connections by; what a place alone has is left out. All quotas count, since
+    /// a connection holds its peer to them.
     fn identity(&self) -> impl Eq + Hash {
         let place = (self.binding, self.uri_scheme, &self.authority, &self.host, &self.socket, &self.to);
         let tls = self.tls_client.as_ref().map(tls::ClientSettings::describe);
@@ -303,6 +321,7 @@ impl Settings {
 
     /// What NegotiateStream's contexts are asked for.
     pub fn options(&self) -> Options {
+        // A service principal name (RFC 4120, 6.2): `host/NAME`, unless the address spells a whole one.
         let target = match &*self.identity {
             "" => format!("host/{}", self.host),
             named if named.contains(['/', '@']) => named.to_owned(),
@@ -342,7 +361,7 @@ impl Settings {
         [&*self.identity, &*self.host].into_iter().find(|name| !name.is_empty()).unwrap_or("localhost")
     }
 
-    /// Why a call cannot be made with it, if so.
+    /// Why a call cannot be made with it, if so. It is asked before anything of a call is written.
     pub fn lack(&self) -> Option<Failure> {
         let nobody = self.credentials.as_ref().is_none_or(|known| known.user.is_empty());
         let windows = self.transport_security == Security::Windows;

@@ -1,5 +1,10 @@
 //! How much a place serves at once (WCF's ServiceThrottlingBehavior): sessions and calls, counted over all its connections.
 //! Whoever comes beyond them waits for its turn; the first who came is the first who goes on.
+//!
+//! One `Throttle` stands in the settings of a place and is shared by all its connections, on whatever
+//! thread they are. `Held` is what one connection has of it, and the only caller of a `Gate`. A place that
+//! becomes free goes to the first who waits without becoming free in between, so nobody who comes later
+//! overtakes; its session is woken by its `Waker` and asks again in `poll`.
 
 mod held;
 
@@ -10,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-/// What a place serves now, and who waits.
+/// What a place serves now, and the queues before it.
 #[derive(Debug, Default)]
 pub struct Throttle {
     pub(crate) sessions: Gate,
@@ -18,34 +23,39 @@ pub struct Throttle {
 }
 
 /// Places that are taken, and a queue before them.
+/// The lock is held for a few instructions and never while somebody is woken.
 #[derive(Debug, Default)]
 pub(crate) struct Gate(Mutex<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
+    /// Never more than the limit of the last who came.
     taken: usize,
+    /// Empty unless all places are taken.
     waiting: VecDeque<Arc<Turn>>,
 }
 
-/// Somebody who waits.
+/// A place in a queue.
 #[derive(Debug)]
 pub(crate) struct Turn {
+    /// Set once, by whoever left; the place then belongs to this turn.
     come: AtomicBool,
+    /// Of the connection's link. Without one the turn is noticed when the link polls next.
     waker: Option<Waker>,
 }
 
-/// What became of somebody who came.
+/// The result of `Gate::enter`.
 pub(crate) enum Entry {
-    /// It is in.
+    /// There was a free place.
     Taken,
-    /// It waits for its turn.
+    /// All places are taken: the turn comes later.
     Waits(Arc<Turn>),
-    /// More wait than may.
+    /// The queue is full.
     Full,
 }
 
 impl Turn {
-    /// Whether it has come.
+    /// Whether a place has become this turn's.
     #[inline]
     pub(crate) fn has_come(&self) -> bool {
         self.come.load(Ordering::Acquire)
@@ -53,11 +63,13 @@ impl Turn {
 }
 
 impl Gate {
+    /// A panic elsewhere while the lock was held leaves numbers that are still right.
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody comes, where so many may be in and so many may wait.
+    /// Takes a place, if fewer than `limit` are taken; else joins the queue, if fewer than `most` wait in
+    /// it.
     pub(crate) fn enter(&self, limit: usize, most: usize, waker: Option<&Waker>) -> Entry {
         let mut queue = self.queue();
         if queue.taken < limit {
@@ -72,13 +84,14 @@ impl Gate {
         Entry::Waits(turn)
     }
 
-    /// Somebody leaves: its place is that of the first who waits.
+    /// Gives a place back: the first in the queue gets it.
     pub(crate) fn leave(&self) {
         let mut queue = self.queue();
         let Some(turn) = queue.waiting.pop_front() else {
             queue.taken = queue.taken.saturating_sub(1);
             return;
         };
+        // `taken` stays as it is: the place changes hands.
         turn.come.store(true, Ordering::Release);
         drop(queue);
         if let Some(waker) = &turn.waker {
@@ -86,11 +99,12 @@ impl Gate {
         }
     }
 
-    /// Somebody waits no longer.
+    /// Leaves the queue. If the turn has come in between, its place goes to the next one.
     pub(crate) fn give_up(&self, turn: &Arc<Turn>) {
         let mut queue = self.queue();
         let before = queue.waiting.len();
         queue.waiting.retain(|other| !Arc::ptr_eq(other, turn));
+        // It is not in the queue any more: its turn has come, and a place is its own.
         let had_come = queue.waiting.len() == before;
         drop(queue);
         if had_come {

@@ -1,4 +1,24 @@
 //! The ways in which a peer's XML, binary or text, can be wrong, and its framing.
+//!
+//! `Violation` is about a document: MC-NBFX records, the text of XML, the SOAP envelope, and values that do
+//! not fit their contract. `Breach` is about the bytes around documents: records of MC-NMF and the rules of
+//! a channel. What a peer of HTTP does wrong stands in `http::breach`.
+//!
+//! There is no state. A decoder makes a `Violation`, says at which byte of the document it stands (`at`),
+//! and so gets a `Failure` for whoever waits for the value. A session makes a `Breach`, tells the peer of
+//! it where the specification has a fault for that (`framing::faults`), and gives the link a neutral
+//! violation, by which the connection ends.
+//!
+//! What holds:
+//!
+//! * Each way of being wrong has one variant. Its name is stable: it stands in a failure's code (`nbfx
+//!   BadInteger`, `xml Entity`), in metrics and in `cli/help/codes.tsv`, which tests compare with this
+//!   list.
+//! * What exceeds a bound of this side is `LimitExceeded`, and not malformed: the user can raise most of
+//!   these bounds, and the message says how.
+//! * Texts of a peer inside a breach (`via`, `name`) were escaped before, so no control character of a peer
+//!   reaches a terminal.
+//! * `Misuse` is the only one that the peer is not to blame for.
 
 use crate::framing::RecordKind;
 use everywire_model::{Failure, Initiator, Kind};
@@ -81,6 +101,7 @@ impl Violation {
     /// The failure for this violation, `offset` bytes into the document.
     #[cold]
     pub fn at(self, offset: usize) -> Failure {
+        // `Failure::malformed` puts the offset into its message; for limits it is written out.
         let failure = match self {
             Self::TooDeep
             | Self::TooManyAttributes
@@ -102,6 +123,8 @@ impl Violation {
     }
 }
 
+// Which of the two readers can meet it: the code of the failure begins with that, `xml` or `nbfx`. What
+// both can meet counts as `nbfx`.
 impl Violation {
     fn is_of_text(self) -> bool {
         matches!(
@@ -158,7 +181,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What this mapping to XML cannot carry.
+/// What this mapping to XML cannot carry: a gap of this side, for which neither the peer nor the user's
+/// data are to blame.
 #[cold]
 pub(crate) fn unsupported(what: impl fmt::Display) -> Failure {
     Failure::new(
@@ -263,13 +287,15 @@ pub enum Breach {
         message: String,
     },
     /// A message is larger than this side accepts.
+    /// A framed size, a chunked message so far, or what came out of a decompressor.
     OverLimit {
-        /// Its bytes, as far as they are known.
+        /// Its bytes, as far as they are known: one more than the limit where reading stopped there.
         size: u64,
         /// The quota.
         limit: u64,
     },
-    /// The peer told of a fault and closed.
+    /// The peer told of a fault (a Fault record) and closed; on the connecting side, the failure behind it
+    /// is kept as the session's refusal.
     Refused {
         /// What it said.
         message: String,
@@ -279,7 +305,8 @@ pub enum Breach {
         /// Why.
         message: String,
     },
-    /// The preamble did not come, or was not answered, in time.
+    /// The preamble did not come, or was not answered, in time: ChannelInitializationTimeout here,
+    /// OpenTimeout there.
     NoPreamble {
         /// Seconds it was given.
         seconds: u64,

@@ -1,4 +1,9 @@
-//! What the wire keeps for a node: how sessions find what is served, and the servants that everybody is expected to have.
+//! What the wire keeps for a node: how sessions find what is served, and the servants that everybody is
+//! expected to have.
+//!
+//! One `Node` is shared by all connections of a node, on whatever thread they are. It owns no objects:
+//! those stand in the node's own table, and each question goes there. Sessions remember answers together
+//! with `changes()`, and ask again when that has moved.
 
 use crate::metadata;
 use crate::plan::{self, Plan};
@@ -11,9 +16,12 @@ use std::sync::{Arc, OnceLock};
 
 /// What the wire keeps for a node.
 pub struct Node {
+    /// The node's table of exported objects.
     objects: Arc<dyn Objects>,
+    /// The metadata endpoints (MEX, WS-Transfer Get), made when somebody asks first.
     standing: OnceLock<Vec<Arc<dyn Servant>>>,
-    /// Counts changes of what is served.
+    /// Counts changes of what is served: moved with `Release` after the table has changed, read with `Acquire`
+    /// before the table is asked.
     changes: AtomicU64,
     /// Reliable sessions over HTTP.
     pub(crate) sequences: Sequences,
@@ -30,6 +38,7 @@ impl Node {
     }
 
     /// The node behind what a session was given.
+    /// `None` if the session was given the state of another wire, or none at all.
     #[must_use]
     pub fn of(wire_state: &Arc<dyn WireState>) -> Option<Arc<Self>> {
         let any: Arc<dyn Any + Send + Sync> = Arc::clone(wire_state) as _;
@@ -47,8 +56,9 @@ impl Node {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// The key under which the object is exported that a path means: the same, else the only one that differs in case; paths
-    /// that somebody answers for by how they begin, and those of metadata, stay as they are.
+    /// The key under which the object is exported that a path means: the same, else one that differs in
+    /// case only; paths that somebody answers for by how they begin, and those of metadata, stay as they
+    /// are.
     #[must_use]
     pub fn find(&self, path: &[u8]) -> Option<Bytes> {
         let keys = self.objects.keys();
@@ -65,6 +75,7 @@ impl Node {
                 Some(at) => trimmed.split_at_checked(at)?,
                 None => (&b""[..], trimmed),
             };
+            // A path that ends with `mex` means the metadata of the object before it, or of the node.
             let is_metadata = last.strip_prefix(b"/").unwrap_or(last).eq_ignore_ascii_case(b"mex");
             let served = rest.is_empty() || known(rest).is_some();
             (is_metadata && served && !self.standing().is_empty()).then(|| Bytes::copy_from_slice(trimmed))
@@ -72,6 +83,8 @@ impl Node {
     }
 
     /// The key of the object that is exported, if there is one only.
+    /// Clients over sockets may leave the path out; where several objects are served, that means none of
+    /// them.
     #[must_use]
     pub fn sole(&self) -> Option<Bytes> {
         let mut keys = self.objects.keys().into_iter();
@@ -102,6 +115,7 @@ impl Node {
     }
 
     /// The key of the only exported object that has an operation with this action: whom a callback is for.
+    /// A callback carries no path of its own, so the action is all there is to go by.
     #[must_use]
     pub fn callee(&self, action: &[u8]) -> Option<Bytes> {
         let has = |key: &Bytes| {

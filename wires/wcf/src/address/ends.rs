@@ -7,7 +7,9 @@ use everywire_model::{Endpoint, Failure};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Fills in what follows from the endpoint.
+/// Fills in what a URI says in place of the endpoint: `HOST[:PORT]` over
+/// TCP, the socket's path for framing on sockets, and `localhost` for HTTP on sockets, whose requests have
+/// to name some host. Where the port is 0, this is done again once the real one is known (`publish`).
 pub(super) fn placed(mut settings: Settings, endpoint: &Endpoint) -> Settings {
     match endpoint {
         Endpoint::Tcp { host, port } => {
@@ -16,6 +18,8 @@ pub(super) fn placed(mut settings: Settings, endpoint: &Endpoint) -> Settings {
                 "https" => 443,
                 _ => PORT,
             };
+            // An IPv6 address stands in brackets in a URI (RFC 3986, 3.2.2). The usual port is left out, as
+            // WCF does.
             let shown = if host.contains(':') { format!("[{host}]") } else { host.clone() };
             settings.authority = if *port == usual { shown } else { format!("{shown}:{port}") };
             settings.host.clone_from(host);
@@ -23,6 +27,7 @@ pub(super) fn placed(mut settings: Settings, endpoint: &Endpoint) -> Settings {
         }
         Endpoint::Unix { path } | Endpoint::Shm { path } if settings.uri_scheme.starts_with("net.") => {
             if settings.uri_scheme == "net.tcp" {
+                // net.tcp URIs cannot name a socket; .NET's own scheme for it can.
                 settings.uri_scheme = "net.uds";
             }
             settings.socket.clone_from(path);
@@ -34,12 +39,14 @@ pub(super) fn placed(mut settings: Settings, endpoint: &Endpoint) -> Settings {
     settings
 }
 
-/// Whether an endpoint is of this machine alone.
+/// Whether an endpoint is of this machine alone: then nobody on a network can listen in, and passwords may
+/// go without TLS. An unknown endpoint counts as remote.
 pub(super) fn is_local(endpoint: Option<&Endpoint>) -> bool {
     !matches!(endpoint, Some(Endpoint::Tcp { .. }) | None)
 }
 
 /// The credentials of this process, if it was given any.
+/// An empty variable counts as none. What is wrong with the file names the variable.
 pub(super) fn ambient_credentials() -> Result<Option<Arc<Credentials>>, Failure> {
     match std::env::var_os(CREDENTIALS) {
         Some(path) if !path.is_empty() => Ok(Some(Arc::new(
@@ -49,7 +56,8 @@ pub(super) fn ambient_credentials() -> Result<Option<Arc<Credentials>>, Failure>
     }
 }
 
-/// The users that a place knows, from a file.
+/// The users that a place knows, from a file. Only whoever listens reads them. Errors without a hint of
+/// their own get one that says what the lines look like.
 pub(super) fn read_users(path: &Path) -> Result<UserTable, Failure> {
     UserTable::read_file(path).map_err(|failure| {
         let failure = failure.at("users=");

@@ -4,16 +4,21 @@ use crate::settings::Binding;
 use everywire_model::{Failure, Initiator, Kind};
 
 /// The port of net.tcp.
+/// IANA's for net.tcp, and the default of WCF's NetTcpBinding.
 pub const PORT: u16 = 808;
 
 /// Where the name of the file of credentials stands.
 pub const CREDENTIALS: &str = "EVERYWIRE_WCF_CREDENTIALS";
 
+/// The hint of every address that cannot be read.
 pub(super) const NOTATIONS: &str = "write net.tcp://HOST:808/PATH, net.tcp+unix:///SOCKET#PATH, net.uds:///SOCKET, basic://HOST/PATH, wshttps://HOST/PATH or http://HOST/PATH?binding=ws";
 
+/// The hint of an option that is unknown or stands in the wrong place. Options of the two lists below are
+/// refused there.
 pub(super) const OPTIONS: &str = "options are security=, protection=, mech=, identity=, to=, ca=, insecure=on, cert=, key=, credentials=, mode=, encoding=, compression=, binding=, reliable=on, callback=, the quotas by WCF's names; to listen: users=, keytab=, ntlm1=session, clients=, details=on";
 
-/// Options that mean something to those who listen only.
+/// Options that mean something to those who listen only, in lower case as `AddressOptions::said` has them.
+/// A caller who gives one is refused, since nothing would come of it.
 pub(super) const LISTENING: [&str; 13] = [
     "users",
     "keytab",
@@ -30,7 +35,7 @@ pub(super) const LISTENING: [&str; 13] = [
     "maxcontenttypesize",
 ];
 
-/// Those of them that are about framing.
+/// Those of them that are about framing: refused at places of HTTP, which have no sessions and no preamble.
 pub(super) const FRAMING: [&str; 5] =
     ["maxconcurrentsessions", "maxpendingconnections", "receivetimeout", "maxviasize", "maxcontenttypesize"];
 
@@ -41,6 +46,8 @@ pub(super) const CALLING: [&str; 4] = ["ca", "insecure", "callback", "to"];
 pub(super) const SOCKETS: [&str; 4] = [".sock", ".socket", ".pipe", ".uds"];
 
 /// Schemes, the friendly one first: the binding, whether it is secured by TLS, and the scheme of its URIs.
+/// `http` and `https` are spelled as URIs of services are; they mean Basic unless `binding=` says
+/// otherwise.
 pub(super) const SCHEMES: [(&str, Binding, bool, &str); 11] = [
     ("net.tcp", Binding::NetTcp, false, "net.tcp"),
     ("net.uds", Binding::NetTcp, false, "net.uds"),

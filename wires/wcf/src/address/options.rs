@@ -1,4 +1,25 @@
 //! What the options of an address ask for, and what becomes of them on either side.
+//!
+//! An address is read in two steps, since the same text serves callers and listeners. `of_scheme` begins
+//! with what the scheme implies, `apply` takes one option after the other, and in the end `client` or
+//! `server` makes `Settings` of it, once the endpoint is known.
+//!
+//! State: `AddressOptions` collects wishes and lives only while an address is read. Files are read at once
+//! where their contents decide what the options mean (`credentials=`), and by `client` or `server` where
+//! only one of them needs the file (`users=`, `keytab=`, certificates).
+//!
+//! Invariants:
+//!
+//! * Nothing that an address says is without effect: an option that cannot matter here (of the other side,
+//!   of HTTP or of framing, of a security that is not used) is refused with the reason, because whoever
+//!   writes it relies on it.
+//! * Security is never weaker than asked for. A password goes only over TLS or inside this machine, on both
+//!   sides; a place on TCP must say who is let in, and `security=none` has to be written out.
+//! * The default of a caller follows from what he gives: credentials mean Windows on net.tcp, certificates
+//!   mean TLS, nothing means none.
+//! * Credentials of the environment are used only where this process made the address (`wire_state`), never
+//!   for one that a peer sent, and over HTTP only for `security=username`.
+//! * `shown` has no password in it, and no name of a file but the one of authorities (`ca=`).
 
 use super::ends::{ambient_credentials, is_local, placed, read_users};
 use super::notation::{CALLING, FRAMING, LISTENING, OPTIONS, SCHEMES, wrong};
@@ -15,6 +36,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Bytes of `to=`: what a Via may be, with room for the object's path.
+/// MaxViaSize is 2048 by default.
 const MAX_TO: usize = 1024;
 
 /// What an address says, before it is known whether somebody connects or listens.
@@ -22,16 +44,21 @@ pub(super) struct AddressOptions {
     pub(super) binding: Binding,
     pub(super) uri_scheme: &'static str,
     /// The scheme says TLS.
+    /// So it is with those of HTTP that end with `s`.
     pub(super) secure: bool,
+    /// What `security=` says, without `username`; `None` leaves it to what else is given.
     pub(super) security: Option<Security>,
+    /// A UsernameToken in each message, in addition to what protects the transport.
     pub(super) username: bool,
     pub(super) protection: ProtectionLevel,
     pub(super) mechanism: Mechanism,
+    /// The name in the server's certificate, or its service principal name; empty: the host.
     pub(super) identity: String,
     /// Where the service knows itself to be.
     pub(super) to: String,
     pub(super) ca: Option<PathBuf>,
     pub(super) insecure: bool,
+    /// This side's own certificate, and the file of its key; a single file may hold both.
     pub(super) cert: Option<PathBuf>,
     pub(super) key: Option<PathBuf>,
     pub(super) clients: Option<PathBuf>,
@@ -42,20 +69,25 @@ pub(super) struct AddressOptions {
     pub(super) keytab: Option<PathBuf>,
     pub(super) ntlm1_session: bool,
     pub(super) mode: Mode,
+    /// `None`: what the binding has.
     pub(super) encoding: Option<Encoding>,
     pub(super) reliable: bool,
     pub(super) callback: Option<Bytes>,
     pub(super) details: bool,
+    /// Over HTTP, of answers; requests only with `compressed_requests`.
     pub(super) compressed: Option<Format>,
     pub(super) compressed_requests: bool,
     pub(super) quotas: Quotas,
     /// The options that stood in the address.
+    /// Their names in lower case. `check_said` refuses those that mean nothing where the address stands.
     pub(super) said: Vec<String>,
     /// Whether the credentials of this process may be used.
+    /// Not for an address that came in a message.
     pub(super) wire_state: bool,
 }
 
 impl AddressOptions {
+    /// What a scheme alone asks for. An unknown one is the user's mistake.
     pub(super) fn of_scheme(scheme: &str) -> Result<Self, Failure> {
         let known = SCHEMES.iter().find(|(name, ..)| *name == scheme);
         let &(_, binding, secure, uri_scheme) =
@@ -93,6 +125,8 @@ impl AddressOptions {
         })
     }
 
+    /// Takes one option, `NAME=VALUE` or a name alone; values have `%xx` where needed. What is no option
+    /// may be a quota.
     pub(super) fn apply(&mut self, option: &str) -> Result<(), Failure> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         let value = unescape(value)
@@ -162,12 +196,15 @@ impl AddressOptions {
                 }
             }
         }
+        // Only what was taken counts as said: `check_said` must not blame a typing error for something
+        // else.
         self.said.push(name.to_ascii_lowercase());
         Ok(())
     }
 
     /// One word of `security=`; `None` if it is none.
     pub(super) fn demand(&mut self, word: &str) -> Result<Option<()>, Failure> {
+        // `tls+username` names two, and only one of them may be about the transport.
         let security = match word {
             "none" => Security::None,
             "tls" | "transport" => Security::Tls,
@@ -196,11 +233,14 @@ impl AddressOptions {
         }
     }
 
-    /// The settings of somebody who calls there.
+    /// The settings of somebody who calls there. The order matters: the credentials come first, the
+    /// security follows from them, and then the certificates that it needs are read.
     pub(super) fn client(mut self, endpoint: &Endpoint) -> Result<Settings, Failure> {
         self.check_said("for those who listen, and without effect in an address to call", &LISTENING)?;
         let local = is_local(Some(endpoint));
         let files = self.ca.is_some() || self.insecure || self.cert.is_some();
+        // Whoever says nothing of security on net.tcp gets Windows if this process has credentials, as
+        // .NET's default is.
         let by_default = self.security.is_none() && !self.binding.is_http() && !local && !files;
         let wants_them = self.username || self.security == Some(Security::Windows) || by_default;
         // Over HTTP a password is sent only to whom it is meant for: to whom the address names it.
@@ -227,6 +267,7 @@ impl AddressOptions {
         if known && settings.binding.is_http() && !settings.username {
             settings.basic_login = true;
         }
+        // The one place where a caller's password could end up in the clear.
         let password = settings.basic_login || settings.username;
         if password && security != Security::Tls && !local {
             return Err(wrong("a password would go over the network in the clear")
@@ -237,6 +278,7 @@ impl AddressOptions {
     }
 
     /// The settings of a place.
+    /// Nothing is left open: on TCP the address has to say who is let in.
     pub(super) fn server(mut self, endpoint: &Endpoint) -> Result<Settings, Failure> {
         self.check_said("for those who call, and without effect in an address to listen at", &CALLING)?;
         if self.binding.is_http() {
@@ -253,6 +295,7 @@ impl AddressOptions {
             users.insert(domain, &own.user, own.password.clone());
             self.users = Some(Arc::new(users));
         }
+        // Any of the two makes Windows authentication possible.
         let known = self.users.is_some() || self.keytab.is_some();
         let security = match self.security {
             Some(security) => security,
@@ -290,6 +333,7 @@ impl AddressOptions {
         let mut settings = self.common(endpoint, security)?;
         settings.tls_server = tls;
         let said = |name: &str| self.said.iter().any(|said| said == name);
+        // A place that does not name a mode or an encoding takes whatever the caller's preamble asks for.
         settings.takes_one_mode = said("mode") && !settings.binding.is_http();
         settings.takes_one_encoding = said("encoding") && !settings.binding.is_http();
         if settings.users.is_some() && security != Security::Windows && !settings.username {
@@ -311,6 +355,8 @@ impl AddressOptions {
         Ok(settings)
     }
 
+    /// The client's side of TLS: the authorities of `ca=`, or those of the system; with `insecure` none are
+    /// asked.
     pub(super) fn client_tls(&self) -> Result<ClientSettings, Failure> {
         let own = self.cert.as_deref().map(|cert| (cert, self.key.as_deref().unwrap_or(cert)));
         if self.insecure {
@@ -321,6 +367,7 @@ impl AddressOptions {
     }
 
     /// What both sides have.
+    /// Refuses what fits neither the binding nor the security, and settles the encoding.
     pub(super) fn common(&self, endpoint: &Endpoint, security: Security) -> Result<Settings, Failure> {
         if security == Security::Windows && self.binding.is_http() {
             return Err(wrong("Windows security is for net.tcp here, not for HTTP")
@@ -365,6 +412,8 @@ impl AddressOptions {
         settings.compressed = self.compressed;
         settings.compressed_requests = self.compressed_requests;
         settings.quotas = self.quotas;
+        // What each binding can carry: a session's dictionary needs a session (MC-NBFSE), MTOM needs HTTP's
+        // parts.
         settings.encoding = match (self.encoding, self.mode, self.binding) {
             (Some(Encoding::Session), _, binding) if binding.is_http() => {
                 return Err(wrong("HTTP has no sessions: encoding=binary, text or mtom"));
@@ -388,6 +437,7 @@ impl AddressOptions {
     }
 
     /// The options that a reader of the address would have to be told, without secrets and files of this side's.
+    /// Quotas are not told: they bind this side. The order is fixed, so equal settings print the same text.
     pub(super) fn shown(&self, settings: &Settings) -> Vec<(&'static str, String)> {
         let mut shown = Vec::new();
         let mut tell = |name, value: &str| shown.push((name, value.to_owned()));
@@ -445,7 +495,8 @@ impl AddressOptions {
     }
 }
 
-/// The URI of a place, without a path of an object.
+/// Checks the URI of `to=`: a place without an object's path, of characters that need no escaping in XML or
+/// in an option.
 fn place(uri: &str) -> Result<String, Failure> {
     let uri = uri.trim_end_matches('/');
     let plain = uri.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'&'));

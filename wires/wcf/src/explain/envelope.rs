@@ -1,4 +1,21 @@
 //! One envelope, binary or text, in parts.
+//!
+//! `explain` lists what an envelope says in the order in which it stands there: new words of the session,
+//! headers one by one, the body. It also keeps the values, so that somebody with the contract can read
+//! them, and says what a fault tells.
+//!
+//! State (`Parts`): the message that parts are added to, where the envelope stands in it (nowhere in
+//! particular, if it came in chunks or compressed), and what kind of message it turned out to be: a request
+//! has an identifier, a reply relates to one.
+//!
+//! What holds:
+//!
+//! * The document may be cut off or broken at any place: the parts before are listed, then a part `ends
+//!   early` says why.
+//! * Elements are told by local names and by depth (2: Header and Body, 3: what is in them), not by
+//!   namespaces: a listing shows what came, right or wrong.
+//! * The content of a header `Security` is not shown, since it may be a password.
+//! * Texts are cut after `SHOWN` characters.
 
 use crate::dictionary::{Words, split};
 use crate::framing::Encoding;
@@ -17,6 +34,7 @@ const SHOWN: usize = 4096;
 /// it in one line. `kind` of the message becomes what it is.
 pub(super) fn explain(
     payload: &[u8],
+    /// Offset of the envelope in the message.
     at: Option<usize>,
     encoding: Option<Encoding>,
     words: &mut Words,
@@ -63,7 +81,9 @@ struct Parts<'m> {
     at: Option<usize>,
     message: &'m mut Explained,
     action: String,
+    /// It has RelatesTo.
     relates: bool,
+    /// It has a MessageID.
     asks: bool,
 }
 
@@ -227,6 +247,7 @@ fn textual(document: &[u8], listing: &mut Parts<'_>) {
     }
 }
 
+/// A header in binary form, as XML.
 fn header(
     name: &str,
     document: &[u8],
@@ -263,6 +284,7 @@ fn block_of(name: &str, xml: &str, offset: usize, len: usize, listing: &mut Part
     listing.add(offset, len, part, shown(&value));
 }
 
+/// The body in binary form, as XML.
 fn contents(
     document: &[u8],
     range: std::ops::Range<usize>,
@@ -291,6 +313,7 @@ fn word(name: Word<'_>, words: &Words) -> String {
     }
 }
 
+/// A text as long as it is shown, and how long it is.
 fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}... ({} bytes)", text.get(..end).unwrap_or_default(), text.len()),

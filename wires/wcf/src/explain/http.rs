@@ -1,4 +1,22 @@
-//! HTTP messages: the line, the fields of the head, the body as it is cut into chunks, and the envelope in it.
+//! HTTP messages: the line, the fields of the head, the body as it is cut into chunks, and the envelope in
+//! it.
+//!
+//! A capture is read as it is, without the HTTP library: that would refuse what is cut off. `Head::read`
+//! lists the lines and notes what decides about the rest, `body` or `chunks` find where the message ends,
+//! and `content` lists what is in the body, by its type.
+//!
+//! State: none beyond one message, but for the session's `Reading`, which envelopes share with framing.
+//!
+//! What holds:
+//!
+//! * The length of a body comes from chunks, Content-Length, or the end of a response's connection, in this
+//!   order (RFC 9112, 6.3); two different lengths are told as broken.
+//! * A head has at most `MAX_HEAD` bytes, a line between chunks `MAX_LINE`, a package `MAX_PARTS` parts:
+//!   what is longer is no HTTP of WCF.
+//! * Fields that let others in (`Authorization`) are listed with their scheme and their length only.
+//! * A part has an offset only where its bytes stand in one piece; otherwise it points at the whole
+//!   message.
+//! * Bodies in a coding (gzip) are not unpacked.
 
 use super::{Encoding, Reading, envelope, lossy};
 use crate::http::split;
@@ -130,6 +148,7 @@ impl Head {
         }
     }
 
+    /// The request line or the status line.
     fn start(&mut self, line: &[u8], message: &mut Explained) {
         let line = lossy(line);
         let mut words = line.split(' ');
@@ -144,6 +163,7 @@ impl Head {
         }
     }
 
+    /// One field; its value is noted if it decides about the body or the action.
     fn field(
         &mut self,
         line: &[u8],
@@ -226,6 +246,7 @@ fn body(head: &Head, bytes: &[u8], message: &mut Explained) -> Result<Content, &
     Ok(Content { octets, at: Some(head.len), chunks: 0, whole })
 }
 
+/// A chunked body, and its trailers.
 fn chunks(bytes: &[u8], message: &mut Explained) -> Result<Content, &'static str> {
     let mut content = Content { octets: Vec::new(), at: None, chunks: 0, whole: false };
     loop {
@@ -407,6 +428,7 @@ fn whole(body: &Content, message: &mut Explained, value: String) {
     message.parts.push(Part { offset, len, name: "content", value });
 }
 
+/// The text, if the character set is UTF-16; halves of surrogate pairs are shown as U+FFFD.
 fn from_utf16(charset: &str, octets: &[u8]) -> Option<String> {
     let big = match (charset, octets) {
         ("utf-16" | "utf-16le", [0xFE, 0xFF, ..]) | ("utf-16be" | "unicodefffe", _) => true,
@@ -419,6 +441,7 @@ fn from_utf16(charset: &str, octets: &[u8]) -> Option<String> {
     Some(text.trim_start_matches('\u{FEFF}').to_owned())
 }
 
+/// The rest of the stream as one message, with what is wrong.
 fn broken(mut message: Explained, len: usize, why: &str) -> Explained {
     let value = format!("this is broken HTTP: {why}");
     message.parts.push(Part { offset: 0, len: len.min(1), name: "violation", value: value.clone() });

@@ -1,4 +1,28 @@
 //! What both sides of a connection share: the layer that protects it, messages in and out, quotas, time.
+//!
+//! Sessions decide what a record means; a `Channel` moves the bytes. Inwards it takes envelopes from the
+//! front of the input, in one record or in chunks, and unpacks them. Outwards it puts each message into the
+//! record of the mode, through compression and the layer, into `out`, which the link sends.
+//!
+//! State:
+//!
+//! * `held`: messages that were written before the channel was open. `open` lets them go in order, `shut`
+//!   begins to hold again (a streamed call, or another preamble).
+//! * `payload`: one message that is being written where its place in `out` cannot be used at once; empty
+//!   between calls.
+//! * `chunks`: a message that comes in pieces; `missing` and `due`: how much of a record is not here, and
+//!   when it must be.
+//! * `plain`: bytes that the layer has yielded and that no whole record was made of yet.
+//!
+//! Invariants:
+//!
+//! * The size of a message is compared with `MaxReceivedMessageSize` when it is announced, chunks by their
+//!   sum, and unpacked messages by what comes out. Nothing is allocated before.
+//! * A message in one piece, or in one chunk, is a slice of the input and is never copied.
+//! * The time of a message counts from its first byte and does not begin again with each chunk.
+//! * No byte goes out past the layer once there is one; what was given to it stays in `inner` until it can
+//!   be protected.
+//! * Between `begin` and `finish` nobody else writes to `out`.
 
 use super::preamble::Mode;
 use super::records::{Bounds, RecordKind, put_size, size};
@@ -15,14 +39,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The most bytes of one record (MC-NMF, note 2).
+/// Records cannot announce more.
 const MOST: usize = 0x7fff_ffff;
 
 /// A buffer above this size is given back after the message for which it was needed.
+/// One large message would otherwise hold its memory as long as the connection lasts.
 const KEEP: usize = 64 << 10;
 
 /// See the module.
 pub(super) struct Channel {
     pub(super) settings: Arc<Settings>,
+    /// From the quotas of the address.
     pub(super) bounds: Bounds,
     pub(super) layer: Layer,
     /// What is to be sent.
@@ -44,18 +71,21 @@ pub(super) struct Channel {
     /// Time for each started MiB of a message.
     message_time: Duration,
     /// Bytes of whole records received so far.
+    /// Violations name it as their place.
     pub(super) received: u64,
     /// How messages are compressed, both ways.
     pub(super) compression: Option<Format>,
 }
 
 /// Bytes kept for the head of a record: its kind and a size of up to 16,383.
+/// Most messages need exactly these; `finish` moves the others.
 const HEAD: usize = 3;
 
 /// A message that is written where it is sent from.
 #[derive(Clone, Copy)]
 pub(super) struct Begun {
     mark: Mark,
+    /// The position in the whole of `out`, splices included; `mark` is where the flat part was.
     from: usize,
 }
 
@@ -115,6 +145,7 @@ impl Channel {
         if let Some(format) = self.compression
             && !self.payload.is_empty()
         {
+            // Splices are joined: the compressed message is another one.
             let parts = std::mem::take(&mut self.payload).into_parts();
             let packed = format.pack(&parts).unwrap_or_default();
             self.payload.flat().extend_from_slice(&packed);
@@ -123,6 +154,7 @@ impl Channel {
 
     /// Takes what came through the layer, and has its handshake answered.
     pub(super) fn unwrap(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Failure> {
+        // What was understood before a failure stays in `plain` and is not looked at any more.
         let received = self.layer.receive(input, plain);
         // Even if that failed: the peer is to know why.
         let sent = self.layer.send(&mut SendBuffer::new(), &mut self.out);
@@ -135,6 +167,7 @@ impl Channel {
     }
 
     /// Writes records, into the layer if there is one.
+    /// Records of the protocol itself do not wait for the channel to open.
     pub(super) fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Failure> {
         write(self.target().flat());
         self.seal()
@@ -159,6 +192,7 @@ impl Channel {
     #[inline]
     pub(super) fn send_payload(&mut self, mode: Mode) -> Result<(), Failure> {
         self.compress();
+        // Taken out for the time of the call: the target is one of three buffers of this struct.
         let mut held = self.held.take();
         let target = match &mut held {
             Some(held) => held,
@@ -191,6 +225,7 @@ impl Channel {
         let at = mark.flat();
         let flat = self.out.flat();
         match (size, flat.get_mut(at + 1..)) {
+            // Two bytes of size, as were kept.
             (0x80..0x4000, Some([low, high, ..])) => {
                 (*low, *high) = (size as u8 | 0x80, (size >> 7) as u8);
                 Ok(())
@@ -206,6 +241,8 @@ impl Channel {
         }
     }
 
+    /// Nothing was written, or the size takes more bytes than were kept: the rest of it is inserted behind
+    /// them.
     #[cold]
     fn finish_unusual(&mut self, Begun { mark, .. }: Begun, size: usize) -> Result<(), Failure> {
         if size == 0 || size > MOST {
@@ -224,6 +261,7 @@ impl Channel {
     }
 
     /// Sends what is framed already.
+    /// A streamed call, which was put into its record when it was begun.
     pub(super) fn put_framed(&mut self, message: &mut SendBuffer) -> Result<(), Failure> {
         self.target().append(message);
         self.seal()
@@ -235,11 +273,13 @@ impl Channel {
         self.payload.consume(len);
     }
 
+    /// Where records go: out, or to the layer first.
     #[inline]
     fn target(&mut self) -> &mut SendBuffer {
         if self.layer.is_plain() { &mut self.out } else { &mut self.inner }
     }
 
+    /// Has the layer protect what waits for it, as far as its handshake allows.
     #[inline]
     fn seal(&mut self) -> Result<(), Failure> {
         if self.layer.is_plain() || self.inner.is_empty() {
@@ -301,6 +341,7 @@ impl Channel {
             input.advance(width);
             self.received += width as u64;
             self.due.stop();
+            // One chunk alone was never joined.
             let single = chunks.joined.is_empty();
             return Ok(Some(Some(if single { chunks.first } else { chunks.joined.freeze() })));
         }
@@ -323,6 +364,7 @@ impl Channel {
         Ok(Some(None))
     }
 
+    /// `size` bytes of a message are announced, or are here already with the next chunk.
     fn check_size(&self, size: usize) -> Result<(), Breach> {
         let limit = self.settings.quotas.max_received_message_size;
         if size as u64 > limit {
@@ -360,6 +402,7 @@ impl Channel {
 }
 
 impl Chunks {
+    /// `total` is the size of the message with this chunk.
     fn add(&mut self, bytes: Bytes, total: usize) {
         if self.size == 0 {
             self.first = bytes;

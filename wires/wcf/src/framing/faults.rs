@@ -1,4 +1,8 @@
 //! Faults of the framing (MC-NMF 2.2.5): what they mean to a caller, and which of them a breach is told by.
+//!
+//! A Fault record holds a URI and ends the connection. The names are Microsoft's; what a caller here gets
+//! is a failure with a kind, so that retries work alike on all wires, with the URI as its code, and a hint
+//! for what the two sides most often disagree about.
 
 use super::records::RecordKind;
 use crate::settings::Security;
@@ -30,6 +34,7 @@ pub enum Fault {
 }
 
 /// All of them, as they stand on the wire.
+/// `MaxMessageSizeExceededFault` has the word in its name, and only that one.
 pub const FAULTS: [(Fault, &str); 15] = [
     (Fault::ConnectionDispatchFailed, "ConnectionDispatchFailed"),
     (Fault::ContentTypeInvalid, "ContentTypeInvalid"),
@@ -50,6 +55,7 @@ pub const FAULTS: [(Fault, &str); 15] = [
 
 impl Fault {
     /// The fault that a URI names.
+    /// `None` for URIs of others: the caller then gets a failure that shows it.
     pub fn from_uri(uri: &str) -> Option<Self> {
         let name = uri.strip_prefix(NAMESPACE)?;
         FAULTS.iter().find(|(_, known)| *known == name).map(|(fault, _)| *fault)
@@ -163,6 +169,7 @@ impl Breach {
             Self::Upgrade { .. } | Self::SecurityRequired { .. } => Fault::UpgradeInvalid,
             Self::Busy { .. } | Self::Waiting { .. } => Fault::ServerTooBusy,
             Self::OverLimit { .. } => Fault::MaxMessageSizeExceeded,
+            // The specification has no fault for those, and Microsoft sends none either.
             _ => return None,
         })
     }

@@ -1,4 +1,22 @@
-//! The preamble (MC-NMF 2.2.6): version, mode, via and encoding, as one side sends and the other reads them.
+//! The preamble (MC-NMF 2.2.6): version, mode, via and encoding, as one side sends and the other reads
+//! them.
+//!
+//! The connecting side sends it in one piece and waits for one octet, the Preamble Ack, or for the answer
+//! to an upgrade. The accepting side reads it record by record, since it may come in any pieces.
+//!
+//! State of `Reading`: which records have come. They come in this order and each once: Version, Mode, Via,
+//! then Known or Extensible Encoding, which completes the preamble. What follows (upgrades, Preamble End)
+//! is the session's.
+//!
+//! Invariants:
+//!
+//! * Any other order is `Unexpected`, with the record that should have come.
+//! * The mode Singleton-Sized is refused: its message ends with the connection, so nothing could be
+//!   answered.
+//! * An encoding with a dictionary for the session needs a mode that has a session (`fits`); a compressed
+//!   one is one of the binary ones.
+//! * The via is UTF-8 and at most `MaxViaSize` bytes, which `records::read` has checked. Whether anything
+//!   is served there is looked up by the session.
 
 use super::records::{Record, RecordKind, put_text};
 use crate::compression::Format;
@@ -75,6 +93,7 @@ impl Encoding {
     }
 
     /// The encoding that a content type means; case and blanks do not matter.
+    /// Quotation marks around the character set do not matter either.
     pub fn from_content_type(text: &str) -> Option<Self> {
         let plain = |text: &str| {
             let letters = text.chars().filter(|letter| !matches!(letter, ' ' | '\t' | '"'));
@@ -90,6 +109,7 @@ impl Encoding {
     }
 
     /// Whether a mode allows for it: a session dictionary needs a session.
+    /// The others stand alone in each message.
     pub fn fits(self, mode: Mode) -> bool {
         self != Self::BinarySession || matches!(mode, Mode::Duplex | Mode::Simplex)
     }
@@ -160,6 +180,7 @@ impl Reading {
                 self.via = Some(std::str::from_utf8(text).map_err(|_| Breach::Via)?.to_owned());
             }
             Record::KnownEncoding(_) | Record::ExtensibleEncoding(_) if self.via.is_some() => {
+                // Taken out, so that the next preamble on the connection begins anew.
                 let Self { mode: Some(mode), via: Some(via), .. } = std::mem::take(self) else {
                     return Err(self.unexpected(record));
                 };
@@ -171,6 +192,7 @@ impl Reading {
         Ok(None)
     }
 
+    /// The error names what is missing; a second Version or Mode gets the same answer.
     fn unexpected(&self, record: &Record<'_>) -> Breach {
         let expected = match self {
             Self { version: false, .. } => "Version",
@@ -182,6 +204,8 @@ impl Reading {
     }
 }
 
+/// The encoding of a record, and how messages are compressed. An unknown one is told by its number or its
+/// content type.
 fn encoding(record: &Record<'_>, mode: Mode) -> Result<(Encoding, Option<Format>), Breach> {
     let mut compression = None;
     let (known, name) = match record {
@@ -190,6 +214,7 @@ fn encoding(record: &Record<'_>, mode: Mode) -> Result<(Encoding, Option<Format>
             (known, known.map_or_else(|| format!("number {octet}"), |known| known.content_type().to_owned()))
         }
         Record::ExtensibleEncoding(text) => {
+            // `application/soap+msbin1+gzip`: .NET's compressionFormat adds to the content type.
             let text = String::from_utf8_lossy(text);
             let plain = [Format::Gzip, Format::Deflate].into_iter().find_map(|format| {
                 let plain = text.trim_end().strip_suffix(format.name())?.strip_suffix('+')?;

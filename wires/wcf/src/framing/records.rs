@@ -1,11 +1,28 @@
-//! Records (MC-NMF 2.2): their types, the size before variable ones, and reading one at the front of a buffer.
+//! Records (MC-NMF 2.2): their types, the size before variable ones, and reading one at the front of a
+//! buffer.
+//!
+//! A connection is a sequence of records: an octet with the type, then what the type has. `read` takes one
+//! from the front of what has come, without copying and without a state of its own; `None` means that the
+//! rest of it has not come, and the caller tries again with more bytes.
+//!
+//! Invariants:
+//!
+//! * A size is decided on before its bytes are waited for: texts of records have bounds of their own
+//!   (`Bounds`, `NAME`), and envelopes are compared with the quota by `Channel`. So a peer cannot make this
+//!   side buffer more than it accepts.
+//! * Sizes have at most 31 bits and no needless bytes, so each record has one spelling.
+//! * An envelope's record is only its first octet here: whoever expects an envelope knows whether a size or
+//!   chunks follow.
+//! * A record with an empty text, which the specification does not have, is refused.
 
 use crate::violations::Breach;
 
 /// Bytes of the largest encoded size.
+/// Five groups of seven bits hold 31.
 pub const SIZE: usize = 5;
 
 /// Bytes of a fault's URI and of an upgrade's name that are read (MC-NMF 3.1.4.7).
+/// A record of one of these that is longer is refused, whatever it says.
 pub const NAME: usize = 256;
 
 /// Record types (MC-NMF 2.2.1).
@@ -150,6 +167,7 @@ impl Default for Bounds {
 pub fn read<'a>(bytes: &'a [u8], bounds: &Bounds) -> Result<Option<(Record<'a>, usize)>, Breach> {
     let Some((octet, rest)) = bytes.split_first() else { return Ok(None) };
     let kind = RecordKind::from_octet(*octet).ok_or(Breach::UnknownRecord { octet: *octet })?;
+    // The records of fixed length are told at once; those with a text go on below.
     let most = match kind {
         RecordKind::Version => {
             let record =
@@ -193,6 +211,7 @@ pub fn read<'a>(bytes: &'a [u8], bounds: &Bounds) -> Result<Option<(Record<'a>, 
 pub fn size(bytes: &[u8]) -> Result<Option<(usize, usize)>, Breach> {
     let mut value = 0_usize;
     for (index, byte) in bytes.iter().take(SIZE).enumerate() {
+        // A group of zeros at the end adds nothing; the fifth one has three bits left.
         if (index > 0 && *byte == 0) || (index == SIZE - 1 && *byte > 0x07) {
             return Err(Breach::Size);
         }
@@ -216,6 +235,7 @@ pub fn put_size(size: usize, out: &mut Vec<u8>) {
 }
 
 /// Appends a record that holds a text.
+/// The text is not compared with the bounds: what this side writes is the peer's to accept.
 pub fn put_text(kind: RecordKind, text: &[u8], out: &mut Vec<u8>) {
     out.push(kind as u8);
     put_size(text.len(), out);

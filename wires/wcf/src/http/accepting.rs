@@ -1,4 +1,26 @@
 //! The accepting side of the HTTP bindings.
+//!
+//! A session turns requests into calls, and answers into responses. `Server` yields requests one at a time,
+//! `requests` looks who may and what is asked, the exchange reads the envelope, `sort` decides what becomes
+//! of it: a call that is served, a fault, or 202 for a message that has no answer.
+//!
+//! State: at most one request is in hand. Either it became a call (`current`), or it waits for what another
+//! connection brings (`awaiting`, in reliable sessions), or a page is asked of somebody else (`page`).
+//! `resting` means that the peer does not read its answers, so nothing more is taken. `since` notes what is
+//! arriving too slowly.
+//!
+//! Invariants:
+//!
+//! * Each request gets one response, in the order of requests; whatever else the exchange wants to say
+//!   waits for the next one.
+//! * A head must be there after `HEAD_TIME`, a body must come at `BODY_RATE`, an idle connection ends after
+//!   IdleTimeout: no peer holds a connection for nothing.
+//! * What waits is bounded: answers by `UNREAD`, further requests by `MAX_PIPELINED`, a body by
+//!   `MaxReceivedMessageSize`.
+//! * With HTTP Basic each request is checked by its own header; heads of such places are never recognized
+//!   without it.
+//! * A call whose connection is gone before its turn came is not begun. A one-way call is begun all the
+//!   same: its caller was told 202.
 
 mod door;
 mod pages;
@@ -30,7 +52,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// How long the head of a request may take.
+/// How long the head of a request may take. A head that takes longer comes from an attack (slow requests),
+/// or over a line that is of no use.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// Bytes of a body that have to arrive in each second, once [`HEAD_TIME`] has passed.
@@ -40,6 +63,7 @@ pub const BODY_RATE: usize = 1 << 10;
 const UNREAD: usize = 64 << 10;
 
 /// Bytes of further requests that may wait while one is answered.
+/// Beyond it the peer breaks the connection's rules: nothing of HTTP makes a client send so much ahead.
 pub const MAX_PIPELINED: usize = 1 << 20;
 
 /// The accepting side of a connection.
@@ -54,11 +78,14 @@ pub struct Accepting {
     account: Option<Box<str>>,
     /// When something came or was answered last.
     last: Instant,
+    /// What the link is to send.
     out: SendBuffer,
+    /// To be told before anything else.
     events: VecDeque<Event>,
     /// The call that the request in hand became.
     current: Option<CallId>,
-    /// The page of a description that the request in hand is for, if somebody else has it; how many there were.
+    /// The page of a description that the request in hand is for, where another node has it: the number of
+    /// the call that asks for it, and the query. `pages` counts such calls.
     page: Option<(CallId, Box<str>)>,
     pages: u64,
     /// Whether the request in hand waits for what another connection brings.
@@ -81,15 +108,17 @@ pub struct Accepting {
     /// When the head or the body began that has not arrived whole.
     since: Option<(Instant, Part)>,
     begun: Instant,
+    /// Bytes, for the place of a violation.
     received: u64,
-    /// Capacity of the last envelope: the next one is probably of its size.
+    /// Bytes of the last envelope that was sent: the next one is probably of its size.
     room: usize,
     closed: bool,
     /// Tells that there may be events.
     waker: Option<Waker>,
-    /// What was found to be wrong when nobody could be told.
+    /// A breach that was found outside of `receive`, which alone could return it: `deadline` is then in the
+    /// past, and `expire` returns it.
     doomed: Option<Breach>,
-    /// Nothing is taken before the peer has read more of its answers.
+    /// The peer does not read its answers: nothing more is taken from it until it has.
     resting: bool,
     /// There is no place for this peer: its request is refused, for this reason.
     turned_away: Option<String>,
@@ -159,7 +188,8 @@ impl Accepting {
         session
     }
 
-    /// Says who the peer is.
+    /// Says who the peer is. Each user gets an event `Ready`, which names the peer of the calls that
+    /// follow.
     fn introduce(&mut self, authentication: &'static str, account: Option<Box<str>>) {
         let peer = Peer::admitted(self.address.clone(), authentication);
         let peer = match &account {
@@ -179,6 +209,7 @@ impl Accepting {
 
     /// When the connection has been quiet for too long, if nothing is in hand.
     fn idle(&self) -> Option<Instant> {
+        // Nothing is arriving, in hand, or on its way.
         let quiet = !self.closed
             && self.since.is_none()
             && self.current.is_none()
@@ -225,6 +256,7 @@ impl Accepting {
 
     /// Notes what is still arriving.
     fn watch(&mut self, now: Instant) {
+        // Only the change counts: the time of a part goes on while it comes.
         let part = match () {
             () if self.server.arriving().is_some() => Some(Part::Body),
             () if self.server.is_in_head() => Some(Part::Head),
@@ -331,6 +363,7 @@ impl Accepting {
 
     /// Tells the peer that it is too slow, in the library's place.
     fn hurry(&mut self, breach: Breach) -> Breach {
+        // No response can be under way: `since` is set only while a request comes.
         let mut pipe = self.server.end.pipe();
         let text = "HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
         pipe.output.flat().extend_from_slice(text.as_bytes());

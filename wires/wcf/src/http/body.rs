@@ -11,7 +11,9 @@ use std::task::{Context, Poll};
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     parts: std::vec::IntoIter<Bytes>,
+    /// Bytes that were not taken yet; the library writes Content-Length from it.
     left: u64,
+    /// Large parts are announced there, so that they go out by reference.
     end: End,
 }
 
@@ -55,6 +57,7 @@ pub(super) struct Gathering {
     rest: BytesMut,
     /// How long it says it is.
     announced: Option<u64>,
+    /// The quota: `MaxReceivedMessageSize`.
     most: u64,
 }
 
@@ -87,6 +90,7 @@ impl Gathering {
 
     /// Takes what is there.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Lost>> {
+        // Refused on the word of its length, before it has come.
         if self.announced.is_some_and(|length| length > self.most) {
             return Poll::Ready(Err(Lost::TooLarge));
         }
@@ -104,6 +108,7 @@ impl Gathering {
                             return Poll::Ready(Err(Lost::TooLarge));
                         }
                         self.add(part);
+                        // Nothing follows: the library need not be asked once more.
                         if self.announced == Some(self.len() as u64) {
                             return Poll::Ready(Ok(self.whole()));
                         }
@@ -113,6 +118,7 @@ impl Gathering {
         }
     }
 
+    /// One part alone is kept as it is; a second one has both copied to one buffer.
     fn add(&mut self, part: Bytes) {
         if self.len() == 0 {
             self.first = part;
@@ -130,6 +136,7 @@ impl Gathering {
         self.rest.extend_from_slice(&part);
     }
 
+    /// The body, once; what is asked again is empty.
     fn whole(&mut self) -> Bytes {
         if self.rest.is_empty() {
             std::mem::take(&mut self.first)

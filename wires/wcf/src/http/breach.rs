@@ -1,4 +1,7 @@
 //! The ways in which a peer's HTTP can be wrong, so that its connection ends.
+//!
+//! Each is told to the peer by a status where the library can still write one (400, 408, 413, 431), and to
+//! the link by `at`, which ends the connection. Names are listed in `cli/help/codes.tsv`.
 
 use super::heads::MAX_HEAD;
 use everywire_model::Violation;

@@ -1,4 +1,11 @@
 //! The connecting half of an HTTP/1.1 connection: requests go in, responses come out whole.
+//!
+//! The library is a future that wants to be polled by a runtime. Here nobody runs: `advance` polls it as
+//! long as it asks for that, and it reads and writes memory (`pipe`). It never waits for anything else, so
+//! polling ends.
+//!
+//! States: *idle*, *sent* (a request went to the library; its response has no head yet), *arriving* (the
+//! body of the response comes); and `over`, when the connection takes no further request.
 
 use super::body::{Gathering, Lost, Outgoing};
 use super::pipe::{Bell, End};
@@ -25,6 +32,7 @@ pub(super) struct Client {
     hand: Bell,
     state: State,
     over: bool,
+    /// Bytes of a response's body that are taken.
     most: u64,
 }
 
@@ -32,6 +40,7 @@ pub(super) struct Client {
 #[allow(clippy::large_enum_variant)]
 enum State {
     Idle,
+    /// The library's answer, when there is one.
     Sent(Sent),
     Arriving(Option<Parts>, Gathering),
 }
@@ -81,6 +90,7 @@ impl Client {
 
     /// Takes a request, only if it is idle; [`Client::advance`] sends it.
     pub(super) fn send(&mut self, request: Request<Vec<Bytes>>) {
+        // It has to be polled once after a response to take the next request.
         if !self.sender.is_ready() {
             self.poll();
         }
@@ -147,6 +157,7 @@ impl Client {
         None
     }
 
+    /// Polls the connection until it asks for nothing more.
     fn poll(&mut self) {
         // Whatever it was told before is seen to now.
         self.line.rang();

@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderValue};
 pub(super) const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 
 /// Octets of a body that is not worth the trouble.
+/// Below that the head of gzip and the time cost more than the bytes saved.
 pub(super) const SMALL: usize = 1024;
 
 /// How a body is coded.
@@ -17,12 +18,14 @@ pub(super) enum Coding {
     /// By gzip, once.
     Gzip,
     /// Otherwise, or several times.
+    /// Nothing here reads that; the peer is told so with 415, or the call fails.
     Other,
 }
 
 impl Coding {
     /// What the headers say.
     pub(super) fn of(headers: &HeaderMap) -> Self {
+        // Two fields, or a list in one, are two codings one upon the other.
         let mut all = headers.get_all(CONTENT_ENCODING).iter();
         match (all.next(), all.next()) {
             (None, _) => Self::Plain,
@@ -42,6 +45,7 @@ pub(super) fn is_taken(accepted: Option<&HeaderValue>) -> bool {
     let Some(accepted) = accepted.and_then(|value| value.to_str().ok()) else { return false };
     accepted.split(',').any(|one| {
         let (name, weight) = one.split_once(';').unwrap_or((one, ""));
+        // A weight of 0, however many zeros, means that it is not wanted.
         let refused = weight.trim().strip_prefix("q=").is_some_and(|q| q.trim_matches(['0', '.']).is_empty());
         ["gzip", "x-gzip", "*"].iter().any(|known| name.trim().eq_ignore_ascii_case(known)) && !refused
     })

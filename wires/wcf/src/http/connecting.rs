@@ -1,4 +1,26 @@
 //! The connecting side of the HTTP bindings.
+//!
+//! A session turns calls into requests and responses into outcomes. Only one request is in flight; others
+//! wait in `queue`. Besides messages there are errands that the exchange knows nothing of: probes, and
+//! pages of a description.
+//!
+//! State: the exchange (envelopes, calls that wait for answers), the library's half of the connection
+//! (`client`), the queue, and the request in flight. `work` moves a request from the queue to the
+//! connection and a response to `settle`; it is called whenever bytes have come or a request was made.
+//!
+//! Invariants:
+//!
+//! * Each call that was begun ends with one Reply event: from the exchange, or from `fail`, `done` and
+//!   `tell` for requests that it does not wait for.
+//! * A response belongs to the request in flight; only in a reliable session it may answer another
+//!   (`sequence`).
+//! * A call that is withdrawn while its request is in flight leaves that there (`Asking::Nobody`): the
+//!   connection cannot be used otherwise.
+//! * Whatever did not leave this side whole was not executed (`Completed::No`).
+//! * A response is taken up to `MaxReceivedMessageSize`, also when it was compressed, and a coding that
+//!   nobody asked for is refused.
+//! * Where the server ends the connection behind a response, what still waits has not been sent and may go
+//!   over another one.
 
 mod outcomes;
 mod pages;
@@ -45,24 +67,30 @@ pub struct Connecting {
     out: SendBuffer,
     events: VecDeque<Event>,
     /// Calls that wait for their turn.
+    /// Of a reliable session at most one: the others are the session's.
     queue: VecDeque<Asked>,
     /// The one whose response is awaited.
     flight: Option<Flight>,
     /// What all requests have in common, as headers.
+    /// The password of HTTP Basic is among them, marked as sensitive.
     common: HeaderMap,
     /// The key that was called last, and its address.
     target: Option<(Bytes, Uri)>,
     /// The action that was called last, and the headers of its requests.
     action: Option<(Arc<str>, HeaderMap)>,
+    /// The content type that came last, and what it says.
     read: Option<(HeaderValue, Arc<Format>)>,
+    /// The next number of a request that the exchange does not know.
     errands: u64,
-    /// The page that a hop's caller waits for, and where that one asks for it.
+    /// The call that gets a page for a hop's caller, and the address at which that caller asks for it.
     page: Option<(CallId, Box<str>)>,
     /// Calls of a reliable session that have no outcome yet; `None` without such a session.
     reliable: Option<Vec<Pending>>,
-    /// Why calls fail, where that is more than the violation says.
+    /// The failure that callers get, where it says more than the violation that the link gets.
     refusal: Option<Failure>,
+    /// Bytes, for the place of a violation.
     received: u64,
+    /// Bytes of the last envelope: the next one is probably of its size.
     room: usize,
     /// This side has said that nothing follows.
     parting: bool,
@@ -89,6 +117,7 @@ enum Asking {
     /// A message that is not: its status tells whether it was taken.
     Told,
     /// A message whose caller has gone.
+    /// Its response is read and dropped.
     Nobody,
     /// A message of a reliable session: its response may be of any.
     Sequence,
@@ -110,6 +139,7 @@ impl Connecting {
         let dialect = dialect(&settings);
         let ready = Event::Ready(Peer::admitted(config.peer.clone(), authentication));
         let mut common = HeaderMap::new();
+        // A socket has no host; the header must be there all the same (RFC 9112, 3.2).
         let host = if settings.authority.is_empty() { "localhost" } else { &settings.authority };
         if let Ok(host) = HeaderValue::from_str(host) {
             common.insert(HOST, host);
@@ -152,6 +182,7 @@ impl Connecting {
     /// Sends what waits, and takes what came back.
     fn work(&mut self, now: Instant) -> Result<(), Breach> {
         loop {
+            // The session decides what goes next, once nothing waits before it.
             if self.reliable.is_some() && self.queue.is_empty() {
                 self.pull(now);
             }
@@ -205,6 +236,7 @@ impl Connecting {
             Returned::Failed { error, unsent } => {
                 let message = error.to_string();
                 let completed = if unsent { Completed::No } else { Completed::Maybe };
+                // What is no HTTP at all will not become so on this connection.
                 let wrong = error.is_parse();
                 let kind = if wrong { Kind::Violation } else { Kind::Unreachable };
                 let text = format!("no response came: {message}");
@@ -293,7 +325,7 @@ impl Connecting {
         Ok(id)
     }
 
-    /// Works on account of this side: nothing can have come that is wrong.
+    /// Works because this side made a request. No bytes have come, so no breach can be found.
     fn go(&mut self) {
         let _ = self.work(Instant::now());
         self.drain();
@@ -342,6 +374,7 @@ fn is_refusal(status: StatusCode) -> bool {
     ) || status.is_redirection()
 }
 
+/// The path and the query of a request; the host stands in a header.
 fn uri(key: &[u8], query: Option<&str>) -> Result<Uri, Failure> {
     let mut path = format!("/{}", reference::escape(key));
     if let Some(query) = query {

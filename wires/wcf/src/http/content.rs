@@ -1,4 +1,7 @@
 //! Content types: what a message is written in, and how it becomes what envelopes are read from.
+//!
+//! An envelope reaches the exchange as UTF-8 text or as binary XML, always whole: packages are put
+//! together, UTF-16 is turned into UTF-8 here.
 
 use super::multipart::{self, Related};
 use crate::soap::{Dialect, Form, Soap};
@@ -12,6 +15,7 @@ pub(super) enum Charset {
     Utf8,
     /// UTF-16; little-endian unless a mark at the beginning says otherwise.
     Utf16,
+    /// What .NET calls `unicodeFFFE`.
     Utf16Big,
 }
 
@@ -42,6 +46,7 @@ pub(super) fn media_type(dialect: Dialect) -> &'static str {
 impl Format {
     /// Reads a content type; `None` if messages of the dialect do not come so.
     pub(super) fn read(text: &[u8], dialect: Dialect) -> Option<Self> {
+        // A bound of its own: the head's is far larger, and this text is kept.
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= 1024)?;
         let (essence, parameters) = split(text)?;
         let find = |name: &str| {
@@ -92,6 +97,8 @@ impl Format {
     }
 }
 
+/// UTF-16 as UTF-8, without its mark. A half of a surrogate pair is an error, since the peer would mean
+/// something by it.
 fn from_utf16(body: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Bytes, Failure> {
     let pairs = body.chunks_exact(2);
     if !pairs.remainder().is_empty() {
@@ -110,6 +117,7 @@ fn from_utf16(body: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Bytes, Failure> {
 }
 
 /// What a peer sent in place of a message that this binding reads.
+/// The sentence is Microsoft's, apart from what is expected here.
 pub(super) fn mismatch(given: &str, dialect: Dialect) -> Failure {
     let expected = of(dialect);
     let message = format!(
@@ -135,6 +143,7 @@ pub(crate) fn split(text: &str) -> Option<(&str, Parameters)> {
             }
         };
         parameters.push((name.to_owned(), value));
+        // No media type of a message has more.
         if parameters.len() > 16 {
             return None;
         }

@@ -1,11 +1,23 @@
-//! Requests whose head is, but for the length of the body, one that came before on their connection, and what is answered to them.
+//! Requests whose head is, but for the length of the body, one that came before on their connection, and
+//! what is answered to them.
 //!
-//! A caller who keeps a connection sends the same head again and again. What the HTTP library and the session made of it the first time
-//! holds for each repetition, so these are compared and not parsed, and their responses are written as the library writes them.
+//! A caller who keeps a connection sends the same head again and again. What the HTTP library and the
+//! session made of it the first time holds for each repetition, so these are compared and not parsed, and
+//! their responses are written as the library writes them.
 //!
-//! Invariants: only a head that the library took is kept, and only one without anything that has the library act beyond it (expectations,
-//! upgrades, codings, the end of the connection). A repetition is looked for only where a head would begin, and taken only with its whole
-//! body; all else is the library's.
+//! State: up to `HEADS` heads of one connection, as their bytes and the place of the length in them, and
+//! which gives way to the next one. `Server` keeps one after the library has taken a request, looks for a
+//! repetition before it asks the library, and forgets all of them when the path changes.
+//!
+//! Invariants:
+//!
+//! * Only a head that the library took is kept, and only one without anything that has the library or the
+//!   session act beyond it: expectations, upgrades, codings, a user and a password, the end of the
+//!   connection. The length stands in it once.
+//! * A repetition is looked for only where a head would begin, and taken only with its whole body; all else
+//!   is the library's.
+//! * The length of a repetition is compared with the quota before its body is taken.
+//! * Responses are written octet for octet as the library writes them; a test in `loopback` compares them.
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::header::{
@@ -39,6 +51,7 @@ pub(super) struct HeadCache {
 #[derive(Debug)]
 struct CachedHead {
     head: Box<[u8]>,
+    /// The digits alone: what stands around them must be the same in a repetition.
     digits: std::ops::Range<usize>,
 }
 
@@ -85,6 +98,7 @@ impl HeadCache {
 impl CachedHead {
     fn new(parts: &Parts, head: &[u8]) -> Option<Self> {
         let headers = &parts.headers;
+        // Each of these means something for one request only.
         let acts = [&AUTHORIZATION, &CONTENT_ENCODING, &EXPECT, &TRANSFER_ENCODING, &UPGRADE];
         if head.is_empty()
             || parts.method != Method::POST
@@ -111,6 +125,7 @@ impl CachedHead {
         if !rest.starts_with(after) {
             return None;
         }
+        // Ten digits do not overflow 64 bits.
         let length = digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'));
         Some((before.len() + count + after.len(), usize::try_from(length).ok()?))
     }
@@ -154,6 +169,7 @@ pub(super) fn put_plain_head(
     put_end(out, length);
 }
 
+/// The status line; nearly all are 200.
 fn put_status(out: &mut Vec<u8>, status: StatusCode) {
     if status == StatusCode::OK {
         return out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
@@ -172,6 +188,7 @@ fn put_header(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// The headers that the library adds to each response, and the empty line.
 fn put_end(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(b"content-length: ");
     put_number(out, length);
@@ -180,6 +197,7 @@ fn put_end(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(b"\r\n\r\n");
 }
 
+/// Decimal digits, without allocating.
 fn put_number(out: &mut Vec<u8>, number: usize) {
     let mut digits = [0; 20];
     let mut at = digits.len();

@@ -1,5 +1,9 @@
 //! What is looked for in the head of a request before the HTTP library reads it: it takes one reading of an ambiguous
 //! message where a proxy in front may have taken the other (RFC 9112 §6.1, §11.2).
+//!
+//! The scanner sees each byte of a head once, before the library does, and counts the lines that say where
+//! the message ends. It holds no head: of a line that comes in pieces it keeps as much as tells which
+//! header it is.
 
 /// Bytes of one request's head; longer ones are refused. The figure is Microsoft's (http.sys, `MaxRequestBytes`), doubled.
 pub const MAX_HEAD: usize = 32 << 10;
@@ -14,14 +18,18 @@ const LONGEST: usize = TRANSFER_ENCODING.len() + 1;
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     /// Bytes at the front of the input that were looked at and not yet read.
+    /// So far the library may read.
     ahead: usize,
     /// Bytes of it that were read before.
     taken: usize,
     /// The beginning of a line that arrived in part, as far as it tells which header it is.
     torn: Vec<u8>,
     /// Lines so far, empty ones before the first apart.
+    /// It tells empty lines before a request from the one that ends the head.
     lines: u32,
+    /// Lines `Content-Length`, whatever they say.
     lengths: u32,
+    /// Lines `Transfer-Encoding`.
     encodings: u32,
     complete: bool,
 }
@@ -32,6 +40,7 @@ impl Heads {
         while !self.complete {
             let rest = input.get(self.ahead..).unwrap_or_default();
             let Some(end) = memchr::memchr(b'\n', rest) else {
+                // The line's end has not come: its beginning is kept until it has.
                 let room = LONGEST.saturating_sub(self.torn.len()).min(rest.len());
                 self.torn.extend_from_slice(rest.get(..room).unwrap_or_default());
                 self.ahead += rest.len();
@@ -51,6 +60,7 @@ impl Heads {
     }
 
     fn line(&mut self, line: &[u8]) {
+        // A blank before the colon is an attack (RFC 9112, 5.1), and counts as that header.
         let is = |name: &[u8]| {
             line.get(..name.len()).is_some_and(|given| given.eq_ignore_ascii_case(name))
                 && matches!(line.get(name.len()), Some(b':' | b' ' | b'\t'))

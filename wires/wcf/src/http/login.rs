@@ -1,4 +1,8 @@
 //! HTTP's Basic authentication (RFC 7617).
+//!
+//! The header has the password in it, so it is used over TLS and inside this machine only, which
+//! `address::options` sees to. What is made of it here is cleared from memory when it is not needed any
+//! more.
 
 use crate::text::base64;
 use everywire_auth::security::{Credentials, Users, is_password};
@@ -9,6 +13,7 @@ use zeroize::Zeroizing;
 pub(super) const CHALLENGE: &str = "Basic realm=\"everywire\", charset=\"UTF-8\"";
 
 /// The header that says who calls.
+/// `None` if only the hash of the password is known: Basic needs the password itself.
 pub(super) fn authorization(credentials: &Credentials) -> Option<HeaderValue> {
     let password = credentials.password.as_password()?;
     let user = match &*credentials.domain {
@@ -21,6 +26,7 @@ pub(super) fn authorization(credentials: &Credentials) -> Option<HeaderValue> {
     value.extend_from_slice(b"Basic ");
     base64::encode(clear.as_bytes(), &mut value);
     let mut value = HeaderValue::from_bytes(&value).ok()?;
+    // The library does not show such headers in its logs.
     value.set_sensitive(true);
     Some(value)
 }

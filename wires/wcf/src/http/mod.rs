@@ -5,6 +5,10 @@
 //! `accepting` and `connecting`; `content`, `multipart` and
 //! `compression` say what a message is written in, `statuses` what it means that
 //! none came.
+//!
+//! A connection carries one request at a time. A client's session has at most one request in flight
+//! (`Connecting`), a service's answers one before it looks at the next (`Accepting`), whatever was sent
+//! ahead. TLS is a layer below both, made of `everywire_tls`.
 
 mod accepting;
 mod body;
@@ -42,6 +46,7 @@ pub(crate) fn connecting(config: &Config) -> Box<dyn Session> {
     if settings.transport_security != Security::Tls {
         return Box::new(Connecting::new(config));
     }
+    // The handshake must be over within OpenTimeout; like HTTP it carries one call at a time.
     let terms = Terms { within: Some(settings.quotas.open_timeout), one_at_a_time: true };
     let config = config.clone();
     let make = move |proof: &Proof| Box::new(Connecting::over(&config, proof.authentication)) as _;

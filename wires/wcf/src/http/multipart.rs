@@ -1,4 +1,23 @@
 //! Packages (XOP in multipart/related): the envelope's large octets stand beside it, in parts of their own.
+//!
+//! MTOM sends octets as they are instead of as base64. Here that happens at the edge: `pack` takes base64
+//! texts out of a finished envelope and puts an `xop:Include` in their place, `unpack` does the reverse
+//! before anybody reads the envelope. So neither codec nor servants know of packages.
+//!
+//! State: none beyond one message. `Related` is what a content type says, kept with the connection's last
+//! one.
+//!
+//! Invariants:
+//!
+//! * At most `MAX_PARTS` parts with headers of at most `MAX_PART_HEADERS` bytes each; a boundary has 1 to
+//!   70 characters (RFC 2046, 5.1.1).
+//! * Each part is put in place once at most: what comes out is at most a third larger than the body, which
+//!   was compared with the quota.
+//! * Only an element `Include` of XOP's namespace is replaced, and the root part is read with the hardened
+//!   reader and the quotas of the address.
+//! * `pack` takes out only text that is base64 in exactly the spelling that `unpack` would write, so that
+//!   the envelope comes back as it was.
+//! * Parts that nothing includes are dropped; a reference to a part that is not there fails the message.
 
 use super::content;
 use crate::soap::{Dialect, Soap};
@@ -17,7 +36,9 @@ pub const MAX_PART_HEADERS: usize = 4096;
 /// Bytes of a boundary (RFC 2046 §5.1.1).
 const MAX_BOUNDARY: usize = 70;
 
+/// XOP 1.0, section 2.1.
 const XOP: &str = "http://www.w3.org/2004/08/xop/include";
+/// The name of the root part, as Microsoft's writer calls it.
 const ROOT: &str = "http://tempuri.org/0";
 
 /// How a package is read: what its content type says.
@@ -41,6 +62,7 @@ impl Related {
     }
 }
 
+/// A Content-ID stands in angle brackets; a `cid:` reference to it has none (RFC 2392).
 fn unbracket(name: &str) -> &str {
     let name = name.trim();
     name.strip_prefix('<').and_then(|name| name.strip_suffix('>')).unwrap_or(name)
@@ -48,8 +70,10 @@ fn unbracket(name: &str) -> &str {
 
 /// One part: its name, and what it holds.
 struct Part {
+    /// Empty if it has none.
     name: String,
     octets: Bytes,
+    /// Whether an Include has taken its octets.
     used: bool,
 }
 
@@ -68,6 +92,8 @@ pub(super) fn unpack(related: &Related, body: Bytes, quotas: &ReaderQuotas) -> R
     fill(&root.octets, &mut parts, quotas)
 }
 
+/// The parts between the boundaries, in order. What stands before the first boundary and behind the last
+/// means nothing.
 fn parts(related: &Related, body: &Bytes) -> Result<Vec<Part>, Failure> {
     let delimiter = format!("\r\n--{}", related.boundary);
     let finder = memchr::memmem::Finder::new(delimiter.as_bytes());
@@ -97,6 +123,7 @@ fn parts(related: &Related, body: &Bytes) -> Result<Vec<Part>, Failure> {
     }
 }
 
+/// One part: headers, an empty line, octets.
 fn part(bytes: Bytes) -> Result<Part, Failure> {
     let head = bytes.get(..MAX_PART_HEADERS).unwrap_or(&bytes);
     let (head, start) = if head.starts_with(b"\r\n") {
@@ -155,6 +182,7 @@ fn fill(root: &[u8], parts: &mut [Part], quotas: &ReaderQuotas) -> Result<Bytes,
     Ok(out.into())
 }
 
+/// The octets that an Include refers to.
 fn referred(tag: &Tag<'_>, parts: &mut [Part]) -> Result<Bytes, Failure> {
     let mut href = None;
     for attribute in tag.attributes() {
@@ -164,6 +192,7 @@ fn referred(tag: &Tag<'_>, parts: &mut [Part]) -> Result<Bytes, Failure> {
         }
     }
     let href = href.ok_or_else(|| broken("an Include without href"))?;
+    // A part's name may have characters that a URI writes as `%xx`.
     let name = href.strip_prefix("cid:").and_then(everywire_model::reference::unescape);
     let part = name
         .and_then(|name| parts.iter_mut().find(|part| part.name.as_bytes() == name))
@@ -228,6 +257,7 @@ fn extract(envelope: &[u8]) -> (Vec<Bytes>, Vec<Bytes>) {
         at = start + length;
         let text = rest.get(..length).unwrap_or_default();
         if length < EXTRACTED
+            // The root is one of them.
             || parts.len() + 2 > MAX_PARTS
             || !rest.get(length..).is_some_and(|end| end.starts_with(b"</"))
         {

@@ -1,5 +1,9 @@
 //! A connection without I/O, as the HTTP library sees it: bytes that were received are read from memory, what is written
 //! is collected for the link.
+//!
+//! The library gets no more bytes than belong to the message that it is in (`Stage`): so bytes of the next
+//! request stay here, where they can be compared with a known head, and a head is looked at before the
+//! library decides what it means.
 
 use super::head_cache::MAX_HEAD;
 use super::heads::Heads;
@@ -21,12 +25,14 @@ pub(super) struct Pipe {
     /// Written, and not yet sent.
     pub(super) output: SendBuffer,
     /// The peer sends nothing more.
+    /// Nobody sets it: a link tells of the end by `disconnected`.
     pub(super) ended: bool,
     /// How much may be read before whoever reads must have understood where the message ends.
     pub(super) stage: Stage,
     /// The last head of a request, if it was read in one go and is not long.
     pub(super) head: Vec<u8>,
     /// Large parts of the body that is being written: they go out by reference.
+    /// What the library writes is looked for in them by its address.
     held: Vec<Bytes>,
 }
 
@@ -92,6 +98,8 @@ impl Pipe {
         self.held.clear();
     }
 
+    /// Takes what the library writes: a large piece of a known part as a reference, everything else as a
+    /// copy.
     fn put(&mut self, slice: &[u8]) {
         if slice.len() >= SPLICE {
             let (start, end) = (slice.as_ptr().addr(), slice.as_ptr().addr() + slice.len());
@@ -136,6 +144,7 @@ impl Read for End {
         mut buf: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         let mut pipe = self.pipe();
+        // 0 bytes would mean the end of the connection to the library.
         let n = pipe.readable().min(buf.remaining());
         if n == 0 {
             // Whoever brings more bytes asks again.

@@ -1,11 +1,26 @@
 //! The accepting half of an HTTP/1.1 connection: requests come out whole, responses go in.
 //!
-//! States: *between* requests; *arriving*, from the head of a request until its body is whole; *busy*, until its response is written; *over*,
-//! after the last response or what could not be understood. A request with a known head ([`super::head_cache`]) goes from *between* to *busy*
-//! (*repeating*) and back without the library, whose own state stays *between*; any other request is the library's from its first byte on.
+//! States: *between* requests; *arriving*, from the head of a request until its body is whole; *busy*,
+//! until its response is written; *over*, after the last response or what could not be understood. A
+//! request with a known head ([`super::head_cache`]) goes from *between* to *busy* (*repeating*) and back
+//! without the library, whose own state stays *between*; any other request is the library's from its first
+//! byte on.
 //!
-//! Invariants: one request at a time, and responses in the order of requests; the library reads no byte behind the message that it is in, so
-//! that between requests it holds none.
+//! Two futures of the library take part, its connection and one for each request (`Serving`); both are
+//! polled in `advance`, in memory. They meet this side at the `Desk`: there a request lies when it is
+//! whole, and there its response is put.
+//!
+//! Invariants:
+//!
+//! * One request at a time, and responses in the order of requests.
+//! * The library reads no byte behind the message that it is in, so that between requests it holds none,
+//!   and a repetition may be taken from the input without asking it.
+//! * A head that says in two ways where its message ends is refused before its body is looked at, and the
+//!   connection with it.
+//! * A body is refused when its length, announced or reached, exceeds the quota; so is one that the door
+//!   does not let in.
+//! * Whatever breaks the connection is told to the peer first: `breach` comes behind the response that says
+//!   so.
 
 use super::body::{Gathering, Lost, Outgoing};
 use super::breach::Breach;
@@ -35,7 +50,9 @@ pub(super) struct Server {
     pub(super) end: End,
     desk: Desk,
     bell: Bell,
+    /// `Ok`: it ended as it should.
     over: Option<Result<(), hyper::Error>>,
+    /// `MaxReceivedMessageSize`.
     most: u64,
     heads: HeadCache,
     /// A request that the library has not seen waits for its response.
@@ -99,6 +116,7 @@ impl Server {
     }
 
     /// Lets the connection work on what has arrived and what was answered.
+    /// Whether a request came is asked with `received` afterwards.
     pub(super) fn advance(&mut self) {
         if self.repeating {
             return;
@@ -164,6 +182,7 @@ impl Server {
         self.repeating = false;
     }
 
+    /// The same, for responses that are more than an envelope.
     fn repeat(&mut self, response: Response<Vec<Bytes>>) {
         let (head, body) = response.into_parts();
         let head = Response::from_parts(head, ());
@@ -223,6 +242,7 @@ impl Server {
 }
 
 /// Takes requests from the library.
+/// It sees each head before the body is read, and decides how much of the input belongs to it.
 struct Counter {
     desk: Desk,
     end: End,
@@ -238,6 +258,7 @@ impl Service<Request<Incoming>> for Counter {
     fn call(&self, request: Request<Incoming>) -> Serving {
         let (parts, body) = request.into_parts();
         let mut pipe = self.end.pipe();
+        // The scanner has seen the whole head by now.
         let plain = matches!(&pipe.stage, Stage::Head(heads) if heads.is_plain());
         let refusal = if plain { (self.door)(&parts) } else { Some(closing(StatusCode::BAD_REQUEST)) };
         let breach = (!plain).then_some(Breach::Ambiguous);
@@ -245,6 +266,7 @@ impl Service<Request<Incoming>> for Counter {
         pipe.stage = match gathering.missing() {
             0 if parts.headers.contains_key(http::header::TRANSFER_ENCODING) => Stage::Unsized,
             0 => Stage::Head(Heads::default()),
+            // The body of a refused request is not wanted; its connection ends.
             _ if refusal.is_some() => Stage::Unsized,
             missing => Stage::Sized(missing as u64),
         };

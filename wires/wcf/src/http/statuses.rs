@@ -1,4 +1,8 @@
 //! What a status means to the caller, where no envelope came with it.
+//!
+//! Such responses come from the server in front of a service: IIS, a proxy, a load balancer. Whether the
+//! call may be tried again is the question that `Completed` answers; a status that is given before a
+//! message is dispatched says no to it for certain.
 
 use super::content;
 use crate::soap::Dialect;
@@ -8,6 +12,7 @@ use http::StatusCode;
 /// The failure behind a response without an envelope; `text` is what the server wrote for people.
 pub(super) fn explain(status: StatusCode, dialect: Dialect, address: &str, text: &str) -> Failure {
     let (kind, completed, message, hint) = match status.as_u16() {
+        // The service may have done it: only the answer is missing.
         200..=299 => (
             Kind::Malformed,
             Completed::Maybe,
@@ -103,6 +108,7 @@ pub(super) fn wrong_login(address: &str) -> Failure {
         .at(address)
 }
 
+/// What a server writes may be a page, and goes to a terminal.
 fn clip(text: &str) -> String {
     text.chars().take(200).map(|char| if char.is_control() { ' ' } else { char }).collect()
 }

@@ -1,4 +1,8 @@
 //! Asking a service what it is.
+//!
+//! Services differ in where they describe themselves, so several places are tried, and what the last one
+//! says is told. All questions are safe to repeat. A description comes from a peer: its size and its number
+//! of pages are bounded here, what is in it by `everywire_idl::wsdl`.
 
 use super::contract;
 use crate::address;
@@ -18,8 +22,10 @@ use std::any::Any;
 use std::sync::Arc;
 
 /// Octets of an answer that describes something: more than of other messages.
+/// All pages together.
 const LARGEST: u64 = 16 << 20;
 /// Pages of one description.
+/// A service of WCF has one for each namespace.
 const PAGES: usize = 64;
 
 /// Asks an object for its contract: over HTTP by its pages, else, and if it has none, by WS-Transfer's Get, at `mex` below it.
@@ -68,6 +74,7 @@ pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failur
     Ok(found)
 }
 
+/// The endpoints that the description names for a contract.
 fn ports(interface: &Interface) -> impl Iterator<Item = Port> {
     interface.notes.iter().filter(|(what, _)| what == "wcf:port").map(|(_, port)| Port::parse(port))
 }
@@ -85,6 +92,7 @@ fn way(object: &Object) -> Result<(Profile, Arc<Settings>), Failure> {
     Ok((Profile { options: Arc::clone(&settings).into(), ..profile.clone() }, settings))
 }
 
+/// Pages first, over HTTP; then WS-Transfer's Get below the object, and at the object itself.
 fn ask(object: &Object, profile: &Profile, settings: &Settings) -> Result<Contract, Failure> {
     let at = |key: Bytes| {
         let profiles = vec![Profile { key, ..profile.clone() }];
@@ -142,6 +150,7 @@ fn tidy(failure: &Failure) -> Failure {
     }
 }
 
+/// The contract that these documents describe, which may be one or several with imports.
 fn read(documents: &[(String, String)]) -> Result<Contract, Failure> {
     wsdl::parse_all(documents).map_err(|mistakes| {
         let first = mistakes.list.first().map(ToString::to_string).unwrap_or_default();
@@ -167,6 +176,7 @@ fn pages(object: &Object) -> Result<Vec<(String, String)>, Failure> {
             return Err(Failure::over_limit(Initiator::Peer, "bytes of the description", held, LARGEST));
         }
         for import in wsdl::imports(&page) {
+            // Only the query is used: the host may be one that nobody here can reach.
             let named = import.location.split_once('?').map(|(_, query)| query.to_owned());
             let query = named.filter(|query| query.starts_with("xsd=") || query.starts_with("wsdl="));
             wanted.extend(query.filter(|query| !wanted.contains(query)));

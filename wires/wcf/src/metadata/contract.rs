@@ -30,6 +30,8 @@ pub(super) fn interface() -> &'static Interface {
     })
 }
 
+/// It has no argument and one result, `mex:Metadata`, whose content is not typed: an alias of text that
+/// stands for elements.
 fn get() -> Operation {
     let markup =
         Alias { name: Name::from("xs::anyXML"), id: Name::from(MARKUP), target: Shape::Text(Text::NARROW) };

@@ -1,4 +1,8 @@
 //! The answering side of WS-MetadataExchange.
+//!
+//! One servant stands by for every object of a node (`wire_state::Node`). It is called at `KEY/mex`, as
+//! WCF's clients expect, at `mex` for the whole node, and at the object itself, since some clients ask
+//! there.
 
 use super::contract;
 use super::service::Service;

@@ -1,4 +1,7 @@
 //! XML text as binary XML.
+//!
+//! Descriptions are made as text, and bodies in binary form need records. Names go in place: a description
+//! is sent once, and its words are in no dictionary.
 
 use crate::limits::MAX_DEPTH;
 use crate::nbfx::{Prefix, Record, Text as Value, Word, Writer};
@@ -8,9 +11,11 @@ use everywire_model::visit::Visit;
 
 /// Elements with their own namespace declarations, as records; space between elements is left out.
 pub(crate) fn binary(xml: &str) -> Visit<Vec<u8>> {
+    // The reader wants one root; the markup may be several elements.
     let document = format!("<x>{xml}</x>");
     let quotas = ReaderQuotas {
         max_depth: u32::try_from(MAX_DEPTH).unwrap_or(u32::MAX),
+        // This side wrote it: only depth is bounded, as a reader on the other side bounds it.
         max_string_content_length: u32::MAX,
         max_array_length: u32::MAX,
         max_bytes_per_read: u32::MAX,

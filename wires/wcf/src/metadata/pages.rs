@@ -1,4 +1,7 @@
 //! The pages of a service.
+//!
+//! They are made anew for each request, from what is exported at that moment. Queries are those of WCF:
+//! `?wsdl` is the whole description, with what it imports under `?wsdl=wsdlN` and `?xsd=xsdN`.
 
 use super::service::Service;
 use everywire_model::Objects;
@@ -42,6 +45,7 @@ pub fn page(objects: &dyn Objects, key: &[u8], query: &str, addresses: &[String]
 /// A page for people: what is served here and where its description is.
 fn help(service: &Service, asked: &str) -> String {
     let mut body = String::from("<!DOCTYPE html>\n<html><head><title>Services</title></head><body>\n");
+    // Scheme and host as the reader spells them.
     let base = asked.split_once("://").map_or("", |(scheme, rest)| {
         let host = rest.split('/').next().unwrap_or_default();
         asked.get(..scheme.len() + 3 + host.len()).unwrap_or_default()
@@ -61,6 +65,7 @@ fn help(service: &Service, asked: &str) -> String {
     body
 }
 
+/// Text of contracts and addresses, with references for what would be markup.
 fn html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -10,7 +10,7 @@ use bytes::Bytes;
 /// What stands before the address: an action has no blank in it.
 const GET: &str = "GET ";
 
-/// The longest address of a page, in bytes.
+/// The longest address of a page, in bytes. It becomes the name of an operation, which handlers may keep.
 const LONGEST: usize = 4 << 10;
 
 /// Whether the query of a page is that of a description.
@@ -64,6 +64,7 @@ fn path_of(address: &str) -> Option<&str> {
     matches!(scheme, "http" | "https").then_some(path)
 }
 
+/// Paths are compared as WCF does: without regard to case or a slash at the end.
 fn same(left: &str, right: &str) -> bool {
     let trimmed = |path: &str| path.strip_suffix('/').unwrap_or(path).len();
     let parts = (left.get(..trimmed(left)), right.get(..trimmed(right)));

@@ -1,4 +1,8 @@
 //! The interfaces behind keys, and the endpoints where they are served.
+//!
+//! A description names endpoints: an address, a binding with its security, and the contract. Addresses are
+//! those that were published, unless the caller has reached the service by another name of the same host,
+//! which then leads back here.
 
 use crate::address;
 use crate::settings::{Binding, Encoding, Mode, Security, Settings};
@@ -23,6 +27,7 @@ struct Object {
 /// A way to an object.
 #[derive(Clone)]
 struct Way {
+    /// Of the place where it is served.
     settings: Arc<Settings>,
     /// It accepts at every address of this machine, and nobody said which one to publish: whoever asks spells one.
     wildcard: bool,
@@ -98,6 +103,8 @@ impl Service {
         })
     }
 
+    /// The endpoints of an object for one of its contracts. `asked` counts only where a single object is
+    /// described.
     fn ports(&self, object: &Object, contract: &names::QName, asked: Option<&str>) -> Vec<Port> {
         let asked = asked.filter(|_| self.objects.len() == 1);
         let mut ports: Vec<Port> = Vec::new();
@@ -131,6 +138,7 @@ fn place(url: &str) -> (&str, &str) {
     }
 }
 
+/// An endpoint in the words of a description: the binding's name, transport, encoding and security.
 fn port(settings: &Settings, address: String, key: &[u8], contract: &names::QName) -> Port {
     let soap = if settings.binding == Binding::Basic { "1.1" } else { "1.2" };
     let (kind, transport) = match (settings.binding, settings.uri_scheme) {

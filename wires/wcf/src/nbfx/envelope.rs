@@ -1,4 +1,7 @@
 //! The SOAP envelope around values: where its body is.
+//!
+//! For tests, listings and captures. Sessions find the body with `soap::head`, which reads the headers,
+//! too.
 
 use super::{Reader, Record, Word};
 use crate::dictionary::Words;
@@ -26,9 +29,11 @@ pub fn body(document: &[u8], words: &Words) -> Visit<Range<usize>> {
                     start = Some(reader.position());
                 }
             }
+            // Attributes of the body element itself do not belong to what is inside.
             (Record::Attribute(..) | Record::Xmlns(..), Some(begun)) if begun == at => {
                 start = Some(reader.position());
             }
+            // The record at `at` closed the body.
             (_, Some(start)) if reader.depth() == 1 => return Ok(start..at),
             _ => {}
         }

@@ -1,4 +1,7 @@
 //! Multi-byte integers (MC-NBFX 2.1.2): seven bits a byte, the lowest first.
+//!
+//! Microsoft calls them MultiByteInt31. Needless bytes (a last one of zero) are refused, so each value has
+//! one spelling: what was read can be compared and spliced as bytes.
 
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
@@ -11,6 +14,7 @@ pub fn read(bytes: &[u8], at: usize) -> Visit<(u32, usize)> {
     let mut value = 0_u32;
     for index in 0..5 {
         let byte = *bytes.get(at + index).ok_or_else(|| Violation::Truncated.at(at))?;
+        // The fifth byte has three bits left of the 31.
         if (index == 4 && byte > 0x07) || (index > 0 && byte == 0) {
             return Err(Violation::BadInteger.at(at));
         }

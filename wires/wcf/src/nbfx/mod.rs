@@ -1,4 +1,8 @@
 //! Records of .NET binary XML (MC-NBFX): reading, writing, and the XML that they stand for.
+//!
+//! `Reader` yields records and holds nothing but a position and a depth; names in them are text or numbers
+//! of `crate::dictionary`, which the reader does not look up. `Writer` appends records. `xml` is the text
+//! that a document stands for, `envelope` finds the body in it.
 
 mod envelope;
 pub mod integer;

@@ -1,7 +1,12 @@
 //! XML Schema's notation of decimals and dates, read.
+//!
+//! A value that travels as text in the neutral model (`decimal`, `dateTime`) is written as a record where
+//! Microsoft's writer does so. These readers take only what such a record can hold exactly; anything else
+//! stays text, so no value changes on its way.
 
 use super::record::Decimal;
 
+/// .NET's ticks are 100 ns.
 const TICKS_A_SECOND: u64 = 10_000_000;
 const TICKS_A_DAY: u64 = 86_400 * TICKS_A_SECOND;
 
@@ -12,6 +17,7 @@ pub(crate) fn parse_decimal(text: &str) -> Option<Decimal> {
         None => (false, text),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    // The digits behind the point count even if they are zeros: .NET keeps them.
     let scale = u8::try_from(fraction.len()).ok().filter(|scale| *scale <= 28)?;
     if whole.is_empty() || (fraction.is_empty() && digits.contains('.')) {
         return None;
@@ -24,7 +30,9 @@ pub(crate) fn parse_decimal(text: &str) -> Option<Decimal> {
     if magnitude >> 96 == 0 { Some(Decimal { scale, negative, magnitude }) } else { None }
 }
 
-/// A date without time zone or in UTC as a record holds it: 100 ns since 0001-01-01, and the kind in the two bits above.
+/// A date without time zone or in UTC as a record holds it: 100 ns since 0001-01-01, and the kind in the
+/// two bits above (0 unspecified, 1 UTC). Dates with an offset have a third kind, whose meaning depends on
+/// the reader's time zone: they are `None` and stay text.
 pub(crate) fn parse_date_time(text: &str) -> Option<u64> {
     let (text, kind) = match text.strip_suffix('Z') {
         Some(text) => (text, 1),
@@ -45,6 +53,7 @@ pub(crate) fn parse_date_time(text: &str) -> Option<u64> {
     if year == 0 || day == 0 || day > days_of_month || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
+    // More digits than ticks have would be lost; a point needs digits behind it.
     if fraction.len() > 7 || (fraction.is_empty() && time.len() != text.len() - date.len() - 1) {
         return None;
     }
@@ -63,6 +72,7 @@ pub(crate) fn parse_date_time(text: &str) -> Option<u64> {
     Some((days * TICKS_A_DAY + seconds * TICKS_A_SECOND + ticks) | (kind << 62))
 }
 
+/// Numbers of exactly these widths between separators.
 fn numbers<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Option<[u64; N]> {
     let mut parts = text.split(separator);
     let mut numbers = [0; N];

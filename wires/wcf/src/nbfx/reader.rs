@@ -1,4 +1,28 @@
 //! Reading records.
+//!
+//! A `Reader` is a position in a document of MC-NBFX and the few facts that decide which records may come
+//! next. It yields one record after the other without allocating: names and texts are slices of the
+//! document, or numbers that its caller looks up in the dictionaries.
+//!
+//! State: the offset of the next record (`at`), how many elements are open (`depth`), whether attributes
+//! may stand here (`attributes`), how far an array record was read (`array`), and whether a list of texts
+//! is open (`in_list`). `read` moves all of them. The shortcuts for the most frequent records
+//! (`plain_start`, `last_text`, `last_integer`, `octets`, `end`) look at a record themselves and leave the
+//! same state as `read` would. `seek` puts the reader between two records that an earlier pass has seen.
+//!
+//! Invariants, whatever the bytes are:
+//!
+//! * `at` never exceeds the length of the document, and each length is compared with what is left before it
+//!   is used, so a record cannot announce more than has come. Nothing is reserved by an announced length.
+//! * `depth` is at most `max_depth`, and an end without an element is `Unbalanced`; at the end of the
+//!   document it is 0, or the document is `Truncated`.
+//! * Attributes and declarations stand behind the start of an element only, at most `MAX_ATTRIBUTES` of
+//!   them.
+//! * An array record has one element with attributes, then its end, a type of items, and
+//!   their bytes.
+//! * A text record with an odd code also ends its element; it may not in an attribute or inside a list.
+//! * Multi-byte integers are minimal (`nbfx::integer`), texts are valid UTF-8, UTF-16 has an even number of
+//!   bytes. Whether surrogates pair is not checked here: `xml::lexical` replaces those that do not.
 
 use super::integer;
 use super::record::{Decimal, Item, Prefix, Record, Text, Word};
@@ -20,15 +44,21 @@ pub struct Reader<'a> {
 }
 
 /// How far an array record has been read.
+/// The states follow each other in this order, and `Items` returns to `No`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Array {
+    /// None is read.
     No,
+    /// Its code was read: an element has to start.
     Element,
+    /// Its element has started: attributes, then the end.
     Header,
+    /// The element has ended: the type of items, their number and their bytes come.
     Items,
 }
 
 /// 100 ns in the years 1 to 9999.
+/// .NET's DateTime.MaxValue: 9999-12-31T23:59:59.9999999.
 const MAX_TICKS: u64 = 3_155_378_975_999_999_999;
 
 impl<'a> Reader<'a> {
@@ -51,7 +81,9 @@ impl<'a> Reader<'a> {
         Self { max_depth, ..self }
     }
 
-    /// Whether no element may start here any more.
+    /// Whether no element may start here any more. It is asked after `read` has refused, to tell the quota
+    /// of depth, which the user can raise, from other violations: the byte before is then the code of an
+    /// element.
     pub(crate) fn is_too_deep(&self) -> bool {
         self.depth >= self.max_depth && matches!(self.bytes.get(self.at.wrapping_sub(1)), Some(0x40..=0x77))
     }
@@ -87,6 +119,7 @@ impl<'a> Reader<'a> {
         if self.array == Array::Items {
             return self.items().map(Some);
         }
+        // An array whose items are missing is cut off, too.
         if self.at == self.bytes.len() {
             let whole = self.depth == 0 && self.array == Array::No;
             return if whole { Ok(None) } else { self.wrong(Violation::Truncated) };
@@ -118,6 +151,7 @@ impl<'a> Reader<'a> {
             0x80..=0xbd => self.text(code)?,
             _ => return self.wrong(Violation::UnexpectedRecord),
         };
+        // Everything but these three ends the place where attributes may stand.
         if !matches!(record, Record::Element(..) | Record::Attribute(..) | Record::Xmlns(..)) {
             self.attributes = None;
         }
@@ -129,6 +163,7 @@ impl<'a> Reader<'a> {
         Ok(Some(record))
     }
 
+    /// Fails at the place that was reached, which may be behind the first bytes of the record.
     fn wrong<T>(&self, violation: Violation) -> Visit<T> {
         Err(violation.at(self.at))
     }
@@ -138,6 +173,7 @@ impl<'a> Reader<'a> {
         Ok(Record::Element(prefix, name))
     }
 
+    /// The prefix and the name behind the code of an element's start, which is open from then on.
     fn element_name(&mut self, code: u8) -> Visit<(Prefix<'a>, Word<'a>)> {
         if self.depth >= self.max_depth {
             return self.wrong(Violation::TooDeep);
@@ -157,6 +193,7 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(crate) fn start(&mut self) -> Visit<Word<'a>> {
         let code = self.byte()?;
+        // The rare cases: an error, and prefixes in full, which stand before the name.
         if self.depth >= self.max_depth || matches!(code, 0x41 | 0x43) {
             return self.element_name(code).map(|(_, name)| name);
         }
@@ -173,6 +210,7 @@ impl<'a> Reader<'a> {
             return None;
         }
         let rest = self.bytes.get(self.at..)?;
+        // One byte of a number or of a length: everything longer is left to `start`.
         let (word, len) = match rest {
             [0x42 | 0x44..=0x5d, id @ 0..0x80, ..] => (Word::Id(u32::from(*id)), 2),
             [0x40 | 0x5e..=0x77, len @ 0..0x80, name @ ..] => {
@@ -182,6 +220,7 @@ impl<'a> Reader<'a> {
             _ => return None,
         };
         match rest.get(len) {
+            // With attributes there is more to read; at the end of the bytes nobody knows.
             None | Some(0x04..=0x3f) => None,
             Some(_) => Some((word, self.at + len)),
         }
@@ -296,6 +335,7 @@ impl<'a> Reader<'a> {
         Ok(Record::Xmlns(prefix, self.word(code >= 0x0a)?))
     }
 
+    /// Passes one attribute or declaration, if one may stand here.
     fn count_attribute(&mut self) -> Visit<()> {
         match &mut self.attributes {
             Some(count) if *count < MAX_ATTRIBUTES => {
@@ -327,6 +367,7 @@ impl<'a> Reader<'a> {
         Ok(Record::Text(text, ends))
     }
 
+    /// Ends the innermost element.
     fn leave(&mut self) -> Visit<()> {
         match self.depth.checked_sub(1) {
             Some(depth) => {
@@ -337,6 +378,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The items of an array: their type, how many, and all their bytes, which must have come.
     fn items(&mut self) -> Visit<Record<'a>> {
         let code = self.byte()?;
         let Some(item) = Item::of(code) else { return self.wrong(Violation::BadArray) };
@@ -344,6 +386,7 @@ impl<'a> Reader<'a> {
         let len = (count as usize).checked_mul(item.width());
         let data = match len {
             Some(len) if len <= self.bytes.len() - self.at => self.take(len)?,
+            // An announced number that the rest of the document cannot hold.
             _ => return self.wrong(Violation::BadLength),
         };
         self.array = Array::No;
@@ -398,6 +441,7 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// 62 bits of ticks and two of the kind, of which 3 does not exist.
     fn ticks(&mut self) -> Visit<u64> {
         let raw = u64::from_le_bytes(self.array()?);
         if raw & (u64::MAX >> 2) > MAX_TICKS || raw >> 62 == 3 {
@@ -422,11 +466,13 @@ impl<'a> Reader<'a> {
         self.take(len)
     }
 
+    /// A name: by its number, or in place.
     #[inline]
     fn word(&mut self, by_id: bool) -> Visit<Word<'a>> {
         Ok(if by_id { Word::Id(self.integer()?) } else { Word::Inline(self.string(MAX_NAME)?) })
     }
 
+    /// A length, and that many bytes of UTF-8; `limit` is for names, comments have none.
     fn string(&mut self, limit: usize) -> Visit<&'a str> {
         let len = self.integer()? as usize;
         if len > limit {
@@ -466,6 +512,7 @@ impl<'a> Reader<'a> {
         raw.try_into().map_err(|_| Violation::Truncated.at(self.at))
     }
 
+    /// The next bytes; everything that is read with a length goes through here.
     fn take(&mut self, len: usize) -> Visit<&'a [u8]> {
         match self.bytes.get(self.at..).and_then(|rest| rest.get(..len)) {
             Some(taken) => {
@@ -477,7 +524,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The decimal of OLE automation: reserved, scale, sign, high 32 bits, low 64 bits.
+/// The decimal of OLE automation: reserved, scale, sign, high 32 bits, low 64 bits. `None` with more than
+/// 28 digits after the point, or with bits in the sign that mean nothing.
 fn decimal(raw: [u8; 16]) -> Option<Decimal> {
     let number = u128::from_le_bytes(raw);
     let (scale, sign) = ((number >> 16) as u8, (number >> 24) as u8);
@@ -488,7 +536,8 @@ fn decimal(raw: [u8; 16]) -> Option<Decimal> {
     Some(Decimal { scale, negative: sign != 0, magnitude: high << 64 | low })
 }
 
-/// One item of an array as the text it stands for.
+/// One item of an array as the text it stands for. `None` if the bytes are not those of one item, or no
+/// decimal. A date is not checked as in a record of its own.
 pub fn item(kind: Item, raw: &[u8]) -> Option<Text<'static>> {
     Some(match kind {
         Item::Bool => Text::Bool(*raw.first()? != 0),

@@ -1,4 +1,7 @@
 //! Records: the units of binary XML (MC-NBFX 2.2).
+//!
+//! Nothing here knows bytes but `Item`: `Reader` and `Writer` turn records into codes and back. Texts and
+//! names borrow from the document that was read, so a record costs nothing to copy.
 
 /// A word: in place, or by its number in a dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +63,7 @@ pub enum Text<'a> {
     /// A word of a dictionary.
     Word(u32),
     /// A GUID with `urn:uuid:` before it.
+    /// WS-Addressing's identifiers are written so. The order of bytes is that of a .NET Guid.
     UniqueId([u8; 16]),
     /// A duration in units of 100 ns.
     TimeSpan(i64),
@@ -70,6 +74,7 @@ pub enum Text<'a> {
     /// A boolean in one byte, as in arrays.
     Bool(bool),
     /// UTF-16, little-endian.
+    /// Its length is even.
     Wide(&'a [u8]),
     /// A qualified name: the letter of its prefix (0 for `a`), and a word.
     QName(u8, u32),
@@ -107,6 +112,8 @@ pub enum Record<'a> {
     Items(Item, u32, &'a [u8]),
 }
 
+// One list for the three facts of each type: the code is that of the text record with the bit of an end,
+// and the width is in bytes.
 macro_rules! items {
     ($($name:ident $code:literal $width:literal),*) => {
         /// What an array may hold.

@@ -1,10 +1,15 @@
 //! Values as text records, in the types that Microsoft's writer chooses.
+//!
+//! MC-NBFX leaves the choice of a record to the writer; peers compare captures, and some readers know only
+//! what Microsoft writes. So numbers take the smallest record that holds them, whole floats become
+//! integers, and texts have the shortest length field.
 
 use super::integer;
 use super::record::{Decimal, Text};
 
 /// Appends a text record; `ends`: it also ends its element.
 pub(crate) fn put(text: &Text<'_>, ends: bool, out: &mut Vec<u8>) {
+    // The code of a text record that also ends its element is one more.
     let end = u8::from(ends);
     macro_rules! fixed {
         ($code:literal, $bytes:expr) => {{
@@ -27,6 +32,7 @@ pub(crate) fn put(text: &Text<'_>, ends: bool, out: &mut Vec<u8>) {
         Text::DateTime(value) => fixed!(0x96, &value.to_le_bytes()),
         Text::Chars(value) => sized(0x98 | end, value.as_bytes(), out),
         Text::Bytes(value) => sized(0x9e | end, value, out),
+        // A list begins and goes on: its start never ends an element.
         Text::ListStart => out.push(0xa4),
         Text::ListEnd => out.push(0xa6 | end),
         Text::Empty => out.push(0xa8 | end),
@@ -99,7 +105,8 @@ pub(crate) fn integral(value: i64) -> Text<'static> {
     }
 }
 
-/// A binary32 number; whole numbers become integers, and a negative zero loses its sign.
+/// A binary32 number; whole numbers become integers, and a negative zero loses its sign. That is what .NET
+/// writes.
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn single(value: f32) -> Text<'static> {
     if is_integer(value.into()) { integral(value as i64) } else { Text::F32(value) }
@@ -119,12 +126,13 @@ pub(crate) fn real(value: f64) -> Text<'static> {
 }
 
 /// Whether the number is whole and fits 64 bits.
+/// `i64::MAX as f64` is 2^63, which does not fit: the range leaves it out.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 fn is_integer(value: f64) -> bool {
     (i64::MIN as f64..i64::MAX as f64).contains(&value) && (value as i64) as f64 == value
 }
 
-/// The bytes of a decimal.
+/// The bytes of a decimal, as `OLE` automation lays them out; `magnitude` has at most 96 bits.
 pub fn decimal(value: &Decimal) -> [u8; 16] {
     let sign = if value.negative { 0x80 } else { 0 };
     let (high, low) = (value.magnitude >> 64 & u128::from(u32::MAX), value.magnitude & u128::from(u64::MAX));

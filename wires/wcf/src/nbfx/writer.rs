@@ -1,4 +1,8 @@
 //! Writing records, and values in the records that Microsoft's writer chooses for them.
+//!
+//! It writes parts of documents of which somebody knows each record: headers, faults, metadata, tests.
+//! Bodies of calls go through `values::output`, which also chooses words and namespaces. Starts and ends of
+//! elements are the caller's to match.
 
 use super::record::{Item, Prefix, Record, Text, Word};
 use super::{integer, records};
@@ -23,6 +27,8 @@ impl Writer {
     }
 
     /// Writes a record as it is. An end is a record of its own; [`Writer::end`] joins it to the text before it.
+    /// Nothing is checked: a list that is not closed, or an attribute behind a text, is written as it is
+    /// told.
     pub fn put(&mut self, record: &Record<'_>) {
         self.foldable = None;
         match *record {
@@ -115,6 +121,8 @@ impl Writer {
         self.put(&Record::Text(text, false));
     }
 
+    /// The three codes are those for a name in place without a prefix, for a number with a letter, and for
+    /// a name with a letter; the others follow from the first (MC-NBFX 2.2.1, 2.2.2).
     fn name(&mut self, prefix: Prefix<'_>, name: Word<'_>, [plain, by_id, inline]: [u8; 3]) {
         match (prefix, name) {
             (Prefix::None, Word::Inline(_)) => self.out.push(plain),

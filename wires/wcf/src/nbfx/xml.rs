@@ -1,4 +1,23 @@
 //! Binary XML as text, for people.
+//!
+//! Listings of `trace`, messages about headers and the tests show a document as the XML that it stands for;
+//! the metadata exchange reads documents that came in binary form through here, too. `lexical` is the
+//! notation of one text, which readers of values need as well: a number may come as a record where the
+//! contract has a string.
+//!
+//! State: a `Printer` holds the text so far, the names of the open elements, and whether a start tag still
+//! lacks its `>`. `record` takes one record after the other; an array record is read to its end at once,
+//! since its element is repeated for each item.
+//!
+//! What holds:
+//!
+//! * The reader's bounds (depth, attributes, lengths) are all that protects from a hostile document here.
+//!   An array repeats its start tag for every item, so the text may be much longer than the document.
+//! * A word that no dictionary knows is shown as its number in braces; nothing fails because of it in a
+//!   listing.
+//! * Markup in texts is escaped; names are written as they came, so the result need not be well-formed XML.
+//!   Whoever parses it (`metadata`, `soap::blocks`) must be ready for that.
+//! * Numbers are written as XML Schema has them, and as .NET prints them: `INF`, `NaN`, `1E+15`.
 
 use super::record::{Decimal, Prefix, Record, Text, Word};
 use super::{Reader, item};
@@ -41,7 +60,10 @@ pub fn to_xml_partly<'w>(
 
 struct Printer<F> {
     out: String,
+    /// Names of the open elements with their prefixes, as their ends repeat them.
     open: Vec<String>,
+    /// Whether the last start tag is not closed yet: attributes may follow, and an empty element ends with
+    /// `/>`.
     in_tag: bool,
     /// In a list: whether something stands in it already.
     listed: Option<bool>,
@@ -98,6 +120,7 @@ impl<'w, F: Fn(u32) -> Option<&'w str>> Printer<F> {
                 let _ = write!(self.out, "<!--{text}-->");
             }
             Record::Array => self.array(reader)?,
+            // They come behind `Record::Array` only, and `array` has taken those.
             Record::Items(..) => {}
         }
         Ok(())
@@ -106,6 +129,7 @@ impl<'w, F: Fn(u32) -> Option<&'w str>> Printer<F> {
     /// An array stands for its element once for each item.
     fn array(&mut self, reader: &mut Reader<'_>) -> Visit<()> {
         self.close_tag();
+        // The start tag is written into a text of its own, which is then repeated.
         let outer = std::mem::take(&mut self.out);
         let mut name = String::new();
         while let Some(record) = reader.read()? {
@@ -132,6 +156,7 @@ impl<'w, F: Fn(u32) -> Option<&'w str>> Printer<F> {
         }
     }
 
+    /// An end without a start cannot come: the reader counts them.
     fn end(&mut self) {
         let name = self.open.pop().unwrap_or_default();
         if std::mem::take(&mut self.in_tag) {
@@ -204,7 +229,8 @@ pub fn lexical(text: &Text<'_>) -> String {
     }
 }
 
-/// The shorter notation for ordinary numbers, the scientific one for others.
+/// The shorter notation for ordinary numbers, the scientific one for others. The bounds are those of .NET's
+/// notation of a double.
 fn floating(value: f64, plain: &str, scientific: &str) -> String {
     if value.is_nan() {
         return "NaN".into();
@@ -222,9 +248,11 @@ fn floating(value: f64, plain: &str, scientific: &str) -> String {
     }
 }
 
+/// As many digits behind the point as the scale says, zeros too.
 fn decimal(value: &Decimal) -> String {
     let sign = if value.negative { "-" } else { "" };
     let scale = usize::from(value.scale);
+    // At least one digit stands before the point.
     let digits = format!("{:0>width$}", value.magnitude, width = scale + 1);
     let (whole, fraction) = digits.split_at(digits.len() - scale);
     if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
@@ -232,6 +260,7 @@ fn decimal(value: &Decimal) -> String {
 
 const TICKS_A_SECOND: u64 = 10_000_000;
 
+/// Only UTC is marked: a local time is written without its offset, which is not on the wire.
 fn date_time(raw: u64) -> String {
     let ticks = raw & (u64::MAX >> 2);
     let (seconds, fraction) = (ticks / TICKS_A_SECOND, ticks % TICKS_A_SECOND);
@@ -243,6 +272,8 @@ fn date_time(raw: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{}{zone}", fractional(fraction))
 }
 
+/// `xs:duration` as .NET writes a TimeSpan: days, hours, minutes and seconds that are not zero; `PT0S` for
+/// nothing.
 fn duration(ticks: i64) -> String {
     let sign = if ticks < 0 { "-" } else { "" };
     let ticks = ticks.unsigned_abs();
@@ -268,6 +299,7 @@ fn duration(ticks: i64) -> String {
     out
 }
 
+/// A fraction of a second, in ticks, with its point and without zeros at its end.
 fn fractional(ticks: u64) -> String {
     if ticks == 0 {
         return String::new();

@@ -1,6 +1,10 @@
 //! Header blocks that somebody here brings or asks for: `{namespace}name`, with text or elements in it.
 //!
 //! What begins with `<` and is whole XML stands for elements, everything else for text. Octets are what the wire itself writes.
+//!
+//! Of the headers that came only `list` reads the contents, and only when somebody asks: a hop that looks
+//! for its own count of hops, a policy, a servant. Binary form is turned into text first, so that one
+//! reader serves both.
 
 use super::cursor::{Cursor, Element, Step};
 use super::names::envelope;
@@ -16,6 +20,7 @@ use everywire_model::{Body, Failure, Header, Initiator, Kind};
 use memchr::memmem;
 
 /// The longest headers that are shown as text: words of a dictionary are longer than their numbers.
+/// In bytes of the document up to its body.
 const LONGEST: usize = 32 << 10;
 
 /// Appends a header; `scoped`: whether the prefix `s` stands for envelopes there.
@@ -24,10 +29,12 @@ const LONGEST: usize = 32 << 10;
 /// Its name is none of SOAP, or the session's own.
 pub(super) fn put(form: Form, soap: Soap, scoped: bool, header: &Header, out: &mut Vec<u8>) -> Visit<()> {
     let (namespace, local) = name(header, soap)?;
+    // Text that only looks like markup is text.
     let marked = match &header.content {
         Content::Text(text) if text.starts_with('<') && is_whole(text) => Some(text),
         _ => None,
     };
+    // The attribute needs the prefix of envelopes, which the message that is passed on may spell otherwise.
     let declared = (header.must_understand && !scoped).then(|| envelope(soap));
     match form {
         Form::Text => {
@@ -62,6 +69,7 @@ pub(super) fn put(form: Form, soap: Soap, scoped: bool, header: &Header, out: &m
             }
             match (&header.content, marked) {
                 (Content::Bytes(raw), _) => {
+                    // Octets are records already, and must not be joined with the end of the element.
                     out.append(&mut records.into_bytes());
                     out.extend_from_slice(raw);
                     records = nbfx::Writer::new();
@@ -101,6 +109,7 @@ fn is_whole(text: &str) -> bool {
     head::check(Form::Text, wrapped.as_bytes(), &Words::default(), &ReaderQuotas::default()).is_ok()
 }
 
+/// A prefix of any length, or none.
 fn prefix(spelled: &str) -> Prefix<'_> {
     if spelled.is_empty() { Prefix::None } else { Prefix::Inline(spelled) }
 }
@@ -149,6 +158,7 @@ pub(crate) fn hops(body: &Body, words: &Words, quotas: &ReaderQuotas) -> Visit<u
     let others = body.headers().is_some_and(|held| !held.raw().is_empty());
     // Names may be declared in front of the headers, too.
     let document = body.bytes.get(..body.base).unwrap_or_default();
+    // Most messages have no such block, and are not taken apart for it.
     if !others || memmem::find(document, MARK).is_none() {
         return Ok(0);
     }
@@ -186,6 +196,7 @@ fn list(document: &[u8], quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
         return Ok(all);
     }
     while let Some(block) = cursor.child()? {
+        // Each connection has its own of those.
         if is_own(&block.namespace, soap) {
             cursor.skip()?;
             continue;
@@ -224,6 +235,7 @@ fn content(cursor: &mut Cursor<'_>, most: usize) -> Visit<String> {
             return Err(Failure::over_limit(Initiator::Peer, "bytes of a header to show", length, most));
         }
     }
+    // White space around elements stays, as they came.
     let text = if has_elements { marked } else { plain };
     Ok(String::from_utf8(text).unwrap_or_default())
 }

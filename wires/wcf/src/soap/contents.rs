@@ -1,4 +1,7 @@
 //! Where the values of an envelope are, for somebody who is no side of the conversation.
+//!
+//! For `trace`, which sees single messages of a capture: the version of SOAP is tried out, since nobody
+//! tells which it is.
 
 use super::faults::Fault;
 use super::head::Head;
@@ -11,6 +14,7 @@ use crate::values::{Form, ReaderQuotas};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Contents {
     /// Offset of the first byte inside the element around the values: the body, or the detail of a fault.
+    /// That of a fault without a detail is 0.
     pub(crate) base: usize,
     /// What went wrong, if the envelope tells of a fault.
     pub(crate) fault: Option<FaultText>,

@@ -1,4 +1,23 @@
-//! Reading what stands around bodies, in either form, with namespaces resolved. Bodies themselves are the codec's.
+//! Reading what stands around bodies, in either form, with namespaces resolved. Bodies themselves are the
+//! codec's.
+//!
+//! A `Cursor` reads an envelope from its first byte on, in steps: an element begins, with its attributes;
+//! text; an element ends. `child`, `text`, `trimmed`, `qname` and `skip` are made of steps. Whoever got an
+//! element from `child` must leave it by one of the others before the next `child`.
+//!
+//! State: the reader of the form, how many elements are open (`depth`), the namespace declarations in scope
+//! (`scope`), and whether the next step is an end that came in the same record as a text (`closing`).
+//!
+//! Invariants:
+//!
+//! * Every element has the namespace of its prefix when it is handed out; a prefix that nothing declares is
+//!   a violation, but for `xml`.
+//! * At most `MAX_PREFIXES` declarations are in scope and `MAX_ATTRIBUTES` attributes on one element; depth
+//!   is bounded by the readers, and headers are counted in `head` and `outline`.
+//! * A word that the dictionaries do not have is a violation here too, since headers decide what happens
+//!   with a message.
+//! * Values that no header has (floats, dates, octets) read as nothing: they stand only in bodies and
+//!   headers that are passed over.
 
 use super::ids::MessageId;
 use super::{Form, ids};
@@ -28,6 +47,7 @@ pub(super) enum Step<'a> {
 #[derive(Debug)]
 pub(super) struct Element<'a> {
     pub(super) namespace: Cow<'a, str>,
+    /// Without its prefix.
     pub(super) local: Cow<'a, str>,
     pub(super) attributes: Vec<Attribute<'a>>,
     /// Offset of the first byte of its start tag.
@@ -61,6 +81,7 @@ impl<'a> Content<'a> {
     }
 }
 
+/// A GUID as addressing writes it in text form.
 fn urn(guid: &[u8; 16]) -> String {
     let mut text = ids::URN.as_bytes().to_vec();
     ids::put(guid, &mut text);
@@ -72,6 +93,7 @@ impl Element<'_> {
         self.local == local && self.namespace == namespace
     }
 
+    /// The value of an attribute; attributes without a prefix are in no namespace.
     pub(super) fn attribute(&self, namespace: &str, local: &str) -> Option<&str> {
         let found = self.attributes.iter().find(|held| held.local == local && held.namespace == namespace);
         found.map(|held| &*held.value)
@@ -81,6 +103,7 @@ impl Element<'_> {
 /// Reads a document from its start.
 #[derive(Clone)]
 pub(super) struct Cursor<'a> {
+    /// Whole, with the body: `offset_of` counts in it.
     document: &'a [u8],
     source: Source<'a>,
     words: &'a Words,
@@ -112,6 +135,7 @@ impl<'a> Cursor<'a> {
         (at + piece.len() <= self.document.len()).then_some(at)
     }
 
+    /// Offset of what comes next, or right behind the element that was just opened.
     pub(super) fn position(&self) -> usize {
         match &self.source {
             Source::Binary(reader) => reader.position(),
@@ -182,6 +206,7 @@ impl<'a> Cursor<'a> {
 
     /// Passes over the element that was opened last.
     pub(super) fn skip(&mut self) -> Visit<()> {
+        // An element is open, so there is one to subtract.
         let outside = self.depth - 1;
         while self.depth > outside {
             if let Step::End = self.next()? {
@@ -224,6 +249,7 @@ impl<'a> Cursor<'a> {
             .is_some_and(|(.., held)| held == namespace)
     }
 
+    /// The namespace of a prefix in the place that was read last.
     fn resolve(&self, prefix: &str) -> Visit<Cow<'a, str>> {
         match self.scope.iter().rev().find(|(_, held, _)| held == prefix) {
             Some((.., namespace)) => Ok(namespace.clone()),
@@ -233,6 +259,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Remembers a declaration of the element that is being read.
     fn declare(&mut self, prefix: Cow<'a, str>, namespace: Cow<'a, str>) -> Visit<()> {
         if self.scope.len() >= MAX_PREFIXES {
             return Err(Violation::TooManyAttributes.at(self.position()));
@@ -241,6 +268,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
+    /// The innermost element has ended; what it declared means nothing any more.
     fn leave(&mut self) {
         while self.scope.last().is_some_and(|(depth, ..)| *depth >= self.depth) {
             self.scope.pop();
@@ -248,6 +276,7 @@ impl<'a> Cursor<'a> {
         self.depth -= 1;
     }
 
+    /// The next step of binary form.
     fn next_record(&mut self) -> Visit<Step<'a>> {
         loop {
             let Source::Binary(reader) = &mut self.source else { return Ok(Step::End) };
@@ -270,6 +299,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The next step of text form.
     fn next_token(&mut self) -> Visit<Step<'a>> {
         let Source::Text(reader) = &mut self.source else { return Ok(Step::End) };
         let at = reader.position();
@@ -282,6 +312,7 @@ impl<'a> Cursor<'a> {
             }
             None => return Ok(Step::End),
         };
+        // Declarations on an element hold for its own name, too: they are read first.
         self.depth += 1;
         let inside = reader.position();
         let mut attributes = Vec::new();
@@ -305,6 +336,7 @@ impl<'a> Cursor<'a> {
         let mut attributes: Vec<(Cow<'a, str>, Cow<'a, str>, Cow<'a, str>)> = Vec::new();
         let inside = loop {
             let Source::Binary(reader) = &mut self.source else { return Ok(Step::End) };
+            // The record that is no attribute is left for the next step.
             let mut ahead = reader.clone();
             let at = ahead.position();
             match ahead.read()? {
@@ -355,6 +387,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// A text record as headers need it: as text, or as a GUID.
     fn content(&self, text: &Text<'a>, at: usize) -> Visit<Content<'a>> {
         Ok(Content::Text(match *text {
             Text::Chars(text) => Cow::Borrowed(text),
@@ -385,6 +418,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// A prefix as text form spells it.
 fn spelled<'a>(prefix: Prefix<'a>) -> Cow<'a, str> {
     match prefix {
         Prefix::None => Cow::Borrowed(""),

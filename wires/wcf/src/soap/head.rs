@@ -1,4 +1,23 @@
 //! What stands before the body of a message.
+//!
+//! `Head::read` reads an envelope up to the first element of its body and notes what decides about the
+//! message: action, identifiers, addresses, headers that must be understood, and the places of everything
+//! that is read later or passed on. The body is not looked at.
+//!
+//! State: none; a `Head` borrows from its document and lives while the message is being taken.
+//!
+//! Invariants:
+//!
+//! * The root is `Envelope` of the dialect's version of SOAP, then comes at most one `Header`, then `Body`;
+//!   anything else is refused (SOAP 1.2 part 1, 5.1; SOAP 1.1, 4).
+//! * An addressing header stands once. A second one is noted in `invalid` rather than failing here: the
+//!   caller is to get the fault InvalidAddressingHeader of WS-Addressing (SOAP binding, 6.4.1), which must
+//!   relate to the message.
+//! * Only headers for this side count: those without a role, for the next node, or for the ultimate
+//!   receiver. Others are passed over, whatever they demand.
+//! * Whatever has `mustUnderstand` and is not read here stands in `demanding`; the channel refuses the
+//!   message unless the operation declares that header.
+//! * At most `MAX_HEADERS` headers are read.
 
 use super::cursor::{Cursor, Element, Step};
 use super::ids::{self, MessageId};
@@ -19,8 +38,11 @@ use std::ops::Range;
 pub(super) struct Head<'a> {
     /// What is asked for. Where the transport tells that, a header may tell it as well.
     pub(super) action: Option<Cow<'a, str>>,
+    /// The address of the object that is meant.
     pub(super) to: Option<Cow<'a, str>>,
+    /// Of the message itself; what answers it relates to this.
     pub(super) message_id: Option<MessageId>,
+    /// Of the message that this one answers.
     pub(super) relates_to: Option<MessageId>,
     /// Where answers are wanted, if that is not who sent the message.
     pub(super) reply_to: Option<Cow<'a, str>>,
@@ -29,10 +51,13 @@ pub(super) struct Head<'a> {
     /// An addressing header that stands twice, or that is broken.
     pub(super) invalid: Option<&'static str>,
     /// The `Security` header.
+    /// Its place in the document: it is read only where the settings ask for a user.
     pub(super) security: Option<Range<usize>>,
     /// Those of reliable messaging.
     pub(super) reliable: Headers,
     /// Where the changing part of the only identifier is: 16 bytes, or 36 characters.
+    /// `None` if there is none or more than one, or it was written in a way that would not be written
+    /// again: such a head is not remembered.
     pub(super) hole: Option<usize>,
     /// Where headers are that are not the session's own, and all others: empty if there are none but its own.
     pub(super) others: Range<usize>,
@@ -41,6 +66,7 @@ pub(super) struct Head<'a> {
     /// Offset of the first byte inside the body.
     pub(super) body: usize,
     /// The first element of the body.
+    /// `None` for an empty body.
     pub(super) first: Option<First<'a>>,
 }
 
@@ -52,6 +78,7 @@ pub(super) struct First<'a> {
     /// Offset of the first byte after its start tag.
     pub(super) inside: usize,
     /// Whether nothing is said of it but its name.
+    /// Then the values may be read from behind its start.
     pub(super) is_plain: bool,
 }
 
@@ -122,6 +149,7 @@ impl<'a> Head<'a> {
             if count > MAX_HEADERS {
                 return Err(Violation::TooManyHeaders.at(header.at));
             }
+            // They have to be kept for whoever asks for headers.
             others |= !is_own(&header.namespace, dialect.soap);
             let demands = matches!(header.attribute(soap, "mustUnderstand"), Some("1" | "true"));
             if !is_mine(&header, soap) {
@@ -141,6 +169,7 @@ impl<'a> Head<'a> {
                 }
             } else if !dialect.addressing && header.namespace == NO_ADDRESSING && header.local == "To" {
                 cursor.skip()?;
+            // It has read the header to its end.
             } else if self.reliable.read(cursor, &header)? {
             } else if header.is(SECURITY, "Security") {
                 let at = header.at;
@@ -181,6 +210,8 @@ impl<'a> Head<'a> {
                 }
             }
             "RelatesTo" => {
+                // Other relations than that of a reply say nothing to a caller (WS-Addressing 1.0 core,
+                // 3.1).
                 let is_reply = header.attribute("", "RelationshipType").is_none_or(|kind| {
                     matches!(kind, "http://www.w3.org/2005/08/addressing/reply" | "wsa:Reply" | "a:Reply")
                 });
@@ -201,6 +232,7 @@ impl<'a> Head<'a> {
         Ok(true)
     }
 
+    /// An identifier, and where its changing part is: behind the code of its record, or behind `urn:uuid:`.
     fn identifier(&mut self, cursor: &mut Cursor<'a>, form: Form) -> Visit<MessageId> {
         let inside = cursor.position();
         let (id, piece) = cursor.message_id()?;

@@ -1,4 +1,8 @@
 //! Identifiers of messages: `urn:uuid:` and a UUID, which binary XML writes as 16 bytes in the order of a GUID.
+//!
+//! A channel does not keep a table of the identifiers that it has sent: an identifier is a random base plus
+//! the number of the call, so an answer's `RelatesTo` says by itself which call it is of, or that it is of
+//! none of this channel's.
 
 use everywire_model::CallId;
 
@@ -8,11 +12,13 @@ pub(super) const UUID: usize = 36;
 pub(super) const URN: &str = "urn:uuid:";
 
 /// Where the two digits of each byte of a GUID stand in its text: the first three groups are little-endian.
+/// The other two groups stand in the text as they do in the bytes.
 const PLACES: [usize; 16] = [6, 4, 2, 0, 11, 9, 16, 14, 19, 21, 24, 26, 28, 30, 32, 34];
 /// Where the dashes stand.
 const DASHES: [usize; 4] = [8, 13, 18, 23];
 
 /// The digits of each byte.
+/// Each answer writes sixteen of them: a table is faster than computing two digits.
 const DIGITS: [[u8; 2]; 256] = {
     let digits = *b"0123456789abcdef";
     let mut table = [[0; 2]; 256];
@@ -34,6 +40,7 @@ const VALUES: [u8; 256] = {
     }
     table
 };
+/// Any bit above the low four marks it: `parse` looks for one in all digits together.
 const NO_DIGIT: u8 = 0xff;
 
 /// How a message identifies itself, in the notation it came in: answers relate to it in the same.
@@ -42,11 +49,13 @@ pub(super) enum MessageId {
     /// A GUID: in binary form a record of its own, in text the usual notation.
     Unique([u8; 16]),
     /// Any other text.
+    /// In binary form that is also a GUID that came as text.
     Text(Box<str>),
 }
 
 impl MessageId {
     /// Bytes that it takes up as text, if it is no GUID.
+    /// What a session that keeps identifiers counts against its bound.
     pub(super) fn length(&self) -> usize {
         match self {
             Self::Unique(guid) => guid.len(),
@@ -66,6 +75,7 @@ impl MessageId {
     pub(super) fn guid(&self) -> Option<[u8; 16]> {
         match self {
             Self::Unique(guid) => Some(*guid),
+            // Digits may be of either case in a text.
             Self::Text(text) => {
                 let (urn, uuid) = text.split_at_checked(URN.len())?;
                 let uuid = uuid.to_ascii_lowercase();
@@ -92,6 +102,7 @@ pub(super) fn put(guid: &[u8; 16], out: &mut Vec<u8>) {
 pub(super) fn parse(text: &[u8]) -> Option<[u8; 16]> {
     let text: &[u8; UUID] = text.try_into().ok()?;
     let mut guid = [0; 16];
+    // No branch for each digit: whatever is none shows at the end.
     let mut wrong = 0;
     for index in 0..16 {
         let high = VALUES[usize::from(text[PLACES[index]])];
@@ -118,10 +129,12 @@ pub(super) fn random() -> [u8; 16] {
 /// Identifiers of one channel: a random base, and a counter in the last six bytes.
 #[derive(Debug)]
 pub(super) struct Ids {
+    /// Random for each channel, so that the identifiers of two channels do not meet.
     head: [u8; 10],
     tail: u64,
 }
 
+/// 48 bits: more calls than a channel ever makes.
 const TAIL: u64 = (1 << 48) - 1;
 
 impl Ids {
@@ -149,6 +162,7 @@ impl Ids {
     }
 }
 
+/// The parts of an identifier: ten bytes of the channel, six of the counter, big-endian.
 #[inline]
 fn split(guid: &[u8; 16]) -> ([u8; 10], u64) {
     let mut head = [0; 10];

@@ -4,6 +4,10 @@
 //! what it appends to their ropes. `head` reads what stands before a body and `seen` recognizes it the next time;
 //! `template` writes it; `faults` turns failures into faults and back; `rm` numbers messages and repeats those that got
 //! lost.
+//!
+//! What belongs to one connection (addressing, identifiers, security, reliable messaging) is written and
+//! read here and never shown to servants. All other header blocks travel beside a body (`blocks`), and a
+//! message that nobody here has a contract for passes with its body unread (`passage`, `outline`).
 
 mod blocks;
 mod channel;

@@ -1,4 +1,8 @@
 //! Where the parts of an envelope are, for whoever passes it on or asks for its headers: nothing but the head is read.
+//!
+//! Ranges are offsets in the document. A message that is passed on is put together from them: start tags
+//! stay as they came, with all their declarations, so that prefixes inside the body go on meaning what they
+//! meant.
 
 use super::cursor::{Cursor, Element};
 use super::head;
@@ -22,8 +26,10 @@ pub(super) struct Outline<'a> {
     pub(super) scope: Scope,
     /// The start tag of the list of headers, and what is in scope there; nothing if the list cannot take another one.
     pub(super) header: Option<(Range<usize>, Scope)>,
+    /// In their order, the session's own among them.
     pub(super) blocks: Vec<Block<'a>>,
     /// The header of addressing that says what is asked for, and what it says.
+    /// Kept with its bytes, since it may go on as it came.
     pub(super) action: Option<(Range<usize>, Cow<'a, str>)>,
     /// The start tag of the body.
     pub(super) body: Range<usize>,
@@ -101,6 +107,8 @@ impl<'a> Outline<'a> {
         let (mut header, mut blocks, mut action) = (None, Vec::new(), None);
         let mut element = cursor.child()?;
         if let Some(list) = element.take_if(|element| element.is(name, "Header")) {
+            // An empty element in text form has no place for another header; one in binary form has its end
+            // as a record.
             let is_empty =
                 form == Form::Text && document.get(..list.inside).is_some_and(|tag| tag.ends_with(b"/>"));
             header = (!is_empty).then(|| (list.at..list.inside, Scope::at(&cursor, soap)));
@@ -108,6 +116,7 @@ impl<'a> Outline<'a> {
                 if blocks.len() >= MAX_HEADERS {
                     return Err(Violation::TooManyHeaders.at(block.at));
                 }
+                // The next hop is asked by the action, so its text is kept.
                 let said = if block.is(ADDRESSING, "Action") {
                     Some(cursor.trimmed()?)
                 } else {

@@ -1,4 +1,8 @@
 //! The head of a message that is passed on: start tags as they came, with one connection's own headers in place of another's.
+//!
+//! What is written: the envelope's start tag as it came; the list of headers with this connection's
+//! addressing and security first, then the other's blocks that stay, then those that somebody here brings;
+//! and the body's start tag as it came. The caller appends the rest of the document.
 
 use super::blocks;
 use super::ids::MessageId;
@@ -27,13 +31,17 @@ pub(super) struct Own<'a> {
     /// Headers of security, written already.
     pub(super) security: &'a [u8],
     /// Changes: those that came with the body, and those beside it.
+    /// A block that one of them replaces or removes does not go on.
     pub(super) changes: [Option<&'a Headers>; 2],
 }
 
 /// A head to send, and where the rest begins in the document that it belongs to.
 pub(super) struct Made {
+    /// Up to the end of the body's start tag.
     pub(super) head: Vec<u8>,
+    /// Where its identifier is, for a template.
     pub(super) hole: Option<usize>,
+    /// Offset in the document that came.
     pub(super) inside: usize,
 }
 
@@ -44,6 +52,7 @@ pub(super) fn make(dialect: Dialect, outline: &Outline<'_>, document: &[u8], own
         return Err(needs_contract("an envelope of another version of SOAP"));
     }
     let part = |range: &Range<usize>| document.get(range.clone()).unwrap_or_default();
+    // No words of a session: the numbers in what follows are those of the other one.
     let mut words = match dialect.form {
         Form::Binary => Outgoing::statics(),
         Form::Text => Outgoing::inline(),
@@ -52,6 +61,7 @@ pub(super) fn make(dialect: Dialect, outline: &Outline<'_>, document: &[u8], own
     put.raw(part(&outline.envelope));
     let mut changed = own.changes.iter().flatten().filter(|changes| !changes.edits().is_empty()).peekable();
     let edited = changed.peek().is_some();
+    // Addressing, security and reliable messaging are each connection's own.
     let stays = |block: &Block<'_>| {
         !block.is_own(soap)
             && (!edited || own.changes.iter().flatten().all(|changes| changes.keeps(&block.name())))
@@ -86,6 +96,7 @@ pub(super) fn make(dialect: Dialect, outline: &Outline<'_>, document: &[u8], own
             put.raw(own.security);
         }
         for block in kept {
+            // SOAP 1.1 with addressing as its users' matter: the address leads to the next hop now.
             match own.to.filter(|_| block.local == "To" && is_addressing(&block.namespace)) {
                 Some(to) => put.raw(&readdressed(document, block, to)),
                 None => put.raw(part(&block.range)),
@@ -113,6 +124,8 @@ fn addressing(
     own: &Own<'_>,
     action: Option<(&[u8], &str)>,
 ) -> Option<usize> {
+    // The prefixes of these headers may mean something else in the envelope that came: then each header
+    // declares its own.
     let open = |put: &mut Put<'_>, name, demands: bool| {
         put.start(b'a', name);
         if !scope.addressing {
@@ -125,6 +138,7 @@ fn addressing(
             put.attribute(b's', "mustUnderstand", "1");
         }
     };
+    // An action that stays goes as it came, with the attributes that it has.
     match (own.action, action) {
         (Some(asked), Some((came, said))) if asked == said => put.raw(came),
         (None, Some((came, _))) => put.raw(came),
@@ -166,6 +180,7 @@ fn is_addressing(namespace: &str) -> bool {
 }
 
 /// A header of text with another text in it.
+/// Its start tag, the new address, and its end tag; in text form only.
 fn readdressed(document: &[u8], block: &Block<'_>, to: &str) -> Vec<u8> {
     let start = document.get(block.range.start..block.inside).unwrap_or_default();
     let mut out = start.to_vec();
@@ -191,6 +206,7 @@ fn end_tag(form: Form, start: &[u8]) -> Vec<u8> {
 }
 
 /// A word that is none of a session.
+/// Static words keep their numbers: everybody has those.
 fn spelled<'w>(word: Word<'w>, words: &'w Words, at: usize) -> Visit<Word<'w>> {
     match word {
         Word::Id(id) if !id.is_multiple_of(2) => {
@@ -201,6 +217,7 @@ fn spelled<'w>(word: Word<'w>, words: &'w Words, at: usize) -> Visit<Word<'w>> {
 }
 
 /// A document in binary XML without numbers of a session.
+/// It is copied record by record. The session that it goes to has words of its own, under other numbers.
 pub(super) fn spell_out(document: &[u8], words: &Words) -> Visit<Vec<u8>> {
     let (mut reader, mut writer) = (Reader::new(document), Writer::new());
     loop {

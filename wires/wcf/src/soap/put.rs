@@ -1,4 +1,21 @@
 //! Writing what stands around bodies, in either form.
+//!
+//! `Put` writes envelopes, headers, faults and messages of reliable messaging to a buffer of its own. Its
+//! callers are inside of this folder and know the names that they write, so names are `'static` literals,
+//! and `end` repeats the name that `start` was given.
+//!
+//! State: the bytes so far, the open elements, and what may still be joined to the last bytes: the end of
+//! an element to its text record in binary form (`foldable`), attributes to a start tag in text form
+//! (`unfinished`).
+//!
+//! Invariants:
+//!
+//! * `xmlns`, `attribute` and `language` come right behind `start`. Nothing checks that.
+//! * Names are written by their static numbers or in place, never as words of the session. Actions,
+//!   addresses (`word`) and namespaces may become words, through `Outgoing`.
+//! * Texts come from failures, addresses and contracts, so `escape` replaces what XML does not have: a
+//!   fault must reach its caller whatever is in it.
+//! * `into_bytes` may leave elements open: a head ends inside the body.
 
 use super::{Form, ids};
 use crate::dictionary::{Outgoing, static_id};
@@ -9,6 +26,7 @@ pub(super) struct Put<'w> {
     form: Form,
     words: &'w mut Outgoing,
     out: Vec<u8>,
+    /// Prefix and name, for the end tags of text form.
     open: Vec<(u8, &'static str)>,
     /// Binary: where the code of the last text record is, which may yet end its element.
     foldable: Option<usize>,
@@ -35,12 +53,14 @@ impl<'w> Put<'w> {
     }
 
     /// Bytes written so far; a start tag that still takes attributes ends here.
+    /// For the place of a detail: what comes there is written by somebody else.
     pub(super) fn len(&mut self) -> usize {
         self.finish_tag();
         self.foldable = None;
         self.out.len()
     }
 
+    /// The prefix must have been declared, here or around.
     pub(super) fn start(&mut self, prefix: u8, name: &'static str) {
         self.finish_tag();
         self.foldable = None;
@@ -79,6 +99,7 @@ impl<'w> Put<'w> {
         }
     }
 
+    /// Numbers 0 and 1 are records of their own, as Microsoft writes them.
     pub(super) fn attribute(&mut self, prefix: u8, name: &'static str, value: &str) {
         match self.form {
             Form::Text => {
@@ -128,6 +149,7 @@ impl<'w> Put<'w> {
     }
 
     /// Text that comes again and again.
+    /// Actions and addresses: in a session they are sent in full once.
     pub(super) fn word(&mut self, text: &str) {
         let id = if self.form == Form::Binary { self.words.id(text) } else { None };
         let Some(id) = id else { return self.chars(text) };
@@ -155,6 +177,7 @@ impl<'w> Put<'w> {
         }
     }
 
+    /// The end of the innermost element that is open.
     pub(super) fn end(&mut self) {
         let Some((prefix, name)) = self.open.pop() else { return };
         match self.form {
@@ -224,6 +247,7 @@ impl<'w> Put<'w> {
         }
     }
 
+    /// A text record with the shortest length that does.
     fn chars_record(&mut self, text: &str) {
         match (u8::try_from(text.len()), u16::try_from(text.len())) {
             (Ok(len), _) => self.out.extend_from_slice(&[0x98, len]),
@@ -240,6 +264,7 @@ impl<'w> Put<'w> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
+    /// A name in place (MC-NBFX 2.1): its length, and UTF-8.
     fn string(&mut self, text: &str) {
         integer::put(text.len(), &mut self.out);
         self.out.extend_from_slice(text.as_bytes());

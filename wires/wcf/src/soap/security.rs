@@ -1,4 +1,7 @@
 //! Who calls, said in the envelope: where the wire's security meets the envelopes.
+//!
+//! The header is read as a document of its own, without the declarations around it. That works because the
+//! readers do not resolve prefixes, and names are compared without their namespaces.
 
 use super::head::Head;
 use super::{Dialect, Form};
@@ -17,6 +20,7 @@ use std::time::SystemTime;
 /// # Errors
 /// There are no credentials, or nothing that keeps them from others' ears.
 pub(super) fn request(form: Form, settings: &Settings) -> Visit<Vec<u8>> {
+    // A socket of framing: its bytes do not leave the machine.
     let local = !settings.socket.is_empty();
     Ok(security::username(settings, local, SystemTime::now())?.write(form, 's'))
 }
@@ -46,6 +50,7 @@ pub(super) fn check(
     let header = match dialect.form {
         Form::Text => {
             let mut reader = text::Reader::new(piece, quotas);
+            // The start of `Security` itself.
             reader.next()?;
             security::Header::read_text(&mut reader)?
         }

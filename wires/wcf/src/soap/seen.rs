@@ -1,4 +1,27 @@
-//! Heads that came before: a message whose head is that of an earlier one but for its identifier needs no parsing.
+//! Heads that came before: a message whose head is that of an earlier one but for its identifier needs no
+//! parsing.
+//!
+//! Callers repeat themselves: the same action, the same address, the same operation, and only MessageID or
+//! RelatesTo differs. A channel remembers the last heads that it has read, as the bytes before and behind
+//! the identifier, together with what they mean; comparing bytes costs a small part of what reading headers
+//! costs.
+//!
+//! State: up to `HEADS` remembered heads of one channel (`Seen`), the one that matched last, which is tried
+//! first, and the one to be replaced next. The channel forgets all of them when what the node serves has
+//! changed, or when a plan has lost its place.
+//!
+//! Invariants:
+//!
+//! * Only a head is remembered that was read in full and found good: with at most one identifier, no
+//!   security header, nothing of reliable messaging, nothing that must be understood but is not, and an
+//!   answer back along the connection. Each of those has to be judged anew for each message.
+//! * A head matches only in the same place: the same key, the same SOAPAction, and the same bytes up to the
+//!   end of the start tag of the body's first element. In binary form no attribute may follow there, since
+//!   a start tag goes on as long as attributes follow.
+//! * The document must end as the remembered one did. What is between the head and that end is the codec's
+//!   to read, and its violations are told to whoever reads it.
+//! * Heads and actions of more than `LONGEST` bytes are not remembered, so a channel keeps some tens of
+//!   kilobytes at most.
 
 use super::head::Head;
 use super::ids::{self, UUID};
@@ -9,11 +32,13 @@ use everywire_model::{Context, same_bytes};
 use std::ops::Range;
 
 /// How many heads one channel remembers.
+/// Enough for clients that call a handful of operations in turn.
 const HEADS: usize = 8;
 /// The longest head worth it, in bytes.
 const LONGEST: usize = 4 << 10;
 
 /// The ends of body and envelope in binary form.
+/// Two EndElement records.
 const ENDS: [u8; 2] = [1, 1];
 
 /// What a head means, once it was read.
@@ -40,14 +65,18 @@ struct Remembered {
     /// Up to the identifier, or up to the end of the first element's start tag if there is none.
     before: Box<[u8]>,
     /// Bytes of the identifier.
+    /// 0 if there is none.
     hole: usize,
     /// From the identifier to the end of the first element's start tag.
     after: Box<[u8]>,
     /// What ends the document.
+    /// In binary form two bytes; in text form the two end tags with their prefixes.
     tail: Box<[u8]>,
     place: Place,
     kept: Kept,
+    /// SOAPAction, where the transport has one.
     action: Option<Box<str>>,
+    /// The path that the message came to.
     key: Bytes,
     meaning: Meaning,
 }
@@ -105,6 +134,7 @@ impl Seen {
         action: Option<&str>,
         key: &[u8],
     ) -> Option<Known<'_>> {
+        // Mostly the same operation comes again.
         let mut matched = self.heads.get(self.last)?.matches(form, document, action, key);
         if matched.is_none() {
             let matches = |head: &Remembered| head.matches(form, document, action, key);
@@ -157,6 +187,8 @@ impl Remembered {
         let tail = tail(dialect.form, document)?;
         // In binary form attributes follow a start tag as records of their own: none may follow this one.
         let is_whole = dialect.form == Form::Text || !is_attribute(*document.get(first.inside)?);
+        // Two identifiers would need two holes: an answer that also has an identifier of its own is read
+        // each time.
         let (start, hole) = match (head.identifiers, head.hole) {
             (0, None) => (first.inside, 0),
             (1, Some(at)) => (at, if dialect.form == Form::Binary { 16 } else { UUID }),
@@ -179,6 +211,7 @@ impl Remembered {
             after: document.get(start + hole..first.inside)?.into(),
             tail: tail.into(),
             place,
+            // A fresh context: its address is what `Passages` knows the head by.
             kept: Kept { context: Context::from(&[1][..]), ..Kept::of(head) },
             action: action.map(Into::into),
             key: Bytes::copy_from_slice(key),
@@ -198,6 +231,7 @@ impl Remembered {
         let (hole, rest) = rest.split_at_checked(self.hole)?;
         let (after, rest) = rest.split_at_checked(self.after.len())?;
         let ends = match form {
+            // The ends are always the same.
             Form::Binary => rest.ends_with(&ENDS),
             Form::Text => rest.ends_with(&self.tail),
         };
@@ -248,6 +282,7 @@ pub(super) fn tail(form: Form, document: &[u8]) -> Option<&[u8]> {
 }
 
 /// Where `</` and perhaps a prefix stand that end these bytes.
+/// They end with the `</`, or with `</PREFIX:`; the caller has taken the local name off.
 fn start_of_end_tag(bytes: &[u8]) -> Option<usize> {
     let at = bytes.iter().rposition(|byte| *byte == b'<')?;
     let rest = bytes.get(at..)?.strip_prefix(b"</")?;

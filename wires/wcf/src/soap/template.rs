@@ -1,4 +1,9 @@
 //! Heads to send: made once for each operation, with a hole for the identifier.
+//!
+//! Everything before a body is the same for each call of an operation to an object, but for the identifier.
+//! So it is written once, cut at the identifier, and copied from then on; in binary form the start of the
+//! wrapper element belongs to it, too. Templates hold numbers of the session's words, which stay valid as
+//! long as the channel does.
 
 use super::ids::{self, MessageId};
 use super::names::{self, ADDRESSING, ANONYMOUS};
@@ -21,7 +26,9 @@ pub(super) fn finish(form: Form, out: &mut SendBuffer) {
 /// A head with a hole for the identifier.
 #[derive(Debug)]
 pub(super) struct Template {
+    /// All of the head where no identifier is in it.
     before: Box<[u8]>,
+    /// Empty without an identifier, or where nothing follows it.
     after: Box<[u8]>,
 }
 
@@ -29,6 +36,7 @@ impl Template {
     /// A head as a template, with where its identifier is.
     pub(super) fn cut(form: Form, head: &[u8], hole: Option<usize>) -> Self {
         let len = if form == Form::Binary { 16 } else { ids::UUID };
+        // 16 bytes in a record, or 36 characters.
         let cut = hole.and_then(|at| Some((head.get(..at)?, head.get(at + len..)?)));
         let (before, after) = cut.unwrap_or((head, &[]));
         Self { before: before.into(), after: after.into() }
@@ -44,6 +52,7 @@ impl Template {
         let (before, after) = (self.before, self.after);
         let start = start.to_vec();
         let add = |part: Box<[u8]>| [&*part, &start].concat().into_boxed_slice();
+        // A head without an identifier is all in front.
         if after.is_empty() {
             Self { before: add(before), after }
         } else {
@@ -51,6 +60,7 @@ impl Template {
         }
     }
 
+    /// Appends the head with this identifier in its place; without a place for one it is not looked at.
     #[inline]
     pub(super) fn write(&self, form: Form, guid: &[u8; 16], out: &mut SendBuffer) {
         let flat = out.flat();
@@ -97,6 +107,8 @@ impl Saying<'_> {
             if dialect.addressing {
                 hole = self.addressing(&mut put);
             }
+            // SOAP 1.2 part 1, 5.4.8: each header that was not understood is named by a qualified name,
+            // whose prefix must be declared.
             for (namespace, local) in self.not_understood {
                 put.start(b's', "NotUnderstood");
                 put.xmlns(b'n', namespace);
@@ -110,6 +122,7 @@ impl Saying<'_> {
         (put.into_bytes(), hole)
     }
 
+    /// The headers of WS-Addressing in the order in which WCF writes them.
     fn addressing(&self, put: &mut Put<'_>) -> Option<usize> {
         let mut hole = None;
         put.start(b'a', "Action");
@@ -149,6 +162,7 @@ impl Saying<'_> {
 }
 
 /// Appends a table of new words.
+/// Its length in bytes, then the words as they are (MC-NBFSE 2.1).
 pub(super) fn put_table(table: &[u8], out: &mut SendBuffer) {
     integer::put(table.len(), out.flat());
     out.flat().extend_from_slice(table);

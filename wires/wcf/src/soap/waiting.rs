@@ -1,4 +1,7 @@
 //! Calls that are open, by their numbers.
+//!
+//! One list is enough for what a channel holds at a time: `Limits::outstanding` bounds it. Numbers only
+//! ascend, so it is sorted by itself, and an answer out of order is found by bisection.
 
 use everywire_model::CallId;
 use std::collections::VecDeque;
@@ -41,11 +44,13 @@ impl<T> Open<T> {
         self.calls.get(at).map(|(_, call)| call)
     }
 
+    /// Where answers do not say what they answer, they come in order.
     pub(super) fn oldest(&self) -> Option<CallId> {
         self.calls.front().map(|(id, _)| *id)
     }
 
     /// The only call with a number greater than this, if there is one such.
+    /// With more than one nobody could say whose an answer is.
     pub(super) fn only_after(&self, number: u64) -> Option<CallId> {
         let mut last = self.calls.iter().rev().map(|(id, _)| *id);
         let newest = last.next().filter(|id| id.0 > number)?;

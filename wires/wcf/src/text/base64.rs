@@ -1,4 +1,7 @@
 //! Octets as text (RFC 4648, section 4).
+//!
+//! A library with SIMD does the work, for the sake of large octet strings. The usual case is tried first:
+//! text without white space. Padding must be there.
 
 use base64_simd::STANDARD;
 

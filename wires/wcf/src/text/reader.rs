@@ -1,4 +1,27 @@
 //! Reading XML text, event by event.
+//!
+//! `quick_xml` splits the document into tokens; this reader decides what they mean and refuses what a
+//! message may not have. Events borrow from the document, so a text without references is not copied.
+//!
+//! State: the tokenizer and where it began (`inner`, `base`), how many elements are open (`depth`), the
+//! namespaces that open elements declare (`scope`), and the end of an element without an end tag, which is
+//! told as an event of its own (`ends`). `next` moves all of it; `seek` goes to a place that was seen
+//! before, with a fresh tokenizer.
+//!
+//! A reader is over a whole document, which has one root element, or over a part (`is_part`): what is
+//! inside an element of a document that somebody else has read up to there. A part ends with the end tag of
+//! the element around it.
+//!
+//! Invariants:
+//!
+//! * No document type, no processing instruction but the XML declaration at the beginning, and no entity
+//!   but XML's five (SOAP 1.2 part 1, section 5; SOAP 1.1, section 3): so nothing is expanded or fetched.
+//! * `outer + depth` is at most `max_depth`, a start tag has at most `max_bytes_per_read` bytes and
+//!   `MAX_ATTRIBUTES` attributes, and all open elements together declare at most `MAX_PREFIXES` namespaces.
+//! * Names are those of XML with at most one colon; characters are those of XML 1.0, also where a reference
+//!   names them. Ends of lines become `\n`.
+//! * Names of end tags are compared by the tokenizer, as long as it has seen the start tag: not after
+//!   `seek`, and not for the element around a part. Depths are counted in any case.
 
 use crate::limits::{MAX_ATTRIBUTES, MAX_NAME, MAX_PREFIXES};
 use crate::values::{Quota, ReaderQuotas};
@@ -23,10 +46,12 @@ pub enum Event<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Tag<'a> {
     /// Prefix of its name, or nothing.
+    /// What it stands for is asked of `Reader::namespace`, while the element is open.
     pub prefix: &'a str,
     /// Its name without the prefix.
     pub local: &'a str,
     /// The text of its attributes, as it stands.
+    /// They are split again by each call of `attributes`: most are never looked at.
     attributes: &'a str,
     /// Whether there are attributes that declare nothing.
     says: bool,
@@ -59,6 +84,7 @@ impl<'a> Tag<'a> {
     }
 
     /// Whether there are no attributes but namespace declarations.
+    /// Then the values of a contract need not look at them.
     pub fn is_plain(&self) -> bool {
         !self.says
     }
@@ -70,7 +96,9 @@ pub struct Reader<'a> {
     document: &'a [u8],
     inner: quick_xml::Reader<&'a [u8]>,
     /// Where `inner` began.
+    /// Offsets of `inner` count from there.
     base: usize,
+    /// Elements that this reader has entered, without those of `outer`.
     depth: usize,
     /// Namespaces declared so far: depth of the element, prefix, name.
     scope: Vec<(usize, &'a str, Cow<'a, str>)>,
@@ -88,6 +116,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// A reader over a whole document in UTF-8.
     pub fn new(document: &'a [u8], quotas: &ReaderQuotas) -> Self {
+        // A byte order mark is not part of the document.
         let bom = if document.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         Self {
             document,
@@ -158,12 +187,15 @@ impl<'a> Reader<'a> {
                 Raw::Text(text) => plain_text(borrowed(text.into_inner(), at)?, at)?,
                 Raw::CData(text) => plain_text(borrowed(text.into_inner(), at)?, at)?,
                 Raw::GeneralRef(reference) => self::reference(&reference, at)?,
+                // An XML declaration may stand at the very beginning, or right behind a byte order mark.
                 Raw::Decl(_) if at == 0 || (at == 3 && !self.is_part && self.base == 3) => continue,
                 // It says nothing, but what stands behind it is looked at anew.
                 Raw::Comment(_) => Cow::Borrowed(""),
                 Raw::Decl(_) | Raw::PI(_) => return Err(Violation::ProcessingInstruction.at(at)),
                 Raw::DocType(_) => return Err(Violation::DocumentType.at(at)),
             };
+            // White space between the parts of a document is nothing; between elements it is text, which
+            // readers of elements pass.
             if self.depth > 0 || self.is_part {
                 return Ok(Some(Event::Text(text)));
             }
@@ -173,6 +205,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The start of an element at the offset `at`; `empty`: it has no end tag.
     fn start(&mut self, start: &BytesStart<'_>, at: usize, empty: bool) -> Visit<Event<'a>> {
         if self.depth == 0 && self.begun && !self.is_part {
             return Err(Violation::Unbalanced.at(at));
@@ -196,6 +229,7 @@ impl<'a> Reader<'a> {
         } else {
             std::str::from_utf8(attributes).map_err(|_| Violation::BadText.at(at))?
         };
+        // Only now: what was refused has opened nothing.
         self.depth += 1;
         self.ends = empty;
         let mut tag = Tag { prefix, local, attributes, says: false };
@@ -230,6 +264,7 @@ impl<'a> Reader<'a> {
         Ok(says)
     }
 
+    /// Ends the innermost element, and forgets what it declared.
     fn leave(&mut self) {
         while self.scope.last().is_some_and(|(depth, ..)| *depth >= self.depth) {
             self.scope.pop();
@@ -240,6 +275,7 @@ impl<'a> Reader<'a> {
     /// The namespace that a prefix (or none: the empty prefix) stands for here, as far as this reader has seen
     /// declarations.
     pub fn namespace(&self, prefix: &str) -> Option<&str> {
+        // The last declaration of a prefix hides those before it.
         let found = self.scope.iter().rev().find(|(_, known, _)| *known == prefix);
         match found {
             Some((.., namespace)) => Some(namespace),
@@ -300,6 +336,7 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// A tokenizer over the document from an offset on; it checks end tags and comments by itself.
 fn tokens(document: &[u8], base: usize) -> quick_xml::Reader<&[u8]> {
     let mut inner = quick_xml::Reader::from_reader(document.get(base..).unwrap_or_default());
     let config = inner.config_mut();
@@ -310,6 +347,8 @@ fn tokens(document: &[u8], base: usize) -> quick_xml::Reader<&[u8]> {
     inner
 }
 
+/// A slice of the document. The tokenizer copies only where it decodes another character set, which is
+/// never asked of it.
 fn borrowed(bytes: Cow<'_, [u8]>, at: usize) -> Visit<&[u8]> {
     match bytes {
         Cow::Borrowed(bytes) => Ok(bytes),
@@ -330,6 +369,8 @@ pub(crate) fn is_local(name: &str) -> bool {
     parts_of(name.as_bytes()).is_some_and(|(prefix, _)| prefix.is_empty())
 }
 
+/// All letters beyond ASCII count as letters of names: XML's tables are not checked. A second colon, or one
+/// at either end, is refused.
 fn parts_of(name: &[u8]) -> Option<(&str, &str)> {
     let mut colon = None;
     for (at, byte) in name.iter().enumerate() {
@@ -348,6 +389,7 @@ fn parts_of(name: &[u8]) -> Option<(&str, &str)> {
     if local.is_empty() { None } else { Some((prefix, local)) }
 }
 
+/// Text as it stands between markup: UTF-8, characters of XML, ends of lines as `\n` (XML 1.0, 2.11).
 fn plain_text(raw: &[u8], at: usize) -> Visit<Cow<'_, str>> {
     let text = std::str::from_utf8(raw).map_err(|_| Violation::BadText.at(at))?;
     // Control characters are rare enough to look for all at once; a carriage return is part of a line's end.
@@ -374,6 +416,7 @@ fn reference(reference: &BytesRef<'_>, at: usize) -> Visit<Cow<'static, str>> {
 
 /// What a reference stands for: one of the five, or a character by its number.
 fn resolve(name: &[u8], at: usize) -> Visit<Cow<'static, str>> {
+    // A number beyond Unicode, a surrogate or a control character is no text.
     let digits = |digits: &[u8], radix: u32| {
         let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
         u32::from_str_radix(text, radix).ok().and_then(char::from_u32).filter(|c| is_char(*c))
@@ -395,6 +438,7 @@ fn resolve(name: &[u8], at: usize) -> Visit<Cow<'static, str>> {
     Ok(Cow::Borrowed(named))
 }
 
+/// The value between the quotation marks, references resolved. The tokenizer leaves them as they are.
 fn attribute_value(raw: &[u8]) -> Visit<Cow<'_, str>> {
     let text = plain_text(raw, 0)?;
     if text.contains('<') {

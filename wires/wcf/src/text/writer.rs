@@ -1,10 +1,14 @@
 //! Writing XML text.
+//!
+//! Bodies of calls are written by `values::output`; this one is for headers, faults, metadata and pages. It
+//! does not check names or characters: that is the callers' matter.
 
 /// Appends XML text to a buffer; elements and their ends are the caller's to match.
 #[derive(Debug)]
 pub struct Writer<'o> {
     out: &'o mut Vec<u8>,
     /// Whether a start tag is not yet closed.
+    /// Attributes and declarations may follow only while it is open.
     in_tag: bool,
 }
 
@@ -97,6 +101,7 @@ pub fn escape(text: &[u8], out: &mut Vec<u8>) {
         b'&' => Some(b"&amp;"),
         b'<' => Some(b"&lt;"),
         b'>' => Some(b"&gt;"),
+        // A reader makes `\n` of it otherwise.
         b'\r' => Some(b"&#xD;"),
         _ => None,
     });
@@ -108,6 +113,8 @@ pub fn escape_attribute(text: &str, out: &mut Vec<u8>) {
         b'&' => Some(b"&amp;"),
         b'<' => Some(b"&lt;"),
         b'"' => Some(b"&quot;"),
+        // White space in attributes becomes blanks when it is read (XML 1.0, 3.3.3), unless it is written
+        // as a reference.
         b'\t' => Some(b"&#x9;"),
         b'\n' => Some(b"&#xA;"),
         b'\r' => Some(b"&#xD;"),
@@ -115,6 +122,7 @@ pub fn escape_attribute(text: &str, out: &mut Vec<u8>) {
     });
 }
 
+/// Copies whole stretches between special characters: most texts have none.
 fn escape_some(text: &[u8], out: &mut Vec<u8>, special: impl Fn(u8) -> Option<&'static [u8]>) {
     let mut rest = text;
     while let Some(at) = rest.iter().position(|byte| special(*byte).is_some()) {

@@ -1,4 +1,8 @@
 //! What one connection takes up of what its place serves at once ([`crate::throttle`]), and what it waits for.
+//!
+//! It is asked again and again: `enter` and `begin` say no while the turn has not come, and the session
+//! asks them in each `poll`. Whatever was taken is given back exactly once: by `finish` or `leave` in the
+//! usual case, and by `end`, also on drop, for all that is left.
 
 use crate::settings::Settings;
 use crate::throttle::{Entry, Turn};
@@ -7,15 +11,18 @@ use everywire_model::CallId;
 use std::sync::Arc;
 use std::task::Waker;
 
-/// What one connection takes up of it, given back when it ends.
+/// The places that one connection has taken; they are given back when it ends.
 pub(crate) struct Held {
     settings: Arc<Settings>,
     /// Rung when its turn has come.
     waker: Option<Waker>,
+    /// Whether this connection counts as a session now.
     session: bool,
+    /// Calls that count, by the numbers that the connection's link knows.
     calls: Vec<CallId>,
-    /// What it waits for.
+    /// The turn of its session, while that waits.
     session_turn: Option<Arc<Turn>>,
+    /// The turn of the first of its waiting calls; those behind it have none yet.
     call_turn: Option<Arc<Turn>>,
 }
 
@@ -35,6 +42,7 @@ impl Held {
     pub(crate) fn enter(&mut self) -> Result<bool, Breach> {
         let quotas = &self.settings.quotas;
         let limit = quotas.max_concurrent_sessions;
+        // No bound, or it is in already: a second preamble on the same connection asks again.
         if limit == 0 || self.session {
             return Ok(true);
         }
@@ -55,6 +63,7 @@ impl Held {
     }
 
     /// The session is over; its calls may not be yet.
+    /// A session that still waited gives up its turn.
     pub(crate) fn leave(&mut self) {
         let sessions = &self.settings.throttle.sessions;
         if let Some(turn) = self.session_turn.take() {
@@ -76,6 +85,8 @@ impl Held {
         let limit = self.settings.quotas.max_concurrent_calls;
         let begins = match &self.call_turn {
             Some(turn) => turn.has_come(),
+            // Calls wait without bound here: each connection has one turn at most, and its session bounds
+            // the calls behind it.
             None => match self.settings.throttle.calls.enter(limit, usize::MAX, self.waker.as_ref()) {
                 Entry::Taken => true,
                 Entry::Waits(turn) => {
@@ -92,7 +103,7 @@ impl Held {
         begins
     }
 
-    /// It was answered.
+    /// A call was answered. Calls that were not counted (one-way ones) have no place to give back.
     #[inline]
     pub(crate) fn finish(&mut self, id: CallId) {
         if let Some(at) = self.calls.iter().position(|known| *known == id) {
@@ -101,7 +112,7 @@ impl Held {
         }
     }
 
-    /// Nobody waits for a call of this connection any more.
+    /// No call of this connection waits for its turn any more.
     pub(crate) fn give_up(&mut self) {
         if let Some(turn) = self.call_turn.take() {
             self.settings.throttle.calls.give_up(&turn);

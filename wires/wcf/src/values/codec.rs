@@ -1,4 +1,8 @@
 //! The codec of message bodies in both forms.
+//!
+//! Bodies stay encoded until somebody knows their types: `read` makes a source over the document at the
+//! place that the session noted. `write` serves those who make a body without a session, so it uses static
+//! words only.
 
 use super::cursor::{BinaryCursor, TextCursor};
 use super::output::Output;
@@ -18,9 +22,11 @@ pub const BINARY: u32 = 0;
 pub const TEXT: u32 = 1;
 
 /// [`Body::dialect`] of a body in binary XML whose base is inside the wrapper, the element around the values, already.
+/// Sessions that recognize a head know where the wrapper's start ends and spare their readers that.
 pub const BINARY_INSIDE: u32 = 2;
 
 /// How many elements are around the content of a body that is part of an envelope.
+/// They count against the reader's quota of depth, as they do in WCF.
 const ENVELOPE_DEPTH: usize = 2;
 
 /// What reading bodies of a session takes: it goes into [`everywire_model::body::Beside::wire_state`], one for each
@@ -82,6 +88,7 @@ impl Codec for XmlCodec {
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
         let Reading { words, quotas, types } = Reading::of(body);
         let types = types.as_deref();
+        // A body that begins at 0 was written by `write`: there is no envelope around it.
         let (enveloped, outer) = if body.base > 0 { (true, ENVELOPE_DEPTH) } else { (false, 0) };
         if body.dialect == TEXT {
             let cursor = TextCursor::new(&body.bytes, body.base, outer, *quotas);

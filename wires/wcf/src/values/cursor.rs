@@ -1,4 +1,9 @@
 //! What the reader of values asks of a document, in whichever form it is.
+//!
+//! A cursor is a place between two elements or inside of one. `enter` goes into the next element, `content`
+//! or `finish` leaves it again; whoever entered must leave. `seek` returns to an offset that was seen
+//! before, at the depth that it had. Both forms behave alike, so `ElementSource` is written once for both;
+//! only array records exist in binary form alone.
 
 mod binary;
 mod text;
@@ -18,14 +23,18 @@ pub(super) struct Entered<'a> {
     /// Its name without a prefix.
     pub(super) name: &'a str,
     /// Where it starts.
+    /// The offset of its start, for `seek` and for `told` and `attributes`, which read the start again.
     pub(super) at: usize,
     /// Whether it says that it holds nothing.
+    /// It says `i:nil="true"`.
     pub(super) nil: bool,
     /// Whether it may stand for another element (`z:Ref`).
+    /// Only a name is known yet: whether the prefix is that of the serialization is found out by `follow`.
     pub(super) refers: bool,
     /// Whether others may stand for it (`z:Id`).
     pub(super) referred: bool,
     /// Local name of its `i:type`.
+    /// Its prefix is looked up only where two types share a name.
     pub(super) kind: Option<Cow<'a, str>>,
 }
 
@@ -36,6 +45,7 @@ impl<'a> Entered<'a> {
 }
 
 /// An array record: one element for each of its items.
+/// The caller splits the items by the width of their kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run<'a> {
     /// The name of the elements without a prefix.
@@ -46,6 +56,7 @@ pub(super) struct Run<'a> {
 }
 
 /// An attribute of an element, and the prefixes that the element declares.
+/// It is read only where a prefix matters, since it copies.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     /// The element's prefix.
@@ -63,12 +74,14 @@ pub(super) struct Found<'a> {
     pub(super) name: &'a str,
     pub(super) content: Content<'a>,
     /// What the prefix stands for, once that was looked for.
+    /// `None` for attributes without a prefix, and for those that no member is called like.
     pub(super) namespace: Option<String>,
 }
 
 /// A place in a document, inside an element.
 pub(super) trait Cursor<'a>: Sized {
     /// The start of the document, around the envelope.
+    /// For headers, and for elements that others refer to.
     fn rewound(&self) -> Self;
 
     /// Enters the next element inside the open one; nothing before its end, or before an array record.
@@ -112,6 +125,8 @@ pub(super) trait Cursor<'a>: Sized {
     fn attributes(&self, at: usize, budget: &mut Budget) -> Visit<Vec<Found<'a>>>;
 
     /// How many elements are in the open one, those of arrays included.
+    /// Nothing moves. Sequences must know their length before their items are read; the price is a second
+    /// pass over them.
     fn count(&self) -> Visit<u64>;
 
     /// Offset of what comes next.
@@ -121,6 +136,7 @@ pub(super) trait Cursor<'a>: Sized {
     fn depth(&self) -> usize;
 
     /// Goes to another place in the open element.
+    /// `depth` is that of the open element there, as `depth` gave it.
     fn seek(&mut self, at: usize, depth: usize);
 
     /// The namespace that a prefix stands for at that offset, in an element that is still open here and has no prefix of this name

@@ -1,4 +1,27 @@
-//! Shapes made ready for writing: each name and namespace as the word it will be, each plain type as its notation.
+//! Shapes made ready for writing: each name and namespace as the word it will be, each plain type as its
+//! notation.
+//!
+//! A shape says what values a contract has; a graph says what their elements are called. It is made once
+//! for an operation and direction (`Layout`), or for a value that came with a shape of its own, and does
+//! not change afterwards. Sinks walk through it by indexes, so that writing a value looks up no name.
+//!
+//! State while it is made (`Build`): the nodes and namespaces so far, and which named shapes have a node
+//! already. A named shape gets its node before its members do: that is how a type that contains itself
+//! becomes a ring.
+//!
+//! Invariants:
+//!
+//! * Each `NodeId` and `NamespaceId` is an index into the graph that it came from; the sink keeps the
+//!   number of the graph beside it. The first four namespaces are the same in every graph.
+//! * `Node::Same` and `Node::Maybe` point at other nodes, which have the values (`behind` in the sink
+//!   follows them).
+//! * Members stand in the order of the contract, which for data contracts is WCF's: those of the base
+//!   first, then by name. A member's namespace is that of the type that declares it (`Family`), not of the
+//!   type that inherits it.
+//! * What is no element of its own (attributes, text, flat lists) is told by marks that the WSDL reader
+//!   left in the shape (`everywire_idl::wsdl::marks`).
+//! * Items become an array record only where MC-NBFX has one for their type and they are in the namespace
+//!   of the list.
 
 mod family;
 
@@ -37,6 +60,7 @@ pub(super) struct Member {
     pub(super) name: Term,
     pub(super) namespace: NamespaceId,
     pub(super) node: NodeId,
+    /// Data contracts have elements only; the others are XmlSerializer's.
     pub(super) place: Place,
 }
 
@@ -56,6 +80,7 @@ pub(super) enum Place {
 }
 
 /// What is done with an attribute that is empty.
+/// An attribute cannot be nil: what an empty list in one means depends on the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Empty {
     /// It is written.
@@ -70,6 +95,7 @@ pub(super) enum Empty {
 #[derive(Debug)]
 pub(super) enum Node {
     /// Text of its own kind; the call of the sink says which.
+    /// A notation is that of a type that the neutral model has as text.
     Leaf(Option<Notation>),
     /// The members in order; the namespaces that they are in, the type's own first.
     /// `apart`: whether there are attributes among them.
@@ -79,6 +105,7 @@ pub(super) enum Node {
     /// A discriminator, then the arm.
     Choice { own: NamespaceId, discriminator: Member, arms: Vec<Member> },
     /// One of several types that derive from the first.
+    /// The discriminator is the type, which `i:type` tells.
     Derived(Vec<NodeId>),
     /// The same element as often as need be; the array record that can hold them all.
     Items { own: NamespaceId, item: Member, array: Option<Item> },
@@ -89,6 +116,8 @@ pub(super) enum Node {
     /// What another node says.
     Same(NodeId),
     /// A value with its own type.
+    /// Its graph is made when its type is known. While a graph is made it also stands for a node that is
+    /// not complete.
     Variant,
 }
 
@@ -112,6 +141,7 @@ impl Graph {
     }
 
     /// The index of a namespace, which is added if it is not there.
+    /// Only layouts add some, and few: a list is searched.
     pub(super) fn add_namespace(&mut self, text: &str) -> NamespaceId {
         let known = self.namespaces.iter().position(|known| known.as_str() == text);
         known.unwrap_or_else(|| {
@@ -124,6 +154,7 @@ impl Graph {
 struct Build {
     graph: Graph,
     /// Named shapes that were begun, by where they are.
+    /// The address of the shared definition, which stays as long as the shape does.
     known: HashMap<usize, NodeId>,
     /// Namespaces, by their text.
     spaces: HashMap<Box<str>, NamespaceId>,
@@ -137,6 +168,7 @@ impl Build {
         Self { graph: Graph { nodes: Vec::new(), namespaces }, known: HashMap::new(), spaces }
     }
 
+    /// The index of a namespace in the graph that is being made.
     fn namespace(&mut self, text: &str) -> NamespaceId {
         if let Some(known) = self.spaces.get(text) {
             return *known;
@@ -152,12 +184,14 @@ impl Build {
         self.graph.nodes.len() - 1
     }
 
+    /// A member that is an element; its shape becomes a node.
     fn member(&mut self, name: &str, namespace: NamespaceId, shape: &Shape) -> Member {
         Member { name: Term::new(name), namespace, node: self.node(shape), place: Place::Element }
     }
 
     /// A member of a struct, which may be something else than an element.
     fn placed(&mut self, name: &str, namespace: NamespaceId, shape: &Shape) -> Member {
+        // The mark is an alias around the shape that the member really has.
         let target = unmarked(shape);
         let namespace = marks::namespace(shape).map_or(namespace, |said| self.namespace(said));
         let (place, node) = match Mark::of(shape) {
@@ -169,6 +203,8 @@ impl Build {
                 let space = (!attribute.namespace.is_empty()).then(|| self.namespace(attribute.namespace));
                 // The serializer cannot read an empty text as a list.
                 let list = target.element().is_some_and(|item| !matches!(item.resolved(), Shape::U8));
+                // An attribute that may be missing says something by that, so one that is there and empty
+                // is written.
                 let told = attribute.required || matches!(target, Shape::Optional(_));
                 let empty = match attribute.default {
                     Some(default) if list && !default.trim().is_empty() => Empty::Refused,
@@ -183,6 +219,7 @@ impl Build {
                 let item = self.member(name, namespace, target.element().unwrap_or(target));
                 (Place::Items, self.add(Node::Items { own: namespace, item, array: None }))
             }
+            // `xs:choice` that repeats: each item has the element of its kind.
             Some(Mark::Choices) => {
                 let arms = match target.element().map(Shape::resolved) {
                     Some(Shape::Union(union)) => {
@@ -240,6 +277,7 @@ impl Build {
         id
     }
 
+    /// An alias of a collection names its items; any other changes nothing but the notation.
     fn alias(&mut self, alias: &Alias) -> Node {
         match alias.target.resolved() {
             Shape::Sequence(_) | Shape::Array(_) | Shape::Map(_) => {
@@ -278,6 +316,7 @@ impl Build {
 
     fn union(&mut self, union: &Union) -> Node {
         let structs: Vec<&Struct> = union.arms.iter().filter_map(|arm| struct_of(&arm.field.shape)).collect();
+        // A union with a Clark name whose arms are all structs is a type with derived types.
         let told = matches!(union.discriminator.resolved(), Shape::Enum(_));
         if told && clark(&union.id).is_some() && structs.len() == union.arms.len() {
             let family = Family::new(&structs);
@@ -293,6 +332,8 @@ impl Build {
         Node::Choice { own, discriminator, arms }
     }
 
+    /// A list or a map; `alias` has names for its items, where the contract gives them others than the
+    /// default ones.
     fn collection(&mut self, shape: &Shape, alias: Option<&Alias>) -> Node {
         let said = alias.and_then(collection);
         let own = said.as_ref().map(|said| said.namespace);
@@ -310,6 +351,7 @@ impl Build {
             }
             resolved => {
                 let element = resolved.element().unwrap_or(&Shape::Void);
+                // Octets are base64 text, and not a list.
                 if matches!(element.resolved(), Shape::U8) {
                     return Node::Leaf(None);
                 }

@@ -1,4 +1,8 @@
 //! The types that a contract names: what a value of any type may say that it is.
+//!
+//! A value of any type (`object`, `anyType`) tells its type by `i:type`, and the reader must find the shape
+//! behind that name. WCF asks for KnownType attributes; here every type that occurs anywhere in the
+//! contract is known. The table is made for operations that have such values, and for nobody else.
 
 use super::names::{contract_name, item_namespace, type_name};
 use everywire_model::shape::{Field, Shape};
@@ -25,6 +29,7 @@ impl Types {
     }
 
     /// All of both.
+    /// For bodies of several operations on one channel: the table goes beside all of them.
     pub(crate) fn with(&self, other: &Self) -> Self {
         let mut all = Self(self.0.clone());
         for (local, types) in &other.0 {
@@ -42,6 +47,7 @@ impl Types {
     }
 
     /// The types of this name, in whatever namespace.
+    /// More than one only where two namespaces have a type of that name.
     pub(super) fn named(&self, local: &str) -> &[(Box<str>, Shape)] {
         self.0.get(local).map(Vec::as_slice).unwrap_or_default()
     }
@@ -58,7 +64,9 @@ impl Types {
 struct Walk {
     found: Types,
     /// Where the definitions are that were walked through.
+    /// A type that contains itself would be walked for ever.
     seen: HashSet<usize>,
+    /// Whether a value of any type was met.
     any: bool,
 }
 

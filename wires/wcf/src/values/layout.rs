@@ -1,4 +1,8 @@
 //! Layouts: what the neutral shapes do not say, made once for each operation and direction.
+//!
+//! A layout has the graph of the shapes, and beyond it what belongs to an operation: the wrapper element
+//! (`{NAMESPACE}Operation`), the namespace of its members, the name of the result (`OperationResult`), and
+//! which parameters are headers.
 
 use super::graph::{Graph, Member, NamespaceId, Node, Place};
 use super::names::type_name;
@@ -17,6 +21,7 @@ const TEMPURI: &str = "http://tempuri.org/";
 #[derive(Debug)]
 pub struct Layout {
     /// Namespace and name.
+    /// `None` where the message's parts stand in the body as they are (bare).
     pub(super) wrapper: Option<(Term, Term)>,
     pub(super) wrapper_namespace: NamespaceId,
     /// Of the contract: that of the fields' elements.
@@ -25,8 +30,10 @@ pub struct Layout {
     /// For each field, the namespace and name of its header, if it is one.
     pub(super) headers: Vec<Option<(Term, Term)>>,
     /// Whether there is a wrapper with all the values in it.
+    /// Then a message begins with a start tag that a template holds.
     is_plain: bool,
     /// Whether the wrapper declares the namespace of `i:nil`.
+    /// Details of faults do, as Microsoft writes them.
     pub(super) instance: bool,
     pub(super) graph: Graph,
 }
@@ -54,6 +61,7 @@ impl Layout {
                 }
             }
         }
+        // Fields that travel beside the body are taken out of it by the sink.
         let header = |name: &str| {
             let (_, header) = headers.iter().find(|(field, _)| field == name)?;
             Some((Term::new(&header.namespace), Term::new(&header.local)))
@@ -93,6 +101,7 @@ impl Layout {
     }
 
     /// A layout of a struct as an element of its own.
+    /// The struct's own name is the wrapper, and its members are in the struct's namespace.
     fn detail(shape: &Struct) -> Self {
         let (namespace, name) = type_name(&shape.id, &shape.name);
         let fields = Shape::Struct(everywire_model::shape::Hold::new(shape.clone()));

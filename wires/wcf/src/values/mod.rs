@@ -8,6 +8,10 @@
 //! notation is a type with derived types (`i:type`); any other is a `discriminator` element, then the arm. In binary
 //! form, sequences of booleans, 32- and 64-bit signed integers and floats are array records, whether they come by the
 //! bulk lane or one by one.
+//!
+//! `layout` and `graph` are made once for an operation; `sink` writes values by them into an `output`,
+//! `source` reads values from a `cursor`. Each of the two has files for what is not an element of its own
+//! (`apart`), as XmlSerializer's contracts have it.
 
 mod codec;
 mod cursor;

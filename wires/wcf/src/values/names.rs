@@ -1,4 +1,8 @@
 //! Names and namespaces of the data contract.
+//!
+//! The rules are those of DataContractSerializer. A shape whose identity is in Clark notation
+//! (`{namespace}name`) has its names from there, as WSDL gave them; any other has the default ones, by its
+//! scoped name.
 
 use super::qname::clark;
 use everywire_model::Shape;
@@ -11,6 +15,7 @@ pub(super) const SERIALIZATION: &str = "http://schemas.microsoft.com/2003/10/Ser
 pub(super) const ARRAYS: &str = "http://schemas.microsoft.com/2003/10/Serialization/Arrays";
 
 /// The default namespace of types: by the part of the scoped name before the last `::`.
+/// That is what .NET makes of a CLR namespace: `A::B::C` is type `C` of `A.B`.
 fn clr_namespace(name: &str) -> String {
     let module = name.rsplit_once("::").map_or("", |(module, _)| module).replace("::", ".");
     format!("http://schemas.datacontract.org/2004/07/{module}")
@@ -21,6 +26,7 @@ fn last_part(name: &str) -> &str {
 }
 
 /// Namespace and name of a named type: its identity in Clark notation, else as its scoped name has it.
+/// What stands behind a semicolon in the identity is about collections (see `Collection`).
 pub(super) fn type_name<'s>(id: &'s str, name: &'s str) -> (Cow<'s, str>, &'s str) {
     match clark(id) {
         Some((namespace, local)) => (Cow::Borrowed(namespace), local.split(';').next().unwrap_or(local)),
@@ -31,6 +37,7 @@ pub(super) fn type_name<'s>(id: &'s str, name: &'s str) -> (Cow<'s, str>, &'s st
 /// Names in a collection that are not the default ones: `{ns}Name;item,key,value`.
 pub(super) struct Collection<'s> {
     pub(super) namespace: &'s str,
+    /// A leading `-` says that items are in no namespace.
     pub(super) item: Option<&'s str>,
     pub(super) key: Option<&'s str>,
     pub(super) value: Option<&'s str>,
@@ -45,6 +52,7 @@ pub(super) fn collection(alias: &Alias) -> Option<Collection<'_>> {
 }
 
 /// How a plain type that XML Schema has and the shapes do not is written.
+/// Such values travel as text in the neutral model, so that none of their digits is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notation {
     Decimal,
@@ -76,6 +84,7 @@ pub(super) fn notation(shape: &Shape) -> Option<Notation> {
 }
 
 /// The name of a type as a data contract: what its elements are called inside a sequence.
+/// .NET's rule for collections: `ArrayOf` and the contract name of the item.
 pub(super) fn contract_name(shape: &Shape) -> String {
     match shape {
         Shape::Alias(alias) => match clark(&alias.id) {
@@ -174,9 +183,11 @@ pub(super) fn told_type(shape: &Shape) -> Option<(Cow<'_, str>, String)> {
 }
 
 /// How many `ArrayOf` the name of a value's own type may begin with.
+/// The name comes from a peer, and each of them nests a shape.
 const ARRAY_DEPTH: usize = 4;
 
 /// The shape of a plain type or an array of such, by its name.
+/// `None` for names that only a contract can explain.
 pub(super) fn schema_shape(name: &str) -> Option<Shape> {
     let mut plain = name;
     let mut arrays = 0;

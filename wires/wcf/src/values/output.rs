@@ -1,4 +1,24 @@
 //! Elements, attributes and values as bytes of either form.
+//!
+//! The sink decides what is written, this file how: start tags or records, prefixes, words by number,
+//! numbers in the notation of their form. It appends to the buffer of the message, and every call leaves
+//! the document balanced but for the elements that are open.
+//!
+//! State: in binary form the place of the last text record, whose code becomes that of an end when its
+//! element ends (`foldable`); in text form whether a start tag lacks its `>` (`in_tag`), and where the
+//! names of open elements stand in the output, so that end tags copy them. A value that is no element
+//! (`apart`) and a header inside a body (`part`) are written at the end of the buffer and taken off when
+//! they are complete.
+//!
+//! Invariants:
+//!
+//! * Prefixes are single letters: the envelope has `s` and `a`, headers of parameters `h`, schema instance
+//!   `i`; the sink gives out the others.
+//! * Texts are escaped here, and have been checked for XML's characters by the sink.
+//! * Words go through `Outgoing`, which counts what the peer has to be told: the same document written
+//!   twice may differ, the second time with all words known (`soap::channel::compose`).
+//! * `within` is asked when a composite opens or a scalar begins, so the output exceeds `most` by one value
+//!   at the most. Spliced octets are not counted; they are in memory already.
 
 mod apart;
 
@@ -24,8 +44,10 @@ pub(super) const INSTANCE: Letter = b'i';
 pub(super) struct Output<'s> {
     pub(super) form: Form,
     words: &'s mut Outgoing,
+    /// Sinks write into its flat part; large octets become splices of it.
     out: &'s mut SendBuffer,
     /// Binary: one more than the offset of the last record, if that is a text that may yet end its element.
+    /// 0 if there is none.
     foldable: usize,
     /// Text: whether a start tag is not yet closed.
     in_tag: bool,
@@ -76,6 +98,7 @@ impl<'s> Output<'s> {
         self.foldable = 0;
     }
 
+    /// The start of an element in text form; it stays open for attributes.
     fn start_tag(&mut self, prefix: Letter, name: &str) {
         self.close_tag();
         let out = self.out.flat();
@@ -89,6 +112,7 @@ impl<'s> Output<'s> {
         self.in_tag = true;
     }
 
+    /// Closes the start tag before content comes.
     fn close_tag(&mut self) {
         if std::mem::take(&mut self.in_tag) {
             self.out.flat().push(b'>');
@@ -150,10 +174,13 @@ impl<'s> Output<'s> {
                 out.extend_from_slice(&[0xbc, prefix - b'a']);
                 integer::put(number as usize, out);
             }
+            // A name without a number is text; a prefix without a letter cannot be in a record of a
+            // qualified name.
             None => records::sized(0x98, &[text, local.as_str().as_bytes()].concat(), out),
         }
     }
 
+    /// The name of an attribute of schema instance, whose prefix is always `i`.
     fn instance_attribute(&mut self, name: &Term) {
         let number = self.words.number(name);
         let out = self.out.flat();
@@ -180,6 +207,7 @@ impl<'s> Output<'s> {
         self.foldable = 0;
     }
 
+    /// The end of the innermost element, or of a value that is written apart.
     fn end_tag(&mut self) {
         if self.is_apart() {
             return self.end_apart();
@@ -211,6 +239,7 @@ impl<'s> Output<'s> {
                 escape(text.as_bytes(), self.out.flat());
             }
             Form::Binary => {
+                // The record may yet end the element.
                 self.mark();
                 records::sized(0x98, text.as_bytes(), self.out.flat());
             }
@@ -326,6 +355,8 @@ impl<'s> Output<'s> {
     }
 
     /// A piece of XML with namespace declarations of its own; where it is none, its characters.
+    /// Text of the contract that stands for elements (`xs:any`). In binary form it becomes records; its
+    /// declarations are its own.
     pub(super) fn markup(&mut self, xml: &str) {
         if self.form == Form::Text {
             self.close_tag();
@@ -354,6 +385,7 @@ impl<'s> Output<'s> {
     }
 
     /// What comes next is taken out of the document when it is complete.
+    /// One part at a time: a header has no header in it.
     pub(super) fn begin_part(&mut self) {
         self.close_tag();
         self.foldable = 0;
@@ -384,6 +416,7 @@ impl<'s> Output<'s> {
     }
 
     /// The buffer, for items of an array record.
+    /// The number of items was announced, so the sink must write exactly as many.
     pub(super) fn items(&mut self) -> &mut Vec<u8> {
         self.foldable = 0;
         self.out.flat()
@@ -394,6 +427,7 @@ impl<'s> Output<'s> {
     }
 }
 
+/// A record of a name by its number; numbers below 128 are one byte.
 fn put_number(out: &mut Vec<u8>, code: u8, number: u32) {
     match u8::try_from(number) {
         Ok(number @ ..0x80) => out.extend_from_slice(&[code, number]),
@@ -418,6 +452,7 @@ fn digits(value: u64, out: &mut Vec<u8>) {
     }
 }
 
+/// Raising either of the two bounds helps: the larger one counts (`SoapChannel::new`).
 #[cold]
 fn too_large(most: usize) -> Failure {
     let most = most as u64;

@@ -1,4 +1,7 @@
 //! Qualified names.
+//!
+//! Clark notation writes both parts as one text, so identities of the model and headers can hold a
+//! qualified name without a prefix that somebody would have to declare.
 
 use std::borrow::Cow;
 use std::fmt;

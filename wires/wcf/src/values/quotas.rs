@@ -2,7 +2,8 @@
 
 use everywire_model::{Failure, Initiator, Kind};
 
-/// What one message may ask of its reader; [`ReaderQuotas::default`] is what WCF uses while nobody has touched them.
+/// What one message may ask of its reader; [`ReaderQuotas::default`] is what WCF uses while nobody has
+/// touched them. They stand in the settings of an address and go with each body (`Reading`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::struct_field_names)]
 pub struct ReaderQuotas {
@@ -13,12 +14,14 @@ pub struct ReaderQuotas {
     /// Octets of one value, and items of an array of numbers.
     pub max_array_length: u32,
     /// Bytes of one start tag.
+    /// In text alone: binary XML has no tags, and bounds names and attributes one by one.
     pub max_bytes_per_read: u32,
     /// Characters of the different names that the contract does not know.
     pub max_name_table_char_count: u32,
 }
 
 /// The bound of a quota that nobody has touched.
+/// .NET's own value: since version 4.5 buffered transports raise what was not set by hand.
 const UNTOUCHED: u32 = i32::MAX as u32;
 
 impl Default for ReaderQuotas {
@@ -27,6 +30,8 @@ impl Default for ReaderQuotas {
             max_depth: 32,
             max_string_content_length: UNTOUCHED,
             max_array_length: UNTOUCHED,
+            // Two bounds stay in place although .NET has none then: 64 KiB are enough for a start tag, and
+            // for the names that a contract does not know.
             max_bytes_per_read: 64 << 10,
             max_name_table_char_count: 64 << 10,
         }

@@ -1,4 +1,8 @@
 //! The content of an element as a value of the expected type, whichever records or text it came in.
+//!
+//! A peer may send a number as text, or a text as a number record, and both mean the same XML: so each kind
+//! of content answers for each type that a contract may expect. `None` is text that is no value of the
+//! type; the reader then fails with `BadValue` at its place.
 
 use crate::nbfx::{Text, xml};
 use crate::text::base64;
@@ -10,6 +14,7 @@ pub(super) enum Content<'a> {
     /// Nothing: the empty text.
     Empty,
     /// One record.
+    /// Not one of text or octets: those have variants of their own.
     One(Text<'a>),
     /// Text in place.
     Text(Cow<'a, str>),
@@ -35,6 +40,7 @@ impl<'a> Content<'a> {
     }
 
     /// Adds a record.
+    /// Texts of one element may come in several records: octets stay octets, all else becomes text.
     pub(super) fn push(self, text: Text<'a>, word: Option<&'a str>) -> Self {
         match (self, text) {
             (whole, Text::Empty | Text::ListStart | Text::ListEnd) => whole,
@@ -58,6 +64,7 @@ impl<'a> Content<'a> {
     }
 
     /// As text.
+    /// Numbers in XML Schema's notation, octets in base64.
     pub(super) fn text(self) -> Cow<'a, str> {
         match self {
             Self::Empty => Cow::Borrowed(""),
@@ -88,6 +95,7 @@ impl<'a> Content<'a> {
                 Text::I32(value) => value.into(),
                 Text::I64(value) => value.into(),
                 Text::U64(value) => value.into(),
+                // A whole decimal or float is a whole number; with a fraction it is none.
                 other => return xml::lexical(&other).parse().ok(),
             },
             other => return whole(&other.text()),
@@ -132,6 +140,7 @@ fn trimmed(text: &str) -> &str {
 }
 
 /// The number that a text stands for, most of them short.
+/// A number of at most 18 characters fits into 64 bits, which are parsed faster.
 fn whole(text: &str) -> Option<i128> {
     let text = trimmed(text);
     if text.len() < 19 { text.parse::<i64>().ok().map(i128::from) } else { text.parse().ok() }

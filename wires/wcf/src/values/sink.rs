@@ -1,4 +1,26 @@
 //! Writing values as elements.
+//!
+//! An `ElementSink` takes the visit of a value (`everywire_model::visit::Sink`) and writes elements by the
+//! graph of its layout: the next value is the next member of the innermost open composite, so its name and
+//! namespace follow from where it comes.
+//!
+//! State: a stack of frames, one for each open composite, above the frame of the nameless struct (`base`);
+//! the namespaces that open elements have declared (`scope`); and the output, which knows what its form
+//! needs. `open` pushes a frame, `close` pops it, every value counts its frame's `index` up.
+//!
+//! Invariants:
+//!
+//! * A frame holds exactly `len` values when it is closed; more or fewer are `miscounted`. A visit against
+//!   the grammar is `Misuse`, and neither panics nor writes a document that does not balance.
+//! * An element is declared with the namespaces that it and its members need before its first member is
+//!   written, and they go out of `scope` with its end.
+//! * Text has only characters that XML has, checked before it is written; octets and numbers always do.
+//! * Depth is at most what a reader with .NET's default quota takes, the envelope included
+//!   (`frames::push`).
+//! * In binary form, lists of the five types that have array records become one record, and items that come
+//!   one by one are only counted.
+//! * A field that is a header of the message is written like any other and then taken out of the body
+//!   (`end_header`).
 
 mod apart;
 mod frames;
@@ -36,13 +58,16 @@ pub(super) struct ElementSink<'s> {
     /// The one value, where no layout names it: its graph and node.
     loose: (usize, NodeId),
     /// Elements of fields that are headers.
+    /// `None` if there were none.
     headers: Option<Vec<u8>>,
     /// Whether the wrapper's start is written already.
+    /// A template holds it then.
     is_started: bool,
     /// Where the attributes of open structs begin, and how many frames there are to each.
     tags: Vec<(usize, Mark)>,
 }
 
+// Whole numbers that no array record of this writer holds.
 macro_rules! integers {
     ($($name:ident $type:ty),*) => {$(
         fn $name(&mut self, value: $type) -> Visit<()> {
@@ -53,6 +78,7 @@ macro_rules! integers {
     )*};
 }
 
+// Numbers that may be items of an array record: then only their bytes are written.
 macro_rules! collected {
     ($($name:ident $type:ty, $item:ident, $write:ident);*) => {$(
         fn $name(&mut self, value: $type) -> Visit<()> {
@@ -121,6 +147,7 @@ impl<'s> ElementSink<'s> {
         }
     }
 
+    /// How a text is written whose type the neutral model does not have.
     fn notation(&self, begun: Begun) -> Option<Notation> {
         let graph = self.graphs.get(begun.graph).ok()?;
         match graph.nodes.get(behind(graph, begun.node)) {
@@ -129,6 +156,8 @@ impl<'s> ElementSink<'s> {
         }
     }
 
+    /// A text of such a type. What is none of the type goes as it is: the receiver says what is wrong with
+    /// it.
     fn typed_text(&mut self, notation: Notation, value: &str) {
         match notation {
             Notation::Decimal => match parse_decimal(value) {
@@ -171,6 +200,7 @@ impl Sink for ElementSink<'_> {
     }
 
     fn char(&mut self, value: char, _: bool) -> Visit<()> {
+        // .NET's char is a unit of UTF-16, and a number on the wire.
         let code = u16::try_from(u32::from(value)).map_err(|_| unsupported("characters above U+FFFF"))?;
         self.u16(code)
     }
@@ -211,6 +241,7 @@ impl Sink for ElementSink<'_> {
         Ok(())
     }
 
+    /// Large octets go out from where they lie.
     fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
         check_len(shape, value.len())?;
         if value.is_empty() {
@@ -278,6 +309,7 @@ impl Sink for ElementSink<'_> {
 
     fn open(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         self.output.within()?;
+        // The first value: the nameless struct of an operation, or one value by itself.
         if self.frames.is_empty() && !self.base.is_open() {
             let resolved = shape.resolved();
             if matches!(resolved, Shape::Struct(fields) if fields.name.is_empty() || self.graphs.layout().is_some())
@@ -320,6 +352,7 @@ impl Sink for ElementSink<'_> {
             self.nil()?;
             return self.push(Frame::empty());
         }
+        // The type is told before the value: the reader has no other way to know it.
         let (namespace, local) = told_type(shape)
             .ok_or_else(|| unsupported(format_args!("{} in a value with its own type", shape.noun())))?;
         let (mut graph, node) = Graph::of(shape);
@@ -340,6 +373,7 @@ impl Sink for ElementSink<'_> {
         if frame.index != frame.len {
             return Err(miscounted());
         }
+        // The element of the last pair; those before ended when the next began.
         if matches!(frame.kind, Kind::Pairs) && frame.len > 0 {
             self.output.end();
         }
@@ -365,6 +399,7 @@ fn is_xml(text: &str) -> bool {
     !suspect || text.chars().all(is_char)
 }
 
+/// The bound of a sequence, or the length of an array.
 fn check_len(shape: &Shape, len: usize) -> Visit<()> {
     match shape.resolved() {
         Shape::Sequence(shape) if shape.bound.is_some_and(|bound| len > bound as usize) => {
@@ -399,6 +434,7 @@ struct Told {
     kind: Term,
 }
 
+/// Prepared once for the process.
 fn told() -> &'static Told {
     static TOLD: OnceLock<Told> = OnceLock::new();
     TOLD.get_or_init(|| Told { nil: Term::new("nil"), kind: Term::new("type") })

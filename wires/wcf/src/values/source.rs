@@ -1,4 +1,25 @@
 //! Reading values from elements.
+//!
+//! An `ElementSource` answers the visit of a value (`everywire_model::visit::Source`) from a cursor in a
+//! document. The reader asks for values in the order of the contract; the source finds each one's element,
+//! mostly as the next one.
+//!
+//! State (`state.rs`): the cursor, a stack of frames for open composites above the one of the nameless
+//! struct, and what was found out of its place: a struct whose members stand in another order (`Jumble`),
+//! elements that others refer to (`aside`), attributes and texts that were read ahead (`Apart`).
+//!
+//! Invariants:
+//!
+//! * Elements are found by local names; those that the contract does not know are skipped, and what is
+//!   missing reads as its default, as WCF does it. A member that comes twice is refused.
+//! * Each number of elements is counted and charged to the budget before anything is made of it, each text
+//!   is charged before it is joined, each composite is charged for its depth.
+//! * `MaxArrayLength`, bounds of sequences and lengths of arrays are compared with the count, before items
+//!   are read.
+//! * A value that is nil reads as the empty value where the contract has one for that (text, octets,
+//!   optional), and is `Nil` elsewhere.
+//! * Whatever order the caller asks in, the cursor ends behind the element of a composite when that is
+//!   closed.
 
 mod apart;
 mod derived;
@@ -25,6 +46,7 @@ use state::{Apart, Frame, Kind, Next};
 use std::borrow::Cow;
 
 /// A whole number as it was found.
+/// Numbers are so frequent that the usual record has a way of its own.
 enum Integer<'a> {
     Missing,
     Short(i64),
@@ -85,6 +107,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         value.ok_or_else(|| Violation::BadValue.at(self.cursor.position()))
     }
 
+    /// The innermost open composite, or the base.
     fn top(&mut self) -> &mut Frame<'a> {
         self.frames.last_mut().unwrap_or(&mut self.base)
     }
@@ -163,6 +186,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
     }
 
+    /// Opens a composite; `close` gives its depth back to the budget.
     fn push(&mut self, frame: Frame<'a>) -> Visit<()> {
         self.budget.enter()?;
         self.frames.push(frame);
@@ -179,6 +203,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         Ok(len)
     }
 
+    /// Whether the element that was entered has something in it. One that is nil is read to its end at
+    /// once.
     fn open_entered(&mut self, entered: Option<&Entered<'a>>) -> Visit<bool> {
         match entered {
             Some(entered) if entered.nil => self.cursor.finish().map(|()| false),
@@ -187,12 +213,14 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
     }
 
+    /// Opens a list or a map; returns how many items it has, or pairs.
     fn open_items(&mut self, shape: &Shape) -> Visit<usize> {
         if let Some(count) = self.open_apart(shape)? {
             return Ok(count);
         }
         let entered = self.enter()?;
         let open = self.open_entered(entered.as_ref())?;
+        // Whoever reads wants the number first, and the document does not tell it: a second pass does.
         let count = if open { self.cursor.count()? } else { 0 };
         self.budget.charge_elements(count)?;
         let limit = self.quotas.max_array_length;
@@ -244,6 +272,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     /// A qualified name in Clark notation.
     fn qualified(&mut self, name: Cow<'a, str>) -> Visit<Cow<'a, str>> {
+        // A prefix that stands for nothing is an error; no prefix and no default namespace is a plain name.
         let trimmed = name.trim();
         let (prefix, local) = trimmed.split_once(':').unwrap_or(("", trimmed));
         match self.cursor.namespace(prefix, self.cursor.position(), &mut self.budget)? {
@@ -297,6 +326,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         match self.next_item()? {
             Next::Element => {}
             Next::Missing => return Ok(Cow::Borrowed("")),
+            // An attribute's prefix is one of the element around it.
             Next::Content(content) if notation == Some(Notation::QName) => {
                 return self.qualified(content.text());
             }
@@ -357,6 +387,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
     fn shared(&mut self, shape: &Shape) -> Visit<Bytes> {
         Ok(match self.bytes(shape)? {
             Cow::Borrowed([]) => Bytes::new(),
+            // No copy: the message stays in memory as long as the value does.
             Cow::Borrowed(part) => self.whole.slice_ref(part),
             Cow::Owned(octets) => Bytes::from(octets),
         })
@@ -367,6 +398,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
             self.find_run()?;
         }
         let width = into.width();
+        // The whole list in one array record of the same type: its bytes are the numbers.
         if let Some(frame) = self.frames.last_mut()
             && let Some((kind, data)) = frame.run
             && item_fits(&into, kind)
@@ -397,6 +429,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         if matches!(self.frames.last(), Some(Frame { kind: Kind::Derived(_) | Kind::Named, index: 0, .. })) {
             return self.derived(shape);
         }
+        // What is missing reads as the first member, as a missing number reads as 0.
         let missing = || shape.members.first().map_or(0, |(_, value)| *value);
         let Some(content) = self.scalar()? else { return Ok(missing()) };
         match shape.value_of(content.text().trim()) {
@@ -452,6 +485,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
             }
             return Ok(Shape::Void);
         };
+        // A plain type needs no contract.
         if let Some(shape) = schema_shape(told) {
             return Ok(shape);
         }
@@ -467,6 +501,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
             return self.wrong(Violation::Misuse);
         }
         let open = frame.open;
+        // The cursor is somewhere in the struct, and not at its end.
         if frame.jumble.is_some() || frame.entered.is_some() || matches!(frame.kind, Kind::Pairs(true)) {
             self.leave_inside()?;
         } else if matches!(frame.kind, Kind::Parameters(_) | Kind::Struct(_)) && !self.cursor.ends() {

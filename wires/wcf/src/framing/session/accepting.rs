@@ -1,4 +1,26 @@
-//! The side that was connected to: reads the preamble, is upgraded, acknowledges, serves; then perhaps another preamble.
+//! The side that was connected to: reads the preamble, is upgraded, acknowledges, serves; then perhaps
+//! another preamble.
+//!
+//! States (`Phase`): Preamble (its records come), Upgrading (an upgrade or the end of the preamble comes),
+//! Handshaking (the layer speaks), Waiting (the place serves as many sessions as it may), Open, Over.
+//! `lookup`, `upgrade`, `protected`, `admit` and `begin` lead forward; `between` leads from Open back to
+//! Preamble, on a connection without a layer; `broken`, `close` and `disconnected` lead to Over.
+//!
+//! Invariants:
+//!
+//! * Nothing is served before the preamble has named an object that exists and the security that the place
+//!   demands is there; `Event::Ready` follows that, once.
+//! * Calls have numbers that go on from channel to channel of one connection (`base`), so a late answer to
+//!   an earlier channel is dropped, and not sent to the wrong caller.
+//! * When the peer has ended the channel, its calls are still answered; then this side ends it, too. A
+//!   streamed channel ends with its one answer.
+//! * Time: the whole preamble must come within ChannelInitializationTimeout, counted from the begin of the
+//!   connection, and for a later preamble from its first byte; an open channel on which nobody waits may be
+//!   silent for ReceiveTimeout, a connection between two channels for IdleTimeout.
+//! * What the place counts (`held`) is given back when the channel ends, and in any case when the session
+//!   is dropped.
+//! * While calls wait for their turn nothing is read, unless this side itself waits for the answer to a
+//!   callback.
 
 mod channels;
 mod opening;
@@ -27,6 +49,7 @@ use std::time::Instant;
 pub struct Accepting {
     config: Config,
     channel: Channel,
+    /// Without one each path is taken as an object's key (tests and tools).
     node: Option<Arc<Node>>,
     phase: Phase,
     preamble: Option<Preamble>,
@@ -35,13 +58,16 @@ pub struct Accepting {
     exchange: Option<SoapChannel>,
     /// How the exchange's envelopes are written.
     spoken: Option<Dialect>,
-    /// Numbers of calls of channels before this one: late answers to those are for nobody.
+    /// How many numbers the calls of earlier channels have used. Outside, a call has the exchange's number
+    /// plus this; an answer with a smaller number is to a call of an earlier channel, and is dropped.
     base: u64,
     /// The greatest number that the exchange has used.
     greatest: u64,
     /// Callbacks that wait for their reply.
+    /// By the exchange's numbers.
     callbacks: Vec<CallId>,
     /// How the peer was authenticated by an upgrade.
+    /// Of the channel that is open or being opened.
     upgraded: Option<&'static str>,
     admitted: bool,
     /// Events to be told before those of the exchange.
@@ -49,16 +75,18 @@ pub struct Accepting {
     /// Whether the end of the connection is to be told.
     ending: bool,
     /// When the preamble must be over.
+    /// Or, in Waiting, when the session's turn must have come. `None` while nothing is being opened.
     opening_due: Option<Instant>,
     /// When bytes came last.
     last: Instant,
     /// What this connection takes up of what the place allows for.
     held: Held,
-    /// Calls, and all that came behind them, that are not served yet because the place serves as many as it may.
+    /// Calls that wait because the place serves as many as it may, and all events behind them.
     waiting: VecDeque<Event>,
-    /// What came before the session could begin.
+    /// Bytes that came while the session waited for its turn.
     early: BytesMut,
-    /// What was found to be wrong when nobody could be told.
+    /// A breach that was found in `poll`, which cannot return it: `deadline` is then in the past, and
+    /// `expire` returns it.
     doomed: Option<Breach>,
 }
 
@@ -76,7 +104,7 @@ enum Phase {
     Over,
 }
 
-/// Who has said that it says no more.
+/// Which side has sent its End record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Ends {
     peer: bool,
@@ -114,10 +142,12 @@ impl Accepting {
         }
     }
 
+    /// Of the last preamble.
     fn mode(&self) -> Mode {
         self.preamble.as_ref().map_or(Mode::Duplex, |preamble| preamble.mode)
     }
 
+    /// Takes what came, through the layer if there is one. The layer may begin in the middle of the input.
     fn take(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Breach> {
         self.last = now;
         if self.channel.layer.is_plain() {
@@ -178,6 +208,7 @@ impl Accepting {
         self.other(now, input)
     }
 
+    /// A record that is no envelope, as far as one is expected now.
     fn other(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
         if self.phase == Phase::Over {
             // What comes after the end concerns nobody.
@@ -187,6 +218,7 @@ impl Accepting {
         if matches!(self.phase, Phase::Handshaking | Phase::Waiting) {
             return Ok(false);
         }
+        // The first byte of another preamble starts its time.
         if self.opening_due.is_none() && matches!(self.phase, Phase::Preamble(_)) {
             self.opening_due = now.checked_add(self.channel.settings.quotas.channel_initialization_timeout);
         }
@@ -255,6 +287,7 @@ impl Accepting {
         Err(Breach::Unexpected { record: record.kind(), expected })
     }
 
+    /// An envelope has come, whole. What it asks for comes out of `poll`.
     #[inline]
     fn message(&mut self, now: Instant, document: Bytes) -> Result<(), Breach> {
         let document = self.channel.unpacked(document)?;
@@ -279,6 +312,7 @@ impl Accepting {
         Ok(())
     }
 
+    /// Sends the message in the payload, unless this side has ended the channel already.
     #[inline]
     fn send_payload(&mut self, mode: Mode) -> Result<(), Failure> {
         let Phase::Open(ends) = &mut self.phase else {
@@ -294,6 +328,7 @@ impl Accepting {
         self.channel.send_payload(mode)
     }
 
+    /// The exchange, for messages that this side begins: only where the peer may still answer them.
     fn open_exchange(&mut self) -> Result<&mut SoapChannel, Failure> {
         if !matches!(self.phase, Phase::Open(Ends { peer: false, here: false })) {
             return Err(closed());
@@ -334,6 +369,8 @@ impl Session for Accepting {
     ) -> Result<(), Violation> {
         handles.clear();
         if self.phase == Phase::Waiting || !self.early.is_empty() {
+            // Nothing may be read before the session's turn: what came is kept, and the link reads no more
+            // (`read_paused`).
             self.early.unsplit(input.split());
             if self.phase == Phase::Waiting {
                 return Ok(());
@@ -362,6 +399,7 @@ impl Session for Accepting {
             return Some(event);
         }
         // Whoever is told so transmits no more.
+        // The goodbye has to leave first.
         let over = self.ending && self.channel.out.is_empty();
         over.then(|| {
             self.ending = false;
@@ -410,8 +448,10 @@ impl Session for Accepting {
 
     fn answer(&mut self, id: CallId, answer: Answer<'_>) -> Result<(), Failure> {
         self.held.finish(id);
+        // A call of a channel before this one: its caller is gone.
         let Some(local) = id.0.checked_sub(self.base).map(CallId) else { return Ok(()) };
         let Some(exchange) = &mut self.exchange else { return Ok(()) };
+        // The usual case: the message is written where it is sent from.
         let open = matches!(self.phase, Phase::Open(Ends { peer: false, here: false }));
         let duplex = self.preamble.as_ref().is_some_and(|preamble| preamble.mode == Mode::Duplex);
         if open
@@ -469,6 +509,7 @@ impl Session for Accepting {
             Phase::Preamble(_) if self.opening_due.is_none() => self.last.checked_add(quotas.idle_timeout),
             _ => None,
         };
+        // It is asked after each event: most connections have neither of the rare times.
         let rare = self.opening_due.is_some() || self.channel.deadline().is_some();
         match self.exchange.as_ref().and_then(SoapChannel::deadline) {
             None if !rare => silence,
@@ -532,11 +573,13 @@ impl Session for Accepting {
     }
 }
 
+/// The peer is told nothing: the framing has no fault for envelopes.
 #[cold]
 pub(super) fn broken_envelope(failure: Failure) -> Breach {
     Breach::Envelope { message: failure.to_string() }
 }
 
+/// A layer that cannot protect any more ends the connection.
 #[cold]
 pub(super) fn unprotected(failure: Failure) -> Breach {
     Breach::Authentication { message: failure.to_string() }

@@ -1,4 +1,27 @@
 //! The side that connected: sends the preamble in one write, is upgraded, waits to be acknowledged, calls.
+//!
+//! One session leads to one object (the via names it). In buffered mode its channel stays open for any
+//! number of calls, one-way messages and callbacks. In streamed mode each call has a channel of its own:
+//! preamble, acknowledgement, one message, End, one message back, End; then the next call's preamble, on
+//! the same connection.
+//!
+//! States (`Phase`): Upgrading (the upgrade was asked for), Handshaking (the layer speaks), Opening (the
+//! preamble has ended), Open, Between (streamed: the call is over), Over. Without an upgrade it begins with
+//! Opening. `introduce`, `upgrade`, `finish_preamble`, `acknowledged` and `end_turn` lead from one to the
+//! next, `lost` to the last.
+//!
+//! Invariants:
+//!
+//! * Nothing of a call is sent before the preamble is acknowledged: calls that fail until then were surely
+//!   not carried out (`Completed::No`).
+//! * Each call that was begun ends with one Reply event: from the exchange, from `end_turn`, or from
+//!   `lost`. `held` and the queue of turns know the calls that the exchange does not wait for (one-way
+//!   ones) or that were not sent.
+//! * Bytes that come with the answer to an upgrade and before the handshake are refused: nobody vouches for
+//!   them.
+//! * A layer that protects the connection ends with its channel (MC-NMF 3.1.1.1.5): streamed calls over TLS
+//!   need a connection each.
+//! * In Over everything that comes is dropped, and nothing more is said.
 
 mod ending;
 mod opening;
@@ -24,12 +47,16 @@ use std::time::Instant;
 use turns::Turn;
 
 /// Probes are numbered from here, calls far below.
+/// The exchange counts calls from 1.
 const PROBES: u64 = 1 << 63;
 
 /// The session of the side that connected.
 pub struct Connecting {
+    /// Records, layer, quotas.
     channel: Channel,
+    /// Envelopes, and the calls that wait for answers.
     exchange: SoapChannel,
+    /// Sent again for each streamed call.
     preamble: Preamble,
     /// The path that the channel leads to.
     key: Bytes,
@@ -42,11 +69,15 @@ pub struct Connecting {
     /// Calls that wait for the channel to open, in buffered mode.
     held: Vec<(CallId, Expects)>,
     /// Probes that wait for the channel to open.
+    /// Whoever acknowledges the preamble answers all of them.
     probes: Vec<CallId>,
+    /// The number of the next one.
     next_probe: u64,
+    /// Whether `Event::Ready` was told: once for a connection.
     admitted: bool,
+    /// How the service proved who it is, for people.
     authentication: &'static str,
-    /// Why calls fail, where that is more than the violation says.
+    /// The failure that callers get, where it says more than the violation that the link gets.
     refusal: Option<Failure>,
     /// Events to be told before those of the exchange.
     events: VecDeque<Event>,
@@ -59,6 +90,7 @@ pub struct Connecting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// The upgrade was asked for.
+    /// Its answer, one octet, or a fault comes.
     Upgrading,
     /// The layer is being established.
     Handshaking,
@@ -105,10 +137,12 @@ impl Connecting {
         session
     }
 
+    /// Whether each call has a channel of its own.
     fn is_streamed(&self) -> bool {
         self.preamble.mode == Mode::SingletonUnsized
     }
 
+    /// Takes what came, through the layer if there is one. The layer may begin in the middle of the input.
     fn take(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Breach> {
         if self.channel.layer.is_plain() {
             self.records(now, input)?;
@@ -122,6 +156,7 @@ impl Connecting {
         result
     }
 
+    /// The same with a layer: `plain` collects what it yields.
     fn protected(&mut self, now: Instant, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Breach> {
         self.channel.missing = 0;
         if let Err(failure) = self.channel.unwrap(input, plain) {
@@ -134,6 +169,7 @@ impl Connecting {
         if self.phase != Phase::Handshaking {
             self.records(now, plain)?;
         }
+        // No record has begun: then what is missing is of the layer's own records.
         if self.channel.missing == 0 {
             self.channel.missing = self.channel.layer.wanted(input);
         }
@@ -168,6 +204,7 @@ impl Connecting {
         self.other(now, input)
     }
 
+    /// A record that is no envelope.
     fn other(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
         match self.phase {
             Phase::Over => {
@@ -180,6 +217,7 @@ impl Connecting {
             _ => {}
         }
         let Some((record, len)) = records::read(input, &self.channel.bounds)? else {
+            // How many nobody knows: the records of a preamble are short.
             self.channel.missing = 1;
             return Ok(false);
         };
@@ -218,6 +256,7 @@ impl Connecting {
         Err(Breach::Unexpected { record: record.kind(), expected })
     }
 
+    /// An envelope has come, whole.
     #[inline]
     fn message(&mut self, now: Instant, document: Bytes) -> Result<(), Breach> {
         let document = self.channel.unpacked(document)?;
@@ -297,6 +336,7 @@ impl Session for Connecting {
             self.flush(now)?;
             return started.map(|started| started.id);
         }
+        // The channel is not open, or the message has to be compressed or protected: it is written apart.
         let id = self.exchange.start(now, call, &mut self.channel.payload)?.id;
         if self.is_streamed() {
             self.enqueue(now, id, call.expects)?;
@@ -316,6 +356,7 @@ impl Session for Connecting {
         self.next_probe += 1;
         match self.phase {
             Phase::Over => return Err(closed()),
+            // The preamble was acknowledged before.
             Phase::Open | Phase::Between => self.events.push_back(found(id)),
             _ => self.probes.push(id),
         }

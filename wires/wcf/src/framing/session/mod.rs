@@ -1,4 +1,8 @@
 //! One connection's framing: the side that made it and the side that took it.
+//!
+//! Both are state machines without I/O (`everywire_model::Session`): `receive` takes bytes, `transmit`
+//! shows what is to be sent, `poll` tells what happened, `deadline` and `expire` are their clock. Each
+//! holds a `Channel` for the records and a `SoapChannel` for what is in the envelopes.
 
 mod accepting;
 mod connecting;
@@ -12,6 +16,7 @@ use crate::soap::{Dialect, Soap};
 use crate::violations::Breach;
 
 /// What the first bytes of a connection say if they are of another protocol, which people meet by a wrong scheme.
+/// They are told so, instead of that record 0x47 does not exist.
 fn foreign(input: &[u8]) -> Option<Breach> {
     let (protocol, schemes) = match input {
         [] => return None,
@@ -31,6 +36,7 @@ fn foreign(input: &[u8]) -> Option<Breach> {
 }
 
 /// Whether a message's encoding is the one that a place was told to take.
+/// The place was told by `encoding=`.
 fn is_of(encoding: Encoding, told: settings::Encoding) -> bool {
     match told {
         settings::Encoding::Session => encoding == Encoding::BinarySession,
@@ -41,6 +47,7 @@ fn is_of(encoding: Encoding, told: settings::Encoding) -> bool {
 }
 
 /// How envelopes are written, if this side speaks the encoding.
+/// The other encodings of the specification (UTF-16, MTOM) are refused with ContentTypeInvalid.
 fn dialect(encoding: Encoding) -> Option<Dialect> {
     match encoding {
         Encoding::BinarySession => Some(Dialect::NET_TCP),

@@ -1,4 +1,8 @@
 //! Who is let in, where HTTP's own authentication tells who calls.
+//!
+//! The head of a request is seen before its body is read. So whoever sends much without a good password is
+//! refused at once, and his bytes are not stored; whoever sends little is answered 401 after his body,
+//! which keeps the connection.
 
 use crate::http::login;
 use crate::http::server::{Door, closing};

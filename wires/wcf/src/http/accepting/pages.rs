@@ -20,6 +20,7 @@ impl Accepting {
         if !self.node.as_ref().is_some_and(|node| node.passes(&key)) {
             return false;
         }
+        // The address as the asker spells it: the page's own addresses become that.
         let url = match host {
             Some(host) => format!("{}://{host}{path}", self.settings.uri_scheme),
             None => self.settings.via(&key),
@@ -76,12 +77,14 @@ impl Accepting {
     }
 }
 
+/// The page, as XML.
 fn given(page: Bytes) -> Response<Vec<Bytes>> {
     let mut response = Response::new(vec![page]);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/xml; charset=utf-8"));
     response
 }
 
+/// What a browser can show of a failure.
 fn refused(failure: &Failure) -> Response<Vec<Bytes>> {
     match failure.kind() {
         Kind::NoObject | Kind::NoOperation | Kind::Unsupported => {

@@ -1,4 +1,6 @@
 //! What the heads of requests say that came before on a connection, for those that come again.
+//!
+//! Its places are those of the heads in `head_cache`, one for one: whoever clears the one clears the other.
 
 use super::Accepting;
 use super::responses::empty;
@@ -13,9 +15,11 @@ use std::time::Instant;
 /// What a head says.
 #[derive(Debug)]
 pub(super) struct ParsedHead {
+    /// The object that the path means.
     key: Bytes,
     format: Arc<Format>,
     action: Option<Box<str>>,
+    /// Whether the answer goes in a package, or compressed: that follows from the head, too.
     packs: bool,
     compresses: bool,
 }

@@ -1,4 +1,7 @@
 //! What a request asks for: who may, at which path, in which coding and format, and the envelope in it.
+//!
+//! The order is that of cost: who calls, the method, the path, the coding, the content type; the body is
+//! unpacked only when all of that is right.
 
 use super::Accepting;
 use super::door::unauthorized;
@@ -150,6 +153,7 @@ impl Accepting {
     }
 
     /// Whether the object that was asked for last is exported no longer.
+    /// Without a node nobody knows, and the answer of the exchange is taken for it.
     pub(super) fn is_gone(&self) -> bool {
         match (&self.node, &self.known) {
             (Some(node), Some((_, key))) => node.find(key).is_none(),
@@ -157,6 +161,7 @@ impl Accepting {
         }
     }
 
+    /// What a content type says; the same one comes again and again. None at all is as wrong as any other.
     fn format(&mut self, header: Option<&HeaderValue>) -> Result<Arc<Format>, Failure> {
         let nothing = HeaderValue::from_static("");
         let header = header.unwrap_or(&nothing);

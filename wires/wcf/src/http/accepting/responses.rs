@@ -13,6 +13,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 const MIME_VERSION: HeaderName = HeaderName::from_static("mime-version");
 
 impl Accepting {
+    /// Answers the request in hand.
     pub(super) fn respond(&mut self, response: Response<Vec<Bytes>>) {
         self.server.respond(response);
     }
@@ -20,6 +21,7 @@ impl Accepting {
     /// Answers with an envelope.
     pub(super) fn reply(&mut self, mut envelope: SendBuffer, fault: bool) {
         self.room = envelope.len();
+        // SOAP 1.1 (6.2) says so, and WCF does so with SOAP 1.2, too.
         let status = if fault { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
         if self.server.is_repeating() && !self.packs && !self.compresses {
             return self.server.reply(status, &self.content_type, &mut envelope);

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl Connecting {
+    /// One response to a request that is of no reliable session.
     pub(super) fn returned(&mut self, now: Instant, flight: &Flight, parts: &response::Parts, body: Bytes) {
         let (status, headers) = (parts.status, &parts.headers);
         match flight.kind {
@@ -87,6 +88,7 @@ impl Connecting {
         }
     }
 
+    /// The request has come to nothing: its call, if somebody waits, fails.
     pub(super) fn fail(&mut self, flight: &Flight, failure: Failure) {
         match flight.kind {
             // Their calls are the exchange's.
@@ -96,6 +98,7 @@ impl Connecting {
         }
     }
 
+    /// It has worked; the bytes are a page, or nothing.
     pub(super) fn done(&mut self, id: CallId, bytes: Bytes) {
         let body = Body {
             bytes,
@@ -110,6 +113,7 @@ impl Connecting {
         self.events.push_back(Event::Reply { id, outcome: Outcome::Done(body) });
     }
 
+    /// What a status means, with what was called.
     pub(super) fn explain(&self, flight: &Flight, status: StatusCode, text: &str) -> Failure {
         let address = self.settings.via(&flight.key);
         if status == StatusCode::UNAUTHORIZED && self.settings.basic_login {
@@ -118,6 +122,7 @@ impl Connecting {
         explain(status, self.dialect, &address, text)
     }
 
+    /// What a content type says; the same one comes again and again.
     pub(super) fn format(&mut self, header: &HeaderValue) -> Option<Arc<Format>> {
         if let Some((known, format)) = &self.read
             && known == header
@@ -140,6 +145,7 @@ impl Connecting {
         }
     }
 
+    /// Whether the service has taken a message that expects nothing.
     fn taken(&mut self, flight: &Flight, parts: &response::Parts, body: Bytes) -> Result<(), Failure> {
         let status = parts.status;
         let body = self.plain(&parts.headers, body)?;

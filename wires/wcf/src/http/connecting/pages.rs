@@ -1,4 +1,7 @@
 //! Pages that a hop asks for in the place of its caller.
+//!
+//! A description has the service's own addresses in it. A caller behind a hop could not use them, so they
+//! are replaced by the address at which it asked.
 
 use super::{Asking, Connecting, Flight, uri};
 use crate::metadata::{asked, readdress};

@@ -33,6 +33,7 @@ impl Connecting {
             let calls = self.reliable.as_deref().unwrap_or_default();
             let call = calls.iter().find(|call| Some(call.id) == flushed.call);
             // What belongs to no call goes where the session leads.
+            // The protocol's own messages (CreateSequence, TerminateSequence) are such.
             let known = call.map(|call| &call.key).or_else(|| Some(&self.target.as_ref()?.0));
             let Some(key) = known.or_else(|| Some(&calls.first()?.key)).cloned() else { continue };
             let id = flushed.call.unwrap_or_else(|| {
@@ -106,6 +107,7 @@ impl Connecting {
             let failure = self.explain(flight, status, &text);
             return Err(self.lost(failure));
         }
+        // A one-way message has arrived when its request has a response.
         let told = self.reliable.as_mut().and_then(|calls| {
             let at = calls.iter().position(|call| !call.replied && call.id == flight.id)?;
             Some(calls.swap_remove(at))

@@ -1,4 +1,8 @@
 //! Which reliable session a message is of.
+//!
+//! Over framing the answer is simple: a connection has one session at most, and a service learns of it by
+//! the client's CreateSequence. Over HTTP a message names its sequence in a header, and the session is
+//! looked up among the node's.
 
 use super::state::{Answered, Side, SoapChannel};
 use crate::soap::faults::Said;
@@ -19,10 +23,12 @@ impl SoapChannel {
         let http = self.is_http();
         let node = self.node.as_ref().filter(|_| http);
         if Reliable::begins(head) {
+            // A CreateSequence that was repeated, because its response got lost.
             let again = head.message_id.as_ref().and_then(|id| node?.sequences.asked_by(id));
             // One connection of framing has one session; those of HTTP are anybody's.
             let free = self.reliable.as_ref().is_none_or(|held| node.is_some() || (http && held.is_over()));
             if node.is_some_and(|node| again.is_none() && !node.sequences.make_room(now, &self.owner)) {
+                // Nobody could make room (`rm::places`).
                 let reason = "The sequence was not created: there are too many here.";
                 let version = if head
                     .action
@@ -43,6 +49,7 @@ impl SoapChannel {
             }
             return Ok(None);
         }
+        // The usual case costs two looks.
         if self.reliable.is_none() && !rm::speaks(head) {
             return Ok(None);
         }
@@ -85,6 +92,7 @@ impl SoapChannel {
     }
 
     /// Notes whose answers are owed to calls that came in the session, from this number on.
+    /// `from` is the number of the last call before the message.
     pub(super) fn note_calls(&mut self, from: u64) {
         if self.side == Side::Client || !self.is_http() {
             return;
@@ -108,6 +116,7 @@ impl SoapChannel {
         let Some((_, session)) = at.map(|at| self.apart.swap_remove(at)) else {
             return self.answer_here(id, answer, out);
         };
+        // For the time of the answer the channel is in the call's session, and afterwards where it was.
         let here = self.reliable.replace(session);
         let answered = self.answer_here(id, answer, out);
         let session = std::mem::replace(&mut self.reliable, here);

@@ -1,4 +1,8 @@
 //! A message of a head and a body, with the table of words that both need.
+//!
+//! With a session's dictionary the table of new words stands in front of a document that is only then known
+//! to use them. Messages without new words, which nearly all are, are written once, with an empty table
+//! (one octet, 0) before them.
 
 use crate::dictionary::Outgoing;
 use crate::soap::Dialect;
@@ -27,6 +31,7 @@ pub(super) fn message(
     content: &Content<'_>,
 ) -> Visit<()> {
     let mark = out.mark();
+    // The empty table; it is replaced below if there are new words.
     if dialect.session {
         out.flat().push(0);
     }
@@ -60,6 +65,7 @@ fn document(
 ) -> Visit<()> {
     if has_headers {
         // What stands among the headers is known once the body is written.
+        // The body is written first and moved behind the headers.
         let mut body = SendBuffer::new();
         let headers = content(words, &mut body)?.unwrap_or_default();
         head(words, out, &headers);

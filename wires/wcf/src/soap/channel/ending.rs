@@ -24,9 +24,12 @@ impl SoapChannel {
     /// The channel ended: outstanding calls come out of `poll` as failures. Those of the peer that came in a reliable session over
     /// HTTP may still be answered: the session keeps their answers until they are asked for again.
     pub fn disconnected(&mut self, failure: &Failure) {
+        // Calls whose messages have left can go on over the next connection; they are taken out before all
+        // others fail.
         let under_way = if self.side == Side::Client { self.under_way() } else { Vec::new() };
         self.fail_all(failure);
         let apart = &self.apart;
+        // The others can be answered by nobody any more.
         self.serving.retain(|id| apart.iter().any(|(call, _)| *call == id));
         self.own.clear();
         self.before = None;
@@ -54,6 +57,7 @@ impl SoapChannel {
     }
 
     /// Why the reliable session is over, if the peer ended it: its calls have failed, and no other can begin on this channel.
+    /// `None` while it goes on, and where there is none.
     pub fn ended(&self) -> Option<Failure> {
         self.reliable.as_ref()?.ended()
     }

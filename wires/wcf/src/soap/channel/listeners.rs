@@ -1,4 +1,8 @@
 //! Who listens to one-way callbacks, on either side of a channel.
+//!
+//! WCF has callbacks and no subscriptions: a client with a callback contract is called back as long as its
+//! channel is open. So a client that opens a channel to an object listens to it, unless the contract has an
+//! operation `Subscribe`; then only after that has succeeded.
 
 use bytes::Bytes;
 use everywire_model::CallId;
@@ -23,6 +27,7 @@ pub(super) struct Subscription {
 }
 
 /// How many objects one channel may be opened to.
+/// Over framing it is one for each preamble of a connection. What is beyond hears nothing.
 const OPENED: usize = 64;
 
 impl Listeners {
@@ -33,7 +38,9 @@ impl Listeners {
         }
     }
 
-    /// The peer subscribed to an object, or does not listen to it any more.
+    /// The peer subscribed to an object, or does not listen to it any more. The latest choice counts; it is
+    /// made when `Subscribe` or `Unsubscribe` was answered without a fault, and at once where it is
+    /// one-way.
     pub(super) fn choose(&mut self, key: &Bytes, listens: bool) {
         self.chosen.retain(|held| held != key);
         if listens && self.chosen.len() < OPENED {

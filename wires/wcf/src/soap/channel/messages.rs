@@ -1,4 +1,7 @@
 //! Messages that the exchange sends on its own account.
+//!
+//! Faults to messages that reached nobody come first, then what a reliable session has to send: its control
+//! messages, messages that its window lets go, repetitions, acknowledgements.
 
 use super::sending::Sent;
 use super::state::{Flushed, Own, SoapChannel};
@@ -22,6 +25,7 @@ impl SoapChannel {
     #[cold]
     fn flush_one(&mut self, out: &mut SendBuffer) -> Option<Flushed> {
         let flushed = self.flush_own(out).or_else(|| self.put_next(out));
+        // Nothing else was to be sent: perhaps the request at hand gets no answer any more.
         let refused =
             self.reliable.as_mut().filter(|_| flushed.is_none()).and_then(|reliable| reliable.refused());
         let Some((said, relates_to)) = refused else { return flushed };
@@ -31,6 +35,7 @@ impl SoapChannel {
 
     fn flush_own(&mut self, out: &mut SendBuffer) -> Option<Flushed> {
         while let Some(Own::Fault { said, relates_to, not_understood }) = self.own.pop_front() {
+            // Such a fault is of no sequence, so the session must not number it.
             let held = self.reliable.take();
             let put = self.put_fault(&said, relates_to.as_ref(), &not_understood, None, out);
             self.reliable = held;
@@ -45,6 +50,7 @@ impl SoapChannel {
     /// Appends the next message of a reliable session, if one may go.
     pub(super) fn put_next(&mut self, out: &mut SendBuffer) -> Option<Flushed> {
         let mut reliable = self.reliable.take()?;
+        // The client says nothing more, and is owed nothing: the service ends its own sequence, too.
         if self.serving.len() == 0 && reliable.is_told_all() {
             reliable.close();
         }
@@ -66,6 +72,7 @@ impl SoapChannel {
             not_understood: &[],
         };
         let sent = Sent { saying, call: message.call, fault: message.fault, ..Default::default() };
+        // Kept by the session until it is acknowledged: the splice shares its bytes.
         let body = message.body.clone();
         let content = |_: &mut Outgoing, out: &mut SendBuffer| {
             out.splice(body.clone());

@@ -1,6 +1,11 @@
 //! One channel's messages in both directions.
 //!
 //! `state` is what a channel knows, with `plans`, `passages` and `listeners` as its parts; the other files are what it does.
+//!
+//! A message that comes goes through `receiving` (to `attending`, where it is of a reliable session), and
+//! becomes an event or an answer that is owed. A message that goes is made by `sending`, `signals` or
+//! `passing`, put together by `compose`, and appended to the buffer that the framing gave. What the channel
+//! has to say on its own account waits in `messages`.
 
 mod attending;
 mod compose;
@@ -43,6 +48,7 @@ impl SoapChannel {
         let quotas = settings.quotas.reader;
         let words = Words::with_quota(settings.quotas.max_session_size);
         let reading = Reading { words: Arc::new(words), quotas, types: None };
+        // The service side learns from a client's CreateSequence that there is a session.
         let asks = side == Side::Client && settings.reliable && dialect.addressing;
         let mut outgoing = match dialect.form {
             Form::Text => Outgoing::inline(),
@@ -50,6 +56,7 @@ impl SoapChannel {
             Form::Binary if dialect.session && !asks => Outgoing::session(),
             Form::Binary => Outgoing::statics(),
         };
+        // An endpoint that takes large messages also sends them.
         let most = config.limits.message.max(settings.quotas.max_received_message_size);
         outgoing.most = usize::try_from(most).unwrap_or(usize::MAX);
         Self {
@@ -126,6 +133,7 @@ impl SoapChannel {
         self.reliable.as_ref().and_then(|reliable| reliable.deadline())
     }
 
+    /// The number of the next call or subscription of this side; the first is 1.
     fn begin(&mut self) -> CallId {
         self.begun += 1;
         CallId(self.begun)

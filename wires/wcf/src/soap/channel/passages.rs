@@ -5,6 +5,7 @@ use bytes::Bytes;
 use everywire_model::{Context, Edit};
 
 /// How many heads one channel keeps.
+/// As many as a channel remembers of heads that came (`seen::HEADS`).
 const MOST: usize = 8;
 
 /// Heads that left before.
@@ -16,10 +17,12 @@ pub(super) struct Passages {
 
 /// One of them.
 pub(super) struct Passage {
+    /// Of the body that came: compared by its address, which no other has while this copy lives.
     pub(super) context: Context,
     pub(super) key: Bytes,
     /// What is asked for; nothing of an answer.
     pub(super) operation: Option<Box<[u8]>>,
+    /// Whether it wants an answer, or is one: then the template has a place for an identifier.
     pub(super) identified: bool,
     /// Changes of headers that the template has.
     pub(super) edits: Box<[Edit]>,

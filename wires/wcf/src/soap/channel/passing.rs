@@ -44,6 +44,7 @@ impl SoapChannel {
                 Side::Server => Plan::of_backward(interface, operation),
             },
         };
+        // A hop names the operation by what came; a typed call has the contract's action.
         let action = match call.method {
             Method::Named { operation, .. } => {
                 std::str::from_utf8(operation).map_err(|_| needs_contract("an action that is no text"))?
@@ -57,6 +58,7 @@ impl SoapChannel {
         let key = &call.profile.key;
         let edits = headers.map_or(&[][..], Headers::edits);
         let known = self.passages.find(&body.context, key, Some(action.as_bytes()), identified, edits);
+        // A security header has the time in it, and so is new in each message.
         let plain = !self.settings.username && is_unchanged(body);
         let words = &Reading::of(body).words;
         if let Some(template) = known.filter(|_| plain)
@@ -108,11 +110,13 @@ impl SoapChannel {
             return Ok(());
         }
         self.check_passes(body)?;
+        // Without addressing the template has no identifier; any will do.
         let unique = match &call.message_id {
             Some(MessageId::Unique(guid)) => Some(*guid),
             None if !self.dialect.addressing => Some([0; 16]),
             _ => None,
         };
+        // Replies then carry a Timestamp.
         let timed = self.settings.username && self.side == Side::Server;
         let plain = !timed && call.reply_to.is_none() && unique.is_some() && is_unchanged(body);
         let words = &Reading::of(body).words;
@@ -145,6 +149,7 @@ impl SoapChannel {
     }
 
     /// Whether a body can be passed on here.
+    /// What it refuses is sent by a contract, if somebody has one (`needs_contract`).
     fn check_passes(&self, body: &Body) -> Visit<()> {
         if body.codec.name() != NAME || body.base == 0 {
             return Err(needs_contract("a body of another wire"));
@@ -171,6 +176,8 @@ impl SoapChannel {
         let words = &Reading::of(body).words;
         if dialect.form == Form::Binary && !self.words.can_adopt(words) {
             // Its numbers mean other words here.
+            // The whole document is copied: that is the price of a session that has told its peer other
+            // words.
             let spelled = Bytes::from(spell_out(&body.bytes, words)?);
             let outline = Outline::read(dialect.form, &spelled, words, &quotas)?;
             let made = make(dialect, &outline, &spelled, own)?;
@@ -206,6 +213,8 @@ impl SoapChannel {
 }
 
 /// Appends what stands before a document: the words that the peer has not met.
+/// With `None` nothing of another session follows: the table has only what this side has learned and not
+/// told.
 #[inline]
 fn begin(session: bool, outgoing: &mut Outgoing, words: Option<&Arc<Words>>, out: &mut SendBuffer) {
     words.inspect(|words| outgoing.adopt(words));

@@ -1,4 +1,9 @@
 //! Operations that a channel has met: their plans, and heads made for them.
+//!
+//! Calls of this side are known by the addresses of their contract's definitions: comparing those is
+//! cheaper than comparing names, and the same contract is used again and again. Requests of the peer are
+//! known by their action. Both kinds stand in one list, so that `Seen` and `Serving` can name them by
+//! number.
 
 use crate::plan::Plan;
 use crate::soap::template::Template;
@@ -8,14 +13,17 @@ use everywire_model::shape::Name;
 use std::sync::Arc;
 
 /// How many operations one channel keeps.
+/// A peer may name as many actions as it likes: beyond this the last place is used again and again.
 const MOST: usize = 1024;
 
 /// An operation that was met.
 pub(super) struct Met {
     pub(super) plan: Arc<Plan>,
     /// Of calls: what they were made with.
+    /// The default for requests of the peer.
     from: From,
     /// Head of requests to an object.
+    /// With the object's key, which is in its `To`.
     pub(super) request: Option<(Bytes, Template)>,
     /// Head of one-way messages to an object.
     pub(super) oneway: Option<(Bytes, Template)>,
@@ -28,6 +36,8 @@ pub(super) struct Met {
 /// What an operation was described by. Descriptions may be made anew where others were: their names must be the same too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct From {
+    /// Addresses, as numbers: nothing is read through them. An address alone could be that of a new
+    /// definition in the old one's place.
     interface: usize,
     operation: usize,
     fields: usize,
@@ -80,7 +90,9 @@ fn is_same(one: &Name, other: &Name) -> bool {
 /// All of one channel.
 #[derive(Default)]
 pub(super) struct Plans {
+    /// Nothing is ever removed, so indexes stay; the last place may change its operation.
     met: Vec<Met>,
+    /// Which was called last.
     last: usize,
 }
 
@@ -103,6 +115,7 @@ impl Plans {
     }
 
     /// The operation with this plan. Also returns whether another one had to go.
+    /// Whoever remembers plans by number must forget them if another one had to go.
     pub(super) fn asked(&mut self, plan: Arc<Plan>) -> (usize, bool) {
         let known = self.met.iter().position(|met| {
             met.from == From::default() && *met.plan.asked == *plan.asked && met.plan.name == plan.name
@@ -110,6 +123,7 @@ impl Plans {
         match known {
             Some(index) => {
                 if let Some(met) = self.met.get_mut(index) {
+                    // The plan is made anew after something was exported or withdrawn.
                     (met.plan, met.reply) = (plan, None);
                 }
                 (index, false)

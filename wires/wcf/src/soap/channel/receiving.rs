@@ -1,4 +1,26 @@
 //! Messages that come: requests, answers, callbacks.
+//!
+//! `receive` takes one payload. It learns the table of new words, looks whether the head came before
+//! (`Seen`), and then knows at once what the message is; otherwise `read` reads the head, has reliable
+//! messaging judge it (`sequenced`), and `take` decides between an answer and a request. Answers become
+//! Reply events, requests become Call events, callbacks to listeners become Signal events; what reaches
+//! nobody is answered with a fault, which waits in `own`.
+//!
+//! State that is changed: the peer's words, `seen`, `plans`, `waiting` and `serving`, the listeners, and
+//! the reliable session.
+//!
+//! Invariants:
+//!
+//! * An error ends the channel: only what breaks the protocol is one (no envelope, a word that nobody sent,
+//!   an impossible acknowledgement). What is wrong with a single message is a fault to its sender.
+//! * A request is served only after everything was checked that a head can tell: addressing headers, the
+//!   user, the address, headers that must be understood, the number of calls that wait.
+//! * An answer counts only for a call that waits, which it names by RelatesTo; where it names none, the
+//!   order or there being only one tells.
+//! * What is remembered of a peer is bounded: actions by `MAX_NAME`, operations by `plans`, heads by
+//!   `seen`, calls by `Limits::outstanding`.
+//! * Bodies are not read here. Short documents are read to their end once, so that a broken one is refused
+//!   rather than served.
 
 use super::passing::as_it_came;
 use super::state::{Own, Serving, Side, SoapChannel, beside, know};
@@ -19,6 +41,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Documents up to this many bytes are read to their end the first time.
+/// Longer ones would be read twice, here and by the codec, for no more than an earlier error.
 const SHORT: usize = 4 << 10;
 
 /// Bytes of answers that a reliable session keeps at least before it takes no more of its client; else eight of the longest
@@ -156,7 +179,10 @@ impl SoapChannel {
         }
     }
 
+    /// A message that may be judged now: it is of no sequence, or its turn has come. It answers, or it
+    /// asks.
     fn take(&mut self, head: &Head<'_>, document: &Bytes, action: Option<&str>, key: &Bytes) -> Visit<()> {
+        // A fault without RelatesTo can only be an answer, on the side that asks.
         let is_fault = head
             .first
             .as_ref()
@@ -183,6 +209,7 @@ impl SoapChannel {
             .as_ref()
             .and_then(MessageId::guid)
             .and_then(|guid| self.ids.call(&guid).or_else(|| self.resumed(&guid)));
+        // The identifier says which call it is, if that waits.
         let id = match related.filter(|id| self.waiting.get(*id).is_some()) {
             Some(id) => id,
             // Where responses follow their requests, the order tells as much; a fault of Mono's tells nothing else.
@@ -199,6 +226,8 @@ impl SoapChannel {
             }
         };
         let Some(call) = self.waiting.get(id) else { return };
+        // Headers that must be understood: those of the contract are, security is the transport's matter
+        // here.
         let unknown = head.demanding.iter().find(|(namespace, local)| {
             namespace != NO_ADDRESSING
                 && namespace != SECURITY
@@ -318,6 +347,8 @@ impl SoapChannel {
             self.refuse_request(head, said, Vec::new());
             return Ok(());
         }
+        // Without addressing the transport says what is asked: SOAPAction, or the header that WCF's routers
+        // leave.
         let said = if self.dialect.addressing {
             head.action.as_deref()
         } else {
@@ -341,6 +372,8 @@ impl SoapChannel {
         let Some((key, plan)) = self.whom(head, &asked, document, key, (wanted, passes)) else {
             return Ok(());
         };
+        // What must be understood is understood by the contract, by the check of the user, or by whoever
+        // the message is passed to.
         let unknown: Vec<(String, String)> = head
             .demanding
             .iter()
@@ -365,6 +398,7 @@ impl SoapChannel {
             self.refuse_request(head, said, unknown);
             return Ok(());
         }
+        // Calls that nobody has answered yet take memory until somebody does.
         if self.serving.len() >= self.limits.outstanding {
             let reason = "The endpoint is unable to process the message at this time.".to_owned();
             self.refuse_request(head, Said::addressing("EndpointUnavailable", reason), Vec::new());

@@ -64,6 +64,7 @@ impl SoapChannel {
     #[cold]
     pub(super) fn go_on(&mut self, question: [u8; 16], call: &Call<'_>) -> Result<Started, Failure> {
         let id = CallId(self.begun + 1);
+        // Mostly the new connection has adopted the right session when it was made (`ending::session`).
         let is_here = |held: &Self| held.reliable.as_ref().is_some_and(|reliable| reliable.asks(&question));
         if !is_here(self) && self.waiting.len() == 0 && self.telling.is_empty() {
             // This connection has a session already, with which somebody else may go on.
@@ -79,6 +80,7 @@ impl SoapChannel {
         }
         let plan =
             self.reliable.as_mut().and_then(|reliable| reliable.wait_for(&question, id)).ok_or_else(gone)?;
+        // From here on the call is this channel's like any other.
         self.begun = id.0;
         if call.expects == Expects::Nothing {
             self.telling.push(id);

@@ -1,4 +1,25 @@
 //! Calls, answers and faults that this side sends.
+//!
+//! `start` begins a call, `answer` ends one of the peer's. Both write by a template where they can: the
+//! head of the operation is copied, the identifier put in its place, and only the values are encoded. The
+//! slow way (`request_slowly`, `send`) makes the head anew: for headers that somebody brings, for a
+//! security header with the time in it, and for messages of a reliable session, which number them later.
+//!
+//! State that is changed: `begun` and `waiting` by a call that was written, `serving` by an answer, `plans`
+//! by operations met for the first time, and the session's words (`words`). A call that could not be
+//! written has changed nothing but templates and plans.
+//!
+//! Invariants:
+//!
+//! * `out` is as before when an error is returned; the exception is `answer`, which then has appended a
+//!   fault in place of the results.
+//! * A call gets its number only when its message is complete, so numbers in `waiting` ascend without gaps
+//!   by failures.
+//! * Each call that came is removed from `serving` before it is answered: a second answer finds nothing.
+//! * In a reliable session nothing is appended here but what its window lets go; the message is the
+//!   session's from then on, and its repetitions, too.
+//! * The body's encoding decides what is sent: values go by the contract, a body that is passed on goes by
+//!   `passing`.
 
 use super::compose::message;
 use super::plans::Described;
@@ -25,6 +46,7 @@ use std::time::Instant;
 #[derive(Default, Clone, Copy)]
 pub(super) struct Sent<'a> {
     pub(super) saying: Saying<'a>,
+    /// Whether values of its body are headers: then the body is written first.
     pub(super) has_headers: bool,
     /// The call that it begins.
     pub(super) call: Option<CallId>,
@@ -46,6 +68,7 @@ impl SoapChannel {
         if self.waiting.len() >= limit {
             return Err(too_many(limit));
         }
+        // Nothing is given to a session that will not send it.
         if let Some(failure) = self.closed_to_calls() {
             // What goes on there had left before.
             let goes_on = resuming::question(call.profile).is_some();
@@ -61,6 +84,7 @@ impl SoapChannel {
             return self.pass(call, body, carries.headers, out);
         }
         let (interface, operation) = call.method.typed()?;
+        // Known by addresses: see `plans`.
         let by = Described {
             interface: interface.map_or(0, |interface| std::ptr::from_ref(interface).addr()),
             operation: std::ptr::from_ref(operation).addr(),
@@ -91,6 +115,7 @@ impl SoapChannel {
         if wanted {
             let call = self.spare.waiting(&met.plan);
             self.waiting.insert(id, call);
+        // Over HTTP in a reliable session somebody waits to hear that it has arrived.
         } else if self.way.is_some() {
             self.telling.push(id);
         }
@@ -117,6 +142,7 @@ impl SoapChannel {
             let plan = Arc::clone(&met.plan);
             return self.request_slowly(&plan, id, identified, to, arguments, &[], out);
         }
+        // A head with an identifier and one without are two templates.
         let slot = if identified { &mut met.request } else { &mut met.oneway };
         if slot.as_ref().is_none_or(|(held, _)| held != key) {
             let to = to.map(|key| self.settings.via(key));
@@ -186,6 +212,7 @@ impl SoapChannel {
         Ok(out)
     }
 
+    /// A request whose head is made for it alone.
     #[allow(clippy::too_many_arguments)]
     fn request_slowly(
         &mut self,
@@ -227,6 +254,8 @@ impl SoapChannel {
     ) -> Visit<()> {
         let dialect = self.dialect;
         if let Some(reliable) = &mut self.reliable {
+            // The session keeps head and body apart: the head changes with each repetition
+            // (acknowledgements).
             let mut body = SendBuffer::new();
             let more = content(&mut self.words, &mut body)?.unwrap_or_default();
             let saying = &sent.saying;
@@ -360,7 +389,9 @@ impl SoapChannel {
         };
         let timed = self.settings.username && self.side == Side::Server;
         let special = self.reliable.is_some() || call.reply_to.is_some() || timed || !brought.is_empty();
+        // What has no header of its own can be written by the template.
         let plain = !special && call.plan.headers.is_empty();
+        // A reply relates to the identifier as it came; text that is no GUID does not fit a template.
         let guid = match &call.message_id {
             Some(MessageId::Unique(guid)) => Some(*guid),
             None if !dialect.addressing => Some([0; 16]),
@@ -404,6 +435,8 @@ impl SoapChannel {
         self.send(&sent, &|words, out| write_body(dialect.form, &plan.results, words, results, out), out)
     }
 
+    /// Appends the fault of an exception; returns its action, which over HTTP stands outside the envelope,
+    /// too.
     fn raise(
         &mut self,
         call: &Serving,
@@ -431,6 +464,7 @@ impl SoapChannel {
         Ok(action)
     }
 
+    /// Appends the fault of a failure. That cannot be encoded only where nothing can.
     fn refuse(&mut self, call: &Serving, failure: &Failure, out: &mut SendBuffer) -> Answered {
         let to = self.settings.via(&call.key);
         let said = said(failure, &call.plan.action, &to, self.settings.exception_detail);
@@ -465,6 +499,7 @@ impl SoapChannel {
         let sent = Sent { saying, fault: true, ..Sent::default() };
         let content = |words: &mut crate::dictionary::Outgoing, out: &mut SendBuffer| {
             let mut put = Put::new(dialect.form, words);
+            // The fault is written around the place of the detail, which the codec writes.
             let at = said.put(&mut put, dialect, detail.is_some());
             let bytes = put.into_bytes();
             let (before, after) = bytes.split_at_checked(at).unwrap_or((&bytes, &[]));
@@ -512,6 +547,7 @@ fn too_many(limit: usize) -> Failure {
     Failure::over_limit(Initiator::Here, "calls outstanding on one channel", limit + 1, limit)
 }
 
+/// An index of a plan that is not there: a mistake of this library.
 #[cold]
 fn lost() -> Failure {
     Failure::new(Kind::Internal, Initiator::Here, "an operation is not known any more")

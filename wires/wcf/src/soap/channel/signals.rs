@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The operation that a signal is, and the interface it is called by.
+/// The callback contract's operation, where the signal has one; else one is made of the signal.
 fn plan(interface: &Interface, signal: &Signal) -> Arc<Plan> {
     match &signal.sink {
         Some((callbacks, index)) if callbacks.operations.len() > *index => {
@@ -55,6 +56,7 @@ impl SoapChannel {
         emission: &Emission<'_>,
         out: &mut SendBuffer,
     ) -> Result<bool, Failure> {
+        // One for each object that the channel was opened to: mostly one.
         let listens = |keys: &[Bytes]| keys.iter().any(|key| **key == *emission.key);
         if self.side == Side::Client || !listens(&self.listeners.opened) {
             return Ok(false);
@@ -115,6 +117,7 @@ impl SoapChannel {
     /// A document as a body that is passed on, or that has headers beside it.
     pub(super) fn body_with(&self, bytes: Bytes, place: Place, kept: &Kept, passes: bool) -> Body {
         let headers = (!kept.others.is_empty()).then(|| Headers::received(bytes.slice(kept.others.clone())));
+        // The body goes on as a whole: nothing inside the wrapper is looked at.
         let place = if passes { Place::outside(kept.body) } else { place };
         let mut body = self.body(bytes, place);
         if passes {

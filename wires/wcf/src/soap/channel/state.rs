@@ -53,6 +53,7 @@ pub struct Answered {
 }
 
 /// A message that the exchange sends on its own account, or of a reliable session.
+/// Its payload was appended to the buffer that `flush` was given.
 #[derive(Debug, Clone, Default)]
 pub struct Flushed {
     /// Whether it is a fault.
@@ -74,21 +75,27 @@ pub(super) enum Own {
 
 /// A call that this side began.
 pub(super) struct Waiting {
+    /// How its answer is read.
     pub(super) plan: Arc<Plan>,
 }
 
 /// A call that the peer began.
 pub(super) struct Serving {
     pub(super) plan: Arc<Plan>,
+    /// Of the plan among the channel's, for the template of its reply; the plan there may be another one
+    /// meanwhile.
     pub(super) index: usize,
     pub(super) message_id: Option<MessageId>,
     /// Whether it is to be answered.
     pub(super) answered: bool,
+    /// The object that is called.
     pub(super) key: Bytes,
+    /// Where the caller wants the answer, if not back along the channel; it stands in the answer's `To`.
     pub(super) reply_to: Option<Box<str>>,
 }
 
-/// What the last calls that ended have left: the next ones mostly need the same, and so count no references.
+/// Parts of the last calls that ended. The next call mostly needs the same, and so neither clones an `Arc`
+/// nor drops one.
 #[derive(Default)]
 pub(super) struct Spare {
     /// Of a call that this side began.
@@ -131,27 +138,35 @@ pub struct SoapChannel {
     pub(super) words: Outgoing,
     /// Words of the peer, and quotas of reading.
     pub(super) reading: Reading,
+    /// Shared with each body that came; made anew when words or types are learnt, so bodies keep what they
+    /// came with.
     pub(super) beside: Arc<Beside>,
     pub(super) ids: Ids,
     pub(super) plans: Plans,
+    /// What it remembers refers to `plans` by number, and to words by their bytes.
     pub(super) seen: Seen,
     /// Whether anything here was passed on: calls of the peer, or answers to it.
     pub(super) passes: bool,
     pub(super) passages: Passages,
-    /// The greatest number of a call that was passed on and that its answer named.
+    /// The greatest number of a call that was passed on and has been answered by name: calls before it that
+    /// still wait were probably one-way.
     pub(super) overtaken: u64,
     /// The action that was last told beside an envelope that was passed on.
     pub(super) told: Option<Arc<str>>,
+    /// Calls of this side that wait for their answer; one-way calls are not among them.
     pub(super) waiting: Open<Waiting>,
+    /// Calls of the peer that wait for theirs.
     pub(super) serving: Open<Serving>,
     pub(super) spare: Spare,
-    /// Calls of this side in a reliable session over HTTP that expect nothing, until they are known to have arrived.
+    /// One-way calls of this side in a reliable session over HTTP, until the response to their message says
+    /// that it has arrived.
     pub(super) telling: Vec<CallId>,
     /// Calls of this side, and subscriptions.
     pub(super) begun: u64,
     /// Calls of the peer.
     pub(super) taken: u64,
     pub(super) listeners: Listeners,
+    /// In the order in which they happened.
     pub(super) events: VecDeque<Event>,
     /// Messages on the exchange's own account.
     pub(super) own: VecDeque<Own>,
@@ -165,7 +180,8 @@ pub struct SoapChannel {
     pub(super) kept: Option<(CallId, Box<Reliable>)>,
     /// Whose sessions those are that begin here.
     pub(super) owner: Owner,
-    /// The way there, where it may go on over another connection.
+    /// The profile that leads to the service, where calls may go on over another connection: in a reliable
+    /// session over HTTP.
     pub(super) way: Option<Profile>,
     /// Messages that left over other connections, and the calls here that wait for their answers.
     pub(super) resumed: Vec<([u8; 16], CallId)>,

@@ -1,4 +1,7 @@
 //! Faults as failures.
+//!
+//! Both versions of SOAP are read by one loop: their element names differ. Elements are told by their local
+//! names; namespaces matter for codes only.
 
 use crate::dictionary::Words;
 use crate::soap::cursor::{Cursor, Element};
@@ -13,10 +16,13 @@ use everywire_model::{Completed, Failure, Initiator, Kind};
 #[derive(Debug, Default)]
 pub(in crate::soap) struct Fault {
     /// (namespace, name).
+    /// `Sender`, `Receiver` and so on in the namespace of SOAP, or in 1.1 a code of the service's own.
     pub(in crate::soap) code: (String, String),
+    /// The first of those that may nest in each other; SOAP 1.1 has none.
     pub(in crate::soap) subcode: Option<(String, String)>,
     pub(in crate::soap) reason: String,
     /// Offset of the first byte inside the detail.
+    /// 0 if there is none.
     pub(in crate::soap) detail: usize,
     /// The first element of the detail.
     pub(in crate::soap) first: Option<(String, String)>,
@@ -48,6 +54,7 @@ impl Fault {
         Ok(fault)
     }
 
+    /// The code of SOAP 1.2 (part 1, 5.4.1): a value, and perhaps a subcode with its own.
     fn code(&mut self, cursor: &mut Cursor<'_>) -> Visit<()> {
         while let Some(element) = cursor.child()? {
             match &*element.local {
@@ -79,6 +86,7 @@ impl Fault {
         Ok(())
     }
 
+    /// Notes where the detail is; its elements are the codec's to read, if the contract declares them.
     fn detail(&mut self, cursor: &mut Cursor<'_>, element: &Element<'_>) -> Visit<()> {
         self.detail = element.inside;
         while let Some(inner) = cursor.child()? {
@@ -112,6 +120,8 @@ pub(in crate::soap) fn failure(fault: &Fault, dialect: Dialect) -> Failure {
     let (namespace, name) = fault.telling();
     let standard = [ADDRESSING, DISPATCHER, SECURITY, SOAP_11, SOAP_12, FAILURE].contains(&&**namespace)
         || (namespace.is_empty() && dialect.soap == Soap::V11);
+    // `Completed::No` promises that nothing was done: a caller may try again elsewhere. Only codes that a
+    // service gives before it dispatches a message say so.
     let (kind, completed) = match &**name {
         _ if !standard => (Kind::Internal, Completed::Maybe),
         "ActionNotSupported" => (Kind::NoOperation, Completed::No),
@@ -148,6 +158,7 @@ pub(in crate::soap) fn failure(fault: &Fault, dialect: Dialect) -> Failure {
     }
 }
 
+/// The kind that another node of this library named (`urn:everywire:failure`).
 fn kind_of(word: &str) -> Kind {
     let kinds = [
         Kind::Unreachable,

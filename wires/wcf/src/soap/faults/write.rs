@@ -1,4 +1,8 @@
 //! Failures as faults.
+//!
+//! Whom a failure is due to decides about its code: `Sender` for what the caller can mend, `Receiver` for
+//! everything else. Messages of failures inside this side are told only where the address allows it
+//! (`details=on`), since they may name what callers should not know.
 
 use crate::soap::names::{
     ADDRESSING, ADDRESSING_FAULT, DISPATCHER, DISPATCHER_FAULT, EXCEPTION_DETAIL, FAILURE, SECURITY,
@@ -17,6 +21,7 @@ pub(in crate::soap) struct Said {
     /// (namespace, name).
     pub(in crate::soap) subcode: Option<(Cow<'static, str>, Cow<'static, str>)>,
     pub(in crate::soap) reason: String,
+    /// The action of the message that carries the fault.
     pub(in crate::soap) action: Cow<'static, str>,
     /// Type and message of what went wrong, if callers may know.
     pub(in crate::soap) exception: Option<(String, String)>,
@@ -30,6 +35,7 @@ const INTERNAL: &str = "The server was unable to process the request due to an i
 
 /// The fault for a failure, about a request with this action and address.
 pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: bool) -> Said {
+    // A fault with a subcode of a specification.
     let own = |code, namespace: &'static str, name: &'static str, reason: String, action| Said {
         code,
         subcode: Some((namespace.into(), name.into())),
@@ -39,6 +45,7 @@ pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: b
     };
     let text = || failure.message().to_owned();
     match failure.kind() {
+        // Somebody has chosen the code already: it goes on as it is.
         _ if given(failure).is_some() => Said {
             code: if failure.initiator() == Initiator::Here { "Receiver" } else { "Sender" },
             subcode: given(failure),
@@ -127,6 +134,8 @@ impl Said {
     }
 
     /// Writes the fault; returns where a detail would stand in what was written.
+    /// The offset is 0 if no detail is wanted. `wants_detail`: an element for it is written, and left for
+    /// the caller to fill.
     pub(in crate::soap) fn put(&self, put: &mut Put<'_>, dialect: Dialect, wants_detail: bool) -> usize {
         put.start(b's', "Fault");
         let detail = match dialect.soap {
@@ -154,6 +163,7 @@ impl Said {
             Soap::V11 => {
                 put.start(0, "faultcode");
                 match &self.subcode {
+                    // SOAP 1.1 has no subcodes: the most telling code stands in their place.
                     Some((namespace, local)) if namespace != envelope(Soap::V12) => {
                         let prefix = prefix(namespace);
                         put.xmlns(prefix, namespace);

@@ -1,4 +1,7 @@
 //! What the protocol itself says: headers of messages, and messages of its own.
+//!
+//! All of it is in the protocol's own namespace, with the prefix `r` for headers and as the default in
+//! bodies. Nothing here decides anything: `Session` does.
 
 use super::Outbound;
 use super::headers::{Acknowledgement, MICROSOFT, Version};
@@ -24,6 +27,7 @@ pub(super) fn action(version: Version, name: &str) -> String {
     format!("{}/{name}", version.namespace())
 }
 
+/// What `write` puts, in the dialect's form.
 fn written(dialect: Dialect, write: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
     // No word of a session: these messages may get lost.
     let mut words = if dialect.form == Form::Text { Outgoing::inline() } else { Outgoing::statics() };
@@ -37,6 +41,8 @@ pub(super) fn sequence(dialect: Dialect, version: Version, id: &str, number: u64
     written(dialect, |put| {
         put.start(b'r', "Sequence");
         put.xmlns(b'r', version.namespace());
+        // Whoever does not know the protocol must refuse a numbered message, or it would be taken out of
+        // its order.
         put.attribute(b's', "mustUnderstand", "1");
         put.leaf(b'r', "Identifier", id);
         put.leaf(b'r', "MessageNumber", &number.to_string());
@@ -60,6 +66,7 @@ pub(super) fn acknowledgement(dialect: Dialect, version: Version, said: &Acknowl
             put.attribute(0, "Upper", &upper.to_string());
             put.end();
         }
+        // 1.1: nothing else will be acknowledged, and an empty list needs a word of its own.
         if said.last {
             if said.ranges.is_empty() {
                 put.start(b'r', "None");
@@ -68,6 +75,7 @@ pub(super) fn acknowledgement(dialect: Dialect, version: Version, said: &Acknowl
             put.start(b'r', "Final");
             put.end();
         }
+        // Microsoft's flow control: how many more messages there is room for.
         if let Some(room) = said.room {
             put.start(b'n', "BufferRemaining");
             put.xmlns(b'n', MICROSOFT);
@@ -78,6 +86,7 @@ pub(super) fn acknowledgement(dialect: Dialect, version: Version, said: &Acknowl
     })
 }
 
+/// An endpoint reference with nothing but its address.
 fn address(put: &mut Put<'_>, name: &'static str, address: &str) {
     put.start(0, name);
     put.leaf(b'a', "Address", address);
@@ -98,6 +107,7 @@ pub(super) fn create(
         address(put, "AcksTo", ANONYMOUS);
         put.start(0, "Offer");
         put.leaf(0, "Identifier", offer);
+        // 1.1 wants to be told where the messages of the offered sequence go.
         if version == Version::Oasis {
             address(put, "Endpoint", ANONYMOUS);
         }
@@ -141,6 +151,7 @@ pub(super) fn created(
 }
 
 /// A message about a sequence that holds its identifier: `TerminateSequence` and what answers it.
+/// `last`: the number of the last message, which 1.1 tells with the end.
 pub(super) fn about(
     dialect: Dialect,
     version: Version,
@@ -195,6 +206,7 @@ pub(super) fn identifiers(
     quotas: &ReaderQuotas,
 ) -> Visit<(Option<String>, Option<String>)> {
     let mut cursor = Cursor::new(dialect.form, document, words, quotas);
+    // The envelope, then its body, then the first element in it.
     let (mut about, mut offered) = (None, None);
     cursor.child()?;
     while let Some(element) = cursor.child()? {

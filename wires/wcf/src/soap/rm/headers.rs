@@ -1,4 +1,8 @@
 //! The headers of reliable messaging.
+//!
+//! They are read with the head of each message and judged by the session. An acknowledgement tells ranges
+//! of numbers: there are few gaps among eight messages under way, so more than `MAX_RANGES` are an attack
+//! or a mistake.
 
 use crate::soap::cursor::{Cursor, Element};
 use crate::violations::Violation;
@@ -27,6 +31,7 @@ pub(in crate::soap) enum Version {
 }
 
 impl Version {
+    /// `None` for any other namespace.
     pub(in crate::soap) fn of(namespace: &str) -> Option<Self> {
         match namespace {
             FEBRUARY => Some(Self::February),
@@ -46,8 +51,10 @@ impl Version {
 /// Which message of a sequence a message is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::soap) struct Sequence {
+    /// The sequence's identifier, as its receiver gave it out.
     pub(in crate::soap) id: String,
     pub(in crate::soap) number: u64,
+    /// February 2005 marks the last message; 1.1 tells it with the end of the sequence.
     pub(in crate::soap) last: bool,
 }
 
@@ -58,6 +65,7 @@ pub(in crate::soap) struct Acknowledgement {
     /// Inclusive.
     pub(in crate::soap) ranges: Vec<(u64, u64)>,
     /// How many more may be under way.
+    /// Microsoft's BufferRemaining; `None` if the peer does not say.
     pub(in crate::soap) room: Option<u64>,
     /// Whether no other message is taken (1.1).
     pub(in crate::soap) last: bool,
@@ -70,6 +78,7 @@ pub(in crate::soap) struct Headers {
     pub(in crate::soap) sequence: Option<Sequence>,
     pub(in crate::soap) acknowledgement: Option<Acknowledgement>,
     /// The sequence whose acknowledgement is asked for.
+    /// `AckRequested`.
     pub(in crate::soap) requested: Option<String>,
 }
 
@@ -106,11 +115,13 @@ impl Headers {
     }
 }
 
+/// Numbers of messages count from 1 and stay below 2^63 (WS-ReliableMessaging 1.1, 3.7).
 fn number(text: &str, at: usize) -> Visit<u64> {
     let number = text.parse().ok().filter(|number| (1..=i64::MAX as u64).contains(number));
     number.ok_or_else(|| Violation::BadValue.at(at))
 }
 
+/// A header `Sequence`, to its end; without an identifier or a number it means nothing.
 fn sequence(cursor: &mut Cursor<'_>) -> Visit<Sequence> {
     let mut found = Sequence { id: String::new(), number: 0, last: false };
     while let Some(element) = cursor.child()? {
@@ -130,6 +141,7 @@ fn sequence(cursor: &mut Cursor<'_>) -> Visit<Sequence> {
     Ok(found)
 }
 
+/// A header `SequenceAcknowledgement`, to its end. `Nack` says nothing that the missing range does not.
 fn acknowledgement(cursor: &mut Cursor<'_>) -> Visit<Acknowledgement> {
     let mut found = Acknowledgement::default();
     while let Some(element) = cursor.child()? {

@@ -1,4 +1,8 @@
 //! The sequence of the peer's messages.
+//!
+//! What always holds: all messages up to `delivered` were handed on, once; `held` has numbers above that,
+//! at most a window of them; a number that is in neither has not come. Where there is an order, what comes
+//! behind a gap waits, and a gap that stays for `GAP` ends the session.
 
 use super::headers::Acknowledgement;
 use super::{ACKNOWLEDGE_AFTER, Arrived, GAP, WINDOW};
@@ -15,12 +19,14 @@ pub(super) struct Incoming {
     /// All up to this number were handed on.
     delivered: u64,
     /// Messages behind a missing one; they wait for it if there is an order.
+    /// `None` for a message that is nothing but its number.
     held: BTreeMap<u64, Option<Arrived>>,
     /// Since when a message is missing.
     gap: Option<Instant>,
     /// When the peer must be told what arrived.
     due: Option<Instant>,
     /// Messages that it has not been told of.
+    /// Half a window of them is told at once, so that the sender can go on.
     untold: u64,
 }
 
@@ -44,6 +50,7 @@ impl Incoming {
         self.untold += 1;
         let soon = if self.untold > WINDOW / 2 { now } else { now + ACKNOWLEDGE_AFTER };
         self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
+        // Its acknowledgement was lost, or is under way: it is told again, and nothing else happens.
         if self.has(number) {
             self.due = Some(now);
             return Taken::Again;
@@ -62,6 +69,7 @@ impl Incoming {
             self.delivered += 1;
             ready.extend(message);
         }
+        // The time of a gap begins when it opens, and anew when the first message behind it is handed on.
         self.gap = match (self.held.is_empty(), ready.is_empty()) {
             (true, _) => None,
             (false, true) => self.gap.or(Some(now)),
@@ -100,6 +108,7 @@ impl Incoming {
     }
 
     /// Whether the peer must be told now.
+    /// A message of this side's would carry it along; this is asked when there is none.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.due.is_some_and(|due| due <= now)
     }

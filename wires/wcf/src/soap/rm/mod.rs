@@ -2,6 +2,11 @@
 //!
 //! The client asks for a sequence and offers one for the way back. Messages are numbered, kept until they are acknowledged,
 //! repeated until then, and handed on in order. At most eight are under way in either direction.
+//!
+//! `Session` is the state machine of one session, made of `Outgoing` and `Incoming`, one for each sequence.
+//! `Reliable` is what a channel holds of it: over framing the session is the channel's alone, over HTTP it
+//! is shared by all connections of its client and stands among the node's `places`. `headers` reads what
+//! the protocol adds to messages, `control` writes that and the protocol's own messages.
 
 mod control;
 mod headers;
@@ -30,17 +35,23 @@ use std::time::Duration;
 /// Messages under way, and messages held until those before them come: WCF's MaxTransferWindowSize.
 const WINDOW: u64 = 8;
 /// How long an acknowledgement waits for a message to travel with.
+/// WCF's AcknowledgementInterval.
 const ACKNOWLEDGE_AFTER: Duration = Duration::from_millis(200);
 /// How long the first repetition waits; each next one twice as long.
+/// After eight of them some two minutes have passed since the last, and four since the message was sent
+/// first.
 const REPEAT_AFTER: Duration = Duration::from_millis(500);
 /// How often a message is repeated: WCF's MaxRetryCount.
 const REPEATS: u32 = 8;
 /// How long a missing message may hold up those behind it.
+/// Senders repeat after seconds, so a message that stays away for so long will not come.
 const GAP: Duration = Duration::from_secs(60);
 /// How long the peer may say nothing at all: WCF's InactivityTimeout.
 const INACTIVITY: Duration = Duration::from_secs(600);
 
 /// Questions of one session without an answer that are remembered, and requests whose responses wait for others.
+/// More than a window of either; a client that goes beyond it is answered late or with an acknowledgement
+/// only.
 const AWAITED: usize = 64;
 
 /// Bytes of an address or an identifier that a session keeps; no valid one is longer.
@@ -53,6 +64,7 @@ const UNUSED: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outbound {
     pub(super) action: Box<str>,
+    /// Of a message that wants an answer; it is the same in each repetition.
     pub(super) message_id: Option<[u8; 16]>,
     pub(super) relates_to: Option<MessageId>,
     pub(super) to: Option<Box<str>>,
@@ -60,6 +72,7 @@ pub(super) struct Outbound {
     pub(super) reply_to: Option<Box<str>>,
     /// Headers of its own.
     pub(super) headers: Vec<u8>,
+    /// What is inside of the envelope's body.
     pub(super) body: Bytes,
     /// The call that it begins, as long as somebody waits for that.
     pub(super) call: Option<CallId>,

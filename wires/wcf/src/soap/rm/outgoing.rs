@@ -25,10 +25,12 @@ pub(super) struct Outgoing {
     /// Whether a question is repeated until its answer has come, not only until it is acknowledged: where answers are
     /// responses, nothing else brings one that was lost.
     asks_again: bool,
+    /// At least 1.
     next: u64,
     waiting: VecDeque<Outbound>,
     flying: VecDeque<Flying>,
     /// How many more the peer takes.
+    /// As of the last acknowledgement; a peer that does not say has a whole window.
     room: u64,
 }
 
@@ -37,6 +39,7 @@ struct Flying {
     number: u64,
     message: Outbound,
     repeats: u32,
+    /// When it is to be repeated.
     due: Instant,
     /// Whether it has arrived, and only its answer has not come.
     arrived: bool,
@@ -88,6 +91,7 @@ impl Outgoing {
 
     /// The next message to send: one to repeat if `timed`, else one that the window lets through.
     pub(super) fn next(&mut self, now: Instant, timed: bool) -> Option<(u64, Outbound)> {
+        // Only those that may still be repeated; `expire` gives up on the others.
         let may = |flying: &Flying| flying.due <= now && (flying.repeats < REPEATS || flying.is_awaited());
         if timed && let Some(flying) = self.flying.iter_mut().find(|flying| may(flying)) {
             return Some(flying.repeat(now));
@@ -115,7 +119,8 @@ impl Outgoing {
         (number, message)
     }
 
-    /// The answer to a message of the peer: for the first time if the window lets it through, or `at_last`; or once more.
+    /// The answer to a message of the peer: once more if it was sent before, else for the first time, if
+    /// the window lets it through or the session is over (`at_last`).
     pub(super) fn answer_to(
         &mut self,
         id: &MessageId,
@@ -126,6 +131,7 @@ impl Outgoing {
         if let Some(flying) = self.flying.iter_mut().find(|flying| answers(&flying.message)) {
             return Some(flying.repeat(now));
         }
+        // The answer must wait for acknowledgements; at the end of a session nobody sends those any more.
         if self.flying.len() as u64 >= WINDOW && !at_last {
             return None;
         }
@@ -142,6 +148,7 @@ impl Outgoing {
     /// Forgets whose messages these are; those without a number are left out, and the others go before everything else.
     /// Returns whether each of them may be repeated.
     pub(super) fn orphan(&mut self) -> bool {
+        // Whoever called them is told that they were never sent.
         self.waiting.clear();
         for flying in &mut self.flying {
             flying.message.call = None;
@@ -224,6 +231,7 @@ impl Outgoing {
     /// A message was repeated as often as it may be.
     pub(super) fn expire(&mut self, now: Instant) -> Result<(), Failure> {
         let spent = |flying: &Flying| flying.due <= now && flying.repeats >= REPEATS && !flying.is_awaited();
+        // Answers that nobody waits for, to questions that arrived: nothing is wrong with the peer.
         self.flying.retain(|flying| !(flying.arrived && spent(flying)));
         match self.flying.iter().find(|flying| spent(flying)) {
             Some(flying) => Err(Failure::new(

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Sessions over HTTP at one node.
+/// Each holds at most two windows of messages and the answers that `Came::most` allows.
 pub(super) const MAX_SESSIONS: usize = 1024;
 
 /// How long nothing must have been said in a session for it to make room for somebody who has no fewer than its client.
@@ -56,10 +57,12 @@ impl Owner {
 #[derive(Debug, Default)]
 pub(crate) struct Sequences(Mutex<Places>);
 
+/// Locked before any session in it, and never while one is locked.
 #[derive(Debug, Default)]
 struct Places {
     taken: HashMap<String, Place>,
     /// Sequences whose place was given to others, the latest last.
+    /// So that their clients are told why, for as long as they are remembered.
     displaced: VecDeque<String>,
 }
 
@@ -90,6 +93,7 @@ impl Sequences {
         self.first(|session| session.answers_as() == Some(id))
     }
 
+    /// One after the other: it is asked for messages that begin a session or name none, not for each one.
     fn first(&self, is: impl Fn(&Session) -> bool) -> Option<Reliable> {
         let places = lock(&self.0);
         let known = places.taken.values().find(|place| is(&lock(&place.session)));
@@ -100,6 +104,7 @@ impl Sequences {
     /// need be has one give way.
     pub(in crate::soap) fn make_room(&self, now: Instant, owner: &Owner) -> bool {
         let mut places = lock(&self.0);
+        // Half full: unused sessions are not kept for ten minutes any more.
         let crowded = places.taken.len() >= MAX_SESSIONS / 2;
         places.taken.retain(|_, place| !lock(&place.session).is_forsaken(now, crowded));
         if places.taken.len() < MAX_SESSIONS {
@@ -128,6 +133,7 @@ impl Places {
         let mut counts: HashMap<&Owner, usize> = HashMap::new();
         self.taken.values().for_each(|place| *counts.entry(&place.owner).or_default() += 1);
         let most = counts.values().copied().max().unwrap_or_default();
+        // How many the newcomer's owner would have.
         let then = counts.get(owner).copied().unwrap_or_default() + 1;
         let candidates = self.taken.iter().filter_map(|(id, place)| {
             let theirs = counts.get(&place.owner).copied().unwrap_or_default();

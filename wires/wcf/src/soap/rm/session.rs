@@ -66,25 +66,34 @@ pub(in crate::soap) struct Session {
     dialect: Dialect,
     version: Version,
     role: Role,
+    /// It changes in `next` (asking, ending) and `receive` (granted, ended), by `give_up`, `end_for` and
+    /// `displace`.
     stage: Stage,
-    /// Whether this side wants to end it: it does so when everything has arrived.
+    /// Whether this side wants to end the session: `next` does so when everything has arrived.
     closing: bool,
     /// The identifier of the message that asks, or that asked, for the sequence.
     asked: MessageId,
-    /// The call of the request that left last, if that was its first.
+    /// The call whose message left last; `None` for the protocol's own messages. Over HTTP a fault that
+    /// names no message answers this one.
     in_hand: Option<CallId>,
+    /// Messages of this side.
     out: Outgoing,
+    /// Messages of the peer.
     came: Incoming,
+    /// Of a client: where its messages go, as the first one said.
     to: Option<Box<str>>,
+    /// When anything came last.
     heard: Option<Instant>,
-    /// When the first message left that the peer has said nothing after.
+    /// When the first of those messages left after which nothing has come from the peer.
     spoke: Option<Instant>,
+    /// How far the peer is with its sequence.
     peer: PeerSequence,
     /// The service's own address, as the client calls it.
     here: Box<str>,
     /// The client's latest questions that have no answer yet.
     asked_of_us: VecDeque<MessageId>,
-    /// Connections whose requests wait for answers that others bring.
+    /// Wakers of the connections whose requests wait for an answer that comes by another connection, or for
+    /// room.
     awaited: Vec<Waker>,
 }
 
@@ -124,6 +133,7 @@ impl Session {
         version_of(head, "CreateSequence").is_some()
     }
 
+    /// Takes a message to send; `next` gives it a number when it may go.
     pub(in crate::soap) fn queue(&mut self, message: Outbound, desk: &mut Desk) {
         if self.to.is_none() {
             self.to.clone_from(&message.to);
@@ -257,6 +267,8 @@ impl Session {
         None
     }
 
+    /// Asks for a sequence; `times` says how often that was done before. Each wait is twice as long as the
+    /// one before.
     fn ask(&mut self, times: u32, now: Instant) -> Next {
         self.stage = Stage::Asking(times + 1, now + REPEAT_AFTER * (1 << times));
         self.in_hand = None;
@@ -318,6 +330,7 @@ impl Session {
             self.came.ask(now);
         }
         if let Some(sequence) = &head.reliable.sequence {
+            // Not its own: somebody means another session, or one that is gone.
             let own = self.came.id.as_ref() == Some(&sequence.id);
             if own && self.is_over() && self.role.is_client() && self.closing {
                 // The service ends its sequence, too; nobody is there any more to tell it so.
@@ -449,6 +462,7 @@ impl Session {
         }
     }
 
+    /// The peer says which messages arrived. Returns the fault if it means another sequence.
     fn acknowledged(&mut self, said: &Acknowledgement) -> Visit<Option<Said>> {
         if self.out.id.as_ref() != Some(&said.id) {
             return Ok(Some(self.unknown()));
@@ -459,6 +473,7 @@ impl Session {
         Ok(None)
     }
 
+    /// The fault UnknownSequence, with the reason if there is one.
     fn unknown(&self) -> Said {
         control::unknown(self.version, matches!(self.stage, Stage::Over(End::Displaced)))
     }
@@ -481,6 +496,7 @@ fn check_kept(head: &Head<'_>) -> Visit<()> {
     Err(Failure::over_limit(Initiator::Peer, "bytes of an address or identifier", count, limit))
 }
 
+/// The client's calls fail with it: nothing of them was sent.
 #[cold]
 fn refused(reason: &str) -> Failure {
     let said = if reason.is_empty() { String::new() } else { format!(": {}", reason.trim()) };

@@ -1,5 +1,26 @@
-//! Sessions that outlive a connection. Over HTTP each message may come by another one: what was agreed on is the node's, and
-//! what is owed to a request is its connection's.
+//! Sessions that outlive a connection. Over HTTP each message may come by another one: what was agreed on
+//! is the node's, and what is owed to a request is its connection's.
+//!
+//! `Reliable` is a session as one connection has it: the session itself, which may be shared, and a `Desk`
+//! with what this connection owes to the request at hand. Its methods lock the session for as long as they
+//! run; none of them calls back into a channel.
+//!
+//! `Orphans` are the other half, of clients: a session whose connection has ended is left there under its
+//! destination, and the next connection that leads there takes it up, with all messages that were not
+//! acknowledged.
+//!
+//! State: a client's session belongs to one connection, or stands among the orphans, or is over. A
+//! service's session is found by its sequence as long as it has a place (`places`).
+//!
+//! Invariants:
+//!
+//! * Only an open session that nobody has begun to end is left, and only if each of its messages may still
+//!   be repeated (`Session::orphan`).
+//! * Destinations are equal if their options and their scope are: so no session goes on with another
+//!   account or another service.
+//! * For `KEPT` a session with calls under way is adopted only by one of those calls; afterwards by anybody
+//!   who leads there.
+//! * At most `MAX_SESSIONS` orphans are kept in a node; the table is locked before any session in it.
 
 use super::places::MAX_SESSIONS;
 use super::session::{Came, Desk, Session};
@@ -184,6 +205,7 @@ fn destination(way: &Profile) -> Destination {
 struct Orphan {
     session: Arc<Mutex<Session>>,
     /// Until when it is kept for the calls that were under way in it.
+    /// `None` if there were none.
     kept: Option<Instant>,
 }
 
@@ -203,6 +225,7 @@ impl Orphans {
             return false;
         }
         let mut destinations = lock(&self.0);
+        // Those to which nobody has come back for too long, and destinations without any.
         destinations.retain(|_, orphans| {
             orphans.retain(|orphan| !lock(&orphan.session).is_forsaken(now, false));
             !orphans.is_empty()
@@ -225,6 +248,7 @@ impl Orphans {
         let mut destinations = lock(&self.0);
         let orphans = destinations.get_mut(&destination(way))?;
         orphans.retain(|orphan| !lock(&orphan.session).is_forsaken(now, false));
+        // The one that was left last: its messages are the latest.
         let at = orphans.iter().rposition(|orphan| match &question {
             Some(question) => lock(&orphan.session).asks(question),
             None => orphan.kept.is_none_or(|kept| kept <= now),
@@ -259,6 +283,7 @@ pub(in crate::soap) fn sequence_of(
     Ok(None)
 }
 
+/// A panic while a session was locked leaves it as it was; other connections go on with it.
 pub(super) fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,24 @@
 //! A place in a document of binary XML.
+//!
+//! A `BinaryCursor` is the `nbfx::Reader` of one body with the words of its session and the quotas of the
+//! address. It turns records into what `ElementSource` asks for: entered elements, contents, array records.
+//!
+//! State: the reader's position and depth, and `scanned`, a second reader that has collected the namespace
+//! declarations up to some offset. It is made when a prefix has to be resolved, which plain contracts never
+//! do, and goes on from there the next time.
+//!
+//! Invariants:
+//!
+//! * The reader counts depth from the element around the values; `outer` elements, the envelope and its
+//!   body, are taken off the quota in `new`.
+//! * Text is charged to the budget before it is joined, and compared with `MaxStringContentLength` or
+//!   `MaxArrayLength` piece by piece, so a value in many records cannot exceed them.
+//! * Items of an array record are charged by whoever opens the sequence; their number is compared with
+//!   `MaxArrayLength` here.
+//! * Looking for a namespace costs budget by the distance that is read, so that asking back and forth
+//!   cannot make it read the document many times for nothing.
+//! * Between elements only comments and white space stand; text there is passed without being looked at, as
+//!   WCF does.
 
 use super::{Content, Cursor, Entered, Found, Run, Told};
 use crate::dictionary::Words;
@@ -14,6 +34,7 @@ use std::borrow::Cow;
 pub(in crate::values) struct BinaryCursor<'a> {
     document: &'a [u8],
     reader: Reader<'a>,
+    /// Of the session as they were when the message came: numbers beyond them are violations.
     words: &'a Words,
     quotas: ReaderQuotas,
     /// What was declared up to the place that was last asked for.
@@ -37,6 +58,7 @@ impl<'a> BinaryCursor<'a> {
         words: &'a Words,
         quotas: ReaderQuotas,
     ) -> Self {
+        // The place is depth 0 for this reader, whatever is around it.
         let mut reader =
             Reader::new(document).with_max_depth((quotas.max_depth as usize).saturating_sub(outer));
         reader.seek(base, 0);
@@ -47,6 +69,7 @@ impl<'a> BinaryCursor<'a> {
         Err(violation.at(self.reader.position()))
     }
 
+    /// The next record; a document does not end inside an element.
     fn next(&mut self) -> Visit<Record<'a>> {
         match self.reader.read() {
             Ok(Some(record)) => Ok(record),
@@ -70,6 +93,7 @@ impl<'a> BinaryCursor<'a> {
         }
     }
 
+    /// The word of a text that is one, by number.
     fn text_word(&self, text: &Text<'a>) -> Visit<Option<&'a str>> {
         match text {
             Text::Word(id) | Text::QName(_, id) => self.word(Word::Id(*id)).map(Some),
@@ -89,8 +113,11 @@ impl<'a> BinaryCursor<'a> {
         }
     }
 
+    /// One attribute of the element that just started. Only those of schema instance and serialization
+    /// matter here, told by their names: others of these names are no part of data contracts.
     fn attribute(&mut self, entered: &mut Entered<'a>) -> Visit<()> {
         let Record::Attribute(prefix, name, value) = self.next()? else { return Ok(()) };
+        // Without a prefix it is in no namespace, and a member's own attribute at most.
         if prefix == Prefix::None {
             return Ok(());
         }
@@ -122,6 +149,7 @@ impl<'a> BinaryCursor<'a> {
         if let Record::Element(prefix, _) = self.next()? {
             told.element = prefix_text(prefix);
         }
+        // Declarations and attributes come in any order.
         while let Some(0x04..=0x3f) = self.reader.peek() {
             match self.next()? {
                 Record::Xmlns(prefix, namespace) => {
@@ -170,6 +198,7 @@ impl<'a> BinaryCursor<'a> {
             Text::Bytes(_) => (Quota::ArrayLength, self.quotas.max_array_length),
             _ => (Quota::StringContentLength, self.quotas.max_string_content_length),
         };
+        // The notation of a number is never refused: its cost is an estimate.
         if total > u64::from(limit) && total > 64 { Err(quota.exceeded(limit)) } else { Ok(()) }
     }
 
@@ -184,6 +213,7 @@ impl<'a> BinaryCursor<'a> {
         let mut total = 0;
         // In a list: whether an item of it was read.
         let mut listed = None;
+        // What the fast path has read already comes first.
         let mut read = [first.map(|first| (Text::Bytes(first), false)), last.map(|last| (last, true))]
             .into_iter()
             .flatten();
@@ -257,6 +287,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
                 Some(code) if code == 0x02 || (code >= 0x80 && code.is_multiple_of(2)) => {
                     self.next()?;
                 }
+                // The end of the open element, in a record of its own or with its text, or an array record.
                 Some(0x01 | 0x03 | 0x81..) => return Ok(None),
                 None if self.reader.depth() == 0 => return Ok(None),
                 // Whatever it is, the reader says what is wrong with it.
@@ -290,6 +321,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
                     self.next()?;
                 }
                 Some(0x03) => {
+                    // The record's element, its attributes and its end say nothing but the name.
                     let mut name = "";
                     loop {
                         match self.next()? {
@@ -353,6 +385,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
     }
 
     fn count(&self) -> Visit<u64> {
+        // A copy reads ahead to the end of the open element.
         let mut ahead = self.reader.clone();
         let depth = ahead.depth();
         let mut count = 0_u64;
@@ -390,6 +423,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
     }
 
     fn attributes(&self, at: usize, budget: &mut Budget) -> Visit<Vec<Found<'a>>> {
+        // Attributes were checked when the element was entered; they are read once more, as values.
         let mut reader = self.reader.clone();
         reader.seek(at, 0);
         let mut found = Vec::new();
@@ -420,6 +454,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
     }
 
     fn namespace(&mut self, prefix: &str, at: usize, budget: &mut Budget) -> Visit<Option<String>> {
+        // A place before the last one starts from the front of the document.
         let mut scanned = match self.scanned.take() {
             Some(scanned) if scanned.reader.position() <= at => scanned,
             _ => {

@@ -1,4 +1,7 @@
 //! A place in a document of XML text.
+//!
+//! `Reader` does the work and holds the quotas; this is the thin layer that makes it answer like binary
+//! form. There are no array records in text. White space between elements is passed, as are comments.
 
 use super::{Content, Cursor, Entered, Found, Run, Told};
 use crate::text::{Event, Reader, Tag, base64};
@@ -9,6 +12,7 @@ use everywire_model::visit::Visit;
 use std::borrow::Cow;
 
 /// Bytes of text that are worth a look ahead.
+/// Below that the usual way is as fast.
 const LONG: usize = 4096;
 
 /// A place.
@@ -33,12 +37,15 @@ impl<'a> TextCursor<'a> {
     }
 
     /// Whether the end of the open element comes next.
+    /// It looks at the bytes without reading: the reader would take the end tag with it.
     fn at_end(&self) -> bool {
         self.reader.is_ending()
             || self.document.get(self.reader.position()..).is_none_or(|rest| rest.starts_with(b"</"))
     }
 }
 
+/// What the attributes say of an element's value. Those without a prefix belong to members, and
+/// declarations to nobody.
 fn attributes<'a>(tag: &Tag<'a>, entered: &mut Entered<'a>) -> Visit<()> {
     if tag.is_plain() {
         return Ok(());
@@ -89,6 +96,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
                 }
                 // Text between elements is white space; comments say nothing.
                 Some(Event::Text(_)) => {}
+                // `at_end` has seen that no end comes next.
                 Some(Event::End) => return Err(Violation::Misuse.at(at)),
                 None => return Ok(None),
             }
@@ -127,6 +135,8 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
                 return Err(Quota::StringContentLength.exceeded(limit));
             }
             budget.charge_bytes(raw.len() as u64)?;
+            // What is no base64 by itself (references, CDATA) is left to the slow way, which says what is
+            // wrong.
             if let Some(octets) = base64::decode(raw) {
                 self.reader.seek(at + raw.len(), self.reader.depth());
                 self.reader.skip()?;
@@ -203,6 +213,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
     }
 
     fn namespace(&mut self, prefix: &str, at: usize, budget: &mut Budget) -> Visit<Option<String>> {
+        // What was declared inside the body, the reader knows itself; the envelope's start it has not seen.
         if let Some(namespace) = self.reader.namespace(prefix).filter(|namespace| !namespace.is_empty()) {
             return Ok(Some(namespace.to_owned()));
         }

@@ -13,12 +13,14 @@ pub(super) struct Family<'s> {
 }
 
 impl<'s> Family<'s> {
+    /// The types of a union in the order of its arms; the first of two with the same fields counts.
     pub(super) fn new(types: &[&'s Struct]) -> Self {
         let mut family = Self { next: HashMap::new(), ends: vec![None] };
         for shape in types {
             let mut at = 0;
             for field in shape.fields.iter() {
                 let fresh = family.ends.len();
+                // A common beginning is walked along, and the tree branches where the fields differ.
                 at = *family.next.entry((at, &field.name)).or_insert(fresh);
                 if at == fresh {
                     family.ends.push(None);
@@ -42,6 +44,7 @@ impl<'s> Family<'s> {
         let mut nearest = shape;
         let mut declaring: Vec<&Struct> = path
             .into_iter()
+            // From the last field back: a field belongs to the nearest type that ends at or behind it.
             .rev()
             .map(|node| {
                 nearest = node.and_then(|node| *self.ends.get(node)?).unwrap_or(nearest);

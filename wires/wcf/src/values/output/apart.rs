@@ -16,6 +16,7 @@ pub(in crate::values) const XML: Letter = 1;
 #[derive(Debug)]
 pub(in crate::values) struct Apart {
     /// Where its text begins.
+    /// In the flat part of the buffer; all behind it is the value.
     at: usize,
     /// What to write in when it is complete, and whether a start tag is not yet closed.
     form: Form,
@@ -24,6 +25,7 @@ pub(in crate::values) struct Apart {
     /// The attribute; without one it is the text of the element.
     attribute: Option<Named>,
     /// Whether more words follow.
+    /// Ends of items do not end the value then.
     more: bool,
 }
 
@@ -33,6 +35,8 @@ pub(in crate::values) struct Named {
     pub(in crate::values) prefix: Letter,
     pub(in crate::values) name: Term,
     /// Where the attributes of the element begin, if something else was written since.
+    /// XmlSerializer puts attributes first, and the contract's order need not: so an attribute may have to
+    /// be inserted.
     pub(in crate::values) tag: Option<Mark>,
     /// Whether it is left out where it is empty.
     pub(in crate::values) left: bool,
@@ -86,6 +90,7 @@ impl Output<'_> {
         }
     }
 
+    /// The value is complete: it goes to its attribute, or becomes the text of the open element.
     pub(super) fn end_apart(&mut self) {
         if self.apart.as_ref().is_some_and(|apart| apart.more) {
             return;
@@ -96,6 +101,7 @@ impl Output<'_> {
         (self.form, self.in_tag, self.foldable) = (apart.form, apart.in_tag, apart.foldable);
         let text = std::str::from_utf8(&text).unwrap_or_default();
         match apart.attribute {
+            // The form is the document's again, so the text is escaped or becomes a record now.
             None => self.chars(text),
             Some(attribute) if attribute.left && text.is_empty() => {}
             Some(attribute) => self.attribute(&attribute, text),
@@ -117,6 +123,7 @@ impl Output<'_> {
                 self.out.flat().extend_from_slice(&written);
             }
             Some(tag) => {
+                // The text that may yet end its element has moved.
                 if self.foldable > 0 {
                     self.foldable += written.len();
                 }
@@ -126,6 +133,7 @@ impl Output<'_> {
     }
 }
 
+/// An attribute in text form.
 fn put_text(attribute: &Named, text: &str, out: &mut Vec<u8>) {
     out.push(b' ');
     match attribute.prefix {

@@ -1,4 +1,8 @@
 //! Members of structs that are no elements of their own, as XmlSerializer has them.
+//!
+//! XmlSerializer's contracts have attributes, text beside attributes, and lists without an element around
+//! them. An attribute belongs into a start tag that may be closed already: its value is written apart
+//! (`Output::begin_apart`) and inserted at the place that `begin_attributes` noted.
 
 use super::frames::{Begun, Frame, Kind};
 use super::{ElementSink, miscounted, misuse};
@@ -26,6 +30,7 @@ impl ElementSink<'_> {
         Ok(Some((self.frames.len(), member.ok_or_else(miscounted)?)))
     }
 
+    /// The frame with this number, as `direct` gives it; 0 is the base.
     fn frame(&mut self, at: usize) -> Visit<&mut Frame> {
         match at.checked_sub(1) {
             Some(at) => self.frames.get_mut(at).ok_or_else(misuse),
@@ -80,6 +85,7 @@ impl ElementSink<'_> {
         frame.index += 1;
         let (graph, kind, of, prefix, index) =
             (frame.graph, frame.kind, frame.node, frame.prefix, frame.index.saturating_sub(1));
+        // Whether items may use the prefix of the struct, or say their namespace themselves.
         let is_own = match (self.graphs.node(graph, of), self.graphs.layout()) {
             (_, Some(layout)) if kind == Kind::Parameters => {
                 let is_header = layout.headers.get(index).is_some_and(Option::is_some);
@@ -119,6 +125,7 @@ impl ElementSink<'_> {
             }
         }
         let at = self.frames.len();
+        // Structs at this depth or below it that were noted before are closed.
         self.tags.retain(|(of, _)| *of < at);
         self.tags.push((at, self.output.place()));
         Ok(())
@@ -144,6 +151,7 @@ impl ElementSink<'_> {
         let attribute = match place {
             Place::Attribute(space, empty) => {
                 let before = members.iter().take(index);
+                // Behind members that are elements the start tag is closed.
                 let is_late = before.clone().any(|member| !matches!(member.place, Place::Attribute(..)));
                 let prefix = match space {
                     None => 0,
@@ -163,6 +171,7 @@ impl ElementSink<'_> {
     fn lettered(&self, graph: usize, namespace: NamespaceId) -> Option<Letter> {
         let wanted = self.graphs.namespace(graph, namespace).ok()?;
         let scope = self.scope.get(self.floor..).unwrap_or_default();
+        // From the innermost declaration outwards: a letter that was declared again means something else.
         let mut hidden = Vec::new();
         for known in scope.iter().rev() {
             let usable = !matches!(known.prefix, 0 | INSTANCE) && !hidden.contains(&known.prefix);

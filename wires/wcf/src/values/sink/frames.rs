@@ -1,4 +1,11 @@
 //! Where each value's element gets its name from, and which namespaces are declared around it.
+//!
+//! Frames stand for open composites. A frame that has no element of its own (`Maybe`, `Variant`, `Derived`,
+//! `Told`) hands the question on to the one below: `begin_inside` goes down to the first that names
+//! elements. Graphs are numbered, 0 for the layout's, so a frame names a node by two numbers and borrows
+//! nothing.
+//!
+//! Always: `index <= len`; `scope` is how long the list of declarations was before the frame's element.
 
 use super::{ElementSink, behind, miscounted, misuse, told};
 use crate::dictionary::Term;
@@ -21,6 +28,7 @@ pub(super) struct Frame {
     pub(super) index: usize,
     /// How many there must be.
     pub(super) len: usize,
+    /// The number of its graph.
     pub(super) graph: usize,
     pub(super) node: NodeId,
     /// The arm of a union.
@@ -39,6 +47,7 @@ pub(super) struct Frame {
 pub(super) enum Kind {
     /// Nothing is open, or one value without a name.
     Root,
+    /// Fields of the operation.
     Parameters,
     Fields,
     Choice,
@@ -195,6 +204,7 @@ impl ElementSink<'_> {
 
     fn begin_inside(&mut self) -> Visit<Begun> {
         let scope = self.scope.len();
+        // Each frame that only passes the value on has begun one value, too.
         let mut derived = None;
         let mut at = self.frames.len();
         loop {

@@ -1,4 +1,7 @@
 //! Elements that are in another namespace than those around them, or in none.
+//!
+//! Data contracts seldom need this: their members are in the namespace of their type. WSDL of other
+//! services does, where a schema names members of several namespaces, or of none.
 
 use super::frames::{Begun, Kind, Scope};
 use super::{ElementSink, miscounted, misuse};

@@ -22,6 +22,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let Some(frame) = self.frames.last_mut() else { return Ok(Next::Element) };
         match &frame.kind {
             Kind::Struct(fields) if is_apart(fields, frame.index) => self.next_attribute(),
+            // A value that was read ahead: the one of an attribute, or the next word of a list.
             Kind::Maybe | Kind::Words => {
                 let value = frame.apart.as_mut().and_then(|apart| apart.values.pop_front());
                 Ok(match value {
@@ -36,6 +37,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
     }
 
+    /// The attribute that is the next field: its value, its default, or nothing.
     fn next_attribute(&mut self) -> Visit<Next<'a>> {
         self.leave_aside();
         let Some(Frame { kind: Kind::Struct(fields), index, .. }) = self.frames.last_mut() else {
@@ -65,6 +67,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             return Ok(());
         }
         let mut found = self.cursor.attributes(at, &mut self.budget)?;
+        // Prefixes are looked up only for attributes that a field with a namespace may be.
         let qualified = |name: &str| {
             fields.fields.iter().any(|field| match Mark::of(&field.shape) {
                 Some(Mark::Attribute(wanted)) => !wanted.namespace.is_empty() && wanted.name == name,
@@ -80,6 +83,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             }
         }
         for (at, one) in found.iter().enumerate() {
+            // By prefix, or by what two prefixes stand for (Namespaces in XML 1.0, 6.3).
             let same = |other: &Found<'_>| {
                 let space = one.namespace.is_some() && one.namespace == other.namespace;
                 other.name == one.name && (other.prefix == one.prefix || space)
@@ -129,6 +133,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
     }
 
+    /// A list in one attribute: items are words between white space.
     #[cold]
     fn open_words(&mut self, shape: &Shape) -> Visit<usize> {
         let text = match self.next_apart()? {
@@ -147,6 +152,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         Ok(count)
     }
 
+    /// A list whose items stand among the members of the open struct: they are found first, and read where
+    /// they are.
     #[cold]
     fn open_flat(&mut self, fields: &Struct, shape: &Shape, is_named: bool) -> Visit<usize> {
         self.leave_aside();
@@ -202,6 +209,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
     }
 
+    /// Compares a count with the quota and with what the contract allows.
     fn fits(&self, shape: &Shape, count: usize) -> Visit<()> {
         let limit = self.quotas.max_array_length;
         if count > limit as usize && shape.element().and_then(Shape::width).is_some() {
@@ -235,6 +243,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 }
 
+/// Whether an attribute is the one that a field means; one without a namespace has no prefix.
 fn is_it(found: &Found<'_>, wanted: &Attribute<'_>) -> bool {
     found.name == wanted.name
         && if wanted.namespace.is_empty() {

@@ -1,4 +1,7 @@
 //! Values that are more narrowly typed than by their shape: those of types with derived types, and texts with bounds.
+//!
+//! A type with derived types is a union of the model, whose discriminator is an enumeration of the types'
+//! names; on the wire it is `i:type`, left out for the type that the contract names itself.
 
 use super::state::{ElementSource, Frame, Kind};
 use crate::values::cursor::Cursor;

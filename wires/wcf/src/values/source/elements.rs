@@ -1,4 +1,23 @@
 //! Finding the elements of values.
+//!
+//! The contract says which element comes next, and nearly always it does: `enter_plain` and `enter_field`
+//! compare one name. When another member of the struct stands there, the order is not the contract's: then
+//! `jumble` notes once where all members are, and each one is sought by name from then on.
+//!
+//! State: in the open frame `entered` (the next element, looked at and not used), `jumble` (places of the
+//! members, and of the end), and `index`; beside the frames `aside`, a stack of cursors to return to.
+//!
+//! Invariants:
+//!
+//! * As long as members come in order a struct is read in one pass. Otherwise its members are noted once,
+//!   whatever the order is, and then read where they stand.
+//! * Each element that is skipped or noted costs budget, and names that the contract does not know count
+//!   against `MaxNameTableCharCount`.
+//! * An element comes at most as often as the contract has members of its name (`Expected`). WCF takes the
+//!   first and drops the rest without a word; here the message is refused.
+//! * An array record stands for elements of a list only, or for elements that nobody knows.
+//! * A parameter that is not in the body is looked for among the headers; those of SOAP itself are never
+//!   parameters.
 
 use super::fields::{is_apart, is_choice, is_field};
 use super::state::{ElementSource, Jumble, Kind};
@@ -20,6 +39,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
     }
 
+    /// The same, without looking what an element stands for.
     #[inline]
     fn enter_next(&mut self) -> Visit<Option<Entered<'a>>> {
         self.leave_aside();
@@ -40,6 +60,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             Kind::Derived(_) => Ok(frame.entered.take()),
             Kind::Root => self.enter_single(),
             Kind::Items => self.enter_item(),
+            // A union that is missing or nil has no discriminator either.
             Kind::Choice if !frame.open => Ok(None),
             Kind::Choice => self.enter_item(),
             Kind::Pairs(open) => {
@@ -80,6 +101,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         true
     }
 
+    /// The next element, which must be there: it was counted.
     pub(super) fn enter_item(&mut self) -> Visit<Option<Entered<'a>>> {
         match self.cursor.enter()? {
             Some(entered) => Ok(Some(entered)),
@@ -132,6 +154,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         if !frame.open && !wraps {
             return Ok(());
         }
+        // From behind the last member on: none may come again.
         let mut expected = Expected::new(&fields, fields.fields.len(), self.result(&fields, wraps)?);
         loop {
             while let Some(entered) = self.cursor.enter()? {
@@ -155,6 +178,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
         let start = (self.cursor.position(), self.cursor.depth());
         let entered = self.cursor.enter()?;
+        // Bare parameters: unless the wrapper happens to be called like its first field, which its first
+        // child tells.
         let is_bare = match (&entered, fields.fields.first()) {
             (Some(entered), Some(first)) if entered.name == first.name => !self.holds(&first.name)?,
             _ => false,
@@ -225,6 +250,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             if is_field(fields, index, entered.name, wraps) {
                 return Ok(Some(entered));
             }
+            // A later member comes early, or the contract does not know the element.
             let known = (0..fields.fields.len()).any(|at| may_be(fields, at, entered.name, wraps));
             if known {
                 self.jumble(&entered)?;
@@ -323,6 +349,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         if is_of_envelope(name) {
             return Ok(None);
         }
+        // From the start of the envelope, with a cursor of its own: the body's stays where it is.
         let mut cursor = self.cursor.rewound();
         let Some(_) = cursor.enter()? else { return Ok(None) };
         match cursor.enter()? {
@@ -424,6 +451,7 @@ fn may_be(fields: &Struct, index: usize, name: &str, wraps: bool) -> bool {
 }
 
 /// Headers of SOAP, addressing and security, which are no fields of anybody.
+/// A field of such a name is taken from the body alone.
 fn is_of_envelope(name: &str) -> bool {
     matches!(
         name,

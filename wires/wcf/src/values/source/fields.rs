@@ -1,4 +1,7 @@
 //! What stands for a field among elements and attributes.
+//!
+//! Marks are aliases without a name whose identity begins with a sign: `@` for an attribute, `#` for text
+//! (`everywire_idl::wsdl::marks`).
 
 use everywire_idl::wsdl::marks::{Mark, unmarked};
 use everywire_model::shape::{Shape, Struct};

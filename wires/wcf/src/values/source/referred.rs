@@ -28,6 +28,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         self.cursor.finish()?;
         let place = self.place(told)?;
         self.expand(place.end.saturating_sub(place.at))?;
+        // It refers to something that it stands in itself, or that an element stands in which led here.
         let is_inside = |position: usize| (place.at..place.end).contains(&position);
         if is_inside(here)
             || self.aside.iter().any(|(_, cursor)| is_inside(cursor.position().saturating_sub(1)))
@@ -64,6 +65,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         Ok(())
     }
 
+    /// Where the element is that a `z:Ref` names. The document is read for that once.
     fn place(&mut self, told: Told) -> Visit<Place> {
         if self.referred.as_ref().is_none_or(|known| known.places.is_none()) {
             let mut found = HashMap::new();

@@ -70,6 +70,7 @@ pub(super) struct Frame<'a> {
     pub(super) kind: Kind,
     /// Values begun so far.
     pub(super) index: usize,
+    /// How many there are.
     pub(super) len: usize,
     /// Whether an element is open for this frame.
     pub(super) open: bool,
@@ -148,7 +149,9 @@ pub(super) struct Referred {
     pub(super) places: Option<HashMap<String, Place>>,
     /// The prefix that is known to be that of references.
     pub(super) prefix: Option<String>,
+    /// Elements that referred to others, against `MAX_REFERENCES`.
     pub(super) count: usize,
+    /// Octets that were read because of them, against `MAX_REFERRED_OCTETS`.
     pub(super) octets: usize,
 }
 

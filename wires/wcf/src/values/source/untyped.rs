@@ -1,4 +1,8 @@
 //! Values whose own type the contract does not know: what their elements show of it.
+//!
+//! A value of any type names a type that is neither plain nor in the contract. So the element is looked
+//! through once, a shape is made of what stands in it, and the value is read by that shape: texts stay
+//! text, repeated elements become lists, all else structs with the names that were found.
 
 use super::state::ElementSource;
 use crate::limits::MAX_NAME;
@@ -21,6 +25,7 @@ struct Outside {
 }
 
 /// What an element turned out to hold.
+/// `both` joins what two elements of one name showed.
 enum Seen {
     Nothing,
     Leaf,
@@ -50,6 +55,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             return self.wrong(Violation::BadName);
         }
         let types = self.types.map(|types| types.named(local)).unwrap_or_default();
+        // Only one type of the contract is called so: its namespace need not be looked up.
         if let [(_, shape)] = types {
             return Ok(shape.clone());
         }
@@ -99,6 +105,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         loop {
             if let Some(child) = self.cursor.enter()? {
                 self.budget.charge_elements(1)?;
+                // Namespaces are looked for in the first element of each name only: the others are like it.
                 let is_new = !elements.members.iter().any(|(name, ..)| *name == child.name);
                 let mut within = outside.as_deref_mut().filter(|_| is_new);
                 if let Some(outside) = &mut within {
@@ -155,6 +162,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 }
 
 /// Members of a value whose type is unknown.
+/// They are searched one after the other.
 const MAX_MEMBERS: usize = 256;
 
 /// What two elements of one name have in common.

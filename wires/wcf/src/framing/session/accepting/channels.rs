@@ -28,6 +28,7 @@ impl Accepting {
         self.channel.shut();
         self.held.leave();
         if !self.channel.layer.is_plain() {
+            // TLS ends with close_notify, and the connection with it.
             self.layer_ends();
             return;
         }
@@ -40,6 +41,7 @@ impl Accepting {
         }
     }
 
+    /// Says goodbye in the layer's terms, and ends.
     pub(super) fn layer_ends(&mut self) {
         self.channel.layer.close();
         // The goodbye is a courtesy.
@@ -50,6 +52,7 @@ impl Accepting {
 
     /// Forgets the exchange, but for what it has to tell.
     pub(super) fn retire(&mut self) {
+        // Calls that are still served keep their numbers, and their answers find no exchange.
         let Some(mut exchange) = self.exchange.take() else { return };
         while let Some(mut event) = exchange.poll() {
             self.renumber(&mut event);

@@ -10,9 +10,12 @@ use std::time::Instant;
 
 impl Accepting {
     /// The preamble is here, but for upgrades.
+    /// Checks in this order, since a peer is told the first thing that is wrong: the address, the mode, the
+    /// encoding, the compression.
     pub(super) fn lookup(&mut self, preamble: Preamble) -> Result<(), Breach> {
         let nowhere = || Breach::NoEndpoint { via: preamble.via.escape_debug().to_string() };
         let scheme = preamble.via.split_once(':').map_or("", |(scheme, _)| scheme);
+        // A URI of HTTP leads nowhere here, even if its path is known.
         if !["net.tcp", "net.pipe", "net.uds"].iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
             return Err(nowhere());
         }
@@ -65,6 +68,8 @@ impl Accepting {
         }
     }
 
+    /// Grants an upgrade, if it is the one that the place has, and the first. Returns whether records go on
+    /// behind it: not where a layer begins.
     pub(super) fn upgrade(&mut self, name: &[u8], rest: usize) -> Result<bool, Breach> {
         let refused = || Breach::Upgrade { name: String::from_utf8_lossy(name).escape_debug().to_string() };
         let demanded = self.channel.settings.transport_security;

@@ -25,6 +25,7 @@ impl Accepting {
         {
             return Err(Breach::SecurityRequired { upgrade });
         }
+        // Streamed calls are counted one by one as calls, and not as sessions.
         self.last = now;
         if self.mode() != Mode::SingletonUnsized && !self.held.enter()? {
             self.phase = Phase::Waiting;
@@ -35,11 +36,13 @@ impl Accepting {
     }
 
     /// The session begins.
+    /// Opens the exchange, tells who is there, and acknowledges the preamble.
     fn begin(&mut self) -> Result<(), Breach> {
         let Some(dialect) = self.preamble.as_ref().and_then(|preamble| dialect(preamble.encoding)) else {
             return Ok(());
         };
         let known = self.config.peer.credentials.is_some();
+        // A streamed connection may change its encoding from call to call.
         if self.spoken != Some(dialect) {
             self.retire();
         }
@@ -93,6 +96,7 @@ impl Accepting {
         if let Some(event) = self.events.pop_front() {
             return Some(event);
         }
+        // Then `poll` takes events from the exchange itself.
         if !self.held.counts_calls() {
             return None;
         }
@@ -136,6 +140,7 @@ impl Accepting {
     /// The next call, if it may begin. Nobody waits for one-way calls, so they are not counted.
     pub(super) fn next_call(&mut self) -> Option<Event> {
         let Some(Event::Call(call)) = self.waiting.front() else { return None };
+        // `begin` counts the call from now on, until it is answered.
         let begins = call.expects == Expects::Nothing || self.held.begin(call.id);
         if begins { self.waiting.pop_front() } else { None }
     }

@@ -13,6 +13,7 @@ impl Connecting {
         self.ended_by(&failure.with_completed(Completed::Maybe));
     }
 
+    /// Answers the end in kind, if the channel was open, and tells the link that it is over.
     pub(super) fn ended_by(&mut self, failure: &Failure) {
         if self.phase == Phase::Open && !self.is_streamed() {
             // The goodbye is a courtesy.
@@ -22,6 +23,8 @@ impl Connecting {
         self.ending = true;
     }
 
+    /// A Fault record came: what it means to callers. It may stand in place of anything that this side
+    /// waits for.
     #[cold]
     pub(super) fn faulted(&mut self, uri: &[u8]) -> Breach {
         let uri = String::from_utf8_lossy(uri);
@@ -36,6 +39,7 @@ impl Connecting {
         self.refused(failure.with_completed(completed))
     }
 
+    /// Keeps a failure for the callers; the link gets the violation.
     #[cold]
     pub(super) fn refused(&mut self, failure: Failure) -> Breach {
         let message = failure.to_string();
@@ -51,9 +55,11 @@ impl Connecting {
         Breach::Envelope { message }
     }
 
+    /// Ends the session because of a breach: all calls fail, with what is known best about the reason.
     #[cold]
     pub(super) fn broken(&mut self, breach: &Breach) -> Violation {
         let violation = breach.violation(self.channel.received);
+        // A failure that was kept says more than the violation does.
         let failure = match (self.refusal.take(), breach) {
             (Some(failure), _) => failure,
             (None, Breach::NoPreamble { .. }) => {
@@ -73,6 +79,8 @@ impl Connecting {
         violation
     }
 
+    /// All calls fail. Whoever waits for an answer whose request has left cannot know whether it was
+    /// carried out.
     pub(super) fn lost(&mut self, failure: &Failure) {
         self.phase = Phase::Over;
         for id in std::mem::take(&mut self.probes) {

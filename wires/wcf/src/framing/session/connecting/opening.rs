@@ -38,8 +38,11 @@ impl Connecting {
         Err(breach)
     }
 
+    /// The upgrade was granted: the layer begins right behind its answer. `rest` bytes have come behind
+    /// that.
     pub(super) fn upgrade(&mut self, rest: usize) -> Result<bool, Breach> {
         let layer = self.channel.settings.client_layer().map_err(|failure| self.refused(failure))?;
+        // The kernel's credentials take no bytes.
         if layer.is_plain() {
             self.finish_preamble()?;
             return Ok(true);
@@ -62,6 +65,7 @@ impl Connecting {
         Breach::Authentication { message }
     }
 
+    /// The preamble ends, inside the layer if there is one.
     pub(super) fn finish_preamble(&mut self) -> Result<(), Breach> {
         self.phase = Phase::Opening;
         self.channel.put(|out| out.push(RecordKind::PreambleEnd as u8)).map_err(unprotected)
@@ -71,6 +75,7 @@ impl Connecting {
     pub(super) fn acknowledged(&mut self, now: Instant) -> Result<(), Breach> {
         self.phase = Phase::Open;
         self.opening_due = None;
+        // Their messages leave now with `open`; the exchange waits for the answers.
         self.held = Vec::new();
         if !self.admitted {
             self.admitted = true;

@@ -1,4 +1,7 @@
 //! Streamed calls, each in a channel of its own: one after the other they are let in, sent, and heard to the end.
+//!
+//! A call begins its turn when the one before has ended on both sides. Until it is sent it can be
+//! withdrawn; from then on its answer must be read, since nothing else ends the channel.
 
 use super::{Connecting, Phase, found};
 use crate::framing::channel::frame;
@@ -12,6 +15,7 @@ pub(super) struct Turn {
     pub(super) id: CallId,
     pub(super) expects: Expects,
     /// Its records, until they are sent.
+    /// Empty from then on.
     pub(super) message: SendBuffer,
 }
 
@@ -40,6 +44,7 @@ impl Connecting {
         }
     }
 
+    /// Sends the call whose turn it is, with the End record behind it.
     pub(super) fn send_turn(&mut self) {
         if let Some(turn) = &mut self.turn {
             // A streamed call's bytes are framed already.
@@ -61,6 +66,7 @@ impl Connecting {
             Expects::Reply => {
                 let message = "the peer ended the channel without a reply";
                 let failure = Failure::new(Kind::Unreachable, Initiator::Peer, message);
+                // If the reply has come, the exchange waits no more, and nothing happens.
                 self.exchange.fail(turn.id, failure.with_completed(Completed::Maybe));
             }
             // Its end is all that is ever heard of it.

@@ -1,4 +1,8 @@
 //! How a session ends: what each side says of its own sequence, and what it makes of the peer's words.
+//!
+//! February 2005: the last message is marked, its acknowledgement is waited for, and TerminateSequence
+//! follows. 1.1: CloseSequence is answered, and then TerminateSequence is. Over HTTP a client ends both
+//! sequences; over framing each side ends its own, the service after the client.
 
 use super::{Came, Closing, Desk, End, PeerSequence, Session, Stage, refused, version_of};
 use crate::soap::faults::Fault;
@@ -10,6 +14,7 @@ use everywire_model::{Failure, Initiator, Kind};
 use std::time::Instant;
 
 impl Session {
+    /// This side wants to end it; `next` does so when the time has come.
     pub(in crate::soap) fn close(&mut self) {
         self.closing = true;
     }
@@ -36,6 +41,7 @@ impl Session {
 
     /// Says that nothing follows, and when that has arrived, that the sequence is over.
     pub(super) fn end(&mut self, now: Instant) -> Option<Next> {
+        // Each call says one word of the end.
         let service = self.role.is_duplex_service();
         let last = self.out.last_number();
         if matches!(self.stage, Stage::Open) && self.version == Version::February && (last > 0 || service) {
@@ -89,6 +95,7 @@ impl Session {
         if !closes && !ends {
             return Ok(None);
         }
+        // It must mean the peer's own sequence.
         let (about, _) = control::identifiers(self.dialect, came.document, came.words, came.quotas)?;
         if about.is_none() || about != self.came.id {
             return Ok(Some(Verdict::Fault(self.unknown())));
@@ -101,6 +108,7 @@ impl Session {
                 let answer = control::about(self.dialect, self.version, name, &about, None);
                 desk.control.push_back(Outbound { relates_to: head.message_id.clone(), ..answer });
             }
+            // The response to the client's end is the end of this side's sequence.
             Version::February if self.role.responds() => {
                 let id = self.out.id.clone().unwrap_or_default();
                 desk.control.push_back(control::about(
@@ -145,6 +153,8 @@ impl Session {
         Ok(true)
     }
 
+    /// The session is over because the peer says so; whoever waits is woken to hear it. What has ended by
+    /// the peer before keeps its reason.
     pub(super) fn end_for(&mut self, name: &str, reason: &str) {
         self.wake();
         if matches!(self.stage, Stage::Over(End::ByPeer(_) | End::Displaced)) {

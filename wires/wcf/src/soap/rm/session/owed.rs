@@ -16,6 +16,7 @@ pub(in crate::soap) struct Desk {
     /// A message to answer with an old answer, or with an acknowledgement.
     pub(super) owed: Option<Owed>,
     /// The message that gets no answer any more, with its identifier.
+    /// Outer `None`: nothing is refused; inner `None`: the message had no identifier.
     refused: Option<Option<MessageId>>,
 }
 
@@ -30,6 +31,7 @@ pub(super) struct Owed {
 
 impl Desk {
     /// Whether a message waits for its answer, which will come by another connection.
+    /// Its connection then leaves the request without a response until its waker is woken.
     pub(in crate::soap::rm) fn is_awaiting(&self) -> bool {
         self.owed.is_some()
     }
@@ -37,6 +39,7 @@ impl Desk {
 
 impl Session {
     /// The response to the message that it is owed to, if it can go now.
+    /// Returns nothing if it must wait (then it is owed again), or will be refused (then `refused` tells).
     pub(super) fn pay(
         &mut self,
         owed: Owed,

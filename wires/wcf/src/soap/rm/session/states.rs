@@ -1,4 +1,6 @@
 //! What a reliable session can be: who this side is, how far its own sequence is, and how far the peer's is.
+//!
+//! The transitions are in `session.rs` and `ending.rs`; nothing here changes by itself.
 
 use everywire_model::Failure;
 use std::time::Instant;
@@ -7,8 +9,10 @@ use std::time::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// It opened the channel.
+    /// It asks for the sequence, and repeats what is not acknowledged.
     Client(Exchange),
     /// It accepted the channel.
+    /// It grants the sequence.
     Service(Exchange),
 }
 

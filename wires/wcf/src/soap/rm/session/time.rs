@@ -1,4 +1,8 @@
 //! What becomes of a session in time.
+//!
+//! Over HTTP a service says nothing unasked: its client's repetitions are what makes it repeat, and only
+//! long silence ends it. Everybody else repeats, acknowledges and gives up by `deadline` and `expire`,
+//! which the connection's own clock calls.
 
 use super::{Session, Stage};
 use crate::soap::rm::{INACTIVITY, REPEATS};
@@ -21,6 +25,8 @@ impl Session {
     }
 
     /// When the peer has been silent for too long. What is asked late has as much time as what is asked early.
+    /// It counts from the first message that was sent and had no echo, or from the last that came. Only an
+    /// open session ends so.
     fn silence_ends(&self) -> Option<Instant> {
         let since = self.spoke.or(self.heard).filter(|_| matches!(self.stage, Stage::Open));
         since.map(|since| since + INACTIVITY)
@@ -40,6 +46,7 @@ impl Session {
         let gone = |what: &str, code: &str| {
             Failure::new(Kind::Unreachable, Initiator::Peer, what).with_code(format!("rm {code}"))
         };
+        // The last CreateSequence has waited as long as it may.
         if let Stage::Asking(times, due) = self.stage
             && due <= now
             && times >= REPEATS
