@@ -1,4 +1,8 @@
-//! Constant expressions: their values, checked against the type they are for.
+//! Constant expressions: their values, checked against the type they are for (CORBA 3.0, 3.10.2).
+//!
+//! Integers are computed with 128 bits and must fit 64 after every step, signed or unsigned; in the end they
+//! must fit their type. So no step can overflow, and an intermediate value may be larger than the type. Depth
+//! and number of operators were bounded by the parser.
 
 use super::super::ast::{Expr, ExprKind, ScopedName};
 use super::Builder;
@@ -40,6 +44,7 @@ impl Builder<'_> {
         )
     }
 
+    /// `range` is that of the type the whole expression is for: it decides what `~` means.
     fn whole(&mut self, expr: &Expr, range: &RangeInclusive<i128>) -> Option<i128> {
         let value = match &expr.kind {
             ExprKind::Integer(value) => Some(i128::from(*value)),
@@ -64,6 +69,7 @@ impl Builder<'_> {
                 }
             }
             ExprKind::Binary(operator, left, right) => {
+                // Both sides are evaluated before either can fail, so that mistakes in both are reported.
                 let (a, b) = (self.whole(left, range), self.whole(right, range));
                 let (a, b) = (a?, b?);
                 if matches!(operator, '/' | '%') && b == 0 {
@@ -94,6 +100,7 @@ impl Builder<'_> {
         }
     }
 
+    /// Integers are taken as numbers with a fraction; the loss beyond 53 bits is that of every compiler.
     fn float(&mut self, expr: &Expr) -> Option<f64> {
         let value = match &expr.kind {
             ExprKind::Float(value) => *value,
@@ -138,6 +145,7 @@ impl Builder<'_> {
             }
             (ExprKind::Name(name), _) => {
                 let (from, value) = self.named_value(name)?;
+                // A string of any bound may be given to one of another; the length is checked below.
                 let fits = match (from.resolved(), shape) {
                     (Shape::Enum(a), Shape::Enum(b)) => a.name == b.name,
                     (Shape::Text(a), Shape::Text(b)) => a.kind == b.kind,
@@ -180,11 +188,13 @@ impl Builder<'_> {
         }
     }
 
+    /// Reports a mistake of this expression; None, to be returned at once.
     fn wrong<T>(&mut self, expr: &Expr, message: impl Into<String>) -> Option<T> {
         self.report.add(Problem::new(expr.span, message));
         None
     }
 
+    /// The same for a literal of another kind than the type wants.
     fn wrong_kind<T>(&mut self, expr: &Expr, wanted: &str) -> Option<T> {
         let found = match &expr.kind {
             ExprKind::Integer(_) => "an integer",
@@ -201,6 +211,7 @@ impl Builder<'_> {
     }
 }
 
+/// The values of a type, for people.
 fn wanted(shape: &Shape) -> &'static str {
     match shape {
         Shape::Bool => "`TRUE` or `FALSE`",
@@ -213,6 +224,7 @@ fn wanted(shape: &Shape) -> &'static str {
     }
 }
 
+/// None for what is no integer.
 fn range_of(shape: &Shape) -> Option<RangeInclusive<i128>> {
     Some(match shape.resolved() {
         Shape::U8 => 0..=u8::MAX.into(),
