@@ -1,6 +1,6 @@
 //! D-Bus signatures to shapes and back (D-Bus Specification, "Type System" and "Valid Signatures").
 //!
-//! A signature has no names: its structs are nameless (`Struct::name` is empty) with fields `field_1`,
+//! A signature has no names: its structs are nameless ([`Struct::name`] is empty) with fields `field_1`,
 //! `field_2`, ... Shapes that D-Bus lacks are written as what they travel as: signed octets as `y`,
 //! `binary32` as `d`, characters, enumerations and references as `s` and `i`, a union as its discriminator
 //! and a variant, an optional value as an array of none or one, a pointer as what it points to, a map whose

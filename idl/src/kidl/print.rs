@@ -1,4 +1,7 @@
 //! A document as `dcopidl` writes it, blank by blank.
+//!
+//! Files of the tool are compared byte for byte with what is printed here, so even its slips are kept: five
+//! blanks before a closing tag, two before a qualifier.
 
 use super::document::{Argument, Class, Document, Member, Type};
 use super::types;
@@ -97,6 +100,7 @@ fn template(base: &str) -> String {
     }
 }
 
+/// Text that cannot become markup.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     escape(text, &mut out);
