@@ -14,7 +14,8 @@ pub(super) fn told_by(name: &str) -> String {
     format!("What {name} tells")
 }
 
-/// The interface whose signals the calls of this one are, by the name that it has in MIDL, if the printer made it for that.
+/// The interface whose signals the calls of this one are, by the name that it has in MIDL, if the printer
+/// made it for that. None for an interface that a person wrote. Both its documentation and its name must fit.
 #[must_use]
 pub fn listener_of(interface: &Interface) -> Option<String> {
     let of = interface.doc.strip_prefix("What ")?.strip_suffix(" tells")?;

@@ -1,4 +1,12 @@
-//! Types: structs, unions, enumerations, names.
+//! Types: structs, unions, enumerations, names. A struct or union lives in `records` under its keyword and
+//! tag from its first mention on: open, then done or broken, and never back, except that an own definition
+//! replaces one of the background. While it is open, whoever needs its shape gets a cell, which `close` or
+//! `settle` fills exactly once and which is never freed.
+//!
+//! Invariants: a name is declared once; fields have different names; what has no form on a wire is never part
+//! of a struct. `deeper` bounds the depth. Something must choose a union's arm: a discriminator of its own,
+//! `switch_type`, or `switch_is` at its use. The functions return None after a mistake, or with a reason in
+//! `stays`.
 
 use super::super::ast::{Arm, Attribute, Choice, Member, Members, TypeKind, TypeSpec, find, has};
 use super::super::made::{MAP, PAIR, SEQUENCE};

@@ -243,7 +243,6 @@ impl Parser<'_> {
         Ok(Declarator { ident, dimensions })
     }
 
-    /// Labels, of which there may be several, then one member.
     fn arms(&mut self) -> Parse<Vec<Arm>> {
         let mut arms = Vec::new();
         while !matches!(self.current.kind, Kind::Punct("}") | Kind::End) {
@@ -255,6 +254,7 @@ impl Parser<'_> {
         Ok(arms)
     }
 
+    /// Labels, of which there may be several, then one member.
     fn arm(&mut self) -> Parse<Arm> {
         let mut labels = Vec::new();
         loop {
