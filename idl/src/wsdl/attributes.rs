@@ -1,4 +1,8 @@
 //! Attributes of types.
+//!
+//! An attribute is a member whose shape carries the mark `Attribute`. It comes from the type itself, from
+//! groups of attributes, or from the base, and no element has two of one name. An attribute that may be
+//! missing and is a number becomes optional, since zero would be another value.
 
 use super::builtin::{self, Typed};
 use super::limits::NESTING;
@@ -12,7 +16,8 @@ use everywire_model::shape::Text;
 use everywire_model::{Hold, Shape};
 
 impl<'n, 't> Types<'n, 't, '_> {
-    /// The attributes in a type, or in a group of them; how deep the deepest of their types is.
+    /// The attributes in a type, or in a group of them; how deep the deepest of their types is. `chain`
+    /// counts the groups around. None after a mistake.
     pub(super) fn attributes(
         &mut self,
         of: &QName,
@@ -52,6 +57,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         Some(depth)
     }
 
+    /// One attribute; how deep its type is. None after a mistake; one that is left out has a remark.
     fn attribute(&mut self, of: &QName, node: &'n Node<'t>, members: &mut Members) -> Option<usize> {
         let prohibited = node.get("use") == Some("prohibited");
         let (namespace, local, declared) = match node.qname("ref", self.report) {
@@ -75,6 +81,7 @@ impl<'n, 't> Types<'n, 't, '_> {
             self.report.add(Problem::new(node.span(), message));
             return None;
         }
+        // A mark is written with the namespace in braces.
         if namespace.contains('}') {
             let message = format!("{} is no namespace of an attribute", crate::xml::shown(&namespace));
             self.report.add(Problem::new(node.span(), message));
@@ -90,9 +97,11 @@ impl<'n, 't> Types<'n, 't, '_> {
         };
         let of_it = |what| node.get(what).or_else(|| declared?.get(what));
         let fixed = of_it("fixed");
+        // A fixed value is also the one of an attribute that is missing.
         let default = fixed.or_else(|| of_it("default"));
         let required = node.get("use") == Some("required");
         let shape = written(typed.shape);
+        // Whether its absence must be told apart from an empty value.
         let missing = !required && default.is_none() && builtin::is_value(&shape);
         let shape = if missing { Shape::Optional(Hold::new(shape)) } else { shape };
         let attribute =

@@ -1,4 +1,8 @@
 //! Bindings, their policies, and the ports of services.
+//!
+//! What is written is what .NET's own tools expect of a service with such an endpoint: names of bindings as
+//! WCF gives them, and assertions by which its clients choose encoding and security. It is `ports.rs`
+//! backwards: what is written here is read there as the same port.
 
 use super::super::names::{QName, is_name};
 use super::super::ports::Port;
@@ -6,7 +10,9 @@ use super::elements::Elements;
 use super::messages::{Printed, Way};
 use super::paper::Paper;
 
+/// WS-SecurityPolicy 1.1.
 const SECURITY_POLICY: &str = "http://schemas.xmlsoap.org/ws/2005/07/securitypolicy";
+/// Assertions of net.tcp and its like.
 const FRAMING_POLICY: &str = "http://schemas.microsoft.com/ws/2006/05/framing/policy";
 
 /// Prints the bindings of one contract.
@@ -29,6 +35,7 @@ impl Bindings<'_> {
         }
     }
 
+    /// One binding with its operations, and its policy where it has any; its name comes back.
     fn binding(&mut self, port: &Port) -> String {
         let kind = match (port.transport.as_str(), port.soap.as_str()) {
             ("tcp", _) => "NetTcpBinding",
@@ -38,6 +45,7 @@ impl Bindings<'_> {
             ("http" | "https", _) if port.encoding == "text" => "WSHttpBinding",
             _ => "CustomBinding",
         };
+        // A name that is taken gets a number.
         let usual = format!("{kind}_{}", self.contract.local);
         let wanted = if is_name(&port.name) { &port.name } else { &usual };
         let mut name = wanted.clone();
@@ -79,6 +87,7 @@ impl Bindings<'_> {
         name
     }
 
+    /// One operation of a binding: its action, and how each message is written.
     fn operation(&self, soap: &str, method: &Printed, paper: &mut Paper) {
         paper.open("wsdl:operation", &[("name", &method.name)]);
         let style = if method.rpc { "rpc" } else { "document" };
@@ -115,6 +124,7 @@ impl Bindings<'_> {
         paper.close();
     }
 
+    /// One port of a service. Its address is also given as an endpoint reference, where addressing has one.
     fn port(&mut self, port: &Port, binding: &str) {
         let mut paper = Paper::at(2);
         let of = format!("tns:{binding}");
@@ -136,11 +146,13 @@ impl Bindings<'_> {
     }
 }
 
+/// The endpoint of `BasicHttpBinding`.
 fn basic() -> Port {
     let word = str::to_owned;
     Port { transport: word("http"), soap: word("1.1"), encoding: word("text"), ..Port::default() }
 }
 
+/// The endpoint of `NetTcpBinding`.
 fn tcp() -> Port {
     let word = str::to_owned;
     Port {
@@ -152,6 +164,7 @@ fn tcp() -> Port {
     }
 }
 
+/// The URI of a transport, or the text itself where it is one.
 fn transport(word: &str) -> String {
     match word {
         "http" | "https" => "http://schemas.xmlsoap.org/soap/http",
@@ -163,7 +176,7 @@ fn transport(word: &str) -> String {
     .to_owned()
 }
 
-/// What a binding asserts in its policy.
+/// What a binding asserts in its policy. The order is that of .NET.
 fn assert(port: &Port, paper: &mut Paper) {
     let addressing = |year: &str| format!("http://schemas.xmlsoap.org/ws/{year}/addressing/policy");
     match port.encoding.as_str() {
@@ -242,6 +255,7 @@ fn assert(port: &Port, paper: &mut Paper) {
     }
 }
 
+/// A binding of a secure transport, with the token that `inside` writes.
 fn token(paper: &mut Paper, inside: impl FnOnce(&mut Paper)) {
     paper.open("sp:TransportBinding", &[("xmlns:sp", SECURITY_POLICY)]);
     paper.open("wsp:Policy", &[]);

@@ -1,4 +1,14 @@
 //! The members of types.
+//!
+//! It is the other half of `wsdl/members.rs`: each mark on a field is said in the way in which the reader
+//! finds it. Two serializers read schemas, and DataContractSerializer takes a type for its own unless
+//! something tells otherwise; `told` and `serialized` keep track of that, since the same field is written in
+//! two ways.
+//!
+//! Marks and what becomes of them: an attribute stands behind the elements; items are a repeated element;
+//! choices a repeated choice; a member that is left out has `minOccurs="0"`, or is the only alternative of a
+//! choice where `minOccurs` alone would be read as something else. Members with the same number of a choice
+//! are neighbours and share one.
 
 use super::super::builtin;
 use super::super::marks::{self, Attribute, Mark, unmarked};
@@ -11,7 +21,7 @@ use everywire_model::Shape;
 use everywire_model::shape::Field;
 
 impl Schemas<'_> {
-    /// A sequence of fields; those that are no elements are left out.
+    /// A sequence of fields; those that are no elements are left out. `space` is the namespace of the type.
     pub(super) fn fields(&mut self, space: &str, fields: &[Field], paper: &mut Paper) -> Result<(), String> {
         let serialized = fields.iter().any(|field| is_told(&field.shape));
         // Whether what is printed besides tells whose type it is.
@@ -61,7 +71,8 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// One field. `serialized`: its type is XmlSerializer's, which leaves out what may be missing.
+    /// One field. `serialized`: its type is XmlSerializer's, which leaves out what may be missing. A mark of
+    /// the namespace is looked at first.
     fn field(
         &mut self,
         space: &str,
@@ -112,7 +123,8 @@ impl Schemas<'_> {
         }
     }
 
-    /// One field whose element is of another namespace: there it is defined, and named here.
+    /// One field whose element is of another namespace: there it is defined, and named here. An error for
+    /// choices, whose elements would each need one.
     fn global(
         &mut self,
         space: &str,
@@ -160,7 +172,8 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// An element that comes as often as need be, or is one of several.
+    /// An element that comes as often as need be, or is one of several. `more` are attributes with their
+    /// values; None leaves one out.
     fn item(
         &mut self,
         space: &str,
@@ -177,6 +190,7 @@ impl Schemas<'_> {
         self.element_with(space, name, shape, presence, more, paper)
     }
 
+    /// An element with its type, without more to say.
     pub(super) fn element(
         &mut self,
         space: &str,
@@ -188,6 +202,7 @@ impl Schemas<'_> {
         self.element_with(space, name, shape, presence, &[], paper)
     }
 
+    /// An element with its type, its presence, and more attributes.
     fn element_with(
         &mut self,
         space: &str,
@@ -230,6 +245,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
+    /// One attribute: declared here, or in its namespace and referred to.
     fn attribute(
         &mut self,
         space: &str,
@@ -265,7 +281,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// An attribute with its type; lists in one text have no names.
+    /// An attribute with its type; lists in one text have no names. A list in one text is a type in place.
     fn typed(
         &mut self,
         space: &str,
