@@ -119,7 +119,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
     }
 
     /// Notes what only a binding says: which parts are headers, the style, and the actions of older services.
-    /// The first binding that says something counts.
+    /// Of several actions the first one counts.
     fn binding(&mut self, binding: &'n Node<'t>) {
         let Some(of) = binding.qname("type", self.types.report) else { return };
         let soap = |node: &&Node<'_>| node.space.contains("/wsdl/soap");

@@ -132,7 +132,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         self.named(name, Some(place))
     }
 
-    /// A type by its name. Without those that extend it. `place` is where the name is used, for a message;
+    /// A type by its name, without those that extend it. `place` is where the name is used, for a message;
     /// without it, an unknown name is passed over in silence.
     pub(super) fn named(&mut self, name: &QName, place: Option<&Node<'_>>) -> Option<Typed> {
         if let Some(typed) = self.known(name, false) {

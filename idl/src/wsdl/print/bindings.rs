@@ -176,7 +176,7 @@ fn transport(word: &str) -> String {
     .to_owned()
 }
 
-/// What a binding asserts in its policy. The order is that of .NET.
+/// What a binding asserts in its policy.
 fn assert(port: &Port, paper: &mut Paper) {
     let addressing = |year: &str| format!("http://schemas.xmlsoap.org/ws/{year}/addressing/policy");
     match port.encoding.as_str() {

@@ -1,7 +1,7 @@
 //! Whether a schema can say a shape: asked before anything of it is printed.
 //!
 //! Printing writes into shared tables, and half a type could not be taken out again. So whole operations are
-//! checked first, and those that cannot be said leave nothing behind.
+//! checked first.
 
 use super::super::builtin;
 use super::super::limits::NESTING;

@@ -57,8 +57,8 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// The name of a shape's type, in the schema of a namespace. With the prefix for that namespace. The
-    /// error is the reason why it cannot be said.
+    /// The name of a shape's type, as the schema of a namespace refers to it. The error is the reason why it
+    /// cannot be said.
     pub(super) fn refer_to(&mut self, space: &str, shape: &Shape) -> Result<String, String> {
         self.depth += 1;
         let told = if self.depth > NESTING {
