@@ -1,4 +1,15 @@
 //! The descriptions at the foot of each module: statics made with `everywire_model::describe`.
+//!
+//! Codecs, bridges and tools know a contract by these statics; the stubs hand them along with every call.
+//! They must say exactly what the contract says, since the wire is made of them: names, ids, numbers, notes,
+//! directions.
+//!
+//! Everything is a constant expression, so a program that starts has nothing to build. A type refers to
+//! another one by the path of its static, which also works in circles. What bases have is not repeated:
+//! `inherit!` copies runs of operations and attributes out of the statics of the bases at compile time.
+//!
+//! Types without a name are written where they stand; a struct that is no tuple has a static, found by its
+//! fingerprint.
 
 use super::plan::{Family, INLINE, Item, Module, Place, Plan, is_tuple};
 use super::types::{Face, Types};
@@ -9,7 +20,7 @@ use everywire_model::contract::{
 };
 use everywire_model::shape::{Field, Name, Order, Shape, Struct, Text, TextKind};
 
-/// Writes `mod describe` of a module.
+/// Writes `mod describe` of a module. The constants of the whole contract stand in the root's.
 pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
     let mut from = module.path.clone();
     from.push("describe".into());
@@ -37,7 +48,8 @@ pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
     });
 }
 
-/// A constant's value as an expression; values that no language writes as one word have none.
+/// A constant's value as an expression; values that no language writes as one word have none. A number that
+/// is not finite has no literal.
 pub(super) fn value(value: &Value) -> Option<String> {
     Some(match value {
         Value::Bool(value) => format!("Value::Bool({value})"),
@@ -66,11 +78,13 @@ impl Describe<'_, '_> {
         });
     }
 
+    /// One constant as an expression; None where its value has none.
     fn constant(&self, constant: &Constant) -> Option<String> {
         let value = value(&constant.value)?;
         Some(format!("constant({:?}, {}, {value})", constant.name, self.shape(&constant.shape)))
     }
 
+    /// The static of a type; nothing for shapes without a name.
     fn named_type(&self, shape: &Shape, page: &mut Page) {
         match shape {
             Shape::Struct(shape) => self.record(shape, page),
@@ -116,6 +130,7 @@ impl Describe<'_, '_> {
         }
     }
 
+    /// The static of a struct or an exception.
     fn record(&self, shape: &Struct, page: &mut Page) {
         let fields: Vec<_> = shape.fields.iter().map(|field| self.field(field)).collect();
         let head = format!(
@@ -127,6 +142,7 @@ impl Describe<'_, '_> {
         braces(page, &head, &fields);
     }
 
+    /// The statics of an interface: its operations, its signals, itself.
     fn interface(&self, interface: &Interface, family: &Family, page: &mut Page) {
         let operations = &family.operations;
         page.gap();
@@ -165,6 +181,7 @@ impl Describe<'_, '_> {
         }
         page.gap();
         let (mut open, mut close) = ("interface!(".to_owned(), ")".to_owned());
+        // What is not usual is put around the expression, one function for each thing.
         if interface.kind != InterfaceKind::Plain {
             open.insert_str(0, "of_kind(");
             close = format!("{close}, InterfaceKind::{:?})", interface.kind);
@@ -185,7 +202,9 @@ impl Describe<'_, '_> {
         );
     }
 
-    /// Where the first operations stand in the lists of the bases, `(&BASE, first, count)`, and how many they are.
+    /// Where the first operations stand in the lists of the bases, `(&BASE, first, count)`, and how many they
+    /// are. They are compared by what would be written of them, so a base that differs in anything is not
+    /// used. The longest run counts.
     fn inherited_operations(&self, interface: &Interface) -> (Vec<String>, usize) {
         let said = |operation: &Operation| self.operation(operation, &Page::new(0));
         let mut parts = Vec::new();
@@ -206,7 +225,8 @@ impl Describe<'_, '_> {
         (parts, next)
     }
 
-    /// Where the first attributes stand in the lists of the bases, `(&BASE, first, count, further)`, and how many they are.
+    /// Where the first attributes stand in the lists of the bases, `(&BASE, first, count, further)`, and how
+    /// many they are. `further` is by how many numbers the accessors stand behind those of the base.
     fn inherited_attributes(&self, interface: &Interface) -> (Vec<String>, usize) {
         let mut parts = Vec::new();
         let mut next = 0;
@@ -242,6 +262,7 @@ impl Describe<'_, '_> {
         interface.bases.iter().map(|base| &**base).filter(|base| self.types.plan.find(&base.name).is_some())
     }
 
+    /// The static with all signals of an interface, inherited ones too.
     fn signals(&self, interface: &Interface, signals: &str, page: &mut Page) {
         if interface.signals.is_empty() {
             return;
@@ -251,6 +272,7 @@ impl Describe<'_, '_> {
         page.binding(&format!("pub static {signals}: [Signal; {}] =", all.len()), "[", &all, "]");
     }
 
+    /// One signal; `sunk` adds the method that delivers it.
     fn signal(&self, signal: &Signal, page: &Page) -> String {
         let fields: Vec<_> = signal.fields.fields().iter().map(|field| self.field(field)).collect();
         let mut head = format!("signal!({:?}{}, ", signal.name, label(&signal.label, &signal.name));
@@ -270,6 +292,7 @@ impl Describe<'_, '_> {
         }
     }
 
+    /// One attribute with the numbers of its accessors.
     fn attribute(&self, attribute: &Attribute) -> String {
         let Attribute { name, shape, getter, setter, notify } = attribute;
         let shape = self.shape(shape);
@@ -279,6 +302,7 @@ impl Describe<'_, '_> {
         }
     }
 
+    /// One operation; `page` is asked only whether it fits a line.
     fn operation(&self, operation: &Operation, page: &Page) -> String {
         let parameters: Vec<_> = operation
             .parameters
@@ -316,11 +340,12 @@ impl Describe<'_, '_> {
         }
     }
 
+    /// A name and a shape.
     fn field(&self, field: &Field) -> String {
         format!("{:?}: {}", field.name, self.shape(&field.shape))
     }
 
-    /// A shape as an expression.
+    /// A shape as an expression. Named types are references to their statics.
     fn shape(&self, shape: &Shape) -> String {
         match shape {
             Shape::Void => "Shape::Void".into(),
@@ -374,6 +399,7 @@ impl Describe<'_, '_> {
             Shape::Alias(shape) if shape.name.is_empty() && !shape.id.is_empty() => {
                 format!("remarked!({:?}, {})", shape.id, self.shape(&shape.target))
             }
+            // A name that another language has built in, and that has no static here.
             Shape::Alias(shape) if self.types.plan.find(&shape.name).is_none() => self.shape(&shape.target),
             Shape::Alias(shape) => format!("alias(&{})", self.described(&shape.name)),
             Shape::Sequence(sequence) => {
@@ -414,6 +440,7 @@ impl Describe<'_, '_> {
         }
     }
 
+    /// The path from this module to a static.
     fn path(&self, place: &Place) -> String {
         let mut path = place.path.clone();
         path.push("describe".into());
