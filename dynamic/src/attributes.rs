@@ -33,6 +33,7 @@ pub fn attributes(interface: &Interface) -> Vec<Attribute<'_>> {
         getter: attribute.getter,
         notify: attribute.notify,
     });
+    // Operations with the names of accessors, of contracts that do not say so.
     let told = interface.operations.iter().enumerate().filter_map(|(getter, held)| {
         let name = held.label.strip_prefix(READS[0])?;
         let [result] = held.results.fields() else { return None };

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 /// A header as the command line gives it.
 ///
 /// # Errors
-/// There is no `=`, or no name before it.
+/// There is no `=`, or no name before it. The value may hold `=`.
 pub fn parse(text: &str) -> Result<Header, String> {
     // A name may be a namespace and a local name in braces, with a `=` in the namespace.
     let from = if text.starts_with('{') { text.find('}').unwrap_or(text.len()) } else { 0 };
@@ -20,6 +20,7 @@ pub fn parse(text: &str) -> Result<Header, String> {
     }
 }
 
+/// Octets where all of it is pairs of digits behind `0x`, else text.
 fn read(name: &str, value: &str) -> Header {
     let digits = value.strip_prefix("0x").filter(|digits| digits.len().is_multiple_of(2));
     let bytes = digits.and_then(|digits| {

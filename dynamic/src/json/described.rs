@@ -27,13 +27,16 @@ pub(super) fn describe(shape: &Shape, notation: &dyn Notation) -> Json {
 }
 
 struct Teller<'n> {
+    /// Knows the types of the contract.
     notation: &'n dyn Notation,
     /// The structs and unions around the part at hand: identity and name.
     open: Vec<(usize, Name)>,
+    /// How many parts were told; at most `PARTS`.
     parts: usize,
 }
 
 impl Teller<'_> {
+    /// One part; beyond the bounds it is told by its noun alone.
     fn shape(&mut self, shape: &Shape, depth: usize) -> Json {
         self.parts += 1;
         let Some(depth) = depth.checked_sub(1).filter(|_| self.parts <= PARTS) else {
@@ -168,14 +171,16 @@ pub(super) fn shape_of(told: &Json, notation: &dyn Notation) -> Result<Shape, St
 #[derive(Clone)]
 struct Around {
     name: String,
+    /// Its JSON, from which each level is read again.
     told: Arc<Map<String, Json>>,
-    /// Whether a part names it.
+    /// Whether a part names it: then it contains itself. It is set while the parts are read.
     named: Arc<AtomicBool>,
 }
 
 /// Reads descriptions; a notation of its own, since the definitions around a word come before those of the contract.
 #[derive(Clone)]
 struct Listener {
+    /// The structs and unions around the part that is read, the outermost first.
     open: Vec<Around>,
     types: Types,
 }
@@ -332,6 +337,7 @@ impl Listener {
     }
 
     /// A struct or union, of which each level is made when somebody looks at it, if a part of it names it.
+    /// The first level is read at once, so mistakes show at once.
     fn recursive<T: Send + Sync + 'static>(
         &mut self,
         object: &Map<String, Json>,
@@ -384,6 +390,7 @@ impl Listener {
         })
     }
 
+    /// Reads parts that may name this struct or union.
     fn inside<T>(
         &mut self,
         around: &Around,

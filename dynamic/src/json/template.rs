@@ -13,6 +13,7 @@ pub fn template(shape: &Shape) -> Json {
     unfold(shape, DEPTH)
 }
 
+/// Of a union the first arm is shown, of an enumeration the first member.
 fn unfold(shape: &Shape, depth: usize) -> Json {
     let inner = |shape| unfold(shape, depth.saturating_sub(1));
     match shape.resolved() {

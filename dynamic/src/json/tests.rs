@@ -1,4 +1,9 @@
 //! Round trips and exact mistakes.
+//!
+//! Each test gives a shape and JSON and compares what is read, what is written of that again, or the whole
+//! message of a mistake: messages are what people see of this crate, so their words are part of it.
+//! References are parsed by `Plain`, which knows no wire.
+
 #![allow(clippy::unwrap_used)]
 
 use super::{Misfit, Notation, read, read_word, template, write};

@@ -18,7 +18,7 @@ pub fn held(shape: &Shape) -> &Shape {
     }
 }
 
-/// The value as JSON.
+/// The value as JSON. A value that does not fit the shape is written all the same, by its own kind.
 pub fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Json {
     let shape = held(shape);
     if let Some(word) = word(shape, value) {
@@ -135,6 +135,7 @@ pub(super) fn discriminator(shape: &Shape, label: i64) -> Json {
     }
 }
 
+/// A number; JSON has none beyond 64 bits.
 fn integer(value: i128) -> Json {
     match (i64::try_from(value), u64::try_from(value)) {
         (Ok(value), _) => Json::from(value),

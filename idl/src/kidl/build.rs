@@ -32,14 +32,11 @@ const SHAPES: usize = 100_000;
 pub(super) fn contract(found: &Found, report: &mut Report) -> Contract {
     let mut builder = Builder {
         report,
-        /// The structs that functions use, each once, the inner ones first.
         types: Vec::new(),
         known: HashSet::new(),
         classes: HashMap::new(),
         interfaces: Vec::new(),
-        /// At most `INHERITED`; what is beyond is reported.
         inherited: 0,
-        /// At most `SHAPES`.
         shapes: 0,
     };
     for (class, place) in found.document.classes.iter().zip(&found.places) {
@@ -50,15 +47,18 @@ pub(super) fn contract(found: &Found, report: &mut Report) -> Contract {
     Contract { definitions }
 }
 
+/// Its methods return None for what is left out or wrong.
 struct Builder<'r> {
     report: &'r mut Report,
-    /// The structs that functions use, each once.
+    /// The structs that functions use, each once, the inner ones first.
     types: Vec<Shape>,
     known: HashSet<String>,
     /// The classes so far.
     classes: HashMap<String, (Hold<Interface>, Span)>,
     interfaces: Vec<Hold<Interface>>,
+    /// What `weigh` counted; at most `INHERITED`, and what is beyond is reported.
     inherited: usize,
+    /// Parts of types so far; at most `SHAPES`.
     shapes: usize,
 }
 

@@ -23,6 +23,7 @@ pub(super) struct Names {
     taken: HashSet<String>,
     /// Structs, unions, exceptions and interfaces: what is inside one is printed inside it.
     bodies: HashSet<String>,
+    /// Scoped names of all definitions, in their own case.
     defined: HashSet<String>,
     /// The bases of each interface, by scoped name.
     bases: HashMap<String, Vec<String>>,
@@ -34,7 +35,6 @@ impl Names {
         let mut names = Self {
             taken: HashSet::new(),
             bodies: HashSet::new(),
-            /// Scoped names of all definitions, in their own case.
             defined: HashSet::new(),
             bases: HashMap::new(),
         };
