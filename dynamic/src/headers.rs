@@ -6,10 +6,10 @@ use everywire_model::headers::Content;
 use everywire_model::{Body, Bytes, Header, Headers};
 use serde_json::{Map, Value as Json};
 
-/// A header as the command line gives it.
+/// A header as the command line gives it. The value may hold a `=`.
 ///
 /// # Errors
-/// There is no `=`, or no name before it. The value may hold `=`.
+/// There is no `=`, or no name before it.
 pub fn parse(text: &str) -> Result<Header, String> {
     // A name may be a namespace and a local name in braces, with a `=` in the namespace.
     let from = if text.starts_with('{') { text.find('}').unwrap_or(text.len()) } else { 0 };

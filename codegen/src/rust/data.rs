@@ -104,6 +104,7 @@ fn implement_record(types: &Types<'_, '_>, shape: &Struct, page: &mut Page) {
 
 /// Writes how a struct with these fields under another name is marshalled.
 pub(super) fn implement_fields(types: &Types<'_, '_>, name: &str, fields: &Struct, page: &mut Page) {
+    // Counts that nobody sees make the struct one that needs code of its own.
     let values = values(&fields.fields, Place::Fields);
     let shown: Vec<_> =
         values.iter().filter(|value| value.is_shown()).map(|value| value.name.clone()).collect();
@@ -205,6 +206,7 @@ pub(super) fn constant(types: &Types<'_, '_>, constant: &Constant, name: &str, p
         (_, Literal::Integer(value)) => (types.owned(&constant.shape), value.to_string()),
         (_, Literal::Char(value)) => (types.owned(&constant.shape), format!("{value:?}")),
         (Shape::Enum(members), Literal::Member(member)) => {
+            // The variant has another name than the member.
             let named =
                 members.members.iter().zip(member_names(members)).find(|((name, _), _)| name == member);
             let Some((_, variant)) = named else { return };

@@ -38,6 +38,8 @@ pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
                 Item::Exception(exception) => describe.record(exception, page),
                 Item::Constant(..) => {}
                 Item::Interface(interface, family) | Item::Foreign(interface, family) => {
+                    // Bases that the contract does not define are described too, since others inherit their
+                    // operations.
                     describe.interface(interface, family, page);
                 }
             }
@@ -150,6 +152,7 @@ impl Describe<'_, '_> {
         let (parts, inherited) = self.inherited_operations(interface);
         let own = interface.operations.iter().skip(inherited);
         let own: Vec<_> = own.map(|operation| self.operation(operation, page)).collect();
+        // An array, because its length is known, and a slice of it serves everybody.
         let head = format!("pub static {operations}: [Operation; {count}] =");
         match parts.is_empty() {
             true => page.binding(&head, "[", &own, "]"),
@@ -161,6 +164,7 @@ impl Describe<'_, '_> {
         let attributes: Vec<_> =
             interface.attributes.iter().skip(inherited).map(|attribute| self.attribute(attribute)).collect();
         self.signals(interface, &family.signals, page);
+        // The order is that of the macro's parameters.
         let mut items = vec![
             format!("{:?}", interface.name),
             format!("{:?}", interface.id),
@@ -212,6 +216,7 @@ impl Describe<'_, '_> {
         while next < interface.inherited {
             let inherited = interface.operations.get(next..interface.inherited).unwrap_or_default();
             let Some(first) = inherited.first() else { break };
+            // Any base may hold a run of them; the longest one saves most.
             let longest = self.described_bases(interface).filter_map(|base| {
                 let from = base.operations.iter().position(|operation| operation.name == first.name)?;
                 let theirs = base.operations.iter().skip(from);
@@ -409,6 +414,7 @@ impl Describe<'_, '_> {
                         let size = sequence.size.as_deref().unwrap_or_default();
                         format!("counted!({element}, {size:?}, {order:?})")
                     }
+                    // Most sequences of most languages.
                     (Order::Free, None) => format!("sequence!({element})"),
                     (Order::Free, Some(bound)) => format!("sequence!({element}, {bound})"),
                     (order, bound) => format!("sequence!({element}, {bound:?}, {order:?})"),

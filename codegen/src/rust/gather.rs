@@ -30,6 +30,7 @@ pub(super) fn gather(contract: &Contract) -> Vec<Vec<Found<'_>>> {
         .definitions
         .iter()
         .map(|definition| {
+            // Names for what has none begin with the definition that uses it.
             let name = camel(local(name_of(definition)));
             match definition {
                 Definition::Type(shape) => walk.parts(shape, &name),

@@ -1,7 +1,20 @@
-//! Shapes in full, as `describe --json` tells them: what a value of a type that no contract names brings with itself.
+//! Shapes in full, as `describe --json` tells them: what a value of a type that no contract names brings with
+//! itself.
 //!
-//! A part that contains what is around it says so by the name: `{"kind": "struct", "name": "Node", "fields": [{"name":
-//! "next", "shape": "sequence<Node>"}]}`. When that is read, each level of it is made when somebody looks at it.
+//! A part that contains what is around it says so by the name: `{"kind": "struct", "name": "Node", "fields":
+//! [{"name": "next", "shape": "sequence<Node>"}]}`. When that is read, each level of it is made when somebody
+//! looks at it.
+//!
+//! `Teller` goes from shapes to JSON, `Listener` back. A name in the JSON means, in this order: a word of
+//! `kinds`, a struct or union around it, a type of the contract. The teller writes a name alone only where
+//! the contract has the same type under it.
+//!
+//! A type that contains itself has no end, so the listener keeps the JSON of it (`Level`) and reads it once
+//! more for each level that is looked at. A level holds the text and what was around it, and nothing above
+//! itself, so levels are freed like everything else.
+//!
+//! Both may be given hostile input: shapes of a peer, and JSON of a stranger. `DEPTH` bounds the recursion of
+//! both, `PARTS` what is told.
 
 use super::kinds::{self, EXCEPTION, remarked};
 use super::{Notation, Types};
@@ -39,10 +52,12 @@ impl Teller<'_> {
     /// One part; beyond the bounds it is told by its noun alone.
     fn shape(&mut self, shape: &Shape, depth: usize) -> Json {
         self.parts += 1;
+        // Where a bound is met, the noun stands for the rest: the JSON is still right, and not complete.
         let Some(depth) = depth.checked_sub(1).filter(|_| self.parts <= PARTS) else {
             return Json::from(shape.noun().into_owned());
         };
-        // A type of the contract is known by its name; another with the same name is not it.
+        // A type of the contract is known by its name; another with the same name is not it. The name alone
+        // could mean another type of the reader's contract, so the identities are compared.
         let is_named = |name: &str, id: &str| {
             let named = (!name.is_empty()).then(|| self.notation.named(name)).flatten();
             named.is_some_and(|shape| TypeCode::new(shape).id() == id)
@@ -54,6 +69,7 @@ impl Teller<'_> {
                         told.insert("kind".into(), Json::from("exception"));
                         Json::Object(told)
                     }
+                    // A type of the contract is a word; the remark goes behind it.
                     word => Json::from(format!("{} {EXCEPTION}", word.as_str().unwrap_or_default())),
                 }
             }
@@ -80,6 +96,7 @@ impl Teller<'_> {
             }
             Shape::Struct(held) if kinds::is_nameless(held) => {
                 let told: Vec<_> = held.fields.iter().map(|field| self.shape(&field.shape, depth)).collect();
+                // A tuple of words is a word itself.
                 let words: Option<Vec<_>> = told.iter().map(Json::as_str).collect();
                 match words {
                     Some(words) => Json::from(format!("({})", words.join(", "))),
@@ -128,6 +145,7 @@ impl Teller<'_> {
 
     /// What may contain itself: in full, or by its name where it is within itself.
     fn within(&mut self, identity: usize, name: &Name, tell: impl FnOnce(&mut Self) -> Json) -> Json {
+        // By identity, because two types inside one another may have one name.
         if self.open.iter().any(|(open, _)| *open == identity) {
             return Json::from(name.as_ref());
         }
@@ -201,6 +219,7 @@ impl Notation for Listener {
         };
         let around = self.open.get(index)?;
         around.named.store(true, Ordering::Relaxed);
+        // What is around the type itself, and not what is around the place that names it.
         let listener = Self { open: self.open.get(..index)?.to_vec(), types: self.types.clone() };
         let around = around.clone();
         Some(match kind_of(&around.told) {
@@ -220,7 +239,8 @@ struct Level<T> {
 impl Unfold<Struct> for Level<Struct> {
     fn unfolded(&self) -> &Struct {
         self.made.get_or_init(|| {
-            // It was read before; what cannot be read has no fields, and no value fits it.
+            // It was read before; what cannot be read has no fields, and no value fits it. The first reading
+            // was without a mistake, so this one is as well.
             let read = self.listener.clone().structure(&self.around, DEPTH);
             read.unwrap_or_else(|_| Struct {
                 name: Name::default(),
@@ -354,6 +374,7 @@ impl Listener {
             named: Arc::new(AtomicBool::new(false)),
         };
         let made = read(self, &around, depth)?;
+        // Most types do not contain themselves; they need no text.
         if !around.named.load(Ordering::Relaxed) {
             return Ok(shape(Hold::new(made)));
         }
@@ -409,10 +430,12 @@ impl Listener {
     }
 }
 
+/// The kind of a shape; empty where none is said.
 fn kind_of(object: &Map<String, Json>) -> &str {
     object.get("kind").and_then(Json::as_str).unwrap_or_default()
 }
 
+/// A member that is text; empty where there is none.
 fn text(object: &Map<String, Json>, key: &str) -> String {
     object.get(key).and_then(Json::as_str).unwrap_or_default().to_owned()
 }

@@ -28,6 +28,7 @@ impl Types {
             Shape::Alias(held) if held.name.is_empty() => held.target.noun(),
             shape => shape.noun(),
         };
+        // A whole name is never taken for a part of another one.
         if let Some(exact) = self.0.iter().find(|shape| name(shape) == word) {
             return Some(exact.clone());
         }

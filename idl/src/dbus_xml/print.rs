@@ -38,6 +38,7 @@ pub(super) fn node(interfaces: &[&Interface], children: &[String]) -> String {
     let mut all = Vec::new();
     let mut done = HashSet::new();
     for interface in interfaces {
+        // An object answers for its bases as well, and D-Bus knows no inheritance.
         with_bases(interface, &mut all, &mut done);
     }
     let mut printer = Printer { out: HEAD.to_owned(), strict: false };
@@ -115,6 +116,7 @@ impl Printer {
             }),
             Err(error) => {
                 self.out.truncate(at);
+                // Two hyphens would end a comment (XML 1.0, 2.5).
                 let comment = format!("{}: {error}", names::identifier(name)).replace("--", "-");
                 self.out.push_str(&format!("    <!-- {comment} -->\n"));
                 Ok(())

@@ -46,6 +46,7 @@ impl Display for Member {
         if let Some(qualifier) = &self.qualifier {
             write!(f, " qual=\"{}\"", escaped(qualifier))?;
         }
+        // The line breaks are those of the tool, which writes one part a line.
         write!(f, ">\n        {}\n        <NAME>{}</NAME>", self.returns, escaped(&self.name))?;
         for argument in &self.arguments {
             write!(f, "\n        {argument}")?;
@@ -81,7 +82,8 @@ impl Display for Type {
     }
 }
 
-/// A base class: the arguments of a template are types of their own.
+/// A base class: the arguments of a template are types of their own. `Base<Type>` is written with an element
+/// for each type.
 fn template(base: &str) -> String {
     match base.split_once('<').and_then(|(name, rest)| Some((name, rest.strip_suffix('>')?))) {
         Some((name, mut rest)) => {

@@ -38,11 +38,12 @@ pub fn check_one(signature: &[u8]) -> Result<(), &'static str> {
     }
 }
 
-/// What follows the element type of an array in a signature, which begins with that type.
+/// What follows the element type of an array in a signature, which begins with that type: it is given the part
+/// behind the `a`. A dict entry stands without its array here, which is why `complete` alone would refuse it;
+/// its key is not looked at, since `check` did that.
 ///
 /// # Errors
-/// The rule that the element type breaks. It is given the part behind the `a`. A dict entry stands without
-/// its array here, which is why `complete` alone would refuse it.
+/// The rule that the element type breaks.
 pub fn element(signature: &[u8]) -> Result<&[u8], &'static str> {
     match signature {
         [b'{', _, rest @ ..] => match complete(rest, 0, 0)? {

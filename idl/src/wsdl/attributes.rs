@@ -31,6 +31,7 @@ impl<'n, 't> Types<'n, 't, '_> {
             self.count(child)?;
             match child.local {
                 _ if child.space != SCHEMA => {}
+                // Marks of object graphs are no members.
                 "attribute" if !is_of_graphs(child) => {
                     depth = depth.max(self.attribute(of, child, members)?);
                 }
@@ -42,6 +43,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                         ));
                         continue;
                     };
+                    // Groups may name one another in circles.
                     if chain == NESTING {
                         let message =
                             format!("groups of attributes are inside one another more than {NESTING} deep");
@@ -67,6 +69,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                     self.remark(format!("{of}: the attribute {name} is left out, it is not defined"));
                     return Some(0);
                 }
+                // A global attribute is always qualified.
                 (name.namespace, name.local, declared)
             }
             None => {
@@ -122,6 +125,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         };
         let definition = own.or_else(|| self.schemas.types.get(named.as_ref()?).copied());
         definition.map_or(Some(()), |definition| self.look(definition))?;
+        // A list in one text is written as its items with blanks between.
         let item = definition.and_then(|definition| definition.one("list")).and_then(|list| {
             let item = list.qname("itemType", self.report)?;
             self.used(&item, list)

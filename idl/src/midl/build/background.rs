@@ -25,6 +25,7 @@ pub(super) fn joined(
     for definition in &background {
         by_name.entry(name(definition)).or_default().push(definition);
     }
+    // Each name is looked into once, so circles end.
     while let Some(next) = needs.new.pop() {
         for definition in by_name.get(&*next).into_iter().flatten() {
             needs.definition(definition);

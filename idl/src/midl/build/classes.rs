@@ -28,7 +28,8 @@ impl Builder<'_> {
         if !self.declare(&ident.name, ident.span) {
             return;
         }
-        // The default interface comes first; the order of the others stays.
+        // The default interface comes first; the order of the others stays. Callers ask for the default
+        // interface first.
         let sorted = |source: bool| {
             let mut list: Vec<&Face> =
                 faces.iter().filter(|face| has(&face.attributes, "source") == source).collect();
@@ -56,6 +57,7 @@ impl Builder<'_> {
                 return;
             }
             for (index, operation) in source.operations.iter().enumerate() {
+                // The number of a method in its source is how the object calls it.
                 signals.push(signal(source, index, operation, &mut names));
             }
         }
@@ -83,6 +85,7 @@ impl Builder<'_> {
         let spelled = self.spelled(&ident.name).filter(|_| !self.interfaces.contains_key(&ident.name));
         let name = spelled.as_deref().unwrap_or(&ident.name);
         if let Some(known) = self.interfaces.get(name) {
+            // The name may be that of a class, which nobody answers.
             if known.kind != InterfaceKind::Class {
                 return Some(known.clone());
             }

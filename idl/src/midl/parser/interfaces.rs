@@ -66,6 +66,7 @@ impl Parser<'_> {
                 return self.semicolon();
             }
             Some("const") => return self.constant_or_method(interface, attributes, doc, span),
+            // What stands between methods may be anything that stands beside an interface.
             Some("typedef" | "import" | "cpp_quote" | "midl_pragma") => {
                 let item = self.item(doc)?;
                 interface.items.extend(item.map(|mut item| {

@@ -20,6 +20,7 @@ impl Builder<'_> {
                 self.integer(expr, shape).map(Value::Integer)
             }
             Shape::F32 => {
+                // It is kept with all its digits; the codec rounds it.
                 let value = self.float(expr)?;
                 if value.abs() > f64::from(f32::MAX) {
                     return self.wrong(expr, format!("{value:e} does not fit a float"));
@@ -48,6 +49,7 @@ impl Builder<'_> {
     fn whole(&mut self, expr: &Expr, range: &RangeInclusive<i128>) -> Option<i128> {
         let value = match &expr.kind {
             ExprKind::Integer(value) => Some(i128::from(*value)),
+            // A constant is a value by now: it was evaluated where it was defined.
             ExprKind::Name(name) => match self.named_value(name)? {
                 (_, Value::Integer(value)) => Some(value),
                 (_, other) => {
@@ -75,14 +77,17 @@ impl Builder<'_> {
                 if matches!(operator, '/' | '%') && b == 0 {
                     return self.wrong(right, "division by zero");
                 }
+                // The specification allows 0 to 63 (CORBA 3.0, 3.10.2).
                 if matches!(operator, '<' | '>') && !(0..64).contains(&b) {
                     return self.wrong(right, format!("a shift by {b} is not between 0 and 63"));
                 }
+                // Other operators do not look at it.
                 let bits = u32::try_from(b).unwrap_or_default();
                 match operator {
                     '|' => Some(a | b),
                     '^' => Some(a ^ b),
                     '&' => Some(a & b),
+                    // A shift to the left multiplies, so that it is checked like a product.
                     '<' => a.checked_mul(1 << bits.min(63)),
                     '>' => Some(a >> bits.min(63)),
                     '+' => a.checked_add(b),
@@ -136,6 +141,7 @@ impl Builder<'_> {
 
     /// Values that have no operators.
     fn plain(&mut self, expr: &Expr, shape: &Shape) -> Option<Value> {
+        // A literal must be of the kind that the type wants; there are no conversions.
         let value = match (&expr.kind, shape) {
             (ExprKind::Bool(value), Shape::Bool) => Value::Bool(*value),
             (ExprKind::Char { wide: false, value }, Shape::Char)

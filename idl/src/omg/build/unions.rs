@@ -54,6 +54,7 @@ impl Builder<'_> {
                         is_default = true;
                     }
                     Label::Case(expr) => {
+                        // Without a discriminator its mistake is told already.
                         let Some(value) = discriminator.as_ref().and_then(|shape| self.label(expr, shape))
                         else {
                             broken = true;
@@ -83,6 +84,7 @@ impl Builder<'_> {
             arms.push(Arm { labels: Cow::Owned(labels), default: is_default, field });
         }
         let discriminator = discriminator?;
+        // Only for types with few values is it worth while to count.
         if let Some(span) = default
             && values(&discriminator).is_some_and(|all| seen.len() >= all)
         {

@@ -94,6 +94,7 @@ impl Parser<'_> {
         let raises = self.raises("raises")?;
         if self.accept_word("context") {
             self.expect("(")?;
+            // Names of properties, which may hold a `*` at the end.
             self.list(Self::text_literal)?;
             self.expect(")")?;
         }

@@ -34,7 +34,8 @@ impl Parser<'_> {
             Kind::Keyword(keyword) => *keyword,
             Kind::Word(_) | Kind::Escaped(_) | Kind::Punct("::") => {
                 let name = self.scoped_name()?;
-                // `map` is a keyword of IDL 4.2 and a name before it, so only the angle decides.
+                // `map` is a keyword of IDL 4.2 and a name before it, so only the angle decides. A scoped
+                // name is never a keyword.
                 let is_map = name.parts.len() == 1 && name.parts.iter().all(|part| part.name == "map");
                 if is_map && self.accept("<") {
                     self.list(Self::type_or_bound)?;
@@ -93,6 +94,7 @@ impl Parser<'_> {
                 self.advance();
                 self.expect("<")?;
                 let element = Box::new(self.type_spec()?);
+                // The grammar has only simple types here.
                 if matches!(element.kind, TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::Enum(_)) {
                     let problem = Problem::new(element.span, "a type cannot be defined inside a sequence");
                     self.report.add(problem.help("define it before and use its name"));
@@ -149,7 +151,8 @@ impl Parser<'_> {
         let kind = match keyword {
             Kind::Keyword("struct") => {
                 let structure = self.structure(false)?;
-                // `structure` leaves an announcement without members.
+                // `structure` leaves an announcement without members. Two tokens of look-ahead would be
+                // needed to know this before.
                 if structure.members.is_empty()
                     && self.current.kind == Kind::Punct(";")
                     && self.last == structure.ident.span

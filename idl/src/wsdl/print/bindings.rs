@@ -55,6 +55,7 @@ impl Bindings<'_> {
             name = format!("{wanted}{number}");
         }
         let policy = format!("{name}_policy");
+        // The policy is written only where there is something to assert.
         let mut assertions = Paper::at(4);
         assert(port, &mut assertions);
         let mut paper = Paper::at(1);
@@ -73,6 +74,8 @@ impl Bindings<'_> {
             self.elements.policies.push_str(&written.out);
         }
         let soap = if port.soap == "1.2" { "soap12" } else { "soap" };
+        // The style of the binding is that of all operations, or else that of documents; each operation says
+        // its own as well.
         let rpc = !self.methods.is_empty() && self.methods.iter().all(|method| method.rpc);
         let style = if rpc { "rpc" } else { "document" };
         paper.empty(
@@ -104,6 +107,7 @@ impl Bindings<'_> {
                 }
             }
             let mut attributes = vec![("use", "literal")];
+            // Only the style `rpc` names a namespace for the element around the parts (WSDL 1.1, 3.5).
             if method.rpc {
                 attributes.push(("namespace", &self.contract.namespace));
             }
@@ -132,6 +136,7 @@ impl Bindings<'_> {
         paper.open("wsdl:port", &[("name", name), ("binding", &of)]);
         let soap = if port.soap == "1.2" { "soap12" } else { "soap" };
         paper.empty(&format!("{soap}:address"), &[("location", &port.address)]);
+        // WCF's clients take the address from the reference, where there is one.
         if port.addressing == "1.0" {
             paper.open("wsa10:EndpointReference", &[("xmlns:wsa10", super::super::builtin::ADDRESSING)]);
             paper.text("wsa10:Address", &[], &port.address);
@@ -204,6 +209,7 @@ fn assert(port: &Port, paper: &mut Paper) {
         "negotiate" => paper.empty("http:NegotiateAuthentication", &[("xmlns:http", http)]),
         _ => {}
     }
+    // Inside TLS the certificate is asked for by the transport itself.
     let certificate = port.credential == "certificate";
     match (port.security.as_str(), port.transport.as_str()) {
         ("tls", "http" | "https") => token(paper, |paper| {
@@ -245,6 +251,8 @@ fn assert(port: &Port, paper: &mut Paper) {
         _ => {}
     }
     for unknown in &port.unknown {
+        // An assertion that was read and not understood is passed on, so that a description survives being
+        // printed.
         if let Some(name) = QName::parse(unknown).filter(|name| is_name(&name.local)) {
             if name.namespace.is_empty() {
                 paper.empty(&name.local, &[("xmlns", "")]);

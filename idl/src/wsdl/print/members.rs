@@ -23,6 +23,7 @@ use everywire_model::shape::Field;
 impl Schemas<'_> {
     /// A sequence of fields; those that are no elements are left out. `space` is the namespace of the type.
     pub(super) fn fields(&mut self, space: &str, fields: &[Field], paper: &mut Paper) -> Result<(), String> {
+        // One marked field is enough: a type is of one serializer.
         let serialized = fields.iter().any(|field| is_told(&field.shape));
         // Whether what is printed besides tells whose type it is.
         let told = fields.iter().any(|field| match Mark::of(&field.shape) {
@@ -42,6 +43,8 @@ impl Schemas<'_> {
         paper.open("xs:sequence", &[]);
         let mut open = None;
         for field in elements {
+            // Members of one choice share the element around them, so it is opened with the first and closed
+            // behind the last.
             let choice = match Mark::of(&field.shape) {
                 Some(Mark::Left(choice, _)) => choice,
                 _ => None,
@@ -108,6 +111,7 @@ impl Schemas<'_> {
             }
             Some(Mark::Left(choice, default)) => {
                 let more = [("default", default), ("form", form)];
+                // An alternative of a choice must be there where it is chosen.
                 let missing = if choice.is_none() { Presence::Optional } else { Presence::Required };
                 self.element_with(space, &field.name, shape, missing, &more, paper)
             }
@@ -141,6 +145,7 @@ impl Schemas<'_> {
                 return Err(format!("`{}` has elements of another namespace in a choice", field.name));
             }
             Some(Mark::Items) => {
+                // The element itself comes once; how often it stands here is said at the reference.
                 here.extend([("minOccurs", "0"), ("maxOccurs", "unbounded")]);
                 alone = shape.element().unwrap_or(shape);
             }
@@ -263,6 +268,7 @@ impl Schemas<'_> {
         if let Some(value) = attribute.default {
             said.push((if attribute.fixed { "fixed" } else { "default" }, value));
         }
+        // An attribute of another namespace is declared there, and only named here.
         if attribute.namespace.is_empty() || attribute.namespace == space {
             if !attribute.namespace.is_empty() {
                 said.push(("form", "qualified"));

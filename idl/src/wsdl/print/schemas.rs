@@ -178,7 +178,8 @@ impl<'f> Schemas<'f> {
                 paper.empty("xs:import", &[("namespace", used)]);
             }
             for part in space.parts.values() {
-                // No name has the mark; a text of the contract (a default, a value of an enumeration) should not have it either.
+                // No name has the mark; a text of the contract (a default, a value of an enumeration) should not
+                // have it either.
                 for (at, piece) in part.split(MARK).enumerate() {
                     // Every second piece is a number.
                     let named = piece.parse().ok().filter(|_| at % 2 == 1);
