@@ -170,7 +170,7 @@ pub fn invoke(
     conclude(operation, object.invoke(operation, encode), options.open)
 }
 
-/// The same, for whoever has no thread to wait with. Dropping the future withdraws the call.
+/// The same, for a caller that has no thread to wait with. Dropping the future withdraws the call.
 ///
 /// # Errors
 /// As [`invoke`].

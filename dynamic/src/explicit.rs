@@ -55,7 +55,7 @@ pub fn contract(
     Ok(ObjectContract::new(contract, SOURCE))
 }
 
-/// Whether the results are told by whoever answers, and not by the signature.
+/// Whether the answer itself must say the types of the results, because the signature does not.
 pub fn leaves_results(wire: &dyn Wire, signature: &str) -> bool {
     wire.name() == "dbus" && !signature.contains("->")
 }

@@ -1,4 +1,4 @@
-//! What a caller asked for and cannot have: told before anybody is called.
+//! Mistakes of the caller, which are reported before any call is made.
 //!
 //! A mistake has parts (what, why, hint, remedy), because a program and a library tell it in different words:
 //! only a program knows the names of its options.

@@ -194,7 +194,7 @@ impl DynamicObject {
         invoke(&object, operation, &values, options)
     }
 
-    /// As [`DynamicObject::call`], for whoever has no thread to wait with. Dropping the future withdraws the call.
+    /// As [`DynamicObject::call`], for a caller that has no thread to wait with. Dropping the future withdraws the call.
     ///
     /// # Errors
     /// As [`DynamicObject::call`].

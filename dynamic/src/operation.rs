@@ -2,7 +2,7 @@
 //!
 //! A name may be the wire name, the label, the name of an attribute, or any of them behind `INTERFACE.`.
 //! `choose` tries them in this order; the number of arguments tells overloads apart and whether an attribute
-//! is read or written. Whoever is not understood is told what there is, and what is nearest.
+//! is read or written. An unknown name is answered with the known names and the nearest one.
 //!
 //! `arguments` fills one place for each argument of the operation: words first, by position or by
 //! `NAME=VALUE`, then what a document adds. Nothing is called before every place is filled, except those that
@@ -111,7 +111,7 @@ pub fn choose<'i>(
     if let Some(operation) = overload(interface, name, given, more)? {
         return Ok(operation);
     }
-    // Wires without attributes tell of their accessors.
+    // Wires without attributes describe accessors as operations.
     let marks = if given == 0 { &READS } else { &WRITES };
     if let Some(operation) = accessor(interface, name, marks) {
         return Ok(operation);

@@ -48,7 +48,7 @@ pub fn subscribe(
     listener: &Listener,
 ) -> Result<Vec<Subscription>, CallError> {
     let signals = || interfaces.iter().flat_map(|interface| interface.signals.iter());
-    // Where listeners have a contract of their own, it takes that to understand what they are told.
+    // Where listeners have an interface of their own, the subscription needs it to understand their calls.
     let with_listeners = signals().any(|signal| signal.sink.is_some());
     if wanted.interface.is_none() && wanted.signal.is_none() && !with_listeners {
         match object.subscribe(None, Arc::clone(listener)) {

@@ -158,7 +158,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Contract, Diagnostics> {
     read_with(path, &Preprocessing::default())
 }
 
-/// Reads the contract in a file with what its preprocessor is given; languages that have none do not mind.
+/// Reads the contract in a file, with directories and macros for the preprocessor; languages without one ignore them.
 ///
 /// # Errors
 /// As [`read`].

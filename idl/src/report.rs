@@ -94,7 +94,7 @@ pub(crate) struct Report {
     problems: Vec<Problem>,
     /// Mistakes beyond `MOST`, which were counted and dropped.
     omitted: usize,
-    /// Files that are read for what others need of them: nothing is said of mistakes in them.
+    /// Files in the background: others need definitions of them, and mistakes in them are not reported.
     background: Vec<u32>,
     /// What is missing and may not be needed; mistakes if nothing is left without it.
     doubts: Vec<Problem>,
@@ -140,7 +140,7 @@ impl Report {
         self.problems.truncate(mark);
     }
 
-    /// From now on nothing is said of mistakes in this file. What was added before stays.
+    /// From now on mistakes in this file are not reported. Mistakes that were added before stay.
     pub(crate) fn put_in_background(&mut self, file: u32) {
         self.background.push(file);
     }

@@ -56,7 +56,7 @@ fn pcap(file: impl Read, take: &mut dyn FnMut(&Packet<'_>)) -> Result<(), String
     while let Some(packet) = reader.next_packet() {
         match packet {
             Ok(packet) => segment(link, packet.timestamp, &packet.data, take),
-            // A capture that is being written ends anywhere.
+            // A capture that is still being written may end within a packet.
             Err(PcapError::IncompleteBuffer) => break,
             Err(error) => return Err(error.to_string()),
         }

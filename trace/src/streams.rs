@@ -84,7 +84,7 @@ impl Connections {
         if segment.from == held.client { held.outward.take(segment) } else { held.inward.take(segment) }
     }
 
-    /// The capture is over: what came too early has to do.
+    /// The capture is over: segments that came too early are used, although octets before them are missing.
     pub(crate) fn finish(&mut self) {
         for connection in &mut self.all {
             connection.outward.flush();

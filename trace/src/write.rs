@@ -91,14 +91,14 @@ impl<W: Write> Writer<W> {
             }
         }
         self.out.write_all(&out)?;
-        // Whoever reads along sees it.
+        // A program that reads the file at the same time sees the message.
         self.out.flush()
     }
 
     /// A connection that is new begins with the handshake.
     fn segments(&mut self, message: &Written<'_>, client: SocketAddr, server: SocketAddr, out: &mut Vec<u8>) {
         if self.next.len() >= MOST {
-            // The connections that are over, most likely.
+            // Most of these connections are over.
             self.next.clear();
         }
         let next = self.next.entry(message.connection).or_insert_with(|| {

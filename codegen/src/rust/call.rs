@@ -67,7 +67,7 @@ pub(super) struct Call<'o> {
     pub(super) succeeds: bool,
 }
 
-/// An array whose length is said beside it.
+/// An array whose length stands beside it.
 struct Array<'s> {
     /// The name of the value that says how long it is.
     counted_by: &'s str,
@@ -77,7 +77,7 @@ struct Array<'s> {
     behind: Option<&'s Shape>,
 }
 
-/// The array that a value is, if its length is said beside it. A length that is an expression is no name, and
+/// The array that a value is, if its length stands beside it. A length that is an expression is no name, and
 /// then nothing is hidden.
 fn array(shape: &Shape) -> Option<Array<'_>> {
     let (mut at, mut behind, mut length) = (shape, None, None);

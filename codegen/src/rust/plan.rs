@@ -113,7 +113,7 @@ impl<'c> Plan<'c> {
         let mut plan = Self { graph: TypeGraph::new(shapes(contract)), success_codes, ..Self::default() };
         plan.scope("");
         let mut pending = Vec::new();
-        // Primary names first, so that what follows from them gives way.
+        // Names of definitions first: a name that is derived from one gets a number where it is taken.
         for definition in &contract.definitions {
             let scope = plan.scope(scope_of(name_of(definition)));
             let shown = match definition {

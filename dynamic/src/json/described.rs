@@ -31,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 
 /// How deep shapes may nest, as in type codes.
 const DEPTH: usize = 32;
-/// How many parts a shape has that is told in full: one that was read may have parts in common.
+/// The most parts of a shape that are described. A shape of a peer may use one part in many places, so its own size is no bound.
 const PARTS: usize = 4096;
 
 /// A shape as JSON: a word where that says all, else an object.
@@ -195,7 +195,7 @@ struct Around {
     named: Arc<AtomicBool>,
 }
 
-/// Reads descriptions; a notation of its own, since the definitions around a word come before those of the contract.
+/// Reads descriptions. It is also the notation for the words in them, since a definition around a word comes before those of the contract.
 #[derive(Clone)]
 struct Listener {
     /// The structs and unions around the part that is read, the outermost first.

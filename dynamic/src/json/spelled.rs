@@ -99,7 +99,7 @@ fn record<const N: usize>(name: &'static str, parts: [(&'static str, Shape); N])
     Shape::Struct(Hold::new(Struct { name: name.into(), id: "".into(), fields }))
 }
 
-/// The word of a type by whose name alone it is told from others of the same shape.
+/// The word of a type that differs from others of the same shape by its name alone.
 pub(super) fn word(shape: &Shape) -> Option<&'static str> {
     let Shape::Alias(alias) = shape else { return None };
     let known = ["DATE", "CURRENCY", "SCODE", "NULL", "DECIMAL"];

@@ -1,4 +1,4 @@
-//! The types that a value of any shape may be said to be, by the names that a contract gives them.
+//! The types of a contract by their names, by which a value of any shape names its type.
 
 use super::Notation;
 use super::kinds::{EXCEPTION, remarked};

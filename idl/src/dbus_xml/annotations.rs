@@ -23,7 +23,7 @@ pub(super) struct Annotations {
     pub(super) doc: String,
     /// Nobody may wait for an answer of this method.
     pub(super) no_reply: bool,
-    /// How changes of a property are told; None where nothing is said, which leaves it to the interface.
+    /// How changes of a property are announced; None where nothing is said, which leaves it to the interface.
     pub(super) notify: Option<Notify>,
 }
 

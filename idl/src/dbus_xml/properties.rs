@@ -14,7 +14,7 @@ use everywire_model::shape::{Field, Name};
 use everywire_model::{Attribute, Direction, Notify, Operation, Parameter, Shape};
 use std::borrow::Cow;
 
-/// Reads a property and appends its accessors. `usual` is how changes are told where the property itself does
+/// Reads a property and appends its accessors. `usual` is how changes are announced where the property itself does
 /// not say it. None after a mistake; then nothing is appended.
 pub(super) fn read(
     reader: &mut Reader<'_>,

@@ -26,8 +26,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is read for `orb.idl`: the names of the CORBA module that have plain meanings. For the others it is said where
-/// they are used that they are not supported.
+/// The text that is read for `orb.idl`: the names of the module CORBA that are plain types and interfaces.
+/// What needs any other name of that module is left out, because the name is not supported.
 const ORB: &str = r#"
 #pragma prefix "omg.org"
 module CORBA {

@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// What another document is asked for by.
+/// A reference from one document to another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Import {
     /// The namespace that it defines, if that is said.

@@ -5,7 +5,7 @@
 
 /// Documents of one description.
 pub(super) const DOCUMENTS: usize = 256;
-/// Imports of one document that are told apart. The same import counts once.
+/// Imports of one document. The same import counts once.
 pub(super) const IMPORTS: usize = 1024;
 /// Bytes of all of them.
 pub(super) const BYTES: usize = 8 << 20;
@@ -16,7 +16,7 @@ pub(super) const NESTING: usize = 64;
 /// Members of all types, inherited ones counted in each; parameters too. Groups and base types are walked
 /// again wherever they are named, so a small text can make many.
 pub(super) const MEMBERS: usize = 100_000;
-/// As many children of what is named again and again count as one more member. Walking children costs time
+/// An element that is looked through at each place that names it counts as one member for so many children. Walking children costs time
 /// even where nothing is kept.
 pub(super) const FREE: usize = 16;
 /// Headers of one message.

@@ -31,12 +31,12 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Place {
     /// Whether what it stands in may be missing.
     pub(super) optional: bool,
-    /// Whether it is left out where a choice is for something else.
+    /// Whether it is one of several alternatives, and missing where another one is chosen.
     pub(super) alternative: bool,
     /// The number of the choice that it alone is an alternative of. None where it is part of an alternative
     /// of several members.
     pub(super) choice: Option<u32>,
-    /// Whether it is a parameter: what others say of the namespace of these is said of the message.
+    /// Whether it is a parameter: the namespace of parameters is noted once for the message, not at each of them.
     pub(super) parameter: bool,
     /// Whether XmlSerializer writes the type: values that may be missing are left out.
     pub(super) serialized: bool,
@@ -402,7 +402,7 @@ impl<'n, 't> Types<'n, 't, '_> {
 
     /// The union of the elements of a choice. Its identity tells the wire that arms are elements.
     fn chosen(&mut self, list: &QName, arms: Vec<Arm>, names: Vec<(Name, i32)>) -> Shape {
-        // A name of its own: an interface may be called as the list is.
+        // A new name, because an interface may have the name of the list.
         let union_name = self.new_name(list, "TYPE");
         let kind = Enum {
             name: Name::from(self.names.name(&format!("{union_name}Kind"))),
@@ -449,7 +449,7 @@ impl Members {
         members
     }
 
-    /// Has an attribute give its name to an element that is called so too. False where no attribute has it,
+    /// Renames an attribute whose name an element of the type needs. False where no attribute has it,
     /// or its other name is taken as well.
     fn make_room(&mut self, name: &str) -> bool {
         let other = format!("{name}Attribute");

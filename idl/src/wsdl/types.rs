@@ -357,7 +357,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         let qualified = self.schemas.is_qualified(&name.namespace, item);
         let usual = usual && qualified && !matches!(element.resolved(), Shape::U8);
         let shape = Shape::sequence(element);
-        // Items in no namespace are told by what no name begins with.
+        // A `-` marks items in no namespace, since no name begins with it.
         let id = format!("{name};{}{local}", if qualified { "" } else { "-" });
         let shape = if usual { shape } else { self.aliased(name, &id, shape) };
         Some(Typed { name: name.clone(), shape, depth: typed.depth + 1, value: false, open: false })

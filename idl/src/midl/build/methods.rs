@@ -19,7 +19,7 @@ use everywire_model::shape::{Field, Name};
 use everywire_model::{Direction, Notes, Operation, Parameter, Shape};
 use std::collections::HashSet;
 
-/// Why a method without an HRESULT is for callers in the same process alone: its caller could not hear that
+/// Why a method without an HRESULT is for callers in the same process alone: its caller could not learn that
 /// the connection broke. It is a note in the contract, and no mistake.
 const NOT_HRESULT: &str =
     "a method of an object returns an HRESULT, and results are `[out, retval]` parameters";

@@ -34,7 +34,7 @@ use everywire_model::{Contract, Definition, Hold, Interface, Shape, Value};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// A type, as far as its place does not decide what it becomes. Cheap to clone.
+/// A type before its place is known; the place decides what a pointer or an array becomes. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) enum Ty {
     /// Something that travels as it is.
@@ -109,9 +109,9 @@ struct Builder<'a> {
     /// Why what was looked at last has no form on a wire; then no mistake was reported. Whoever handles it
     /// takes it.
     stays: Option<Rc<str>>,
-    /// All but classes is defined that ever will be.
+    /// Everything but classes is defined.
     is_last: bool,
-    /// What pointers are that say nothing about it and are no parameters.
+    /// The kind of pointers without an attribute, except at the top of parameters.
     pointer_default: PointerKind,
     /// Operations and parameters made so far, the inherited ones counted in each interface.
     inherited: usize,
@@ -191,7 +191,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Classes that name interfaces which come behind them.
+    /// Defines classes that name interfaces which come later in the files.
     fn classes(&mut self, items: &[Item]) {
         for item in items {
             match &item.kind {
@@ -228,7 +228,7 @@ impl Builder<'_> {
                 });
             }
             ItemKind::Interface(interface) => {
-                // Types inside an interface are as good as those beside it.
+                // Types inside an interface are visible everywhere, like those beside it.
                 self.items(&interface.items);
                 self.interface(item, interface);
             }

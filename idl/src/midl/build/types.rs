@@ -249,7 +249,7 @@ impl Builder<'_> {
                 }
             }
             Some(_) => {
-                // That of a file which comes with every compiler gives way.
+                // A definition of a file in the background is replaced.
                 if !self.is_of_background(key) || !self.declare(&name, span) {
                     self.problem(span, &format!("`{name}` is defined twice"));
                     return None;
@@ -367,7 +367,7 @@ impl Builder<'_> {
                     depth = depth.max(typed.depth);
                     fields.push(Field { name: Name::from(name), shape: typed.shape });
                 }
-                // A mistake is told by itself; nobody needs to hear of this as well.
+                // The mistake inside was reported already.
                 None => match self.stays.take() {
                     Some(why) => stays = Some(why),
                     None => broken = true,

@@ -64,7 +64,7 @@ impl Printer {
         }
     }
 
-    /// A union: with its discriminator, unless something beside it is said to choose.
+    /// A union: with its discriminator, unless `switch_is` names a discriminator beside it.
     fn union(&mut self, union: &Union, out: &mut String) {
         // The two forms are those that the parser reads: `switch` inside, or `switch_type` with `switch_is`
         // at each use.

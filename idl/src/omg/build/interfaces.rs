@@ -158,7 +158,7 @@ impl Builder<'_> {
         bases
     }
 
-    /// What is lacking where nobody said it and no mistake was reported: nothing is left out without a word.
+    /// The reason for leaving out where no other reason is known and no mistake was reported, since the note of an operation that is left out needs one.
     fn unnamed(&self) -> Option<Rc<str>> {
         (!self.report.failed()).then(|| "something that it needs".into())
     }

@@ -72,8 +72,9 @@ impl Builder<'_> {
         }
     }
 
-    /// Defines one thing. A mistake is reported, and what depends on it stays undefined in silence; so does what depends on something
-    /// that is not supported, until an operation needs it, which is left out.
+    /// Defines one item. A mistake is reported once; definitions that depend on the wrong one stay undefined
+    /// without a further message. So do definitions that depend on something unsupported, and an operation
+    /// that needs one of these is left out with a note.
     fn item(&mut self, item: &Item) -> Option<()> {
         self.lacking = None;
         match &item.kind {

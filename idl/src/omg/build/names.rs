@@ -55,7 +55,7 @@ pub(super) enum What {
     Attribute,
     Member,
     Parameter,
-    /// Something whose definition is wrong or left out, which was said already.
+    /// Something whose definition is wrong or left out, which was reported or noted already.
     Broken,
 }
 

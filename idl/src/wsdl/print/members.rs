@@ -317,8 +317,9 @@ impl Schemas<'_> {
     }
 }
 
-/// Whether a member is left out in a way that only an alternative to nothing says: what holds nothing by being empty, and
-/// values, which data contracts leave out, too, unless it is told that the type is XmlSerializer's.
+/// Whether a member must be written as the only alternative of an optional choice. That is needed where
+/// `minOccurs="0"` alone would be read in another way: for types that are empty when they hold nothing, and
+/// for value types, unless another member shows that the type is XmlSerializer's.
 fn is_alone(field: &Field, told: bool) -> bool {
     let Some(Mark::Left(None, None)) = Mark::of(&field.shape) else { return false };
     match unmarked(&field.shape) {

@@ -119,7 +119,7 @@ impl<'f> Schemas<'f> {
             Some(Element::Named(known)) if bare(known).is_some() && bare(known) == bare(&part) => {
                 if known.contains(NILLABLE) { known.clone() } else { part }
             }
-            // An element whose type has no name of its own: around parameters here, as a value there.
+            // One element may wrap parameters in one place and be a value in another; its type then has no name.
             Some(Element::Named(known)) if bare(known).is_none() && is_own(name, &part) => return Ok(()),
             Some(Element::Named(known)) if bare(&part).is_none() && is_own(name, known) => part,
             Some(Element::Named(_)) => {
@@ -127,7 +127,7 @@ impl<'f> Schemas<'f> {
                     "the element {name} would be two things, as the namespace has it already"
                 ));
             }
-            // What serializers have beside each type gives way to what messages carry.
+            // An element of messages replaces the one that serializers have beside each type.
             Some(Element::Usual) | None => part,
         };
         self.elements.insert(name.clone(), Element::Named(part.clone()));
