@@ -1,4 +1,4 @@
-//! What is known of an object: a contract from a file, or what the object told; and the interface of it that is meant.
+//! What is known of an object: a contract from a file, or the object's own answer; and the choice of the interface that is meant.
 
 use crate::mistake::{Mistake, Remedy};
 use crate::operation;

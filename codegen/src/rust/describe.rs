@@ -50,7 +50,7 @@ pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
     });
 }
 
-/// A constant's value as an expression; values that no language writes as one word have none. A number that
+/// A constant's value as an expression; values without a literal have none. A number that
 /// is not finite has no literal.
 pub(super) fn value(value: &Value) -> Option<String> {
     Some(match value {

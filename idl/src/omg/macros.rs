@@ -145,7 +145,7 @@ impl Preprocessor {
         // `expand` appends, and the result must stand before what waits.
         let rest = std::mem::take(&mut self.expanded);
         made.iter().for_each(|part| self.expand(part, 0, report));
-        // What waits is not moved: there may be much of it each time.
+        // The tokens that wait are not moved, since there may be many of them at each use.
         let made = std::mem::replace(&mut self.expanded, rest);
         made.into_iter().rev().for_each(|part| self.expanded.push_front(part));
         true

@@ -68,7 +68,7 @@ pub(crate) struct Preprocessor {
 pub(crate) struct Known {
     /// Whether a file of this name, with this text if there is one, is one of those that come with every compiler.
     pub(crate) is_file: fn(&str, Option<&str>) -> bool,
-    /// What is read for all of them; of a file that is there, too.
+    /// The text that is read for all of them, also where the file itself is there.
     pub(crate) text: &'static str,
 }
 
@@ -256,7 +256,7 @@ impl Preprocessor {
         };
         // Only a parenthesis without a space before it starts parameters (C++98, 16.3).
         let parameters = if line.rest().starts_with('(') {
-            // What is made text is for C where MIDL includes its headers.
+            // Macros that make text of a parameter are for C, whose headers MIDL files include.
             if self.known.is_some() && line.rest().replace("##", "").contains('#') {
                 return;
             }
@@ -351,7 +351,7 @@ impl Preprocessor {
         report: &mut Report,
     ) -> Option<Directive> {
         if let Some(known) = self.known {
-            // What somebody put beside the contract is what they mean, unless it is a copy of what is known.
+            // A file beside the contract is meant, unless it is a copy of one that is known.
             let path = self.beside(file);
             let own = path.as_ref().and_then(|path| sample(path));
             // The name decides, and for a file that is there, its text: see `known.rs`.

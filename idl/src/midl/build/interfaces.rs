@@ -79,7 +79,7 @@ impl Builder<'_> {
         let Some(built) = built else { return };
         let hold = Hold::new(built);
         self.interfaces.insert(ident.name.clone(), hold.clone());
-        // Nobody calls a local interface from elsewhere; its types and its name are of use.
+        // A local interface is never called from another process; only its types and its name are used.
         if !is_local(attributes) {
             self.definitions.push(Definition::Interface(hold));
         }

@@ -110,7 +110,7 @@ impl Parser<'_> {
                 ItemKind::Library(items)
             }
             "module" => {
-                // The functions of a DLL are nobody's to call from elsewhere; its constants are of use.
+                // Functions of a DLL cannot be called from another machine; its constants are of use.
                 self.advance();
                 self.ident()?;
                 let items = self.nested(|p| p.braced(Self::module))?;
@@ -167,7 +167,7 @@ impl Parser<'_> {
         Ok(declarator)
     }
 
-    /// A function that stands beside the interfaces: it is of a library of this machine, and nobody's to call from elsewhere.
+    /// A function that stands beside the interfaces: it is of a library of this machine, and cannot be called from another one.
     fn function(&mut self) -> Parse<()> {
         let problem = self.unexpected("a definition starts here").expected([
             "`typedef`",
@@ -215,8 +215,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `importlib("x.tlb");`: what the library was made of, if that is there, is `x.idl` beside it. Of any other library the names are
-    /// known here, or missed where they are used.
+    /// `importlib("x.tlb");` reads `x.idl`, from which the library was made, where that file is beside the
+    /// contract. Names of other libraries are known here, or are reported where they are used.
     fn import_library(&mut self) -> Parse<()> {
         self.advance();
         self.expect("(")?;

@@ -311,7 +311,7 @@ impl Builder<'_> {
             let used = matches!(symbol.what, What::Open { shape: Some(_), .. });
             symbol.what = What::Broken;
             if used && (self.lacking.is_some() || !self.report.failed()) {
-                // Others have it inside already, who cannot be left out any more: without a mistake they would be used.
+                // Other types contain its cell already and cannot be left out any more; without a mistake they would be used.
                 let lacking = self.lacking.as_deref().unwrap_or("something in it");
                 let message = format!("{lacking} is not supported, and {} refers to itself", ident.name);
                 self.report.add(Problem::new(ident.span, message));

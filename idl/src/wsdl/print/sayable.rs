@@ -10,7 +10,7 @@ use everywire_model::Shape;
 use everywire_model::shape::Field;
 use std::collections::HashSet;
 
-/// What was found sayable already.
+/// The types that were checked already.
 #[derive(Default)]
 pub(super) struct Sayable {
     /// Names of types that were looked at, by which types that contain themselves end.
