@@ -5,8 +5,9 @@
 //! is read or written. An unknown name is answered with the known names and the nearest one.
 //!
 //! `arguments` fills one place for each argument of the operation: words first, by position or by
-//! `NAME=VALUE`, then what a document adds. Nothing is called before every place is filled, except those that
-//! may be empty; an argument that is given twice is a mistake.
+//! `NAME=VALUE`, then what a document adds. Nothing is called before every place is filled, those of optional
+//! arguments too. A second word for an argument is a mistake; where a document gives an argument as well, the
+//! word counts.
 //!
 //! All mistakes are the caller's (`Mistake`): no call has been made when they are told.
 

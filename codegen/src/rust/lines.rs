@@ -1,7 +1,18 @@
-//! What connects a trait to its stubs and skeletons: a macro with a line for each operation that the trait declares itself.
+//! What connects a trait to its stubs and skeletons: a macro with a line for each operation that the trait
+//! declares itself.
 //!
-//! `everywire_model::generated` has the macros and tells what their lines mean. An operation is `checked` where what travels is not what
-//! people see: counts beside arrays, references among other results, interfaces named by a parameter.
+//! `everywire_model::generated` has the macros and tells what their lines mean. An operation is `checked`
+//! where what travels is not what people see: counts beside arrays, references among other results,
+//! interfaces named by a parameter.
+//!
+//! One macro is called for both faces of an interface (`faces!`), or for the one that is wanted. Its lines
+//! stand in a fixed order: the traits with their descriptions, the traits of the bases with the numbers of
+//! their operations, the signals, the constants, and then the own operations by `Section`. The number of an
+//! operation is its place behind the inherited ones.
+//!
+//! Invariants: names of arguments, results and the object that is called differ within one operation
+//! (`Taken`), because the macro makes variables of them. The operations of a base are one range of numbers;
+//! else the text holds a `compile_error!`.
 
 use super::call::{Call, Role, Value, check_counts, late_length, length, write_counts};
 use super::interface::{has_referents, is_referent, trait_of, tuple};

@@ -3,7 +3,12 @@
 //! Two uses: a contract as a file, where a member that D-Bus cannot say is an error; and the answer of a
 //! served object, where such a member is left out with a comment, since the rest can still be called.
 //!
-//! All names pass `names` and `escape`, so text of another language cannot become markup.
+//! State: the text so far. A member is printed whole or not at all: the text is cut back to its beginning
+//! where a type in it has no signature. An interface stands once in a node, and in the answer of an object
+//! each of its bases stands before it.
+//!
+//! All names pass `names` and `escape`, so text of another language cannot become markup. `INTERFACES` bounds
+//! what inheritance can multiply, and signatures are bounded by their own 255 bytes.
 
 use super::annotations::{DEPRECATED, DOCUMENTATION, EMITS, IS_DEPRECATED, NO_REPLY, emits};
 use super::names;

@@ -1,8 +1,11 @@
 //! What a MIDL file says, before names are looked up.
 //!
 //! The tree is made by the parser and only read by the builder. A type is apart from its declarator, as in C:
-//! `long *a, b[2]` is one type and two declarators, each in a member of its own with the type. Depth is
-//! bounded by the parser.
+//! `long *a, b[2]` is one type and two declarators, each in a member of its own with the type.
+//!
+//! Invariants: depth is at most `NESTING`, and all names together at most `NODES`. A body of a struct or
+//! union that several declarators share is counted by reference. Attributes are
+//! kept whether or not anybody knows them, in the order of the text.
 
 use crate::report::Span;
 use everywire_model::Shape;

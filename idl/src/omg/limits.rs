@@ -1,6 +1,6 @@
 //! How large a contract may be. Each bound keeps hostile text from costing more than its size.
 //!
-//! The numbers are far above what people write. A bound that is met is a mistake with its place.
+//! The numbers are far above what people write. A bound that is met is reported with its place.
 
 /// Bytes of all files together.
 pub(crate) const BYTES: usize = 8 << 20;

@@ -361,7 +361,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 let element = part.qname("element", self.types.report)?;
                 let found = self.global(&element, part)?;
                 match wrapped(found, self.types.schemas).filter(|_| single) {
-                    // Only a single part can be a wrapper (WS-I Basic Profile).
+                    // A message with several parts has no wrapper.
                     Some(sequence) => {
                         let serialized = found
                             .one("complexType")

@@ -3,6 +3,14 @@
 //! What is written is what .NET's own tools expect of a service with such an endpoint: names of bindings as
 //! WCF gives them, and assertions by which its clients choose encoding and security. It is `ports.rs`
 //! backwards: what is written here is read there as the same port.
+//!
+//! State is in `Elements`: names of bindings that are taken, and the texts of policies, bindings and
+//! services, to which each port adds. A binding has the operations of the whole contract, since a port serves
+//! all of them; a policy is written only where the port asserts anything, and the binding refers to it by its
+//! id.
+//!
+//! Addresses, names and unknown assertions come from a contract: names are checked, and everything is escaped
+//! by `Paper`.
 
 use super::super::names::{QName, is_name};
 use super::super::ports::Port;

@@ -4,7 +4,12 @@
 //! (`Contract_Operation_InputMessage`). A message is one element around the parameters, several elements, or
 //! typed parts, by the notes of the operation; headers are a message of their own, which bindings refer to.
 //!
-//! `print` first checks that everything can be said (`Sayable`), and only then writes into the shared tables.
+//! State is in the tables that all interfaces share: `Schemas` for elements and types, `Elements` for
+//! messages. `print` first checks that everything can be said (`Sayable`), and only then writes into them; an
+//! element that would be two things is refused there, with a reason.
+//!
+//! A call of the service (a callback or a signal) has its output first; a signal is printed as a one-way call
+//! without an operation.
 
 use super::super::names::{self, QName, is_name};
 use super::elements::Elements;
