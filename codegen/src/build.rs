@@ -1,4 +1,12 @@
 //! For build scripts: contracts in, source files out.
+//!
+//! One file for each contract, called like the contract, in `OUT_DIR` unless the script says otherwise. What
+//! Cargo must watch is printed while the contracts are read: the contract and the files that it takes in by
+//! `#include`. What a contract has and code cannot be made of is a warning of the build, so that nobody
+//! misses an operation without knowing why.
+//!
+//! A contract that is wrong makes no file. All contracts are tried, so that all mistakes are shown by one
+//! build.
 
 use crate::rust::{self, Options};
 use everywire_idl::Preprocessing;
@@ -30,8 +38,11 @@ pub fn compile(contract: impl AsRef<Path>) {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Builder {
+    /// In the order in which they were named.
     contracts: Vec<PathBuf>,
+    /// Directories and macros for the preprocessors.
     given: Preprocessing,
+    /// Where to write; None for `OUT_DIR`.
     out: Option<PathBuf>,
     options: Options,
 }
@@ -111,6 +122,7 @@ impl Builder {
         };
         let (mut written, mut problems) = (Vec::new(), Vec::new());
         for path in &self.contracts {
+            // Before the contract is read: a wrong contract must be watched as well.
             for watched in included(path, &self.given.directories) {
                 println!("cargo::rerun-if-changed={}", watched.display());
             }
@@ -127,6 +139,7 @@ impl Builder {
         if problems.is_empty() { Ok(written) } else { Err(Problem(problems.join("\n"))) }
     }
 
+    /// Reads one contract and writes its file; the path of the file.
     fn one(&self, path: &Path, out: &Path) -> Result<PathBuf, Problem> {
         let contract = self.read(path)?;
         for interface in contract.interfaces() {
@@ -135,6 +148,7 @@ impl Builder {
             }
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // The first line of the file names the contract, unless the caller names something else.
         let options = match self.options.source.as_str() {
             "" => Options { source: name.into_owned(), ..self.options.clone() },
             _ => self.options.clone(),
@@ -166,6 +180,9 @@ impl fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 /// The contract and all it includes, as far as the files exist: what a change of must lead to a new build.
+/// The text is searched line by line, without conditions: a file that is watched for nothing costs a build,
+/// one that is not watched gives wrong code. A file that is not UTF-8 is watched, and what it includes is not
+/// found.
 fn included(contract: &Path, directories: &[PathBuf]) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     let mut pending = vec![contract.to_owned()];

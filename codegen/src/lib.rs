@@ -7,7 +7,7 @@
 //! ```
 //!
 //! and in the program `everywire::include_contract!("account");`. The same text comes from
-//! [`rust::generate`] for any [`everywire_model::Contract`]. What is generated is told in `docs/generated-code.md`.
+//! [`rust::generate`] for any [`everywire_model::Contract`]. `docs/generated-code.md` describes what is generated.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,20 @@
 //! Names of contracts as names of Rust: words, cases, keywords.
+//!
+//! A name is first taken apart into words, by case and by what is no letter, and then put together in the
+//! case of its kind: types and traits in capitals, functions with underscores, constants in capitals with
+//! underscores. Any text becomes an identifier; what has no letter at all is `unnamed`.
+//!
+//! Two names of a contract may become one (`fooBar` and `foo_bar`). `Taken` gives numbers to the later ones
+//! in the order of the contract, so that the same contract always gives the same names. Names that generated
+//! code uses itself are taken from the beginning.
+//!
+//! A keyword becomes a raw identifier, which people can still read; a few words cannot be raw, and get an
+//! underscore. Whoever looks at the name of the contract finds it in the descriptions, where it stays as it
+//! is.
 
 use std::collections::HashSet;
 
-/// Keywords that a raw identifier (`r#type`) makes usable.
+/// Keywords that a raw identifier (`r#type`) makes usable, those of all editions and the reserved ones.
 const KEYWORDS: [&str; 47] = [
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
@@ -13,13 +25,14 @@ const KEYWORDS: [&str; 47] = [
 /// Words that no identifier may be, raw or not.
 const FORBIDDEN: [&str; 3] = ["self", "super", "crate"];
 
-/// Names that generated code uses itself: a type of a contract that is named so gets a number.
+/// Names that generated code uses itself: a type of a contract that is named so gets a number. The prelude
+/// and what modules import.
 const TYPES: [&str; 15] = [
     "Self", "Option", "Some", "None", "Result", "Ok", "Err", "Vec", "String", "Box", "Send", "Sync", "Into",
     "From", "BTreeMap",
 ];
 
-/// Names that generated code uses for modules.
+/// Names that generated code uses for modules. A module that is named so gets an underscore.
 const MODULES: [&str; 6] = ["ew", "std", "core", "alloc", "describe", "everywire"];
 
 /// Methods that a typed reference has itself, or that every type has which can be copied: a method of a trait that is
@@ -27,7 +40,8 @@ const MODULES: [&str; 6] = ["ew", "std", "core", "alloc", "describe", "everywire
 const METHODS: [&str; 8] =
     ["as_arc", "clone", "clone_from", "into", "reference", "signals", "to_owned", "try_into"];
 
-/// `GetBytes`, `get_bytes` and `GETBytes` as `get`, `bytes`.
+/// `GetBytes`, `get_bytes` and `GETBytes` as `get`, `bytes`. `HTTPServer` is two words: the last capital
+/// before a small letter begins one.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();
@@ -67,13 +81,13 @@ pub(crate) fn split(name: &str) -> (&str, &str) {
     }
 }
 
-/// Whether a name could be one of a programming language's.
+/// Whether a name could be one of a programming language's. Scopes with `::` are allowed.
 pub(crate) fn is_identifier(name: &str) -> bool {
     name.split("::")
         .all(|part| !part.is_empty() && part.chars().all(|letter| letter.is_alphanumeric() || letter == '_'))
 }
 
-/// `get_bytes`, without regard to keywords.
+/// `get_bytes`, without regard to keywords. A digit cannot be first.
 pub(crate) fn plain_snake(name: &str) -> String {
     let snake = words(name).join("_");
     if snake.starts_with(|first: char| first.is_ascii_digit()) { format!("n{snake}") } else { snake }
@@ -84,7 +98,7 @@ pub(crate) fn snake(name: &str) -> String {
     escaped(plain_snake(name))
 }
 
-/// `get_bytes`: methods.
+/// `get_bytes`: methods. It gets an underscore where a method of the reference would hide it.
 pub(crate) fn method(name: &str) -> String {
     let snake = plain_snake(name);
     if METHODS.contains(&snake.as_str()) { snake + "_" } else { escaped(snake) }
@@ -129,6 +143,7 @@ pub(crate) fn screaming(name: &str) -> String {
     plain_snake(name).to_uppercase()
 }
 
+/// A keyword as a raw identifier, or with an underscore where it cannot be one.
 fn escaped(name: String) -> String {
     if FORBIDDEN.contains(&name.as_str()) {
         name + "_"
@@ -162,6 +177,7 @@ impl Taken {
         Self(names.iter().cloned().collect())
     }
 
+    /// With these names taken.
     fn with(names: &[&str]) -> Self {
         Self(names.iter().map(|name| (*name).to_owned()).collect())
     }
@@ -176,6 +192,8 @@ impl Taken {
         self.name(wanted, "_")
     }
 
+    /// Tries the name, then numbers from 2; `joint` stands before the number. A raw identifier needs no `r#`
+    /// with a number.
     fn name(&mut self, wanted: String, joint: &str) -> String {
         let mut name = wanted.clone();
         let mut number = 2;
@@ -187,7 +205,7 @@ impl Taken {
     }
 }
 
-/// Gives each of these a name of its own.
+/// Gives each of these a name of its own. They come back in the same order.
 pub(crate) fn distinct<'n>(
     names: impl IntoIterator<Item = &'n str>,
     case: fn(&str) -> String,

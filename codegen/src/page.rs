@@ -1,16 +1,23 @@
 //! A page of source text: lines, indentation, and breaking what is too long.
+//!
+//! The generated text is not run through rustfmt, since a build script cannot count on it being there; it is
+//! written as people would write it. Widths are counted in characters. A list that does not fit is broken in
+//! one of two ways: an item a line, or as many items a line as fit.
 
 /// Columns of one level.
 const TAB: usize = 4;
 
-/// How lines begin that [`Page::clause`] may go on with.
+/// How lines begin that `Page::clause` may go on with: the words of the macros for operations.
 const CLAUSES: [&str; 4] = ["send (", "read (", "receive ", "write ("];
 
 /// Source text being written.
 #[derive(Debug)]
 pub(crate) struct Page {
+    /// All that was written, with its indentation.
     text: String,
+    /// How many blocks are open.
     level: usize,
+    /// The most columns of a line.
     width: usize,
 }
 
@@ -25,7 +32,7 @@ impl Page {
         self.text
     }
 
-    /// One line; one that was broken already keeps its breaks.
+    /// One line; one that was broken already keeps its breaks. Empty lines have no indentation.
     pub(crate) fn line(&mut self, line: impl AsRef<str>) {
         for line in line.as_ref().split('\n') {
             if !line.is_empty() {
@@ -36,7 +43,7 @@ impl Page {
         }
     }
 
-    /// What was written since `mark` bytes were.
+    /// What was written since `mark` bytes were. The number comes from `mark`.
     pub(crate) fn since(&self, mark: usize) -> &str {
         self.text.get(mark..).unwrap_or_default()
     }
@@ -46,7 +53,8 @@ impl Page {
         self.text.len()
     }
 
-    /// Puts lines, and an empty one, where `mark` bytes were written.
+    /// Puts lines, and an empty one, where `mark` bytes were written. What a module uses is known only when
+    /// all of it is written.
     pub(crate) fn insert(&mut self, mark: usize, lines: &[&str]) {
         let indent = " ".repeat(self.level * TAB);
         let lines: String = lines.iter().map(|line| format!("{indent}{line}\n")).collect();
@@ -139,7 +147,9 @@ impl Page {
         });
     }
 
-    /// `word (items) { body }`, on one line if it fits, and behind the last line if that is one of these and both fit.
+    /// `word (items) { body }`, on one line if it fits, and behind the last line if that is one of these and
+    /// both fit. The body is written on a page of its own first, because it must be known whether it is
+    /// short.
     pub(crate) fn clause(&mut self, word: &str, items: &[String], body: impl FnOnce(&mut Self)) {
         let mut inner = Self { text: String::new(), level: self.level + 1, width: self.width };
         body(&mut inner);
@@ -155,6 +165,7 @@ impl Page {
         };
         let last = self.text.trim_end().rsplit('\n').next().unwrap_or_default().trim_start();
         let joined = format!("{last} {line}");
+        // Two short clauses of one operation stand on one line.
         if CLAUSES.iter().any(|word| last.starts_with(word)) && last.ends_with('}') && self.fits(&joined) {
             self.text.truncate(self.text.trim_end().len());
             self.text.push(' ');
@@ -195,8 +206,10 @@ impl Page {
         }
     }
 
-    /// A documentation comment, wrapped; nothing for an empty text.
+    /// A documentation comment, wrapped; nothing for an empty text. Each line of the text is a paragraph of
+    /// its own; white space within a line is not kept.
     pub(crate) fn doc(&mut self, text: &str) {
+        // Deep modules have narrow comments, but not narrower than a sentence.
         let room = self.width.saturating_sub(self.level * TAB + 4).max(40);
         for line in text.trim().lines() {
             let line = line.trim_end();

@@ -1,7 +1,7 @@
 //! Attributes: what is read by one operation and perhaps written by another.
 //!
-//! Some wires tell of attributes, others of operations alone: what another language's contract calls an attribute is told as
-//! `_get_Level` there, and is one here, too.
+//! Some wires describe attributes, others only operations: there, the attribute `Level` of a contract is
+//! described as the operation `_get_Level`. It is an attribute here, too.
 
 use crate::call::{CallError, Options, invoke};
 use crate::operation::{READS, WRITES, accessor, of_class};
@@ -19,7 +19,7 @@ pub struct Attribute<'i> {
     pub written: bool,
     /// The operation that reads it, by its place in the interface.
     pub getter: usize,
-    /// What is told of its changes, on wires that say so.
+    /// How its changes are announced, on wires that declare it.
     pub notify: Notify,
 }
 
@@ -33,6 +33,7 @@ pub fn attributes(interface: &Interface) -> Vec<Attribute<'_>> {
         getter: attribute.getter,
         notify: attribute.notify,
     });
+    // Operations with the names of accessors, of contracts that do not say so.
     let told = interface.operations.iter().enumerate().filter_map(|(getter, held)| {
         let name = held.label.strip_prefix(READS[0])?;
         let [result] = held.results.fields() else { return None };

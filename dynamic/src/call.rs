@@ -20,7 +20,8 @@ pub struct Results {
     pub value: Value,
     /// Their types.
     pub shape: Shape,
-    /// By which code the operation succeeded, on wires that tell: 0 plainly.
+    /// By which code the operation succeeded, on wires that tell: 0 plainly. A positive number on COM
+    /// (`S_FALSE` is 1).
     pub status: i32,
     /// The headers beside the answer.
     pub headers: Vec<Header>,
@@ -169,7 +170,7 @@ pub fn invoke(
     conclude(operation, object.invoke(operation, encode), options.open)
 }
 
-/// The same, for whoever has no thread to wait with. Dropping the future withdraws the call.
+/// The same, for a caller that has no thread to wait with. Dropping the future withdraws the call.
 ///
 /// # Errors
 /// As [`invoke`].
@@ -192,11 +193,13 @@ fn sent(operation: &Operation) -> Results {
     Results { value, shape, status: 0, headers: Vec::new(), octets: 0 }
 }
 
+/// What an outcome is to the caller.
 fn conclude(operation: &Operation, outcome: Outcome<Body>, open: bool) -> Result<Results, CallError> {
     match outcome {
         Outcome::Done(body) => results(operation, &body, open).map_err(CallError::Failed),
         Outcome::Raised(told) => Err(raised(operation, &told)),
         Outcome::Failed(failure) => Err(failure.into()),
+        // The runtime follows an object to where it moved, up to its own limit.
         Outcome::Moved(_) => Err(CallError::Failed(Failure::new(
             Kind::Unreachable,
             Initiator::Peer,
@@ -205,6 +208,7 @@ fn conclude(operation: &Operation, outcome: Outcome<Body>, open: bool) -> Result
     }
 }
 
+/// Reads the results. The operation was executed, whatever is wrong with its answer.
 fn results(operation: &Operation, body: &Body, open: bool) -> Result<Results, Failure> {
     let told = if open { body.codec.shape(body) } else { None };
     let shape = told.unwrap_or_else(|| operation.results.clone());
@@ -219,6 +223,7 @@ fn results(operation: &Operation, body: &Body, open: bool) -> Result<Results, Fa
     Ok(Results { value, shape, status: body.status(), headers, octets: body.bytes.len() })
 }
 
+/// Reads an exception. One that the contract does not name is a failure.
 fn raised(operation: &Operation, told: &Raised<Body>) -> CallError {
     let id = &told.id;
     let Some(known) = operation.raises.iter().find(|raised| raised.id == *id || raised.name == *id) else {

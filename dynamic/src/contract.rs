@@ -1,4 +1,4 @@
-//! What is known of an object: a contract from a file, or what the object told; and the interface of it that is meant.
+//! What is known of an object: a contract from a file, or the object's own answer; and the choice of the interface that is meant.
 
 use crate::mistake::{Mistake, Remedy};
 use crate::operation;
@@ -21,6 +21,7 @@ pub struct ObjectContract {
     /// For messages: the file, or the object itself.
     pub source: String,
     /// How many of its interfaces, from the first, are the object's own; others every object of its wire has.
+    /// The definitions of `contract` begin with them.
     pub own: usize,
     /// Keys of objects below the object, if it told.
     pub children: Vec<Bytes>,
@@ -65,7 +66,8 @@ impl ObjectContract {
     }
 
     /// The contract of an object alone, without what every object of its wire has; with the interfaces that its own are made of, each
-    /// behind those that it is derived from.
+    /// behind those that it is derived from. It is what a user sees and may print; the common interfaces of a
+    /// wire are no part of anybody's contract.
     pub fn alone(&self) -> Contract {
         let mut names = HashSet::new();
         self.contract.interfaces().take(self.own).for_each(|interface| gather(interface, &mut names));
@@ -83,7 +85,8 @@ impl ObjectContract {
         Contract { definitions }
     }
 
-    /// Adds an interface that is not there yet, after its bases.
+    /// Adds an interface that is not there yet, after its bases. Bases may be described by the contract once
+    /// more, in full; that definition is taken.
     fn behind_bases(&self, interface: &Interface, names: &HashSet<Name>, into: &mut Vec<Definition>) {
         let same = |definition: &Definition| match definition {
             Definition::Interface(held) => held.name == interface.name,
@@ -213,6 +216,7 @@ pub fn check_object(reference: &Reference) -> Result<(), Failure> {
     // Where nobody is named, no object can be: such an address does not read back.
     let mut with_key = profile.clone();
     with_key.key = Bytes::from_static(b"x");
+    // No wire says this of itself, so an address with a key is printed and read again.
     let with_key = Reference { profiles: vec![with_key], ..Reference::default() };
     let back = wire.parse(&wire.print_friendly(&with_key)).ok();
     if back.is_some_and(|back| back.profiles.first().is_some_and(|profile| profile.key == "x")) {

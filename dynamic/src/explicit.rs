@@ -55,11 +55,12 @@ pub fn contract(
     Ok(ObjectContract::new(contract, SOURCE))
 }
 
-/// Whether the results are told by whoever answers, and not by the signature.
+/// Whether the answer itself must say the types of the results, because the signature does not.
 pub fn leaves_results(wire: &dyn Wire, signature: &str) -> bool {
     wire.name() == "dbus" && !signature.contains("->")
 }
 
+/// A name without an interface is none on D-Bus.
 fn on_dbus(word: &str, interface: Option<&str>, text: &str, wanted: Wanted) -> Result<Contract, Mistake> {
     let (scope, member) = match (word.rsplit_once('.'), interface) {
         (_, Some(interface)) => (interface, word.rsplit('.').next().unwrap_or(word)),
@@ -87,7 +88,8 @@ fn on_dbus(word: &str, interface: Option<&str>, text: &str, wanted: Wanted) -> R
         .map_err(|mistakes| wrong(text, &mistakes, "it is the name of an interface, a dot and a name"))
 }
 
-/// The types of a signature as arguments of introspection data.
+/// The types of a signature as arguments of introspection data. They are read and written again, so that
+/// nothing of the text gets into the XML as it is.
 fn arguments(text: &str, direction: &str) -> Result<String, Mistake> {
     let unreadable = |error: &dyn std::fmt::Display| {
         Mistake::argument(format!("the signature `{text}` cannot be read"), error.to_string())
@@ -105,6 +107,7 @@ fn arguments(text: &str, direction: &str) -> Result<String, Mistake> {
     Ok(lines)
 }
 
+/// A function or signal as `dcopidl` would have found it in a header.
 fn on_dcop(text: &str, wanted: Wanted) -> Result<Contract, Mistake> {
     let mistaken = |why: &str| {
         Mistake::argument(format!("the signature `{text}` cannot be read"), why)
@@ -119,6 +122,7 @@ fn on_dcop(text: &str, wanted: Wanted) -> Result<Contract, Mistake> {
     };
     let mut types = Vec::new();
     let (mut depth, mut one) = (0_u32, String::new());
+    // A comma inside of a template parts no arguments.
     for c in inside.chars() {
         match c {
             ',' if depth == 0 => types.push(std::mem::take(&mut one)),
@@ -146,6 +150,7 @@ fn on_dcop(text: &str, wanted: Wanted) -> Result<Contract, Mistake> {
     if read { Ok(contract) } else { Err(mistaken("a type of it is not known")) }
 }
 
+/// An operation in OMG IDL, put into an interface of its own.
 fn on_giop(text: &str) -> Result<Contract, Mistake> {
     let declaration = text.trim().trim_end_matches(';');
     let idl = format!("interface {NAME} {{ {declaration}; }};");
@@ -160,6 +165,7 @@ fn wrong(text: &str, mistakes: &Diagnostics, hint: &str) -> Mistake {
     Mistake::argument(format!("the signature `{text}` cannot be read"), why).hint(hint)
 }
 
+/// Text that cannot become markup.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -6,7 +6,7 @@ use everywire_model::headers::Content;
 use everywire_model::{Body, Bytes, Header, Headers};
 use serde_json::{Map, Value as Json};
 
-/// A header as the command line gives it.
+/// A header as the command line gives it. The value may hold a `=`.
 ///
 /// # Errors
 /// There is no `=`, or no name before it.
@@ -20,6 +20,7 @@ pub fn parse(text: &str) -> Result<Header, String> {
     }
 }
 
+/// Octets where all of it is pairs of digits behind `0x`, else text.
 fn read(name: &str, value: &str) -> Header {
     let digits = value.strip_prefix("0x").filter(|digits| digits.len().is_multiple_of(2));
     let bytes = digits.and_then(|digits| {

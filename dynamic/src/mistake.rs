@@ -1,4 +1,7 @@
-//! What a caller asked for and cannot have: told before anybody is called.
+//! Mistakes of the caller, which are reported before any call is made.
+//!
+//! A mistake has parts (what, why, hint, remedy), because a program and a library tell it in different words:
+//! only a program knows the names of its options.
 
 use everywire_model::{Failure, Initiator, Kind};
 use std::fmt;
@@ -6,10 +9,15 @@ use std::fmt;
 /// Something that was asked for and does not fit the contract. It becomes a [`Failure`] of its kind with `?`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
+    /// What kind of failure it becomes.
     kind: Kind,
+    /// What cannot be done.
     what: String,
+    /// Why not.
     why: String,
+    /// What to try; empty where nothing helps.
     hint: String,
+    /// What a program can offer beside the hint.
     remedy: Remedy,
 }
 

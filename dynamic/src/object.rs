@@ -1,4 +1,12 @@
 //! An object and what is known of it, as a program uses both: JSON in, JSON out.
+//!
+//! `DynamicObject` holds the object, its contract and the notation of values; all three are shared by clones
+//! and never change, so it can be used from many threads. Each call finds its operation by name, reads the
+//! arguments by its types, and calls through the interface that declares the operation. A mistake in name or
+//! arguments is told before anybody is called.
+//!
+//! Signals come as `HeardSignal`, on threads of the runtime, for as long as the `Watch` lives. A signal whose
+//! fields do not decode is still told, without fields.
 
 use crate::attributes::{self, Attribute};
 use crate::call::{CallError, Options, Results, invoke, invoke_async};
@@ -20,8 +28,11 @@ use std::time::Duration;
 /// an object by their names, a list by their places, or `null` for none ([`crate::json`] has the form of each type).
 #[derive(Clone)]
 pub struct DynamicObject {
+    /// With its connection and its time limit.
     object: Object,
+    /// From the object, a file, or a signature.
     contract: Arc<ObjectContract>,
+    /// References by the node, types by the contract.
     notation: NodeNotation,
 }
 
@@ -183,7 +194,7 @@ impl DynamicObject {
         invoke(&object, operation, &values, options)
     }
 
-    /// As [`DynamicObject::call`], for whoever has no thread to wait with. Dropping the future withdraws the call.
+    /// As [`DynamicObject::call`], for a caller that has no thread to wait with. Dropping the future withdraws the call.
     ///
     /// # Errors
     /// As [`DynamicObject::call`].
@@ -192,6 +203,7 @@ impl DynamicObject {
         Ok(invoke_async(&object, operation, &values).await?.json(&self.notation))
     }
 
+    /// A single value stands for a list of one.
     fn prepared(&self, name: &str, arguments: Json) -> Result<(Object, &Operation, Value), Mistake> {
         let Member { interface, operation } = self.member(name, &arguments)?;
         let document = match arguments {
@@ -267,6 +279,7 @@ impl DynamicObject {
         };
         let listener: everywire_model::signal::Listener = Arc::new(told);
         let subscriptions = watching::subscribe(&self.object, &interfaces, wanted, &listener)?;
+        // There the listener is reached by the connection itself, and the object must be asked to use it.
         let over_connection =
             wire_of(self.object.reference()).is_ok_and(|wire| wire.capabilities().callbacks_on_connection);
         if over_connection {
@@ -277,6 +290,7 @@ impl DynamicObject {
 }
 
 impl HeardSignal {
+    /// A signal that came, read by what is known of it.
     fn of(heard: &Incoming, interfaces: &[Hold<Interface>], notation: &NodeNotation) -> Self {
         let read = watching::decode(heard, watching::fields_of(interfaces, heard));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -1,4 +1,15 @@
 //! The operation that is meant, and its arguments from JSON or from the words of a command line.
+//!
+//! A name may be the wire name, the label, the name of an attribute, or any of them behind `INTERFACE.`.
+//! `choose` tries them in this order; the number of arguments tells overloads apart and whether an attribute
+//! is read or written. An unknown name is answered with the known names and the nearest one.
+//!
+//! `arguments` fills one place for each argument of the operation: words first, by position or by
+//! `NAME=VALUE`, then what a document adds. Nothing is called before every place is filled, those of optional
+//! arguments too. A second word for an argument is a mistake; where a document gives an argument as well, the
+//! word counts.
+//!
+//! All mistakes are the caller's (`Mistake`): no call has been made when they are told.
 
 use crate::json::{self, Misfit, Notation};
 use crate::mistake::{Mistake, Remedy};
@@ -7,7 +18,7 @@ use everywire_model::words::nearest;
 use everywire_model::{Hold, Interface, InterfaceKind, Operation, Value};
 use serde_json::{Map, Value as Json};
 
-/// What stands before the last dot of a word: the interface in `INTERFACE.OPERATION`.
+/// What stands before the last dot of a word: the interface in `INTERFACE.OPERATION`. None for a bare name.
 pub(crate) fn scope(word: &str) -> Option<&str> {
     bare(word).rsplit_once('.').map(|(scope, _)| scope)
 }
@@ -17,11 +28,13 @@ fn bare(word: &str) -> &str {
     word.split('=').next().unwrap_or(word)
 }
 
-/// Whether an interface itself declares (not merely inherits) what `word` names.
+/// Whether an interface itself declares (not merely inherits) what `word` names. Of `word`, a value behind
+/// `=` does not count.
 pub(crate) fn declares(interface: &Interface, word: &str) -> bool {
     let word = bare(word);
     let own = interface.operations.get(interface.inherited..).unwrap_or_default();
     let inherited = interface.operations.get(..interface.inherited).unwrap_or_default();
+    // Numbers in the list of attributes count inherited operations too.
     let attribute = |index: usize| {
         interface.attributes.iter().any(|attribute| attribute.name == word && attribute.getter == index)
     };
@@ -73,6 +86,7 @@ pub fn choose<'i>(
         Some((scope, name)) if is_called(interface, scope) => name,
         _ => name,
     };
+    // The wire name is first, since it is the only one that cannot mean two.
     if let Some(operation) = interface.operations.iter().find(|operation| operation.name == name) {
         return Ok(operation);
     }
@@ -98,7 +112,7 @@ pub fn choose<'i>(
     if let Some(operation) = overload(interface, name, given, more)? {
         return Ok(operation);
     }
-    // Wires without attributes tell of their accessors.
+    // Wires without attributes describe accessors as operations.
     let marks = if given == 0 { &READS } else { &WRITES };
     if let Some(operation) = accessor(interface, name, marks) {
         return Ok(operation);
@@ -106,7 +120,8 @@ pub fn choose<'i>(
     Err(unknown(name, &[interface]))
 }
 
-/// What stands before the name of an attribute in the names of operations that read it.
+/// What stands before the name of an attribute in the names of operations that read it. COM's accessors have
+/// the second form.
 pub const READS: [&str; 2] = ["_get_", "get_"];
 /// The same of those that write it.
 pub const WRITES: [&str; 2] = ["_set_", "put_"];
@@ -120,7 +135,8 @@ pub fn accessor<'i>(interface: &'i Interface, name: &str, marks: &[&str]) -> Opt
     interface.operations.iter().find(is)
 }
 
-/// The operation of this name among those that share it: by how many arguments are given.
+/// The operation of this name among those that share it: by how many arguments are given. None where no
+/// operation is called so. Of one alone the number does not matter: its arguments say what is missing.
 fn overload<'i>(
     interface: &'i Interface,
     name: &str,
@@ -192,6 +208,7 @@ pub(crate) fn unclear(word: &str, declaring: &[&Hold<Interface>], all: &[&Hold<I
     .remedy(Remedy::Interface)
 }
 
+/// There is no such operation: what there is, and what is nearest.
 fn unknown(name: &str, interfaces: &[&Interface]) -> Mistake {
     let known: Vec<&str> = interfaces.iter().flat_map(|interface| members(interface)).collect();
     let each = interfaces.iter().map(|interface| {
@@ -237,6 +254,7 @@ pub fn arguments(
     let mut values: Vec<Option<Value>> = vec![None; fields.len()];
     let mut next = 0;
     for word in words {
+        // A word with a `=` before which no argument's name stands is a value.
         let named = word.split_once('=').and_then(|(name, rest)| {
             fields.iter().position(|field| field.name == name).map(|position| (position, rest))
         });

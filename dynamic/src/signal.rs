@@ -13,6 +13,7 @@ impl ObjectContract {
     /// # Errors
     /// There is no such signal, or several interfaces declare one.
     pub fn signal(&self, name: &str, interface: Option<&str>) -> Result<(&Interface, &Signal), Mistake> {
+        // The interface may be named apart, or before the last dot.
         let asked = interface.or_else(|| name.rsplit_once('.').map(|(scope, _)| scope));
         let is = |held: &str| asked.is_none_or(|asked| asked == held || asked == last_part(held));
         let bare = name.rsplit('.').next().unwrap_or(name);

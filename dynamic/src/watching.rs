@@ -23,12 +23,14 @@ pub struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// Whether signals of this interface are wanted.
     fn means_interface(&self, interface: &Interface) -> bool {
         self.interface.is_none_or(|name| {
             interface.id == name || interface.name == name || last_part(&interface.name) == name
         })
     }
 
+    /// Whether this signal is wanted.
     fn means(&self, signal: &Signal) -> bool {
         self.signal.is_none_or(|name| signal.label == name || signal.name == name)
     }
@@ -46,7 +48,7 @@ pub fn subscribe(
     listener: &Listener,
 ) -> Result<Vec<Subscription>, CallError> {
     let signals = || interfaces.iter().flat_map(|interface| interface.signals.iter());
-    // Where listeners have a contract of their own, it takes that to understand what they are told.
+    // Where listeners have an interface of their own, the subscription needs it to understand their calls.
     let with_listeners = signals().any(|signal| signal.sink.is_some());
     if wanted.interface.is_none() && wanted.signal.is_none() && !with_listeners {
         match object.subscribe(None, Arc::clone(listener)) {
@@ -64,6 +66,7 @@ pub fn subscribe(
     for interface in interfaces.iter().filter(meant) {
         let object = object.clone().typed(interface.clone());
         if wanted.signal.is_none() {
+            // With the interface known, all its signals at once.
             match object.subscribe(None, Arc::clone(listener)) {
                 Ok(subscription) => {
                     made.push(subscription);
@@ -87,6 +90,7 @@ pub fn subscribe(
     if made.is_empty() { Err(unknown(wanted, &all).into()) } else { Ok(made) }
 }
 
+/// Nothing fits what is wanted.
 fn unknown(wanted: Wanted<'_>, all: &[&str]) -> Mistake {
     let why = if all.is_empty() { "none is known".into() } else { format!("known are {}", all.join(", ")) };
     let near = wanted.signal.and_then(|name| nearest(name, all.iter().copied()));

@@ -4,8 +4,10 @@ use everywire_model::shape::{Shape, TextKind};
 use everywire_model::{Direction, Operation};
 use std::fmt::Write as _;
 
-/// How many levels of a type are told, and up to what length the parts of one without a name.
+/// How many levels of a type are told: types without names may be long, and those of a peer may contain
+/// themselves.
 const LEVELS: usize = 32;
+/// Up to what length the parts of a type without a name are told, in bytes.
 const NOUNS: usize = 1000;
 
 /// The last part of a scoped name.

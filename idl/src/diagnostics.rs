@@ -1,10 +1,16 @@
 //! What is wrong with a contract, for people and for programs.
+//!
+//! A `Diagnostic` is complete: it carries the line of the source, so that it can be shown after the files are
+//! gone. Programs read its fields (the feature `serde` writes them); people read `Display`, which looks like
+//! rustc's messages.
 
 use std::fmt::{self, Display, Formatter};
 
-/// The most mistakes shown at once; more are counted only.
+/// The most mistakes shown at once; more are counted only. A file that is in another language altogether has
+/// a mistake in each line, and nobody reads more than a screen of them.
 pub(crate) const MOST: usize = 40;
-/// The most characters of a source line that are shown.
+/// The most characters of a source line that are shown. Generated contracts are often one line of many
+/// kilobytes.
 const WINDOW: usize = 120;
 
 /// All that is wrong with a contract.
@@ -61,7 +67,8 @@ impl Diagnostic {
         Self { file: file.to_owned(), message, ..Self::default() }
     }
 
-    /// The line as shown, and where in it the caret stands (both in characters): long lines are cut around the column.
+    /// The line as shown, and where in it the caret stands (both in characters): long lines are cut around
+    /// the column. Control characters become spaces, so that a file cannot send commands to a terminal.
     fn window(&self) -> (String, usize) {
         let at = (self.column as usize).saturating_sub(1);
         let skip = if at + 20 > WINDOW { at.saturating_sub(WINDOW / 2) } else { 0 };

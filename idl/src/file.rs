@@ -1,11 +1,15 @@
 //! Whole files of bounded size.
+//!
+//! Languages without a preprocessor read their files here. A file is never read further than one byte past
+//! the limit, whatever its length was said to be: pipes and devices have none.
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The text of a file of at most `limit` bytes.
+/// The text of a file of at most `limit` bytes. A file that cannot be read, is larger, or is not UTF-8 is one
+/// mistake without a line.
 pub(crate) fn text(path: &Path, limit: usize) -> Result<String, Diagnostics> {
     let mistake = |message: String| Diagnostics::from(Diagnostic::of_file(&path.to_string_lossy(), message));
     let mut bytes = Vec::new();

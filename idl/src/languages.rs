@@ -1,4 +1,11 @@
 //! The contract languages that can be read, and the choice between them.
+//!
+//! The extension of a file chooses the language. Two extensions are shared: `.idl` by OMG IDL and MIDL,
+//! `.xml` by the introspection of D-Bus and WSDL; there the text decides, and the file is read once more for
+//! it.
+//!
+//! A program that is built without a language knows its extension still and names the feature that is
+//! missing.
 
 #[cfg(feature = "dbus-xml")]
 use crate::dbus_xml;
@@ -31,7 +38,8 @@ pub struct Language {
     pub print: fn(&Contract) -> Result<String, Unprintable>,
 }
 
-/// All languages that can be read.
+/// All languages that can be read. The order matters: the first language that has an extension is asked, and
+/// it passes the file on where the text is of another language.
 pub fn languages() -> &'static [Language] {
     &[
         #[cfg(feature = "omg")]
@@ -150,7 +158,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Contract, Diagnostics> {
     read_with(path, &Preprocessing::default())
 }
 
-/// Reads the contract in a file with what its preprocessor is given; languages that have none do not mind.
+/// Reads the contract in a file, with directories and macros for the preprocessor; languages without one ignore them.
 ///
 /// # Errors
 /// As [`read`].

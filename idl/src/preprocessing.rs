@@ -7,7 +7,9 @@ use std::path::PathBuf;
 pub struct Preprocessing {
     /// Where included and imported files are looked for, after the directory of the file that names them (`-I`).
     pub directories: Vec<PathBuf>,
-    /// Macros that are defined before the first line: name, or name and parameters, and what it stands for (`-D`).
+    /// Macros that are defined before the first line (`-D`): the name, or the name and its parameters in
+    /// parentheses, and then the text that it stands for. Each pair is read as the line `#define NAME TEXT`,
+    /// so a mistake in it is reported in a file called `-D NAME`.
     pub macros: Vec<(String, String)>,
 }
 

@@ -1,12 +1,24 @@
 //! Files, places in them, and the mistakes found while reading.
+//!
+//! A `Report` lives as long as one contract is read. The lexer and the preprocessor add files to it, every
+//! stage adds mistakes, and `finish` makes diagnostics of them. Spans are cheap numbers; lines and columns
+//! are counted at the end alone, and only for mistakes that are shown.
+//!
+//! A contract is good when `failed` is false at the end. Readers go on after a mistake, so a value that they
+//! build after one may be incomplete and must be thrown away.
+//!
+//! Files in the background (headers of C that a MIDL file includes) may be wrong without harm: mistakes in
+//! them are dropped. A doubt is a mistake that counts only when the contract turns out to be empty without
+//! the missing part.
 
 use crate::diagnostics::{Diagnostic, Diagnostics, MOST, Note};
 use std::sync::Arc;
 
-/// Bytes of source lines that mistakes carry along, all together; a file may be one line.
+/// Bytes of source lines that mistakes carry along, all together. A file may be one line of 8 MiB, and each
+/// of its mistakes copies that line.
 const LINES: usize = 1 << 20;
 
-/// A stretch of one file, in bytes.
+/// A stretch of one file, in bytes. Files have at most 8 MiB, so 32 bits are enough.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     /// Number of the file in the [`Report`].
@@ -28,7 +40,7 @@ impl Span {
     }
 }
 
-/// A mistake, before its place is looked up.
+/// A mistake, before its place is looked up. The place is looked up by `Report::finish`.
 #[derive(Debug)]
 pub(crate) struct Problem {
     span: Span,
@@ -43,6 +55,7 @@ impl Problem {
         Self { span, message: message.into(), expected: Vec::new(), help: None, note: None }
     }
 
+    /// Several calls add up.
     pub(crate) fn expected<T: Into<String>>(mut self, expected: impl IntoIterator<Item = T>) -> Self {
         self.expected.extend(expected.into_iter().map(Into::into));
         self
@@ -53,6 +66,7 @@ impl Problem {
         self
     }
 
+    /// None leaves the help that is there.
     pub(crate) fn maybe_help(mut self, help: Option<String>) -> Self {
         self.help = help.or(self.help);
         self
@@ -76,9 +90,11 @@ struct File {
 #[derive(Default)]
 pub(crate) struct Report {
     files: Vec<File>,
+    /// At most `MOST`, no two of them at the same place.
     problems: Vec<Problem>,
+    /// Mistakes beyond `MOST`, which were counted and dropped.
     omitted: usize,
-    /// Files that are read for what others need of them: nothing is said of mistakes in them.
+    /// Files in the background: others need definitions of them, and mistakes in them are not reported.
     background: Vec<u32>,
     /// What is missing and may not be needed; mistakes if nothing is left without it.
     doubts: Vec<Problem>,
@@ -113,17 +129,18 @@ impl Report {
         }
     }
 
-    /// How many mistakes there are.
+    /// How many mistakes there are. The number is for `forget`.
     pub(crate) fn mark(&self) -> usize {
         self.problems.len()
     }
 
-    /// Takes back the mistakes that were added since then.
+    /// Takes back the mistakes that were added since then. For a reader that tries one way to understand a
+    /// text, and then another. Mistakes that were only counted (`omitted`) stay counted.
     pub(crate) fn forget(&mut self, mark: usize) {
         self.problems.truncate(mark);
     }
 
-    /// From now on nothing is said of mistakes in this file.
+    /// From now on mistakes in this file are not reported. Mistakes that were added before stay.
     pub(crate) fn put_in_background(&mut self, file: u32) {
         self.background.push(file);
     }
@@ -133,7 +150,8 @@ impl Report {
         self.background.contains(&span.file)
     }
 
-    /// Notes what is missing, where the rest can be used without it.
+    /// Notes what is missing, where the rest can be used without it. At most `MOST` are kept, and none is
+    /// shown unless `take_doubts` is called.
     pub(crate) fn doubt(&mut self, problem: Problem) {
         if self.doubts.len() < MOST {
             self.doubts.push(problem);
@@ -170,6 +188,7 @@ impl Report {
     /// All mistakes, in the order of the text.
     pub(crate) fn finish(mut self) -> Diagnostics {
         self.problems.sort_by_key(|problem| (problem.span.file, problem.span.start));
+        // The line that passes the limit is still shown, so at least one mistake always is.
         let (mut list, mut bytes) = (Vec::with_capacity(self.problems.len()), 0);
         for problem in &self.problems {
             if bytes > LINES {
@@ -187,6 +206,7 @@ impl Report {
         let (file, line, column, source) = self.place(problem.span);
         let text = self.files.get(problem.span.file as usize).map_or("", |file| &file.text);
         let meant = text.get(problem.span.start as usize..problem.span.end as usize).unwrap_or_default();
+        // A span over several lines is marked in its first line only.
         let length = meant.lines().next().unwrap_or_default().chars().count().max(1);
         Diagnostic {
             file,
@@ -204,7 +224,8 @@ impl Report {
         }
     }
 
-    /// File name, line and column (from 1), and the line.
+    /// File name, line and column (from 1), and the line. The column counts characters, not bytes, as editors
+    /// do. Where a span has no file, all are empty and 0, which stands for the file as a whole.
     fn place(&self, span: Span) -> (String, u32, u32, String) {
         let Some(file) = self.files.get(span.file as usize) else { return Default::default() };
         let line = self.line_of(span);

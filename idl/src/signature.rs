@@ -1,9 +1,17 @@
 //! D-Bus signatures to shapes and back (D-Bus Specification, "Type System" and "Valid Signatures").
 //!
-//! A signature has no names: its structs are nameless ([`Struct::name`] is empty) with fields `field_1`, `field_2`, ...
-//! Shapes that D-Bus lacks are written as what they travel as: signed octets as `y`, `binary32` as `d`, characters,
-//! enumerations and references as `s` and `i`, a union as its discriminator and a variant, an optional value as an
-//! array of none or one, a pointer as what it points to, a map whose key is no basic type as an array of pairs.
+//! A signature has no names: its structs are nameless ([`Struct::name`] is empty) with fields `field_1`,
+//! `field_2`, ... Shapes that D-Bus lacks are written as what they travel as: signed octets as `y`,
+//! `binary32` as `d`, characters, enumerations and references as `s` and `i`, a union as its discriminator
+//! and a variant, an optional value as an array of none or one, a pointer as what it points to, a map whose
+//! key is no basic type as an array of pairs. So the way from a shape to a signature loses information, and
+//! the way back does not find it again.
+//!
+//! Bounds are those of the specification: 255 bytes, 32 arrays and 32 structs inside one another. A shape
+//! that contains itself has no signature; the bounds end the search, and it is reported as too deep.
+//!
+//! `walk` checks and compares signatures without building shapes: it is for the wire, where each message has
+//! one. `parse` is for contracts and for values of types that are known at run time only.
 
 mod walk;
 
@@ -20,7 +28,8 @@ pub const LENGTH: usize = 255;
 pub const ARRAYS: usize = 32;
 /// The most structs inside one another.
 pub const STRUCTS: usize = 32;
-/// The most shapes inside one another while a signature is written; aliases and pointers count here only.
+/// The most shapes inside one another while a signature is written. Aliases and pointers write nothing, so
+/// they count here only; without this bound, a pointer to itself would never end.
 const SHAPES: usize = 256;
 
 /// What is wrong with a signature, or with a shape that has none.

@@ -1,4 +1,7 @@
 //! What a language cannot say.
+//!
+//! Each printer returns the first thing that it cannot express and prints nothing then: half a contract would
+//! be read as a whole one. OMG IDL alone never fails, since it writes `any` with a comment in such places.
 
 use std::fmt::{self, Display, Formatter};
 

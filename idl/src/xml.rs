@@ -1,7 +1,16 @@
 //! XML as the contract languages in XML need it: one bounded tree of elements, each with its place.
 //!
-//! A document type may be named and may even declare entities, as some contracts in the wild do; nobody fetches it and
-//! nothing is expanded: a reference to such an entity stays in the text as it is written.
+//! The tree borrows from the text: names are slices of it, and values are copied only where they contain a
+//! reference. Namespaces are not resolved here; names keep their prefix, and WSDL resolves them with its own
+//! table.
+//!
+//! A document type may be named and may even declare entities, as some contracts in the wild do; nobody
+//! fetches it and nothing is expanded: a reference to such an entity stays in the text as it is written. So
+//! no document can grow by being read ("billion laughs"), and none can make us open a file or a connection.
+//!
+//! Bounds: bytes of a file, elements inside one another, attributes of an element, and parts of a file. Depth
+//! bounds the recursion of everything that walks the tree, its destructor too. The first mistake ends the
+//! reading: behind it nobody knows which element is open.
 
 use crate::report::{Problem, Report, Span};
 use quick_xml::Reader;
@@ -10,7 +19,7 @@ use quick_xml::escape::{EscapeError, resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 use std::borrow::Cow;
 
-/// Bytes of a file.
+/// Bytes of a file, which is checked before anything is read of it.
 pub(crate) const BYTES: usize = 4 << 20;
 /// Elements inside one another.
 const DEPTH: usize = 64;
@@ -23,6 +32,7 @@ const SHOWN: usize = 64;
 
 /// An element.
 pub(crate) struct Element<'a> {
+    /// It keeps its prefix (`xs:element`).
     pub(crate) name: &'a str,
     /// Where its name stands.
     pub(crate) span: Span,
@@ -33,6 +43,7 @@ pub(crate) struct Element<'a> {
 /// An attribute.
 pub(crate) struct Attribute<'a> {
     pub(crate) name: &'a str,
+    /// References are resolved, except those to entities that the document type declares.
     pub(crate) value: Cow<'a, str>,
     /// Where its value stands.
     pub(crate) span: Span,
@@ -40,15 +51,18 @@ pub(crate) struct Attribute<'a> {
 
 /// What stands in an element.
 pub(crate) enum Node<'a> {
+    /// Text, or a CDATA section, or one resolved reference: neighbours are not joined.
     Text(Cow<'a, str>),
     Element(Element<'a>),
 }
 
 impl<'a> Element<'a> {
+    /// By its name with the prefix; a second one of the same name was refused by the reader.
     pub(crate) fn attribute(&self, name: &str) -> Option<&Attribute<'a>> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
+    /// Elements directly inside, in order.
     pub(crate) fn elements(&self) -> impl Iterator<Item = &Self> {
         self.children.iter().filter_map(|node| match node {
             Node::Element(element) => Some(element),
@@ -93,7 +107,9 @@ fn read<'a>(text: &'a str, file: u32, report: &mut Report, typed: bool) -> Optio
     }
 }
 
-/// A text as it stands in an element or an attribute. Characters that XML cannot say become `?`.
+/// A text as it stands in an element or an attribute. Characters that XML cannot say become `?`. Line ends
+/// and tabs become references, because an XML reader would turn them into spaces in an attribute (XML 1.0,
+/// 3.3.3).
 pub(crate) fn escape(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
@@ -123,8 +139,11 @@ pub(crate) fn shown(name: &str) -> String {
     }
 }
 
+/// Boxed, because results of this type are returned in every step and the good ones are small.
 type Stop = Box<Problem>;
 
+/// State: the elements that are open, outermost first, and the finished root. `quick_xml` finds the events
+/// and compares the names of closing tags; counting, depth and characters are checked here.
 struct Parser<'a> {
     text: &'a str,
     file: u32,
@@ -142,9 +161,12 @@ impl<'a> Parser<'a> {
         if self.text.len() > BYTES {
             return Err(self.stop(0, format!("the file is larger than {} MiB", BYTES >> 20)));
         }
+        // One pass over the whole text, so that later steps need not look at characters one by one.
         if let Some((at, c)) = self.text.char_indices().find(|(at, c)| !is_char(*c) && *at > 0) {
             return Err(self.stop(at, format!("XML has no character {c:?}")));
         }
+        // Positions of the reader count from behind the byte order mark; `skipped` makes them positions of
+        // the file again.
         let content = self.text.trim_start_matches('\u{feff}');
         let skipped = self.text.len() - content.len();
         let mut reader = Reader::from_str(content);
@@ -218,6 +240,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
+    /// An element and its attributes; `at` is the byte of its `<`.
     fn element(&mut self, start: &BytesStart<'a>, at: usize) -> Result<Element<'a>, Stop> {
         self.count(at)?;
         if self.root.is_some() {
@@ -242,6 +265,8 @@ impl<'a> Parser<'a> {
             let (_, name) = self.find(attribute.key.0).unwrap_or((at, ""));
             let (value_at, raw) = self.find(&attribute.value).unwrap_or((at, ""));
             let span = self.span(value_at, raw.len());
+            // A reference may name a character that XML has not (`&#0;`), which the pass over the text cannot
+            // see.
             let value = match unescape(raw) {
                 _ if raw.contains('<') => Err("`<` in the value of an attribute".to_owned()),
                 Ok(value) if !value.chars().all(is_char) => Err("a character that XML has not".to_owned()),
@@ -255,6 +280,7 @@ impl<'a> Parser<'a> {
         Ok(Element { name, span, attributes, children: Vec::new() })
     }
 
+    /// Hands a finished element to the one around it, or makes it the root.
     fn close(&mut self, element: Element<'a>) {
         match self.open.last_mut() {
             Some(parent) => parent.children.push(Node::Element(element)),
@@ -268,6 +294,8 @@ impl<'a> Parser<'a> {
         self.count(at)
     }
 
+    /// One reference in the text: a number, one of the five names of XML, or a name that the document type
+    /// may declare.
     fn reference(&mut self, reference: &BytesRef<'a>, at: usize) -> Result<(), Stop> {
         let (_, name) = self.find(reference).unwrap_or((at, ""));
         let span = self.span(at, name.len() + 2);
@@ -293,6 +321,8 @@ impl<'a> Parser<'a> {
         self.add_text(text, at)
     }
 
+    /// The declaration is believed only as far as the bytes are UTF-8 anyway: a file that says ISO 8859-1 and
+    /// is ASCII is read, one that is not ASCII would be read wrongly.
     fn encoding(&self, declaration: &BytesDecl<'a>, at: usize) -> Result<(), Stop> {
         match declaration.encoding() {
             Some(Ok(encoding)) if !encoding.eq_ignore_ascii_case(b"utf-8") && !self.text.is_ascii() => {
@@ -302,11 +332,13 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Charges one part of the file; `at` is the place for the message.
     fn count(&mut self, at: usize) -> Result<(), Stop> {
         self.nodes += 1;
         if self.nodes > NODES { Err(self.stop(at, "the file has too many parts")) } else { Ok(()) }
     }
 
+    /// What `quick_xml` found wrong, in the words of all other mistakes where there are such.
     fn ill_formed(&self, error: &Error, at: usize) -> Stop {
         match error {
             Error::IllFormed(IllFormedError::MismatchedEndTag { found, .. }) => {
@@ -323,7 +355,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Where a piece of the text stands.
+    /// Where a piece of the text stands. The reader lends slices of our own text, so the distance of the
+    /// pointers is the place. None for a slice that is not of the text, such as the empty one that stands for
+    /// no content.
     fn find(&self, piece: &[u8]) -> Option<(usize, &'a str)> {
         let at = (piece.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize)?;
         Some((at, self.text.get(at..at.checked_add(piece.len())?)?))
@@ -336,6 +370,8 @@ impl<'a> Parser<'a> {
     fn span(&self, at: usize, length: usize) -> Span {
         let place = |at: usize| {
             let at = at.min(self.text.len());
+            // A message may point into the middle of a character; spans must not, or slicing would fail
+            // later.
             let at = (0..=at).rev().find(|at| self.text.is_char_boundary(*at)).unwrap_or_default();
             u32::try_from(at).unwrap_or(u32::MAX)
         };

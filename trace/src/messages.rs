@@ -1,4 +1,15 @@
 //! Messages out of connections.
+//!
+//! A connection is of one wire: the one that knows its first octets, or, where the beginning is not in the
+//! capture, the one that explains most of them. Each direction is a list of runs without holes; in a run that
+//! does not begin with the connection, the first message is looked for (`begin`), and what stands before it
+//! is a gap.
+//!
+//! Packets of other link types hold whole messages (captures of a D-Bus router); all of them count as one
+//! more connection.
+//!
+//! Everything is held in memory, so a trace is as large as its capture. Times are those of the packet with a
+//! message's last octet.
 
 use crate::packets::{self, Packet};
 use crate::streams::{Connection, Connections, Run, Stream};
@@ -79,7 +90,8 @@ pub enum Known {
     Nothing,
 }
 
-/// The wire whose connections begin with these bytes.
+/// The wire whose connections begin with these bytes. The first wire that is sure wins; the order of `wires`
+/// decides among them.
 pub fn wire_of(wires: &[&'static dyn Wire], bytes: &[u8]) -> Known {
     let mut undecided = false;
     for wire in wires {
@@ -132,6 +144,7 @@ impl Trace {
         Ok(trace)
     }
 
+    /// The messages of one connection, and its gaps.
     fn explain(&mut self, number: usize, connection: &Connection, wires: &[&'static dyn Wire]) {
         let (client, server) = (connection.client, connection.server);
         let directions =
@@ -222,10 +235,12 @@ fn packet_of(wires: &[&'static dyn Wire], link: u32, data: &[u8]) -> Option<&'st
     wires.iter().find(|wire| wire.packet(data).is_some_and(|own| u32::from(own) == link)).copied()
 }
 
+/// How many octets of the direction passed before a place in a run.
 fn start_of(run: &Run, start: usize) -> u64 {
     u64::try_from(run.position).unwrap_or(0) + start as u64
 }
 
+/// The wire of a direction.
 fn known(wires: &[&'static dyn Wire], stream: &Stream) -> Option<&'static dyn Wire> {
     let mut runs = stream.runs.iter();
     let at_start = runs.next().and_then(|run| match wire_of(wires, &run.bytes) {
@@ -242,14 +257,15 @@ fn known(wires: &[&'static dyn Wire], stream: &Stream) -> Option<&'static dyn Wi
     })
 }
 
-/// How many octets of a run are messages of a wire, from where the first of its messages begins.
+/// How many octets of a run are messages of a wire, from where the first of its messages begins. Messages
+/// that break the wire's rules do not count.
 fn explained(wire: &'static dyn Wire, run: &Run) -> usize {
     let Some(rest) = begin(wire, run).and_then(|start| run.bytes.get(start..)) else { return 0 };
     let messages = wire.explain(rest).messages;
     messages.iter().filter(|message| message.kind != "violation").map(|message| message.len).sum()
 }
 
-/// Where the first message of a run begins.
+/// Where the first message of a run begins. Every place is tried, so a wire must tell quickly.
 fn begin(wire: &'static dyn Wire, run: &Run) -> Option<usize> {
     (0..run.bytes.len()).find(|start| {
         let rest = run.bytes.get(*start..).unwrap_or_default();

@@ -1,4 +1,8 @@
 //! TCP segments out of capture files.
+//!
+//! Both formats of files and the usual link types are read; IP fragments and everything but TCP are passed
+//! over. A file that ends within a packet is read up to there, because captures are often looked at while
+//! they are written.
 
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use pcap_file::pcap::PcapReader;
@@ -52,7 +56,7 @@ fn pcap(file: impl Read, take: &mut dyn FnMut(&Packet<'_>)) -> Result<(), String
     while let Some(packet) = reader.next_packet() {
         match packet {
             Ok(packet) => segment(link, packet.timestamp, &packet.data, take),
-            // A capture that is being written ends anywhere.
+            // A capture that is still being written may end within a packet.
             Err(PcapError::IncompleteBuffer) => break,
             Err(error) => return Err(error.to_string()),
         }
@@ -99,6 +103,7 @@ fn resolution(interface: &InterfaceDescriptionBlock<'_>) -> u8 {
     given.unwrap_or(6)
 }
 
+/// A unit that no clock has gives zero.
 fn scaled(units: u128, resolution: u8) -> Duration {
     let exponent = u32::from(resolution & 0x7f);
     let base: u128 = if resolution & 0x80 == 0 { 10 } else { 2 };
@@ -108,6 +113,7 @@ fn scaled(units: u128, resolution: u8) -> Duration {
     Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0))
 }
 
+/// Hands on what one packet holds: a segment, something of another link type, or nothing.
 fn segment(link: DataLink, time: Duration, data: &[u8], take: &mut dyn FnMut(&Packet<'_>)) {
     if !is_network(link) {
         return take(&Packet::Other { time, link: link.into(), data });
@@ -151,6 +157,7 @@ fn is_network(link: DataLink) -> bool {
     )
 }
 
+/// None where the packet is too short or of no such kind.
 fn unwrap_link(link: DataLink, data: &[u8]) -> Option<LaxSlicedPacket<'_>> {
     let typed = |kind: &[u8], rest| {
         let kind = u16::from_be_bytes(kind.try_into().ok()?);

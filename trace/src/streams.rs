@@ -1,4 +1,8 @@
 //! TCP connections put together from segments.
+//!
+//! Sequence numbers (32 bits, which wrap) become positions (64 bits, which do not) by the distance to the
+//! next octet that is expected. What comes too early waits in `early`; what was seen before is dropped. A
+//! hole that is never filled ends a run when the capture is over.
 
 use crate::packets::Segment;
 use std::collections::{BTreeMap, HashMap};
@@ -9,6 +13,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct Connections {
     pub(crate) all: Vec<Connection>,
+    /// The latest connection of each pair of addresses, the smaller one first.
     current: HashMap<(SocketAddr, SocketAddr), usize>,
 }
 
@@ -79,7 +84,7 @@ impl Connections {
         if segment.from == held.client { held.outward.take(segment) } else { held.inward.take(segment) }
     }
 
-    /// The capture is over: what came too early has to do.
+    /// The capture is over: segments that came too early are used, although octets before them are missing.
     pub(crate) fn finish(&mut self) {
         for connection in &mut self.all {
             connection.outward.flush();
@@ -89,6 +94,7 @@ impl Connections {
 }
 
 impl Stream {
+    /// One segment of this direction.
     fn take(&mut self, segment: &Segment<'_>) {
         if segment.syn {
             self.next = Some((segment.sequence.wrapping_add(1), 0));
@@ -124,6 +130,7 @@ impl Stream {
         self.next = Some((sequence.wrapping_add(step), position + i64::from(step)));
     }
 
+    /// Up to the next hole.
     fn catch_up(&mut self) {
         while let Some((at, (time, bytes))) = self.early.pop_first() {
             if self.next.is_some_and(|(_, position)| at > position) {
@@ -134,6 +141,7 @@ impl Stream {
         }
     }
 
+    /// Goes on behind the next hole until nothing waits.
     fn flush(&mut self) {
         while let Some((&at, _)) = self.early.first_key_value() {
             if let Some((sequence, position)) = self.next {

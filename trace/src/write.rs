@@ -13,9 +13,10 @@ use std::time::Duration;
 
 /// The link type of packets of IP.
 const RAW: u16 = 101;
-/// The most octets in a segment.
+/// The most octets in a segment. A packet of IP has at most 64 KiB with its headers.
 const SEGMENT: usize = 32 << 10;
-/// Connections whose next octets are remembered.
+/// Connections whose next octets are remembered. A number of a connection costs some bytes for as long as it
+/// is remembered.
 const MOST: usize = 1 << 16;
 /// Ports of clients without one begin here; servers without one have the last.
 const PORTS: usize = 1024;
@@ -90,13 +91,14 @@ impl<W: Write> Writer<W> {
             }
         }
         self.out.write_all(&out)?;
-        // Whoever reads along sees it.
+        // A program that reads the file at the same time sees the message.
         self.out.flush()
     }
 
+    /// A connection that is new begins with the handshake.
     fn segments(&mut self, message: &Written<'_>, client: SocketAddr, server: SocketAddr, out: &mut Vec<u8>) {
         if self.next.len() >= MOST {
-            // The connections that are over, most likely.
+            // Most of these connections are over.
             self.next.clear();
         }
         let next = self.next.entry(message.connection).or_insert_with(|| {
@@ -216,6 +218,7 @@ fn packet(time: Duration, interface: u32, content: &[u8]) -> Vec<u8> {
     block(6, &packet)
 }
 
+/// It is a multiple of four octets; its length stands before and behind it.
 fn block(kind: u32, content: &[u8]) -> Vec<u8> {
     let len = u32::try_from(content.len() + 12).unwrap_or(u32::MAX).to_le_bytes();
     [&kind.to_le_bytes()[..], &len, content, &len].concat()

@@ -1,7 +1,17 @@
 //! What a call shows: which of its values people see, and what the others follow from.
 //!
-//! A number that only says how long arrays beside it are (`size_is`, `length_is`) is not shown. Whoever sends takes it from the
-//! arrays, whoever receives checks them by it. An array that comes out is shown without the pointer to it.
+//! A number that only says how long arrays beside it are (`size_is`, `length_is`) is not shown. Whoever sends
+//! takes it from the arrays, whoever receives checks them by it. An array that comes out is shown without the
+//! pointer to it.
+//!
+//! `values` decides the `Role` of each value of a list: an operation's arguments, its results, or the fields
+//! of a struct. `Call` then joins the two lists of an operation: a result may be as long as an argument says
+//! (`like`), have room for so many elements (`room`), or be the interface that an argument names
+//! (`identity`).
+//!
+//! Invariants: a count is hidden only where every array that it counts is shown, and none of them can be null
+//! with another meaning than empty; a value that goes both ways has the same role on both. The checks that
+//! are written here are what keeps a peer from sending an array that contradicts its count.
 
 use super::plan::Plan;
 use super::types::Types;
@@ -27,7 +37,7 @@ pub(super) enum Place {
 pub(super) enum Role {
     /// It is shown as it is.
     Shown,
-    /// It is the length of these arrays.
+    /// It is the length of these arrays, by their numbers in the list; people do not see it.
     Counts(Vec<usize>),
     /// An array that is shown without its pointer.
     Bare,
@@ -57,15 +67,18 @@ pub(super) struct Call<'o> {
     pub(super) succeeds: bool,
 }
 
-/// An array whose length is said beside it.
+/// An array whose length stands beside it.
 struct Array<'s> {
+    /// The name of the value that says how long it is.
     counted_by: &'s str,
+    /// The name of the value that says how much room there is, where another one says the length.
     room: Option<&'s str>,
     /// The shape behind the pointer to it, if there is one.
     behind: Option<&'s Shape>,
 }
 
-/// The array that a value is, if its length is said beside it.
+/// The array that a value is, if its length stands beside it. A length that is an expression is no name, and
+/// then nothing is hidden.
 fn array(shape: &Shape) -> Option<Array<'_>> {
     let (mut at, mut behind, mut length) = (shape, None, None);
     loop {
@@ -90,11 +103,12 @@ fn array(shape: &Shape) -> Option<Array<'_>> {
     }
 }
 
+/// Whether a shape can be a count.
 fn is_integer(shape: &Shape) -> bool {
     !matches!(shape.resolved(), Shape::Bool | Shape::F32 | Shape::F64) && shape.width().is_some()
 }
 
-/// The values of a list, and what becomes of each.
+/// The values of a list, and what becomes of each. The names are distinct, and in the order of the fields.
 pub(super) fn values(fields: &[Field], place: Place) -> Vec<Value<'_>> {
     let arrays: Vec<_> = fields.iter().map(|field| array(&field.shape)).collect();
     let names = distinct(fields.iter().map(|field| field.name.as_ref()), snake);
@@ -122,7 +136,8 @@ pub(super) fn values(fields: &[Field], place: Place) -> Vec<Value<'_>> {
     values
 }
 
-/// Takes the pointers from arrays whose length is known without them.
+/// Takes the pointers from arrays whose length is known without them. Results always, since an array that is
+/// missing and one that is empty are the same to people.
 fn bare(values: &mut [Value<'_>], place: Place) {
     for index in 0..values.len() {
         let counted =
@@ -136,6 +151,7 @@ fn bare(values: &mut [Value<'_>], place: Place) {
 }
 
 impl<'o> Call<'o> {
+    /// The values of an operation of `owner`.
     pub(super) fn of(plan: &Plan<'_>, owner: &Interface, operation: &'o Operation) -> Self {
         let mut arguments = values(operation.arguments.fields(), Place::Arguments);
         let mut results = values(operation.results.fields(), Place::Results);
@@ -144,6 +160,7 @@ impl<'o> Call<'o> {
             let into = arguments.iter_mut().find(named);
             let out = results.iter_mut().find(named);
             if let (Some(into), Some(out)) = (into, out)
+                // Hidden in one direction alone, it would be a parameter that nobody can give.
                 && (matches!(into.role, Role::Counts(_)) != matches!(out.role, Role::Counts(_)))
             {
                 into.role = Role::Shown;
@@ -156,6 +173,7 @@ impl<'o> Call<'o> {
         let own: Vec<&str> = operation.results.fields().iter().map(|field| field.name.as_ref()).collect();
         for value in &mut results {
             if let Some(array) = array(&value.field.shape) {
+                // Only an argument that is no result itself: a result checks its own arrays.
                 value.like = argument(array.counted_by).filter(|_| !own.contains(&array.counted_by));
                 value.room = array.room.filter(|room| !own.contains(room)).and_then(argument);
             }
@@ -192,7 +210,7 @@ impl<'o> Call<'o> {
         self.arguments.iter().map(|value| value.name.clone()).collect()
     }
 
-    /// What a call yields, as a type.
+    /// What a call yields, as a type. Without the error.
     pub(super) fn ok(&self, types: &Types<'_, '_>) -> String {
         let yields: Vec<String> = self.yields().map(|value| value.shown(types)).collect();
         let plain = match yields.as_slice() {
@@ -202,7 +220,8 @@ impl<'o> Call<'o> {
         if self.succeeds { format!("ew::Success<{plain}>") } else { plain }
     }
 
-    /// Writes, by `check`, that results are as long as the arguments of these names say.
+    /// Writes, by `check`, that results are as long as the arguments of these names say. `length` says how
+    /// the length of an array is written there.
     pub(super) fn check_like(
         &self,
         check: &str,
@@ -230,7 +249,8 @@ impl<'o> Call<'o> {
         }
     }
 
-    /// The expression by which a skeleton answers with a result of this name.
+    /// The expression by which a skeleton answers with a result of this name. The wrappers are of
+    /// `everywire_model::counts`.
     pub(super) fn answered(&self, value: &Value<'_>, name: &str, arguments: &[String]) -> String {
         let mut text = name.to_owned();
         if let Some(iid) = value.identity.and_then(|index| arguments.get(index)) {
@@ -263,7 +283,7 @@ impl Value<'_> {
     }
 }
 
-/// How the length of an array is written.
+/// How the length of an array is written. It is given the value and its name.
 type Length = fn(&Value<'_>, &str) -> String;
 
 /// `("name", value.len())`, where the compiler does not know yet what the value is.
@@ -276,6 +296,7 @@ pub(super) fn length(value: &Value<'_>, name: &str) -> String {
     format!("({:?}, {name}.len())", value.field.name)
 }
 
+/// Writes one check of a count against the lengths of arrays.
 fn check_lengths(check: &str, count: &Value<'_>, name: &str, lengths: &[String], page: &mut Page) {
     let head = format!("ew::counts::{check}({:?}, {name}, &[", count.field.name);
     page.list(&head, lengths, "])?;");
@@ -311,7 +332,8 @@ pub(super) fn check_counts(
     }
 }
 
-/// The same for the fields of a struct, where an array may be null whatever its count says.
+/// The same for the fields of a struct, where an array may be null whatever its count says. An array without
+/// its pointer may lack.
 pub(super) fn check_fields(types: &Types<'_, '_>, values: &[Value<'_>], names: &[String], page: &mut Page) {
     for (value, name) in values.iter().zip(names) {
         let Role::Counts(arrays) = &value.role else { continue };
@@ -326,12 +348,14 @@ pub(super) fn check_fields(types: &Types<'_, '_>, values: &[Value<'_>], names: &
     }
 }
 
+/// The lengths of the arrays with these numbers.
 fn lengths(values: &[Value<'_>], names: &[String], arrays: &[usize], length: Length) -> Vec<String> {
     let one = |index: &usize| Some(length(values.get(*index)?, names.get(*index)?));
     arrays.iter().filter_map(one).collect()
 }
 
-/// The parameter that says which interface a reference is to have (`iid_is`).
+/// The parameter that says which interface a reference is to have (`iid_is`). Only a plain name is one that
+/// can be found.
 fn identity(shape: &Shape) -> Option<&str> {
     let mut at = shape;
     let mut name = None;

@@ -1,18 +1,29 @@
 //! Structs that are nothing but numbers and variants: their arrays are written and read a row at a time.
+//!
+//! A row is a struct whose bytes lie as a compiler of C lays them out, which is how NDR has them: each number
+//! at a multiple of its size, the struct at a multiple of its largest. So a codec can copy a whole array of
+//! them cell by cell, without
+//! asking each field. What a row is must be the same here and in `everywire_model::cells`, which has the
+//! limits.
 
 use everywire_model::cells::{CellKind, MOST, MOST_BYTES};
 use everywire_model::shape::{Shape, Struct};
 
 /// How a struct is laid out.
 pub(super) struct Row {
+    /// Bytes without the padding behind the last cell.
     size: usize,
+    /// Bytes: the width of its widest cell.
     alignment: usize,
+    /// Where each number begins, in bytes from the start, and how wide it is; inner structs are laid out
+    /// flat.
     cells: Vec<(usize, CellKind)>,
     /// Where each field begins.
     fields: Vec<usize>,
 }
 
-/// The layout of a struct; nothing if it holds anything but numbers and variants, or too many.
+/// The layout of a struct; nothing if it holds anything but numbers and variants, or too many. One cell alone
+/// is no row: an array of it is an array of numbers.
 pub(super) fn row(fields: &Struct) -> Option<Row> {
     let mut row = Row { size: 0, alignment: alignment(fields)?, cells: Vec::new(), fields: Vec::new() };
     row.put(fields, true)?;
@@ -20,6 +31,8 @@ pub(super) fn row(fields: &Struct) -> Option<Row> {
 }
 
 impl Row {
+    /// Lays out the fields of a struct from the present size on; only those of the outermost one are noted in
+    /// `fields`.
     fn put(&mut self, fields: &Struct, outermost: bool) -> Option<()> {
         for field in fields.fields.iter() {
             let shape = field.shape.resolved();
@@ -44,6 +57,7 @@ impl Row {
     }
 }
 
+/// The cell for a shape; None for what is not of fixed size.
 fn kind(shape: &Shape) -> Option<CellKind> {
     Some(match shape {
         Shape::U8 | Shape::I8 => CellKind::One,

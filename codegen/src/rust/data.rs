@@ -1,4 +1,8 @@
 //! Structs, enumerations, exceptions, other names, constants.
+//!
+//! Each type is written twice: its definition, which people read, and a call of a macro that says how it is
+//! marshalled. Structs derive `PartialEq` where all their fields can be compared. Counts that follow from
+//! arrays are no fields (`call::values`), so the macro of such a struct has code that makes and checks them.
 
 use super::call::{Place, Role, Value, check_fields, is_guid, values, write_counts};
 use super::cells;
@@ -39,6 +43,7 @@ pub(super) fn implement_exception(types: &Types<'_, '_>, exception: &Struct, pag
     page.line(format!("ew::exceptions! {{ {}: describe::{} }}", place.name, place.described));
 }
 
+/// Another name for a type; nothing for a spelling.
 fn define_alias(types: &Types<'_, '_>, alias: &Alias, page: &mut Page) {
     let Some(name) = types.named(&alias.name) else { return };
     page.gap();
@@ -63,6 +68,7 @@ pub(super) fn define_fields(types: &Types<'_, '_>, name: &str, fields: &Struct, 
     let comparable = fields.fields.iter().all(|field| types.plan.graph.comparable(&field.shape));
     page.gap();
     page.doc(doc);
+    // A number to people has an order and can be a key.
     let derived = match (is_number(fields), comparable) {
         (true, _) => ", Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default",
         (false, true) => ", PartialEq",
@@ -90,6 +96,7 @@ pub(super) fn define_fields(types: &Types<'_, '_>, name: &str, fields: &Struct, 
     }
 }
 
+/// How a struct of the contract is marshalled.
 fn implement_record(types: &Types<'_, '_>, shape: &Struct, page: &mut Page) {
     let name = types.plan.find_struct(shape).map_or("", |place| place.name.as_str());
     implement_fields(types, name, shape, page);
@@ -97,12 +104,14 @@ fn implement_record(types: &Types<'_, '_>, shape: &Struct, page: &mut Page) {
 
 /// Writes how a struct with these fields under another name is marshalled.
 pub(super) fn implement_fields(types: &Types<'_, '_>, name: &str, fields: &Struct, page: &mut Page) {
+    // Counts that nobody sees make the struct one that needs code of its own.
     let values = values(&fields.fields, Place::Fields);
     let shown: Vec<_> =
         values.iter().filter(|value| value.is_shown()).map(|value| value.name.clone()).collect();
     if shown.len() < values.len() {
         return implement_counted(types, name, &values, &shown, page);
     }
+    // Both macros do the same; the first one is faster.
     let how = if is_words(fields) { "words" } else { "fields" };
     match cells::row(fields) {
         Some(row) => {
@@ -139,25 +148,28 @@ fn implement_counted(
     });
 }
 
-/// Whether a struct is nothing but unsigned numbers of 32 bits, as times are: those are written and read in one go.
+/// Whether a struct is nothing but unsigned numbers of 32 bits, as times are: those are written and read in
+/// one go. Eight words are what the macro takes.
 fn is_words(fields: &Struct) -> bool {
     let word = |field: &Field| matches!(field.shape.resolved(), Shape::U32);
     (2..=8).contains(&fields.fields.len()) && fields.fields.iter().all(word)
 }
 
-/// Whether a struct is one number to people: a GUID, a point in time.
+/// Whether a struct is one number to people: a GUID, a point in time. It may be copied, compared and used as
+/// a key.
 fn is_number(fields: &Struct) -> bool {
     let guid = is_guid(&Shape::Struct(Hold::new(fields.clone())));
     guid || (fields.name == "FILETIME" && fields.fields.iter().all(|field| matches!(field.shape, Shape::U32)))
 }
 
-/// Writes that a type may have a name of capitals.
+/// Writes that a type may have a name of capitals. Clippy would have it in small letters.
 pub(super) fn allow_capitals(name: &str, page: &mut Page) {
     if name.len() > 2 && !name.contains(char::is_lowercase) {
         page.line("#[allow(clippy::upper_case_acronyms)]");
     }
 }
 
+/// The enumeration with its values, which travel as they are.
 fn define_enumeration(types: &Types<'_, '_>, members: &Enum, page: &mut Page) {
     let Some(place) = types.plan.find(&members.name) else { return };
     let names = member_names(members);
@@ -173,13 +185,14 @@ fn define_enumeration(types: &Types<'_, '_>, members: &Enum, page: &mut Page) {
     });
 }
 
+/// How an enumeration is marshalled, by its description.
 fn implement_enumeration(types: &Types<'_, '_>, members: &Enum, page: &mut Page) {
     let Some(place) = types.plan.find(&members.name) else { return };
     let head = format!("ew::members! {{ {}: describe::{} {{ ", place.name, place.described);
     page.fill(&head, &member_names(members), " } }");
 }
 
-/// Writes a constant; one whose type has no literals becomes nothing.
+/// Writes a constant; one whose type has no literals becomes nothing. A text is borrowed.
 pub(super) fn constant(types: &Types<'_, '_>, constant: &Constant, name: &str, page: &mut Page) {
     let (of, value) = match (constant.shape.resolved(), &constant.value) {
         (Shape::Text(_), Literal::Text(text)) => ("&str".to_owned(), format!("{text:?}")),
@@ -193,6 +206,7 @@ pub(super) fn constant(types: &Types<'_, '_>, constant: &Constant, name: &str, p
         (_, Literal::Integer(value)) => (types.owned(&constant.shape), value.to_string()),
         (_, Literal::Char(value)) => (types.owned(&constant.shape), format!("{value:?}")),
         (Shape::Enum(members), Literal::Member(member)) => {
+            // The variant has another name than the member.
             let named =
                 members.members.iter().zip(member_names(members)).find(|((name, _), _)| name == member);
             let Some((_, variant)) = named else { return };

@@ -1,4 +1,15 @@
 //! The descriptions at the foot of each module: statics made with `everywire_model::describe`.
+//!
+//! Codecs, bridges and tools know a contract by these statics; the stubs hand them along with every call.
+//! They must say exactly what the contract says, since the wire is made of them: names, ids, numbers, notes,
+//! directions.
+//!
+//! Everything is a constant expression, so a program that starts has nothing to build. A type refers to
+//! another one by the path of its static, which also works in circles. What bases have is not repeated:
+//! `inherit!` copies runs of operations and attributes out of the statics of the bases at compile time.
+//!
+//! Types without a name are written where they stand; a struct that is no tuple has a static, found by its
+//! fingerprint.
 
 use super::plan::{Family, INLINE, Item, Module, Place, Plan, is_tuple};
 use super::types::{Face, Types};
@@ -9,7 +20,7 @@ use everywire_model::contract::{
 };
 use everywire_model::shape::{Field, Name, Order, Shape, Struct, Text, TextKind};
 
-/// Writes `mod describe` of a module.
+/// Writes `mod describe` of a module. The constants of the whole contract stand in the root's.
 pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
     let mut from = module.path.clone();
     from.push("describe".into());
@@ -27,6 +38,8 @@ pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
                 Item::Exception(exception) => describe.record(exception, page),
                 Item::Constant(..) => {}
                 Item::Interface(interface, family) | Item::Foreign(interface, family) => {
+                    // Bases that the contract does not define are described too, since others inherit their
+                    // operations.
                     describe.interface(interface, family, page);
                 }
             }
@@ -37,7 +50,8 @@ pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
     });
 }
 
-/// A constant's value as an expression; values that no language writes as one word have none.
+/// A constant's value as an expression; values without a literal have none. A number that
+/// is not finite has no literal.
 pub(super) fn value(value: &Value) -> Option<String> {
     Some(match value {
         Value::Bool(value) => format!("Value::Bool({value})"),
@@ -66,11 +80,13 @@ impl Describe<'_, '_> {
         });
     }
 
+    /// One constant as an expression; None where its value has none.
     fn constant(&self, constant: &Constant) -> Option<String> {
         let value = value(&constant.value)?;
         Some(format!("constant({:?}, {}, {value})", constant.name, self.shape(&constant.shape)))
     }
 
+    /// The static of a type; nothing for shapes without a name.
     fn named_type(&self, shape: &Shape, page: &mut Page) {
         match shape {
             Shape::Struct(shape) => self.record(shape, page),
@@ -116,6 +132,7 @@ impl Describe<'_, '_> {
         }
     }
 
+    /// The static of a struct or an exception.
     fn record(&self, shape: &Struct, page: &mut Page) {
         let fields: Vec<_> = shape.fields.iter().map(|field| self.field(field)).collect();
         let head = format!(
@@ -127,6 +144,7 @@ impl Describe<'_, '_> {
         braces(page, &head, &fields);
     }
 
+    /// The statics of an interface: its operations, its signals, itself.
     fn interface(&self, interface: &Interface, family: &Family, page: &mut Page) {
         let operations = &family.operations;
         page.gap();
@@ -134,6 +152,7 @@ impl Describe<'_, '_> {
         let (parts, inherited) = self.inherited_operations(interface);
         let own = interface.operations.iter().skip(inherited);
         let own: Vec<_> = own.map(|operation| self.operation(operation, page)).collect();
+        // An array, because its length is known, and a slice of it serves everybody.
         let head = format!("pub static {operations}: [Operation; {count}] =");
         match parts.is_empty() {
             true => page.binding(&head, "[", &own, "]"),
@@ -145,6 +164,7 @@ impl Describe<'_, '_> {
         let attributes: Vec<_> =
             interface.attributes.iter().skip(inherited).map(|attribute| self.attribute(attribute)).collect();
         self.signals(interface, &family.signals, page);
+        // The order is that of the macro's parameters.
         let mut items = vec![
             format!("{:?}", interface.name),
             format!("{:?}", interface.id),
@@ -165,6 +185,7 @@ impl Describe<'_, '_> {
         }
         page.gap();
         let (mut open, mut close) = ("interface!(".to_owned(), ")".to_owned());
+        // What is not usual is put around the expression, one function for each thing.
         if interface.kind != InterfaceKind::Plain {
             open.insert_str(0, "of_kind(");
             close = format!("{close}, InterfaceKind::{:?})", interface.kind);
@@ -185,7 +206,9 @@ impl Describe<'_, '_> {
         );
     }
 
-    /// Where the first operations stand in the lists of the bases, `(&BASE, first, count)`, and how many they are.
+    /// Where the first operations stand in the lists of the bases, `(&BASE, first, count)`, and how many they
+    /// are. They are compared by what would be written of them, so a base that differs in anything is not
+    /// used. The longest run counts.
     fn inherited_operations(&self, interface: &Interface) -> (Vec<String>, usize) {
         let said = |operation: &Operation| self.operation(operation, &Page::new(0));
         let mut parts = Vec::new();
@@ -193,6 +216,7 @@ impl Describe<'_, '_> {
         while next < interface.inherited {
             let inherited = interface.operations.get(next..interface.inherited).unwrap_or_default();
             let Some(first) = inherited.first() else { break };
+            // Any base may hold a run of them; the longest one saves most.
             let longest = self.described_bases(interface).filter_map(|base| {
                 let from = base.operations.iter().position(|operation| operation.name == first.name)?;
                 let theirs = base.operations.iter().skip(from);
@@ -206,7 +230,8 @@ impl Describe<'_, '_> {
         (parts, next)
     }
 
-    /// Where the first attributes stand in the lists of the bases, `(&BASE, first, count, further)`, and how many they are.
+    /// Where the first attributes stand in the lists of the bases, `(&BASE, first, count, further)`, and how
+    /// many they are. `further` is by how many numbers the accessors stand behind those of the base.
     fn inherited_attributes(&self, interface: &Interface) -> (Vec<String>, usize) {
         let mut parts = Vec::new();
         let mut next = 0;
@@ -242,6 +267,7 @@ impl Describe<'_, '_> {
         interface.bases.iter().map(|base| &**base).filter(|base| self.types.plan.find(&base.name).is_some())
     }
 
+    /// The static with all signals of an interface, inherited ones too.
     fn signals(&self, interface: &Interface, signals: &str, page: &mut Page) {
         if interface.signals.is_empty() {
             return;
@@ -251,6 +277,7 @@ impl Describe<'_, '_> {
         page.binding(&format!("pub static {signals}: [Signal; {}] =", all.len()), "[", &all, "]");
     }
 
+    /// One signal; `sunk` adds the method that delivers it.
     fn signal(&self, signal: &Signal, page: &Page) -> String {
         let fields: Vec<_> = signal.fields.fields().iter().map(|field| self.field(field)).collect();
         let mut head = format!("signal!({:?}{}, ", signal.name, label(&signal.label, &signal.name));
@@ -270,6 +297,7 @@ impl Describe<'_, '_> {
         }
     }
 
+    /// One attribute with the numbers of its accessors.
     fn attribute(&self, attribute: &Attribute) -> String {
         let Attribute { name, shape, getter, setter, notify } = attribute;
         let shape = self.shape(shape);
@@ -279,6 +307,7 @@ impl Describe<'_, '_> {
         }
     }
 
+    /// One operation; `page` is asked only whether it fits a line.
     fn operation(&self, operation: &Operation, page: &Page) -> String {
         let parameters: Vec<_> = operation
             .parameters
@@ -316,11 +345,12 @@ impl Describe<'_, '_> {
         }
     }
 
+    /// A name and a shape.
     fn field(&self, field: &Field) -> String {
         format!("{:?}: {}", field.name, self.shape(&field.shape))
     }
 
-    /// A shape as an expression.
+    /// A shape as an expression. Named types are references to their statics.
     fn shape(&self, shape: &Shape) -> String {
         match shape {
             Shape::Void => "Shape::Void".into(),
@@ -374,6 +404,7 @@ impl Describe<'_, '_> {
             Shape::Alias(shape) if shape.name.is_empty() && !shape.id.is_empty() => {
                 format!("remarked!({:?}, {})", shape.id, self.shape(&shape.target))
             }
+            // A name that another language has built in, and that has no static here.
             Shape::Alias(shape) if self.types.plan.find(&shape.name).is_none() => self.shape(&shape.target),
             Shape::Alias(shape) => format!("alias(&{})", self.described(&shape.name)),
             Shape::Sequence(sequence) => {
@@ -383,6 +414,7 @@ impl Describe<'_, '_> {
                         let size = sequence.size.as_deref().unwrap_or_default();
                         format!("counted!({element}, {size:?}, {order:?})")
                     }
+                    // Most sequences of most languages.
                     (Order::Free, None) => format!("sequence!({element})"),
                     (Order::Free, Some(bound)) => format!("sequence!({element}, {bound})"),
                     (order, bound) => format!("sequence!({element}, {bound:?}, {order:?})"),
@@ -414,6 +446,7 @@ impl Describe<'_, '_> {
         }
     }
 
+    /// The path from this module to a static.
     fn path(&self, place: &Place) -> String {
         let mut path = place.path.clone();
         path.push("describe".into());

@@ -1,4 +1,8 @@
 //! Error types: the exceptions an operation may raise, and a failure.
+//!
+//! An error type has a variant for each exception and one for everything else that can go wrong with a call:
+//! the connection, the peer, an exception that the contract does not name. An operation that raises nothing
+//! has no type of its own; it fails with `ew::Failure`.
 
 use super::plan::{Family, local};
 use super::types::Types;
@@ -37,7 +41,7 @@ pub(super) fn implement(types: &Types<'_, '_>, family: &Family, page: &mut Page)
 /// The variant for a failure.
 const FAILURE: &str = "Failure";
 
-/// Variants with the exceptions they hold.
+/// Variants with the exceptions they hold. An exception that is called `Failure` gets a number.
 fn variants(types: &Types<'_, '_>, exceptions: &[Hold<Struct>]) -> Vec<(String, String)> {
     let mut taken = Taken::of(&[FAILURE.to_owned()]);
     exceptions

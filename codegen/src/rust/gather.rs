@@ -1,4 +1,9 @@
-//! Types that a contract uses without defining them: those a language knows from elsewhere, and nameless ones.
+//! Types that a contract uses without defining them: those a language knows from elsewhere, and nameless
+//! ones.
+//!
+//! MIDL knows `GUID`, kidl knows `QRect`, and introspection of D-Bus has structs without any name. Each of
+//! these becomes a type of the generated text once, in front of the definition that is the first to use it. A
+//! nameless struct is called by where it is used first; short ones are tuples and need no name.
 
 use super::plan::{is_tuple, local, name_of, type_name};
 use crate::names::camel;
@@ -14,7 +19,8 @@ pub(super) enum Found<'c> {
     Nameless(&'c Shape, String),
 }
 
-/// For each definition of a contract, the types that it is the first to use. What they use themselves comes before them.
+/// For each definition of a contract, the types that it is the first to use. What they use themselves comes
+/// before them. As long as the contract's definitions, in their order.
 pub(super) fn gather(contract: &Contract) -> Vec<Vec<Found<'_>>> {
     let mut walk = Walk {
         known: contract.definitions.iter().map(|definition| name_of(definition).to_owned()).collect(),
@@ -24,6 +30,7 @@ pub(super) fn gather(contract: &Contract) -> Vec<Vec<Found<'_>>> {
         .definitions
         .iter()
         .map(|definition| {
+            // Names for what has none begin with the definition that uses it.
             let name = camel(local(name_of(definition)));
             match definition {
                 Definition::Type(shape) => walk.parts(shape, &name),
@@ -47,6 +54,7 @@ struct Walk<'c> {
 }
 
 impl<'c> Walk<'c> {
+    /// The types of operations, attributes and signals, inherited ones too.
     fn interface(&mut self, interface: &'c Hold<Interface>, name: &str) {
         for operation in interface.operations.iter() {
             for list in [&operation.arguments, &operation.results] {
@@ -67,7 +75,8 @@ impl<'c> Walk<'c> {
         }
     }
 
-    /// A use of a type; `place` is a name for it, should it have none.
+    /// A use of a type; `place` is a name for it, should it have none. Named types are looked into once, so
+    /// types that contain themselves end.
     fn shape(&mut self, shape: &'c Shape, place: &str) {
         let name = type_name(shape);
         if !name.is_empty() {
@@ -86,7 +95,7 @@ impl<'c> Walk<'c> {
         }
     }
 
-    /// The types that a type is made of.
+    /// The types that a type is made of. `place` is the name by which nameless types inside are called.
     fn parts(&mut self, shape: &'c Shape, place: &str) {
         match shape {
             Shape::Struct(shape) => {
@@ -114,13 +123,15 @@ impl<'c> Walk<'c> {
     }
 }
 
-/// A text that two shapes share if they look the same; it is no name.
+/// A text that two shapes share if they look the same; it is no name. It begins with a character that no name
+/// has.
 pub(super) fn fingerprint(shape: &Shape) -> String {
     let mut out = String::from("<");
     write(shape, &mut out);
     out
 }
 
+/// Appends what tells a shape apart; a named type is its name.
 fn write(shape: &Shape, out: &mut String) {
     let name = type_name(shape);
     if !name.is_empty() {

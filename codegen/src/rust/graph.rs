@@ -80,7 +80,8 @@ impl TypeGraph {
     }
 }
 
-/// Notes what a part of a type uses, through nameless types up to the next named ones.
+/// Notes what a part of a type uses, through nameless types up to the next named ones. The named ones are put
+/// on the list of those to look at.
 fn note<'s>(shape: &'s Shape, by_value: bool, uses: &mut Uses, open: &mut Vec<&'s Shape>) {
     let shape = shape.resolved();
     let name = type_name(shape);
@@ -97,7 +98,8 @@ fn note<'s>(shape: &'s Shape, by_value: bool, uses: &mut Uses, open: &mut Vec<&'
     }
 }
 
-/// The shapes that a shape is made of, and whether its values hold theirs: a list or a pointer does not.
+/// The shapes that a shape is made of, and whether its values hold theirs: a list or a pointer does not. A
+/// map is a list here: it is held on the heap.
 fn each_part<'s>(shape: &'s Shape, each: &mut dyn FnMut(&'s Shape, bool)) {
     match shape {
         Shape::Struct(shape) => shape.fields.iter().for_each(|field| each(&field.shape, true)),

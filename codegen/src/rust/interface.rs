@@ -1,4 +1,8 @@
-//! The trait.
+//! The trait that people call and implement.
+//!
+//! One trait for each face, blocking and asynchronous, with one method for each own operation and the traits
+//! of the bases above it. Arguments are borrowed, results are owned. An error type of the contract stands in
+//! a method's signature only where the operation can raise something.
 
 use super::call::Call;
 use super::data::allow_capitals;
@@ -8,14 +12,17 @@ use crate::page::Page;
 use everywire_model::shape::{Field, Shape};
 use everywire_model::{Hold, Interface, Operation};
 
-/// The most values a request or a reply may carry: the longest tuple that can be marshalled.
+/// The most values a request or a reply may carry: the longest tuple that can be marshalled. An operation
+/// with more gets a comment above the method, and its code does not compile.
 const MOST: usize = 16;
-/// Parameters, with the object itself, above which a linter would complain.
+/// Parameters, with the object itself, above which a linter would complain. It is the usual limit of Clippy's
+/// `too_many_arguments`.
 const MANY: usize = 7;
-/// Characters of a type above which a linter might complain.
+/// Characters of a type above which a linter might complain. Allowing too often harms nobody: the text is
+/// generated.
 pub(super) const COMPLEX: usize = 60;
 
-/// Writes the trait of an interface.
+/// Writes the trait of an interface. A trait without bases is `Send` and `Sync`, so that all of them are.
 pub(super) fn define(types: &Types<'_, '_>, interface: &Interface, family: &Family, page: &mut Page) {
     let name = trait_of(types, family);
     let mut supers = bases(types, interface);
@@ -47,7 +54,7 @@ pub(super) fn define(types: &Types<'_, '_>, interface: &Interface, family: &Fami
     });
 }
 
-/// The traits of its bases.
+/// The traits of its bases. Those that the contract does not define have no trait.
 fn bases(types: &Types<'_, '_>, interface: &Interface) -> Vec<String> {
     let path = |base: &Hold<Interface>| {
         let (_, family) = types.plan.interface(&base.name)?;
@@ -95,6 +102,7 @@ fn signature(types: &Types<'_, '_>, owner: &Interface, operation: &Operation, me
     let fun = if types.face == Face::Asynchronous { "async fn" } else { "fn" };
     let error = types.plan.error(types.from, owner, operation);
     let mut tail = format!(") -> Result<{ok}, {error}>;");
+    // A long result is broken behind the arrow.
     if !page.fits(&tail) {
         tail = format!(") -> Result<\n    {},\n    {error},\n>;", broken(types, &call, &ok, page));
     }
@@ -113,7 +121,7 @@ fn broken(types: &Types<'_, '_>, call: &Call<'_>, ok: &str, page: &Page) -> Stri
     }
 }
 
-/// A tuple of this many parts.
+/// A tuple of this many parts. A tuple of one needs a comma.
 pub(super) fn tuple(parts: &[String]) -> String {
     match parts {
         [one] => format!("({one},)"),
@@ -126,7 +134,8 @@ pub(super) fn has_referents(types: &Types<'_, '_>, fields: &[Field]) -> bool {
     fields.iter().any(|field| is_referent(types, &field.shape))
 }
 
-/// Whether this is a typed reference.
+/// Whether this is a typed reference. It is one where the contract defines the interface; other references
+/// stay untyped.
 pub(super) fn is_referent(types: &Types<'_, '_>, shape: &Shape) -> bool {
     types.referent(shape).is_some()
 }

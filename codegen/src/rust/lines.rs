@@ -1,7 +1,18 @@
-//! What connects a trait to its stubs and skeletons: a macro with a line for each operation that the trait declares itself.
+//! What connects a trait to its stubs and skeletons: a macro with a line for each operation that the trait
+//! declares itself.
 //!
-//! `everywire_model::generated` has the macros and tells what their lines mean. An operation is `checked` where what travels is not what
-//! people see: counts beside arrays, references among other results, interfaces named by a parameter.
+//! `everywire_model::generated` has the macros and tells what their lines mean. An operation is `checked`
+//! where what travels is not what people see: counts beside arrays, references among other results,
+//! interfaces named by a parameter.
+//!
+//! One macro is called for both faces of an interface (`faces!`), or for the one that is wanted. Its lines
+//! stand in a fixed order: the traits with their descriptions, the traits of the bases with the numbers of
+//! their operations, the signals, the constants, and then the own operations by `Section`. The number of an
+//! operation is its place behind the inherited ones.
+//!
+//! Invariants: names of arguments, results and the object that is called differ within one operation
+//! (`Taken`), because the macro makes variables of them. The operations of a base are one range of numbers;
+//! else the text holds a `compile_error!`.
 
 use super::call::{Call, Role, Value, check_counts, late_length, length, write_counts};
 use super::interface::{has_referents, is_referent, trait_of, tuple};
@@ -13,8 +24,9 @@ use everywire_model::{Interface, Operation};
 
 /// What is generated of an interface.
 struct Lines<'t, 'p, 'c> {
-    /// The face whose types come first, and the asynchronous one if there is a second.
+    /// The face whose types come first.
     types: Types<'p, 'c>,
+    /// The other face, where both are wanted.
     second: Option<&'t Types<'p, 'c>>,
     interface: &'t Interface,
 }
@@ -62,16 +74,22 @@ pub(super) fn write(faces: &[Types<'_, '_>], interface: &Interface, family: &Fam
     page.gap();
 }
 
-/// In which order the macros take operations.
+/// In which order the macros take operations. The macros take one section after the other, so operations are
+/// sorted by it; within a section they keep their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Section {
+    /// What travels is what people see.
     Plain,
+    /// The same without an answer.
     Oneway,
+    /// Without an answer, and with counts that follow from arrays.
     CheckedOneway,
+    /// With counts, references or identities to be checked on both sides.
     Checked,
 }
 
 impl Section {
+    /// The word before the operation in the macro's input.
     fn keyword(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -110,6 +128,7 @@ impl Lines<'_, '_, '_> {
             let numbers = numbers.unwrap_or_default();
             let first = numbers.first().copied().unwrap_or_default();
             let end = first + numbers.len();
+            // A stub passes a range of numbers on; the compiler tells whoever wrote such a contract.
             if numbers.iter().copied().ne(first..end) {
                 let name = &ancestor.name;
                 let problem =
@@ -120,6 +139,7 @@ impl Lines<'_, '_, '_> {
         }
     }
 
+    /// Which of the sections an operation belongs to.
     fn section(&self, operation: &Operation, call: &Call<'_>) -> Section {
         let results = operation.results.fields();
         let counted = call.arguments.iter().any(|value| !value.is_shown());
@@ -133,6 +153,8 @@ impl Lines<'_, '_, '_> {
         }
     }
 
+    /// One operation: its number, its method, parameters, results, error, and for checked ones what is to be
+    /// done on both sides.
     fn operation(
         &self,
         section: Section,
@@ -190,7 +212,8 @@ impl Lines<'_, '_, '_> {
         if kind.starts_with('&') { format!("{name} as {kind}") } else { format!("{name}: {kind}") }
     }
 
-    /// The results of an operation that is not checked.
+    /// The results of an operation that is not checked. Only called for operations whose results are shown as
+    /// they are.
     fn results(&self, call: &Call<'_>) -> String {
         match call.results.as_slice() {
             [] if !call.succeeds => String::new(),
@@ -208,7 +231,8 @@ impl Lines<'_, '_, '_> {
         }
     }
 
-    /// What a stub sends and a skeleton reads.
+    /// What a stub sends and a skeleton reads. A stub makes counts of arrays, a skeleton checks arrays by
+    /// counts.
     fn arguments(&self, call: &Call<'_>, page: &mut Page) {
         let names = call.argument_names();
         page.clause("send", &names, |page| write_counts(&self.types, &call.arguments, &names, page));
@@ -226,6 +250,7 @@ impl Lines<'_, '_, '_> {
                 _ => name.clone(),
             })
             .collect();
+        // Typed references are made for the connection of the object that was called.
         let object = object_name(call, names);
         page.clause(&format!("receive {object}"), &patterns, |page| {
             check_counts(&self.types, &call.results, names, late_length, page);
@@ -238,7 +263,7 @@ impl Lines<'_, '_, '_> {
         });
     }
 
-    /// What a skeleton answers.
+    /// What a skeleton answers. Checks come before the counts are made: a servant's mistake must not travel.
     fn answered(&self, call: &Call<'_>, names: &[String], page: &mut Page) {
         let arguments = call.argument_names();
         let values: Vec<_> = call

@@ -1,4 +1,12 @@
 //! Rust: a trait a human would write, and what connects it to the wires.
+//!
+//! First everything gets its place and its name (`plan`), then the modules are written one inside the other.
+//! In each, what people read comes first: types, traits, errors, signals. Behind it stands what marshals
+//! them, as calls of macros of the runtime, so that the text stays short; and at the end `mod describe`, the
+//! contract as data for codecs and tools.
+//!
+//! The text depends on the contract and the options alone: no time, no path, no order of a hash table. So it
+//! can be kept in a repository and compared.
 
 mod call;
 mod cells;
@@ -55,6 +63,7 @@ pub fn generate(contract: &Contract, options: &Options) -> String {
     page.finish()
 }
 
+/// Writes one module with all inside it. Both faces of an interface share its types.
 fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &mut Page) {
     let mark = page.mark();
     let types = Types { plan, from: &module.path, face: Face::Blocking };
@@ -91,6 +100,7 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
             }
         }
     }
+    // Imports that are not used would be warnings, and nobody knows before what is used.
     let text = page.since(mark);
     let used = [
         (text.contains("ew::"), "use ::everywire::model as ew;"),
@@ -109,6 +119,7 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
             });
         }
     }
+    // A module of nothing but constants has nothing to describe.
     let constants = module.path.is_empty() && plan.tells_constants();
     if constants || module.items.iter().any(|item| !matches!(item, Item::Constant(..))) {
         describe::write(plan, module, page);

@@ -1,4 +1,19 @@
 //! The plan: which module each definition goes to, and what everything is called.
+//!
+//! State: modules with their items in the order of the contract, and for each definition its place. The plan
+//! is made in one pass and only read afterwards, so whoever writes a name asks the plan and never makes one.
+//!
+//! Names are given in this order: first the definitions themselves, then bases that the contract does not
+//! define, and then, one definition after another, types that it uses without a definition and what follows
+//! from it (error types, the asynchronous trait, signals). So the names that people know from the contract
+//! stay, and the others
+//! give way.
+//!
+//! Invariants: in a module no two types, values, inner modules or statics have one name; the numbers of
+//! methods are those of operations; an inherited method is called as its base calls it, because a stub
+//! implements the base's trait as well.
+//!
+//! A type without a name is found by its fingerprint (`gather`), since equal ones are one type.
 
 use super::gather::{Found, fingerprint, gather};
 use super::graph::TypeGraph;
@@ -11,7 +26,9 @@ use std::collections::HashMap;
 /// Where something is: modules from the root of the generated text, and its name there.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
+    /// The modules around it, the outermost first.
     pub(super) path: Vec<String>,
+    /// Its name there; empty where it is not shown.
     pub(super) name: String,
     /// The static of [`super::describe`] that describes it.
     pub(super) described: String,
@@ -25,9 +42,11 @@ pub(super) struct Module<'c> {
     /// Its name in the contract.
     pub(super) scope: String,
     pub(super) path: Vec<String>,
+    /// In the order of the contract.
     pub(super) items: Vec<Item<'c>>,
     /// Inner modules: numbers in [`Plan::modules`].
     pub(super) inner: Vec<usize>,
+    /// Names that are taken in it: each kind has its own.
     types: Taken,
     values: Taken,
     modules: Taken,
@@ -37,8 +56,10 @@ pub(super) struct Module<'c> {
 /// What is generated for one definition.
 #[derive(Debug)]
 pub(super) enum Item<'c> {
+    /// A struct, enumeration, union or alias.
     Type(&'c Shape),
     Exception(&'c Struct),
+    /// With its name in Rust.
     Constant(&'c everywire_model::Constant, String),
     Interface(&'c Interface, Box<Family>),
     /// One that the contract is based on and does not define: it is described only.
@@ -52,9 +73,10 @@ pub(super) struct Family {
     pub(super) blocking: String,
     /// The asynchronous one.
     pub(super) asynchronous: String,
-    /// Methods, for each operation of the interface.
+    /// Methods, for each operation of the interface. In the order of the operations.
     pub(super) methods: Vec<String>,
-    /// Error types this interface introduces: name, exceptions.
+    /// Error types this interface introduces: name, exceptions. Operations with the same exceptions share
+    /// one.
     pub(super) errors: Vec<(String, Vec<Hold<Struct>>)>,
     /// The static that holds its operations.
     pub(super) operations: String,
@@ -68,10 +90,13 @@ pub(super) struct Family {
 #[derive(Debug, Default)]
 pub(super) struct Plan<'c> {
     pub(super) modules: Vec<Module<'c>>,
+    /// By the scoped name of the contract, or by the fingerprint of a type without a name.
     places: HashMap<String, Place>,
     /// Interface, operation: where its error type is.
     errors: HashMap<(String, String), Place>,
+    /// By the scoped name.
     interfaces: HashMap<String, (&'c Interface, Family)>,
+    /// Numbers of modules by their scope in the contract.
     scopes: HashMap<String, usize>,
     /// Which types hold one another, and which can be compared.
     pub(super) graph: TypeGraph,
@@ -79,7 +104,7 @@ pub(super) struct Plan<'c> {
     success_codes: bool,
 }
 
-/// What every object of MIDL is.
+/// What every object of MIDL is. The IID of `IUnknown`: who is based on it returns an HRESULT.
 const UNKNOWN: &str = "00000000-0000-0000-c000-000000000046";
 
 impl<'c> Plan<'c> {
@@ -88,7 +113,7 @@ impl<'c> Plan<'c> {
         let mut plan = Self { graph: TypeGraph::new(shapes(contract)), success_codes, ..Self::default() };
         plan.scope("");
         let mut pending = Vec::new();
-        // Primary names first, so that what follows from them gives way.
+        // Names of definitions first: a name that is derived from one gets a number where it is taken.
         for definition in &contract.definitions {
             let scope = plan.scope(scope_of(name_of(definition)));
             let shown = match definition {
@@ -99,6 +124,7 @@ impl<'c> Plan<'c> {
             plan.place(scope, name_of(definition), local(name_of(definition)), constant, shown);
             pending.push((scope, definition));
         }
+        // Bases come before what is found in operations, since they are known by name.
         for interface in contract.interfaces() {
             plan.foreign(interface);
         }
@@ -185,6 +211,7 @@ impl<'c> Plan<'c> {
             let scope = self.scope(scope_of(&base.name));
             self.place(scope, &base.name, local(&base.name), false, false);
             let described = self.places.get(base.name.as_ref()).map_or("", |place| place.described.as_str());
+            // It has no trait, and its operations must be described for those that inherit them.
             let wanted = format!("{described}_OPERATIONS");
             if let Some(module) = self.modules.get_mut(scope) {
                 let family = Family { operations: module.statics.name_value(wanted), ..Family::default() };
@@ -193,7 +220,8 @@ impl<'c> Plan<'c> {
         }
     }
 
-    /// Gives a place to a type that is used and nowhere defined.
+    /// Gives a place to a type that is used and nowhere defined. Only its name decides the module, except
+    /// where it has none: then it is where it is used first.
     fn found(&mut self, scope: usize, found: Found<'c>) {
         let (scope, shape) = match found {
             Found::Named(shape, name) => {
@@ -212,6 +240,8 @@ impl<'c> Plan<'c> {
         }
     }
 
+    /// Gives a definition its place. `wanted` is the name that it would like, `shown` whether it has one in
+    /// Rust.
     fn place(&mut self, scope: usize, name: &str, wanted: &str, constant: bool, shown: bool) {
         let Some(module) = self.modules.get_mut(scope) else { return };
         let described = screaming(wanted);
@@ -230,6 +260,8 @@ impl<'c> Plan<'c> {
         self.places.insert(name.to_owned(), place);
     }
 
+    /// The names of everything that an interface becomes. Its own operations make error types, in the order
+    /// in which they come.
     fn family(&mut self, scope: usize, interface: &'c Interface) -> Family {
         let Some(place) = self.places.get(interface.name.as_ref()).cloned() else { return Family::default() };
         let methods = self.methods(interface);
@@ -266,6 +298,7 @@ impl<'c> Plan<'c> {
         }
         for (_, operations) in groups {
             let Some(first) = operations.first() else { continue };
+            // One that a single operation has is called like the operation.
             let wanted = if operations.len() > 1 {
                 format!("{}Error", place.name)
             } else {
@@ -273,6 +306,7 @@ impl<'c> Plan<'c> {
             };
             let name = module.types.name_type(wanted);
             let mut exceptions: Vec<Hold<Struct>> = Vec::new();
+            // An exception may be named twice by two names.
             for raised in first.raises.iter() {
                 if exceptions.iter().all(|known| known.name != raised.name) {
                     exceptions.push(raised.clone());
@@ -292,7 +326,8 @@ impl<'c> Plan<'c> {
         family
     }
 
-    /// Names of the methods, for each operation: those of the bases as the bases have them, then its own.
+    /// Names of the methods, for each operation: those of the bases as the bases have them, then its own. An
+    /// accessor is called like the attribute.
     fn methods(&self, interface: &Interface) -> Vec<String> {
         if interface.kind == InterfaceKind::Class {
             // As they are called in the interfaces that they are from; the same name may come from two of them.
@@ -315,6 +350,7 @@ impl<'c> Plan<'c> {
                 if index < interface.inherited
                     && let Some(name) = self.inherited_method(interface, operation)
                 {
+                    // The bases of a diamond may have given two operations one name.
                     return taken.name_value(name);
                 }
                 let attribute = interface
@@ -332,6 +368,7 @@ impl<'c> Plan<'c> {
             .collect()
     }
 
+    /// What the first base that has an operation calls it.
     fn inherited_method(&self, interface: &Interface, operation: &Operation) -> Option<String> {
         interface.bases.iter().find_map(|base| {
             let index = base.index_of(operation.name.as_bytes())?;
@@ -342,7 +379,8 @@ impl<'c> Plan<'c> {
         })
     }
 
-    /// The number in an interface of what is number `own` in one that it is or inherits from.
+    /// The number in an interface of what is number `own` in one that it is or inherits from. None where it
+    /// has none. A class may have two operations of one name, so there places are counted.
     pub(super) fn number(interface: &Interface, ancestor: &Interface, own: usize) -> Option<usize> {
         if interface.kind != InterfaceKind::Class {
             return interface.index_of(ancestor.operations.get(own)?.name.as_bytes());
@@ -353,7 +391,7 @@ impl<'c> Plan<'c> {
         Some(first + own - ancestor.inherited)
     }
 
-    /// Where a named definition is.
+    /// Where a named definition is. None for a type that the contract uses and does not define.
     pub(super) fn find(&self, name: &str) -> Option<&Place> {
         self.places.get(name)
     }
@@ -382,7 +420,8 @@ impl<'c> Plan<'c> {
         path + name
     }
 
-    /// The error type of an operation, as seen from a module.
+    /// The error type of an operation, as seen from a module. A plain `Failure` where no exception can be
+    /// raised.
     pub(super) fn error(&self, from: &[String], owner: &Interface, operation: &Operation) -> String {
         match self.errors.get(&(owner.name.to_string(), operation.name.to_string())) {
             Some(place) => Self::path(from, &place.path, &place.name),
@@ -390,7 +429,7 @@ impl<'c> Plan<'c> {
         }
     }
 
-    /// Whether an operation tells how it succeeded.
+    /// Whether an operation tells how it succeeded. Then it yields a `Success` with the code.
     pub(super) fn succeeds_variously(&self, owner: &Interface, operation: &Operation) -> bool {
         note(&operation.notes, SUCCESS).is_some()
             || (self.success_codes && owner.kind != InterfaceKind::Dispatch && owner.is_a(UNKNOWN))
@@ -414,13 +453,14 @@ impl<'c> Plan<'c> {
 }
 
 /// Whether a struct is a tuple in Rust: it has no name, and no more fields than tuples that can be compared.
+/// The standard library compares tuples of up to twelve.
 pub(super) fn is_tuple(shape: &Struct) -> bool {
     const MOST: usize = 12;
     shape.name.is_empty() && (1..=MOST).contains(&shape.fields.len())
 }
 
 /// Whether the name of a type that the contract uses as known tells more than the type behind it: `QDate`, not
-/// `Q_LONG` or `unsigned int`.
+/// `Q_LONG` or `unsigned int`. Only such names become types of their own; others are spellings.
 fn like_a_type(name: &str) -> bool {
     let local = local(name);
     names::is_identifier(name) && local.starts_with(char::is_uppercase) && !local.contains('_')
@@ -431,7 +471,8 @@ pub(super) fn member_names(shape: &Enum) -> Vec<String> {
     distinct(shape.members.iter().map(|(name, _)| name.as_ref()), camel)
 }
 
-/// Names of a union's arms, and of the variant for discriminators that select none.
+/// Names of a union's arms, and of the variant for discriminators that select none. The variant is called
+/// `Empty`, unless an arm is.
 pub(super) fn arm_names(shape: &Union) -> (Vec<String>, String) {
     let mut names = distinct(shape.arms.iter().map(|arm| arm.field.name.as_ref()).chain(["Empty"]), camel);
     let empty = names.pop().unwrap_or_default();
@@ -454,7 +495,7 @@ fn shapes(contract: &Contract) -> impl Iterator<Item = &Shape> {
     })
 }
 
-/// The scoped name of a definition.
+/// The scoped name of a definition. It may be empty for a type.
 pub(super) fn name_of(definition: &Definition) -> &str {
     match definition {
         Definition::Type(shape) => type_name(shape),
@@ -489,6 +530,7 @@ pub(super) fn local(name: &str) -> &str {
     names::split(name).1
 }
 
+/// The scope of a scoped name; empty for the root.
 fn scope_of(name: &str) -> &str {
     names::split(name).0
 }

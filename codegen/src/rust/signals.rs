@@ -61,7 +61,8 @@ pub(super) fn implement(types: &Types<'_, '_>, interface: &Interface, family: &F
     }
 }
 
-/// Number, description and type of each signal that is not inherited.
+/// Number, description and type of each signal that is not inherited. Names come from the plan, in the order
+/// of the signals.
 fn own<'i>(
     interface: &'i Interface,
     family: &'i Family,
@@ -72,6 +73,7 @@ fn own<'i>(
         .filter_map(|(index, name)| Some((*index, interface.signals.get(*index)?, name.as_str())))
 }
 
+/// The fields of a signal, which the model keeps as a struct.
 fn fields(signal: &Signal) -> Option<&Struct> {
     match signal.fields.resolved() {
         Shape::Struct(fields) => Some(fields),

@@ -1,4 +1,12 @@
 //! Shapes as types of Rust.
+//!
+//! Three ways of writing one shape: `owned` for a value that is held, `parameter` for one that is lent to a
+//! call, `result` for one that comes back, where references are typed. A shape means the same type in all
+//! modules, only its path differs (`from`).
+//!
+//! What a value can be null in the contract becomes an `Option`. Pointers become boxes, since they may point
+//! back; a member that may hold its own struct is boxed as well. Octets are `Bytes`, which are shared and not
+//! copied.
 
 use super::plan::{Plan, is_tuple};
 use everywire_model::Shape;
@@ -23,7 +31,8 @@ pub(super) struct Types<'p, 'c> {
 }
 
 impl Types<'_, '_> {
-    /// The type that holds a value of this shape: in fields, elements, arms.
+    /// The type that holds a value of this shape: in fields, elements, arms. Aliases that the contract
+    /// defines are written by their names.
     pub(super) fn owned(&self, shape: &Shape) -> String {
         match shape {
             Shape::Void => "()".into(),
@@ -50,6 +59,7 @@ impl Types<'_, '_> {
             Shape::Array(array) => format!("[{}; {}]", self.owned(&array.element), array.len),
             Shape::Map(map) => self.map(map),
             Shape::Optional(target) => format!("Option<{}>", self.owned(target)),
+            // A reference pointer is never null.
             Shape::Pointer(pointer) if pointer.kind == PointerKind::Ref => {
                 format!("Box<{}>", self.owned(&pointer.target))
             }
@@ -73,6 +83,7 @@ impl Types<'_, '_> {
         }
     }
 
+    /// A struct by its name, or as a tuple.
     fn record(&self, shape: &Struct) -> String {
         if is_tuple(shape) {
             let fields: Vec<_> = shape.fields.iter().map(|field| self.owned(&field.shape)).collect();
@@ -84,7 +95,7 @@ impl Types<'_, '_> {
         }
     }
 
-    /// A map, or the pairs of one whose keys have no order.
+    /// A map, or the pairs of one whose keys have no order. Keys with fractions, and structs, have no order.
     fn map(&self, map: &Map) -> String {
         let (key, value) = (self.owned(&map.key), self.owned(&map.value));
         if ordered(&map.key) { format!("BTreeMap<{key}, {value}>") } else { format!("Vec<({key}, {value})>") }
@@ -98,7 +109,7 @@ impl Types<'_, '_> {
         }
     }
 
-    /// The type of an in or inout parameter.
+    /// The type of an in or inout parameter. What is small is passed by value; what has parts, by reference.
     pub(super) fn parameter(&self, shape: &Shape) -> String {
         match shape.resolved() {
             Shape::Text(_) => "&str".into(),
@@ -122,7 +133,8 @@ impl Types<'_, '_> {
         }
     }
 
-    /// The trait behind a reference that is a parameter or a result, if the contract defines it.
+    /// The trait behind a reference that is a parameter or a result, if the contract defines it. It is the
+    /// trait of the face that is being written.
     pub(super) fn referent(&self, shape: &Shape) -> Option<String> {
         let Shape::Reference(referent) = shape.resolved() else { return None };
         let (_, family) = self.plan.interface(&referent.name)?;
@@ -134,13 +146,14 @@ impl Types<'_, '_> {
         Some(Plan::path(self.from, &place.path, name))
     }
 
-    /// The path to a named type.
+    /// The path to a named type. None where it is not defined, or only a spelling.
     pub(super) fn named(&self, name: &str) -> Option<String> {
         let place = self.plan.find(name).filter(|place| place.shown)?;
         Some(Plan::path(self.from, &place.path, &place.name))
     }
 }
 
+/// Whether a list of these is `Bytes`.
 fn is_octet(shape: &Shape) -> bool {
     matches!(shape.resolved(), Shape::U8)
 }
@@ -150,7 +163,8 @@ fn unknown(name: &str) -> String {
     format!("{}NotInThisContract", crate::names::camel(name))
 }
 
-/// Whether values of this shape have an order, and so can be keys.
+/// Whether values of this shape have an order, and so can be keys. It must say so only of types that
+/// implement `Ord`.
 fn ordered(shape: &Shape) -> bool {
     match shape.resolved() {
         Shape::Bool

@@ -1,4 +1,8 @@
 //! Unions: enumerations with data.
+//!
+//! A variant holds the discriminator as well where several values of it select the arm, because a value must
+//! travel as it came. Where a discriminator may select nothing, there is a variant that holds it alone, so
+//! that no value of a peer is lost.
 
 use super::data::allow_capitals;
 use super::plan::arm_names;
@@ -59,6 +63,7 @@ pub(super) fn implement(types: &Types<'_, '_>, union: &Union, page: &mut Page) {
     });
 }
 
+/// In the order of the union, and one more for what selects nothing.
 struct Arm {
     name: String,
     kind: Kind,
@@ -74,6 +79,7 @@ enum Kind {
     Empty,
 }
 
+/// The variants of a union.
 fn arms(types: &Types<'_, '_>, union: &Union) -> Vec<Arm> {
     let (names, empty) = arm_names(union);
     let mut arms: Vec<Arm> = union
@@ -92,7 +98,8 @@ fn arms(types: &Types<'_, '_>, union: &Union) -> Vec<Arm> {
     arms
 }
 
-/// Whether every discriminator selects an arm.
+/// Whether every discriminator selects an arm. Labels are never twice, so their number tells. Of integers and
+/// characters it is assumed that some select nothing.
 fn covers(union: &Union) -> bool {
     let labels: usize = union.arms.iter().map(|arm| arm.labels.len()).sum();
     union.arms.iter().any(|arm| arm.default)

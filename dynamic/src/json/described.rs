@@ -1,7 +1,20 @@
-//! Shapes in full, as `describe --json` tells them: what a value of a type that no contract names brings with itself.
+//! Shapes in full, as `describe --json` tells them: what a value of a type that no contract names brings with
+//! itself.
 //!
-//! A part that contains what is around it says so by the name: `{"kind": "struct", "name": "Node", "fields": [{"name":
-//! "next", "shape": "sequence<Node>"}]}`. When that is read, each level of it is made when somebody looks at it.
+//! A part that contains what is around it says so by the name: `{"kind": "struct", "name": "Node", "fields":
+//! [{"name": "next", "shape": "sequence<Node>"}]}`. When that is read, each level of it is made when somebody
+//! looks at it.
+//!
+//! `Teller` goes from shapes to JSON, `Listener` back. A name in the JSON means, in this order: a word of
+//! `kinds`, a struct or union around it, a type of the contract. The teller writes a name alone only where
+//! the contract has the same type under it.
+//!
+//! A type that contains itself has no end, so the listener keeps the JSON of it (`Level`) and reads it once
+//! more for each level that is looked at. A level holds the text and what was around it, and nothing above
+//! itself, so levels are freed like everything else.
+//!
+//! Both may be given hostile input: shapes of a peer, and JSON of a stranger. `DEPTH` bounds the recursion of
+//! both, `PARTS` what is told.
 
 use super::kinds::{self, EXCEPTION, remarked};
 use super::{Notation, Types};
@@ -18,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 
 /// How deep shapes may nest, as in type codes.
 const DEPTH: usize = 32;
-/// How many parts a shape has that is told in full: one that was read may have parts in common.
+/// The most parts of a shape that are described. A shape of a peer may use one part in many places, so its own size is no bound.
 const PARTS: usize = 4096;
 
 /// A shape as JSON: a word where that says all, else an object.
@@ -27,19 +40,24 @@ pub(super) fn describe(shape: &Shape, notation: &dyn Notation) -> Json {
 }
 
 struct Teller<'n> {
+    /// Knows the types of the contract.
     notation: &'n dyn Notation,
     /// The structs and unions around the part at hand: identity and name.
     open: Vec<(usize, Name)>,
+    /// How many parts were told; at most `PARTS`.
     parts: usize,
 }
 
 impl Teller<'_> {
+    /// One part; beyond the bounds it is told by its noun alone.
     fn shape(&mut self, shape: &Shape, depth: usize) -> Json {
         self.parts += 1;
+        // Where a bound is met, the noun stands for the rest: the JSON is still right, and not complete.
         let Some(depth) = depth.checked_sub(1).filter(|_| self.parts <= PARTS) else {
             return Json::from(shape.noun().into_owned());
         };
-        // A type of the contract is known by its name; another with the same name is not it.
+        // A type of the contract is known by its name; another with the same name is not it. The name alone
+        // could mean another type of the reader's contract, so the identities are compared.
         let is_named = |name: &str, id: &str| {
             let named = (!name.is_empty()).then(|| self.notation.named(name)).flatten();
             named.is_some_and(|shape| TypeCode::new(shape).id() == id)
@@ -51,6 +69,7 @@ impl Teller<'_> {
                         told.insert("kind".into(), Json::from("exception"));
                         Json::Object(told)
                     }
+                    // A type of the contract is a word; the remark goes behind it.
                     word => Json::from(format!("{} {EXCEPTION}", word.as_str().unwrap_or_default())),
                 }
             }
@@ -77,6 +96,7 @@ impl Teller<'_> {
             }
             Shape::Struct(held) if kinds::is_nameless(held) => {
                 let told: Vec<_> = held.fields.iter().map(|field| self.shape(&field.shape, depth)).collect();
+                // A tuple of words is a word itself.
                 let words: Option<Vec<_>> = told.iter().map(Json::as_str).collect();
                 match words {
                     Some(words) => Json::from(format!("({})", words.join(", "))),
@@ -125,6 +145,7 @@ impl Teller<'_> {
 
     /// What may contain itself: in full, or by its name where it is within itself.
     fn within(&mut self, identity: usize, name: &Name, tell: impl FnOnce(&mut Self) -> Json) -> Json {
+        // By identity, because two types inside one another may have one name.
         if self.open.iter().any(|(open, _)| *open == identity) {
             return Json::from(name.as_ref());
         }
@@ -168,14 +189,16 @@ pub(super) fn shape_of(told: &Json, notation: &dyn Notation) -> Result<Shape, St
 #[derive(Clone)]
 struct Around {
     name: String,
+    /// Its JSON, from which each level is read again.
     told: Arc<Map<String, Json>>,
-    /// Whether a part names it.
+    /// Whether a part names it: then it contains itself. It is set while the parts are read.
     named: Arc<AtomicBool>,
 }
 
-/// Reads descriptions; a notation of its own, since the definitions around a word come before those of the contract.
+/// Reads descriptions. It is also the notation for the words in them, since a definition around a word comes before those of the contract.
 #[derive(Clone)]
 struct Listener {
+    /// The structs and unions around the part that is read, the outermost first.
     open: Vec<Around>,
     types: Types,
 }
@@ -196,6 +219,7 @@ impl Notation for Listener {
         };
         let around = self.open.get(index)?;
         around.named.store(true, Ordering::Relaxed);
+        // What is around the type itself, and not what is around the place that names it.
         let listener = Self { open: self.open.get(..index)?.to_vec(), types: self.types.clone() };
         let around = around.clone();
         Some(match kind_of(&around.told) {
@@ -215,7 +239,8 @@ struct Level<T> {
 impl Unfold<Struct> for Level<Struct> {
     fn unfolded(&self) -> &Struct {
         self.made.get_or_init(|| {
-            // It was read before; what cannot be read has no fields, and no value fits it.
+            // It was read before; what cannot be read has no fields, and no value fits it. The first reading
+            // was without a mistake, so this one is as well.
             let read = self.listener.clone().structure(&self.around, DEPTH);
             read.unwrap_or_else(|_| Struct {
                 name: Name::default(),
@@ -332,6 +357,7 @@ impl Listener {
     }
 
     /// A struct or union, of which each level is made when somebody looks at it, if a part of it names it.
+    /// The first level is read at once, so mistakes show at once.
     fn recursive<T: Send + Sync + 'static>(
         &mut self,
         object: &Map<String, Json>,
@@ -348,6 +374,7 @@ impl Listener {
             named: Arc::new(AtomicBool::new(false)),
         };
         let made = read(self, &around, depth)?;
+        // Most types do not contain themselves; they need no text.
         if !around.named.load(Ordering::Relaxed) {
             return Ok(shape(Hold::new(made)));
         }
@@ -384,6 +411,7 @@ impl Listener {
         })
     }
 
+    /// Reads parts that may name this struct or union.
     fn inside<T>(
         &mut self,
         around: &Around,
@@ -402,10 +430,12 @@ impl Listener {
     }
 }
 
+/// The kind of a shape; empty where none is said.
 fn kind_of(object: &Map<String, Json>) -> &str {
     object.get("kind").and_then(Json::as_str).unwrap_or_default()
 }
 
+/// A member that is text; empty where there is none.
 fn text(object: &Map<String, Json>, key: &str) -> String {
     object.get(key).and_then(Json::as_str).unwrap_or_default().to_owned()
 }

@@ -1,17 +1,21 @@
 //! Words for the shapes that a value may carry with itself.
+//!
+//! `shape_of` reads a word and `word_of` writes one; what one writes the other reads, except where a shape
+//! has no word. A word may come from a stranger's JSON, so its brackets are counted before it is taken apart.
 
 use super::{Notation, spelled};
 use everywire_model::shape::{Alias, Array, Field, Hold, Map, Name, Referent, Shape, Struct, Text, TextKind};
 use std::borrow::Cow;
 
-/// How many brackets a word may have, and so how deep shapes may nest in it.
+/// How many brackets a word may have, and so how deep shapes may nest in it. As many levels as type codes may
+/// have.
 const BRACKETS: usize = 32;
 
-/// The remark on a struct that it is an exception.
+/// The remark on a struct that it is an exception. A type code tells exceptions from structs.
 pub(super) const EXCEPTION: &str = "#exception";
 
 /// The shape that a word names; `sequence<...>`, `array<..., N>`, `map<..., ...>` and `(..., ...)` nest. Other words are names
-/// of types of a contract.
+/// of types of a contract. None for a word that means nothing.
 pub(super) fn shape_of(word: &str, notation: &dyn Notation) -> Option<Shape> {
     (word.matches(['<', '(']).count() <= BRACKETS).then(|| nested(word, notation))?
 }
@@ -21,6 +25,7 @@ pub(super) fn remarked(id: impl Into<Name>, target: Shape) -> Shape {
     Shape::Alias(Hold::new(Alias { name: Name::default(), id: id.into(), target }))
 }
 
+/// One level of a word, and by calls of itself the words inside it.
 fn nested(word: &str, notation: &dyn Notation) -> Option<Shape> {
     let nested = |word: &str| nested(word, notation);
     Some(match word {
@@ -85,7 +90,7 @@ fn nested(word: &str, notation: &dyn Notation) -> Option<Shape> {
     })
 }
 
-/// What the commas outside of brackets part.
+/// What the commas outside of brackets part. Commas inside of brackets belong to the words there.
 fn parts(list: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     let outside = |c: char| {

@@ -34,7 +34,8 @@ pub use write::{file_of, held, word, write};
 use everywire::{Failure, Node, Reference};
 use everywire_model::Shape;
 
-/// Reads and writes references: values contain them as text.
+/// Reads and writes references: values contain them as text. It also says which types words may name, and
+/// whether files may be opened.
 pub trait Notation {
     /// From text in any notation.
     fn parse(&self, text: &str) -> Result<Reference, Failure>;

@@ -1,4 +1,14 @@
 //! JSON to values, guided by a shape; mistakes say exactly where and what.
+//!
+//! The shape decides what each part of the JSON may be; JSON that could mean several things (octets as text,
+//! a list or an object) is taken by its form. The path grows and shrinks with the part that is being read,
+//! and stands in front of every message.
+//!
+//! Nothing is guessed: an integer must fit its type, a field that the struct has not is a mistake, and one that
+//! is missing is a mistake unless it may be empty. Only a value of any shape may leave its type to the JSON.
+//!
+//! JSON may come from strangers. It names files only where the notation allows that (`opens_files`), and
+//! references are parsed, not called. The depth is that of the JSON, which its parser bounds.
 
 use super::spelled::{self, Spelling};
 use super::write::discriminator;
@@ -16,7 +26,7 @@ use std::sync::Arc;
 /// A part of the JSON that does not fit the contract.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// Where: `arguments.items[3].name`.
+    /// Where: `arguments.items[3].name`. From the whole that the caller named.
     path: String,
     /// What is wrong there.
     message: String,
@@ -89,10 +99,12 @@ pub fn read_word(shape: &Shape, word: &str, path: &str, notation: &dyn Notation)
 
 struct Reader<'n> {
     path: String,
+    /// Reads references and names of types.
     notation: &'n dyn Notation,
 }
 
 impl Reader<'_> {
+    /// A value of this shape.
     fn value(&mut self, shape: &Shape, json: &Json) -> Result<Value, Misfit> {
         macro_rules! integer {
             ($type:ident, $number:expr) => {
@@ -102,6 +114,7 @@ impl Reader<'_> {
                 }
             };
         }
+        // Types with a spelling of their own: their text is read first, then their plain form.
         if let Some(spelling) = spelled::of(shape) {
             let plain = matches!(json, Json::Object(_)) || spelling == Spelling::Date;
             let text = match json {
@@ -181,6 +194,7 @@ impl Reader<'_> {
         }
     }
 
+    /// A text within its bound, which counts characters.
     fn text(&self, shape: &Text, value: &str) -> Result<Value, Misfit> {
         match shape.bound {
             Some(bound) if value.chars().count() > bound as usize => {
@@ -191,6 +205,7 @@ impl Reader<'_> {
         }
     }
 
+    /// A list, of as many elements as the shape allows.
     fn items(&mut self, shape: &Shape, json: &Json) -> Result<Value, Misfit> {
         let element = shape.element().unwrap_or(&Shape::Void);
         if matches!(element.resolved(), Shape::U8) {
@@ -206,6 +221,7 @@ impl Reader<'_> {
         Ok(Value::List(values))
     }
 
+    /// Text stands for its octets in UTF-8.
     fn octet_data(&mut self, json: &Json) -> Result<Vec<u8>, Misfit> {
         match json {
             Json::String(text) => Ok(text.as_bytes().to_vec()),
@@ -234,11 +250,13 @@ impl Reader<'_> {
         }
     }
 
+    /// Octets, of as many as the shape allows.
     fn octets(&self, shape: &Shape, data: Vec<u8>) -> Result<Value, Misfit> {
         self.count(shape, data.len())?;
         Ok(Value::Bytes(Bytes::from(data)))
     }
 
+    /// Whether a list may have so many elements.
     fn count(&self, shape: &Shape, count: usize) -> Result<(), Misfit> {
         match shape {
             Shape::Array(array) if array.len as usize != count => {
@@ -254,6 +272,7 @@ impl Reader<'_> {
         }
     }
 
+    /// The fields of a struct by name; those that may be empty may be missing.
     fn fields(&mut self, fields: &[Field], object: &Map<String, Json>) -> Result<Value, Misfit> {
         let names = || fields.iter().map(|field| field.name.as_ref()).collect::<Vec<_>>().join(", ");
         if let Some(unknown) = object.keys().find(|key| fields.iter().all(|field| field.name != **key)) {
@@ -312,6 +331,7 @@ impl Reader<'_> {
         };
         let label = self.within(".discriminator", |reader| reader.label(&union.discriminator, json))?;
         let arm = union.select(label).and_then(|index| union.arms.get(index));
+        // The arm stands beside the discriminator, and nothing else does.
         let given = object.iter().find(|(key, _)| *key != "discriminator");
         match (arm, given) {
             (None, None) => Ok(Value::Union(label, None)),
@@ -336,6 +356,7 @@ impl Reader<'_> {
         }
     }
 
+    /// A discriminator: a value of its shape, as the number that unions are selected by.
     fn label(&mut self, shape: &Shape, json: &Json) -> Result<i64, Misfit> {
         let value = self.value(shape, json)?;
         let label = match (&value, shape.resolved()) {
@@ -349,6 +370,7 @@ impl Reader<'_> {
         label.ok_or_else(|| self.unfit(shape, json))
     }
 
+    /// Pairs stay in their order; whether keys are twice is the wire's matter.
     fn map(&mut self, map: &MapShape, json: &Json) -> Result<Value, Misfit> {
         let mut pairs = Vec::new();
         match json {
@@ -410,11 +432,12 @@ impl Reader<'_> {
         }
     }
 
+    /// The shape that JSON describes, as a mistake of this place.
     fn described(&self, told: &Json) -> Result<Shape, Misfit> {
         described::shape_of(told, self.notation).map_err(|message| self.wrong(message))
     }
 
-    /// A description of a type.
+    /// A description of a type. One that can only be passed on has its octets.
     fn type_code(&mut self, json: &Json) -> Result<Value, Misfit> {
         let code = match json {
             Json::Null => TypeCode::null(),
@@ -439,6 +462,7 @@ impl Reader<'_> {
         Ok(Value::TypeCode(Box::new(code)))
     }
 
+    /// Reads a part of the JSON that has this name in paths.
     fn within<T>(
         &mut self,
         part: &str,
@@ -451,10 +475,12 @@ impl Reader<'_> {
         result
     }
 
+    /// A mistake at this place.
     fn wrong(&self, message: impl Into<String>) -> Misfit {
         Misfit { path: self.path.clone(), message: message.into(), missing: false }
     }
 
+    /// The JSON is of another kind than the shape wants.
     fn unfit(&self, shape: &Shape, json: &Json) -> Misfit {
         self.wrong(format!("{} is expected, not {}", expected(shape), noun(json)))
     }
@@ -462,6 +488,7 @@ impl Reader<'_> {
 
 const OCTETS: &str = "octets are {\"base64\": \"...\"}, {\"hex\": \"...\"}, an array of numbers, or text";
 
+/// Whether a field may be missing.
 fn optional(shape: &Shape) -> bool {
     matches!(shape.resolved(), Shape::Optional(_))
 }
@@ -471,6 +498,7 @@ fn exact(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }
 
+/// What a shape wants, for messages.
 fn expected(shape: &Shape) -> String {
     match shape.resolved() {
         Shape::Bool => "a boolean".into(),
@@ -492,6 +520,7 @@ fn expected(shape: &Shape) -> String {
     }
 }
 
+/// What the JSON is, for messages.
 fn noun(json: &Json) -> &'static str {
     match json {
         Json::Null => "null",

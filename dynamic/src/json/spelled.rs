@@ -1,5 +1,12 @@
-//! Types that contracts know by name and that people spell in one word: dates, amounts of money, decimal numbers, UUIDs. Their
-//! JSON is text; the plain form of their shape is read, too.
+//! Types that contracts know by name and that people spell in one word: dates, amounts of money, decimal
+//! numbers, UUIDs. Their JSON is text; the plain form of their shape is read, too.
+//!
+//! A type is known by its name together with its shape, so a struct of the same name and other fields is left
+//! alone. The forms are those of OLE Automation (MS-OAUT 2.2.24 to 2.2.26) and of Windows (FILETIME, GUID).
+//!
+//! What is read and written again is the same value, to the last digit: text that names no date that there
+//! is, or has more digits than the type, is refused. All arithmetic is on integers, except for DATE, which is
+//! a double.
 
 use everywire::{Bytes, Value};
 use everywire_model::date::civil;
@@ -8,8 +15,9 @@ use std::borrow::Cow;
 
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
-/// Days from 1899-12-30, the day 0 of automation, and from 1601-01-01, that of file times, to 1970-01-01.
+/// Days from 1899-12-30, the day 0 of automation, to 1970-01-01.
 const AUTOMATION_EPOCH: i64 = 25_569;
+/// Days from 1601-01-01, the day 0 of file times, to 1970-01-01.
 const FILE_EPOCH: i64 = 134_774;
 /// The years that automation knows: 100 to 9999.
 const DATES: std::ops::Range<f64> = -657_435.0..2_958_466.0;
@@ -84,13 +92,14 @@ pub(super) fn named(word: &str) -> Option<Shape> {
     }
 }
 
+/// A struct with these fields.
 fn record<const N: usize>(name: &'static str, parts: [(&'static str, Shape); N]) -> Shape {
     let field = |(name, shape)| Field { name: Cow::Borrowed(name), shape };
     let fields = Cow::Owned(parts.into_iter().map(field).collect());
     Shape::Struct(Hold::new(Struct { name: name.into(), id: "".into(), fields }))
 }
 
-/// The word of a type by whose name alone it is told from others of the same shape.
+/// The word of a type that differs from others of the same shape by its name alone.
 pub(super) fn word(shape: &Shape) -> Option<&'static str> {
     let Shape::Alias(alias) = shape else { return None };
     let known = ["DATE", "CURRENCY", "SCODE", "NULL", "DECIMAL"];
@@ -210,6 +219,7 @@ pub(super) fn noun(spelling: Spelling) -> &'static str {
     }
 }
 
+/// A struct of numbers.
 fn parts<const N: usize>(parts: [(&str, i128); N]) -> Value {
     Value::Struct(parts.into_iter().map(|(name, value)| (name.to_owned(), Value::Integer(value))).collect())
 }

@@ -1,4 +1,7 @@
 //! A value to fill in, as JSON.
+//!
+//! Every field is there with a value of its kind, so that a person sees what is wanted. Types that contain
+//! themselves do so by way of a sequence, an optional value or a pointer: those are cut at a depth.
 
 use super::kinds::is_nameless;
 use super::write::discriminator;
@@ -13,6 +16,7 @@ pub fn template(shape: &Shape) -> Json {
     unfold(shape, DEPTH)
 }
 
+/// Of a union the first arm is shown, of an enumeration the first member.
 fn unfold(shape: &Shape, depth: usize) -> Json {
     let inner = |shape| unfold(shape, depth.saturating_sub(1));
     match shape.resolved() {
@@ -43,6 +47,7 @@ fn unfold(shape: &Shape, depth: usize) -> Json {
             json!({"base64": ""})
         }
         Shape::Sequence(_) if depth == 0 => json!([]),
+        // One element shows what the elements are.
         Shape::Sequence(sequence) => json!([inner(&sequence.element)]),
         Shape::Array(array) => {
             // A template for people: the elements of a large array need not all be shown to be copied.

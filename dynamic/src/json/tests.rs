@@ -1,4 +1,13 @@
 //! Round trips and exact mistakes.
+//!
+//! Each test gives a shape and JSON and compares what is read, what is written of that again, or the whole
+//! message of a mistake: messages are what people see of this crate, so their words are part of it.
+//! References are parsed by `Plain`, which knows no wire.
+//!
+//! Nothing is called and no file is opened, except where a test says so: all of it is text and values. Shapes
+//! are made by hand, so that a test does not depend on a language of contracts; how contracts become shapes
+//! is tested in `everywire-idl`.
+
 #![allow(clippy::unwrap_used)]
 
 use super::{Misfit, Notation, read, read_word, template, write};

@@ -1,4 +1,4 @@
-//! The types that a value of any shape may be said to be, by the names that a contract gives them.
+//! The types of a contract by their names, by which a value of any shape names its type.
 
 use super::Notation;
 use super::kinds::{EXCEPTION, remarked};
@@ -28,6 +28,7 @@ impl Types {
             Shape::Alias(held) if held.name.is_empty() => held.target.noun(),
             shape => shape.noun(),
         };
+        // A whole name is never taken for a part of another one.
         if let Some(exact) = self.0.iter().find(|shape| name(shape) == word) {
             return Some(exact.clone());
         }

@@ -1,4 +1,9 @@
 //! Values to JSON.
+//!
+//! The form of each value is that of the table in `json`: what is written here is read there as the same
+//! value. The shape is needed because values do not say everything: which digits a number has, what a
+//! struct's fields are called by place, and by which word people spell it. A value that is decoded from a
+//! peer fits its shape; where it does not, the value's own kind decides, so that nothing fails here.
 
 use super::{Notation, described, kinds, spelled};
 use base64::Engine as _;
@@ -18,7 +23,7 @@ pub fn held(shape: &Shape) -> &Shape {
     }
 }
 
-/// The value as JSON.
+/// The value as JSON. A value that does not fit the shape is written all the same, by its own kind.
 pub fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Json {
     let shape = held(shape);
     if let Some(word) = word(shape, value) {
@@ -28,6 +33,7 @@ pub fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Json {
         (_, Value::Nothing) => Json::Null,
         (_, Value::Bool(value)) => Json::Bool(*value),
         (_, Value::Integer(value)) => integer(*value),
+        // A number of 32 bits has fewer digits than it would have as one of 64.
         (shape, Value::Float(value)) => float(*value, matches!(shape, Shape::F32)),
         (_, Value::Char(value)) => Json::String(value.to_string()),
         (_, Value::Text(value) | Value::Member(value)) => Json::String(value.clone()),
@@ -44,6 +50,7 @@ pub fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Json {
         }
         (shape, Value::Struct(values)) => {
             let fields =
+                // Fields without a shape are written by their own kind.
                 shape.fields().iter().map(|field| &field.shape).chain(std::iter::repeat(&Shape::Void));
             let pairs =
                 values.iter().zip(fields).map(|((name, v), shape)| (name.clone(), write(shape, v, notation)));
@@ -62,6 +69,7 @@ pub fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Json {
             let written =
                 |(key, value): &(_, _)| (write(&map.key, key, notation), write(&map.value, value, notation));
             let pairs: Vec<(Json, Json)> = pairs.iter().map(written).collect();
+            // An object is easier to read, and cannot hold a key twice.
             by_key(&map.key, &pairs)
                 .unwrap_or_else(|| pairs.into_iter().map(|(key, value)| json!([key, value])).collect())
         }
@@ -135,6 +143,7 @@ pub(super) fn discriminator(shape: &Shape, label: i64) -> Json {
     }
 }
 
+/// A number; JSON has none beyond 64 bits.
 fn integer(value: i128) -> Json {
     match (i64::try_from(value), u64::try_from(value)) {
         (Ok(value), _) => Json::from(value),

@@ -1,4 +1,8 @@
 //! Annotations and documentation of an element.
+//!
+//! Four annotations of the specification are understood, and one of GLib for documentation. Two other ways to
+//! document are common: the element `doc:doc` of freedesktop.org and `tp:docstring` of Telepathy; they count
+//! before the annotation.
 
 use crate::report::{Problem, Report};
 use crate::xml::Element;
@@ -15,12 +19,16 @@ pub(super) const DOCUMENTATION: &str = "org.gtk.GDBus.DocString";
 /// What the annotations of an element say.
 #[derive(Default)]
 pub(super) struct Annotations {
+    /// Paragraphs of documentation, with the line `DEPRECATED` where the element is; empty if there is none.
     pub(super) doc: String,
+    /// Nobody may wait for an answer of this method.
     pub(super) no_reply: bool,
+    /// How changes of a property are announced; None where nothing is said, which leaves it to the interface.
     pub(super) notify: Option<Notify>,
 }
 
 impl Annotations {
+    /// Reads the direct children of an element. Of two equal annotations the last one counts.
     pub(super) fn of(element: &Element<'_>, report: &mut Report) -> Self {
         let mut found = Self::default();
         let (mut documented, mut annotated, mut deprecated) = (String::new(), String::new(), false);
@@ -66,6 +74,7 @@ pub(super) fn emits(notify: Notify) -> &'static str {
     }
 }
 
+/// The four values of the specification; any other is a mistake.
 fn notify(annotation: &Element<'_>, report: &mut Report) -> Option<Notify> {
     let all = [Notify::Value, Notify::Change, Notify::Constant, Notify::Nothing];
     let value = annotation.attribute("value");

@@ -1,9 +1,15 @@
-//! D-Bus introspection XML: the contract language of D-Bus (D-Bus Specification, "Introspection Data Format").
+//! D-Bus introspection XML: the contract language of D-Bus (D-Bus Specification, "Introspection Data
+//! Format").
 //!
-//! An interface's name is the dotted name with `::`, its id the dotted name itself. Out arguments are out parameters,
-//! except a single one, which is the return value. A property is an attribute; its accessors `_get_NAME` and
-//! `_set_NAME` follow the methods. A property that can only be written has a getter that returns nothing, because every
-//! attribute has one. A method without reply is oneway. What is deprecated says so in its documentation.
+//! An interface's name is the dotted name with `::`, its id the dotted name itself. Out arguments are out
+//! parameters, except a single one, which is the return value. A property is an attribute; its accessors
+//! `_get_NAME` and `_set_NAME` follow the methods. A property that can only be written has a getter that
+//! returns nothing, because every attribute has one. A method without reply is oneway. What is deprecated
+//! says so in its documentation.
+//!
+//! The text comes from a peer whenever a client asks an object what it is, so it is bounded like a message:
+//! by the bounds of `xml`, and by the bytes of all signatures. Elements and annotations that are not known
+//! are passed over.
 
 mod annotations;
 pub mod names;
@@ -70,12 +76,14 @@ pub fn print(contract: &Contract) -> Result<String, Unprintable> {
 }
 
 /// What an object with these interfaces says of itself, together with all that they inherit from, each once. Members
-/// that D-Bus cannot say are left out with a comment.
+/// that D-Bus cannot say are left out with a comment. This is the answer to `Introspect` of a served object,
+/// so nothing in it may fail.
 pub fn print_node(interfaces: &[&Interface], children: &[String]) -> String {
     print::node(interfaces, children)
 }
 
-/// Reads; nothing comes back where anything was wrong.
+/// Reads; nothing comes back where anything was wrong. A mistake in one member makes the whole text wrong: a
+/// client that calls a service by half of its description would find out later.
 fn read_with<T>(
     text: &str,
     file_name: &str,

@@ -1,4 +1,8 @@
 //! Names of interfaces, members and objects (D-Bus Specification, "Valid Names" and "Valid Object Paths").
+//!
+//! The first half checks names that come from messages and from XML. The second makes names of D-Bus for what
+//! other contract languages define: they are always valid, so that whatever is served can be called over
+//! D-Bus, and they depend on the contract alone, so that both sides make the same ones.
 
 use everywire_model::shape::Struct;
 use everywire_model::{Interface, Operation, Signal};
@@ -46,7 +50,7 @@ fn elements(octets: &[u8], separator: u8, digits: bool) -> Option<usize> {
     (!begins).then_some(count)
 }
 
-/// Whether an octet may stand in an element of a name.
+/// Whether an octet may stand in an element of a name. A table, since each octet of each header passes here.
 fn is_word(octet: u8) -> bool {
     const WORDS: [bool; 256] = {
         let (mut words, mut octet) = ([false; 256], 0);
@@ -74,6 +78,8 @@ pub fn of_exception(exception: &Struct) -> Cow<'_, str> {
     dotted(&exception.id, &exception.name)
 }
 
+/// An id that is a name of D-Bus, else the scoped name with dots, else that name with every part made an
+/// identifier. A name that is too long is cut down to its last part.
 fn dotted<'a>(id: &'a str, name: &str) -> Cow<'a, str> {
     if is_interface(id) {
         return Cow::Borrowed(id);

@@ -1,4 +1,14 @@
 //! Interfaces to elements.
+//!
+//! Two uses: a contract as a file, where a member that D-Bus cannot say is an error; and the answer of a
+//! served object, where such a member is left out with a comment, since the rest can still be called.
+//!
+//! State: the text so far. A member is printed whole or not at all: the text is cut back to its beginning
+//! where a type in it has no signature. An interface stands once in a node, and in the answer of an object
+//! each of its bases stands before it.
+//!
+//! All names pass `names` and `escape`, so text of another language cannot become markup. `INTERFACES` bounds
+//! what inheritance can multiply, and signatures are bounded by their own 255 bytes.
 
 use super::annotations::{DEPRECATED, DOCUMENTATION, EMITS, IS_DEPRECATED, NO_REPLY, emits};
 use super::names;
@@ -8,9 +18,10 @@ use crate::xml::escape;
 use everywire_model::{Attribute, Contract, Direction, Interface, Notify, Operation, Shape, Signal};
 use std::collections::HashSet;
 
+/// The document type of the specification; we never fetch it.
 const HEAD: &str = "<!DOCTYPE node PUBLIC \"-//freedesktop//DTD D-BUS Object Introspection 1.0//EN\"\n \
                     \"http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd\">\n<node>\n";
-/// Interfaces of a node: inheritance may multiply them.
+/// Interfaces of a node: inheritance may multiply them. Beyond it, bases are left out in silence.
 const INTERFACES: usize = 4096;
 
 /// A whole contract.
@@ -18,6 +29,7 @@ pub(super) fn contract(contract: &Contract) -> Result<String, Unprintable> {
     let mut printer = Printer { out: HEAD.to_owned(), strict: true };
     let mut done = HashSet::new();
     for interface in contract.interfaces() {
+        // Two interfaces of another language may have one name on D-Bus: the first is printed.
         if done.insert(names::of_interface(interface).into_owned()) {
             printer.interface(interface)?;
         }
@@ -31,6 +43,7 @@ pub(super) fn node(interfaces: &[&Interface], children: &[String]) -> String {
     let mut all = Vec::new();
     let mut done = HashSet::new();
     for interface in interfaces {
+        // An object answers for its bases as well, and D-Bus knows no inheritance.
         with_bases(interface, &mut all, &mut done);
     }
     let mut printer = Printer { out: HEAD.to_owned(), strict: false };
@@ -64,6 +77,7 @@ struct Printer {
 }
 
 impl Printer {
+    /// Own members alone: inherited ones are printed with their bases.
     fn interface(&mut self, interface: &Interface) -> Result<(), Unprintable> {
         let name = names::of_interface(interface);
         self.open(1, "interface", &[("name", &name)]);
@@ -89,7 +103,8 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints a member whole or not at all.
+    /// Prints a member whole or not at all. On an error of a printer that is not strict, the text is cut back
+    /// to where the member began.
     fn member(
         &mut self,
         interface: &Interface,
@@ -106,6 +121,7 @@ impl Printer {
             }),
             Err(error) => {
                 self.out.truncate(at);
+                // Two hyphens would end a comment (XML 1.0, 2.5).
                 let comment = format!("{}: {error}", names::identifier(name)).replace("--", "-");
                 self.out.push_str(&format!("    <!-- {comment} -->\n"));
                 Ok(())
@@ -113,6 +129,8 @@ impl Printer {
         }
     }
 
+    /// A method: `in` arguments, then the result, then `out` arguments, which is the order of the values in
+    /// the reply.
     fn method(&mut self, operation: &Operation, name: &str) -> Result<(), SignatureError> {
         self.open(2, "method", &[("name", name)]);
         let head = self.out.len();
@@ -135,6 +153,7 @@ impl Printer {
         Ok(())
     }
 
+    /// A signal; its arguments have no direction.
     fn signal(&mut self, signal: &Signal, name: &str) -> Result<(), SignatureError> {
         self.open(2, "signal", &[("name", name)]);
         let head = self.out.len();
@@ -150,6 +169,7 @@ impl Printer {
 
     fn property(&mut self, attribute: &Attribute, getter: Option<&Operation>) -> Result<(), SignatureError> {
         let read = getter.is_none_or(|getter| !matches!(getter.returns, Shape::Void));
+        // A getter that returns nothing stands for a property that can only be written.
         let access = match (read, attribute.setter.is_some()) {
             (_, false) => "read",
             (false, true) => "write",
@@ -169,6 +189,7 @@ impl Printer {
         Ok(())
     }
 
+    /// One argument with its signature.
     fn argument(
         &mut self,
         shape: &Shape,
@@ -202,12 +223,13 @@ impl Printer {
         }
     }
 
+    /// An annotation element, whole.
     fn annotation(&mut self, depth: usize, name: &str, value: &str) {
         self.open(depth, "annotation", &[("name", name), ("value", value)]);
         self.out.push_str("/>\n");
     }
 
-    /// The start of a tag, which is left open.
+    /// The start of a tag, which is left open. `escape` makes the values safe; the names are our own.
     fn open(&mut self, depth: usize, name: &str, attributes: &[(&str, &str)]) {
         for _ in 0..depth {
             self.out.push_str("  ");
@@ -223,7 +245,8 @@ impl Printer {
         }
     }
 
-    /// Ends a member; one with nothing in it is a single tag.
+    /// Ends a member; one with nothing in it is a single tag. `head` is where the text stood after the
+    /// attributes of the start tag, `body` after its `>`.
     fn end(&mut self, name: &str, head: usize, body: usize) {
         if self.out.len() == body {
             self.out.truncate(head);

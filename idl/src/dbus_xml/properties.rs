@@ -1,4 +1,8 @@
 //! Properties: attributes and their accessors.
+//!
+//! A property travels as the calls `Get` and `Set` of `org.freedesktop.DBus.Properties`; the model knows it
+//! as an attribute with two operations, which the wire turns into those calls. So their names begin with
+//! `_get_` and `_set_`, which no method of D-Bus can be confused with in practice.
 
 use super::annotations::Annotations;
 use super::names::{self, identifier};
@@ -10,7 +14,8 @@ use everywire_model::shape::{Field, Name};
 use everywire_model::{Attribute, Direction, Notify, Operation, Parameter, Shape};
 use std::borrow::Cow;
 
-/// Reads a property and appends its accessors.
+/// Reads a property and appends its accessors. `usual` is how changes are announced where the property itself does
+/// not say it. None after a mistake; then nothing is appended.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     element: &Element<'_>,
@@ -19,6 +24,8 @@ pub(super) fn read(
     labels: &mut Unique,
 ) -> Option<Attribute> {
     let name = reader.needed(element, "name")?;
+    // The specification has no rule for these names. `(` would make the accessor's name look like a signature
+    // of DCOP.
     if name.value.is_empty() || name.value.len() > names::LENGTH || name.value.contains(['(', ':']) {
         reader.report.add(Problem::new(name.span, "this is no name of a property"));
         return None;
@@ -38,6 +45,7 @@ pub(super) fn read(
     };
     let annotations = Annotations::of(element, reader.report);
     let label = identifier(&name);
+    // A method of the same name keeps it.
     let label = if labels.has(&label) { format!("get_{label}") } else { label };
     let returns = if read { shape.clone() } else { Shape::Void };
     let mut getter = Operation::new(format!("_get_{name}"), Vec::new(), returns);

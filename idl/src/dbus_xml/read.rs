@@ -1,4 +1,11 @@
 //! Elements to interfaces.
+//!
+//! State: which interfaces were seen, each with its first place, and the bytes of signatures so far. A
+//! contract holds an interface once, however many nodes in the file have it; for the answer of one object, a
+//! second interface of the same name is a mistake.
+//!
+//! Labels are what people and stubs call a member; the wire name stays as it is. Methods may be overloaded in
+//! the XML, and properties may have the name of a method, so labels are made unique here.
 
 use super::annotations::Annotations;
 use super::names::{self, identifier};
@@ -14,7 +21,8 @@ use everywire_model::{
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Bytes of all signatures of a file.
+/// Bytes of all signatures of a file. A signature of 255 bytes makes up to 255 shapes of some hundred bytes
+/// each, so the file's own size would not bound the memory well.
 const SIGNATURES: usize = 256 << 10;
 
 /// The interfaces of a node and of all nodes in it.
@@ -40,7 +48,7 @@ pub(super) fn node(root: &Element<'_>, report: &mut Report) -> Node {
 
 pub(super) struct Reader<'r> {
     pub(super) report: &'r mut Report,
-    /// Where each interface was found first.
+    /// Where each interface was found first, by its dotted name.
     seen: HashMap<String, Span>,
     /// Bytes of signatures so far.
     signatures: usize,
@@ -56,7 +64,8 @@ impl Reader<'_> {
         is
     }
 
-    /// Recursion is bounded by the depth of the tree.
+    /// Recursion is bounded by the depth of the tree. With `deep`, nodes inside are read as well; without,
+    /// their names become `children`.
     fn node(&mut self, node: &Element<'_>, contract: &mut Contract, deep: bool, children: &mut Vec<String>) {
         if let Some(name) = node.attribute("name")
             && !names::is_path(name.value.as_bytes())
@@ -83,6 +92,7 @@ impl Reader<'_> {
         }
     }
 
+    /// The name of a node below this one; None after a mistake.
     fn child(&mut self, node: &Element<'_>) -> Option<String> {
         let name = self.needed(node, "name")?;
         // The specification wants relative names; whole paths are seen as well.
@@ -94,6 +104,8 @@ impl Reader<'_> {
         Some(name.value.to_string())
     }
 
+    /// One interface; None after a mistake, and for an interface that was seen, which is a mistake only with
+    /// `strict`.
     fn interface(&mut self, element: &Element<'_>, strict: bool) -> Option<Interface> {
         let name = self.needed(element, "name")?;
         if !names::is_interface(name.value.as_bytes()) {
@@ -120,11 +132,13 @@ impl Reader<'_> {
                 _ => {}
             }
         }
+        // Signals have labels of their own: a method and a signal of one name do not meet in a stub.
         let mut labels_of_signals = Unique::default();
         for signal in &mut signals {
             signal.label = Name::from(labels_of_signals.name(&signal.name));
         }
         let mut attributes = Vec::new();
+        // After the methods, because numbers of operations are those of methods first.
         for child in element.elements().filter(|child| child.name == "property") {
             let notify = annotations.notify.unwrap_or_default();
             attributes.extend(properties::read(self, child, notify, &mut operations, &mut labels));
@@ -144,6 +158,7 @@ impl Reader<'_> {
         })
     }
 
+    /// A method. One `out` argument becomes the result, several stay parameters.
     fn method(&mut self, element: &Element<'_>, labels: &mut Unique) -> Option<Operation> {
         let name = self.member(element)?;
         let annotations = Annotations::of(element, self.report);
@@ -164,6 +179,7 @@ impl Reader<'_> {
         Some(operation)
     }
 
+    /// A signal; its arguments are its fields.
     fn signal(&mut self, element: &Element<'_>) -> Option<Signal> {
         let name = self.member(element)?;
         let arguments = self.arguments(element, Direction::Out)?;
@@ -173,6 +189,8 @@ impl Reader<'_> {
         Some(signal)
     }
 
+    /// The arguments of a method or signal; `usual` is the direction where none is written. None after a
+    /// mistake in any of them: the others alone would be another signature.
     fn arguments(&mut self, element: &Element<'_>, usual: Direction) -> Option<Vec<Parameter>> {
         let (mut parameters, mut names, mut right) = (Vec::new(), Unique::default(), true);
         for (number, argument) in (1..).zip(element.elements().filter(|child| child.name == "arg")) {
@@ -195,6 +213,7 @@ impl Reader<'_> {
                 continue;
             };
             let name = match argument.attribute("name").map(|name| name.value.as_ref()) {
+                // Names are optional, and do not travel.
                 None | Some("") => format!("arg_{number}"),
                 Some(name) => identifier(name),
             };
@@ -204,7 +223,7 @@ impl Reader<'_> {
         right.then_some(parameters)
     }
 
-    /// The type of an argument or a property.
+    /// The type of an argument or a property. The signature is one complete type.
     pub(super) fn shape(&mut self, element: &Element<'_>) -> Option<Shape> {
         let text = self.needed(element, "type")?;
         self.signatures += text.value.len();
@@ -222,6 +241,7 @@ impl Reader<'_> {
         }
     }
 
+    /// The name of a method or a signal, as the rules for member names allow it.
     fn member(&mut self, element: &Element<'_>) -> Option<String> {
         let name = self.needed(element, "name")?;
         if !names::is_member(name.value.as_bytes()) {

@@ -1,4 +1,13 @@
 //! A document to a contract.
+//!
+//! State: the classes so far by name, since a class may inherit from an earlier one; the structs that
+//! functions use; and two counters. `Draft` is one class while it is read.
+//!
+//! Invariants: an interface holds each signature once, inherited ones first. A function with a type whose
+//! bytes are not known is left out with a note and harms nobody else. Labels are unique within an interface.
+//!
+//! Bounds: functions and arguments with the inherited copies, and parts of types, because one short name of a
+//! template stands for many shapes.
 
 use super::document::{Class, Member, Type};
 use super::read::{ClassPlace, Found, MemberPlace};
@@ -38,15 +47,18 @@ pub(super) fn contract(found: &Found, report: &mut Report) -> Contract {
     Contract { definitions }
 }
 
+/// Its methods return None for what is left out or wrong.
 struct Builder<'r> {
     report: &'r mut Report,
-    /// The structs that functions use, each once.
+    /// The structs that functions use, each once, the inner ones first.
     types: Vec<Shape>,
     known: HashSet<String>,
     /// The classes so far.
     classes: HashMap<String, (Hold<Interface>, Span)>,
     interfaces: Vec<Hold<Interface>>,
+    /// What `weigh` counted; at most `INHERITED`, and what is beyond is reported.
     inherited: usize,
+    /// Parts of types so far; at most `SHAPES`.
     shapes: usize,
 }
 
@@ -57,14 +69,16 @@ struct Draft {
     left_out: Vec<String>,
     operations: Vec<Operation>,
     signals: Vec<Signal>,
-    /// The signatures so far.
+    /// The signatures of functions so far, the inherited ones too.
     functions: HashSet<String>,
+    /// The same of signals.
     emitted: HashSet<String>,
     labels: Unique,
     signal_labels: Unique,
 }
 
 impl Builder<'_> {
+    /// One class. A base that the file does not define is left out: nothing is known of its functions.
     fn class(&mut self, class: &Class, place: &ClassPlace) {
         if let Some((_, first)) = self.classes.get(&class.name) {
             let problem = Problem::new(place.name, format!("{} is defined twice", shown(&class.name)));
@@ -115,6 +129,7 @@ impl Builder<'_> {
         self.interfaces.push(hold);
     }
 
+    /// Copies what a base has, unless it came by another base already.
     fn inherit(&mut self, base: &Interface, draft: &mut Draft, span: Span) {
         for operation in base.operations.iter() {
             self.weigh(1 + operation.parameters.len(), span);
@@ -132,12 +147,14 @@ impl Builder<'_> {
         }
     }
 
+    /// One function; None where it is left out or wrong.
     fn function(&mut self, member: &Member, place: &MemberPlace, draft: &mut Draft) -> Option<()> {
         let oneway = member.returns.name == "ASYNC";
         let returns = match member.returns.name.as_str() {
             "ASYNC" | "void" => Some(Shape::Void),
             _ => self.shape(&member.returns, place.returns),
         };
+        // The types are looked at before the decision, so that all mistakes are found.
         let fields = self.fields(member, place);
         if let Some(unknown) = unknown(member) {
             let what = format!("{} {}: {unknown}", member.returns.name, signature(member));
@@ -158,6 +175,7 @@ impl Builder<'_> {
         Some(())
     }
 
+    /// One signal; None where it is left out.
     fn signal(&mut self, member: &Member, place: &MemberPlace, draft: &mut Draft) -> Option<()> {
         let fields = self.fields(member, place);
         if let Some(unknown) = unknown(member) {
@@ -174,6 +192,7 @@ impl Builder<'_> {
         Some(())
     }
 
+    /// The arguments as fields; None where one has a type that is not known.
     fn fields(&mut self, member: &Member, place: &MemberPlace) -> Option<Vec<Field>> {
         let mut names = Unique::default();
         let mut fields = Vec::with_capacity(member.arguments.len());
@@ -185,8 +204,10 @@ impl Builder<'_> {
         fields.into_iter().collect()
     }
 
+    /// The shape of a type; None without a mistake where the type is not known.
     fn shape(&mut self, kind: &Type, span: Span) -> Option<Shape> {
         let shape = types::shape(&kind.name)?;
+        // Each argument of a template is a part.
         self.shapes += 1 + kind.name.matches(['<', ',']).count();
         if self.shapes > SHAPES {
             self.report.add(Problem::new(span, "the file has too many types"));

@@ -1,4 +1,7 @@
 //! A kidl file, part by part.
+//!
+//! It holds what the tool wrote, without any judgement: types may be unknown, names are those of C++. Equal
+//! documents print as equal text.
 
 /// A file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,9 +19,10 @@ pub struct Document {
 pub struct Class {
     /// Its name, namespaces included.
     pub name: String,
-    /// The macro that exports it.
+    /// The macro that exports it. It stands before the class name in C++ (`LINK_SCOPE`), such as
+    /// `KDE_EXPORT`.
     pub link_scope: Option<String>,
-    /// Its base classes.
+    /// Its base classes. Templates may be among them.
     pub bases: Vec<String>,
     /// Its functions and signals.
     pub members: Vec<Member>,
@@ -31,7 +35,8 @@ pub struct Member {
     pub signal: bool,
     /// Whether it is `const` (`qual`).
     pub qualifier: Option<String>,
-    /// Whether it is left out of lists of functions.
+    /// Whether it is left out of lists of functions. They can be called all the same (`hidden="yes"`, from
+    /// `k_dcop_hidden`).
     pub hidden: bool,
     /// What it returns; the name `ASYNC` where nobody waits for it.
     pub returns: Type,

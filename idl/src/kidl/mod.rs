@@ -1,9 +1,13 @@
 //! kidl: the contract language of DCOP, XML as the tool `dcopidl` of KDE 3 writes it from C++ headers.
 //!
-//! A class is an interface; the wire name of a function or signal is its whole signature (`find(QString,bool)`), its
-//! label the bare name, with `_2`, `_3`, ... for overloads. `ASYNC` functions are oneway. Base classes of the same file
-//! are bases, others are left out. Qualifiers (`const`, `&`) are no part of a signature; they, the name of the header
-//! and what it includes are kept in a [`Document`] only.
+//! A class is an interface; the wire name of a function or signal is its whole signature
+//! (`find(QString,bool)`), its label the bare name, with `_2`, `_3`, ... for overloads. `ASYNC` functions are
+//! oneway. Base classes of the same file are bases, others are left out. Qualifiers (`const`, `&`) are no
+//! part of a signature; they, the name of the header and what it includes are kept in a [`Document`] only.
+//!
+//! Two steps: `read` makes a `Document` of the XML, with every word of the file; `build` makes a contract of
+//! that. Back it goes by `sketch` (contract to document) and `print` (document to text, byte for byte as the
+//! tool writes it).
 
 mod build;
 mod document;
@@ -68,6 +72,8 @@ pub fn print(contract: &Contract) -> Result<String, Unprintable> {
     sketch::document(contract).map(|document| document.to_string())
 }
 
+/// The document of a text and the places of its parts; None after a mistake in the XML itself. Mistakes in
+/// single parts are in the report, so the caller must ask it as well.
 fn document(text: &str, file_name: &str, report: &mut Report) -> Option<read::Found> {
     let file = report.add_file(file_name, Arc::from(text));
     let root = xml::parse(text, file, report)?;

@@ -1,4 +1,7 @@
 //! A document as `dcopidl` writes it, blank by blank.
+//!
+//! Files of the tool are compared byte for byte with what is printed here, so even its slips are kept: five
+//! blanks before a closing tag, two before a qualifier.
 
 use super::document::{Argument, Class, Document, Member, Type};
 use super::types;
@@ -43,6 +46,7 @@ impl Display for Member {
         if let Some(qualifier) = &self.qualifier {
             write!(f, " qual=\"{}\"", escaped(qualifier))?;
         }
+        // The line breaks are those of the tool, which writes one part a line.
         write!(f, ">\n        {}\n        <NAME>{}</NAME>", self.returns, escaped(&self.name))?;
         for argument in &self.arguments {
             write!(f, "\n        {argument}")?;
@@ -78,7 +82,8 @@ impl Display for Type {
     }
 }
 
-/// A base class: the arguments of a template are types of their own.
+/// A base class: the arguments of a template are types of their own. `Base<Type>` is written with an element
+/// for each type.
 fn template(base: &str) -> String {
     match base.split_once('<').and_then(|(name, rest)| Some((name, rest.strip_suffix('>')?))) {
         Some((name, mut rest)) => {
@@ -97,6 +102,7 @@ fn template(base: &str) -> String {
     }
 }
 
+/// Text that cannot become markup.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     escape(text, &mut out);

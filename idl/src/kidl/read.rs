@@ -1,4 +1,8 @@
 //! Elements to a document.
+//!
+//! A part with a mistake is left out and the next one is read, so that a file's mistakes come together.
+//! Places are kept beside the document, in lists of the same length and order: the builder reports mistakes
+//! that only it can see.
 
 use super::document::{Argument, Class, Document, Member, Type};
 use super::types;
@@ -11,12 +15,14 @@ const NAME: usize = 255;
 /// A document and where its parts stand.
 pub(super) struct Found {
     pub(super) document: Document,
+    /// As long as the classes of the document.
     pub(super) places: Vec<ClassPlace>,
 }
 
 /// Where the parts of a class stand.
 pub(super) struct ClassPlace {
     pub(super) name: Span,
+    /// As long as the members of the class.
     pub(super) members: Vec<MemberPlace>,
 }
 
@@ -24,10 +30,11 @@ pub(super) struct ClassPlace {
 pub(super) struct MemberPlace {
     pub(super) name: Span,
     pub(super) returns: Span,
+    /// As long as the arguments of the member.
     pub(super) arguments: Vec<Span>,
 }
 
-/// Reads a whole file.
+/// Reads a whole file. None where the root is another element.
 pub(super) fn document(root: &Element<'_>, report: &mut Report) -> Option<Found> {
     if root.name != "DCOP-IDL" {
         let message = format!("the file is about {}, not about DCOP classes", shown(root.name));
@@ -52,6 +59,7 @@ pub(super) fn document(root: &Element<'_>, report: &mut Report) -> Option<Found>
     Some(Found { document, places })
 }
 
+/// One class; None without a valid name.
 fn class(element: &Element<'_>, report: &mut Report) -> Option<(Class, ClassPlace)> {
     let (name, span) = name(element, report, is_scoped)?;
     let mut class = Class { name, ..Class::default() };
@@ -72,6 +80,7 @@ fn class(element: &Element<'_>, report: &mut Report) -> Option<(Class, ClassPlac
     Some((class, place))
 }
 
+/// A function or a signal; None after a mistake in any part of it.
 fn member(element: &Element<'_>, report: &mut Report) -> Option<(Member, MemberPlace)> {
     let (name, name_span) = name(element, report, is_identifier)?;
     let (returns, returns_span) = kind(element, report)?;
@@ -94,11 +103,13 @@ fn member(element: &Element<'_>, report: &mut Report) -> Option<(Member, MemberP
     Some((member, place))
 }
 
+/// The name of an argument.
 fn name_of(element: &Element<'_>, report: &mut Report) -> Option<String> {
     name(element, report, is_identifier).map(|(name, _)| name)
 }
 
-/// The name of a class, a function or an argument.
+/// The name of a class, a function or an argument. `right` says which names are good. The text may have white
+/// space around it, which belongs to no name.
 fn name(element: &Element<'_>, report: &mut Report, right: fn(&str) -> bool) -> Option<(String, Span)> {
     let Some(found) = element.elements().find(|child| child.name == "NAME") else {
         let problem = Problem::new(element.span, format!("this {} has no name", element.name));
@@ -115,7 +126,8 @@ fn name(element: &Element<'_>, report: &mut Report, right: fn(&str) -> bool) -> 
     Some((name.to_owned(), found.span))
 }
 
-/// The type of a function or an argument.
+/// The type of a function or an argument. The name is made normal: white space only between words. It need
+/// not be a type that is known.
 fn kind(element: &Element<'_>, report: &mut Report) -> Option<(Type, Span)> {
     let Some(found) = element.elements().find(|child| child.name == "TYPE") else {
         let problem = Problem::new(element.span, format!("this {} has no type", element.name));
@@ -131,11 +143,13 @@ fn kind(element: &Element<'_>, report: &mut Report) -> Option<(Type, Span)> {
     Some((Type { left: attribute("qleft"), right: attribute("qright"), name }, found.span))
 }
 
+/// An identifier of C++, in ASCII.
 fn is_identifier(name: &str) -> bool {
     let start = |b: u8| b.is_ascii_alphabetic() || b == b'_';
     name.bytes().next().is_some_and(start) && name.bytes().all(|b| start(b) || b.is_ascii_digit())
 }
 
+/// A name with its namespaces (`A::B`).
 fn is_scoped(name: &str) -> bool {
     name.split("::").all(is_identifier)
 }

@@ -1,4 +1,8 @@
 //! A contract of any language to a document.
+//!
+//! The document looks as if `dcopidl` had read a header with these classes, so that KDE's own tools
+//! (`dcopidl2cpp`) can make stubs from it: the headers that declare the types are listed, and a class without
+//! a base is a `DCOPObject`.
 
 use super::document::{Argument, Class, Document, Member, Type};
 use super::types;
@@ -6,7 +10,7 @@ use crate::unprintable::Unprintable;
 use everywire_model::{Contract, Interface, Operation, Shape, Signal};
 use std::collections::BTreeSet;
 
-/// Headers that declare types.
+/// Types, and the headers of Qt 3 and KDE 3 that declare them.
 const HEADERS: &[(&str, &str)] = &[
     ("DCOPRef", "dcopref.h"),
     ("KURL", "kurl.h"),
@@ -27,7 +31,7 @@ const HEADERS: &[(&str, &str)] = &[
     ("QVariant", "qvariant.h"),
 ];
 
-/// The document that describes a contract.
+/// The document that describes a contract. The first type or function that DCOP has not ends it.
 pub(super) fn document(contract: &Contract) -> Result<Document, Unprintable> {
     let mut document = Document::default();
     for interface in contract.interfaces() {
@@ -40,6 +44,7 @@ pub(super) fn document(contract: &Contract) -> Result<Document, Unprintable> {
     Ok(document)
 }
 
+/// Own functions and signals; inherited ones stand in the bases.
 fn class(interface: &Interface) -> Result<Class, Unprintable> {
     let mut bases: Vec<String> = interface.bases.iter().map(|base| base.name.to_string()).collect();
     if bases.is_empty() {
@@ -63,6 +68,7 @@ fn class(interface: &Interface) -> Result<Class, Unprintable> {
     Ok(class)
 }
 
+/// Results are all that comes back: the return value and `out` parameters. DCOP's reply has one value.
 fn function(operation: &Operation) -> Result<Member, String> {
     let returns = match operation.results.fields() {
         [] if operation.oneway => Type::new("ASYNC"),
@@ -74,12 +80,14 @@ fn function(operation: &Operation) -> Result<Member, String> {
     Ok(Member { returns, name: bare(&operation.name), arguments, ..Member::default() })
 }
 
+/// A signal, which is declared as a function that returns nothing.
 fn emission(signal: &Signal) -> Result<Member, String> {
     let arguments = arguments(signal.fields.fields())?;
     let returns = Type::new("void");
     Ok(Member { signal: true, returns, name: bare(&signal.name), arguments, ..Member::default() })
 }
 
+/// The parameters that travel in a call, by name.
 fn arguments(fields: &[everywire_model::shape::Field]) -> Result<Vec<Argument>, String> {
     let argument = |field: &everywire_model::shape::Field| {
         Ok(Argument { kind: Type::new(named(&field.shape)?), name: Some(field.name.to_string()) })
@@ -87,6 +95,7 @@ fn arguments(fields: &[everywire_model::shape::Field]) -> Result<Vec<Argument>, 
     fields.iter().map(argument).collect()
 }
 
+/// The name that a type has in a signature.
 fn named(shape: &Shape) -> Result<String, String> {
     types::name(shape).ok_or_else(|| match shape.noun() {
         noun if noun.is_empty() => "DCOP has no nameless struct".to_owned(),
@@ -102,6 +111,7 @@ fn includes(classes: &[Class]) -> Vec<String> {
         .flat_map(|member| member.arguments.iter().map(|argument| &argument.kind).chain([&member.returns]));
     for word in kinds.flat_map(|kind| kind.name.split(|c: char| !c.is_ascii_alphanumeric())) {
         let kde = types::of_kde(word);
+        // The header of `QDate` declares all three.
         let known = if kde == "QDateTime" { "QDate" } else { kde.as_str() };
         let Some((_, header)) = HEADERS.iter().find(|(name, _)| *name == known) else { continue };
         // `tqstring.h` declares `TQString`.

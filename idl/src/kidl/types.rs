@@ -1,22 +1,29 @@
 //! The types of DCOP by the names that Qt 3 and KDE 3 give them.
 //!
-//! Names in, shapes out ([`shape`]), and back ([`name`]). What a shape travels as follows from the shape alone: narrow
-//! text as a `QCString`, wide text as a `QString`, octets as a `QByteArray`, sequences as a `QValueList`, maps as a
-//! `QMap`, structs field by field. Where several names share a shape, one of them stands for the bare shape and the
-//! others are aliases with the Qt name, so that a signature keeps the name it was written with.
+//! Names in, shapes out ([`shape`]), and back ([`name`]). What a shape travels as follows from the shape alone:
+//! narrow text as a `QCString`, wide text as a `QString`, octets as a `QByteArray`, sequences as a
+//! `QValueList`, maps as a `QMap`, structs field by field. Where several names share a shape, one of them
+//! stands for the bare shape and the others are aliases with the Qt name, so that a signature keeps the name
+//! it was written with.
 //!
-//! Trinity's Qt has other names: `TQString` for `QString`, `TQ_INT64` for `Q_INT64`, `TQMap<...>` for `QMap<...>`, and so
-//! on for every class. They are aliases, too; [`of_trinity`] and [`of_kde`] turn one spelling into the other.
+//! Trinity's Qt has other names: `TQString` for `QString`, `TQ_INT64` for `Q_INT64`, `TQMap<...>` for
+//! `QMap<...>`, and so on for every class. They are aliases, too; [`of_trinity`] and [`of_kde`] turn one spelling
+//! into the other.
+//!
+//! Names come from messages, so nothing here costs more than their length: `LENGTH` and `NESTING` bound the
+//! reading, `SHAPES` and `LENGTH` the writing. A name that is not known is no mistake here; the caller
+//! decides.
 
 use everywire_model::shape::{Alias, Field, Map, Name, Struct, Text, TextKind};
 use everywire_model::{Hold, Shape};
 use std::borrow::Cow;
 
-/// The most templates inside one another.
+/// The most templates inside one another. A name of `LENGTH` bytes could hold more than forty.
 pub const NESTING: usize = 16;
 /// The most bytes of a type name.
 pub const LENGTH: usize = 512;
-/// The most shapes inside one another for which a name is made.
+/// The most shapes inside one another for which a name is made. Aliases write nothing, so without it one that
+/// contains itself would never end.
 const SHAPES: usize = 64;
 
 /// Names whose bare shape they are: for each shape the one that [`name`] gives back.
@@ -190,6 +197,7 @@ fn is_of_qt(word: &str) -> bool {
     next.is_some_and(|next| next == '_' || next.is_ascii_uppercase())
 }
 
+/// Whether a character belongs to an identifier of C++.
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
@@ -222,13 +230,15 @@ fn respelled(text: &str, word: impl Fn(&str, &mut String)) -> String {
     out
 }
 
-/// The shape of a normal name.
+/// The shape of a normal name. `depth` counts the templates around it.
 fn parse(name: &str, depth: usize) -> Option<Shape> {
     if depth > NESTING {
         return None;
     }
     // What is another spelling as a whole; the arguments of a template keep theirs.
     let (head, rest) = name.split_at(name.find('<').unwrap_or(name.len()));
+    // Only the head: `TQMap<QString,int>` has an argument in KDE's spelling, and the name as a whole must
+    // survive.
     if is_trinity_word(head) {
         return Some(alias(name, parse(&format!("{}{rest}", kde_word(head)), depth)?));
     }
@@ -285,10 +295,12 @@ pub(super) fn split(arguments: &str) -> (&str, Option<&str>) {
     (arguments, None)
 }
 
+/// A shape that keeps the name it was written with.
 fn alias(name: &str, target: Shape) -> Shape {
     Shape::Alias(Hold::new(Alias { name: Name::from(name.to_owned()), id: Cow::Borrowed(""), target }))
 }
 
+/// A struct of the table; `?` makes a field optional.
 fn structure(name: &'static str, fields: &'static [(&str, &str)], depth: usize) -> Option<Shape> {
     let field = |(name, kind): &(&'static str, &'static str)| {
         let shape = match kind.strip_suffix('?') {
@@ -337,6 +349,8 @@ fn write(shape: &Shape, out: &mut String, depth: usize) -> Option<()> {
             write(&map.value, out, depth + 1)?;
             out.push('>');
         }
+        // Numbers, characters and variants: the names of bare shapes are unique by kind. Whatever has none
+        // ends it.
         other => {
             let same =
                 |(_, known): &&(&str, Shape)| std::mem::discriminant(known) == std::mem::discriminant(other);
@@ -346,6 +360,7 @@ fn write(shape: &Shape, out: &mut String, depth: usize) -> Option<()> {
     Some(())
 }
 
+/// Octets and strings have lists with names of their own, which travel in the same way.
 fn sequence(element: &Shape, out: &mut String, depth: usize) -> Option<()> {
     match element {
         Shape::U8 => out.push_str("QByteArray"),

@@ -1,4 +1,11 @@
 //! What a MIDL file says, before names are looked up.
+//!
+//! The tree is made by the parser and only read by the builder. A type is apart from its declarator, as in C:
+//! `long *a, b[2]` is one type and two declarators, each in a member of its own with the type.
+//!
+//! Invariants: depth is at most `NESTING`, and all names together at most `NODES`. A body of a struct or
+//! union that several declarators share is counted by reference. Attributes are
+//! kept whether or not anybody knows them, in the order of the text.
 
 use crate::report::Span;
 use everywire_model::Shape;
@@ -10,7 +17,8 @@ pub(super) struct Ident {
     pub(super) span: Span,
 }
 
-/// One attribute of a `[...]` list.
+/// One attribute of a `[...]` list. It is kept whether or not it is known; the builder asks for those that it
+/// knows.
 #[derive(Debug)]
 pub(super) struct Attribute {
     pub(super) name: String,
@@ -36,9 +44,11 @@ pub(super) enum ExprKind {
     Integer(u64),
     Float(f64),
     Char(char),
+    /// A text in quotes, without them; neighbours are joined already.
     Text(String),
     Uuid(String),
     Bool(bool),
+    /// A name, or the way to a field as one text: `header->count`.
     Name(String),
     Unary(&'static str, Box<Expr>),
     Binary(&'static str, Box<Expr>, Box<Expr>),
@@ -56,6 +66,7 @@ pub(super) struct TypeSpec {
 /// What a type is.
 #[derive(Debug, Clone)]
 pub(super) enum TypeKind {
+    /// A number or character of the language itself.
     Base(Shape),
     Void,
     Name(Ident),
@@ -69,7 +80,9 @@ pub(super) enum TypeKind {
 /// A struct, or the mention of one.
 #[derive(Debug, Clone)]
 pub(super) struct Record {
+    /// The name behind the keyword.
     pub(super) tag: Option<Ident>,
+    /// None for a mere mention.
     pub(super) members: Option<std::rc::Rc<[Member]>>,
 }
 
@@ -77,6 +90,7 @@ pub(super) struct Record {
 #[derive(Debug, Clone)]
 pub(super) struct Members {
     pub(super) tag: Option<Ident>,
+    /// Names and values; None for a mere mention.
     pub(super) members: Option<Vec<(Ident, Option<Expr>)>>,
 }
 
@@ -86,15 +100,18 @@ pub(super) struct Choice {
     pub(super) tag: Option<Ident>,
     /// `switch (type name)` of one that holds its discriminator.
     pub(super) switch: Option<TypeSpec>,
+    /// None for a mere mention.
     pub(super) arms: Option<std::rc::Rc<[Arm]>>,
 }
 
 /// One arm of a union.
 #[derive(Debug)]
 pub(super) struct Arm {
+    /// The values that select it; empty only for the default.
     pub(super) labels: Vec<Expr>,
     pub(super) default: bool,
     pub(super) span: Span,
+    /// None for an arm without a value.
     pub(super) member: Option<Member>,
 }
 
@@ -110,7 +127,9 @@ pub(super) struct Member {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Declarator {
     pub(super) ident: Ident,
+    /// How many stars stand before the name.
     pub(super) pointers: usize,
+    /// Sizes from left to right; None for an open one.
     pub(super) dimensions: Vec<Option<Expr>>,
     /// Why nothing of this can travel, where the way it is declared says so.
     pub(super) stays: Option<&'static str>,
@@ -132,10 +151,12 @@ pub(super) enum ItemKind {
     Typedef(TypeSpec, Vec<Declarator>),
     Type(TypeSpec),
     Constant(TypeSpec, Declarator, Expr),
-    /// `interface X;` and the like.
+    /// `interface X;` and the like. Its name and that it exists are all that is known.
     Forward(Ident),
     Interface(Interface),
+    /// A coclass and its interfaces.
     Class(Ident, Vec<Face>),
+    /// A `library` or `module`: what is inside counts like what stands beside it.
     Library(Vec<Item>),
 }
 
@@ -143,6 +164,7 @@ pub(super) enum ItemKind {
 #[derive(Debug)]
 pub(super) struct Interface {
     pub(super) ident: Ident,
+    /// MIDL has one base at most.
     pub(super) base: Option<Ident>,
     /// It is a `dispinterface`.
     pub(super) dispatch: bool,
@@ -156,6 +178,7 @@ pub(super) struct Interface {
 /// A method, or a property of a dispinterface.
 #[derive(Debug)]
 pub(super) struct Method {
+    /// Those before the keyword, and those behind `typedef`.
     pub(super) attributes: Vec<Attribute>,
     pub(super) returns: TypeSpec,
     pub(super) declarator: Declarator,

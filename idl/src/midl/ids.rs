@@ -1,4 +1,9 @@
 //! UUIDs: those that contracts give, and those that are made for what has none.
+//!
+//! COM finds everything by UUID, and contracts of other languages have none. UUIDs of version 5 (RFC 4122,
+//! 4.3) depend on the identity alone, so a client and a server that read the same contract make the same one
+//! without asking anybody. The name spaces are constants of this project: if one of them changed, old and new
+//! programs could not talk.
 
 use everywire_model::Interface;
 use everywire_model::shape::Referent;
@@ -58,7 +63,8 @@ pub fn clsid_of_key(key: &[u8]) -> Uuid {
         .unwrap_or_else(|| Uuid::new_v5(&CLASSES, key))
 }
 
-/// A UUID in the form with hyphens; no other form is one here.
+/// A UUID in the form with hyphens; no other form is one here. `Uuid::try_parse` alone would also take the
+/// forms with braces, `urn:` and without hyphens.
 pub(super) fn plain(text: &str) -> Option<Uuid> {
     if text.len() == 36 { Uuid::try_parse(text).ok() } else { None }
 }

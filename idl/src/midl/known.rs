@@ -1,7 +1,17 @@
 //! What the files that every MIDL contract imports declare.
 //!
-//! Names that say no more than a width (`DWORD`) stand for the bare shape; names that mean something (`HRESULT`, `DATE`)
-//! become aliases, so that they are kept.
+//! Names that say no more than a width (`DWORD`) stand for the bare shape; names that mean something
+//! (`HRESULT`, `DATE`) become aliases, so that they are kept.
+//!
+//! Two sources: the tables of this file, and `known.midl`, which is read in the background wherever one of
+//! those files is imported. Such a file need not be there. Where it is, its own text is read as well, and a
+//! contract may take any definition from it; where a file of the same name is something else, a word that it
+//! lacks tells, and it counts as the contract's own.
+//!
+//! Invariants: a name of a table is known before any file is read, and a contract's own definition of it
+//! changes nothing. A struct of the tables that a contract uses is put before the contract's definitions
+//! (`complete`), so that a contract never refers to a type that it does not hold. Types with a size of the
+//! machine (`DWORD_PTR`, `SIZE_T`) have 32 bits, since that is what 32-bit NDR carries.
 
 use super::build::{Pointer, Ty, Typed};
 use crate::omg::preprocess::Known;
@@ -48,7 +58,7 @@ fn file(name: &str, own: Option<&str>) -> bool {
     known.is_some_and(|(_, word)| own.is_none_or(|text| text.contains(word)))
 }
 
-/// Names of widths.
+/// Names of widths. Printers write the name that MIDL itself has for the width.
 const BARE: &[(&str, Shape)] = &[
     ("BOOLEAN", Shape::Bool),
     ("BYTE", Shape::U8),
@@ -96,7 +106,7 @@ const BARE: &[(&str, Shape)] = &[
     ("BSTR", Shape::Text(Text { kind: TextKind::Counted, bound: None })),
 ];
 
-/// Names that mean something.
+/// Names that mean something. They stand in the contract as aliases.
 const NAMED: &[(&str, Shape)] = &[
     ("BOOL", Shape::I32),
     ("CURRENCY", Shape::I64),
@@ -121,7 +131,8 @@ const NAMED: &[(&str, Shape)] = &[
 /// Names of a GUID.
 const GUIDS: &[&str] = &["CATID", "CLSID", "FMTID", "IID", "UUID", "uuid_t"];
 
-/// Interfaces by name.
+/// Interfaces by name. Their IIDs are in the public headers. The methods of most are not known here: they can
+/// be passed as references, and not called by this contract.
 const INTERFACES: &[(&str, &str)] = &[
     ("IUnknown", "00000000-0000-0000-c000-000000000046"),
     ("IDispatch", "00020400-0000-0000-c000-000000000046"),
@@ -169,7 +180,8 @@ const INTERFACES: &[(&str, &str)] = &[
     ("ITypeLib", "00020402-0000-0000-c000-000000000046"),
 ];
 
-/// Constants by name.
+/// Constants by name. What contracts compare with, such as the numbers of properties that Automation defines
+/// (MS-OAUT 2.2.32).
 const CONSTANTS: &[(&str, i64)] = &[
     ("DISPID_COLLECT", -8),
     ("DISPID_CONSTRUCTOR", -6),
@@ -193,18 +205,21 @@ pub(super) fn interface(name: &str) -> Option<Referent> {
     Some(Referent { name: Name::from(*name), id: Name::from(*id) })
 }
 
-/// The name of an interface as it is spelled, where that differs in the case of letters only.
+/// The name of an interface as it is spelled, where that differs in the case of letters only. Type libraries
+/// find names in any case, and contracts rely on it.
 pub(super) fn spelled(name: &str) -> Option<&'static str> {
     let same = |(known, _): &&(&'static str, &str)| known.eq_ignore_ascii_case(name) && *known != name;
     INTERFACES.iter().find(same).map(|(known, _)| *known)
 }
 
-/// Whether the interface is one of the two that everything is based on, which have no operations of their own here.
+/// Whether the interface is one of the two that everything is based on, which have no operations of their own
+/// here. The three methods of `IUnknown` travel as calls of `IRemUnknown`, and those of `IDispatch` are for
+/// callers by name, so neither counts in the numbers of operations here.
 pub(super) fn is_root(name: &str) -> bool {
     matches!(name, "IUnknown" | "IDispatch")
 }
 
-/// `IUnknown`, or `IDispatch` on top of it, as bases.
+/// `IUnknown`, or `IDispatch` on top of it, as bases. None for any other name.
 pub(super) fn root(name: &str) -> Option<Hold<Interface>> {
     let bases = match name {
         "IUnknown" => Vec::new(),
@@ -282,14 +297,15 @@ pub(super) fn ty(name: &str) -> Option<Ty> {
     interface(name).map(Ty::Object).or_else(|| pointer(name))
 }
 
-/// The number that a name stands for.
+/// The number that a name stands for. None where it is no number; used for `sizeof` and to tell a cast from
+/// parentheses.
 pub(super) fn number(name: &str) -> Option<Shape> {
     let shape = value(name)?;
     let plain = shape.resolved().clone();
     (plain.width().is_some() || matches!(plain, Shape::Char | Shape::WideChar)).then_some(plain)
 }
 
-/// A type that is no pointer.
+/// A type that is no pointer. None where the name is unknown, or is that of a pointer.
 fn value(name: &str) -> Option<Shape> {
     if let Some((_, shape)) = BARE.iter().find(|(known, _)| *known == name) {
         return Some(shape.clone());
@@ -340,7 +356,8 @@ fn value(name: &str) -> Option<Shape> {
     })
 }
 
-/// A type that is a pointer: to text, or `P...`, `LP...` and `REF...` of another.
+/// A type that is a pointer: to text, or `P...`, `LP...` and `REF...` of another. None for a name that
+/// follows no such rule.
 fn pointer(name: &str) -> Option<Ty> {
     let text = match name {
         "LPSTR" | "LPCSTR" => Some(Shape::Char),
@@ -354,6 +371,7 @@ fn pointer(name: &str) -> Option<Ty> {
     if let Some(shape) = text {
         return Some(to(Ty::Value(Typed::leaf(shape)), None, true));
     }
+    // A pointer to nothing known: it travels only with `iid_is` or as the handle of a context.
     if matches!(name, "HANDLE" | "LPVOID" | "PVOID") {
         return Some(to(Ty::Void, None, false));
     }
@@ -365,6 +383,7 @@ fn pointer(name: &str) -> Option<Ty> {
     if let Some(shape) = value(target) {
         return Some(to(Ty::Value(Typed::leaf(shape)), None, false));
     }
+    // `LPUNKNOWN` is a pointer to `IUnknown`: the name without its first letter, in any case.
     let known =
         |(name, _): &&(&str, &str)| name.get(1..).is_some_and(|bare| bare.eq_ignore_ascii_case(target));
     if name.starts_with("LP") {
@@ -384,15 +403,19 @@ pub(super) fn context_handle() -> Shape {
     record("context_handle", &[("attributes", Shape::U32), ("uuid", guid())])
 }
 
+/// A GUID, field by field: its first three parts change their byte order with the machine's (C706, appendix
+/// A).
 fn guid() -> Shape {
     let tail = Shape::Array(Hold::new(Array { element: Shape::U8, len: 8 }));
     record("GUID", &[("Data1", Shape::U32), ("Data2", Shape::U16), ("Data3", Shape::U16), ("Data4", tail)])
 }
 
+/// A name that is kept around a shape.
 fn alias(name: &'static str, target: Shape) -> Shape {
     Shape::Alias(Hold::new(Alias { name: Name::from(name), id: Name::default(), target }))
 }
 
+/// A struct without an id.
 fn record(name: &'static str, fields: &[(&'static str, Shape)]) -> Shape {
     let fields = fields.iter().map(|(name, shape)| Field { name: Name::from(*name), shape: shape.clone() });
     let fields = Cow::Owned(fields.collect());
@@ -421,7 +444,9 @@ pub(super) fn complete(contract: &mut Contract) {
 
 #[derive(Default)]
 struct Used {
+    /// Names of structs that were met.
     names: Vec<Name>,
+    /// The structs of the tables that are used, the inner ones first.
     found: Vec<Shape>,
 }
 
@@ -441,6 +466,7 @@ impl Used {
         }
     }
 
+    /// The depth is bounded because a contract's types may contain themselves by pointers.
     fn parts(&mut self, shape: &Shape, depth: usize) {
         if depth > crate::omg::limits::NESTING * 4 {
             return;

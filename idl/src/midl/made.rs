@@ -9,12 +9,13 @@ pub(super) const MAP: &str = "map_";
 /// Begins the name of the struct of a key and a value.
 pub(super) const PAIR: &str = "pair_";
 
-/// What the interface of the listeners to an interface's signals says of itself.
+/// The documentation of the interface that listeners to an interface's signals implement.
 pub(super) fn told_by(name: &str) -> String {
     format!("What {name} tells")
 }
 
-/// The interface whose signals the calls of this one are, by the name that it has in MIDL, if the printer made it for that.
+/// The interface whose signals are delivered by calls of this one, by its name in MIDL, if the printer made
+/// this one for it. None for an interface that a person wrote. Both its documentation and its name must fit.
 #[must_use]
 pub fn listener_of(interface: &Interface) -> Option<String> {
     let of = interface.doc.strip_prefix("What ")?.strip_suffix(" tells")?;

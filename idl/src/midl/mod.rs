@@ -1,14 +1,20 @@
 //! MIDL: the contract language of DCE/RPC and COM.
 //!
-//! Read is what describes bytes on a wire: interfaces with and without `object`, dispinterfaces, coclasses, types,
-//! constants, and the attributes that say how pointers and arrays travel. What `oaidl.idl` and its like declare is known
-//! (`known.rs` and `known.midl`); where such a file is there it is read in the background, and what of it is used becomes
-//! part of the contract. Methods that never leave a process (`local`) are left out, and so are those that have no form on
-//! a wire, with a note; attributes of tools are passed over. See `docs/contracts.md`.
+//! Read is what describes bytes on a wire: interfaces with and without `object`, dispinterfaces, coclasses,
+//! types, constants, and the attributes that say how pointers and arrays travel. What `oaidl.idl` and its
+//! like declare is known (`known.rs` and `known.midl`); where such a file is there it is read in the
+//! background, and what of it is used becomes part of the contract. Methods that never leave a process
+//! (`local`) are left out, and so are those that have no form on a wire, with a note; attributes of tools are
+//! passed over. See `docs/contracts.md`.
 //!
-//! What MIDL says beside a type and no shape can hold (`length_is`, `switch_is`, `iid_is`, `range`, and sizes that are
-//! expressions) is kept as an alias around the shape, which is named as the attribute is written: `length_is(fetched)`.
-//! Other languages look through such aliases. A `SAFEARRAY` of anything is an alias of that name around a sequence.
+//! What MIDL says beside a type and no shape can hold (`length_is`, `switch_is`, `iid_is`, `range`, and sizes
+//! that are expressions) is kept as an alias around the shape, which is named as the attribute is written:
+//! `length_is(fetched)`. Other languages look through such aliases. A `SAFEARRAY` of anything is an alias of
+//! that name around a sequence.
+//!
+//! The stages are those of OMG IDL, whose preprocessor, lexer and limits are used: `parser` makes the tree of
+//! `ast`, `build` looks names up and makes shapes of pointers and arrays. `print` goes back, and `made` holds
+//! the names by which the reader knows again what the printer had to make up.
 
 mod ast;
 mod build;
@@ -63,7 +69,8 @@ pub fn parse_with(path: &Path, given: &Preprocessing) -> Result<Contract, Diagno
 }
 
 /// Whether a text is MIDL rather than OMG IDL, which files of the same extension hold: whether it imports a file or uses
-/// an attribute or a directive that OMG IDL cannot have.
+/// an attribute or a directive that OMG IDL cannot have. One pass over the words; strings and comments are
+/// stepped over. A file that is cut or binary is no danger: the answer is false.
 #[must_use]
 pub fn is_midl(text: &str) -> bool {
     let mut rest = text;
@@ -76,6 +83,7 @@ pub fn is_midl(text: &str) -> bool {
         } else if let Some(comment) = rest.strip_prefix("/*") {
             rest = comment.split_once("*/").map_or("", |(_, after)| after);
         } else {
+            // At least one character, so that the loop ends.
             let len =
                 rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len()).max(1);
             let (word, after) = rest.split_at(len);
@@ -90,6 +98,7 @@ pub fn is_midl(text: &str) -> bool {
     false
 }
 
+/// The contract, if the report has no mistake at the end.
 fn read(source: Preprocessor, mut report: Report) -> Result<Contract, Diagnostics> {
     let items = parser::parse(source, &mut report);
     let contract = build::build(&items, &mut report);

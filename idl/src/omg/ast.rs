@@ -1,4 +1,8 @@
 //! What a file says, before names mean anything.
+//!
+//! The tree is made by the parser and only read afterwards, first by `ids` and then by `build`. It keeps the
+//! order of the file, since pragmas count for what follows them, and the spans for messages. Its depth is at
+//! most `NESTING`.
 
 use crate::report::Span;
 
@@ -9,7 +13,8 @@ pub(crate) struct Ident {
     pub(crate) span: Span,
 }
 
-/// `A::B` or `::A::B`; never empty.
+/// `A::B` or `::A::B`; never empty. Where it is absolute, the search starts in the file's scope and nowhere
+/// else.
 #[derive(Debug, Clone)]
 pub(crate) struct ScopedName {
     pub(crate) absolute: bool,
@@ -34,21 +39,26 @@ pub(crate) struct Item {
 
 #[derive(Debug)]
 pub(crate) enum ItemKind {
+    /// A module, which may be opened again later in the same file or in another one.
     Module(Ident, Vec<Item>),
     Interface(Interface),
+    /// `interface A;`: a promise. References to it may be used, but nothing may inherit from it yet.
     ForwardInterface(Ident),
+    /// `struct A;`: it may be the element of a sequence before it is defined, and must be defined in the end.
     ForwardStruct(Ident),
     ForwardUnion(Ident),
     /// A struct, union or enum that stands alone.
     Type(TypeSpec),
+    /// One type, and one or more names for it, each with dimensions of its own.
     Typedef(TypeSpec, Vec<Declarator>),
     Exception(Struct),
+    /// Its type, name and value.
     Constant(TypeSpec, Ident, Expr),
     Operation(Operation),
     Attribute(Attribute),
     /// The name of something that is not supported, and what that is: whatever needs it is left out.
     Unsupported(Ident, &'static str),
-    /// `typeid` or `#pragma ID`.
+    /// `typeid` or `#pragma ID`: the name, and the repository id as a whole.
     Id(ScopedName, String),
     /// `typeprefix`.
     TypePrefix(ScopedName, String),
@@ -56,7 +66,7 @@ pub(crate) enum ItemKind {
     Prefix(String),
     /// `#pragma version`.
     Version(ScopedName, String),
-    /// An included file starts.
+    /// An included file starts. `#pragma prefix` of the files around does not count in it.
     EnterFile,
     /// An included file ends.
     LeaveFile,
@@ -66,6 +76,7 @@ pub(crate) enum ItemKind {
 pub(crate) struct Interface {
     pub(crate) ident: Ident,
     pub(crate) bases: Vec<ScopedName>,
+    /// Operations, attributes, and the types that are defined in the interface.
     pub(crate) items: Vec<Item>,
 }
 
@@ -83,6 +94,7 @@ pub(crate) struct Union {
     pub(crate) arms: Vec<Arm>,
 }
 
+/// One member of a union with all labels before it; never without a label.
 #[derive(Debug)]
 pub(crate) struct Arm {
     pub(crate) labels: Vec<Label>,
@@ -93,6 +105,7 @@ pub(crate) struct Arm {
 #[derive(Debug)]
 pub(crate) enum Label {
     Case(Expr),
+    /// `default:`; the span is for the message about a second one.
     Default(Span),
 }
 
@@ -106,6 +119,7 @@ pub(crate) struct Enum {
 #[derive(Debug)]
 pub(crate) struct Declarator {
     pub(crate) ident: Ident,
+    /// Sizes of the dimensions of an array, the outermost first; empty for a plain name.
     pub(crate) dimensions: Vec<Expr>,
 }
 
@@ -138,11 +152,15 @@ pub(crate) enum Basic {
 #[derive(Debug)]
 pub(crate) enum TypeKind {
     Basic(Basic),
+    /// `string` or `wstring`.
     Text {
         wide: bool,
+        /// The most characters; None for no bound.
         bound: Option<Expr>,
     },
+    /// The element, and the most elements.
     Sequence(Box<TypeSpec>, Option<Expr>),
+    /// A type that is defined elsewhere, or is an interface.
     Name(ScopedName),
     Struct(Struct),
     Union(Box<Union>),
@@ -154,9 +172,11 @@ pub(crate) enum TypeKind {
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub(crate) ident: Ident,
+    /// The place of the word, which messages about results and `out` parameters point at.
     pub(crate) oneway: Option<Span>,
     pub(crate) returns: TypeSpec,
     pub(crate) parameters: Vec<Parameter>,
+    /// Names of exceptions, not yet looked up.
     pub(crate) raises: Vec<ScopedName>,
 }
 
@@ -167,6 +187,8 @@ pub(crate) struct Parameter {
     pub(crate) ident: Ident,
 }
 
+/// An attribute, or several of one type. It travels as the operations `_get_x` and, unless it is read-only,
+/// `_set_x`.
 #[derive(Debug)]
 pub(crate) struct Attribute {
     pub(crate) readonly: bool,
@@ -185,8 +207,10 @@ pub(crate) struct Expr {
 
 #[derive(Debug)]
 pub(crate) enum ExprKind {
+    /// It is never negative: the sign is an operator.
     Integer(u64),
     Float(f64),
+    /// One character of ISO 8859-1, or any where it is wide.
     Char {
         wide: bool,
         value: char,
@@ -197,6 +221,7 @@ pub(crate) enum ExprKind {
     },
     Bool(bool),
     Name(ScopedName),
+    /// `-`, `+` or `~`.
     Unary(char, Box<Expr>),
     /// `|`, `^`, `&`, `<` for `<<`, `>` for `>>`, `+`, `-`, `*`, `/`, `%`.
     Binary(char, Box<Expr>, Box<Expr>),

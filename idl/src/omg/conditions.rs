@@ -1,4 +1,11 @@
 //! `#if` and its relatives.
+//!
+//! State: the conditions that are open, outermost first; text is skipped where the last one is not active.
+//! Conditions inside skipped text are pushed as well, with `taken` set, so that none of their branches is
+//! read and each `#endif` finds its own `#if`.
+//!
+//! The value of a macro in an expression is its body where that is one integer, and 0 otherwise: bodies are
+//! not expanded here.
 
 use super::lexer::{Kind, Lexer, Token};
 use super::limits;
@@ -17,8 +24,10 @@ struct Condition {
     span: Span,
     /// This branch is read.
     active: bool,
-    /// A branch was read, or none may be because the whole stands in skipped text.
+    /// A branch was read already, or none may be because the whole stands in skipped text: no later branch is
+    /// read.
     taken: bool,
+    /// `#else` was seen; only `#endif` may follow.
     otherwise: bool,
 }
 
@@ -69,6 +78,7 @@ impl Conditions {
 
     /// Steps over lines until a branch that is read, or the end.
     pub(crate) fn skip(&mut self, lexer: &mut Lexer, macros: &Macros, report: &mut Report) {
+        // A directive inside a block comment is none.
         let mut comment = false;
         while self.skipping() && !lexer.rest().is_empty() {
             let mut line = lexer.split_line();
@@ -90,7 +100,8 @@ impl Conditions {
         }
     }
 
-    /// Says which conditions the end of the file leaves open.
+    /// Says which conditions the end of the file leaves open. Conditions must end in the file that they start
+    /// in.
     pub(crate) fn finish(&mut self, report: &mut Report) {
         for condition in self.open.drain(..) {
             report.add(Problem::new(condition.span, "this condition never ends").expected(["`#endif`"]));
@@ -98,6 +109,7 @@ impl Conditions {
     }
 }
 
+/// Only letters: `#if(X)` has no space.
 fn word_of(line: &mut Lexer) -> String {
     let word: String = line.rest().chars().take_while(char::is_ascii_alphabetic).collect();
     line.at += word.len();
@@ -123,7 +135,9 @@ fn defined(token: &Token, macros: &Macros) -> bool {
     matches!(&token.kind, Kind::Word(word) if macros.contains_key(word))
 }
 
-/// The value of the expression after `#if`: integers, `defined`, `!`, `&&`, `||`, comparisons and parentheses.
+/// The value of the expression after `#if`: integers, `defined`, `!`, `&&`, `||`, comparisons and
+/// parentheses. An expression that is not understood is a mistake and counts as false. All numbers are
+/// unsigned with 64 bits.
 fn evaluate(line: &mut Lexer, macros: &Macros, report: &mut Report) -> bool {
     let mut tokens = Vec::new();
     loop {
@@ -144,6 +158,8 @@ fn evaluate(line: &mut Lexer, macros: &Macros, report: &mut Report) -> bool {
     }
 }
 
+/// Recursive descent; every method takes what it reads off the front of `tokens`, and None means a mistake.
+/// `depth` counts parentheses and `!`, which alone recurse.
 struct Evaluation<'a> {
     tokens: &'a [Token],
     macros: &'a Macros,
@@ -216,6 +232,7 @@ impl Evaluation<'_> {
         let macros = self.macros;
         match self.take()?.clone() {
             Kind::Integer(value) => Some(value),
+            // With or without parentheses (C++98, 16.1).
             Kind::Word(word) if word == "defined" => {
                 let parenthesis = self.accept("(");
                 let Kind::Word(name) = self.take()?.clone() else { return None };

@@ -1,8 +1,13 @@
 //! Repository ids: which identity each name of a file has.
 //!
-//! `#pragma prefix` counts for what follows in its scope, and replaces what the scopes around contributed; an included
-//! file starts without a prefix. `typeprefix` counts for a whole scope, the part before it too. `#pragma version`
-//! changes the end, and `typeid` or `#pragma ID` all of it. (CORBA 3.0, 3.15 and 10.7.5.)
+//! `#pragma prefix` counts for what follows in its scope, and replaces what the scopes around contributed; an
+//! included file starts without a prefix. `typeprefix` counts for a whole scope, the part before it too.
+//! `#pragma version` changes the end, and `typeid` or `#pragma ID` all of it. (CORBA 3.0, 3.15 and 10.7.5.)
+//!
+//! The id is what an object reference carries as its type, so it must be the same in every compiler:
+//! `IDL:prefix/A/B:1.0`. One pass gives each name the id of its place; `finish` then applies what may also
+//! come after a definition, in the order prefixes, versions, whole ids. A name has the id of its first
+//! mention, which may be an announcement.
 
 use super::ast::{Item, ItemKind, ScopedName, TypeKind, TypeSpec};
 use super::limits;
@@ -23,15 +28,19 @@ pub(crate) fn assign(items: &[Item], report: &mut Report) -> Ids {
 
 struct Finder<'a> {
     report: &'a mut Report,
+    /// By scoped name, in the case of the file.
     ids: Ids,
     /// Ids that were given whole, and where.
     given: HashMap<String, (String, Span)>,
+    /// By scoped name; the last one counts.
     versions: Ids,
+    /// `typeprefix`: scoped name and prefix, in the order of the file; at most `NESTING`.
     prefixes: Vec<(String, String)>,
 }
 
 impl Finder<'_> {
-    /// `paths` ends with what stands before a name of this scope: prefix and scopes, each with a `/` behind it.
+    /// `paths` ends with what stands before a name of this scope: prefix and scopes, each with a `/` behind
+    /// it. An included file pushes an empty path and pops it again, so prefixes of the two files do not mix.
     fn items(&mut self, items: &[Item], scope: &str, paths: &mut Vec<String>) {
         for item in items {
             match &item.kind {
@@ -99,6 +108,7 @@ impl Finder<'_> {
         let depth = paths.len();
         paths.push(below);
         self.items(items, &join(scope, name), paths);
+        // A file that was included in the scope and left open is closed with it.
         paths.truncate(depth);
     }
 
@@ -140,6 +150,7 @@ impl Finder<'_> {
         paths.pop();
     }
 
+    /// The first mention decides. Beyond the bound names have no id.
     fn name(&mut self, name: &str, scope: &str, paths: &[String]) {
         if self.ids.len() <= limits::DEFINITIONS {
             let path = paths.last().map_or("", String::as_str);
@@ -147,6 +158,7 @@ impl Finder<'_> {
         }
     }
 
+    /// An id has a format before its first colon, such as `IDL`, `RMI` or `DCE`.
     fn give(&mut self, name: &ScopedName, id: &str, scope: &str) {
         let Some(full) = self.find(name, scope) else { return };
         if !id.contains(':') || id.len() > limits::SCOPED_NAME || id.contains(char::is_whitespace) {
@@ -183,6 +195,8 @@ impl Finder<'_> {
         }
     }
 
+    /// A prefix replaces the whole path of names below its scope, so each one starts again from the scoped
+    /// name.
     fn finish(mut self) -> Ids {
         for (scope, prefix) in &self.prefixes {
             for (name, id) in &mut self.ids {

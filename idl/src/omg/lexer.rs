@@ -1,4 +1,20 @@
 //! Characters to tokens, for one file or one line of it.
+//!
+//! State: the byte `at` up to which the text is read, and whether anything but space stood on the line so
+//! far: only there a `#` starts a directive. The preprocessor takes such a line as a lexer of its own
+//! (`split_line`), in which words are plain, since macros may be called like keywords.
+//!
+//! Invariants: `at` stands on the boundary of a character and never goes back; every call of `next` moves it,
+//! except at the end, where `Kind::End` comes for ever. Characters that make no token are reported and become
+//! `Kind::Unknown`, about which the parser says nothing more. Documentation is what `///`, `/** */` and `/*!
+//! */` hold, and belongs to the token after it.
+//!
+//! Keywords are those of CORBA 3.0 (3.2.4). An identifier that differs from one only in case is refused
+//! there; two lists make exceptions for words that are younger than many contracts. MIDL has no keywords
+//! here: its parser compares words.
+//!
+//! Bounds: the length of an identifier, 64 bits for integers, finite doubles, the size of a file for
+//! everything else.
 
 use super::limits;
 use crate::report::{Problem, Report, Span};
@@ -15,10 +31,13 @@ pub(crate) struct Token {
 /// What a token is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum Kind {
+    /// An identifier; in MIDL and in lines of directives, every word.
     Word(String),
     /// An identifier that was written with a leading underscore, which is not part of it.
     Escaped(String),
+    /// A keyword, as `KEYWORDS` spells it.
     Keyword(&'static str),
+    /// Decimal, octal or hexadecimal; in MIDL its suffixes `L` and `U` are dropped.
     Integer(u64),
     Float(f64),
     /// A UUID of MIDL, in lower case.
@@ -31,12 +50,13 @@ pub(crate) enum Kind {
         wide: bool,
         value: String,
     },
+    /// One of `PUNCTUATION`.
     Punct(&'static str),
     /// `#` as the first thing of a line.
     Hash,
     /// What the preprocessor tells the parser.
     Directive(Directive),
-    /// A mistake that was reported.
+    /// A mistake that was reported; the parser must not report the place again.
     Unknown,
     #[default]
     End,
@@ -45,9 +65,14 @@ pub(crate) enum Kind {
 /// What the preprocessor tells the parser.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Directive {
+    /// `#pragma prefix` with its text.
     Prefix(String),
+    /// `#pragma ID`: the parts of the name, of which an empty first one stands for a leading `::`, and the
+    /// id.
     Id(Vec<(String, Span)>, String),
+    /// `#pragma version`, as written, because 1.10 is not 1.1.
     Version(Vec<(String, Span)>, String),
+    /// From here on tokens come from an included file.
     EnterFile,
     LeaveFile,
 }
@@ -139,6 +164,7 @@ const COMPONENT_WORDS: &[&str] = &[
     "eventtype",
 ];
 
+/// Longer ones before those that they begin with: the first that fits is taken.
 const PUNCTUATION: &[&str] = &[
     "::", "->", "<<", ">>", "&&", "||", "==", "!=", "<=", ">=", "{", "}", "(", ")", "[", "]", "<", ">", ";",
     ",", ":", "=", "+", "-", "*", "/", "%", "|", "^", "&", "~", "!", ".", "@",
@@ -162,7 +188,8 @@ const YOUNG_WORDS: &[&str] = &[
     "ValueBase",
 ];
 
-/// The keyword that a word is or resembles, unless it is of the component model.
+/// The keyword that a word is or resembles, unless it is of the component model. The spelling of the keyword
+/// tells the caller whether it is the word itself.
 pub(crate) fn keyword(word: &str) -> Option<&'static str> {
     let known = KEYWORDS.iter().find(|known| known.eq_ignore_ascii_case(word))?;
     (!COMPONENT_WORDS.contains(known)).then_some(*known)
@@ -172,7 +199,9 @@ pub(crate) fn keyword(word: &str) -> Option<&'static str> {
 pub(crate) struct Lexer {
     pub(crate) file: u32,
     pub(crate) text: Arc<str>,
+    /// The byte that is read next.
     pub(crate) at: usize,
+    /// The first byte that is not read: the end of the text, or of a line.
     end: usize,
     /// Nothing but space stood on this line so far.
     fresh: bool,
@@ -191,7 +220,8 @@ impl Lexer {
         Self { file, text, at, end, fresh: true, plain: false, body: false, midl: false }
     }
 
-    /// A lexer for the rest of the logical line, with plain words, which this one steps over.
+    /// A lexer for the rest of the logical line, with plain words, which this one steps over. A line that a
+    /// backslash continues is one logical line.
     pub(crate) fn split_line(&mut self) -> Self {
         let start = self.at;
         self.skip_line();
@@ -218,7 +248,8 @@ impl Lexer {
         }
     }
 
-    /// Steps over the end of the line, if the lexer stands there.
+    /// Steps over the end of the line, if the lexer stands there. `skip_line` leaves it standing there, so
+    /// that the next token finds a fresh line.
     pub(crate) fn end_line(&mut self) {
         if self.peek() == Some('\n') {
             self.at += 1;
@@ -240,6 +271,7 @@ impl Lexer {
         Span { file: self.file, start: number(start), end: number(self.at) }
     }
 
+    /// The next token with the documentation before it. It reads no further than the token itself.
     pub(crate) fn next(&mut self, report: &mut Report) -> Token {
         let mut doc = String::new();
         self.skip_space(&mut doc, report);
@@ -247,6 +279,7 @@ impl Lexer {
         let fresh = std::mem::take(&mut self.fresh);
         let kind = match self.peek() {
             None => Kind::End,
+            // Before numbers and words: a UUID may begin like either of them.
             Some(c) if self.midl && c.is_ascii_hexdigit() && is_uuid(self.rest()) => {
                 self.at += UUID;
                 Kind::Uuid(self.text.get(start..self.at).unwrap_or_default().to_ascii_lowercase())
@@ -265,6 +298,7 @@ impl Lexer {
                 self.at += 1;
                 Kind::Punct("?")
             }
+            // `.5` is a number, a `.` alone is punctuation.
             Some('.') if self.rest().as_bytes().get(1).is_some_and(u8::is_ascii_digit) => self.number(report),
             Some(c) => match PUNCTUATION.iter().find(|p| self.rest().starts_with(**p)) {
                 Some(punct) => {
@@ -286,6 +320,7 @@ impl Lexer {
         self.rest().chars().next()
     }
 
+    /// Steps over characters of a kind; the byte at which they start comes back.
     fn skip_while(&mut self, wanted: impl Fn(char) -> bool) -> usize {
         let start = self.at;
         while let Some(c) = self.peek().filter(|c| wanted(*c)) {
@@ -303,11 +338,15 @@ impl Lexer {
                     self.at += 1;
                     self.fresh = true;
                 }
+                // The character 1A ends a file under DOS; old contracts still have it.
                 Some(c) if c.is_whitespace() || c == '\u{1a}' => self.at += c.len_utf8(),
+                // A backslash joins two lines; the line end behind a `\r` is taken as space in the next
+                // round.
                 Some('\\') if matches!(self.rest().as_bytes().get(1), Some(b'\n' | b'\r')) => self.at += 2,
                 Some('/') if self.rest().starts_with("//") => {
                     self.skip_while(|c| c != '\n');
                     let comment = self.text.get(start..self.at).unwrap_or_default();
+                    // Four slashes and more are lines that divide a file, not documentation.
                     if let Some(line) = comment.strip_prefix("///").filter(|line| !line.starts_with('/')) {
                         add_doc_line(doc, line);
                     }
@@ -339,6 +378,7 @@ impl Lexer {
         }
     }
 
+    /// The length is checked after the whole word was passed, so that its rest does not become a second word.
     fn word(&mut self, report: &mut Report) -> Kind {
         let start = self.skip_while(|c| c.is_ascii_alphanumeric() || c == '_');
         let word = self.text.get(start..self.at).unwrap_or_default();
@@ -370,6 +410,8 @@ impl Lexer {
         }
     }
 
+    /// All letters and digits are taken together, so that `12ab` is one wrong number and not a number and a
+    /// name.
     fn number(&mut self, report: &mut Report) -> Kind {
         let start = self.at;
         if self.rest().starts_with("0x") || self.rest().starts_with("0X") {
@@ -394,6 +436,7 @@ impl Lexer {
         let span = self.span_from(start);
         let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
         let all = |digits: &str, radix| !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
+        // Some(Err) means digits of the right kind that are too many; None, that it is no integer.
         let integer = match hex {
             Some(hex) => all(hex, 16).then(|| u64::from_str_radix(hex, 16)),
             None if digits.len() > 1 && digits.starts_with('0') => {
@@ -421,6 +464,7 @@ impl Lexer {
         Kind::Unknown
     }
 
+    /// The quotes may hold one character or one escape.
     fn character(&mut self, wide: bool, report: &mut Report) -> Kind {
         let start = self.at;
         let value = self.quoted(wide, '\'', report);
@@ -435,6 +479,7 @@ impl Lexer {
         }
     }
 
+    /// A text in quotes; joining neighbours is the parser's work.
     fn text(&mut self, wide: bool, report: &mut Report) -> Kind {
         let start = self.at;
         let value = self.quoted(wide, '"', report);
@@ -452,6 +497,7 @@ impl Lexer {
         loop {
             let from = self.at;
             match self.peek() {
+                // Only the opening quote is marked: the text behind it may be the rest of the file.
                 None | Some('\n') => {
                     let opening = Span { end: self.span_from(start).start + 1, ..self.span_from(start) };
                     report.add(
@@ -488,11 +534,14 @@ impl Lexer {
         }
     }
 
+    /// The character behind a backslash; None for an unknown one. A backslash at the end of a line takes
+    /// nothing, so that the caller finds the missing quote.
     fn escape(&mut self, wide: bool) -> Option<char> {
         let c = self.peek()?;
         if c != '\n' {
             self.at += c.len_utf8();
         }
+        // Base, the most digits, and where they start (CORBA 3.0, 3.2.5.2).
         let (radix, most, from) = match c {
             'n' => return Some('\n'),
             't' => return Some('\t'),
@@ -519,7 +568,8 @@ impl Lexer {
 /// Characters of a UUID.
 const UUID: usize = 36;
 
-/// Whether the text begins with a UUID that ends where its digits do.
+/// Whether the text begins with a UUID that ends where its digits do. A following letter, `_` or `-` makes it
+/// something else, such as an identifier of hexadecimal letters.
 fn is_uuid(text: &str) -> bool {
     let Some((uuid, rest)) = text.as_bytes().split_at_checked(UUID) else { return false };
     let digit = |(at, byte): (usize, &u8)| match at {
@@ -530,6 +580,7 @@ fn is_uuid(text: &str) -> bool {
         && !rest.first().is_some_and(|next| next.is_ascii_alphanumeric() || matches!(next, b'_' | b'-'))
 }
 
+/// One space after the comment sign belongs to the sign.
 fn add_doc_line(doc: &mut String, line: &str) {
     if !doc.is_empty() {
         doc.push('\n');

@@ -1,20 +1,27 @@
 //! Macros with parameters: `#define LIST(TYPE) sequence<TYPE>`.
+//!
+//! A use is replaced before the parser sees it: arguments are put for the parameters, `A ## B` becomes one
+//! word and `#A` a text, and the result is put in front of the tokens that wait, where it is looked at again.
+//! A macro that makes its own name therefore goes round until the bound on made tokens ends it with a
+//! mistake.
 
 use super::lexer::{Kind, Lexer, Token, keyword};
 use super::limits;
 use super::preprocess::Preprocessor;
 use crate::report::{Problem, Report};
 
-/// The most parameters of a macro.
+/// The most parameters of a macro. C90 asks a compiler for 31, C99 for 127.
 const PARAMETERS: usize = 64;
 
 /// A macro with parameters.
 pub(super) struct Function {
     pub(super) parameters: Vec<String>,
+    /// The tokens of the body, parameters as words.
     pub(super) body: Vec<Token>,
 }
 
-/// The names between the parentheses of a definition.
+/// The names between the parentheses of a definition. `line` stands before the opening parenthesis. None
+/// after a mistake, which was reported.
 pub(super) fn parameters(line: &mut Lexer, report: &mut Report) -> Option<Vec<String>> {
     let mut names = Vec::new();
     line.next(report);
@@ -59,7 +66,8 @@ fn spelled(kind: &Kind) -> String {
 
 impl Preprocessor {
     /// Puts what a macro with parameters stands for in the place of its use, if this token begins one: its name, and then
-    /// a parenthesis.
+    /// a parenthesis. False, and nothing changed, where it begins none. After a mistake it is true as well,
+    /// and the use is gone.
     pub(super) fn invoke(&mut self, token: &Token, report: &mut Report) -> bool {
         let Kind::Word(word) = &token.kind else { return false };
         if !self.functions.contains_key(word) || !self.opens() {
@@ -79,6 +87,7 @@ impl Preprocessor {
             report.add(Problem::new(token.span, message));
             return true;
         }
+        // `glue` is set between a `##` and the token behind it.
         let mut made: Vec<Token> = Vec::new();
         let (mut body, mut glue) = (function.body.iter().peekable(), false);
         while let Some(part) = body.next() {
@@ -131,10 +140,12 @@ impl Preprocessor {
                 return true;
             }
         }
+        // The 1 is for macros with an empty body: a loop of them must end as well.
         self.expansions += made.len() + 1;
+        // `expand` appends, and the result must stand before what waits.
         let rest = std::mem::take(&mut self.expanded);
         made.iter().for_each(|part| self.expand(part, 0, report));
-        // What waits is not moved: there may be much of it each time.
+        // The tokens that wait are not moved, since there may be many of them at each use.
         let made = std::mem::replace(&mut self.expanded, rest);
         made.into_iter().rev().for_each(|part| self.expanded.push_front(part));
         true
@@ -172,6 +183,7 @@ impl Preprocessor {
                 }
                 Kind::Punct("(") => depth += 1,
                 Kind::Punct(")") => depth -= 1,
+                // A directive among the arguments has no meaning that compilers agree on.
                 Kind::End | Kind::Hash => {
                     let message = format!("the arguments of `{word}` never end");
                     report.add(Problem::new(start.span, message).expected(["`)`"]));

@@ -1,7 +1,13 @@
 //! OMG IDL: the contract language of CORBA.
 //!
-//! Read is what CORBA 2 and 3 define for interfaces and their types; value types, native types, `fixed`, `long double`
-//! and the component model are refused by name. See `docs/contracts.md`.
+//! Read is what CORBA 2 and 3 define for interfaces and their types; value types, native types, `fixed`,
+//! `long double` and the component model are refused by name. See `docs/contracts.md`.
+//!
+//! The stages, each with a folder or file: `preprocess` makes one stream of tokens of all files (with
+//! `lexer`, `macros` and `conditions`), `parser` makes the tree of `ast`, `ids` finds the repository id of
+//! each name, `build` looks names up and makes the contract. All of them report to one `Report` and go on, so
+//! that a user sees many mistakes at once; a contract comes back only when there was none. MIDL uses the
+//! lexer, the preprocessor and the limits as well.
 
 mod ast;
 mod build;
@@ -56,6 +62,8 @@ pub fn parse_with(path: &Path, given: &Preprocessing) -> Result<Contract, Diagno
     }
 }
 
+/// The identities come before the building, because a type refers to an interface by its id before the file
+/// has said all of it (`#pragma ID` may follow the definition).
 fn read(source: Preprocessor, mut report: Report) -> Result<Contract, Diagnostics> {
     let items = parser::parse(source, &mut report);
     let ids = ids::assign(&items, &mut report);

@@ -1,6 +1,19 @@
 //! The preprocessor: included files, conditions, macros, pragmas.
 //!
-//! Included files are read once each, however often they are named. Text read by [`super::parse`] includes nothing.
+//! Included files are read once each, however often they are named. Text read by `parse` of this module
+//! includes nothing: a contract that came over a wire must not make us open files.
+//!
+//! State: a stack of files, of which the last is being read; the macros; and tokens that macros made and that
+//! come before anything from the files. A file's conditions live in its frame, so that an `#if` cannot end in
+//! another file. MIDL adds what every compiler of it knows without files (`Known`), and files in the
+//! background, in which mistakes do not count.
+//!
+//! Invariants: each canonical path becomes part of the contract at most once, so files that include one
+//! another end. `bytes` counts all files against one limit, before a file's text is kept. The parser sees
+//! `EnterFile` and `LeaveFile` around each included file, since prefixes of repository ids end there.
+//!
+//! Bounds: bytes and number of files, their depth, tokens that macros make, length of one macro and of one
+//! text it makes.
 
 use super::conditions::Conditions;
 use super::lexer::{Directive, Kind, Lexer, Token};
@@ -13,8 +26,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is read for `orb.idl`: the names of the CORBA module that have plain meanings. For the others it is said where
-/// they are used that they are not supported.
+/// The text that is read for `orb.idl`: the names of the module CORBA that are plain types and interfaces.
+/// What needs any other name of that module is left out, because the name is not supported.
 const ORB: &str = r#"
 #pragma prefix "omg.org"
 module CORBA {
@@ -29,17 +42,22 @@ module CORBA {
 
 /// Makes one stream of tokens from a file and what it includes.
 pub(crate) struct Preprocessor {
+    /// Files that are open, the one that is read last.
     pub(super) frames: Vec<Frame>,
-    /// What each macro stands for; nothing for those with parameters.
+    /// What each macro stands for; nothing for those with parameters. A macro with parameters has an entry
+    /// here too, so that `defined` finds it.
     pub(super) macros: HashMap<String, Vec<Token>>,
-    /// Macros with parameters.
+    /// Macros with parameters. A name is in here only while it is in `macros` as well.
     pub(super) functions: HashMap<String, Function>,
     /// Tokens made by macros, next first.
     pub(super) expanded: VecDeque<Token>,
+    /// Tokens that macros made so far, in all files; bounded by `EXPANSION`.
     pub(super) expansions: usize,
     /// Where included files are looked for; nothing if no file may be opened.
     directories: Option<Vec<PathBuf>>,
+    /// Canonical paths, and the names of built-in files.
     included: HashSet<PathBuf>,
+    /// Bytes of all files that were read; at most `BYTES`.
     bytes: usize,
     /// For MIDL: which files come with every compiler of it, and what of them is known here.
     known: Option<Known>,
@@ -50,7 +68,7 @@ pub(crate) struct Preprocessor {
 pub(crate) struct Known {
     /// Whether a file of this name, with this text if there is one, is one of those that come with every compiler.
     pub(crate) is_file: fn(&str, Option<&str>) -> bool,
-    /// What is read for all of them; of a file that is there, too.
+    /// The text that is read for all of them, also where the file itself is there.
     pub(crate) text: &'static str,
 }
 
@@ -60,7 +78,9 @@ const KNOWN: &str = "known.midl";
 /// A file that is being read.
 pub(super) struct Frame {
     pub(super) lexer: Lexer,
+    /// The `#if`s that are open in this file.
     conditions: Conditions,
+    /// Where files that it includes are looked for first.
     directory: PathBuf,
     /// It is read for what others need of it.
     background: bool,
@@ -87,6 +107,7 @@ impl Preprocessor {
         new.included.insert(path.canonicalize()?);
         let directory = path.parent().unwrap_or_else(|| Path::new("")).to_owned();
         new.push(&path.to_string_lossy(), &text, directory, report);
+        // Each is read as a line of a file of its own, so that a mistake in it has a place.
         for (name, value) in &given.macros {
             let text: Arc<str> = Arc::from(format!("{name} {value}"));
             let file = report.add_file(&format!("-D {name}"), Arc::clone(&text));
@@ -109,7 +130,7 @@ impl Preprocessor {
         }
     }
 
-    /// Reads MIDL.
+    /// Reads MIDL. It is called before the first token is read.
     pub(crate) fn midl(mut self, known: Known) -> Self {
         self.known = Some(known);
         // As its compiler does, so that headers of C show what is for it.
@@ -124,6 +145,8 @@ impl Preprocessor {
     /// The next token; at the end, [`Kind::End`] for ever.
     pub(crate) fn next(&mut self, report: &mut Report) -> Token {
         loop {
+            // What a macro made may be the name of a macro with parameters whose parenthesis comes from the
+            // file.
             if let Some(token) = self.expanded.pop_front() {
                 if self.invoke(&token, report) {
                     continue;
@@ -140,6 +163,7 @@ impl Preprocessor {
                     }
                 }
                 Kind::End => {
+                    // The last file stays, so that its end is found again by each further call.
                     frame.conditions.finish(report);
                     if depth == 1 {
                         return token;
@@ -156,6 +180,9 @@ impl Preprocessor {
         }
     }
 
+    /// Appends what a token stands for, to `expanded`. All tokens that come of it have the place of the use:
+    /// a mistake in them is shown where the macro is used. At the bounds of depth and number the token stays
+    /// as it is.
     pub(super) fn expand(&mut self, token: &Token, depth: usize, report: &mut Report) {
         let body = match &token.kind {
             Kind::Word(word) if depth < limits::MACRO_DEPTH && self.expansions <= limits::EXPANSION => {
@@ -177,19 +204,20 @@ impl Preprocessor {
         }
     }
 
-    /// Takes the line after a `#`.
+    /// Takes the line after a `#`. What the parser must know comes back; None for what is done here.
     fn directive(&mut self, hash: Span, report: &mut Report) -> Option<Directive> {
         let frame = self.frames.last_mut()?;
         let mut line = frame.lexer.split_line();
         let name = line.next(report);
         let word = match &name.kind {
             Kind::Word(word) => word.as_str(),
-            // `#` alone, and the line marks that a preprocessor leaves.
+            // `#` alone, and the line marks that a preprocessor leaves. `# 12 "file.idl"` is such a mark.
             Kind::End | Kind::Integer(_) => return None,
             _ => "",
         };
         match word {
             "ifdef" | "ifndef" | "if" | "elif" | "else" | "endif" => {
+                // Skipped text is passed over at once, so nothing but a condition is looked at in it.
                 let macros = &self.macros;
                 frame.conditions.directive(word, name.span, &mut line, macros, report);
                 if frame.conditions.skipping() {
@@ -219,14 +247,16 @@ impl Preprocessor {
         None
     }
 
+    /// A second definition replaces the first in silence.
     fn define(&mut self, line: &mut Lexer, report: &mut Report) {
         let name = line.next(report);
         let Kind::Word(word) = name.kind else {
             report.add(Problem::new(name.span, "a macro needs a name").expected(["a name"]));
             return;
         };
+        // Only a parenthesis without a space before it starts parameters (C++98, 16.3).
         let parameters = if line.rest().starts_with('(') {
-            // What is made text is for C where MIDL includes its headers.
+            // Macros that make text of a parameter are for C, whose headers MIDL files include.
             if self.known.is_some() && line.rest().replace("##", "").contains('#') {
                 return;
             }
@@ -237,6 +267,7 @@ impl Preprocessor {
         } else {
             None
         };
+        // The body is text of the contract, where keywords are keywords.
         line.plain = false;
         line.body = parameters.is_some();
         let mut body = Vec::new();
@@ -258,6 +289,7 @@ impl Preprocessor {
         self.macros.insert(word, body);
     }
 
+    /// Quotes look beside the file that is read first, angles only in the directories.
     fn include(&mut self, line: &mut Lexer, report: &mut Report) -> Option<Directive> {
         let start = line.at + line.rest().len() - line.rest().trim_start().len();
         let mut wanted = line.remainder().to_owned();
@@ -288,7 +320,8 @@ impl Preprocessor {
         self.open(file, directory, span, report)
     }
 
-    /// Reads a file that an `import` of MIDL names.
+    /// Reads a file that an `import` of MIDL names. It looks beside the importing file first, as an include
+    /// in quotes does.
     pub(crate) fn import(&mut self, file: &str, span: Span, report: &mut Report) {
         let directory = self.frames.last().map(|frame| frame.directory.clone());
         self.open(file, directory, span, report);
@@ -318,9 +351,10 @@ impl Preprocessor {
         report: &mut Report,
     ) -> Option<Directive> {
         if let Some(known) = self.known {
-            // What somebody put beside the contract is what they mean, unless it is a copy of what is known.
+            // A file beside the contract is meant, unless it is a copy of one that is known.
             let path = self.beside(file);
             let own = path.as_ref().and_then(|path| sample(path));
+            // The name decides, and for a file that is there, its text: see `known.rs`.
             if (known.is_file)(file, own.as_deref()) {
                 return self.open_known(known, path, report);
             }
@@ -337,6 +371,7 @@ impl Preprocessor {
         };
         let places: Vec<PathBuf> = beside.into_iter().chain(directories.iter().cloned()).collect();
         let Some(path) = places.iter().map(|place| place.join(file)).find(|path| path.is_file()) else {
+            // The help lists the places, since a missing directory is the likely reason.
             let shown = places.iter().map(|place| match place.display().to_string() {
                 here if here.is_empty() => ".".to_owned(),
                 other => other,
@@ -348,6 +383,7 @@ impl Preprocessor {
             report.add(Problem::new(span, format!("`{file}` is not found")).help(help));
             return None;
         };
+        // Checked before the file is opened.
         if self.frames.len() >= limits::INCLUDES || self.included.len() >= limits::FILES {
             report.add(Problem::new(span, "too many files are included"));
             return None;
@@ -368,8 +404,10 @@ impl Preprocessor {
         }
     }
 
-    /// Goes on with what is known of a file that comes with every compiler, and then with the file if it is there: what it has beside
-    /// that is found when it is needed, and what is wrong in it is its own affair.
+    /// Goes on with the built-in text for a file that comes with every compiler, and then with the file
+    /// itself where it is there. Both are read in the background: definitions that a contract needs are found
+    /// in them, and what is wrong in them does not matter. The built-in text is read once, whichever of those
+    /// files is named first.
     fn open_known(&mut self, known: Known, path: Option<PathBuf>, report: &mut Report) -> Option<Directive> {
         let mut opened = None;
         let has_room = self.frames.len() < limits::INCLUDES && self.included.len() < limits::FILES;
@@ -389,6 +427,7 @@ impl Preprocessor {
         opened
     }
 
+    /// Starts to read a text that was loaded.
     fn push(&mut self, name: &str, text: &str, directory: PathBuf, report: &mut Report) {
         // Headers of C hold types for contracts, and much that MIDL cannot say.
         let is_header = self.known.is_some() && name.ends_with(".h");
@@ -407,7 +446,8 @@ impl Preprocessor {
         self.frames.push(Frame { lexer, conditions: Conditions::default(), directory, background });
     }
 
-    /// Reads a file: UTF-8, or else ISO 8859-1, which is what OMG IDL is written in.
+    /// Reads a file: UTF-8, or else ISO 8859-1, which is what OMG IDL is written in. The room that is left is
+    /// the limit, and one byte more shows that the file is too large.
     fn load(&mut self, path: &Path) -> std::io::Result<String> {
         let mut bytes = Vec::new();
         let room = limits::BYTES - self.bytes;
@@ -422,14 +462,16 @@ impl Preprocessor {
     }
 }
 
-/// The text of a file, as far as it takes to tell what it is.
+/// The text of a file, as far as it takes to tell what it is. None where it cannot be read. At most as much
+/// as a contract may have.
 fn sample(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     std::fs::File::open(path).ok()?.take(limits::BYTES as u64).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Takes what follows `#pragma`; a pragma nobody knows is passed over, as the language demands.
+/// Takes what follows `#pragma`; a pragma nobody knows is passed over, as the language demands. OMG IDL
+/// defines three (CORBA 3.0, 10.7.5): `prefix`, `ID` and `version`.
 fn pragma(line: &mut Lexer, report: &mut Report) -> Option<Directive> {
     let kind = line.next(report);
     let Kind::Word(word) = &kind.kind else { return None };
@@ -472,7 +514,7 @@ fn pragma(line: &mut Lexer, report: &mut Report) -> Option<Directive> {
     }
 }
 
-/// A scoped name, and the token after it.
+/// A scoped name, and the token after it. An empty first part stands for a leading `::`.
 fn scoped_name(line: &mut Lexer, report: &mut Report) -> Option<(Vec<(String, Span)>, Token)> {
     let mut parts = Vec::new();
     let mut token = line.next(report);

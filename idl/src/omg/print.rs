@@ -1,4 +1,16 @@
 //! A contract back to OMG IDL.
+//!
+//! State: the text so far, the modules and bodies that are open, and what is defined or announced.
+//! Definitions are printed in the order of the contract; `enter` closes and opens modules on the way from one
+//! to the next.
+//!
+//! Invariants: nothing is used before it is defined or announced, so the text can be read again; what stands
+//! inside an interface, struct or union is printed there and nowhere else. Each identity survives: `#pragma
+//! prefix` where one gives the id, else `#pragma ID` behind the definition. Pragmas stand outside of modules,
+//! since a prefix replaces what the modules around it contribute.
+//!
+//! What OMG IDL cannot say becomes `any` with a comment, so the text never claims a type that does not
+//! travel. Names that another language allows are made identifiers.
 
 mod declare;
 mod names;
@@ -53,7 +65,8 @@ impl Printer<'_> {
     fn contract(&mut self) {
         for definition in &self.contract.definitions {
             let Some((name, id)) = identity(definition) else { continue };
-            // What stands inside an interface or a struct is printed there.
+            // What stands inside an interface or a struct is printed there. Announced first, where another
+            // language has it without a definition.
             if self.defined.contains(name.as_ref()) || self.names.is_inside(name) {
                 continue;
             }
@@ -91,6 +104,8 @@ impl Printer<'_> {
         }
     }
 
+    /// Types that stand inside come first, then operations in their order, with the two of an attribute as
+    /// one line.
     fn interface(&mut self, interface: &Hold<Interface>) {
         self.doc(&interface.doc);
         self.defined.insert(interface.name.to_string());
@@ -99,6 +114,7 @@ impl Printer<'_> {
         let bases = if bases.is_empty() { String::new() } else { format!(" : {}", bases.join(", ")) };
         self.line(format_args!("interface {}{bases} {{", names::ident(&interface.name)));
         self.open(&interface.name);
+        // Types that are made stand inside one interface and are visible there only.
         self.made.clear();
         let contract = self.contract;
         for definition in &contract.definitions {
@@ -141,7 +157,9 @@ impl Printer<'_> {
         }
     }
 
-    /// Announces what a definition needs and what comes later.
+    /// Announces what a definition needs and what comes later. Structs and unions that are announced must be
+    /// defined later in the same text, which the order of the contract gives; interfaces of other contracts
+    /// are never defined, and need not be.
     fn announce_for(&mut self, definition: &Definition) {
         let mut needed = Vec::new();
         names::needs(definition, self.contract, &mut needed);
@@ -187,18 +205,22 @@ impl Printer<'_> {
         }
     }
 
+    /// The scope of a body, whose brace the caller has written.
     fn open(&mut self, name: &str) {
         self.scope.push(names::last(name).to_owned());
         self.depth += 1;
     }
 
+    /// Ends a module or a body; `tail` is what stands between the brace and the semicolon, such as a member's
+    /// name.
     fn close(&mut self, tail: &str) {
         self.scope.pop();
         self.depth = self.depth.saturating_sub(1);
         self.line(format_args!("}}{tail};"));
     }
 
-    /// Keeps an id that the prefix does not make.
+    /// Keeps an id that the prefix does not make. Nothing is written for ids of other languages, which have
+    /// no colon, or are the name itself.
     fn give(&mut self, name: &Name, id: &Name) {
         let made = match self.prefix.as_str() {
             "" => format!("IDL:{}:1.0", name.replace("::", "/")),
@@ -219,6 +241,7 @@ impl Printer<'_> {
         }
     }
 
+    /// As comments of documentation, which the lexer finds again.
     fn doc(&mut self, doc: &str) {
         for line in doc.lines() {
             let space = if line.is_empty() { "" } else { " " };
@@ -226,6 +249,7 @@ impl Printer<'_> {
         }
     }
 
+    /// One line with the indentation of the place.
     fn line(&mut self, line: std::fmt::Arguments<'_>) {
         for _ in 0..self.depth {
             self.out.push_str("    ");

@@ -1,4 +1,9 @@
 //! Signatures as they pass by: checked, and compared with shapes, without building anything.
+//!
+//! `check` comes first for bytes from a peer; the other functions are safe for any bytes but expect a
+//! signature that was checked. A dict entry counts as a struct here.
+//!
+//! Recursion is bounded by the depths in `complete`, and by the signature's length in `after`.
 
 use super::{ARRAYS, LENGTH, STRUCTS, code, is_basic};
 use everywire_model::Shape;
@@ -33,7 +38,9 @@ pub fn check_one(signature: &[u8]) -> Result<(), &'static str> {
     }
 }
 
-/// What follows the element type of an array in a signature, which begins with that type.
+/// What follows the element type of an array in a signature, which begins with that type: it is given the part
+/// behind the `a`. A dict entry stands without its array here, which is why `complete` alone would refuse it;
+/// its key is not looked at, since `check` did that.
 ///
 /// # Errors
 /// The rule that the element type breaks.
@@ -47,7 +54,7 @@ pub fn element(signature: &[u8]) -> Result<&[u8], &'static str> {
     }
 }
 
-/// What follows the first complete type.
+/// What follows the first complete type. `arrays` and `structs` count what is open around it.
 fn complete(signature: &[u8], arrays: usize, structs: usize) -> Result<&[u8], &'static str> {
     let [code, rest @ ..] = signature else { return Err("it ends inside a type") };
     match code {
@@ -83,11 +90,13 @@ fn complete(signature: &[u8], arrays: usize, structs: usize) -> Result<&[u8], &'
     }
 }
 
+/// Basic types may be keys of dict entries; `v` is no container by its code, but may not be a key either.
 fn is_basic_code(code: u8) -> bool {
     b"ybnqiuxtdsogh".contains(&code)
 }
 
-/// Whether values of these fields have this signature.
+/// Whether values of these fields have this signature. The fields together must use up the signature. This
+/// runs for each message that is decoded, so nothing is allocated.
 #[inline]
 pub fn fits(fields: &[Field], signature: &[u8]) -> bool {
     let mut rest = signature;
@@ -111,7 +120,8 @@ pub fn fits_one<'s>(shape: &Shape, signature: &'s [u8]) -> Option<&'s [u8]> {
     after(shape, signature, LENGTH)
 }
 
-/// `left` bounds pointers and aliases, which write nothing.
+/// `left` bounds pointers and aliases, which write nothing. Every step takes one from `left`; None when it is
+/// used up, as by a type that contains itself.
 fn after<'s>(shape: &Shape, signature: &'s [u8], left: usize) -> Option<&'s [u8]> {
     let left = left.checked_sub(1)?;
     match shape {

@@ -1,4 +1,8 @@
 //! Attributes of types.
+//!
+//! An attribute is a member whose shape carries the mark `Attribute`. It comes from the type itself, from
+//! groups of attributes, or from the base, and no element has two of one name. An attribute that may be
+//! missing and is a number becomes optional, since zero would be another value.
 
 use super::builtin::{self, Typed};
 use super::limits::NESTING;
@@ -12,7 +16,8 @@ use everywire_model::shape::Text;
 use everywire_model::{Hold, Shape};
 
 impl<'n, 't> Types<'n, 't, '_> {
-    /// The attributes in a type, or in a group of them; how deep the deepest of their types is.
+    /// The attributes in a type, or in a group of them; how deep the deepest of their types is. `chain`
+    /// counts the groups around. None after a mistake.
     pub(super) fn attributes(
         &mut self,
         of: &QName,
@@ -26,6 +31,7 @@ impl<'n, 't> Types<'n, 't, '_> {
             self.count(child)?;
             match child.local {
                 _ if child.space != SCHEMA => {}
+                // Marks of object graphs are no members.
                 "attribute" if !is_of_graphs(child) => {
                     depth = depth.max(self.attribute(of, child, members)?);
                 }
@@ -37,6 +43,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                         ));
                         continue;
                     };
+                    // Groups may name one another in circles.
                     if chain == NESTING {
                         let message =
                             format!("groups of attributes are inside one another more than {NESTING} deep");
@@ -52,6 +59,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         Some(depth)
     }
 
+    /// One attribute; how deep its type is. None after a mistake; one that is left out has a remark.
     fn attribute(&mut self, of: &QName, node: &'n Node<'t>, members: &mut Members) -> Option<usize> {
         let prohibited = node.get("use") == Some("prohibited");
         let (namespace, local, declared) = match node.qname("ref", self.report) {
@@ -61,6 +69,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                     self.remark(format!("{of}: the attribute {name} is left out, it is not defined"));
                     return Some(0);
                 }
+                // A global attribute is always qualified.
                 (name.namespace, name.local, declared)
             }
             None => {
@@ -75,6 +84,7 @@ impl<'n, 't> Types<'n, 't, '_> {
             self.report.add(Problem::new(node.span(), message));
             return None;
         }
+        // A mark is written with the namespace in braces.
         if namespace.contains('}') {
             let message = format!("{} is no namespace of an attribute", crate::xml::shown(&namespace));
             self.report.add(Problem::new(node.span(), message));
@@ -90,9 +100,11 @@ impl<'n, 't> Types<'n, 't, '_> {
         };
         let of_it = |what| node.get(what).or_else(|| declared?.get(what));
         let fixed = of_it("fixed");
+        // A fixed value is also the one of an attribute that is missing.
         let default = fixed.or_else(|| of_it("default"));
         let required = node.get("use") == Some("required");
         let shape = written(typed.shape);
+        // Whether its absence must be told apart from an empty value.
         let missing = !required && default.is_none() && builtin::is_value(&shape);
         let shape = if missing { Shape::Optional(Hold::new(shape)) } else { shape };
         let attribute =
@@ -113,6 +125,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         };
         let definition = own.or_else(|| self.schemas.types.get(named.as_ref()?).copied());
         definition.map_or(Some(()), |definition| self.look(definition))?;
+        // A list in one text is written as its items with blanks between.
         let item = definition.and_then(|definition| definition.one("list")).and_then(|list| {
             let item = list.qname("itemType", self.report)?;
             self.used(&item, list)

@@ -1,4 +1,12 @@
 //! Types that need no definition, and the names that lists and dictionaries have by default.
+//!
+//! `find` goes from a name to a shape, `name` from a shape to the name that it has in a schema;
+//! DataContractSerializer's rules make the names of lists (`ArrayOfint`) and pairs (`KeyValueOfstringint`).
+//! Both ways must agree, since a description that we print is read by our own clients as well as by those of
+//! .NET.
+//!
+//! Values without a shape of their own (dates, decimals, durations, numbers without bounds) are aliases of
+//! text, whose identity is the name of the type: the text travels as it is written.
 
 use super::names::{ARRAYS, DATA, QName, SCHEMA, SERIALIZATION, scoped, type_name};
 use everywire_model::shape::{Alias, Map, Name, Text};
@@ -21,8 +29,9 @@ const XOP: &str = "http://www.w3.org/2004/08/xop/include";
 pub(super) struct Typed {
     /// Its name, which the shape of a type that is not complete cannot tell.
     pub(super) name: QName,
+    /// What its values are.
     pub(super) shape: Shape,
-    /// How deep it contains others.
+    /// How deep it contains others. At most `NESTING`, which `types` checks.
     pub(super) depth: usize,
     /// Whether nothing can be missing: a value type.
     pub(super) value: bool,
@@ -31,12 +40,14 @@ pub(super) struct Typed {
 }
 
 impl Typed {
+    /// A type without others inside; its name follows from the shape.
     pub(super) fn plain(shape: Shape, value: bool) -> Self {
         Self { name: name(&shape), shape, depth: 1, value, open: false }
     }
 }
 
-/// A type of XML Schema, of the serialization namespace, or of WS-Addressing.
+/// A type of XML Schema, of the serialization namespace, or of WS-Addressing. None for a name that a schema
+/// must define.
 pub(super) fn find(name: &QName) -> Option<Typed> {
     let local = name.local.as_str();
     match name.namespace.as_str() {
@@ -72,6 +83,7 @@ pub(super) fn find(name: &QName) -> Option<Typed> {
     }
 }
 
+/// A type of XML Schema. `name` is what an alias is called, which may be in another namespace.
 fn schema(name: &QName, local: &str) -> Option<Typed> {
     let number = |shape| Some(Typed::plain(shape, true));
     match local {
@@ -95,7 +107,7 @@ fn schema(name: &QName, local: &str) -> Option<Typed> {
         | "nonPositiveInteger" | "negativeInteger" => {
             Some(Typed::plain(carried(name, Shape::Text(Text::NARROW)), true))
         }
-        // Names of drafts of XML Schema.
+        // Names of drafts of XML Schema. They are read only; nothing is printed with them.
         "timeInstant" | "timeDuration" | "recurringDate" | "month" | "year" | "uriReference" => {
             Some(Typed::plain(carried(name, Shape::Text(Text::NARROW)), false))
         }
@@ -109,6 +121,7 @@ fn schema(name: &QName, local: &str) -> Option<Typed> {
     }
 }
 
+/// Text, or a character, that keeps the name of its type.
 fn carried(name: &QName, target: Shape) -> Shape {
     alias(name, &name.to_string(), target)
 }
@@ -118,7 +131,8 @@ pub(super) fn alias(name: &QName, id: &str, target: Shape) -> Shape {
     Shape::Alias(Hold::new(Alias { name: scoped(name), id: Name::from(id.to_owned()), target }))
 }
 
-/// Whether a value of this shape can be missing without saying so: it reads as empty.
+/// Whether a value of this shape can be missing without saying so: it reads as empty. Then an element that is
+/// missing is no mistake.
 pub(super) fn is_emptiable(shape: &Shape) -> bool {
     match shape {
         Shape::Alias(alias) => !is_value(shape) && is_emptiable(&alias.target),
@@ -132,7 +146,8 @@ pub(super) fn is_emptiable(shape: &Shape) -> bool {
     }
 }
 
-/// Whether .NET holds a value of this shape as a value type, other than a struct.
+/// Whether .NET holds a value of this shape as a value type, other than a struct. Such a member is written
+/// even where it is zero, and cannot be nil without `Optional`.
 pub(super) fn is_value(shape: &Shape) -> bool {
     match shape {
         Shape::Alias(alias) => match QName::parse(&alias.id) {
@@ -172,6 +187,7 @@ pub fn name(shape: &Shape) -> QName {
         Shape::Text(_) => plain("string"),
         Shape::Reference(_) => QName::new(ADDRESSING, "EndpointReferenceType"),
         Shape::Struct(shape) if shape.name.is_empty() && shape.id.is_empty() => {
+            // A struct without a name is called by its fields, so that equal ones are one type.
             let parts: Vec<String> = shape.fields.iter().map(|field| name(&field.shape).local).collect();
             QName::new(DATA, format!("StructOf{}", parts.concat()))
         }

@@ -1,5 +1,10 @@
-//! Cells of types that contain themselves. They live as long as the process, so each is made once: whoever reads the same
-//! documents again gets the same cells, and there are only so many.
+//! Cells of types that contain themselves. They live as long as the process, so each is made once: whoever
+//! reads the same documents again gets the same cells, and there are only so many.
+//!
+//! Without this table, a client that asks a service for its description again and again would leak memory
+//! each time. The key is a hash of all documents together, because the same name may be another type
+//! elsewhere. A cell may be filled already when a type is read again: the text is the same, so the content
+//! is.
 
 use super::names::QName;
 use everywire_model::shape::{Struct, Union};
@@ -9,20 +14,24 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
-/// Types that contain themselves, of all documents that a process reads.
+/// Types that contain themselves, of all documents that a process reads. Beyond it they are refused, with a
+/// message, and others are read as before.
 pub(super) const CELLS: usize = 1 << 16;
 
-/// Tells documents apart, by keys that nobody outside the process knows.
+/// Tells documents apart, by keys that nobody outside the process knows. With random keys a stranger cannot
+/// make two descriptions with one hash; two of them make 128 bits.
 static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
 
 /// By the documents, the type, and whether all that extend it are meant too.
 type Known = HashMap<(Origin, QName, bool), Cell>;
 
+/// The cells so far. Nothing is ever taken out: shapes elsewhere point to them.
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
 /// The documents that a type is of.
 pub(super) type Origin = [u64; 2];
 
+/// What a type or a family needs.
 #[derive(Clone, Copy)]
 enum Cell {
     Struct(&'static OnceLock<Struct>),

@@ -1,4 +1,12 @@
 //! The documents that make one description, and how one leads to another: never over a network.
+//!
+//! A description names the documents that it needs by addresses of the service. Copies of them lie beside it
+//! under many names: as the address says, as its query says, by the namespace, or as in the tree of folders
+//! of those who publish standards. All of these are tried, in this order.
+//!
+//! What a stranger's file can make us read is bounded: only files whose names end like those of schemas and
+//! descriptions, no absolute paths, no more than `DOCUMENTS` files with `BYTES` together, each once. A folder
+//! is searched by namespace only where an import says no place, and at most `BESIDE` of its files.
 
 use super::limits::{BESIDE, BYTES, DOCUMENTS, IMPORTS, OUTER, PATH};
 use super::names::SCHEMA;
@@ -11,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// What another document is asked for by.
+/// A reference from one document to another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Import {
     /// The namespace that it defines, if that is said.
@@ -32,7 +40,7 @@ pub fn imports(text: &str) -> Vec<Import> {
     found
 }
 
-/// Recursion is bounded by the depth of the tree.
+/// Recursion is bounded by the depth of the tree. Collects imports, each once, up to `IMPORTS`.
 fn gather(node: &Node<'_>, found: &mut Vec<Import>) {
     let location = match (node.space, node.local) {
         (WSDL, "import") => "location",
@@ -59,6 +67,7 @@ pub(super) fn of_file(path: &Path) -> Result<Vec<(String, String)>, Diagnostics>
     let mut files = Files { root: folder_of(path), beside: HashMap::new() };
     let mut paths = vec![path.to_owned()];
     let mut documents = vec![(path.to_string_lossy().into_owned(), file::text(path, xml::BYTES)?)];
+    // By canonical paths.
     let mut taken = HashSet::from([whole(path)]);
     let (mut next, mut bytes) = (0, 0);
     while let Some((name, text)) = documents.get(next) {
@@ -98,14 +107,15 @@ fn whole(path: &Path) -> PathBuf {
 
 /// Where imported files are looked for.
 struct Files {
-    /// The folder of the first file.
+    /// The folder of the first file, where copies of everything may lie.
     root: PathBuf,
     /// The documents of a folder by their namespaces, of folders that were asked for one.
     beside: HashMap<PathBuf, HashMap<String, Vec<PathBuf>>>,
 }
 
 impl Files {
-    /// The files that an import of a document in this folder means; none if there is none.
+    /// The files that an import of a document in this folder means; none if there is none. Paths first, then
+    /// names in the document's folder and in the first one, then namespaces.
     fn find(&mut self, folder: &Path, import: &Import) -> Vec<PathBuf> {
         if let Some(path) =
             relative(&import.location).map(|path| folder.join(path)).filter(|path| path.is_file())
@@ -131,7 +141,7 @@ impl Files {
     }
 
     /// Schemas and descriptions in a folder, of the namespace that an import wants; for imports that do not say where, or say
-    /// it in terms of a service.
+    /// it in terms of a service. A namespace may be divided among several files.
     fn by_namespace(&mut self, folder: &Path, import: &Import) -> Vec<PathBuf> {
         let foreign = import.location.is_empty() || import.location.contains("://");
         if !foreign || import.namespace.is_empty() || import.namespace == SCHEMA {
@@ -142,7 +152,8 @@ impl Files {
     }
 }
 
-/// What the documents of a folder are about: what stands first as a target namespace.
+/// What the documents of a folder are about: what stands first as a target namespace. The text is searched,
+/// not parsed: files that are no XML do no harm.
 fn namespaces(folder: &Path) -> HashMap<String, Vec<PathBuf>> {
     let mut found: HashMap<String, Vec<PathBuf>> = HashMap::new();
     let Ok(entries) = std::fs::read_dir(folder) else { return found };
@@ -170,7 +181,8 @@ fn is_document(path: &Path) -> bool {
 }
 
 /// A location as the path of a document, from the folder of the document that says it: no address, no absolute path, and
-/// nothing but schemas and descriptions, since what an import leads to is shown where it is wrong.
+/// nothing but schemas and descriptions, since what an import leads to is shown where it is wrong. None where
+/// it is no such path.
 fn relative(location: &str) -> Option<PathBuf> {
     let plain = plain(location);
     let path = PathBuf::from(&plain);
@@ -188,7 +200,8 @@ fn plain(location: &str) -> String {
 }
 
 /// Where in a copy of what is published elsewhere a document lies: `http://host/ver10/schema/a.xsd` may be `../schema/a.xsd`
-/// beside `ver10/device`. At least a folder and the name must be the same.
+/// beside `ver10/device`. At least a folder and the name must be the same. The address may be cut at its
+/// front by up to `OUTER` parts, and looked for up to `OUTER` folders further out.
 fn published(folder: &Path, location: &str) -> Option<PathBuf> {
     let (_, path) = location.split_once("://").filter(|(scheme, _)| scheme.starts_with("http"))?;
     let parts: Vec<&str> = path.split('/').skip(1).collect();

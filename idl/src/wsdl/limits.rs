@@ -1,24 +1,29 @@
 //! How large a description may be. Each bound keeps hostile text from costing more than its size.
+//!
+//! Descriptions come from services that a client asks for their metadata, so a stranger writes them. The
+//! bounds of the XML itself (depth, elements, bytes of one document) are those of `xml`.
 
 /// Documents of one description.
 pub(super) const DOCUMENTS: usize = 256;
-/// Imports of one document that are told apart.
+/// Imports of one document. The same import counts once.
 pub(super) const IMPORTS: usize = 1024;
 /// Bytes of all of them.
 pub(super) const BYTES: usize = 8 << 20;
-/// Namespace declarations in scope at one element.
+/// Namespace declarations in scope at one element. Every look-up of a prefix walks them.
 pub(super) const NAMESPACES: usize = 128;
 /// How deep one type may contain others, and how many types may extend one another.
 pub(super) const NESTING: usize = 64;
-/// Members of all types, inherited ones counted in each; parameters too.
+/// Members of all types, inherited ones counted in each; parameters too. Groups and base types are walked
+/// again wherever they are named, so a small text can make many.
 pub(super) const MEMBERS: usize = 100_000;
-/// As many children of what is named again and again count as one more member.
+/// An element that is looked through at each place that names it counts as one member for so many children. Walking children costs time
+/// even where nothing is kept.
 pub(super) const FREE: usize = 16;
 /// Headers of one message.
 pub(super) const HEADERS: usize = 256;
-/// What was left out is named up to this often.
+/// What was left out is named up to this often. Each remark is copied to every interface.
 pub(super) const REMARKS: usize = 64;
-/// Files of a folder among which a namespace is looked for.
+/// Files of a folder among which a namespace is looked for. Other files of the folder are not looked at.
 pub(super) const BESIDE: usize = 256;
 /// Bytes of an imported file's path.
 pub(super) const PATH: usize = 1024;

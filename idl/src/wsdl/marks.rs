@@ -38,7 +38,7 @@ pub enum Mark<'s> {
     Left(Option<u32>, Option<&'s str>),
 }
 
-/// An attribute.
+/// An attribute. It borrows from the identity of the alias.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Attribute<'s> {
     /// Its namespace; empty for most.
@@ -87,6 +87,7 @@ impl<'s> Mark<'s> {
         }
     }
 
+    /// A mark without the namespace before it.
     fn parse_alone(text: &'s str) -> Option<Self> {
         let (kind, rest) = text.split_at_checked(1)?;
         Some(match (kind, rest) {
@@ -165,7 +166,7 @@ pub fn unmarked(shape: &Shape) -> &Shape {
     }
 }
 
-/// The namespace that the mark of an element names, and the rest of the mark.
+/// The namespace that the mark of an element names, and the rest of the mark. None for marks that name none.
 fn placed(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix('-')?;
     match rest.strip_prefix('{') {

@@ -1,4 +1,17 @@
 //! The members of types: elements, in whatever way they stand beside one another.
+//!
+//! A struct is flat, a schema is not: sequences, choices and groups stand inside one another. All elements
+//! become fields in the order of the text, and `Place` carries down what the groups around say of them. What
+//! the struct cannot say by a field's shape becomes a mark (`marks`): which choice a member is an alternative
+//! of, that it is left out when empty, that it repeats without an element around it. A choice that is
+//! repeated is a list of unions (`choices`).
+//!
+//! Invariants: names of members are unique; a second member of one name is left out with a remark, and an
+//! attribute gives way to an element. Members of the base come first and keep their order, because they are
+//! first on the wire.
+//!
+//! Bounds: each particle and each attribute counts every time it is walked (`count`), so groups that name
+//! groups cannot multiply for nothing; bases and groups are followed at most `NESTING` deep.
 
 use super::builtin::{self, Typed};
 use super::limits::{FREE, MEMBERS, NESTING};
@@ -18,19 +31,23 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Place {
     /// Whether what it stands in may be missing.
     pub(super) optional: bool,
-    /// Whether it is left out where a choice is for something else.
+    /// Whether it is one of several alternatives, and missing where another one is chosen.
     pub(super) alternative: bool,
-    /// The number of the choice that it alone is an alternative of.
+    /// The number of the choice that it alone is an alternative of. None where it is part of an alternative
+    /// of several members.
     pub(super) choice: Option<u32>,
-    /// Whether it is a parameter: what others say of the namespace of these is said of the message.
+    /// Whether it is a parameter: the namespace of parameters is noted once for the message, not at each of them.
     pub(super) parameter: bool,
     /// Whether XmlSerializer writes the type: values that may be missing are left out.
     pub(super) serialized: bool,
 }
 
-/// The members of a type that were found so far.
+/// The members of a type that were found so far. `fields` only grows until `finish` leaves out what the type
+/// forbids.
 pub(super) struct Members {
+    /// All members, the base's first.
     pub(super) fields: Vec<Field>,
+    /// Their names, and those that were given away.
     pub(super) taken: HashSet<String>,
     /// How many of them are the base's.
     inherited: usize,
@@ -44,12 +61,13 @@ pub(super) struct Members {
     named: HashMap<String, usize>,
     /// The highest number of a choice so far.
     choices: u32,
-    /// Those of them that are repeated.
+    /// Those of them that are repeated. It numbers their names.
     lists: usize,
 }
 
 impl<'n, 't> Types<'n, 't, '_> {
-    /// The fields of a type, those of its base first.
+    /// The fields of a type, those of its base first. With the depth that they make. `chain` counts the types
+    /// that extend one another. None after a mistake, or with a reason in `lost`.
     pub(super) fn fields(
         &mut self,
         name: &QName,
@@ -71,6 +89,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                     }
                     (fields, depth) = self.fields(&base, parent, chain + 1)?;
                 }
+                // The base is a simple type: the text of the element, with attributes.
                 _ if simple.is_some() => {
                     let typed = self.used(&base, extension)?;
                     depth = typed.depth;
@@ -102,6 +121,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         if [node, content].iter().any(|part| part.get("mixed") == Some("true")) {
             self.remark(format!("{name}: text between its elements is left out"));
         }
+        // Attributes come before elements on the wire.
         let mut members = Members::new(fields, restricts);
         depth = depth.max(self.attributes(name, content, &mut members, 0)?);
         if let Some(shape) = text {
@@ -117,7 +137,8 @@ impl<'n, 't> Types<'n, 't, '_> {
         Some((members.finish(), depth))
     }
 
-    /// One of the parts of a type; recursion is bounded by [`NESTING`].
+    /// One of the parts of a type; recursion is bounded by [`NESTING`]. How deep its types are; None after a
+    /// mistake.
     fn particle(
         &mut self,
         name: &QName,
@@ -144,6 +165,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                 }
                 Some(typed.depth)
             }
+            // Elements of several kinds in any order.
             "choice" if many(particle) => self.choices(name, particle, members),
             "choice" => {
                 // A choice among the alternatives of another is the same choice; one of a single element is none.
@@ -184,6 +206,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         }
     }
 
+    /// All parts of a group, one after another.
     fn particles(
         &mut self,
         name: &QName,
@@ -206,7 +229,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         depth
     }
 
-    /// An element inside a type.
+    /// An element inside a type. Used for members that stand outside of `particle`, such as parameters.
     pub(super) fn member(
         &mut self,
         of: &QName,
@@ -217,7 +240,8 @@ impl<'n, 't> Types<'n, 't, '_> {
         self.placed(of, element, place)
     }
 
-    /// An element inside a type that is counted already.
+    /// An element inside a type that is counted already. Its shape says how it may be missing: by a mark, as
+    /// an optional value, or not at all, where an empty value says the same.
     fn placed(&mut self, of: &QName, element: &'n Node<'t>, place: Place) -> Option<(Field, Typed)> {
         let (local, typed) = self.element(of, element)?;
         let elsewhere = self.elsewhere(of, element, place);
@@ -238,6 +262,7 @@ impl<'n, 't> Types<'n, 't, '_> {
             Shape::Optional(_) => shape,
             _ => Shape::Optional(Hold::new(shape)),
         };
+        // An element that may come several times is a list without an element around it.
         if many(element) {
             let octet = matches!(typed.shape.resolved(), Shape::U8);
             if octet {
@@ -251,6 +276,8 @@ impl<'n, 't> Types<'n, 't, '_> {
         let default = of_it("default").or_else(|| of_it("fixed"));
         let text = matches!(typed.shape.resolved(), Shape::Text(_));
         let shape = typed.shape.clone();
+        // The order matters: an alternative is left out whatever else it says, a default is a value where the
+        // element is missing, and only then come nil and missing elements.
         let shape = if place.alternative {
             Mark::Left(place.choice, None).on(wrapped(shape))
         } else if let Some(default) = default.filter(|_| optional && !nillable && (value || text)) {
@@ -265,7 +292,8 @@ impl<'n, 't> Types<'n, 't, '_> {
         Some((field(shape), typed))
     }
 
-    /// The namespace of an element inside a type, where it is not the type's; empty where it is in none.
+    /// The namespace of an element inside a type, where it is not the type's; empty where it is in none. None
+    /// where it is in the type's namespace.
     fn elsewhere(&mut self, of: &QName, element: &Node<'_>, place: Place) -> Option<String> {
         if !self.schemas.is_qualified(&of.namespace, element) {
             return Some(String::new());
@@ -282,7 +310,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         Some(global.namespace)
     }
 
-    /// Counts one more member of a type.
+    /// Counts one more member of a type. None, after a message, where there are too many.
     pub(super) fn count(&mut self, node: &Node<'_>) -> Option<()> {
         self.weigh(node, 1)
     }
@@ -292,6 +320,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         self.weigh(node, node.children.len() / FREE)
     }
 
+    /// Adds to the count of members.
     fn weigh(&mut self, node: &Node<'_>, members: usize) -> Option<()> {
         self.members = self.members.saturating_add(members);
         if self.members > MEMBERS {
@@ -302,7 +331,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         Some(())
     }
 
-    /// A choice that is repeated: a list of whatever it chooses from.
+    /// A choice that is repeated: a list of whatever it chooses from. Each arm is called like its element.
     fn choices(&mut self, of: &QName, choice: &'n Node<'t>, members: &mut Members) -> Option<usize> {
         let (mut arms, mut names, mut depth) = (Vec::new(), Vec::<(Name, i32)>::new(), 0);
         let mut elsewhere = Vec::new();
@@ -345,6 +374,7 @@ impl<'n, 't> Types<'n, 't, '_> {
             ),
         );
         members.lists += 1;
+        // The type may be walked again as a base of others: its list is one type.
         let union = match self.lists.get(&list) {
             Some(union) => union.clone(),
             None => {
@@ -370,9 +400,9 @@ impl<'n, 't> Types<'n, 't, '_> {
         Some(depth + 2)
     }
 
-    /// The union of the elements of a choice.
+    /// The union of the elements of a choice. Its identity tells the wire that arms are elements.
     fn chosen(&mut self, list: &QName, arms: Vec<Arm>, names: Vec<(Name, i32)>) -> Shape {
-        // A name of its own: an interface may be called as the list is.
+        // A new name, because an interface may have the name of the list.
         let union_name = self.new_name(list, "TYPE");
         let kind = Enum {
             name: Name::from(self.names.name(&format!("{union_name}Kind"))),
@@ -391,7 +421,8 @@ impl<'n, 't> Types<'n, 't, '_> {
 }
 
 impl Members {
-    /// Those of the base; `restricted`: the type says of some of them what they are here.
+    /// Those of the base; `restricted`: the type says of some of them what they are here. Attributes and
+    /// numbers of choices are taken over from the base's fields.
     fn new(fields: Vec<Field>, restricted: bool) -> Self {
         let mut members = Self {
             inherited: fields.len(),
@@ -418,7 +449,8 @@ impl Members {
         members
     }
 
-    /// Has an attribute give its name to an element that is called so too.
+    /// Renames an attribute whose name an element of the type needs. False where no attribute has it,
+    /// or its other name is taken as well.
     fn make_room(&mut self, name: &str) -> bool {
         let other = format!("{name}Attribute");
         let Some(at) = self.named.get(name).copied() else { return false };
@@ -431,7 +463,8 @@ impl Members {
         true
     }
 
-    /// Leaves out an attribute of the base that the type says is not here.
+    /// Leaves out an attribute of the base that the type says is not here. Only attributes of the base, and
+    /// only where the type restricts it.
     pub(super) fn forbid(&mut self, namespace: &str, name: &str) {
         let known = self.attributes.get(&(namespace.to_owned(), name.to_owned())).copied();
         self.forbidden.extend(known.filter(|known| self.restricted && *known < self.inherited));
@@ -465,6 +498,7 @@ impl Members {
     }
 
     /// Adds a member that the schema does not name, or names in another way; whether there was a name for it.
+    /// The second name that is tried has a suffix.
     pub(super) fn add(&mut self, name: &str, suffix: &str, shape: Shape) -> bool {
         let names = [name.to_owned(), format!("{name}{suffix}")];
         let free = names.into_iter().find(|name| self.taken.insert(name.clone()));
@@ -474,6 +508,7 @@ impl Members {
     }
 }
 
+/// What tells attributes apart.
 fn key(attribute: &Attribute<'_>) -> (String, String) {
     (attribute.namespace.to_owned(), attribute.name.to_owned())
 }
@@ -484,7 +519,7 @@ pub(super) fn is_schema(element: &Node<'_>) -> bool {
     of.is_some_and(|name| name.namespace == SCHEMA && name.local == "schema")
 }
 
-/// What stands in a group.
+/// What stands in a group. Annotations are no parts.
 fn parts<'n, 't>(group: &'n Node<'t>) -> impl Iterator<Item = &'n Node<'t>> {
     group.children.iter().filter(|part| part.space == SCHEMA && part.local != "annotation")
 }
@@ -494,7 +529,9 @@ pub(super) fn written(shape: Shape) -> Shape {
     if matches!(shape, Shape::Variant) { Shape::Text(Text::NARROW) } else { shape }
 }
 
-/// Whether these are members as XmlSerializer has them, and DataContractSerializer has not.
+/// Whether these are members as XmlSerializer has them, and DataContractSerializer has not. The two
+/// serializers differ in how they leave members out, and schemas do not say whose they are: these are signs
+/// that only XmlSerializer leaves.
 pub(super) fn is_serialized(content: &Node<'_>, namespace: &str, schemas: &Schemas<'_, '_>) -> bool {
     content.children.iter().filter(|child| child.space == SCHEMA).any(|child| match child.local {
         "attribute" => !is_of_graphs(child),

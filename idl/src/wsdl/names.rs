@@ -1,8 +1,12 @@
 //! Names and actions as a WCF contract has them: the wire and the contract language agree by this one place.
 //!
-//! A name with its namespace is written `{namespace}local` (Clark notation). What a contract says otherwise stands in the
-//! notes of interfaces and operations: `wcf:action`, `wcf:reply`, `wcf:request`, `wcf:response`, `wcf:bare`,
-//! `wcf:fault:{namespace}Type`.
+//! A name with its namespace is written `{namespace}local` (Clark notation). What a contract says otherwise
+//! stands in the notes of interfaces and operations: `wcf:action`, `wcf:reply`, `wcf:request`,
+//! `wcf:response`, `wcf:bare`, `wcf:fault:{namespace}Type`.
+//!
+//! The usual names are WCF's: an action is namespace, contract and operation, with `Response` for the reply;
+//! a request is wrapped in an element called like the operation, a reply in one with `Response`. `declaring`
+//! matters everywhere: an inherited operation keeps the names of the contract that declares it.
 
 pub use super::builtin::{list as list_of, name as of_shape, pair as pair_of};
 
@@ -150,6 +154,8 @@ pub fn response_wrapper(interface: Option<&Interface>, asked: &Operation) -> Opt
     wrapper(interface, asked, "wcf:response", "Response")
 }
 
+/// The element around a request's or a reply's parameters: by the note `what`, else by the operation's name
+/// with `suffix`.
 fn wrapper(interface: Option<&Interface>, asked: &Operation, what: &str, suffix: &str) -> Option<QName> {
     if note(&asked.notes, "wcf:bare").is_some() {
         return None;
@@ -200,7 +206,8 @@ pub fn is_name(text: &str) -> bool {
 }
 
 /// A scoped name for what a namespace holds: data contracts and plain names have an obvious one; of other namespaces the
-/// last part that begins with a letter is the scope.
+/// last part that begins with a letter is the scope. Different names may become one; the caller makes them
+/// unique.
 pub(super) fn scoped(name: &QName) -> Name {
     let local = identifier(&name.local);
     let scope = match name.namespace.strip_prefix(DATA) {

@@ -1,4 +1,12 @@
 //! Endpoints: where a contract is served and by which binding, as services, bindings and policies say.
+//!
+//! A `Port` holds what a client must know to call: address, transport, version of SOAP, addressing, encoding,
+//! security. It is made of the binding's elements and of the assertions of its policies (WS-Policy), which
+//! are known by their local names, since their namespaces differ by year and do not change the meaning.
+//! Assertions that are not known are named, so that a call which fails can be explained.
+//!
+//! A port is kept as text in a note of the interface, so that contracts travel through other languages and
+//! files; words are joined by blanks, and blanks inside words become `_`.
 
 use super::names::QName;
 use super::tree::{Node, WSDL};
@@ -7,9 +15,13 @@ use everywire_model::shape::Name;
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Display, Formatter};
 
+/// The binding of SOAP 1.1 in WSDL.
 const SOAP11: &str = "http://schemas.xmlsoap.org/wsdl/soap/";
+/// The binding of SOAP 1.2 in WSDL.
 const SOAP12: &str = "http://schemas.xmlsoap.org/wsdl/soap12/";
+/// The namespace of the attribute `Id`, by which policies are referred to.
 const UTILITY: &str = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd";
+/// WS-Policy 1.2 and 1.5.
 const POLICY: [&str; 2] = ["http://schemas.xmlsoap.org/ws/2004/09/policy", "http://www.w3.org/ns/ws-policy"];
 
 /// An endpoint of a service. Its text is `ADDRESS key=value ...`, as the note `wcf:port` of an interface holds it.
@@ -67,13 +79,13 @@ impl Display for Port {
     }
 }
 
-/// A word without blanks.
+/// A word without blanks, since blanks divide the words of the note.
 fn word(text: &str) -> String {
     text.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
 }
 
 impl Port {
-    /// Reads what [`Display`] wrote.
+    /// Reads what [`Display`] wrote. Words that are not known are passed over.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut words = text.split(' ');
@@ -106,7 +118,7 @@ impl Port {
     }
 }
 
-/// The ports of all documents, by the name of their port type.
+/// The ports of all documents, by the name of their port type. A port whose binding is unknown is left out.
 pub(super) fn read(roots: &[&Node<'_>], report: &mut Report) -> HashMap<QName, Vec<Port>> {
     let mut policies = HashMap::new();
     for root in roots {
@@ -155,7 +167,8 @@ pub(super) fn read(roots: &[&Node<'_>], report: &mut Report) -> HashMap<QName, V
     ports
 }
 
-/// Policies by their identity; recursion is bounded by the depth of the tree.
+/// Policies by their identity; recursion is bounded by the depth of the tree. A policy stands beside what
+/// refers to it, in any document.
 fn gather<'n, 't>(node: &'n Node<'t>, policies: &mut HashMap<&'t str, &'n Node<'t>>) {
     for child in &node.children {
         if child.local == "Policy" && POLICY.contains(&child.space) {
@@ -168,6 +181,7 @@ fn gather<'n, 't>(node: &'n Node<'t>, policies: &mut HashMap<&'t str, &'n Node<'
     }
 }
 
+/// What a binding and its policies say; address and names come from the port.
 fn of_binding(binding: &Node<'_>, policies: &HashMap<&str, &Node<'_>>) -> Port {
     let mut port = Port {
         addressing: "none".to_owned(),
@@ -200,6 +214,7 @@ fn of_binding(binding: &Node<'_>, policies: &HashMap<&str, &Node<'_>>) -> Port {
     port
 }
 
+/// The transport's short name, or its URI where there is none.
 fn transport(uri: &str) -> String {
     match uri {
         "http://schemas.xmlsoap.org/soap/http" => "http",
@@ -211,9 +226,11 @@ fn transport(uri: &str) -> String {
     .to_owned()
 }
 
-/// What a policy asserts: alternatives and groups are looked through; recursion is bounded by the depth of the tree.
+/// What a policy asserts: alternatives and groups are looked through; recursion is bounded by the depth of
+/// the tree. Where two assertions speak of one thing, the later one counts.
 fn assertions(policy: &Node<'_>, port: &mut Port) {
     for assertion in &policy.children {
+        // The same names in other namespaces mean the same.
         let set = |field: &mut String, value: &str| value.clone_into(field);
         match assertion.local {
             "ExactlyOne" | "All" | "Policy" if POLICY.contains(&assertion.space) => {

@@ -1,4 +1,12 @@
 //! Documents to a contract.
+//!
+//! The order matters. All documents are parsed and their namespaces resolved first; then all schemas are
+//! entered by name; then all types are read, whether or not an operation uses them; then port types become
+//! interfaces. A part that is not defined anywhere is a doubt: what needs it is left out with a note, and it
+//! becomes a mistake only when no operation at all is left.
+//!
+//! Where two documents define one name, the first counts, since services publish the same schema several
+//! times.
 
 use super::cells;
 use super::limits::{BYTES, DOCUMENTS, IMPORTS};
@@ -27,6 +35,8 @@ pub(super) fn documents(documents: &[(String, String)]) -> Result<Contract, Diag
     }
 }
 
+/// The contract; None after a mistake. It may also come with mistakes in the report, and must not be used
+/// then.
 fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contract> {
     let bytes: usize = documents.iter().map(|(_, text)| text.len()).sum();
     if documents.len() > DOCUMENTS || bytes > BYTES {
@@ -42,6 +52,7 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
         roots.push(xml::parse_untyped(text, file, report)?);
     }
     let mut nodes: Vec<Node<'_>> = roots.iter().map(|root| Node::of(root, report)).collect::<Option<_>>()?;
+    // A schema without a namespace is in that of each schema which includes it, so it is read once for each.
     for (root, namespace) in adopted(documents, &roots, &nodes) {
         nodes.push(Node::adopted(root, namespace, report)?);
     }
@@ -68,6 +79,7 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
         let target = document.get("targetNamespace").unwrap_or_default();
         for port_type in document.all("portType") {
             let id = QName::new(target, port_type.get("name").unwrap_or_default());
+            // Forms of HTTP have port types of their own beside those for messages.
             if !seen.insert(id.clone()) || services.is_of_forms(&id) {
                 continue;
             }
@@ -85,6 +97,7 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
     }
     let mut contract = Contract::default();
     for (name, definition) in std::mem::take(&mut types.definitions) {
+        // A type that some fault carries is an exception in the contract.
         let raised = exceptions.iter().find(|(exception, _)| *exception == name);
         contract.definitions.push(match (raised, &definition) {
             (Some((_, exception)), Definition::Type(everywire_model::Shape::Struct(_))) => {
@@ -101,7 +114,7 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
 }
 
 /// Schemas without a namespace of their own, each with the namespaces of those that include it. Documents are told apart by
-/// the last part of their names, which is all that is known of pages.
+/// the last part of their names, which is all that is known of pages. At most `DOCUMENTS` of them.
 fn adopted<'t>(
     documents: &[(String, String)],
     roots: &'t [Element<'t>],
@@ -116,7 +129,8 @@ fn adopted<'t>(
         if !node.is(SCHEMA, "schema") || node.get("targetNamespace").is_some() {
             continue;
         }
-        // Whoever includes it may be without a namespace, too.
+        // Whoever includes it may be without a namespace, too. Includes go in circles as well, so each name
+        // is followed once.
         let (mut names, mut next) = (vec![last(name)], 0);
         let mut namespaces = HashSet::new();
         while let Some(name) = names.get(next).copied() {
@@ -134,7 +148,7 @@ fn adopted<'t>(
 }
 
 /// What schemas in a document include: the location, the document, and the schema's namespace. Recursion is bounded by the
-/// depth of the tree.
+/// depth of the tree. At most `IMPORTS` for all documents together.
 fn including<'t, 'd>(node: &Node<'t>, document: &'d str, included: &mut Vec<(&'t str, &'d str, &'t str)>) {
     for child in &node.children {
         if node.is(SCHEMA, "schema") && matches!(child.local, "include" | "redefine") {
@@ -163,7 +177,8 @@ fn find<'n, 't>(node: &'n Node<'t>, found: &mut Vec<&'n Node<'t>>) {
     }
 }
 
-/// An interface that also says what was left out of the description.
+/// An interface that also says what was left out of the description. What was left out of types concerns all
+/// interfaces, since nobody knows which of them uses the type.
 fn remarked(interface: Hold<Interface>, remarks: &[String]) -> Hold<Interface> {
     if remarks.is_empty() {
         return interface;

@@ -1,4 +1,7 @@
 //! What the schemas of a description define, by name.
+//!
+//! All documents are gone through once before any type is read, because schemas refer to one another in any
+//! order and in circles. The tables hold the nodes themselves; `types` reads them when they are needed.
 
 use super::names::{QName, SCHEMA};
 use super::tree::{Node, WSDL};
@@ -8,7 +11,9 @@ use std::collections::{HashMap, HashSet};
 /// Global definitions of all schemas; where two documents define one name, the first counts.
 #[derive(Default)]
 pub(super) struct Schemas<'n, 't> {
+    /// Simple and complex ones.
     pub(super) types: HashMap<QName, &'n Node<'t>>,
+    /// Those that stand directly in a schema.
     pub(super) elements: HashMap<QName, &'n Node<'t>>,
     /// Attributes, groups of attributes, and groups of elements.
     pub(super) attributes: HashMap<QName, &'n Node<'t>>,
@@ -16,7 +21,8 @@ pub(super) struct Schemas<'n, 't> {
     pub(super) groups: HashMap<QName, &'n Node<'t>>,
     /// Names of the types, in the order of the documents.
     pub(super) order: Vec<QName>,
-    /// The types that extend each type.
+    /// The types that extend each type. By the base; only extensions count, since a restriction has no member
+    /// of its own.
     pub(super) derived: HashMap<QName, Vec<QName>>,
     /// Namespaces whose attributes are qualified unless they say otherwise.
     pub(super) qualified: HashSet<String>,
@@ -36,6 +42,7 @@ impl<'n, 't> Schemas<'n, 't> {
         }
     }
 
+    /// Adds the definitions of one schema.
     fn schema(&mut self, schema: &'n Node<'t>, report: &mut Report) {
         let target = schema.get("targetNamespace").unwrap_or(schema.adopted);
         if schema.get("attributeFormDefault") == Some("qualified") {
@@ -47,6 +54,7 @@ impl<'n, 't> Schemas<'n, 't> {
         // What is redefined counts before what it was.
         let redefined = schema.all("redefine").flat_map(|redefined| &redefined.children);
         for child in redefined.chain(&schema.children).filter(|child| child.space == SCHEMA) {
+            // Imports and annotations have no name.
             let Some(local) = child.get("name") else { continue };
             let name = QName::new(target, local);
             match child.local {
@@ -76,7 +84,8 @@ impl<'n, 't> Schemas<'n, 't> {
         }
     }
 
-    /// Whether an element inside of a type of this namespace is in it, too.
+    /// Whether an element inside of a type of this namespace is in it, too. A reference always is: the
+    /// element is a global one.
     pub(super) fn is_qualified(&self, namespace: &str, element: &Node<'_>) -> bool {
         let usual = || namespace.is_empty() || self.elements_qualified.contains(namespace);
         element.get("ref").is_some() || element.get("form").map_or_else(usual, |form| form == "qualified")

@@ -1,4 +1,18 @@
 //! Port types to interfaces.
+//!
+//! State: messages by name, what bindings alone say (headers, style, actions), and the details of faults so
+//! far, which become exceptions of the contract. `new` collects what bindings say before any port type is
+//! read.
+//!
+//! An operation has one or two ways. Input first means that the client calls; output first, that the service
+//! calls: then it belongs to the interface `NameCallback`, and is a signal as well where it has one way. A
+//! message is a wrapper element around parameters, parameters that stand alone (`bare`), or typed parts (the
+//! style `rpc`).
+//!
+//! Everything that is not as WCF would name it becomes a note of the operation (`names`), so that the wire
+//! can write the same messages without knowing the description.
+//!
+//! An operation that needs something undefined is left out with a note that says what; the others are read.
 
 use super::builtin::Typed;
 use super::limits::HEADERS;
@@ -17,12 +31,14 @@ use everywire_model::{Direction, Hold, Interface, InterfaceKind, Operation, Para
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// The attribute `Action` stands in one of these.
+/// The namespaces in which the attribute `Action` may stand: WS-Addressing Metadata, its draft, and the
+/// submission.
 const ACTIONS: [&str; 3] = [
     "http://www.w3.org/2006/05/addressing/wsdl",
     "http://www.w3.org/2007/05/addressing/metadata",
     "http://schemas.xmlsoap.org/ws/2004/08/addressing",
 ];
+/// The namespace of WCF's own attributes of port types and operations.
 const CONTRACT: &str = "http://schemas.microsoft.com/ws/2005/12/wsdl/contract";
 
 type Messages<'n, 't> = HashMap<QName, &'n Node<'t>>;
@@ -30,12 +46,15 @@ type Messages<'n, 't> = HashMap<QName, &'n Node<'t>>;
 /// Reads port types.
 pub(super) struct Services<'n, 't, 'r, 's> {
     pub(super) types: &'s mut Types<'n, 't, 'r>,
+    /// Messages of all documents; the first of a name counts.
     messages: Messages<'n, 't>,
     /// Header parts by the port type, the operation, and whether they are of the reply: message, part.
     headers: HashMap<(QName, String, bool), Vec<(QName, String)>>,
-    /// Operations of bindings whose style is `rpc`, by port type.
+    /// Operations of bindings whose style is `rpc`, by port type. Parts of their messages are parameters with
+    /// types.
     rpc: HashSet<(QName, String)>,
-    /// Port types by whether one of their bindings is for messages.
+    /// Port types by whether one of their bindings is for messages. One without any binding is taken as one
+    /// for messages.
     bound: HashMap<QName, bool>,
     /// Actions of requests that only bindings say, by port type and operation.
     actions: HashMap<(QName, String), String>,
@@ -60,15 +79,20 @@ struct Ways<'n, 't> {
 /// What a message carries.
 #[derive(Default)]
 struct Content {
+    /// The element around the parameters.
     wrapper: Option<QName>,
     /// The namespace of the members in the wrapper, where it is another.
     members: Option<String>,
+    /// Whether parameters stand alone in the body.
     bare: bool,
+    /// What stands in the body.
     fields: Vec<Field>,
+    /// What travels as a header, with the element's name.
     headers: Vec<(Field, QName)>,
 }
 
 impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
+    /// Collects messages and bindings of all documents. No port type is read yet.
     pub(super) fn new(roots: &[&'n Node<'t>], types: &'s mut Types<'n, 't, 'r>) -> Self {
         let mut messages = HashMap::new();
         for definitions in roots {
@@ -95,6 +119,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
     }
 
     /// Notes what only a binding says: which parts are headers, the style, and the actions of older services.
+    /// Of several actions the first one counts.
     fn binding(&mut self, binding: &'n Node<'t>) {
         let Some(of) = binding.qname("type", self.types.report) else { return };
         let soap = |node: &&Node<'_>| node.space.contains("/wsdl/soap");
@@ -141,7 +166,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         self.bound.get(port_type) == Some(&false)
     }
 
-    /// A port type.
+    /// A port type. None after a mistake in the port type itself.
     pub(super) fn service(
         &mut self,
         target: &str,
@@ -171,6 +196,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                     read.label = Name::from(labels.name(&identifier(&read.name)));
                     list.push(read);
                 }
+                // The mistake was reported; the contract will not be used.
                 None if self.types.report.failed() => {}
                 None if self.types.lost.is_some() => {
                     let what = operation.get("name").unwrap_or_default();
@@ -193,6 +219,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             notes.push((Name::from("wcf:callback"), Name::from(id.to_string())));
             let name = self.types.name(&id, "TYPE");
             let callback = Hold::new(interface(name, &id, callbacks, Vec::new(), Vec::new(), String::new()));
+            // A call with an answer cannot be a signal.
             for (number, operation) in callback.operations.iter().enumerate().filter(|(_, o)| o.oneway) {
                 let mut signal = Signal::new(operation.name.clone(), operation.arguments.fields().to_vec());
                 signal.label = operation.label.clone();
@@ -208,6 +235,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         Some(Service { interface, callback })
     }
 
+    /// One operation; None after a mistake, or with a reason in `lost`.
     fn operation(&mut self, of: &QName, node: &'n Node<'t>, ways: &Ways<'n, 't>) -> Option<Operation> {
         let name = node.needed("name", self.types.report)?.to_owned();
         if !is_name(&name) {
@@ -215,6 +243,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             self.types.report.add(Problem::new(node.span(), message));
             return None;
         }
+        // What is usual depends on the style and on who calls.
         let rpc = self.rpc.contains(&(of.clone(), name.clone()));
         let content = |services: &mut Self, way: Option<&'n Node<'t>>, out: bool| match way {
             Some(way) => services.message(of, &name, way, out, rpc),
@@ -244,6 +273,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             QName::new(of.namespace.clone(), name.clone()),
             QName::new(of.namespace.clone(), format!("{name}Response")),
         );
+        // Such a pair is turned round before it is compared with the usual names.
         if ways.calls_back && request.wrapper.as_ref() == Some(&answered) {
             // Mono exchanges the names of a callback's elements in the description, not in messages.
             request.wrapper = Some(asked.clone());
@@ -293,7 +323,8 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         Some(operation)
     }
 
-    /// What the message of one way carries.
+    /// What the message of one way carries. `output` tells which of the two messages it is in the
+    /// description, by which headers are kept. None after a mistake, or with a reason in `lost`.
     fn message(
         &mut self,
         of: &QName,
@@ -319,6 +350,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         let mut parts = Vec::new();
         for part in message.all("part") {
             let local = part.get("name").unwrap_or_default();
+            // A part that a binding calls a header is not in the body.
             if !headers.iter().any(|(of, header)| *of == name && header == local) {
                 parts.push(part);
             }
@@ -329,6 +361,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 let element = part.qname("element", self.types.report)?;
                 let found = self.global(&element, part)?;
                 match wrapped(found, self.types.schemas).filter(|_| single) {
+                    // A message with several parts has no wrapper.
                     Some(sequence) => {
                         let serialized = found
                             .one("complexType")
@@ -397,6 +430,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         Some(content)
     }
 
+    /// None where it is not defined, with the reason in `lost`.
     fn global(&mut self, name: &QName, place: &Node<'_>) -> Option<&'n Node<'t>> {
         let found = self.types.schemas.elements.get(name).copied();
         if found.is_none() {
@@ -405,6 +439,8 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         found
     }
 
+    /// A fault without members, or with a simple type, has no exception and is remarked: it still arrives as
+    /// a fault.
     fn faults(
         &mut self,
         of: &QName,
@@ -459,7 +495,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
     }
 }
 
-/// Which way an operation goes: what stands first is who begins.
+/// Which way an operation goes: what stands first is who begins. None for an operation without messages.
 fn ways<'n, 't>(operation: &'n Node<'t>) -> Option<Ways<'n, 't>> {
     let mut order =
         operation.children.iter().filter(|c| c.space == WSDL && matches!(c.local, "input" | "output"));
@@ -467,11 +503,13 @@ fn ways<'n, 't>(operation: &'n Node<'t>) -> Option<Ways<'n, 't>> {
     Some(Ways { request: Some(first), reply: second, calls_back: first.local == "output" })
 }
 
+/// The action that the description gives a message.
 fn action(way: Option<&Node<'_>>) -> Option<String> {
     way?.foreign(&ACTIONS, "Action").map(str::to_owned)
 }
 
-/// The members of an element that stands around parameters.
+/// The members of an element that stands around parameters. None where the element is a value of its own. Its
+/// members must be plain elements in one sequence.
 fn wrapped<'n, 't>(element: &'n Node<'t>, schemas: &Schemas<'n, 't>) -> Option<Vec<&'n Node<'t>>> {
     let _ = schemas;
     let own = element.one("complexType")?;
@@ -486,7 +524,8 @@ fn wrapped<'n, 't>(element: &'n Node<'t>, schemas: &Schemas<'n, 't>) -> Option<V
     }
 }
 
-/// Parameters by direction: what goes both ways is in both messages with one type; `NAMEResult` first is the return value.
+/// Parameters by direction: what goes both ways is in both messages with one type; `NAMEResult` first is the
+/// return value. Other members of the reply are `out` parameters.
 fn parameters(name: &str, request: Vec<Field>, mut reply: Vec<Field>) -> (Vec<Parameter>, Shape) {
     let mut returns = Shape::Void;
     if reply.first().is_some_and(|first| first.name == format!("{name}Result")) {
@@ -505,6 +544,7 @@ fn parameters(name: &str, request: Vec<Field>, mut reply: Vec<Field>) -> (Vec<Pa
     (parameters, returns)
 }
 
+/// Whether two members are one parameter: with the same mark, the same presence and the same type.
 fn same(one: &Shape, other: &Shape) -> bool {
     if Mark::of(one) != Mark::of(other) || marks::namespace(one) != marks::namespace(other) {
         return false;
@@ -519,10 +559,12 @@ fn same(one: &Shape, other: &Shape) -> bool {
     }
 }
 
+/// The text of `documentation`, if there is any.
 fn documentation(node: &Node<'_>) -> String {
     node.one("documentation").map_or_else(String::new, |doc| doc.text().trim().to_owned())
 }
 
+/// An interface without bases: port types inherit nothing.
 fn interface(
     name: Name,
     id: &QName,

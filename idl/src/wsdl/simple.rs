@@ -1,4 +1,7 @@
 //! Simple types of schemas: enumerations, flags, and restrictions of others.
+//!
+//! What no shape can hold becomes text with a remark: the value still travels, and is not checked. Facets
+//! (patterns, lengths) are not kept: the service checks them.
 
 use super::builtin::Typed;
 use super::names::QName;
@@ -11,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 impl<'n, 't> Types<'n, 't, '_> {
-    /// Reads a simple type.
+    /// Reads a simple type. None after a mistake in the base.
     pub(super) fn simple(&mut self, name: &QName, node: &'n Node<'t>) -> Option<Typed> {
         if let Some(list) = node.one("list") {
             let members =
@@ -20,6 +23,8 @@ impl<'n, 't> Types<'n, 't, '_> {
                 Some(members) if !members.is_empty() => {
                     let members: Vec<String> =
                         members.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                    // A value of flags is a list of names in one text; the alias tells the wire which names
+                    // and numbers there are.
                     let id = format!("{name};list,{}", members.join(","));
                     Typed::plain(self.aliased(name, &id, Shape::Text(Text::NARROW)), true)
                 }
@@ -40,6 +45,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         if !members.is_empty() {
             let values: HashSet<i32> = members.iter().map(|(_, value)| *value).collect();
             let mut taken = HashSet::new();
+            // An enumeration of the model is looked up both ways.
             let unique = members.iter().all(|(name, _)| taken.insert(name.clone()));
             if !unique || values.len() != members.len() {
                 self.remark(format!("{name}: members of the same name or value are read as text"));
@@ -57,6 +63,7 @@ impl<'n, 't> Types<'n, 't, '_> {
             };
             return Some(Typed::plain(Shape::Enum(Hold::new(shape)), true));
         }
+        // A restriction of another type is that type under a name of its own.
         let base = match restriction.qname("base", self.report) {
             Some(base) => self.used(&base, restriction)?,
             None => Typed::plain(Shape::Text(Text::NARROW), false),
@@ -66,7 +73,8 @@ impl<'n, 't> Types<'n, 't, '_> {
     }
 }
 
-/// The members of an enumeration and their values: those that are given, else counted on (or doubled, for flags).
+/// The members of an enumeration and their values: those that are given, else counted on (or doubled, for
+/// flags). Empty where a member is no identifier that the alias could hold: then the type is no enumeration.
 fn members(restriction: &Node<'_>, flags: bool, report: &mut Report) -> Vec<(String, i32)> {
     let (mut members, mut next) = (Vec::new(), Some(i32::from(flags)));
     for enumeration in restriction.all("enumeration") {

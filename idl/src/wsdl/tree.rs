@@ -1,4 +1,12 @@
 //! Elements with their namespaces.
+//!
+//! `xml` gives elements with the prefixes that they were written with; here each becomes a `Node` that knows
+//! its namespace and the prefixes in scope, which names inside attributes (`type="q1:Thing"`) need later.
+//! Nodes borrow everything from the elements, and a scope is shared by all elements that declare nothing
+//! themselves.
+//!
+//! The tree is as deep as the XML, so whoever walks it recurses at most that deep. A prefix that is not
+//! declared ends the reading of the document, since nobody knows what its elements are.
 
 use super::limits::NAMESPACES;
 use super::names::{QName, SCHEMA};
@@ -6,15 +14,20 @@ use crate::report::{Problem, Report, Span};
 use crate::xml::{Attribute, Element, shown};
 use std::rc::Rc;
 
+/// The namespace of WSDL 1.1.
 pub(super) const WSDL: &str = "http://schemas.xmlsoap.org/wsdl/";
+/// The namespace that the prefix `xml` always has (Namespaces in XML 1.0, 3).
 pub(super) const XML: &str = "http://www.w3.org/XML/1998/namespace";
 
 /// An element, its namespace resolved.
 pub(super) struct Node<'t> {
+    /// Its namespace; empty where it is in none.
     pub(super) space: &'t str,
+    /// Its name without the prefix.
     pub(super) local: &'t str,
     pub(super) children: Vec<Self>,
     element: &'t Element<'t>,
+    /// The prefixes that are in scope at this element.
     scope: Rc<Scope<'t>>,
     /// The namespace of names without a prefix where none is declared for them: that of the schema which includes one without a
     /// namespace of its own (XML Schema 1.0, 4.2.1).
@@ -23,12 +36,15 @@ pub(super) struct Node<'t> {
 
 /// The prefixes that an element declares, and those around it.
 struct Scope<'t> {
+    /// Prefix and namespace; the prefix is empty for the default namespace.
     declared: Vec<(&'t str, &'t str)>,
     outer: Option<Rc<Self>>,
+    /// Declarations here and in all scopes around; at most `NAMESPACES`.
     count: usize,
 }
 
 impl<'t> Scope<'t> {
+    /// The namespace of a prefix, the innermost declaration first.
     fn find(&self, prefix: &str) -> Option<&'t str> {
         let mut scope = self;
         loop {
@@ -62,6 +78,7 @@ impl<'t> Node<'t> {
         Self::within(element, None, namespace, report)
     }
 
+    /// `outer` is the scope around the element, None for the root of a document.
     fn within(
         element: &'t Element<'t>,
         outer: Option<Rc<Scope<'t>>>,
@@ -81,6 +98,7 @@ impl<'t> Node<'t> {
             })
             .collect();
         let scope = match outer {
+            // Most elements declare nothing.
             Some(outer) if declared.is_empty() => outer,
             outer => {
                 let count = declared.len() + outer.as_ref().map_or(0, |outer| outer.count);
@@ -117,7 +135,8 @@ impl<'t> Node<'t> {
         self.element.text()
     }
 
-    /// The children of the element's own namespace with this name.
+    /// The children of the element's own namespace with this name. Elements of other namespaces, such as
+    /// extensions, are passed over.
     pub(super) fn all<'n>(&'n self, local: &'static str) -> impl Iterator<Item = &'n Self> {
         self.children.iter().filter(move |child| child.local == local && child.space == self.space)
     }
@@ -127,7 +146,7 @@ impl<'t> Node<'t> {
         self.all(local).next()
     }
 
-    /// The first descendant with this local name, whatever its namespace.
+    /// The first descendant with this local name, whatever its namespace. Depth first.
     pub(super) fn below(&self, local: &str) -> Option<&Self> {
         self.children
             .iter()
@@ -143,7 +162,8 @@ impl<'t> Node<'t> {
         self.element.attribute(name)
     }
 
-    /// An attribute of a namespace that ends so: those of WS-Addressing differ by their year.
+    /// The first attribute with this name in one of these namespaces: those of WS-Addressing differ by their
+    /// year.
     pub(super) fn foreign(&self, spaces: &[&str], name: &str) -> Option<&'t str> {
         self.element.attributes.iter().find_map(|attribute| {
             let (prefix, local) = attribute.name.split_once(':')?;
@@ -152,7 +172,7 @@ impl<'t> Node<'t> {
         })
     }
 
-    /// An attribute whose value is a name with a prefix.
+    /// An attribute whose value is a name with a prefix. None where there is none, and after a mistake.
     pub(super) fn qname(&self, name: &str, report: &mut Report) -> Option<QName> {
         let attribute = self.attribute(name)?;
         let found = self.resolve(attribute.value.trim());
@@ -163,7 +183,8 @@ impl<'t> Node<'t> {
         found
     }
 
-    /// A name with a prefix, here.
+    /// A name with a prefix, here. None where its prefix is not declared. A name without a prefix is in the
+    /// default namespace, as XML Schema has it for names in attributes.
     pub(super) fn resolve(&self, text: &str) -> Option<QName> {
         let (prefix, local) = text.split_once(':').unwrap_or(("", text));
         let space = self.scope.find(prefix).or_else(|| prefix.is_empty().then_some(self.adopted))?;

@@ -1,4 +1,20 @@
 //! Types of schemas to shapes.
+//!
+//! A type is read when somebody asks for it, and `states` remembers what came of it: it is open while it is
+//! read, then done or broken. One that is asked for while it is open contains itself, and gets a cell
+//! (`cells`), which `close` fills. `(name, true)` is the family of a type, the union of it and all that
+//! extend it, which is what a member of that type may hold.
+//!
+//! What a type becomes: one repeated element is a list, pairs marked `IsDictionary` are a map, an array of
+//! SOAP's encoding is a list, everything else is a struct with the members of its bases first (`members`).
+//! Simple types are in `simple`.
+//!
+//! Invariants: a name is defined once, and in the order in which types were completed, so that each stands
+//! behind what it contains. A type that needs something undefined is broken with the reason in `lost`, and no
+//! mistake is reported; None without a reason means a mistake in the report. Whoever handles `lost` takes it.
+//!
+//! Bounds: depth of a type, nesting of the reading itself, members of all types counted each time they are
+//! walked, remarks.
 
 use super::builtin::{self, Typed};
 use super::cells::{self, CELLS, Origin};
@@ -18,6 +34,7 @@ use std::collections::{HashMap, HashSet};
 enum State {
     /// What stands for it meanwhile; whether it is a struct.
     Open(Option<Shape>, bool),
+    /// It is read.
     Done(Typed),
     /// It cannot be read; because of what is missing, if that is why.
     Broken(Option<String>),
@@ -27,21 +44,26 @@ enum State {
 pub(super) struct Types<'n, 't, 'r> {
     pub(super) schemas: &'n Schemas<'n, 't>,
     pub(super) report: &'r mut Report,
+    /// Scoped names of everything in the contract.
     pub(super) names: Unique,
     /// Types by name, and with `true` the type together with all that extend it.
     states: HashMap<(QName, bool), State>,
     /// The types, in the order in which they were completed.
     pub(super) definitions: Vec<(QName, Definition)>,
-    /// What was read but cannot be said by a shape.
+    /// What was read but cannot be said by a shape. At most `REMARKS`; each becomes a note of every
+    /// interface.
     pub(super) remarks: Vec<String>,
     /// Names that were given, by the name in the schema and what was made of it.
     given: HashMap<(QName, &'static str), Name>,
-    /// What the items of repeated choices are.
+    /// What the items of repeated choices are. By the name of the list.
     pub(super) lists: HashMap<QName, Shape>,
+    /// Members that were walked so far; at most `MEMBERS`.
     pub(super) members: usize,
+    /// Types and groups that are being read inside one another, which bounds the recursion.
     pub(super) nesting: usize,
     /// What is missing, where that is why a type or an operation was not read just now.
     pub(super) lost: Option<String>,
+    /// For the cells.
     origin: Origin,
 }
 
@@ -63,7 +85,8 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         }
     }
 
-    /// All types, in the order of the documents.
+    /// All types, in the order of the documents. Also those that no operation uses: a program may send them
+    /// where a type is open.
     pub(super) fn all(&mut self) {
         for name in &self.schemas.order {
             if self.members > MEMBERS {
@@ -71,6 +94,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             }
             // What the serializer itself declares is known.
             let known = name.namespace == SERIALIZATION || name.namespace == builtin::ADDRESSING;
+            // A type that cannot be read concerns only who uses it.
             self.lost = None;
             if !known && builtin::find(name).is_none() {
                 let _ = self.named(name, None);
@@ -81,6 +105,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         }
     }
 
+    /// The same one is noted once.
     pub(super) fn remark(&mut self, remark: String) {
         if self.remarks.len() < REMARKS && !self.remarks.contains(&remark) {
             self.remarks.push(remark);
@@ -96,7 +121,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         self.lost = Some(message);
     }
 
-    /// A type as it is used: with all that extend it.
+    /// A type as it is used: with all that extend it. None after a mistake, or with a reason in `lost`.
     pub(super) fn used(&mut self, name: &QName, place: &Node<'_>) -> Option<Typed> {
         if let Some(typed) = builtin::find(name) {
             return Some(typed);
@@ -107,7 +132,8 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         self.named(name, Some(place))
     }
 
-    /// A type by its name.
+    /// A type by its name, without those that extend it. `place` is where the name is used, for a message;
+    /// without it, an unknown name is passed over in silence.
     pub(super) fn named(&mut self, name: &QName, place: Option<&Node<'_>>) -> Option<Typed> {
         if let Some(typed) = self.known(name, false) {
             return typed;
@@ -140,7 +166,8 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         self.within(name, true, node, |types| types.union(name, node))
     }
 
-    /// A type that is read or being read.
+    /// A type that is read or being read. None where nothing was read of it. Some(None) means that it is
+    /// broken, or that there are too many cells.
     fn known(&mut self, name: &QName, family: bool) -> Option<Option<Typed>> {
         Some(match self.states.get_mut(&(name.clone(), family))? {
             State::Done(typed) => Some(typed.clone()),
@@ -148,6 +175,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
                 self.lost.clone_from(lost);
                 None
             }
+            // A list that is open cannot be a cell: its items are read again.
             State::Open(_, is_struct) if !family && !*is_struct => return None,
             State::Open(cell, _) => {
                 if cell.is_none() {
@@ -164,7 +192,8 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         })
     }
 
-    /// Reads a type that may contain itself.
+    /// Reads a type that may contain itself. `read` does the reading; before and after it the state is kept,
+    /// bounds are checked, and the definition is noted.
     fn within(
         &mut self,
         name: &QName,
@@ -187,6 +216,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             Some(State::Open(cell, _)) => cell,
             _ => None,
         };
+        // The cell must be filled even for those who have it already.
         if let Some(typed) = &mut typed {
             close(opened, &mut typed.shape);
         }
@@ -201,6 +231,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         );
         self.states.insert(key, state);
         let typed = typed?;
+        // Lists and maps with usual names are no definitions.
         let definition = match &typed.shape {
             Shape::Struct(_) | Shape::Union(_) | Shape::Enum(_) => true,
             Shape::Alias(alias) => QName::parse(&alias.id).as_ref() == Some(name),
@@ -212,6 +243,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         Some(typed)
     }
 
+    /// A type by its node, simple or complex.
     fn define(&mut self, name: &QName, node: &'n Node<'t>) -> Option<Typed> {
         if node.local == "simpleType" { self.simple(name, node) } else { self.complex(name, node) }
     }
@@ -224,6 +256,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         if let Some((content, item)) = encoded_array(node) {
             return self.encoded_list(name, content, item);
         }
+        // Reading the members may ask for this very type.
         let (fields, depth) = self.fields(name, node, 0)?;
         let value = annotation(node, "IsValueType").is_some_and(|text| text == "true");
         let shape = Struct {
@@ -235,7 +268,8 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         Some(Typed { name: name.clone(), shape, depth: depth + 1, value, open: false })
     }
 
-    /// The name and the type of an element, global or not.
+    /// The name and the type of an element, global or not. `of` is the type it stands in, by which a type of
+    /// its own is named. An element without a type holds anything.
     pub(super) fn element(&mut self, of: &QName, element: &'n Node<'t>) -> Option<(String, Typed)> {
         let mut home = of.clone();
         let target = match element.qname("ref", self.report) {
@@ -274,7 +308,8 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         }
     }
 
-    /// The name of a type that stands where it is used; no other type has it.
+    /// The name of a type that stands where it is used; no other type has it. It is made of the names of the
+    /// type around and of the element, as .NET makes it.
     pub(super) fn place_name(&self, of: &QName, local: &str) -> QName {
         let mut name = QName::new(of.namespace.clone(), format!("{}{local}", of.local));
         while self.schemas.types.contains_key(&name) {
@@ -283,7 +318,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         name
     }
 
-    /// A type that stands where it is used.
+    /// A type that stands where it is used. It is known by the name made for it.
     pub(super) fn own(&mut self, name: &QName, node: &'n Node<'t>) -> Option<Typed> {
         match self.known(name, false) {
             Some(typed) => typed,
@@ -291,6 +326,8 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         }
     }
 
+    /// A list or a dictionary. Where its names are not the usual ones, an alias keeps them, since the wire
+    /// must write them.
     fn list(&mut self, name: &QName, node: &'n Node<'t>, item: &'n Node<'t>) -> Option<Typed> {
         if let Some((key, value)) = pair_of(node, item) {
             let (key, keys) = self.member(name, key, Place::default())?;
@@ -312,6 +349,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         } else {
             typed.shape
         };
+        // Octets in the model are one text of base64.
         if matches!(element, Shape::U8) {
             self.remark(format!("{name}: a list of unsignedByte is read as base64Binary"));
         }
@@ -319,14 +357,14 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         let qualified = self.schemas.is_qualified(&name.namespace, item);
         let usual = usual && qualified && !matches!(element.resolved(), Shape::U8);
         let shape = Shape::sequence(element);
-        // Items in no namespace are told by what no name begins with.
+        // A `-` marks items in no namespace, since no name begins with it.
         let id = format!("{name};{}{local}", if qualified { "" } else { "-" });
         let shape = if usual { shape } else { self.aliased(name, &id, shape) };
         Some(Typed { name: name.clone(), shape, depth: typed.depth + 1, value: false, open: false })
     }
 
     /// A list of SOAP's encoding (SOAP 1.1, 5.4.2; WSDL 1.1, 2.2): what its items are stands in an attribute, and what they are
-    /// called does not matter.
+    /// called does not matter. `kind` is the text of `arrayType`: a type and dimensions in brackets.
     fn encoded_list(&mut self, name: &QName, content: &'n Node<'t>, kind: Option<&str>) -> Option<Typed> {
         let inner = content.one("sequence").or_else(|| content.one("all"));
         let item = inner.and_then(|inner| inner.one("element"));
@@ -352,6 +390,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         Some(Typed { name: name.clone(), shape, depth: item.depth + 1, value: false, open: false })
     }
 
+    /// `id` is the identity, which may hold more than the name.
     pub(super) fn aliased(&mut self, name: &QName, id: &str, target: Shape) -> Shape {
         let alias = everywire_model::shape::Alias {
             name: self.name(name, ""),
@@ -361,6 +400,8 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         Shape::Alias(Hold::new(alias))
     }
 
+    /// The family of a type. Arms are in the order in which types extend one another, the nearest first, and
+    /// the number of an arm is its discriminator.
     fn union(&mut self, name: &QName, node: &'n Node<'t>) -> Option<Typed> {
         let mut all = vec![name.clone()];
         let mut seen: HashSet<QName> = all.iter().cloned().collect();
@@ -380,6 +421,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         for (number, name) in (0..).zip(&all) {
             let typed = match self.named(name, None) {
                 Some(typed) => typed,
+                // A type that extends this one and cannot be read is left out; the others can be sent.
                 None if number > 0 && self.lost.is_some() && !self.report.failed() => {
                     let lost = self.lost.take().unwrap_or_default();
                     self.remark(format!("{name} is left out: {lost}"));
@@ -416,7 +458,8 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         Some(Typed { name: name.clone(), shape, depth: depth + 1, value: false, open })
     }
 
-    /// A scoped name that no other definition has.
+    /// A scoped name that no other definition has. `pattern` holds `TYPE` where the name goes; empty for the
+    /// name alone. The same name and pattern give the same result.
     pub(super) fn name(&mut self, name: &QName, pattern: &'static str) -> Name {
         let key = (name.clone(), pattern);
         if let Some(given) = self.given.get(&key) {
@@ -427,6 +470,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         given
     }
 
+    /// Each call gives another one.
     pub(super) fn new_name(&mut self, name: &QName, pattern: &str) -> Name {
         let plain = scoped(name);
         let wanted = match (pattern, plain.rsplit_once("::")) {
@@ -438,12 +482,13 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
     }
 }
 
-/// Whether a type is a struct: one that may contain itself.
+/// Whether a type is a struct: one that may contain itself. Lists of itself go through their items.
 fn is_struct(node: &Node<'_>) -> bool {
     node.local == "complexType" && item_of(node).is_none() && encoded_array(node).is_none()
 }
 
-/// Completes a type that contains itself.
+/// Completes a type that contains itself. Shapes that were made meanwhile point to the cell, so the
+/// definition must be the cell as well.
 fn close(opened: Option<Shape>, shape: &mut Shape) {
     match (opened, &*shape) {
         (Some(Shape::Struct(Hold::Later(cell))), Shape::Struct(whole)) => {
@@ -458,7 +503,7 @@ fn close(opened: Option<Shape>, shape: &mut Shape) {
     }
 }
 
-/// A value in a dictionary is there.
+/// A value in a dictionary is there. An optional value type stays: zero is another value.
 fn bare(shape: Shape) -> Shape {
     match &shape {
         Shape::Optional(target) if !builtin::is_value(target) => (**target).clone(),
@@ -466,7 +511,7 @@ fn bare(shape: Shape) -> Shape {
     }
 }
 
-/// The one repeated element of a list type.
+/// The one repeated element of a list type. None where the type has anything else.
 fn item_of<'n, 't>(complex: &'n Node<'t>) -> Option<&'n Node<'t>> {
     let mut parts =
         complex.children.iter().filter(|child| child.space == SCHEMA && child.local != "annotation");
@@ -499,7 +544,7 @@ fn pair_of<'n, 't>(complex: &'n Node<'t>, item: &'n Node<'t>) -> Option<(&'n Nod
     members.next().is_none().then_some((key, value))
 }
 
-/// Whether there may be more than one.
+/// Whether there may be more than one. Zero stands for an element that is not there.
 pub(super) fn many(element: &Node<'_>) -> bool {
     element.get("maxOccurs").is_some_and(|most| most != "1" && most != "0")
 }

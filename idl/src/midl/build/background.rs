@@ -1,4 +1,8 @@
 //! Files that come with every compiler: what of them a contract uses becomes part of it, and nothing else.
+//!
+//! Such files define thousands of types, and a contract needs a few. `Needs` starts from the contract's own
+//! definitions and follows names until nothing new comes; definitions of other names are dropped, together
+//! with whatever is wrong in them. Own definitions win over those of the same name in the background.
 
 use crate::omg::limits;
 use crate::report::{Problem, Report, Span};
@@ -7,7 +11,8 @@ use everywire_model::{Definition, Interface, Shape};
 use std::collections::{HashMap, HashSet};
 
 /// The definitions of a contract, and before them those in the background that they need. `missing`: structs that are used and never defined, which
-/// is a mistake where the contract needs them.
+/// is a mistake where the contract needs them. The background comes first, in its own order, so everything is
+/// still defined before it is used.
 pub(super) fn joined(
     background: Vec<Definition>,
     own: Vec<Definition>,
@@ -20,6 +25,7 @@ pub(super) fn joined(
     for definition in &background {
         by_name.entry(name(definition)).or_default().push(definition);
     }
+    // Each name is looked into once, so circles end.
     while let Some(next) = needs.new.pop() {
         for definition in by_name.get(&*next).into_iter().flatten() {
             needs.definition(definition);
@@ -40,6 +46,7 @@ pub(super) fn joined(
     all
 }
 
+/// The name of a definition; empty for a type without one.
 pub(super) fn name(definition: &Definition) -> &str {
     match definition {
         Definition::Type(shape) => super::types::name_of(shape).unwrap_or_default(),
@@ -52,12 +59,14 @@ pub(super) fn name(definition: &Definition) -> &str {
 /// The names that definitions need.
 #[derive(Default)]
 struct Needs {
+    /// All that were met, those without a definition in the background too.
     names: HashSet<Name>,
     /// Those that were not looked at yet.
     new: Vec<Name>,
 }
 
 impl Needs {
+    /// Notes a name; whether it is new.
     fn name(&mut self, name: &Name) -> bool {
         let is_new = self.names.insert(name.clone());
         if is_new {
@@ -66,6 +75,7 @@ impl Needs {
         is_new
     }
 
+    /// What a definition names, one level deep: names inside are followed when they come out of `new`.
     fn definition(&mut self, definition: &Definition) {
         match definition {
             Definition::Type(shape) => self.parts(shape, 0),
@@ -75,6 +85,7 @@ impl Needs {
         }
     }
 
+    /// Bases, own operations, signals, and the interfaces that deliver them.
     fn interface(&mut self, interface: &Interface) {
         for base in interface.bases.iter() {
             self.name(&base.name);
@@ -108,6 +119,7 @@ impl Needs {
         }
     }
 
+    /// What is inside a type. The depth is bounded because types may contain themselves by pointers.
     fn parts(&mut self, shape: &Shape, depth: usize) {
         if depth > limits::NESTING * 4 {
             return;

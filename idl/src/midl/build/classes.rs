@@ -1,4 +1,10 @@
 //! Coclasses: what their objects answer, and what they call.
+//!
+//! A class becomes an interface of the kind `Class`. Its bases are the interfaces that its objects answer,
+//! the default one first, and all their operations are its own, so that a caller sees the object as one. The
+//! interfaces marked `source` are those that the object calls: each of their methods becomes a signal.
+//!
+//! An interface that is described nowhere is left out with a note; the class is of use without it.
 
 use super::super::ast::{Face, Ident, Item, has};
 use super::super::known;
@@ -10,6 +16,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 impl Builder<'_> {
+    /// Defines a class, or waits for the last pass where one of its interfaces may still come.
     pub(super) fn class(&mut self, item: &Item, ident: &Ident, faces: &[Face]) {
         let waits = |face: &Face| {
             let name = &face.ident.name;
@@ -21,7 +28,8 @@ impl Builder<'_> {
         if !self.declare(&ident.name, ident.span) {
             return;
         }
-        // The default interface comes first; the order of the others stays.
+        // The default interface comes first; the order of the others stays. Callers ask for the default
+        // interface first.
         let sorted = |source: bool| {
             let mut list: Vec<&Face> =
                 faces.iter().filter(|face| has(&face.attributes, "source") == source).collect();
@@ -49,6 +57,7 @@ impl Builder<'_> {
                 return;
             }
             for (index, operation) in source.operations.iter().enumerate() {
+                // The number of a method in its source is how the object calls it.
                 signals.push(signal(source, index, operation, &mut names));
             }
         }
@@ -71,11 +80,12 @@ impl Builder<'_> {
         self.definitions.push(Definition::Interface(hold));
     }
 
-    /// An interface of a class; nothing if it is described nowhere.
+    /// An interface of a class; nothing if it is described nowhere. Another class is none.
     fn face(&mut self, ident: &Ident) -> Option<Hold<Interface>> {
         let spelled = self.spelled(&ident.name).filter(|_| !self.interfaces.contains_key(&ident.name));
         let name = spelled.as_deref().unwrap_or(&ident.name);
         if let Some(known) = self.interfaces.get(name) {
+            // The name may be that of a class, which nobody answers.
             if known.kind != InterfaceKind::Class {
                 return Some(known.clone());
             }
@@ -100,8 +110,9 @@ impl Builder<'_> {
         None
     }
 
-    /// The operations of all interfaces above a class, each interface once, a base before what is derived from it. A
-    /// name that another interface has already gets its own interface's name before it.
+    /// The operations of all interfaces above a class, each interface once, a base before what is derived
+    /// from it. A name that another interface has already gets its own interface's name before it. None where
+    /// there are too many.
     fn operations(
         &mut self,
         bases: &[Hold<Interface>],
@@ -130,6 +141,7 @@ impl Builder<'_> {
                 if attributes.iter().any(|known| known.name == property.name) {
                     continue;
                 }
+                // Numbers count from the interface's own operations; here they stand behind those of others.
                 let moved = |number: usize| number - interface.inherited.min(number) + first;
                 let mut property = property.clone();
                 property.getter = moved(property.getter);
@@ -141,7 +153,7 @@ impl Builder<'_> {
     }
 }
 
-/// An interface and all above it, each once, the furthest bases first.
+/// An interface and all above it, each once, the furthest bases first. Depth is bounded by `ANCESTORS`.
 fn ancestors<'i>(interface: &'i Interface, seen: &mut Vec<&'i Interface>) {
     if seen.iter().any(|known| known.name == interface.name) {
         return;
@@ -152,7 +164,8 @@ fn ancestors<'i>(interface: &'i Interface, seen: &mut Vec<&'i Interface>) {
     seen.push(interface);
 }
 
-/// The signal that a method of a source interface is.
+/// The signal that a method of a source interface is. `index` is the method's number in the source interface,
+/// by which it is called.
 fn signal(
     source: &Hold<Interface>,
     index: usize,

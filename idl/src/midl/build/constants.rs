@@ -1,4 +1,9 @@
 //! The values of expressions.
+//!
+//! Integers are computed with 128 bits, and each step must be within the range of 64 bits with either sign. A
+//! constant is then cut to the width of its type, as C does it, because result codes are written as
+//! 0x80040200 and mean a negative number. Nothing can panic here: shifts, division and all else are checked,
+//! and depth was bounded by the parser.
 
 use super::super::ast::{Expr, ExprKind};
 use super::super::known;
@@ -7,7 +12,7 @@ use crate::report::Problem;
 use everywire_model::{Shape, Value};
 
 impl Builder<'_> {
-    /// The value of an integer expression.
+    /// The value of an integer expression. None after a mistake.
     pub(super) fn integer(&mut self, expr: &Expr) -> Option<i128> {
         let value = match &expr.kind {
             ExprKind::Integer(value) => Some(i128::from(*value)),
@@ -42,6 +47,8 @@ impl Builder<'_> {
             }
             _ => None,
         };
+        // The one message for everything that has no value: overflow, a division by zero, a text among the
+        // operands.
         let value = value.filter(|value| value.unsigned_abs() <= u128::from(u64::MAX));
         if value.is_none() {
             let problem = Problem::new(expr.span, "this is not a constant integer of 64 bits");
@@ -50,7 +57,7 @@ impl Builder<'_> {
         value
     }
 
-    /// The size of an array.
+    /// The size of an array. None after a mistake.
     pub(super) fn size(&mut self, expr: &Expr) -> Option<u32> {
         let value = self.integer(expr)?;
         match u32::try_from(value) {
@@ -63,7 +70,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The value of a constant of this shape.
+    /// The value of a constant of this shape. The shape decides how the expression is read: as a text, a
+    /// number with a point, a character, a member of an enumeration or an integer.
     pub(super) fn literal(&mut self, expr: &Expr, shape: &Shape) -> Option<Value> {
         let value = match (shape.resolved(), &expr.kind) {
             (Shape::Text(_), ExprKind::Text(value)) => Value::Text(value.clone()),
@@ -96,7 +104,8 @@ impl Builder<'_> {
         Some(value)
     }
 
-    /// The value of an expression with points, as C computes it.
+    /// The value of an expression with points, as C computes it. Both sides are taken as numbers with points
+    /// where one of them is; a part without any is computed with integers first.
     fn real(&mut self, expr: &Expr) -> Option<f64> {
         match &expr.kind {
             ExprKind::Float(value) => Some(*value),
@@ -115,6 +124,7 @@ impl Builder<'_> {
         }
     }
 
+    /// Whether a number with a point is anywhere in it.
     fn has_point(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Float(_) => true,
@@ -125,6 +135,7 @@ impl Builder<'_> {
         }
     }
 
+    /// Reports it; None, to be returned at once.
     fn misfit(&mut self, expr: &Expr) -> Option<Value> {
         self.problem(expr.span, "this value does not fit the type of the constant");
         None
@@ -137,6 +148,8 @@ fn real(value: i128) -> f64 {
     value as f64
 }
 
+/// One operator of C; None where the result does not fit 128 bits, for a division by zero, and for shifts by
+/// 64 and more.
 fn binary(operator: &str, left: i128, right: i128) -> Option<i128> {
     let shift = u32::try_from(right).ok().filter(|bits| *bits < 64);
     match operator {

@@ -1,4 +1,14 @@
 //! Interfaces and dispinterfaces.
+//!
+//! Methods of COM and procedures are called by number, so nothing may change the order: a method that cannot
+//! travel, is local, or has an unknown type leaves a placeholder without parameters, and a note that says
+//! why. Methods of a dispinterface are called by DISPID, so there nothing is left behind.
+//!
+//! `Draft` collects the operations while the body is read: first those of the base, then the own ones.
+//! Accessors are joined to attributes at the end (`properties`), when all names are known.
+//!
+//! Bounds: bases above one another, and operations with parameters, the inherited ones counted in each
+//! interface (`room`).
 
 use super::super::ast::{self, Attribute, ExprKind, Ident, Item, Method, find, has};
 use super::super::known;
@@ -27,16 +37,18 @@ fn is_local(attributes: &[Attribute]) -> bool {
 #[derive(Default)]
 struct Draft {
     operations: Vec<Operation>,
-    /// Own accessors by property: name, number, what it does.
+    /// Own accessors by property: name, number of the operation, what it does.
     accessors: Vec<(String, usize, Access)>,
     attributes: Vec<Property>,
+    /// Names of all operations so far; a second one is a mistake.
     names: HashSet<Name>,
     /// What has no form on a wire, and why.
     left_out: Vec<(Name, Name)>,
 }
 
 impl Draft {
-    /// A method has no form on a wire. Where methods are called by their numbers, its own is taken all the same.
+    /// A method has no form on a wire. Where methods are called by their numbers, its own is taken all the
+    /// same. The placeholder must never be called; it only keeps the number.
     fn leave_out(&mut self, name: &str, why: &str, style: Style) {
         self.left_out.push((Name::Borrowed(LEFT_OUT), Name::from(format!("`{name}`: {why}"))));
         let name = Name::from(name.to_owned());
@@ -49,6 +61,8 @@ impl Draft {
 }
 
 impl Builder<'_> {
+    /// Defines an interface. One that is wrong is not defined; its identity is known all the same, from the
+    /// first pass.
     pub(super) fn interface(&mut self, item: &Item, interface: &ast::Interface) {
         let ident = &interface.ident;
         // The roots of all interfaces are known; their methods never travel as such.
@@ -58,21 +72,25 @@ impl Builder<'_> {
         let attributes = &item.attributes;
         let default =
             find(attributes, "pointer_default").and_then(Attribute::value).and_then(ast::Expr::name);
+        // It counts for this interface alone, so it is set back behind it.
         self.pointer_default = default.and_then(kind_named).unwrap_or(PointerKind::Unique);
         let built = self.built(item, interface);
         self.pointer_default = PointerKind::Unique;
         let Some(built) = built else { return };
         let hold = Hold::new(built);
         self.interfaces.insert(ident.name.clone(), hold.clone());
-        // Nobody calls a local interface from elsewhere; its types and its name are of use.
+        // A local interface is never called from another process; only its types and its name are used.
         if !is_local(attributes) {
             self.definitions.push(Definition::Interface(hold));
         }
     }
 
+    /// The interface with all its operations. None after a mistake in what it stands on; mistakes in methods
+    /// cost only those.
     fn built(&mut self, item: &Item, interface: &ast::Interface) -> Option<Interface> {
         let attributes = &item.attributes;
         let name = interface.ident.name.clone();
+        // Without an attribute, an interface with a base is one of COM, as MIDL has it.
         let style = if interface.dispatch {
             Style::Dispatch
         } else if interface.base.is_some() || ["object", "dual", "odl"].iter().any(|a| has(attributes, a)) {
@@ -124,7 +142,7 @@ impl Builder<'_> {
         })
     }
 
-    /// An interface that another is derived from.
+    /// An interface that another is derived from. None after a mistake.
     fn base(&mut self, ident: &Ident) -> Option<Hold<Interface>> {
         let known =
             |builder: &Self, name: &str| builder.interfaces.get(name).cloned().or_else(|| known::root(name));
@@ -132,6 +150,7 @@ impl Builder<'_> {
         let found = known(self, &ident.name).or_else(|| known(self, spelled.as_deref()?));
         let found = found.or_else(|| self.adopt(&ident.name)).or_else(|| self.adopt(spelled.as_deref()?));
         if let Some(base) = found {
+            // A chain is as long as all that walks it recurses.
             let (mut deep, mut above) = (0, base.clone());
             while let Some(next) = above.bases.first().cloned() {
                 deep += 1;
@@ -152,7 +171,8 @@ impl Builder<'_> {
         None
     }
 
-    /// An interface whose methods are known here becomes part of the contract when another is derived from it.
+    /// An interface whose methods are known here becomes part of the contract when another is derived from
+    /// it. None for interfaces whose methods the tables do not have.
     fn adopt(&mut self, name: &str) -> Option<Hold<Interface>> {
         let base = known::base(name)?;
         self.interfaces.insert(name.to_owned(), base.clone());
@@ -160,7 +180,8 @@ impl Builder<'_> {
         Some(base)
     }
 
-    /// `dispinterface X { interface Y; }`: the methods of the other, by name.
+    /// `dispinterface X { interface Y; }`: the methods of the other, by name. They are copied, so that this
+    /// interface calls them by its own DISPIDs.
     fn wrap(&mut self, ident: &Ident, draft: &mut Draft) -> Option<()> {
         let base = self.base(ident)?;
         self.room(base.operations.len(), ident.span)?;
@@ -175,6 +196,7 @@ impl Builder<'_> {
         Some(())
     }
 
+    /// All methods in their order. A local method with a remote form (`call_as`) is called in that form.
     fn methods(&mut self, interface: &ast::Interface, local: bool, style: Style, draft: &mut Draft) {
         // The remote form of a local method takes the place of that.
         let mut remote: HashMap<&str, &Method> = HashMap::new();
@@ -212,6 +234,7 @@ impl Builder<'_> {
         }
     }
 
+    /// One method of the interface, or its placeholder.
     fn add(&mut self, method: &Method, style: Style, draft: &mut Draft) {
         let span = method.declarator.ident.span;
         if self.room(1, span).is_none() {
@@ -223,6 +246,7 @@ impl Builder<'_> {
         }
         let mark = self.report.mark();
         let Some((operation, access)) = self.method(method, style) else {
+            // Without a reason and without a mistake, a type was unknown in the background.
             let why = self.stays.take();
             if self.report.mark() == mark {
                 let why = why.as_deref().unwrap_or("a type is not known here");
@@ -264,6 +288,7 @@ impl Builder<'_> {
             accessors
                 .push((Access::Put, Operation::new(format!("put_{}", ident.name), parameters, Shape::Void)));
         }
+        // A number that both have, as `id(n)` of the property says.
         for (access, mut operation) in accessors {
             if !draft.names.insert(operation.name.clone()) {
                 self.problem(ident.span, &format!("there are two methods `{}`", operation.name));
@@ -276,7 +301,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The abstract syntax of remote procedures, `UUID/MAJOR.MINOR` (the version alone without a UUID), and where they are served.
+    /// The abstract syntax of remote procedures, `UUID/MAJOR.MINOR` (the version alone without a UUID), and
+    /// where they are served. The version is of two numbers, 0.0 where none is written.
     fn syntax(&mut self, attributes: &[Attribute]) -> Vec<(Name, Name)> {
         let version = find(attributes, "version").map_or("0.0", |version| version.text.as_str());
         let dot = if version.contains('.') { "" } else { ".0" };
@@ -292,7 +318,8 @@ impl Builder<'_> {
     }
 }
 
-/// Makes attributes of the accessors that have no parameters but the value, and names them for people.
+/// Makes attributes of the accessors that have no parameters but the value, and names them for people. A
+/// property with more parameters stays a pair of operations.
 fn properties(draft: &mut Draft) {
     let labels: HashSet<Name> = draft.operations.iter().map(|operation| operation.label.clone()).collect();
     let accessors = std::mem::take(&mut draft.accessors);
@@ -302,6 +329,7 @@ fn properties(draft: &mut Draft) {
             continue;
         }
         let shape = get.returns.clone();
+        // The setter must take what the getter returns.
         let sets = |number: usize| {
             draft.operations.get(number).is_some_and(|set| match set.parameters.as_ref() {
                 [only] => {

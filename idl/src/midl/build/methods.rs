@@ -1,4 +1,14 @@
 //! Methods: parameters, directions, results.
+//!
+//! What a method returns travels in three ways (`Style`). A method of COM returns an HRESULT, which is no
+//! value here: the wire carries it apart, and a failure becomes an error. Its results are `out` parameters,
+//! and one marked `retval` becomes the return value. A remote procedure may return anything; NDR puts that
+//! behind all other results (C706, 14.4).
+//!
+//! A method that cannot travel is left out by the caller with the reason in `stays`; its number stays taken
+//! where methods are called by number.
+//!
+//! Accessors of properties get the prefixes `get_`, `put_` and `putref_`, as type libraries name them in C++.
 
 use super::super::ast::{Attribute, Expr, Member, Method, TypeKind, find, has};
 use super::places::Role;
@@ -9,11 +19,13 @@ use everywire_model::shape::{Field, Name};
 use everywire_model::{Direction, Notes, Operation, Parameter, Shape};
 use std::collections::HashSet;
 
-/// Why a method without an HRESULT is for callers in the same process alone: its caller could not hear that the connection broke.
+/// Why a method without an HRESULT is for callers in the same process alone: its caller could not learn that
+/// the connection broke. It is a note in the contract, and no mistake.
 const NOT_HRESULT: &str =
     "a method of an object returns an HRESULT, and results are `[out, retval]` parameters";
 
-/// How the results of an interface's methods travel.
+/// How the results of an interface's methods travel. It follows from the kind of the interface, for all its
+/// methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// Every method returns an HRESULT, which the wire adds.
@@ -27,13 +39,17 @@ pub(super) enum Style {
 /// What a method does for a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
+    /// `propget`: it returns the value.
     Get,
+    /// `propput`: its last parameter is the value.
     Put,
+    /// `propputref`: the value is a reference that is kept, not what it refers to.
     PutReference,
 }
 
 impl Builder<'_> {
-    /// The operation that a method is, and what it does for a property.
+    /// The operation that a method is, and what it does for a property. None after a mistake, or with a
+    /// reason in `stays`.
     pub(super) fn method(&mut self, method: &Method, style: Style) -> Option<(Operation, Option<Access>)> {
         let attributes = &method.attributes;
         let ident = &method.declarator.ident;
@@ -42,6 +58,7 @@ impl Builder<'_> {
         let mut returns = retval.unwrap_or(Shape::Void);
         let result = self.result(method, style)?;
         match (style, result) {
+            // The HRESULT was checked by `result` and is no value.
             (Style::Object, _) => {}
             (_, Shape::Void) => {}
             (Style::Procedure, result) if parameters.iter().any(|p| p.direction.comes_out()) => {
@@ -64,12 +81,14 @@ impl Builder<'_> {
         let mut operation = Operation::new(name, parameters, returns);
         operation.doc = doc(attributes, &method.doc);
         operation.id = self.dispid(attributes)?;
+        // `maybe`: the caller waits for nothing, so there can be no result.
         operation.oneway = has(attributes, "maybe") && operation.results.fields().is_empty();
         operation.notes = self.successes(attributes, style)?;
         Some((operation, access))
     }
 
-    /// `success(S_FALSE, ...)` of a method that succeeds in more than one way, as a note.
+    /// `success(S_FALSE, ...)` of a method that succeeds in more than one way, as a note. The codes stay
+    /// expressions, since they may be names of constants.
     fn successes(&mut self, attributes: &[Attribute], style: Style) -> Option<Notes> {
         let Some(success) = find(attributes, SUCCESS) else { return Some(Notes::default()) };
         if style != Style::Object {
@@ -85,6 +104,7 @@ impl Builder<'_> {
     pub(super) fn dispid(&mut self, attributes: &[Attribute]) -> Option<Option<i32>> {
         let Some(id) = find(attributes, "id").and_then(Attribute::value) else { return Some(None) };
         let value = self.integer(id)?;
+        // DISPIDs are written as negative numbers or as 0xFFFFFFFC.
         match i32::try_from(value).or_else(|_| u32::try_from(value).map(u32::cast_signed)) {
             Ok(id) => Some(Some(id)),
             Err(_) => {
@@ -94,7 +114,8 @@ impl Builder<'_> {
         }
     }
 
-    /// All parameters, and apart from them the result that is one.
+    /// All parameters, and apart from them the result that is one. All of them are looked at before any can
+    /// fail.
     fn parameters(&mut self, method: &Method, style: Style) -> Option<(Vec<Parameter>, Option<Shape>)> {
         let list = method.parameters.as_deref().unwrap_or_default();
         let (mut parameters, mut broken) = (Vec::with_capacity(list.len()), false);
@@ -118,6 +139,8 @@ impl Builder<'_> {
                 broken = true;
             }
             let result = has(&member.attributes, "retval") && index + 1 == list.len();
+            // A language with one result would lose the others, so `retval` counts only where nothing else
+            // comes out.
             let only = parameters.iter().all(|p: &Parameter| !p.direction.comes_out());
             if result && only && parameter.direction == Direction::Out {
                 retval = Some(parameter.field.shape);
@@ -134,6 +157,7 @@ impl Builder<'_> {
         }
     }
 
+    /// Without `in` and `out` it goes in.
     fn parameter(&mut self, member: &Member, index: usize) -> Option<Parameter> {
         self.room(1, member.declarator.ident.span)?;
         let attributes = &member.attributes;
@@ -145,6 +169,7 @@ impl Builder<'_> {
         };
         let name = if ident.name.is_empty() { format!("arg_{}", index + 1) } else { ident.name.clone() };
         let ty = self.spec(&member.spec, &name, attributes, None)?;
+        // In C, only what a pointer points to can be written by the method.
         let pointed = member.declarator.pointers > 0
             || !member.declarator.dimensions.is_empty()
             || matches!(ty, Ty::Pointer(_));
@@ -157,9 +182,10 @@ impl Builder<'_> {
         Some(Parameter { direction, field: Field { name: Name::from(name), shape: typed.shape } })
     }
 
-    /// What a method returns beside its parameters.
+    /// What a method returns beside its parameters. A void for methods whose HRESULT is no value.
     fn result(&mut self, method: &Method, style: Style) -> Option<Shape> {
         let spec = &method.returns;
+        // `SCODE` is its older name.
         let hresult = is_named(spec, "HRESULT") || is_named(spec, "SCODE");
         let pointers = method.declarator.pointers > 0;
         if !pointers && matches!(spec.kind, TypeKind::Void) {
@@ -180,7 +206,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Counts operations and parameters; nothing where there are too many.
+    /// Counts operations and parameters; nothing where there are too many. The message comes once.
     pub(super) fn room(&mut self, more: usize, span: Span) -> Option<()> {
         let before = self.inherited;
         self.inherited = before.saturating_add(more);
@@ -194,6 +220,7 @@ impl Builder<'_> {
     }
 }
 
+/// What a method does for a property, by its attributes.
 fn access(attributes: &[Attribute]) -> Option<Access> {
     if has(attributes, "propget") {
         Some(Access::Get)

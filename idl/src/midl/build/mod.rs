@@ -1,4 +1,20 @@
 //! From what a file says to a contract: names are looked up, pointers and arrays become shapes.
+//!
+//! Three passes over the tree. `announce` notes identities of interfaces and the names that typedefs give to
+//! tags, since both may be used before they are defined. `items` defines everything in the order of the file.
+//! `classes` makes up for coclasses that name interfaces which come later. `settle` then closes what was
+//! mentioned and never defined.
+//!
+//! State: tables by name for types, tags, constants, identities and interfaces, and where each name was
+//! defined. A name of a type stands for a `Ty`, because a pointer means something else at each place (a
+//! parameter, a field, an element), so it becomes a shape only where it is used (`places`).
+//!
+//! Two ways to fail are kept apart. A mistake is reported, and None comes back. What has no form on a wire is
+//! no mistake: None comes back with the reason in `stays`, which whoever leaves the thing out must take, so
+//! that it does not stand there at the next failure.
+//!
+//! Definitions of files in the background are built in the same way and kept apart; an own definition of the
+//! same name replaces one of them.
 
 mod background;
 mod classes;
@@ -18,15 +34,17 @@ use everywire_model::{Contract, Definition, Hold, Interface, Shape, Value};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// A type, as far as its place does not decide what it becomes.
+/// A type before its place is known; the place decides what a pointer or an array becomes. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) enum Ty {
+    /// Something that travels as it is.
     Value(Typed),
     Void,
     /// An interface; only pointers to it travel.
     Object(Referent),
     Pointer(Rc<Pointer>),
-    /// A struct or union that is mentioned, by its key in [`Builder::records`].
+    /// A struct or union that is mentioned, by its key in [`Builder::records`]. It may be defined later, or
+    /// never.
     Mention(String),
     /// A type that has no form on a wire, and why.
     Stays(Rc<str>),
@@ -52,40 +70,48 @@ impl Typed {
 #[derive(Debug)]
 pub(super) struct Pointer {
     pub(super) to: Ty,
+    /// None where the place decides.
     pub(super) kind: Option<PointerKind>,
+    /// `string` stood at the typedef.
     pub(super) string: bool,
     /// Pointers to here.
     pub(super) levels: usize,
 }
 
-/// Pointers behind the names of pointers.
+/// The most pointers behind the names of pointers: each typedef may add eight, and everything that follows
+/// them recurses.
 const LEVELS: usize = 16;
 
+/// Its methods return None after a mistake, and for what `stays` tells of.
 struct Builder<'a> {
     report: &'a mut Report,
-    /// Types by their names.
+    /// Types by their names. Names of the tables in `known` are not in here.
     types: HashMap<String, Ty>,
     /// Names of structs that are sequences and maps.
     made: HashSet<String>,
     /// Structs, unions and enums by keyword and tag.
     records: HashMap<String, types::Record>,
-    /// The names that typedefs give to what has a tag.
+    /// The names that typedefs give to what has a tag. By keyword and tag, as `types::key` writes them.
     named: HashMap<String, String>,
+    /// Values of integer and character constants, of members of enumerations too.
     constants: HashMap<String, i128>,
+    /// Values of constants with a point.
     reals: HashMap<String, f64>,
-    /// Identities of all interfaces of the files.
+    /// Identities of all interfaces and classes of the files, by name: the UUID, or else the name.
     ids: HashMap<String, String>,
+    /// Interfaces that are built, by name, local ones and classes too.
     interfaces: HashMap<String, Hold<Interface>>,
     /// Where each name was defined.
     places: HashMap<String, Span>,
     definitions: Vec<Definition>,
     /// Definitions of files that come with every compiler: those that are used become part of the contract.
     background: Vec<Definition>,
-    /// Why what was looked at last has no form on a wire; then no mistake was reported.
+    /// Why what was looked at last has no form on a wire; then no mistake was reported. Whoever handles it
+    /// takes it.
     stays: Option<Rc<str>>,
-    /// All but classes is defined that ever will be.
+    /// Everything but classes is defined.
     is_last: bool,
-    /// What pointers are that say nothing about it and are no parameters.
+    /// The kind of pointers without an attribute, except at the top of parameters.
     pointer_default: PointerKind,
     /// Operations and parameters made so far, the inherited ones counted in each interface.
     inherited: usize,
@@ -111,6 +137,7 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
         pointer_default: PointerKind::Unique,
         inherited: 0,
     };
+    // Names first: a method may refer to an interface that comes later.
     builder.announce(items);
     builder.items(items);
     builder.is_last = true;
@@ -118,6 +145,7 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
     let missing = builder.settle();
     let definitions = background::joined(builder.background, builder.definitions, missing, report);
     let mut contract = Contract { definitions };
+    // After a mistake nobody uses the contract.
     if !report.failed() {
         known::complete(&mut contract);
     }
@@ -150,6 +178,7 @@ impl Builder<'_> {
         }
     }
 
+    /// Defines a list of things. Those of a file in the background go to the list for the background.
     fn items(&mut self, items: &[Item]) {
         for item in items {
             if !self.report.is_background(item.span) {
@@ -162,7 +191,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Classes that name interfaces which come behind them.
+    /// Defines classes that name interfaces which come later in the files.
     fn classes(&mut self, items: &[Item]) {
         for item in items {
             match &item.kind {
@@ -177,6 +206,7 @@ impl Builder<'_> {
         }
     }
 
+    /// Defines one thing. Nothing comes back: mistakes are in the report, and what failed is not defined.
     fn item(&mut self, item: &Item) {
         match &item.kind {
             ItemKind::Typedef(spec, declarators) => self.typedef(item, spec, declarators),
@@ -189,6 +219,8 @@ impl Builder<'_> {
             ItemKind::Constant(spec, declarator, value) => {
                 self.constant(item, spec, declarator, value);
             }
+            // The interface may be defined in a file that is not there: then references to it have the known
+            // IID, or its name.
             ItemKind::Forward(ident) => {
                 self.ids.entry(ident.name.clone()).or_insert_with(|| {
                     known::interface(&ident.name)
@@ -196,7 +228,7 @@ impl Builder<'_> {
                 });
             }
             ItemKind::Interface(interface) => {
-                // Types inside an interface are as good as those beside it.
+                // Types inside an interface are visible everywhere, like those beside it.
                 self.items(&interface.items);
                 self.interface(item, interface);
             }
@@ -205,14 +237,19 @@ impl Builder<'_> {
         }
     }
 
+    /// Gives names to a type. A name of the tables is left as it is; a name that is defined again for the
+    /// same type is no mistake, since two headers often define one.
     fn typedef(&mut self, item: &Item, spec: &TypeSpec, declarators: &[Declarator]) {
         let plain = |d: &&Declarator| d.pointers == 0 && d.dimensions.is_empty();
+        // A struct without a tag is called like the first plain name.
         let wanted =
             declarators.iter().find(plain).or_else(|| declarators.first()).map(|d| d.ident.name.as_str());
         let ty = match self.on_wire(&item.attributes) {
             Some(ty) => Some(ty),
             None => self.spec(spec, wanted.unwrap_or_default(), &item.attributes, None),
         };
+        // A name for something that does not travel is known all the same, so that its use is left out and
+        // not reported.
         let Some(ty) = ty.or_else(|| self.stays.take().map(Ty::Stays)) else { return };
         for declarator in declarators {
             let name = &declarator.ident.name;
@@ -264,18 +301,21 @@ impl Builder<'_> {
     }
 
     /// The type that travels in place of one that is for programs alone: `wire_marshal`, `transmit_as`.
+    /// Programs have their own type, which they convert to this one.
     fn on_wire(&mut self, attributes: &[Attribute]) -> Option<Ty> {
         let attribute =
             ast::find(attributes, "wire_marshal").or_else(|| ast::find(attributes, "transmit_as"))?;
         self.spec(attribute.spec.as_ref()?, "", &[], None)
     }
 
-    /// What a name of a typedef stands for: pointers stay open, values get an alias.
+    /// What a name of a typedef stands for: pointers stay open, values get an alias. `item` gives the
+    /// attributes of the typedef, which count for all its names.
     fn alias(&mut self, ty: &Ty, item: &Item, declarator: &Declarator) -> Option<Ty> {
         let attributes = &item.attributes;
         let name = declarator.ident.name.as_str();
         let mut ty = ty.clone();
         let pointed = declarator.pointers > 0 || matches!(ty, Ty::Pointer(_));
+        // The pointer is what the program holds; 20 bytes travel (C706, 14.2.16.6).
         if ast::has(attributes, "context_handle") && pointed {
             return Some(Ty::Value(self.named_value(name, Typed::leaf(known::context_handle()))));
         }
@@ -288,6 +328,7 @@ impl Builder<'_> {
                     self.problem(declarator.ident.span, "this has too many pointers");
                     return None;
                 }
+                // The innermost pointer is the one to characters.
                 let string = level == 0 && ast::has(attributes, "string");
                 ty = Ty::Pointer(Rc::new(Pointer {
                     to: ty,
@@ -319,7 +360,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A definition of a name for a shape.
+    /// Makes an alias of a shape and defines it, unless the shape is not complete.
     fn named_value(&mut self, name: &str, typed: Typed) -> Typed {
         let name = Name::from(name.to_owned());
         let alias = everywire_model::shape::Alias { name, id: Name::default(), target: typed.shape };
@@ -330,6 +371,7 @@ impl Builder<'_> {
         Typed { shape, depth: typed.depth + 1, open: typed.open }
     }
 
+    /// Defines a constant that other languages can use; others are passed over in silence.
     fn constant(&mut self, item: &Item, spec: &TypeSpec, declarator: &Declarator, value: &ast::Expr) {
         let ident = &declarator.ident;
         let Some(ty) = self.spec(spec, "", &[], None) else {
@@ -350,6 +392,7 @@ impl Builder<'_> {
             self.problem(spec.span, "a constant is a number, a character or a string");
             return;
         };
+        // `const char *a = "..."` is a text.
         let shape = if pointed {
             match types::text_of(&typed.shape) {
                 Some(text) => Shape::Text(text),
@@ -375,13 +418,15 @@ impl Builder<'_> {
         self.definitions.push(Definition::Constant(Constant { name, shape, value, doc }));
     }
 
-    /// Says where a name is defined; false, and a mistake, if it is taken.
+    /// Says where a name is defined; false, and a mistake, if it is taken. An own definition may replace one
+    /// in the background.
     fn declare(&mut self, name: &str, span: Span) -> bool {
         if let Some(first) = self.places.get(name).copied() {
             if self.report.is_background(first) && !self.report.is_background(span) {
                 // The contract's own definition counts.
                 self.places.insert(name.to_owned(), span);
                 self.types.remove(name);
+                // The old definition must not come into the contract beside the new one.
                 self.background.retain(|definition| background::name(definition) != name);
                 return true;
             }
@@ -393,7 +438,8 @@ impl Builder<'_> {
         true
     }
 
-    /// The UUID among these attributes, in lower case.
+    /// The UUID among these attributes, in lower case. None where there is none, and after a mistake. Both
+    /// forms are taken: bare, and as a text with or without braces.
     fn uuid(&mut self, attributes: &[Attribute]) -> Option<String> {
         let attribute = ast::find(attributes, "uuid")?;
         let text = match &attribute.value()?.kind {
@@ -409,7 +455,7 @@ impl Builder<'_> {
         None
     }
 
-    /// One level more, if there may be one.
+    /// One level more, if there may be one. None, after a message, where there may not.
     fn deeper(&mut self, depth: usize, span: Span) -> Option<usize> {
         if depth >= limits::NESTING {
             let message = format!("this type has more than {} levels", limits::NESTING);
@@ -419,18 +465,20 @@ impl Builder<'_> {
         Some(depth + 1)
     }
 
-    /// Says that what is looked at has no form on a wire.
+    /// Says that what is looked at has no form on a wire. `why` is for the note in the contract.
     fn stay<T>(&mut self, why: impl Into<Rc<str>>) -> Option<T> {
         self.stays = Some(why.into());
         None
     }
 
+    /// Reports a mistake without more to say.
     fn problem(&mut self, span: Span, message: &str) {
         self.report.add(Problem::new(span, message));
     }
 }
 
-/// Whether two types are one, as far as plain names of types go.
+/// Whether two types are one, as far as plain names of types go. Numbers are one by their kind, everything
+/// with a name by the name.
 fn is_same(one: &Ty, other: &Ty) -> bool {
     match (one, other) {
         (Ty::Value(one), Ty::Value(other)) => match (one.shape.resolved(), other.shape.resolved()) {
@@ -454,6 +502,7 @@ fn pointer_kind(attributes: &[Attribute]) -> Option<PointerKind> {
     attributes.iter().find_map(|attribute| kind_named(&attribute.name))
 }
 
+/// The kind of pointer that a word asks for, if it asks for one.
 fn kind_named(name: &str) -> Option<PointerKind> {
     match name {
         "ref" => Some(PointerKind::Ref),

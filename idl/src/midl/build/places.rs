@@ -1,7 +1,18 @@
 //! What a pointer or array becomes, by its place and its attributes.
 //!
-//! A declaration is a list of levels, the outermost first: `T *a[3]` is an array of pointers to `T`. The attributes with
-//! lists (`size_is(, n)`) speak of the levels in this order.
+//! A declaration is a list of levels, the outermost first: `T *a[3]` is an array of pointers to `T`. The
+//! attributes with lists (`size_is(, n)`) speak of the levels in this order; levels of typedefs come last.
+//!
+//! What a level becomes:
+//! * a pointer with a size is a pointer to a sequence, one to characters with `string` is a pointer to text;
+//! * any other pointer is `Optional` (unique) or `Pointer` (ref, full); at the top of a parameter, a
+//!   reference is nothing, since NDR writes no byte for it;
+//! * an array with a fixed size is an array, or a sequence with a bound where only part of it travels;
+//! * an open array is a sequence, and stands only where NDR can put its size: as a parameter, or last in a
+//!   struct.
+//!
+//! The element of a level is what the levels behind it become. A size that is a plain name beside the value
+//! is kept in the sequence, any other size as an alias around it.
 
 use super::super::ast::{Attribute, Declarator, Expr, ExprKind, find, has};
 use super::super::known;
@@ -11,7 +22,7 @@ use crate::report::{Problem, Span};
 use everywire_model::shape::{Alias, Array, Name, Order, Pointer, PointerKind, Referent, Sequence};
 use everywire_model::{Hold, Shape};
 
-/// Where a value is declared.
+/// Where a value is declared. The levels inside are always `Inner`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// It is a parameter: its outermost pointer is a reference, unless it says otherwise.
@@ -22,7 +33,7 @@ pub(super) enum Role {
     Inner,
 }
 
-/// One pointer or array.
+/// One pointer or array. Attributes are put to it after all levels are known.
 struct Level {
     kind: LevelKind,
     /// `size_is` or `max_is`: the name of a value beside it, or the attribute as it is written.
@@ -33,25 +44,33 @@ struct Level {
 }
 
 enum LevelKind {
+    /// A pointer, with the kind that was written for it.
     Pointer(Option<PointerKind>),
+    /// `[n]`.
     Fixed(u32),
+    /// `[]` or `[*]`.
     Open,
 }
 
+/// How many elements there are.
 enum Count {
+    /// The name of a parameter or field.
     Beside(String),
+    /// The whole attribute, where it is more than a name.
     Written(String),
 }
 
 /// What the levels lead to.
 enum Base {
     Value(Typed),
+    /// An interface; only a pointer to it travels.
     Object(Referent),
     Void,
 }
 
 impl Builder<'_> {
-    /// The shape of what is declared with a type, attributes and a declarator.
+    /// The shape of what is declared with a type, attributes and a declarator. None after a mistake, or with
+    /// a reason in `stays`.
     pub(super) fn declared(
         &mut self,
         ty: &Ty,
@@ -64,10 +83,12 @@ impl Builder<'_> {
             return self.stay(why);
         }
         let (mut base, mut levels) = self.levels(ty, declarator)?;
+        // The innermost pointer is the handle itself.
         if has(attributes, "context_handle") && matches!(base, Base::Void) && levels.pop().is_some() {
             base = Base::Value(Typed::leaf(known::context_handle()));
         }
         self.sizes(attributes, &mut levels)?;
+        // Attributes of the declaration speak of its outermost pointer alone.
         if let Some(kind) = pointer_kind(attributes)
             && let Some(Level { kind: LevelKind::Pointer(own), .. }) = levels.first_mut()
         {
@@ -82,6 +103,7 @@ impl Builder<'_> {
         }
         let written = |name: &str| find(attributes, name).map(written);
         match &mut base {
+            // Which interface it is travels beside it, so the declared one says nothing.
             Base::Object(referent) if has(attributes, "iid_is") && known::is_root(&referent.name) => {
                 *referent = Referent { name: Name::default(), id: Name::default() };
             }
@@ -90,6 +112,7 @@ impl Builder<'_> {
             }
             Base::Value(typed) => {
                 let union = matches!(typed.shape.resolved(), Shape::Union(_));
+                // `switch_is` matters to unions alone; a struct that holds one keeps its own.
                 let kept = written("range").or_else(|| written("switch_is").filter(|_| union));
                 if let Some(kept) = kept {
                     *typed = annotated(typed.clone(), kept);
@@ -100,7 +123,8 @@ impl Builder<'_> {
         self.place(&base, &levels, 0, role, written("iid_is"), span)
     }
 
-    /// The pointers and dimensions around a type, and what they lead to.
+    /// The pointers and dimensions around a type, and what they lead to. Dimensions are outside of the stars
+    /// before the name, and those outside of the pointers of typedefs.
     fn levels(&mut self, ty: &Ty, declarator: &Declarator) -> Option<(Base, Vec<Level>)> {
         let level = |kind| Level { kind, size: None, length: None, string: false };
         let mut levels = Vec::new();
@@ -121,12 +145,14 @@ impl Builder<'_> {
             Ty::Object(referent) => Base::Object(referent),
             Ty::Mention(key) => Base::Value(self.resolved(&key)?),
             Ty::Stays(why) => return self.stay(why),
+            // No pointer is left here.
             Ty::Void | Ty::Pointer(_) => Base::Void,
         };
         Some((base, levels))
     }
 
-    /// Gives each level what the attributes say of it.
+    /// Gives each level what the attributes say of it. `max_is` and the others stay as they are written,
+    /// because a wire must add one or compare.
     fn sizes(&mut self, attributes: &[Attribute], levels: &mut [Level]) -> Option<()> {
         for attribute in attributes {
             let name = attribute.name.as_str();
@@ -156,6 +182,8 @@ impl Builder<'_> {
         Some(())
     }
 
+    /// What the levels from `at` on become, and inside them the base. `iid` is the attribute `iid_is` as it
+    /// is written, which belongs to the innermost pointer.
     fn place(
         &mut self,
         base: &Base,
@@ -168,6 +196,7 @@ impl Builder<'_> {
         let behind = levels.get(..at).unwrap_or_default().iter().any(|level| level.points());
         let Some(level) = levels.get(at) else {
             return match base {
+                // A pointer before it ends the value, so that a struct may point to itself.
                 Base::Value(typed) if typed.open && !behind => {
                     let problem = Problem::new(span, "this type is not complete here");
                     self.report.add(problem.help("a pointer to it can be used"));
@@ -180,6 +209,7 @@ impl Builder<'_> {
         };
         let innermost = at + 1 == levels.len();
         let top = at == 0 && role == Role::Parameter;
+        // The last pointer to an interface is the reference itself.
         if let (LevelKind::Pointer(_), Base::Object(referent), true) = (&level.kind, base, innermost) {
             if level.size.is_some() {
                 return self.refuse(span, "an array of interfaces is one of pointers to them");
@@ -190,6 +220,7 @@ impl Builder<'_> {
                 None => reference,
             });
         }
+        // `string` at the last level makes text of the characters, at once for this level and its base.
         let text = match base {
             Base::Value(typed) if level.string && innermost => text_of(&typed.shape),
             _ => None,
@@ -209,6 +240,7 @@ impl Builder<'_> {
                     }
                     None => self.place(base, levels, at + 1, Role::Inner, iid, span)?,
                 };
+                // The rules of MIDL: parameters are references, all else follows `pointer_default`.
                 let kind = kind.unwrap_or(if top { PointerKind::Ref } else { self.pointer_default });
                 self.pointed(kind, top, target, span)
             }
@@ -240,7 +272,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The sequence that a level with a size is; `bound` is the size of an array that has a fixed one.
+    /// The sequence that a level with a size is; `bound` is the size of an array that has a fixed one. It is
+    /// not open, since its elements are behind a size.
     fn sequence(
         &mut self,
         base: &Base,
@@ -254,6 +287,7 @@ impl Builder<'_> {
         let element = self.place(base, levels, at + 1, Role::Inner, iid, span)?;
         let depth = self.deeper(element.depth, span)?;
         let varying = level.length.is_some() || level.string;
+        // The three forms of arrays in NDR (C706, 14.3): with a size, with a length, or with both.
         let order = match (bound, varying) {
             (Some(_), _) => Order::Varying,
             (None, true) => Order::ConformantVarying,
@@ -274,7 +308,8 @@ impl Builder<'_> {
         Some(typed)
     }
 
-    /// What a pointer of this kind to something is.
+    /// What a pointer of this kind to something is. A pointer that may be null is `Optional`; one to a type
+    /// that is not complete stays a `Pointer`.
     fn pointed(&mut self, kind: PointerKind, top: bool, target: Typed, span: Span) -> Option<Typed> {
         if kind == PointerKind::Ref && top && !target.open {
             return Some(target);
@@ -288,6 +323,7 @@ impl Builder<'_> {
         Some(Typed { shape, depth, open: false })
     }
 
+    /// Reports a mistake; None, to be returned at once.
     fn refuse(&mut self, span: Span, message: &str) -> Option<Typed> {
         self.problem(span, message);
         None
@@ -295,6 +331,7 @@ impl Builder<'_> {
 }
 
 impl Level {
+    /// Whether a value behind it stands apart from the one that holds it.
     fn points(&self) -> bool {
         matches!(self.kind, LevelKind::Pointer(_)) || self.size.is_some()
     }
@@ -309,12 +346,13 @@ impl Count {
     }
 }
 
-/// An attribute as it is kept: values without the star that only says how a parameter is passed.
+/// The attribute as MIDL writes it.
 fn written(attribute: &Attribute) -> String {
     let values: Vec<String> = attribute.values.iter().flatten().map(plain).collect();
     format!("{}({})", attribute.name, values.join(", "))
 }
 
+/// One value: a name without the star before it, else the expression.
 fn plain(expr: &Expr) -> String {
     match (&expr.kind, expr.name()) {
         (ExprKind::Unary(..), Some(name)) => name.to_owned(),

@@ -1,4 +1,12 @@
-//! Types: structs, unions, enumerations, names.
+//! Types: structs, unions, enumerations, names. A struct or union lives in `records` under its keyword and
+//! tag from its first mention on: open, then done or broken, and never back, except that an own definition
+//! replaces one of the background. While it is open, whoever needs its shape gets a cell, which `close` or
+//! `settle` fills exactly once and which is never freed.
+//!
+//! Invariants: a name is declared once; fields have different names; what has no form on a wire is never part
+//! of a struct. `deeper` bounds the depth. Something must choose a union's arm: a discriminator of its own,
+//! `switch_type`, or `switch_is` at its use. The functions return None after a mistake, or with a reason in
+//! `stays`.
 
 use super::super::ast::{Arm, Attribute, Choice, Member, Members, TypeKind, TypeSpec, find, has};
 use super::super::made::{MAP, PAIR, SEQUENCE};
@@ -241,7 +249,7 @@ impl Builder<'_> {
                 }
             }
             Some(_) => {
-                // That of a file which comes with every compiler gives way.
+                // A definition of a file in the background is replaced.
                 if !self.is_of_background(key) || !self.declare(&name, span) {
                     self.problem(span, &format!("`{name}` is defined twice"));
                     return None;
@@ -359,7 +367,7 @@ impl Builder<'_> {
                     depth = depth.max(typed.depth);
                     fields.push(Field { name: Name::from(name), shape: typed.shape });
                 }
-                // A mistake is told by itself; nobody needs to hear of this as well.
+                // The mistake inside was reported already.
                 None => match self.stays.take() {
                     Some(why) => stays = Some(why),
                     None => broken = true,

@@ -1,10 +1,15 @@
-//! `[...]` lists.
+//! Attributes in brackets: `[in, size_is(n)] long *a`.
+//!
+//! Any name is an attribute, because compilers have many of their own, and those of tools say nothing about
+//! bytes. Values are parsed for the attributes that the builder reads, and passed over for all others,
+//! whatever stands in their parentheses.
 
 use super::super::ast::Attribute;
 use super::{Parse, Parser};
 use crate::omg::lexer::Kind;
 
-/// Attributes whose values are expressions; what stands in the parentheses of any other is passed over.
+/// Attributes whose values are expressions; what stands in the parentheses of any other is passed over. An
+/// attribute that the builder asks for a value must be in here.
 const VALUED: &[&str] = &[
     "call_as",
     "case",
@@ -41,6 +46,7 @@ impl Parser<'_> {
         Ok(all)
     }
 
+    /// One attribute with its values.
     fn attribute(&mut self) -> Parse<Attribute> {
         let ident = self.ident()?;
         let mut attribute = Attribute {
@@ -56,6 +62,7 @@ impl Parser<'_> {
         let name = attribute.name.as_str();
         if matches!(name, "switch_type" | "wire_marshal" | "transmit_as") {
             self.advance();
+            // The pointers behind the type are stepped over: what travels is the value.
             attribute.spec = Some(self.type_spec()?);
             while self.accept("*") {}
             self.expect(")")?;
@@ -63,6 +70,7 @@ impl Parser<'_> {
             self.advance();
             loop {
                 match self.current.kind {
+                    // An empty place counts as one: `size_is(, n)` speaks of the second pointer.
                     Kind::Punct(",") => attribute.values.push(None),
                     Kind::Punct(")") => {
                         if !attribute.values.is_empty() {

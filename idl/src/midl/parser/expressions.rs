@@ -1,4 +1,11 @@
 //! Expressions: constants, and what sizes and discriminators are computed from.
+//!
+//! The operators are those of C with their precedence. A cast changes nothing of a constant here and is
+//! stepped over. Names are kept as text, because in `size_is(p->count)` a name means a field beside it, which
+//! only its place can tell.
+//!
+//! Bounds as in OMG IDL: parentheses and signs count as nesting, operators are counted for a whole
+//! expression.
 
 use super::super::ast::{Expr, ExprKind, TypeKind};
 use super::super::known;
@@ -24,11 +31,13 @@ const LEVELS: &[&[&str]] = &[
 ];
 
 impl Parser<'_> {
+    /// One whole expression; it ends at the first token that does not belong to it.
     pub(super) fn expression(&mut self) -> Parse<Expr> {
         let mut operators = 0;
         self.nested(|p| p.choice(&mut operators))
     }
 
+    /// `condition ? one : other`, which binds loosest and to the right.
     fn choice(&mut self, operators: &mut usize) -> Parse<Expr> {
         let condition = self.binary(0, operators)?;
         if !self.is(&Kind::Punct("?")) {
@@ -58,6 +67,7 @@ impl Parser<'_> {
 
     fn unary(&mut self, operators: &mut usize) -> Parse<Expr> {
         let start = self.current.span;
+        // `*` and `&` are of C: `size_is(*count)` speaks of what a pointer points to.
         if let Kind::Punct(operator @ ("-" | "+" | "~" | "!" | "*" | "&")) = self.current.kind {
             self.operator(operators)?;
             let operand = self.nested(|p| p.unary(operators))?;
@@ -115,7 +125,8 @@ impl Parser<'_> {
         Ok(Expr { kind, span: start })
     }
 
-    /// `sizeof(type)`: the bytes of a number, which is all that a constant can know.
+    /// `sizeof(type)`: the bytes of a number, which is all that a constant can know. A pointer counts as 4
+    /// bytes, as in the 32-bit form of NDR.
     fn size_of(&mut self, start: Span) -> Parse<Expr> {
         self.advance();
         self.expect("(")?;
@@ -169,6 +180,7 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// Counts an operator; a cast counts as one.
     fn operator_count(&mut self, operators: &mut usize) -> Parse<()> {
         *operators += 1;
         if *operators > limits::OPERATORS {

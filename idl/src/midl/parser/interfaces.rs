@@ -1,4 +1,7 @@
 //! Interfaces, dispinterfaces, coclasses and their methods.
+//!
+//! The body of an interface is a list of methods with types and constants between them. The two are parted
+//! here: types go to `items`, where the builder treats them like those beside the interface.
 
 use super::super::ast::{Attribute, Face, Interface, ItemKind, Member, Method};
 use super::{Parse, Parser};
@@ -7,6 +10,7 @@ use crate::report::Span;
 use std::rc::Rc;
 
 impl Parser<'_> {
+    /// The announcement of an interface (`interface A;`), or an interface with its body.
     pub(super) fn interface(&mut self) -> Parse<ItemKind> {
         let dispatch = self.word() == Some("dispinterface");
         self.advance();
@@ -22,12 +26,14 @@ impl Parser<'_> {
         Ok(ItemKind::Interface(interface))
     }
 
+    /// A mistake costs the method in which it is.
     fn body(&mut self, interface: &mut Interface) -> Parse<()> {
         let mut properties = false;
         while !matches!(self.current.kind, Kind::End | Kind::Punct("}")) {
             if self.accept(";") {
                 continue;
             }
+            // What follows `properties:` are fields in form, and accessors in meaning.
             if self.section("properties") {
                 properties = true;
             } else if self.section("methods") {
@@ -49,6 +55,7 @@ impl Parser<'_> {
         found
     }
 
+    /// One method, property, type or constant.
     fn member(&mut self, interface: &mut Interface, properties: bool) -> Parse<()> {
         let (doc, span) = (self.doc(), self.current.span);
         let attributes = self.attributes()?;
@@ -59,6 +66,7 @@ impl Parser<'_> {
                 return self.semicolon();
             }
             Some("const") => return self.constant_or_method(interface, attributes, doc, span),
+            // What stands between methods may be anything that stands beside an interface.
             Some("typedef" | "import" | "cpp_quote" | "midl_pragma") => {
                 let item = self.item(doc)?;
                 interface.items.extend(item.map(|mut item| {
@@ -69,6 +77,7 @@ impl Parser<'_> {
             }
             _ => {}
         }
+        // `struct A { ... };` alone is a type; before a name it is the result of a method.
         let constructed = matches!(self.word(), Some("struct" | "union" | "enum"));
         let returns = self.type_spec()?;
         if constructed && self.accept(";") {
@@ -110,6 +119,7 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// The parameters with their parentheses. A name may be missing.
     fn parameters(&mut self) -> Parse<Vec<Member>> {
         self.expect("(")?;
         let mut parameters = Vec::new();
@@ -136,6 +146,7 @@ impl Parser<'_> {
         Ok(parameters)
     }
 
+    /// A coclass: which interfaces its objects answer, and which they call (`source`).
     pub(super) fn class(&mut self) -> Parse<ItemKind> {
         self.advance();
         let ident = self.ident()?;

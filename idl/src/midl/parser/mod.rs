@@ -1,4 +1,16 @@
 //! Tokens to what the file says: recursive descent, which goes on after a mistake at the next `;` or `}`.
+//!
+//! State: one token of look-ahead, the place of the token before it, and two counters. MIDL has words instead
+//! of keywords: a word means something by its place alone, so each method compares it.
+//!
+//! A method that fails has reported the mistake and returns `Skip`; the nearest list catches it and goes on
+//! behind the next `;`. Everything in a file that describes no bytes (`cpp_quote`, functions of libraries,
+//! attributes of tools) is stepped over without a word.
+//!
+//! `import` is the one place where the source changes under the parser: the token at hand is then the `;`
+//! before the imported text, and nothing may be read ahead before the file is opened.
+//!
+//! Bounds: `nested` bounds the depth of the recursion, `count` the names and values of the whole contract.
 
 mod attributes;
 mod expressions;
@@ -11,7 +23,7 @@ use crate::omg::limits;
 use crate::omg::preprocess::Preprocessor;
 use crate::report::{Problem, Report, Span};
 
-/// What could not be parsed was reported; the caller goes on behind it.
+/// The error of the parser: what could not be parsed was reported, and the caller goes on behind it.
 pub(super) struct Skip;
 
 pub(super) type Parse<T> = Result<T, Skip>;
@@ -20,13 +32,15 @@ pub(super) struct Parser<'a> {
     source: Preprocessor,
     report: &'a mut Report,
     current: Token,
-    /// The token before `current`.
+    /// The place of the token before `current`; where it ends, a missing `;` belongs.
     last: Span,
+    /// How many `nested` calls are open; at most `NESTING`.
     depth: usize,
+    /// What `count` counted; at most `NODES`.
     nodes: usize,
 }
 
-/// Parses all that a source yields.
+/// Parses all that a source yields. A stray `}` is reported, and reading goes on behind it.
 pub(super) fn parse(source: Preprocessor, report: &mut Report) -> Vec<Item> {
     let (current, last) = (Token::default(), Span::default());
     let mut parser = Parser { source, report, current, last, depth: 0, nodes: 0 };
@@ -60,7 +74,7 @@ impl Parser<'_> {
         items
     }
 
-    /// One definition, or what defines nothing.
+    /// One definition, or what defines nothing. None for what is stepped over.
     fn item(&mut self, doc: String) -> Parse<Option<Item>> {
         let span = self.current.span;
         let mut attributes = self.attributes()?;
@@ -78,6 +92,7 @@ impl Parser<'_> {
         let kind = match word {
             "import" => return self.import().map(|()| None),
             "importlib" => return self.import_library().map(|()| None),
+            // Text for the C header, and switches of the compiler.
             "cpp_quote" | "midl_pragma" => {
                 self.advance();
                 while !matches!(self.current.kind, Kind::Punct("(") | Kind::End) {
@@ -95,7 +110,7 @@ impl Parser<'_> {
                 ItemKind::Library(items)
             }
             "module" => {
-                // The functions of a DLL are nobody's to call from elsewhere; its constants are of use.
+                // Functions of a DLL cannot be called from another machine; its constants are of use.
                 self.advance();
                 self.ident()?;
                 let items = self.nested(|p| p.braced(Self::module))?;
@@ -114,12 +129,13 @@ impl Parser<'_> {
                 let problem = self.unexpected("a definition starts here");
                 return self.fail(problem.help("this is of the Windows Runtime, which is not read here"));
             }
+            // Any other word may be the type of a function.
             _ => return self.function().map(|()| None),
         };
         Ok(Some(Item { kind, attributes, doc, span }))
     }
 
-    /// A type or constant.
+    /// A type or constant. The `;` behind it is taken as well.
     fn definition(&mut self, attributes: &mut Vec<Attribute>) -> Parse<ItemKind> {
         let kind = match self.word() {
             Some("typedef") => {
@@ -140,7 +156,8 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// A name that a typedef defines; it may be that of a function.
+    /// A name that a typedef defines; it may be that of a function. A typedef of a function type names
+    /// something that does not travel; the name must be known all the same.
     fn defined(&mut self) -> Parse<Declarator> {
         let mut declarator = self.declarator(true)?;
         if self.is(&Kind::Punct("(")) {
@@ -150,7 +167,7 @@ impl Parser<'_> {
         Ok(declarator)
     }
 
-    /// A function that stands beside the interfaces: it is of a library of this machine, and nobody's to call from elsewhere.
+    /// A function that stands beside the interfaces: it is of a library of this machine, and cannot be called from another one.
     fn function(&mut self) -> Parse<()> {
         let problem = self.unexpected("a definition starts here").expected([
             "`typedef`",
@@ -159,6 +176,7 @@ impl Parser<'_> {
             "`union`",
             "`enum`",
         ]);
+        // Mistakes inside what is no function would only confuse: one message says what may stand here.
         let mark = self.report.mark();
         if self.type_spec().is_err() || self.declarator(true).is_err() || !self.is(&Kind::Punct("(")) {
             self.report.forget(mark);
@@ -168,6 +186,7 @@ impl Parser<'_> {
         self.semicolon()
     }
 
+    /// `import "a.idl", "b.idl";`: their definitions come before what follows, once each.
     fn import(&mut self) -> Parse<()> {
         self.advance();
         let mut files = Vec::new();
@@ -196,8 +215,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `importlib("x.tlb");`: what the library was made of, if that is there, is `x.idl` beside it. Of any other library the names are
-    /// known here, or missed where they are used.
+    /// `importlib("x.tlb");` reads `x.idl`, from which the library was made, where that file is beside the
+    /// contract. Names of other libraries are known here, or are reported where they are used.
     fn import_library(&mut self) -> Parse<()> {
         self.advance();
         self.expect("(")?;
@@ -245,11 +264,12 @@ impl Parser<'_> {
         Ok(items)
     }
 
+    /// The documentation before the token at hand.
     fn doc(&self) -> String {
         self.current.doc.as_deref().unwrap_or_default().to_owned()
     }
 
-    /// The word at hand.
+    /// The word at hand. None where it is something else.
     fn word(&self) -> Option<&str> {
         match &self.current.kind {
             Kind::Word(word) => Some(word),
@@ -261,6 +281,7 @@ impl Parser<'_> {
         self.current.kind == *kind
     }
 
+    /// True, and the word is taken, where it is this one.
     fn accept_word(&mut self, wanted: &str) -> bool {
         let found = self.word() == Some(wanted);
         if found {
@@ -269,6 +290,7 @@ impl Parser<'_> {
         found
     }
 
+    /// A name; MIDL escapes none.
     fn ident(&mut self) -> Parse<Ident> {
         let span = self.current.span;
         if let Kind::Word(name) = &self.current.kind {
@@ -320,6 +342,7 @@ impl Parser<'_> {
                     let problem = Problem::new(self.current.span, "the file ends too early");
                     return self.fail(problem.expected(["`)`"]).note(opening, "this `(` is never closed"));
                 }
+                // Whatever is in the parentheses, brackets of the other kinds included.
                 Kind::Punct("(") => level += 1,
                 Kind::Punct(")") => level -= 1,
                 _ => {}
@@ -340,7 +363,8 @@ impl Parser<'_> {
         result
     }
 
-    /// Bounds how many things there are.
+    /// Bounds how many things there are. It is reported once. After that everything fails, and nothing more
+    /// is stored.
     fn count(&mut self) -> Parse<()> {
         self.nodes += 1;
         if self.nodes == limits::NODES {
@@ -349,6 +373,7 @@ impl Parser<'_> {
         if self.nodes >= limits::NODES { Err(Skip) } else { Ok(()) }
     }
 
+    /// Directives of the preprocessor mean nothing in MIDL.
     fn advance(&mut self) {
         self.last = self.current.span;
         loop {
@@ -359,6 +384,7 @@ impl Parser<'_> {
         }
     }
 
+    /// True, and the token is taken, where it is this one.
     fn accept(&mut self, punct: &str) -> bool {
         let found = matches!(self.current.kind, Kind::Punct(found) if found == punct);
         if found {
@@ -367,6 +393,7 @@ impl Parser<'_> {
         found
     }
 
+    /// Takes this token, or fails.
     fn expect(&mut self, punct: &str) -> Parse<()> {
         if self.accept(punct) {
             return Ok(());
@@ -383,6 +410,7 @@ impl Parser<'_> {
         let same_line = self.last.file == self.current.span.file
             && self.report.line_of(self.last) == self.report.line_of(self.current.span)
             && !self.is(&Kind::End);
+        // In one line the missing thing may be something else, so the definition is given up.
         if same_line {
             return self.expect(";");
         }
@@ -418,7 +446,8 @@ impl Parser<'_> {
         self.report.add(problem);
     }
 
-    /// A problem with the current token.
+    /// A problem with the current token. Where the token is of no kind that can be named, the message is
+    /// `otherwise`.
     fn unexpected(&self, otherwise: &str) -> Problem {
         let message = match &self.current.kind {
             Kind::Word(word) => format!("`{word}` does not belong here"),
@@ -433,6 +462,7 @@ impl Parser<'_> {
         Problem::new(self.current.span, message)
     }
 
+    /// Reports and gives up; nothing is reported about a token that the lexer refused.
     fn fail<T>(&mut self, problem: Problem) -> Parse<T> {
         if self.current.kind != Kind::Unknown {
             self.report.add(problem);

@@ -1,4 +1,13 @@
-//! Types and declarators.
+//! Types and declarators: what stands before a name, the name itself, and what stands around it.
+//!
+//! C divides a declaration in two: the type (`type_spec`) and, for each name, pointers and dimensions
+//! (`declarator`). Words for calling conventions and `const` are stepped over: they change nothing on a wire.
+//!
+//! A pointer to a function, a field of bits and the like are read to their end and marked with `stays`, the
+//! reason why they have no form on a wire; the builder leaves out what needs them.
+//!
+//! Bounds: pointers and dimensions of one name here, depth and number by the parser. `long` has 32 bits,
+//! `hyper` and `long long` have 64, as DCE and COM have it on every machine.
 
 use super::super::ast::{
     Arm, Attribute, Choice, Declarator, Ident, Member, Members, Record, TypeKind, TypeSpec, has,
@@ -40,6 +49,7 @@ const POINTERS: usize = 8;
 const DIMENSIONS: usize = 8;
 
 impl Parser<'_> {
+    /// A type without the pointers and dimensions, which belong to a name.
     pub(super) fn type_spec(&mut self) -> Parse<TypeSpec> {
         // Attributes of a typedef stand behind the word; they are kept for the definition.
         self.qualifiers();
@@ -68,17 +78,20 @@ impl Parser<'_> {
         Ok(TypeSpec { kind, span: start.to(self.last) })
     }
 
+    /// Steps over words that say nothing about bytes.
     fn qualifiers(&mut self) {
         while matches!(self.word(), Some("const" | "volatile" | "__unaligned")) {
             self.advance();
         }
     }
 
+    /// The words of a number stand in any order with `unsigned` (`unsigned long int`, `long unsigned`).
     fn number(&mut self) -> Parse<TypeKind> {
         let start = self.current.span;
         let mut words = Vec::new();
         while let Some(word) = self.word()
             && NUMBERS.contains(&word)
+            // `unsigned long long int` has four.
             && words.len() < 4
         {
             words.push(word.to_owned());
@@ -92,6 +105,8 @@ impl Parser<'_> {
         let pick = |wide, narrow| if unsigned { wide } else { narrow };
         let shape = match words.as_slice() {
             ["char"] if signed => Shape::I8,
+            // A `char` without a sign is a character, which is translated on the wire; with one it is a
+            // number.
             ["char"] => pick(Shape::U8, Shape::Char),
             ["small" | "__int8"] => pick(Shape::U8, Shape::I8),
             ["short"] | ["short", "int"] | ["__int16"] => pick(Shape::U16, Shape::I16),
@@ -111,6 +126,7 @@ impl Parser<'_> {
         Ok(TypeKind::Base(shape))
     }
 
+    /// `SAFEARRAY(type)`; without parentheses, a SAFEARRAY of anything.
     fn safe_array(&mut self) -> Parse<TypeKind> {
         let ident = self.ident()?;
         if !self.accept("(") {
@@ -121,10 +137,12 @@ impl Parser<'_> {
         Ok(TypeKind::SafeArray(Box::new(spec), declarator))
     }
 
+    /// The name behind `struct`, `union` or `enum`, which may be missing.
     fn tag(&mut self) -> Parse<Option<Ident>> {
         if self.word().is_some_and(|word| word != "switch") { self.ident().map(Some) } else { Ok(None) }
     }
 
+    /// A struct with its body, or the mention of one.
     fn record(&mut self) -> Parse<Record> {
         self.advance();
         let tag = self.tag()?;
@@ -143,7 +161,8 @@ impl Parser<'_> {
         self.fail(problem)
     }
 
-    /// The fields of a struct.
+    /// The fields of a struct. The first mistake ends the whole struct: without one of its fields, all others
+    /// would have wrong places.
     fn members(&mut self) -> Parse<Vec<Member>> {
         let mut members = Vec::new();
         while !matches!(self.current.kind, Kind::End | Kind::Punct("}")) {
@@ -157,7 +176,8 @@ impl Parser<'_> {
         Ok(members)
     }
 
-    /// One type and what is declared with it; nothing but the type for a union without a name.
+    /// One type and what is declared with it; nothing but the type for a union without a name. A field of
+    /// bits (`long a : 3`) is kept with the reason why it does not travel.
     fn fields(&mut self, attributes: Vec<Attribute>, members: &mut Vec<Member>) -> Parse<()> {
         let spec = self.type_spec()?;
         let attributes: Rc<[Attribute]> = Rc::from(attributes);
@@ -176,6 +196,7 @@ impl Parser<'_> {
         }
     }
 
+    /// An enumeration with its members, or the mention of one. A comma may stand behind the last member.
     fn enumeration(&mut self) -> Parse<Members> {
         self.advance();
         let tag = self.tag()?;
@@ -200,6 +221,8 @@ impl Parser<'_> {
         Ok(Members { tag, members })
     }
 
+    /// Two forms: with `switch (type name)`, which brings its discriminator, and without, where an attribute
+    /// or the place of use says what chooses.
     fn union(&mut self) -> Parse<Choice> {
         self.advance();
         let mut tag = self.tag()?;
@@ -220,6 +243,7 @@ impl Parser<'_> {
         Ok(Choice { tag, switch, arms })
     }
 
+    /// Labels stand before an arm as `case n:`, or in its attributes as `case(n)`, by the form of the union.
     fn arms(&mut self) -> Parse<Vec<Arm>> {
         let mut arms = Vec::new();
         while !matches!(self.current.kind, Kind::End | Kind::Punct("}")) {
@@ -248,19 +272,22 @@ impl Parser<'_> {
         Ok(arms)
     }
 
+    /// The field of an arm; None for an arm without one.
     fn arm(&mut self, attributes: Vec<Attribute>, span: Span) -> Parse<Option<Member>> {
         if matches!(self.current.kind, Kind::Punct(";" | "}")) {
             return Ok(None);
         }
         let mut members = Vec::new();
         self.fields(attributes, &mut members)?;
+        // `long a, b;` would be two values for one label.
         if members.len() > 1 {
             return self.fail(Problem::new(span, "an arm has one field"));
         }
         Ok(members.pop())
     }
 
-    /// Pointers, a name and dimensions; the name may be missing where nothing needs it.
+    /// Pointers, a name and dimensions; the name may be missing where nothing needs it. Calling conventions
+    /// may stand among the stars.
     pub(super) fn declarator(&mut self, named: bool) -> Parse<Declarator> {
         let mut declarator = Declarator::default();
         let start = self.current.span;

@@ -1,4 +1,15 @@
 //! A shape as a declaration: type, stars, dimensions, attributes.
+//!
+//! This is `build/places.rs` backwards. `Said` collects the parts while the shape is walked from outside to
+//! inside: each pointer adds a star, each array a dimension, each kept attribute a value for the level at
+//! which it was met. The text is put together at the end (`attributes`, `declared`).
+//!
+//! `Place` decides what the same shape looks like: a parameter that comes out is behind a pointer, text is a
+//! word of its own (`LPCWSTR`) where it goes in, and a sequence that nobody counts cannot stand there at all,
+//! so that a struct is made for it.
+//!
+//! `kept` carries the attributes of aliases inwards to the level that they speak of. It is empty again when
+//! that level was said (`keep`), so no attribute is lost or said twice.
 
 use super::super::ids::iid_of_referent;
 use super::super::known;
@@ -7,7 +18,8 @@ use everywire_model::Shape;
 use everywire_model::shape::{Order, PointerKind, Referent, Sequence, Text, TextKind};
 use std::fmt::Write;
 
-/// Where something is declared.
+/// Where something is declared. It changes on the way in: what is behind a pointer or in an array is an
+/// element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// A parameter that goes in.
@@ -23,19 +35,25 @@ pub(super) enum Place {
 /// A declaration in the making. Levels of pointers and dimensions count from the outermost.
 #[derive(Debug, Default)]
 pub(super) struct Said {
+    /// Each once.
     attributes: Vec<String>,
-    /// Attributes with a value for each level: name, level, value.
+    /// Attributes with a value for each level: name, level, value. In the order in which the levels were met.
     lists: Vec<(String, usize, String)>,
+    /// The type, one word or several.
     spec: String,
+    /// Pointers before the name.
     stars: usize,
+    /// Dimensions behind the name, with brackets.
     dimensions: Vec<String>,
 }
 
 impl Said {
+    /// How many levels were said so far, which is the number of the next one.
     fn level(&self) -> usize {
         self.stars + self.dimensions.len()
     }
 
+    /// Adds an attribute without levels, once.
     fn flag(&mut self, attribute: &str) {
         if !self.attributes.iter().any(|known| known == attribute) {
             self.attributes.push(attribute.to_owned());
@@ -53,6 +71,7 @@ impl Said {
             let mut text = String::new();
             let mut at = 0;
             for (_, level, value) in self.lists.iter().filter(|(of, ..)| of == name) {
+                // Levels without a value leave their place empty: `size_is(,n)`.
                 text.push_str(&",".repeat(level.saturating_sub(at)));
                 at = *level;
                 text.push_str(value);
@@ -117,6 +136,7 @@ impl Printer {
             Shape::Sequence(sequence) if self.fits(sequence, place, said, kept) => {
                 self.sequence(sequence, place, beside, said, kept);
             }
+            // An array behind a pointer would bind the wrong way (`*a[3]`): `make` gives it a name.
             Shape::Array(array) if place != Place::Element || said.stars == 0 && said.level() > 0 => {
                 said.dimensions.push(format!("[{}]", array.len));
                 self.level(&array.element, Place::Element, beside, said, kept);
@@ -129,17 +149,20 @@ impl Printer {
                 said.spec = self.referent(referent);
                 keep(kept, beside, said);
             }
+            // The struct stands for the handle, which programs hold as a pointer to nothing.
             value if is_context(value) && !matches!(value, Shape::Alias(_)) => {
                 said.flag("context_handle");
                 said.spec = "void".to_owned();
                 said.stars += if place == Place::Out { 2 } else { 1 };
             }
             value => {
+                // C passes structs that go in by pointer, and everything that comes out.
                 let by_pointer = place == Place::Out
                     || place == Place::In
                         && matches!(value.resolved(), Shape::Struct(_) | Shape::Union(_))
                         && !is_context(value);
                 said.spec = self.base(value);
+                // COM has names for pointers to these.
                 let reference = match said.spec.as_str() {
                     known @ ("GUID" | "IID" | "CLSID" | "FMTID") if place == Place::In && kept.is_empty() => {
                         Some(format!("REF{known}"))
@@ -156,7 +179,8 @@ impl Printer {
         }
     }
 
-    /// A pointer and what it points to. For parameters that come out it is behind the one that they are.
+    /// A pointer and what it points to. For parameters that come out it is behind the one that they are. At
+    /// the top of a parameter that comes out, the pointer itself needs another star.
     fn pointer(
         &mut self,
         kind: PointerKind,
@@ -207,6 +231,7 @@ impl Printer {
         }
     }
 
+    /// Text: a word for its pointer, or a buffer with a size that is said.
     fn text(
         &mut self,
         text: Text,
@@ -236,7 +261,8 @@ impl Printer {
         .to_owned();
     }
 
-    /// Whether a sequence can be said here; else a type is made for it.
+    /// Whether a sequence can be said here; else a type is made for it. What is left over gets a struct with
+    /// a count, which `make` makes.
     fn fits(&self, sequence: &Sequence, place: Place, said: &Said, kept: &[(String, String)]) -> bool {
         if sequence.order == Order::Varying {
             return said.stars == 0
@@ -248,6 +274,7 @@ impl Printer {
         place != Place::Element && (counted(sequence, kept) || tail)
     }
 
+    /// An array with brackets where it stands in a struct or has a fixed bound; else a pointer.
     fn sequence(
         &mut self,
         sequence: &Sequence,
@@ -284,6 +311,7 @@ impl Printer {
         self.level(&sequence.element, Place::Element, beside, said, kept);
     }
 
+    /// Says the size at this level, with all other attributes that were kept for it.
     fn sized(
         &mut self,
         sequence: &Sequence,
@@ -297,7 +325,7 @@ impl Printer {
         keep(kept, beside, said);
     }
 
-    /// A type by its name.
+    /// A type by its name. What has no word and no name is made.
     fn base(&mut self, shape: &Shape) -> String {
         let word = match shape {
             Shape::Void => "void",
@@ -334,6 +362,7 @@ impl Printer {
                 }
                 return ident(&shape_of.name);
             }
+            // The text goes on with a word that does not matter, since nothing is given out.
             Shape::Handle => {
                 self.cannot("a handle of the operating system cannot travel");
                 "void"
@@ -384,7 +413,8 @@ impl Printer {
         ident(name)
     }
 
-    /// A type that the contract uses and does not define: it is defined before what is being written.
+    /// A type that the contract uses and does not define: it is defined before what is being written. Types
+    /// of another contract may be used in this one.
     fn used(&mut self, shape: &Shape, name: &str) -> String {
         if !is_known(name) && self.defined.insert(name.to_owned()) {
             let mut text = String::new();
@@ -408,11 +438,13 @@ pub(super) fn is_context(shape: &Shape) -> bool {
     matches!(shape.resolved(), Shape::Struct(held) if held.get().is_some_and(|s| s.name == "context_handle"))
 }
 
+/// Whether elements are characters or octets, for which `string` ends the sequence.
 fn is_character(sequence: &Sequence) -> bool {
     matches!(sequence.element, Shape::Char | Shape::WideChar | Shape::U8 | Shape::I8)
 }
 
-/// Says the kept attributes at this level.
+/// Says the kept attributes at this level. A value beside the declaration that is passed by pointer gets a
+/// `*`. Nothing is kept afterwards.
 fn keep(kept: &mut Vec<(String, String)>, beside: Beside<'_>, said: &mut Said) {
     for (name, value) in kept.drain(..) {
         let pointed = beside.iter().any(|(known, pointed)| *known == value && *pointed);
@@ -427,7 +459,7 @@ fn keep(kept: &mut Vec<(String, String)>, beside: Beside<'_>, said: &mut Said) {
     }
 }
 
-/// `a(b), c(d)` as pairs of name and value.
+/// `a(b), c(d)` as pairs of name and value. Parentheses inside the values are counted.
 fn pieces(text: &str) -> Vec<(String, String)> {
     let (mut all, mut depth, mut start) = (Vec::new(), 0usize, 0);
     let mut push = |piece: &str| {

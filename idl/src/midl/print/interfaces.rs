@@ -1,4 +1,14 @@
 //! Interfaces, dispinterfaces and classes.
+//!
+//! An interface of another language has several bases and signals; MIDL has one base and no signals. So the
+//! operations of all but the first base are listed in the interface itself, in the order of the model, which
+//! is the order of method numbers; and own signals become an interface of their own, which listeners
+//! implement. Its name ends in `Events`, and its documentation says whose it is, which is how the reader
+//! finds out (`made.rs`).
+//!
+//! The results of a method follow `Style`: an HRESULT with `out` parameters, the bare result, or the result
+//! of a procedure. What the reader makes of the text must be the interface that was printed: same numbers,
+//! same bytes.
 
 use super::super::ids::{iid, plain, sink_iid};
 use super::super::made::told_by;
@@ -11,6 +21,7 @@ use everywire_model::{Attribute, Direction, Interface, InterfaceKind, Operation,
 use std::fmt::Write;
 
 impl Printer {
+    /// An interface of COM, or of remote procedures where it has an identity of the language `dce`.
     pub(super) fn interface(&mut self, interface: &Interface, out: &mut String) {
         let syntax = interface.identities.iter().find(|(language, _)| language == "dce").map(|(_, id)| id);
         let mut attributes = Vec::new();
@@ -53,6 +64,7 @@ impl Printer {
         self.sink(interface, out);
     }
 
+    /// A dispinterface: its methods are called by DISPID.
     pub(super) fn dispinterface(&mut self, interface: &Interface, out: &mut String) {
         self.head(interface, vec![format!("uuid({})", iid(interface))], out);
         let _ = write!(out, "dispinterface {}\n{{\n    properties:\n    methods:\n", ident(&interface.name));
@@ -61,6 +73,7 @@ impl Printer {
         out.push_str("};\n");
     }
 
+    /// Sources are listed once each, in the order of the signals.
     pub(super) fn class(&mut self, class: &Interface, out: &mut String) {
         self.head(class, vec![format!("uuid({})", iid(class))], out);
         let _ = write!(out, "coclass {}\n{{\n", ident(&class.name));
@@ -85,6 +98,7 @@ impl Printer {
         out.push_str("};\n");
     }
 
+    /// The attributes before an interface, with its documentation as `helpstring` or as a comment.
     fn head(&mut self, interface: &Interface, mut attributes: Vec<String>, out: &mut String) {
         out.push('\n');
         if is_help(&interface.doc) {
@@ -95,6 +109,7 @@ impl Printer {
         let _ = writeln!(out, "[\n    {}\n]", attributes.join(",\n    "));
     }
 
+    /// The methods from number `first` on. `names` keeps overloads apart, which MIDL has not.
     fn members(&mut self, interface: &Interface, first: usize, style: Style, out: &mut String) {
         let mut names = Unique::default();
         for (index, operation) in interface.operations.iter().enumerate().skip(first) {
@@ -128,13 +143,14 @@ impl Printer {
             }
             let lead =
                 if attributes.is_empty() { String::new() } else { format!("[{}] ", attributes.join(", ")) };
+            // A contract of another language, in which nobody says how large a buffer is.
             let foreign = plain(&interface.id).is_none();
             let text = self.method(&name, operation, property.is_some(), foreign, style);
             let _ = writeln!(out, "    {lead}{text};");
         }
     }
 
-    /// Return type, name and parameters.
+    /// Return type, name and parameters. `property` is set for accessors, whose value has a name of its own.
     fn method(
         &mut self,
         name: &str,
@@ -178,7 +194,7 @@ impl Printer {
                 parameters.push(format!("{}{}", said.attributes("out"), said.declared(&name)));
                 continue;
             }
-            // Text that goes both ways stays in its place.
+            // Text that goes both ways stays in its place. The caller's buffer is used both ways.
             let both = parameter.direction == Direction::InOut && is_text(shape);
             let place = if both { Place::Element } else { place };
             let said = self.say(shape, place, &beside);
@@ -209,7 +225,8 @@ impl Printer {
         format!("{returns}{space}{name}({parameters})")
     }
 
-    /// The interface that a listener implements, where the contract has signals and names none.
+    /// The interface that a listener implements, where the contract has signals and names none. Nothing where
+    /// all signals are delivered through interfaces of the contract.
     fn sink(&mut self, interface: &Interface, out: &mut String) {
         let own = |signal: &&Signal| {
             signal.sink.is_none()
@@ -248,13 +265,18 @@ fn is_text(shape: &Shape) -> bool {
     matches!(shape.resolved(), Shape::Text(text) if text.kind != TextKind::Counted)
 }
 
+/// How the results of methods travel; see the builder's `Style`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
+    /// An HRESULT, and results as `out` parameters.
     Object,
+    /// Results as they are.
     Dispatch,
+    /// The result of a procedure, behind all others.
     Procedure,
 }
 
+/// The attribute of an accessor of a property.
 fn access(operation: &Operation, attribute: &Attribute, index: usize) -> &'static str {
     if attribute.getter == index {
         "propget"

@@ -1,4 +1,16 @@
 //! A contract back to MIDL.
+//!
+//! State: which names the contract defines, which of them are printed, and what had to be made on the way:
+//! types for shapes that MIDL cannot say in place stand in `pending` until the text that needs them is
+//! complete, and are then put before it. So nothing is used before its definition, and the definitions of the
+//! contract keep their order, except that dispinterfaces and classes go into a library at the end, as MIDL
+//! wants them.
+//!
+//! Invariants: every interface of COM has a UUID, given or made, so that a compiler of others makes stubs that can
+//! talk to ours. Names that are made differ from those of the contract (`Unique`). A mistake does not stop
+//! the printer; the first one is kept in `trouble`, and then no text is given out.
+//!
+//! Names become identifiers of C: scopes are joined with `_`, words of MIDL and C get a `_` behind them.
 
 mod declare;
 mod interfaces;
@@ -44,7 +56,7 @@ pub fn print(contract: &Contract) -> Result<String, Unprintable> {
 }
 
 struct Printer {
-    /// Names that the contract defines.
+    /// Names that the contract defines, as they stand in it.
     contract: HashSet<String>,
     /// What is defined so far.
     defined: HashSet<String>,
@@ -52,22 +64,26 @@ struct Printer {
     open: HashSet<String>,
     /// Unions whose discriminators stand beside them.
     switched: HashSet<String>,
-    /// Types that what is being written needs, to be put before it.
+    /// Text of types that what is being written needs, to be put before it.
     pending: String,
     /// Names of types that were made, by what they look like.
     made: HashMap<String, String>,
+    /// All names that are taken, as identifiers.
     names: Unique,
     /// What is being written, for messages.
     place: String,
+    /// The first thing that cannot be said: where, and why.
     trouble: Option<(String, String)>,
 }
 
 impl Printer {
+    /// The whole text. Interfaces are announced first, since methods may refer to later ones.
     fn contract(&mut self, contract: &Contract) -> String {
         let mut out = String::from("import \"oaidl.idl\";\nimport \"ocidl.idl\";\n");
         for definition in &contract.definitions {
             self.names.name(&ident(&name_of(definition).unwrap_or_default()));
         }
+        // Announcements matter only among several interfaces.
         let served = |interface: &&Interface| interface.kind != InterfaceKind::Class;
         let interfaces: Vec<&Interface> = contract.interfaces().map(|held| &**held).collect();
         let ahead: Vec<&&Interface> = interfaces.iter().filter(|i| served(i)).collect();
@@ -112,6 +128,8 @@ impl Printer {
         }
         if let Some(first) = first {
             let name = self.names.name(&format!("{}Lib", ident(&first)));
+            // A library needs a UUID, which no contract gives; it is made of the name, so that it is the same
+            // each time.
             let uuid = Uuid::new_v5(&LIBRARIES, name.as_bytes());
             let _ = write!(out, "\n[uuid({uuid}), version(1.0)]\nlibrary {name}\n{{\n");
             out.push_str("    importlib(\"stdole2.tlb\");\n");
@@ -127,6 +145,7 @@ impl Printer {
         out
     }
 
+    /// A constant, as MIDL or as text for the C header where MIDL has no such constant.
     fn constant(&mut self, constant: &Constant, out: &mut String) {
         comment(&constant.doc, "", out);
         let name = ident(&constant.name);
@@ -159,12 +178,13 @@ impl Printer {
         let _ = writeln!(out, "const {kind}{name} = {value};");
     }
 
-    /// Notes what MIDL cannot say.
+    /// Notes what MIDL cannot say. The first reason is kept.
     fn cannot(&mut self, reason: &str) {
         self.trouble.get_or_insert_with(|| (self.place.clone(), reason.to_owned()));
     }
 }
 
+/// The name of a definition, if it has one.
 fn name_of(definition: &Definition) -> Option<String> {
     Some(match definition {
         Definition::Type(shape) => match shape {
@@ -180,7 +200,8 @@ fn name_of(definition: &Definition) -> Option<String> {
     })
 }
 
-/// Words that name something else in MIDL or in the C that is made from it.
+/// Words that name something else in MIDL or in the C that is made from it. A name that is one of them gets a
+/// `_`.
 const WORDS: &[&str] = &[
     "auto",
     "boolean",
@@ -241,7 +262,8 @@ const WORDS: &[&str] = &[
     "while",
 ];
 
-/// A name as one identifier: `A::b` is `A_b`.
+/// A name as one identifier: `A::b` is `A_b`. Two names may become one; the caller makes names unique where
+/// that matters.
 pub(super) fn ident(name: &str) -> String {
     let mut text: String = name
         .replace("::", "_")
@@ -259,7 +281,7 @@ pub(super) fn ident(name: &str) -> String {
     text
 }
 
-/// The inside of a string literal.
+/// The inside of a string literal. Characters that the encoding of the literal lacks become `?`.
 fn escaped(text: &str, wide: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -279,6 +301,7 @@ fn escaped(text: &str, wide: bool) -> String {
     out
 }
 
+/// A character between single quotes.
 fn escaped_quote(c: char) -> String {
     if matches!(c, '\'' | '\\') { format!("\\{c}") } else { c.to_string() }
 }
@@ -290,7 +313,8 @@ fn comment(doc: &str, indent: &str, out: &mut String) {
     }
 }
 
-/// Whether documentation fits a `helpstring`.
+/// Whether documentation fits a `helpstring`. Several lines, and characters that a file in ISO 8859-1 has
+/// not, go into a comment instead.
 fn is_help(doc: &str) -> bool {
     !doc.is_empty() && doc.chars().all(|c| !c.is_control() && c <= '\u{ff}')
 }

@@ -1,4 +1,7 @@
 //! Definitions of types, and types that are made because MIDL needs a name.
+//!
+//! A type that is made is found again by the text of its body, so equal shapes share one struct; its name
+//! says what it is (`sequence_`, `map_`, `pair_`), which is how the reader turns it back.
 
 use super::super::made::{MAP, PAIR, SEQUENCE};
 use super::declare::Place;
@@ -9,6 +12,8 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 impl Printer {
+    /// The definition of a named type; nothing for types that MIDL knows, and for aliases that only keep an
+    /// attribute.
     pub(super) fn named_type(&mut self, shape: &Shape, out: &mut String) {
         match shape {
             Shape::Struct(held) => {
@@ -35,6 +40,7 @@ impl Printer {
         }
     }
 
+    /// A struct: its tag and its typedef have one name.
     fn structure(&mut self, record: &Struct, out: &mut String) {
         let name = ident(&record.name);
         let mut body = String::new();
@@ -43,6 +49,7 @@ impl Printer {
         self.defined.insert(record.name.to_string());
     }
 
+    /// Fields; `beside` lets a size that is a pointer be said with a star.
     fn fields(&mut self, fields: &[Field], out: &mut String) {
         let beside: Vec<(String, bool)> =
             fields.iter().map(|field| (field.name.to_string(), is_pointer(&field.shape))).collect();
@@ -57,8 +64,10 @@ impl Printer {
         }
     }
 
-    /// A union: with its discriminator, unless something beside it is said to choose.
+    /// A union: with its discriminator, unless `switch_is` names a discriminator beside it.
     fn union(&mut self, union: &Union, out: &mut String) {
+        // The two forms are those that the parser reads: `switch` inside, or `switch_type` with `switch_is`
+        // at each use.
         let name = ident(&union.name);
         let discriminator = self.element(&union.discriminator);
         let beside = self.switched.contains(union.name.as_ref());
@@ -82,6 +91,7 @@ impl Printer {
         self.defined.insert(union.name.to_string());
     }
 
+    /// An enumeration, with all values written: those of other languages may have gaps.
     fn enumeration(&mut self, members: &Enum, out: &mut String) {
         let name = ident(&members.name);
         let wide = if members.bits == 16 { "" } else { "[v1_enum] " };
@@ -95,7 +105,8 @@ impl Printer {
     }
 
     /// The name of a type that is made for a shape that MIDL cannot say in place: a sequence that nothing counts, a map, a
-    /// struct without a name, an array behind a pointer.
+    /// struct without a name, an array behind a pointer. A shape that cannot travel gives `void`, and the
+    /// trouble is noted.
     pub(super) fn make(&mut self, shape: &Shape) -> String {
         let (wanted, body) = match shape {
             Shape::Sequence(sequence) => {
@@ -126,7 +137,8 @@ impl Printer {
         self.made(&wanted, &body)
     }
 
-    /// The struct with this body, which is defined once.
+    /// The struct with this body, which is defined once. `body` is the text between the braces, by which it
+    /// is found again.
     fn made(&mut self, wanted: &str, body: &str) -> String {
         if let Some(name) = self.made.get(body) {
             return name.clone();
@@ -152,7 +164,8 @@ fn labels(arm: &Arm, beside: bool) -> String {
     format!("[{}]", cases.into_iter().chain(default).collect::<Vec<_>>().join(", "))
 }
 
-/// The unions of a contract that something beside them chooses.
+/// The unions of a contract that something beside them chooses. They are printed without a discriminator of
+/// their own.
 pub(super) fn switched(contract: &Contract) -> HashSet<String> {
     let mut found = HashSet::new();
     for definition in &contract.definitions {
@@ -174,6 +187,7 @@ pub(super) fn switched(contract: &Contract) -> HashSet<String> {
     found
 }
 
+/// Looks for `switch_is` around a use of a union.
 fn choose(shape: &Shape, found: &mut HashSet<String>) {
     match shape {
         Shape::Alias(alias) if alias.name.starts_with("switch_is(") => {
@@ -195,7 +209,7 @@ fn counted(element: &str) -> String {
     format!("    unsigned long count;\n    [size_is(count)] {element} *items;\n")
 }
 
-/// A type as part of a name.
+/// A type as part of a name. It is cut, because names of names may grow at each level.
 fn stem(element: &str) -> String {
     let words: Vec<&str> = element.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
     let mut text: String = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_");

@@ -1,4 +1,8 @@
-//! Constant expressions: their values, checked against the type they are for.
+//! Constant expressions: their values, checked against the type they are for (CORBA 3.0, 3.10.2).
+//!
+//! Integers are computed with 128 bits and must fit 64 after every step, signed or unsigned; in the end they
+//! must fit their type. So no step can overflow, and an intermediate value may be larger than the type. Depth
+//! and number of operators were bounded by the parser.
 
 use super::super::ast::{Expr, ExprKind, ScopedName};
 use super::Builder;
@@ -16,6 +20,7 @@ impl Builder<'_> {
                 self.integer(expr, shape).map(Value::Integer)
             }
             Shape::F32 => {
+                // It is kept with all its digits; the codec rounds it.
                 let value = self.float(expr)?;
                 if value.abs() > f64::from(f32::MAX) {
                     return self.wrong(expr, format!("{value:e} does not fit a float"));
@@ -40,9 +45,11 @@ impl Builder<'_> {
         )
     }
 
+    /// `range` is that of the type the whole expression is for: it decides what `~` means.
     fn whole(&mut self, expr: &Expr, range: &RangeInclusive<i128>) -> Option<i128> {
         let value = match &expr.kind {
             ExprKind::Integer(value) => Some(i128::from(*value)),
+            // A constant is a value by now: it was evaluated where it was defined.
             ExprKind::Name(name) => match self.named_value(name)? {
                 (_, Value::Integer(value)) => Some(value),
                 (_, other) => {
@@ -64,19 +71,23 @@ impl Builder<'_> {
                 }
             }
             ExprKind::Binary(operator, left, right) => {
+                // Both sides are evaluated before either can fail, so that mistakes in both are reported.
                 let (a, b) = (self.whole(left, range), self.whole(right, range));
                 let (a, b) = (a?, b?);
                 if matches!(operator, '/' | '%') && b == 0 {
                     return self.wrong(right, "division by zero");
                 }
+                // The specification allows 0 to 63 (CORBA 3.0, 3.10.2).
                 if matches!(operator, '<' | '>') && !(0..64).contains(&b) {
                     return self.wrong(right, format!("a shift by {b} is not between 0 and 63"));
                 }
+                // Other operators do not look at it.
                 let bits = u32::try_from(b).unwrap_or_default();
                 match operator {
                     '|' => Some(a | b),
                     '^' => Some(a ^ b),
                     '&' => Some(a & b),
+                    // A shift to the left multiplies, so that it is checked like a product.
                     '<' => a.checked_mul(1 << bits.min(63)),
                     '>' => Some(a >> bits.min(63)),
                     '+' => a.checked_add(b),
@@ -94,6 +105,7 @@ impl Builder<'_> {
         }
     }
 
+    /// Integers are taken as numbers with a fraction; the loss beyond 53 bits is that of every compiler.
     fn float(&mut self, expr: &Expr) -> Option<f64> {
         let value = match &expr.kind {
             ExprKind::Float(value) => *value,
@@ -129,6 +141,7 @@ impl Builder<'_> {
 
     /// Values that have no operators.
     fn plain(&mut self, expr: &Expr, shape: &Shape) -> Option<Value> {
+        // A literal must be of the kind that the type wants; there are no conversions.
         let value = match (&expr.kind, shape) {
             (ExprKind::Bool(value), Shape::Bool) => Value::Bool(*value),
             (ExprKind::Char { wide: false, value }, Shape::Char)
@@ -138,6 +151,7 @@ impl Builder<'_> {
             }
             (ExprKind::Name(name), _) => {
                 let (from, value) = self.named_value(name)?;
+                // A string of any bound may be given to one of another; the length is checked below.
                 let fits = match (from.resolved(), shape) {
                     (Shape::Enum(a), Shape::Enum(b)) => a.name == b.name,
                     (Shape::Text(a), Shape::Text(b)) => a.kind == b.kind,
@@ -180,11 +194,13 @@ impl Builder<'_> {
         }
     }
 
+    /// Reports a mistake of this expression; None, to be returned at once.
     fn wrong<T>(&mut self, expr: &Expr, message: impl Into<String>) -> Option<T> {
         self.report.add(Problem::new(expr.span, message));
         None
     }
 
+    /// The same for a literal of another kind than the type wants.
     fn wrong_kind<T>(&mut self, expr: &Expr, wanted: &str) -> Option<T> {
         let found = match &expr.kind {
             ExprKind::Integer(_) => "an integer",
@@ -201,6 +217,7 @@ impl Builder<'_> {
     }
 }
 
+/// The values of a type, for people.
 fn wanted(shape: &Shape) -> &'static str {
     match shape {
         Shape::Bool => "`TRUE` or `FALSE`",
@@ -213,6 +230,7 @@ fn wanted(shape: &Shape) -> &'static str {
     }
 }
 
+/// None for what is no integer.
 fn range_of(shape: &Shape) -> Option<RangeInclusive<i128>> {
     Some(match shape.resolved() {
         Shape::U8 => 0..=u8::MAX.into(),

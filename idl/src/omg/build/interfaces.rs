@@ -1,4 +1,18 @@
 //! Interfaces: what they inherit, their operations and attributes.
+//!
+//! An interface in the model has all its operations, the inherited ones first, base by base, so that a
+//! skeleton looks up one table. `Draft` collects them while the body is read;
+//! `Built` is what remains for interfaces that inherit from this one.
+//!
+//! An attribute becomes the operations `_get_x` and `_set_x`, which is what travels (CORBA 3.0, 3.14). Stubs
+//! label them `x` and `set_x`.
+//!
+//! Invariants: an operation reached by several ways through a diamond is there once, and the same name from
+//! two interfaces is a mistake, as is an operation that is defined again. Whatever is left out because
+//! something in it is not supported has a note `LEFT_OUT` with the reason.
+//!
+//! Bounds: ways up to the bases (diamonds double them), ancestors, and operations with their parameters and
+//! exceptions, counted again in each interface that inherits them.
 
 use super::super::ast::{self, Item, ItemKind, ScopedName, TypeSpec};
 use super::super::limits;
@@ -20,9 +34,9 @@ pub(super) struct Built {
     hold: Hold<Interface>,
     /// Scoped names of all it inherits from, the nearer first.
     pub(super) ancestors: Rc<[String]>,
-    /// Scoped name of the interface that defines each operation.
+    /// Scoped name of the interface that defines each operation; as long as the operations.
     origins: Vec<String>,
-    /// Ways up to its bases.
+    /// Ways up to its bases. At most `ANCESTRY`.
     ways: usize,
 }
 
@@ -32,6 +46,7 @@ struct Draft {
     /// Number of each operation by its name in lower case.
     numbers: HashMap<String, usize>,
     operations: Vec<Operation>,
+    /// Scoped name of the interface that defines each operation; as long as `operations`.
     origins: Vec<String>,
     attributes: Vec<Attribute>,
     /// What was left out, and why.
@@ -40,6 +55,7 @@ struct Draft {
 
 impl Draft {
     /// Something needs what is not supported. Where nothing of that kind was met, a mistake was reported.
+    /// `name` is the operation, attribute or base that is missing.
     fn leave_out(&mut self, name: &str, lacking: Option<Rc<str>>) {
         if let Some(lacking) = lacking {
             self.left_out.push((
@@ -51,6 +67,7 @@ impl Draft {
 }
 
 impl Builder<'_> {
+    /// The symbol exists before the body is read, so that operations may refer to their own interface.
     pub(super) fn interface(&mut self, interface: &ast::Interface, doc: &str) -> Option<()> {
         let (name, id) = self.identity(&interface.ident.name);
         let key = name.to_ascii_lowercase();
@@ -63,6 +80,7 @@ impl Builder<'_> {
         let mut draft = Draft::default();
         let bases = self.bases(interface, &mut draft);
         let ancestors = ancestors(&bases);
+        // Before anything is inherited, since this is what inheriting costs.
         let ways = bases.iter().map(|base| base.ways + 1).sum::<usize>();
         if ways > limits::ANCESTRY || ancestors.len() > limits::IDENTIFIER {
             self.report.add(Problem::new(interface.ident.span, "this interface inherits too much"));
@@ -97,6 +115,7 @@ impl Builder<'_> {
         Some(())
     }
 
+    /// The bases that can be used; the others are reported or noted.
     fn bases(&mut self, interface: &ast::Interface, draft: &mut Draft) -> Vec<Rc<Built>> {
         let mut bases: Vec<Rc<Built>> = Vec::new();
         for name in &interface.bases {
@@ -115,6 +134,7 @@ impl Builder<'_> {
                 }
                 Some(What::Interface(Some(base))) => bases.push(base),
                 Some(What::Interface(None))
+                    // `orb.idl` only announces interfaces of the ORB, such as `CORBA::Policy`.
                     if name.text().trim_start_matches("::").starts_with("CORBA::") =>
                 {
                     let base = name.text();
@@ -138,7 +158,7 @@ impl Builder<'_> {
         bases
     }
 
-    /// What is lacking where nobody said it and no mistake was reported: nothing is left out without a word.
+    /// The reason for leaving out where no other reason is known and no mistake was reported, since the note of an operation that is left out needs one.
     fn unnamed(&self) -> Option<Rc<str>> {
         (!self.report.failed()).then(|| "something that it needs".into())
     }
@@ -152,7 +172,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds the operations of a base that are not there yet by another way.
+    /// Adds the operations of a base that are not there yet by another way. `places` says where each
+    /// operation of the base has come to stand; attributes point at operations by number.
     fn inherit(&mut self, base: &Built, draft: &mut Draft, span: Span) {
         let known = draft.operations.len();
         let mut places = Vec::with_capacity(base.hold.operations.len());
@@ -181,12 +202,14 @@ impl Builder<'_> {
                 setter: attribute.setter.and_then(|setter| places.get(setter).copied()),
                 ..attribute.clone()
             };
+            // An attribute whose getter was there before came by another way.
             if moved.getter >= known {
                 draft.attributes.push(moved);
             }
         }
     }
 
+    /// One thing in the body of an interface.
     fn export(&mut self, item: &Item, draft: &mut Draft) -> Option<()> {
         match &item.kind {
             ItemKind::Operation(operation) => {
@@ -196,6 +219,7 @@ impl Builder<'_> {
                 let built = self.operation(operation);
                 let lacking = self.lacking.take();
                 let Some(mut built) = built else {
+                    // An operation that is missing must be explained.
                     let lacking = lacking.or_else(|| self.unnamed());
                     draft.leave_out(&operation.ident.name, lacking);
                     return None;
@@ -246,6 +270,7 @@ impl Builder<'_> {
         Some(())
     }
 
+    /// Appends an operation that this interface defines itself.
     fn push(&mut self, operation: Operation, draft: &mut Draft, span: Span) {
         self.weigh(&operation, span);
         draft.numbers.insert(operation.name.to_ascii_lowercase(), draft.operations.len());
@@ -261,12 +286,14 @@ impl Builder<'_> {
         }
     }
 
+    /// All parts are looked at before any can fail, so that mistakes in all of them are reported.
     fn operation(&mut self, operation: &ast::Operation) -> Option<Operation> {
         let returns = self.usable(&operation.returns, true);
         let parameters =
             self.inside(&operation.ident.name, Rc::default(), |b| {
                 let mut parameters = Vec::with_capacity(operation.parameters.len());
                 for parameter in &operation.parameters {
+                    // The parameter's name is taken even where its type is wrong.
                     let shape = b.usable(&parameter.spec, false);
                     b.declare(&parameter.ident, What::Parameter);
                     if let Some(span) = operation.oneway
@@ -302,7 +329,7 @@ impl Builder<'_> {
         Some(built)
     }
 
-    /// A type that an operation carries.
+    /// A type that an operation carries. Results may be `void`, parameters may not.
     fn usable(&mut self, spec: &TypeSpec, void: bool) -> Option<Shape> {
         let typed = self.spec(spec)?;
         let typed = if void { typed } else { self.not_void(typed, spec.span)? };
@@ -313,6 +340,7 @@ impl Builder<'_> {
         Some(typed.shape)
     }
 
+    /// What is no exception is reported; what is not supported is left out, and then `lacking` says so.
     fn raises(&mut self, names: &[ScopedName]) -> Vec<Hold<Struct>> {
         let mut raises: Vec<Hold<Struct>> = Vec::with_capacity(names.len());
         let mut seen = HashSet::new();
@@ -336,7 +364,8 @@ impl Builder<'_> {
     }
 }
 
-/// All that bases inherit from, each once, a base before its own bases.
+/// All that bases inherit from, each once, a base before its own bases. So whoever looks a name up meets the
+/// definition that hides another one before the hidden one.
 fn ancestors(bases: &[Rc<Built>]) -> Rc<[String]> {
     let (mut all, mut seen) = (Vec::new(), HashSet::new());
     for base in bases {

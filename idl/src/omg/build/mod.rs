@@ -1,4 +1,16 @@
 //! What the file says to what it means: names are looked up, types completed, constants evaluated.
+//!
+//! One pass over the tree in the order of the file, since a name must be defined before it is used (CORBA
+//! 3.0, 3.20). State: the table of symbols, the scopes that are open, and the definitions so far, which
+//! become the contract in this order.
+//!
+//! Two ways to fail are kept apart. A mistake is reported, and what depends on it is `Broken` in silence.
+//! Something that is not supported is no mistake: its name is remembered in `lacks`, everything that needs it
+//! is left out as well, and the operation at the end of such a chain gets a note in its interface that says
+//! why it is missing.
+//!
+//! Bounds: number of definitions, length of scoped names, levels of a type, and the copies that inheritance
+//! makes.
 
 mod constants;
 mod interfaces;
@@ -32,6 +44,8 @@ pub(crate) fn build(items: &[Item], ids: &Ids, report: &mut Report) -> Contract 
     builder.finish()
 }
 
+/// Its methods return None after a mistake or for something that is left out; the caller then defines
+/// nothing.
 struct Builder<'a> {
     report: &'a mut Report,
     ids: &'a Ids,
@@ -42,11 +56,12 @@ struct Builder<'a> {
     /// The scopes around, outermost first.
     scopes: Vec<Scope>,
     definitions: Vec<Definition>,
-    /// Operations and parameters of all interfaces so far.
+    /// Operations and parameters of all interfaces so far. Bounded by `INHERITED`.
     inherited: usize,
     /// What definitions need that is not supported; keys as in `symbols`.
     lacks: HashMap<String, Rc<str>>,
-    /// The last such thing that was met.
+    /// The last such thing that was met. It is reset before each item and each operation, and says why a
+    /// method returned None; None means a mistake.
     lacking: Option<Rc<str>>,
 }
 
@@ -57,8 +72,9 @@ impl Builder<'_> {
         }
     }
 
-    /// Defines one thing. A mistake is reported, and what depends on it stays undefined in silence; so does what depends on something
-    /// that is not supported, until an operation needs it, which is left out.
+    /// Defines one item. A mistake is reported once; definitions that depend on the wrong one stay undefined
+    /// without a further message. So do definitions that depend on something unsupported, and an operation
+    /// that needs one of these is left out with a note.
     fn item(&mut self, item: &Item) -> Option<()> {
         self.lacking = None;
         match &item.kind {
@@ -76,6 +92,7 @@ impl Builder<'_> {
             ItemKind::ForwardUnion(ident) => {
                 self.announce(ident, || What::Open { keyword: "union", shape: None })?;
             }
+            // It takes its name, so that a second definition of the name is still a mistake.
             ItemKind::Unsupported(ident, what) => {
                 self.announce(ident, || What::Broken)?;
                 let full = join(self.scope(), &ident.name);
@@ -86,6 +103,8 @@ impl Builder<'_> {
                 self.spec(spec)?;
             }
             ItemKind::Typedef(spec, declarators) => {
+                // The type is looked at once, also where it is wrong: its mistake is reported once, and all
+                // names become `Broken`.
                 let typed = self.spec(spec);
                 for declarator in declarators {
                     let whole = typed.clone().and_then(|typed| self.dimensions(typed, declarator));
@@ -145,7 +164,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Scoped name and repository id of a name in the current scope.
+    /// Scoped name and repository id of a name in the current scope. The id is empty where `ids` gave none.
     fn identity(&self, name: &str) -> (Name, Name) {
         let full = join(self.scope(), name);
         let id = self.ids.get(&full).cloned().unwrap_or_default();
@@ -153,6 +172,7 @@ impl Builder<'_> {
     }
 
     fn finish(self) -> Contract {
+        // This is checked last, since a definition may follow anywhere, in another file too.
         for symbol in self.symbols.values() {
             if let What::Open { keyword, .. } = symbol.what {
                 let message = format!("{keyword} `{}` is announced but never defined", symbol.name);

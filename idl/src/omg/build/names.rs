@@ -1,4 +1,18 @@
-//! Scopes: what a name means, and what may be called what.
+//! Scopes: what a name means, and what may be called what (CORBA 3.0, 3.20).
+//!
+//! State: `symbols` maps the scoped name in lower case to what is defined, because OMG IDL forbids names that
+//! differ only in case; `used` remembers names that a scope has used from outside, because it may not define
+//! them differently afterwards. Both grow only. `declare` is the only way into `symbols`.
+//!
+//! A look-up goes from the innermost scope outwards; in each it tries the scope itself, and then what an
+//! interface inherits. The same name from two bases is a mistake unless one base hides the other's. A found
+//! name must be written in the same case.
+//!
+//! Where the specification is stricter than contracts in the wild, values (operations, attributes, members,
+//! parameters) may have the name of a type but for its case: `Event event` is common.
+//!
+//! Bounds: `declare` limits the length of a scoped name and the number of symbols, so that deep modules with
+//! long names do not multiply to more than the text itself has.
 
 use super::super::ast::{Ident, ScopedName};
 use super::super::ids::join;
@@ -24,27 +38,30 @@ pub(super) struct Symbol {
 #[derive(Clone)]
 pub(super) enum What {
     Module,
-    /// Nothing inside while it is announced only.
+    /// An interface; None while it is announced only, or while its body is being read.
     Interface(Option<Rc<Built>>),
     Type(Typed),
-    /// A struct or union that is announced, or whose body is being read. Its shape exists once somebody asked.
+    /// A struct or union that is announced, or whose body is being read. Its shape exists once somebody
+    /// asked: then it is a cell that `close` fills.
     Open {
         keyword: &'static str,
         shape: Option<Shape>,
     },
     Exception(Hold<Struct>),
     Constant(Shape, Value),
+    /// Its enum, and its number, which is also what travels.
     Enumerator(Hold<Enum>, i32),
     Operation,
     Attribute,
     Member,
     Parameter,
-    /// Something whose definition is wrong, which was said.
+    /// Something whose definition is wrong or left out, which was reported or noted already.
     Broken,
 }
 
 impl What {
-    /// Whether it is called by its name alone, and no scoped name leads to it.
+    /// Whether it is called by its name alone, and no scoped name leads to it. No look-up for a type finds
+    /// it.
     fn is_value(&self) -> bool {
         matches!(self, Self::Parameter | Self::Member | Self::Attribute | Self::Operation)
     }
@@ -71,11 +88,11 @@ impl What {
 pub(super) struct Scope {
     /// Scoped name.
     pub(super) name: String,
-    /// Scoped names of the interfaces it inherits from, all of them.
+    /// Scoped names of the interfaces it inherits from, all of them. Empty for everything but interfaces.
     pub(super) ancestors: Rc<[String]>,
 }
 
-/// The first use of a name in a scope.
+/// The first use of a name in a scope. Its spelling and its place are for the message.
 pub(super) struct Use {
     name: String,
     span: Span,
@@ -87,7 +104,7 @@ impl Builder<'_> {
         self.scopes.last().map_or("", |scope| &scope.name)
     }
 
-    /// Does something inside a scope of the current one.
+    /// Does something inside a scope of the current one. The scope is closed again whatever the work returns.
     pub(super) fn inside<T>(
         &mut self,
         name: &str,
@@ -101,7 +118,9 @@ impl Builder<'_> {
         result
     }
 
-    /// Gives something a name in the current scope, unless the name is taken.
+    /// Gives something a name in the current scope, unless the name is taken. None after a mistake. The order
+    /// of the checks decides which message a user sees: first the bounds, then a second definition, then a
+    /// name that is in use, the name of the scope, and last an inherited operation.
     pub(super) fn declare(&mut self, ident: &Ident, what: What) -> Option<()> {
         let full = join(self.scope(), &ident.name);
         let key = full.to_ascii_lowercase();
@@ -142,6 +161,7 @@ impl Builder<'_> {
         }
         if matches!(what, What::Operation | What::Attribute) {
             let ancestors = self.scopes.last().map_or(&[][..], |scope| &scope.ancestors);
+            // An operation cannot be overloaded or defined again in a derived interface (CORBA 3.0, 3.8.5).
             let inherited = ancestors.iter().find_map(|ancestor| {
                 self.symbols
                     .get(&join(ancestor, &ident.name).to_ascii_lowercase())
@@ -167,7 +187,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Announces an interface, struct or union; once more does no harm, and neither does it after the definition.
+    /// Announces an interface, struct or union; once more does no harm, and neither does it after the
+    /// definition. `what` is made only to be compared or stored.
     pub(super) fn announce(&mut self, ident: &Ident, what: impl FnOnce() -> What) -> Option<()> {
         let full = join(self.scope(), &ident.name);
         let what = what();
@@ -186,7 +207,8 @@ impl Builder<'_> {
         if same { Some(()) } else { self.declare(ident, what) }
     }
 
-    /// What a name means here; reports names that mean nothing.
+    /// What a name means here; reports names that mean nothing. None is silent for what is broken; then
+    /// `lacking` says whether it is not supported.
     pub(super) fn resolve(&mut self, name: &ScopedName) -> Option<What> {
         let key = self.find(name, true)?;
         let what = self.symbols.get(&key)?.what.clone();
@@ -197,7 +219,8 @@ impl Builder<'_> {
         Some(what)
     }
 
-    /// The key of what a name means here.
+    /// The key in `symbols` of what a name means here. With `complain`, an unknown name is reported and the
+    /// use is remembered; without, the question leaves no trace but a mistake in the case of letters.
     pub(super) fn find(&mut self, name: &ScopedName, complain: bool) -> Option<String> {
         let (first, rest) = name.parts.split_first()?;
         let mut found = None;
@@ -206,6 +229,8 @@ impl Builder<'_> {
         } else {
             for index in (0..self.scopes.len()).rev() {
                 let scope = self.scopes.get(index)?;
+                // `?` ends the search: an ambiguous name is a mistake even where an outer scope has one of
+                // this name.
                 found = self.member(&scope.name.clone(), &Rc::clone(&scope.ancestors), first)?;
                 if found.is_some() {
                     break;
@@ -283,7 +308,8 @@ impl Builder<'_> {
         Some(Some(key))
     }
 
-    /// Remembers that the current scope uses a name, which it may not define differently any more.
+    /// Remembers that the current scope uses a name, which it may not define differently any more. Names with
+    /// a leading `::` are not in the way of anything, and neither are names of the file's own scope.
     fn note_use(&mut self, ident: &Ident) {
         let key = join(self.scope(), &ident.name).to_ascii_lowercase();
         if !self.symbols.contains_key(&key) && !self.scope().is_empty() {
@@ -291,6 +317,8 @@ impl Builder<'_> {
         }
     }
 
+    /// Reports a name that means nothing, with the nearest one that does; a name of the ORB's own modules is
+    /// not supported instead.
     fn unknown(&mut self, name: &ScopedName, part: &Ident) {
         // The modules of the ORB itself, of which orb.idl and its like tell other compilers.
         let of_orb = name.parts.len() > 1
@@ -310,7 +338,8 @@ impl Builder<'_> {
         self.report.add(Problem::new(part.span, message).maybe_help(help));
     }
 
-    /// The defined name or keyword nearest to a wrong one.
+    /// The defined name or keyword nearest to a wrong one. Names of up to four letters may differ by one
+    /// edit, longer ones by two. The whole table is searched, for each unknown name.
     fn similar(&self, wrong: &str) -> Option<String> {
         let most = if wrong.len() < 5 { 1 } else { 2 };
         let names = self.symbols.values().map(|symbol| (last(&symbol.name), symbol.name.as_str()));
@@ -338,6 +367,7 @@ const ORB_MODULES: &[&str] = &[
     "Security",
 ];
 
+/// The first part of a scoped name.
 fn first_of(name: &ScopedName) -> &str {
     name.parts.first().map_or("", |first| &first.name)
 }
@@ -369,7 +399,8 @@ fn familiar(word: &str) -> Option<&'static str> {
     })
 }
 
-/// Edits from one word to another; both are short.
+/// Edits from one word to another; both are short. The usual table of Levenshtein, of which one row is kept.
+/// The case of letters counts nothing.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().map(|c| c.to_ascii_lowercase()).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,4 +1,18 @@
 //! Types: structs, exceptions, enums, sequences, arrays, strings.
+//!
+//! A type is made when its text is met, and defined on the way: `struct A { struct B { ...` defines B, then
+//! A. A struct or union that is used inside its own body, or before it, becomes a cell (`Hold::Later`), which
+//! `close` fills exactly once; such a cell is never freed, so that shapes which refer to themselves need no
+//! counting.
+//!
+//! Invariants: a member's type is complete, so a value of it has an end; only a sequence may hold what is not
+//! yet complete. Depth counts levels of sequences, arrays, structs and names, at most `NESTING`; references
+//! and cells count as one, since values end there or in a sequence. Sizes are 1 to 2^32 - 1, and the elements
+//! of an array of several dimensions together fit 32 bits.
+//!
+//! What is not supported makes everything that contains it `Broken` with a reason. A type that refers to
+//! itself cannot be taken back when something in it is missing, since others hold its cell: that is reported
+//! as a mistake.
 
 use super::super::ast::{Basic, Declarator, Enum, Expr, Ident, ScopedName, Struct, TypeKind, TypeSpec};
 use super::super::ids::join;
@@ -15,14 +29,17 @@ use std::sync::OnceLock;
 /// A type as far as it is known.
 #[derive(Clone)]
 pub(super) struct Typed {
+    /// Names of types are kept as aliases.
     pub(super) shape: Shape,
     /// How many levels it contains; bounded, because codecs and destructors walk them.
     pub(super) depth: usize,
-    /// Whether all that lies inside it without a sequence between is defined.
+    /// Whether all that lies inside it without a sequence between is defined. A reference to a struct that is
+    /// only announced is not.
     pub(super) complete: bool,
 }
 
 impl Typed {
+    /// A type without anything inside.
     fn leaf(shape: Shape) -> Self {
         Self { shape, depth: 1, complete: true }
     }
@@ -44,7 +61,8 @@ fn sized(name: &str) -> Option<Shape> {
 }
 
 impl Builder<'_> {
-    /// The type that is written; constructed ones are defined on the way.
+    /// The type that is written; constructed ones are defined on the way. None after a mistake, or where
+    /// `lacking` says what is not supported.
     pub(super) fn spec(&mut self, spec: &TypeSpec) -> Option<Typed> {
         Some(match &spec.kind {
             TypeKind::Basic(basic) => Typed::leaf(basic_shape(*basic)),
@@ -58,6 +76,7 @@ impl Builder<'_> {
             }
             TypeKind::Sequence(element, bound) => {
                 let element = self.spec(element).and_then(|typed| self.not_void(typed, element.span));
+                // The bound is checked even where the element is wrong.
                 let bound = match bound {
                     Some(bound) => Some(self.size(bound)?),
                     None => None,
@@ -78,11 +97,13 @@ impl Builder<'_> {
         })
     }
 
-    /// A type by its name.
+    /// A type by its name. An interface becomes a reference by its name and id alone, so that interfaces may
+    /// name one another.
     fn named(&mut self, name: &ScopedName) -> Option<Typed> {
         if self.is_type_code(name) {
             return Some(Typed::leaf(Shape::TypeCode));
         }
+        // A contract that defines such a name itself means its own.
         if let [only] = name.parts.as_slice()
             && let Some(shape) = sized(&only.name)
             && self.find(name, false).is_none()
@@ -99,6 +120,7 @@ impl Builder<'_> {
                 Some(Typed::leaf(Shape::Reference(Hold::new(referent))))
             }
             What::Open { keyword, shape } => {
+                // Leaked on purpose: one cell for each struct or union that is used before it is complete.
                 let shape = shape.get_or_insert_with(|| match *keyword {
                     "struct" => Shape::Struct(Hold::Later(Box::leak(Box::new(OnceLock::new())))),
                     _ => Shape::Union(Hold::Later(Box::leak(Box::new(OnceLock::new())))),
@@ -130,6 +152,7 @@ impl Builder<'_> {
         self.find(name, false).is_none()
     }
 
+    /// Opens the name, reads the members in a scope of it, closes it; a mistake inside makes it `Broken`.
     fn structure(&mut self, structure: &Struct) -> Option<Typed> {
         self.open(&structure.ident, "struct")?;
         let (name, id) = self.identity(&structure.ident.name);
@@ -142,6 +165,7 @@ impl Builder<'_> {
         })
     }
 
+    /// It is `Broken` while its members are read, since nothing may refer to an exception as a type.
     pub(super) fn exception(&mut self, structure: &Struct) -> Option<()> {
         self.declare(&structure.ident, What::Broken)?;
         let (name, id) = self.identity(&structure.ident.name);
@@ -157,7 +181,8 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// The fields of a struct or exception, and the depth that makes.
+    /// The fields of a struct or exception, and the depth that makes. None where any of them is wrong; all
+    /// are looked at in any case.
     fn members(&mut self, structure: &Struct) -> Option<(Vec<Field>, usize)> {
         let (mut fields, mut depth, mut broken) = (Vec::new(), 0, false);
         for (spec, declarators) in &structure.members {
@@ -193,6 +218,7 @@ impl Builder<'_> {
         self.dimensions(typed, declarator)
     }
 
+    /// `void` is a type for results alone.
     pub(super) fn not_void(&mut self, typed: Typed, span: Span) -> Option<Typed> {
         if matches!(typed.shape, Shape::Void) {
             self.report.add(Problem::new(span, "`void` is only for operations that return nothing"));
@@ -201,7 +227,7 @@ impl Builder<'_> {
         Some(typed)
     }
 
-    /// The array that a declarator makes of a type.
+    /// The array that a declarator makes of a type. `long a[2][3]` is an array of 2 arrays of 3.
     pub(super) fn dimensions(&mut self, typed: Typed, declarator: &Declarator) -> Option<Typed> {
         let mut sizes = Vec::with_capacity(declarator.dimensions.len());
         for dimension in &declarator.dimensions {
@@ -236,6 +262,7 @@ impl Builder<'_> {
         }
     }
 
+    /// Enumerators have the numbers 0, 1, 2, ... and 32 bits on the wire (CORBA 3.0, 15.3.2).
     fn enumeration(&mut self, members: &Enum) -> Option<Typed> {
         let (name, id) = self.identity(&members.ident.name);
         let mut values = Vec::with_capacity(members.members.len());
@@ -253,7 +280,8 @@ impl Builder<'_> {
         Some(typed)
     }
 
-    /// Starts the definition of a struct or union, which may have been announced.
+    /// Starts the definition of a struct or union, which may have been announced. A definition that stands
+    /// inside itself is refused, like a second one.
     pub(super) fn open(&mut self, ident: &Ident, keyword: &'static str) -> Option<()> {
         let key = join(self.scope(), &ident.name).to_ascii_lowercase();
         if let Some(symbol) = self.symbols.get_mut(&key)
@@ -267,7 +295,8 @@ impl Builder<'_> {
         self.declare(ident, What::Open { keyword, shape: None })
     }
 
-    /// Ends it: fills the cell if somebody needed the type before, else makes a plain one.
+    /// Ends it: fills the cell if somebody needed the type before, else makes a plain one. `body` is None
+    /// where something in it was wrong or not supported. `cell` finds the cell in a shape of this kind.
     pub(super) fn close<T: 'static>(
         &mut self,
         ident: &Ident,
@@ -282,7 +311,7 @@ impl Builder<'_> {
             let used = matches!(symbol.what, What::Open { shape: Some(_), .. });
             symbol.what = What::Broken;
             if used && (self.lacking.is_some() || !self.report.failed()) {
-                // Others have it inside already, who cannot be left out any more: without a mistake they would be used.
+                // Other types contain its cell already and cannot be left out any more; without a mistake they would be used.
                 let lacking = self.lacking.as_deref().unwrap_or("something in it");
                 let message = format!("{lacking} is not supported, and {} refers to itself", ident.name);
                 self.report.add(Problem::new(ident.span, message));
@@ -304,7 +333,7 @@ impl Builder<'_> {
         Some(typed)
     }
 
-    /// One level more, if there may be one.
+    /// One level more, if there may be one. Reports a type that would have more.
     pub(super) fn deeper(&mut self, depth: usize, span: Span) -> Option<usize> {
         if depth >= limits::NESTING {
             self.report
@@ -315,6 +344,7 @@ impl Builder<'_> {
     }
 }
 
+/// `Object` is a reference without a name: any object is meant.
 fn basic_shape(basic: Basic) -> Shape {
     match basic {
         Basic::Void => Shape::Void,

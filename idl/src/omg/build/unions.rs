@@ -1,4 +1,8 @@
-//! Unions: which values of the discriminator select which arm.
+//! Unions: which values of the discriminator select which arm (CORBA 3.0, 3.11.2.2).
+//!
+//! Labels are kept as numbers of 64 bits: booleans as 0 and 1, characters by their code, enumerators by their
+//! number, and `unsigned long long` with the same bits in a signed number. No value has two arms, and
+//! `default` is allowed only where a value is left for it.
 
 use super::super::ast::{Expr, ExprKind, Label, ScopedName, Union};
 use super::Builder;
@@ -12,6 +16,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 impl Builder<'_> {
+    /// As `structure`: the name is opened, the arms are read in its scope, the name is closed.
     pub(super) fn union(&mut self, union: &Union) -> Option<Typed> {
         self.open(&union.ident, "union")?;
         let (name, id) = self.identity(&union.ident.name);
@@ -49,6 +54,7 @@ impl Builder<'_> {
                         is_default = true;
                     }
                     Label::Case(expr) => {
+                        // Without a discriminator its mistake is told already.
                         let Some(value) = discriminator.as_ref().and_then(|shape| self.label(expr, shape))
                         else {
                             broken = true;
@@ -65,6 +71,7 @@ impl Builder<'_> {
                     }
                 }
             }
+            // The member's name is taken even where its type is wrong, so that a second one is found.
             let declared = self.declare(&arm.declarator.ident, What::Member).is_some();
             let whole =
                 self.spec(&arm.spec).and_then(|typed| self.inline(typed, arm.spec.span, &arm.declarator));
@@ -77,6 +84,7 @@ impl Builder<'_> {
             arms.push(Arm { labels: Cow::Owned(labels), default: is_default, field });
         }
         let discriminator = discriminator?;
+        // Only for types with few values is it worth while to count.
         if let Some(span) = default
             && values(&discriminator).is_some_and(|all| seen.len() >= all)
         {
@@ -86,6 +94,7 @@ impl Builder<'_> {
         (!broken).then_some((discriminator, arms, depth))
     }
 
+    /// `octet` and `wchar` are of IDL 4.2 (7.4.13). The type keeps its name.
     fn discriminator(&mut self, shape: Shape, span: Span) -> Option<Shape> {
         let good = matches!(
             shape.resolved(),
@@ -111,6 +120,8 @@ impl Builder<'_> {
 
     /// The discriminator's value that a label means.
     fn label(&mut self, expr: &Expr, discriminator: &Shape) -> Option<i64> {
+        // An enum of another scope has its enumerators there, and compilers accept their plain names as
+        // labels.
         if let (Shape::Enum(members), ExprKind::Name(name)) = (discriminator.resolved(), &expr.kind)
             && let Some(value) = self.hidden_enumerator(name, members)
         {

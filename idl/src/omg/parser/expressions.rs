@@ -1,4 +1,8 @@
-//! Constant expressions.
+//! Constant expressions (CORBA 3.0, 3.10.1): a tree, without a value.
+//!
+//! Precedence is climbed by levels. Two bounds keep the tree shallow, because the builder recurses over it:
+//! parentheses and signs count as nesting, and the number of operators bounds how far a chain such as `1+1+1`
+//! leans to the left.
 
 use super::super::ast::{Expr, ExprKind};
 use super::super::lexer::Kind;
@@ -10,6 +14,7 @@ use crate::report::Problem;
 const LEVELS: &[&[&str]] = &[&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
 
 impl Parser<'_> {
+    /// One whole expression; it ends at the first token that does not belong to it.
     pub(super) fn expression(&mut self) -> Parse<Expr> {
         let mut operators = 0;
         self.nested(|p| p.binary(0, &mut operators))
@@ -19,6 +24,7 @@ impl Parser<'_> {
         let Some(symbols) = LEVELS.get(level) else { return self.unary(operators) };
         let mut left = self.binary(level + 1, operators)?;
         loop {
+            // One character stands for each operator in the tree; `<<` and `>>` become `<` and `>`.
             let Kind::Punct(punct) = self.current.kind else { return Ok(left) };
             let Some(operator) = punct.chars().next().filter(|_| symbols.contains(&punct)) else {
                 return Ok(left);

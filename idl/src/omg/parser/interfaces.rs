@@ -1,4 +1,6 @@
-//! Interfaces.
+//! Interfaces: operations, attributes, and what may be defined inside (CORBA 3.0, 3.8, 3.13 and 3.14).
+//!
+//! `abstract` and `local` are read and not kept: they say who implements an interface, not how it travels.
 
 use super::super::ast::{
     Attribute, Interface, ItemKind, Operation, Parameter, ScopedName, TypeKind, TypeSpec,
@@ -25,6 +27,7 @@ impl Parser<'_> {
             return Ok(ItemKind::ForwardInterface(ident));
         }
         let bases = if self.accept(":") { self.list(Self::scoped_name)? } else { Vec::new() };
+        // The message of `braced` would not name the other two ways to go on.
         if bases.is_empty() && self.current.kind != Kind::Punct("{") {
             let problem = self.unexpected("a body is missing").expected(["`{`", "`:`", "`;`"]);
             return self.fail(problem);
@@ -33,7 +36,8 @@ impl Parser<'_> {
         Ok(ItemKind::Interface(Interface { ident, bases, items }))
     }
 
-    /// What may stand in an interface.
+    /// What may stand in an interface. What begins with no word of its own is an operation, which begins with
+    /// its result.
     pub(super) fn export(&mut self) -> Parse<ItemKind> {
         match self.current.kind {
             Kind::Keyword("readonly" | "attribute") => self.attribute(),
@@ -50,6 +54,8 @@ impl Parser<'_> {
         }
     }
 
+    /// Exceptions of attributes are of CORBA 3: `raises` for a read-only one, `getraises` and `setraises` for
+    /// the others.
     fn attribute(&mut self) -> Parse<ItemKind> {
         let readonly = self.accept_word("readonly");
         if !self.accept_word("attribute") {
@@ -59,6 +65,7 @@ impl Parser<'_> {
         let spec = self.type_spec()?;
         let idents = self.list(Self::ident)?;
         let (mut get_raises, mut set_raises) = (Vec::new(), Vec::new());
+        // The words differ, so that a wrong one is reported with those that were expected.
         if readonly {
             get_raises = self.raises("raises")?;
         } else {
@@ -72,6 +79,8 @@ impl Parser<'_> {
         Ok(ItemKind::Attribute(Attribute { readonly, spec, idents, get_raises, set_raises }))
     }
 
+    /// The clause `context` is read and not kept: it would send properties of the client, which no caller has
+    /// here.
     fn operation(&mut self) -> Parse<ItemKind> {
         let start = self.current.span;
         let oneway = self.accept_word("oneway").then_some(start);
@@ -85,6 +94,7 @@ impl Parser<'_> {
         let raises = self.raises("raises")?;
         if self.accept_word("context") {
             self.expect("(")?;
+            // Names of properties, which may hold a `*` at the end.
             self.list(Self::text_literal)?;
             self.expect(")")?;
         }
@@ -106,6 +116,7 @@ impl Parser<'_> {
         let spec = self.type_spec()?;
         self.refuse_anonymous(&spec, "a parameter cannot be");
         let ident = self.ident()?;
+        // C has arrays here, so many people write them.
         if self.current.kind == Kind::Punct("[") {
             let problem = Problem::new(self.current.span, "a parameter cannot be an array without a name");
             return self.fail(problem.help("give the array a name with `typedef` and use that"));

@@ -1,4 +1,19 @@
 //! Tokens to what the file says: recursive descent, which goes on after a mistake at the next `;` or `}`.
+//!
+//! State: one token of look-ahead (`current`), the place of the token before it, the directives that were met
+//! inside a definition, and two counters. Nothing is looked up here: whether a name is a type or a constant
+//! is the builder's matter.
+//!
+//! A method that fails has reported the mistake and returns `Skip`. The nearest list (`items`, members, arms)
+//! catches it and calls `recover`, so one mistake costs one definition and the rest is still checked. About a
+//! token of kind `Unknown` nothing is reported, since the lexer did.
+//!
+//! Invariants: every turn of every list takes at least one token, so the parser ends; `current` is never a
+//! directive or an annotation, which `advance` takes out. Directives take effect behind the definition they
+//! stand in, as items of their own, because the tree has no place for them inside.
+//!
+//! Bounds: `nested` bounds the depth of the recursion, `count` the names, types and values of the whole
+//! contract. (CORBA 3.0, chapter 3; what IDL 4.2 added is read or passed over.)
 
 mod expressions;
 mod interfaces;
@@ -10,7 +25,7 @@ use super::limits;
 use super::preprocess::Preprocessor;
 use crate::report::{Problem, Report, Span};
 
-/// What could not be parsed was reported; the caller goes on behind it.
+/// The error of the parser: what could not be parsed was reported, and the caller goes on behind it.
 pub(crate) struct Skip;
 
 pub(crate) type Parse<T> = Result<T, Skip>;
@@ -19,11 +34,13 @@ pub(crate) struct Parser<'a> {
     source: Preprocessor,
     report: &'a mut Report,
     current: Token,
-    /// The token before `current`.
+    /// The place of the token before `current`; where it ends, a missing `;` belongs.
     last: Span,
     /// Directives met inside a definition; they take effect behind it.
     directives: Vec<Item>,
+    /// How many `nested` calls are open; at most `NESTING`.
     depth: usize,
+    /// What `count` counted; at most `NODES`.
     nodes: usize,
 }
 
@@ -35,7 +52,7 @@ enum Place {
     Interface,
 }
 
-/// Parses all that a source yields.
+/// Parses all that a source yields. The items are not complete where the report has mistakes.
 pub(crate) fn parse(source: Preprocessor, report: &mut Report) -> Vec<Item> {
     let mut parser = Parser {
         source,
@@ -58,6 +75,7 @@ impl Parser<'_> {
             items.append(&mut self.directives);
             match &self.current.kind {
                 Kind::End => return items,
+                // `braced`, which called, takes the brace.
                 Kind::Punct("}") if place != Place::File => return items,
                 Kind::Punct("}") => {
                     self.problem("there is no `{` for this `}`");
@@ -69,6 +87,7 @@ impl Parser<'_> {
                     self.advance();
                 }
                 _ => {
+                    // Documentation stands before the first token of a definition.
                     let doc = self.current.doc.clone().map(|doc| doc.to_string()).unwrap_or_default();
                     let item = match place {
                         Place::Interface => self.export(),
@@ -117,7 +136,8 @@ impl Parser<'_> {
         }
     }
 
-    /// What may stand in a file, a module or an interface.
+    /// What may stand in a file, a module or an interface. None where the token begins nothing of this kind;
+    /// nothing was taken then.
     fn shared(&mut self) -> Parse<Option<ItemKind>> {
         Ok(Some(match self.current.kind {
             Kind::Keyword("typedef") => {
@@ -148,6 +168,8 @@ impl Parser<'_> {
                 let what = if word == "native" { "the native type" } else { "the value type" };
                 return self.leave_out(what);
             }
+            // Words of the component model and of IDL 4: they are names in older contracts, so only their
+            // place makes them keywords.
             Kind::Word(ref word) => match word.as_str() {
                 "eventtype" => return self.leave_out("the event type"),
                 "component" => return self.leave_out("the component"),
@@ -164,9 +186,11 @@ impl Parser<'_> {
         }))
     }
 
-    /// Passes over something that is not supported, and keeps its name: what needs it is left out.
+    /// Passes over something that is not supported, and keeps its name: what needs it is left out. The name
+    /// is kept as a directive, and `Skip` makes the list pass over the body, up to the `;` behind it.
     fn leave_out<T>(&mut self, what: &'static str) -> Parse<T> {
         self.advance();
+        // `custom valuetype A` and `custom eventtype A` have two words before the name.
         if !self.accept_word("valuetype") && self.current.kind == Kind::Word("eventtype".to_owned()) {
             self.advance();
         }
@@ -188,6 +212,7 @@ impl Parser<'_> {
         }
     }
 
+    /// The span covers all parts.
     fn scoped_name(&mut self) -> Parse<ScopedName> {
         let start = self.current.span;
         let absolute = self.accept("::");
@@ -202,6 +227,7 @@ impl Parser<'_> {
         Ok(ScopedName { absolute, parts, span: start.to(self.last) })
     }
 
+    /// A name that is being defined, or one part of a scoped name.
     fn ident(&mut self) -> Parse<Ident> {
         let span = self.current.span;
         match &self.current.kind {
@@ -237,6 +263,7 @@ impl Parser<'_> {
         let opening = self.current.span;
         self.expect("{")?;
         let result = inside(self);
+        // The mistake may be deep inside; what belongs to this brace ends at its `}`.
         if result.is_err() {
             self.skip(false);
         } else if self.current.kind == Kind::End {
@@ -244,6 +271,7 @@ impl Parser<'_> {
             return self.fail(problem.expected(["`}`"]).note(opening, "this `{` is never closed"));
         } else if self.current.kind != Kind::Punct("}") {
             let problem = self.unexpected("this does not belong here").expected(["`}`"]);
+            // Reported here and not failed: what was read inside is good.
             self.report.add(problem);
             self.skip(false);
         }
@@ -251,7 +279,7 @@ impl Parser<'_> {
         result
     }
 
-    /// Bounds how deep things are nested.
+    /// Bounds how deep things are nested. Every way by which the parser calls itself goes through here.
     fn nested<T>(&mut self, inside: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.depth >= limits::NESTING {
             return self.fail(Problem::new(self.current.span, "this is nested too deeply"));
@@ -262,7 +290,8 @@ impl Parser<'_> {
         result
     }
 
-    /// Bounds how many things there are.
+    /// Bounds how many things there are. It is reported once. After that everything fails, and the parser
+    /// runs to the end of the file without storing more.
     fn count(&mut self) -> Parse<()> {
         self.nodes += 1;
         if self.nodes == limits::NODES {
@@ -271,6 +300,7 @@ impl Parser<'_> {
         if self.nodes >= limits::NODES { Err(Skip) } else { Ok(()) }
     }
 
+    /// Goes to the next token that the grammar knows. Annotations are passed over, directives are put aside.
     fn advance(&mut self) {
         self.last = self.current.span;
         self.current = self.source.next(self.report);
@@ -307,6 +337,7 @@ impl Parser<'_> {
     fn annotation(&mut self) {
         let mut next = || self.source.next(self.report);
         let mut token = next();
+        // Here `token` is what stands behind the `@`; the next one tells whether parameters follow.
         let declares = token.kind == Kind::Word("annotation".to_owned());
         token = next();
         while token.kind == Kind::Punct("::") {
@@ -321,6 +352,7 @@ impl Parser<'_> {
                 return;
             }
         };
+        // The parenthesis of `@name(` was taken already; the brace of a declaration was not.
         let mut level = usize::from(!declares);
         loop {
             token = next();
@@ -345,6 +377,7 @@ impl Parser<'_> {
         self.current = token;
     }
 
+    /// True, and the token is taken, where it is this one.
     fn accept(&mut self, punct: &str) -> bool {
         let found = matches!(self.current.kind, Kind::Punct(found) if found == punct);
         if found {
@@ -353,8 +386,9 @@ impl Parser<'_> {
         found
     }
 
+    /// Takes this token, or fails.
     fn expect(&mut self, punct: &str) -> Parse<()> {
-        // `>>` closes two sequences.
+        // `>>` closes two sequences. Half of the token is used up; the other half stays as the current one.
         if punct == ">" && self.current.kind == Kind::Punct(">>") {
             self.current.kind = Kind::Punct(">");
             self.current.span.start += 1;
@@ -380,10 +414,12 @@ impl Parser<'_> {
         if self.accept(";") {
             return Ok(());
         }
+        // The mark stands on the last character before, where the `;` should be.
         let after = Span { start: self.last.end.saturating_sub(1), ..self.last };
         let same_line = self.last.file == self.current.span.file
             && self.report.line_of(self.last) == self.report.line_of(self.current.span)
             && self.current.kind != Kind::End;
+        // In one line the missing thing may be something else, so the definition is given up.
         if same_line {
             return self.expect(";");
         }
@@ -406,6 +442,7 @@ impl Parser<'_> {
                 Kind::Punct("{") => level += 1,
                 Kind::Punct("}") if level == 0 => return,
                 Kind::Punct("}") => level -= 1,
+                // A `;` inside braces belongs to something inside.
                 Kind::Punct(";") if level == 0 && stop_at_semicolon => return,
                 _ => {}
             }
@@ -418,7 +455,8 @@ impl Parser<'_> {
         self.report.add(problem);
     }
 
-    /// A problem with the current token.
+    /// A problem with the current token. Where the token is of no kind that can be named, the message is
+    /// `otherwise`.
     fn unexpected(&self, otherwise: &str) -> Problem {
         let message = match &self.current.kind {
             Kind::Word(word) | Kind::Escaped(word) => format!("`{word}` does not belong here"),
@@ -432,6 +470,7 @@ impl Parser<'_> {
         Problem::new(self.current.span, message)
     }
 
+    /// Reports and gives up; nothing is reported about a token that the lexer refused.
     fn fail<T>(&mut self, problem: Problem) -> Parse<T> {
         if self.current.kind != Kind::Unknown {
             self.report.add(problem);

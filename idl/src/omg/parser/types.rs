@@ -1,4 +1,15 @@
-//! Types.
+//! Types: what stands before a name, and the bodies of structs, unions and enums.
+//!
+//! The state is the parser's; this file holds the part of the grammar from `type_spec` down (CORBA 3.0,
+//! 3.11). A type that the runtime has no values for (`long double`, `fixed`, maps, `ValueBase`) is read to
+//! its end and becomes `Unsupported`: what needs it is left out of the contract with a note, and everything
+//! around it stays.
+//!
+//! Whether a body may be empty is decided here: a struct and a union may not (an exception may), but this is
+//! said only where nothing else was wrong, because a mistake inside empties a body as well.
+//!
+//! Every type counts as one node and as one level of nesting, which bounds the recursion through `struct {
+//! struct { ...` and `sequence<sequence<...`.
 
 use super::super::ast::{
     Arm, Basic, Declarator, Enum, Ident, ItemKind, Label, Struct, TypeKind, TypeSpec, Union,
@@ -8,7 +19,8 @@ use super::{Parse, Parser, Skip};
 use crate::report::Problem;
 
 impl Parser<'_> {
-    /// Any type, constructed ones with their bodies.
+    /// Any type, constructed ones with their bodies. A constructed type defines its name where it stands; the
+    /// parser only keeps it in the tree.
     pub(super) fn type_spec(&mut self) -> Parse<TypeSpec> {
         self.count()?;
         let start = self.current.span;
@@ -22,6 +34,8 @@ impl Parser<'_> {
             Kind::Keyword(keyword) => *keyword,
             Kind::Word(_) | Kind::Escaped(_) | Kind::Punct("::") => {
                 let name = self.scoped_name()?;
+                // `map` is a keyword of IDL 4.2 and a name before it, so only the angle decides. A scoped
+                // name is never a keyword.
                 let is_map = name.parts.len() == 1 && name.parts.iter().all(|part| part.name == "map");
                 if is_map && self.accept("<") {
                     self.list(Self::type_or_bound)?;
@@ -80,6 +94,7 @@ impl Parser<'_> {
                 self.advance();
                 self.expect("<")?;
                 let element = Box::new(self.type_spec()?);
+                // The grammar has only simple types here.
                 if matches!(element.kind, TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::Enum(_)) {
                     let problem = Problem::new(element.span, "a type cannot be defined inside a sequence");
                     self.report.add(problem.help("define it before and use its name"));
@@ -130,12 +145,14 @@ impl Parser<'_> {
     /// A struct, union or enum, or the announcement of one.
     pub(super) fn constructed(&mut self) -> Parse<ItemKind> {
         let start = self.current.span;
+        // The caller has seen that it is one of the three words.
         let keyword = self.current.kind.clone();
         self.advance();
         let kind = match keyword {
             Kind::Keyword("struct") => {
                 let structure = self.structure(false)?;
-                // `structure` leaves an announcement without members.
+                // `structure` leaves an announcement without members. Two tokens of look-ahead would be
+                // needed to know this before.
                 if structure.members.is_empty()
                     && self.current.kind == Kind::Punct(";")
                     && self.last == structure.ident.span
@@ -176,6 +193,7 @@ impl Parser<'_> {
 
     fn enumerators(&mut self) -> Parse<Vec<Ident>> {
         let members = self.list(Self::ident)?;
+        // A missing comma: the message names what was expected instead of what comes later.
         if matches!(self.current.kind, Kind::Word(_)) {
             let problem = self.unexpected("").expected(["`,`", "`}`"]);
             return self.fail(problem);
@@ -193,6 +211,7 @@ impl Parser<'_> {
         Ok(Struct { ident, members })
     }
 
+    /// A wrong member is passed over, so that mistakes in the others are found too.
     fn members(&mut self) -> Parse<Vec<(TypeSpec, Vec<Declarator>)>> {
         let mut members = Vec::new();
         while !matches!(self.current.kind, Kind::Punct("}") | Kind::End) {
@@ -211,10 +230,12 @@ impl Parser<'_> {
         Ok((spec, declarators))
     }
 
+    /// Several names of one type, with commas.
     pub(super) fn declarators(&mut self) -> Parse<Vec<Declarator>> {
         self.list(Self::declarator)
     }
 
+    /// A name, and one size in brackets for each dimension.
     fn declarator(&mut self) -> Parse<Declarator> {
         let ident = self.ident()?;
         let mut dimensions = Vec::new();
@@ -236,6 +257,7 @@ impl Parser<'_> {
         Ok(arms)
     }
 
+    /// Labels, of which there may be several, then one member.
     fn arm(&mut self) -> Parse<Arm> {
         let mut labels = Vec::new();
         loop {

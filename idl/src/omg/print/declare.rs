@@ -1,4 +1,11 @@
 //! Types, operations and attributes as text.
+//!
+//! The names that a definition introduces are recorded in `defined` when its head is written, so that a body
+//! may refer to itself. Dimensions stand behind a name in OMG IDL (`long a[3]`), so a type is printed
+//! together with what it declares.
+//!
+//! Where OMG IDL demands a name (a sequence or array as a parameter) and the contract has none, a typedef is
+//! made, once in an interface for each way of writing the type.
 
 use super::{Printer, names};
 use everywire_model::shape::{Enum, Field, Struct, Text, TextKind, Union};
@@ -24,6 +31,7 @@ impl Printer<'_> {
         }
     }
 
+    /// Nothing where the struct is a cell that nobody filled.
     pub(super) fn structure(&mut self, keyword: &str, structure: &Hold<Struct>, tail: &str) {
         let Some(body) = structure.get() else { return };
         self.defined.insert(body.name.to_string());
@@ -51,6 +59,7 @@ impl Printer<'_> {
         }
     }
 
+    /// Its text without the semicolon, since it may stand in the head of a union.
     fn enumeration(&mut self, members: &Hold<Enum>) -> String {
         self.defined.insert(members.name.to_string());
         self.give(&members.name, &members.id);
@@ -85,6 +94,7 @@ impl Printer<'_> {
         self.close(tail);
     }
 
+    /// The value as the discriminator's type writes it.
     fn label(&self, label: i64, discriminator: &Shape) -> String {
         let character = || u32::try_from(label).ok().and_then(char::from_u32).unwrap_or_default();
         match discriminator.resolved() {
@@ -105,6 +115,7 @@ impl Printer<'_> {
         }
     }
 
+    /// Types without a name are made before the documentation, which must stand before the operation itself.
     pub(super) fn operation(&mut self, operation: &Operation) {
         let oneway = if operation.oneway { "oneway " } else { "" };
         let name = names::ident(&operation.label);
@@ -174,7 +185,8 @@ impl Printer<'_> {
         name
     }
 
-    /// The shape behind names that another language has built in, which are no definitions.
+    /// The shape behind names that another language has built in, which are no definitions. It stops at the
+    /// first name that the contract defines.
     fn bare<'s>(&self, mut shape: &'s Shape) -> &'s Shape {
         while let Shape::Alias(alias) = shape {
             let named = !alias.id.is_empty() && !alias.name.is_empty();
@@ -186,19 +198,21 @@ impl Printer<'_> {
         shape
     }
 
+    /// A clause with a leading space, or nothing.
     fn raises(&self, keyword: &str, operation: &Operation) -> String {
         let names: Vec<String> =
             operation.raises.iter().map(|exception| self.name(&exception.name)).collect();
         if names.is_empty() { String::new() } else { format!(" {keyword} ({})", names.join(", ")) }
     }
 
-    /// A type and the name that is declared with it; dimensions stand behind the name.
+    /// A type and the name that is declared with it; dimensions stand behind the name. With an empty name, it
+    /// is the text that two equal types have in common.
     pub(super) fn declarator(&self, shape: &Shape, name: &str) -> String {
         let (element, dimensions) = dimensions(shape);
         format!("{} {}{dimensions}", self.shape(element), names::ident(name))
     }
 
-    /// A type as it is used.
+    /// A type as it is used. A short name where there is one; what cannot be said is `any` with a comment.
     pub(super) fn shape(&self, shape: &Shape) -> String {
         let shape = self.bare(shape);
         match names::of_shape(shape) {
@@ -234,6 +248,7 @@ impl Printer<'_> {
             Shape::Text(text) => return bounded("string", text.bound),
             Shape::Sequence(sequence) => {
                 let element = self.shape(&sequence.element);
+                // `>>` would be read as a shift by old compilers.
                 let space = if element.ends_with('>') && sequence.bound.is_none() { " " } else { "" };
                 return match sequence.bound {
                     Some(bound) => format!("sequence<{element}, {bound}>"),

@@ -1,4 +1,15 @@
 //! Names: how to say one shortly and still mean the right thing, and which must be known before.
+//!
+//! `Names` is made once from the whole contract and then only read. It holds every name that a look-up could
+//! find, in lower case, since OMG IDL does not tell names apart by case. A short name is used only where no
+//! nearer scope, with what it inherits, has that first part: the reader of the text must find the same
+//! definition.
+//!
+//! The second half finds what a definition needs to be announced, recursing over types: a named struct, union
+//! or interface ends the recursion, so types that contain themselves are no danger.
+//!
+//! The last part makes identifiers and literals of any text: keywords are escaped with `_`, characters that
+//! no identifier has become `_`.
 
 use super::super::lexer::keyword;
 use everywire_model::shape::Name;
@@ -12,12 +23,14 @@ pub(super) struct Names {
     taken: HashSet<String>,
     /// Structs, unions, exceptions and interfaces: what is inside one is printed inside it.
     bodies: HashSet<String>,
+    /// Scoped names of all definitions, in their own case.
     defined: HashSet<String>,
     /// The bases of each interface, by scoped name.
     bases: HashMap<String, Vec<String>>,
 }
 
 impl Names {
+    /// One pass over all definitions.
     pub(super) fn of(contract: &Contract) -> Self {
         let mut names = Self {
             taken: HashSet::new(),
@@ -31,10 +44,13 @@ impl Names {
         names
     }
 
+    /// Adds a definition with all that its scope contains: members, operations with their parameters,
+    /// enumerators beside it.
     fn add(&mut self, definition: &Definition) {
         let Some((name, _)) = super::identity(definition) else { return };
         self.defined.insert(name.to_string());
         let mut whole = String::new();
+        // The modules around it are names as well.
         for part in parts(name) {
             let _ = write!(whole, "{}{part}", if whole.is_empty() { "" } else { "::" });
             self.taken.insert(whole.to_ascii_lowercase());
@@ -117,6 +133,8 @@ impl Names {
         }
     }
 
+    /// Whether a scope has this name, itself or by its bases. `depth` ends circles that a contract made by
+    /// hand may have.
     fn has(&self, scope: &str, name: &str, depth: usize) -> bool {
         let own = format!("{scope}::{name}").to_ascii_lowercase();
         self.taken.contains(&own)
@@ -128,7 +146,8 @@ impl Names {
     }
 }
 
-/// What a definition names, with the word that announces it: interfaces, structs and unions.
+/// What a definition names, with the word that announces it: interfaces, structs and unions. Constants name
+/// nothing that can be announced.
 pub(super) fn needs(
     definition: &Definition,
     contract: &Contract,
@@ -174,6 +193,7 @@ fn inside(shape: &Shape, needed: &mut Vec<(&'static str, Name, Name)>) {
     }
 }
 
+/// A member's or parameter's type.
 fn used(shape: &Shape, needed: &mut Vec<(&'static str, Name, Name)>) {
     match shape {
         Shape::Sequence(sequence) => used(&sequence.element, needed),
@@ -200,7 +220,8 @@ pub(super) fn of_shape(shape: &Shape) -> Option<(&'static str, &Name, &Name)> {
     }
 }
 
-/// The prefix that makes this id of this name.
+/// The prefix that makes this id of this name. None where no prefix does: the id is of another form, or its
+/// path does not end with the name.
 pub(super) fn prefix(name: &str, id: &str) -> Option<String> {
     let path = id.strip_prefix("IDL:")?.rsplit_once(':')?.0;
     let before = path.strip_suffix(&name.replace("::", "/"))?;
@@ -221,6 +242,7 @@ pub(super) fn parent(name: &str) -> &str {
     name.rsplit_once("::").map_or("", |(scope, _)| scope)
 }
 
+/// The part behind the last `::`.
 pub(super) fn last(name: &str) -> &str {
     name.rsplit_once("::").map_or(name, |(_, last)| last)
 }
@@ -232,6 +254,7 @@ pub(super) fn ident(name: &str) -> String {
     if keyword(name).is_some() {
         return format!("_{name}");
     }
+    // Two names may become the same one here; nobody looks for that.
     let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let mut said: String = name.chars().map(legal).collect();
     // A lone `_`, or one before a digit, escapes nothing.
@@ -258,7 +281,7 @@ pub(super) fn text(value: &str, wide: bool) -> String {
     out
 }
 
-/// A character as it stands between quotes.
+/// A character as it stands between quotes. A character that is in neither form is left as it is.
 pub(super) fn escape(c: char, wide: bool) -> String {
     match c {
         '\n' => "\\n".to_owned(),

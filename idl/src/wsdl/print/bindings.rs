@@ -1,4 +1,16 @@
 //! Bindings, their policies, and the ports of services.
+//!
+//! What is written is what .NET's own tools expect of a service with such an endpoint: names of bindings as
+//! WCF gives them, and assertions by which its clients choose encoding and security. It is `ports.rs`
+//! backwards: what is written here is read there as the same port.
+//!
+//! State is in `Elements`: names of bindings that are taken, and the texts of policies, bindings and
+//! services, to which each port adds. A binding has the operations of the whole contract, since a port serves
+//! all of them; a policy is written only where the port asserts anything, and the binding refers to it by its
+//! id.
+//!
+//! Addresses, names and unknown assertions come from a contract: names are checked, and everything is escaped
+//! by `Paper`.
 
 use super::super::names::{QName, is_name};
 use super::super::ports::Port;
@@ -6,7 +18,9 @@ use super::elements::Elements;
 use super::messages::{Printed, Way};
 use super::paper::Paper;
 
+/// WS-SecurityPolicy 1.1.
 const SECURITY_POLICY: &str = "http://schemas.xmlsoap.org/ws/2005/07/securitypolicy";
+/// Assertions of net.tcp and its like.
 const FRAMING_POLICY: &str = "http://schemas.microsoft.com/ws/2006/05/framing/policy";
 
 /// Prints the bindings of one contract.
@@ -29,6 +43,7 @@ impl Bindings<'_> {
         }
     }
 
+    /// One binding with its operations, and its policy where it has any; its name comes back.
     fn binding(&mut self, port: &Port) -> String {
         let kind = match (port.transport.as_str(), port.soap.as_str()) {
             ("tcp", _) => "NetTcpBinding",
@@ -38,6 +53,7 @@ impl Bindings<'_> {
             ("http" | "https", _) if port.encoding == "text" => "WSHttpBinding",
             _ => "CustomBinding",
         };
+        // A name that is taken gets a number.
         let usual = format!("{kind}_{}", self.contract.local);
         let wanted = if is_name(&port.name) { &port.name } else { &usual };
         let mut name = wanted.clone();
@@ -47,6 +63,7 @@ impl Bindings<'_> {
             name = format!("{wanted}{number}");
         }
         let policy = format!("{name}_policy");
+        // The policy is written only where there is something to assert.
         let mut assertions = Paper::at(4);
         assert(port, &mut assertions);
         let mut paper = Paper::at(1);
@@ -65,6 +82,8 @@ impl Bindings<'_> {
             self.elements.policies.push_str(&written.out);
         }
         let soap = if port.soap == "1.2" { "soap12" } else { "soap" };
+        // The style of the binding is that of all operations, or else that of documents; each operation says
+        // its own as well.
         let rpc = !self.methods.is_empty() && self.methods.iter().all(|method| method.rpc);
         let style = if rpc { "rpc" } else { "document" };
         paper.empty(
@@ -79,6 +98,7 @@ impl Bindings<'_> {
         name
     }
 
+    /// One operation of a binding: its action, and how each message is written.
     fn operation(&self, soap: &str, method: &Printed, paper: &mut Paper) {
         paper.open("wsdl:operation", &[("name", &method.name)]);
         let style = if method.rpc { "rpc" } else { "document" };
@@ -95,6 +115,7 @@ impl Bindings<'_> {
                 }
             }
             let mut attributes = vec![("use", "literal")];
+            // Only the style `rpc` names a namespace for the element around the parts (WSDL 1.1, 3.5).
             if method.rpc {
                 attributes.push(("namespace", &self.contract.namespace));
             }
@@ -115,6 +136,7 @@ impl Bindings<'_> {
         paper.close();
     }
 
+    /// One port of a service. Its address is also given as an endpoint reference, where addressing has one.
     fn port(&mut self, port: &Port, binding: &str) {
         let mut paper = Paper::at(2);
         let of = format!("tns:{binding}");
@@ -122,6 +144,7 @@ impl Bindings<'_> {
         paper.open("wsdl:port", &[("name", name), ("binding", &of)]);
         let soap = if port.soap == "1.2" { "soap12" } else { "soap" };
         paper.empty(&format!("{soap}:address"), &[("location", &port.address)]);
+        // WCF's clients take the address from the reference, where there is one.
         if port.addressing == "1.0" {
             paper.open("wsa10:EndpointReference", &[("xmlns:wsa10", super::super::builtin::ADDRESSING)]);
             paper.text("wsa10:Address", &[], &port.address);
@@ -136,11 +159,13 @@ impl Bindings<'_> {
     }
 }
 
+/// The endpoint of `BasicHttpBinding`.
 fn basic() -> Port {
     let word = str::to_owned;
     Port { transport: word("http"), soap: word("1.1"), encoding: word("text"), ..Port::default() }
 }
 
+/// The endpoint of `NetTcpBinding`.
 fn tcp() -> Port {
     let word = str::to_owned;
     Port {
@@ -152,6 +177,7 @@ fn tcp() -> Port {
     }
 }
 
+/// The URI of a transport, or the text itself where it is one.
 fn transport(word: &str) -> String {
     match word {
         "http" | "https" => "http://schemas.xmlsoap.org/soap/http",
@@ -191,6 +217,7 @@ fn assert(port: &Port, paper: &mut Paper) {
         "negotiate" => paper.empty("http:NegotiateAuthentication", &[("xmlns:http", http)]),
         _ => {}
     }
+    // Inside TLS the certificate is asked for by the transport itself.
     let certificate = port.credential == "certificate";
     match (port.security.as_str(), port.transport.as_str()) {
         ("tls", "http" | "https") => token(paper, |paper| {
@@ -232,6 +259,8 @@ fn assert(port: &Port, paper: &mut Paper) {
         _ => {}
     }
     for unknown in &port.unknown {
+        // An assertion that was read and not understood is passed on, so that a description survives being
+        // printed.
         if let Some(name) = QName::parse(unknown).filter(|name| is_name(&name.local)) {
             if name.namespace.is_empty() {
                 paper.empty(&name.local, &[("xmlns", "")]);
@@ -242,6 +271,7 @@ fn assert(port: &Port, paper: &mut Paper) {
     }
 }
 
+/// A binding of a secure transport, with the token that `inside` writes.
 fn token(paper: &mut Paper, inside: impl FnOnce(&mut Paper)) {
     paper.open("sp:TransportBinding", &[("xmlns:sp", SECURITY_POLICY)]);
     paper.open("wsp:Policy", &[]);

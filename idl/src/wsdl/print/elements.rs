@@ -1,4 +1,7 @@
 //! The elements of a description beside its types.
+//!
+//! Texts are collected by kind, because a description has messages, port types, bindings and services in this
+//! order, and each interface adds to all of them.
 
 use super::super::names::{QName, SCHEMA};
 use super::super::tree::WSDL;
@@ -11,23 +14,31 @@ use std::collections::HashSet;
 /// The parts of one document, in the order in which a description has them.
 #[derive(Default)]
 pub(super) struct Elements {
+    /// The messages as text.
     messages: String,
+    /// Names of the messages.
     named: HashSet<String>,
+    /// The port types as text.
     port_types: String,
+    /// The policies as text, which bindings refer to.
     pub(super) policies: String,
+    /// The bindings as text.
     pub(super) bindings: String,
     /// Services by name, with their ports.
     pub(super) services: Vec<(String, String)>,
+    /// Names of the bindings.
     pub(super) taken: HashSet<String>,
     /// Namespaces that messages name, by their order.
     spaces: Vec<String>,
 }
 
 impl Elements {
+    /// Whether there is a message of this name.
     pub(super) fn has_message(&self, name: &str) -> bool {
         self.named.contains(name)
     }
 
+    /// Adds a message; a second one of the name is the same.
     pub(super) fn message(&mut self, name: &str, parts: &[(String, Part)]) {
         if !self.named.insert(name.to_owned()) {
             return;
@@ -50,7 +61,7 @@ impl Elements {
         self.messages.push_str(&paper.out);
     }
 
-    /// A name outside of schemas.
+    /// A name outside of schemas. The namespace is declared on the first element.
     fn refer(&mut self, name: &QName) -> String {
         if name.namespace == SCHEMA {
             return format!("xs:{}", name.local);
@@ -62,6 +73,7 @@ impl Elements {
         format!("i{at}:{}", name.local)
     }
 
+    /// Adds the port type of an interface with its operations.
     pub(super) fn port_type(&mut self, contract: &QName, interface: &Interface, methods: &[Printed]) {
         let mut paper = Paper::at(1);
         let mut attributes = Vec::new();
@@ -129,6 +141,7 @@ impl Elements {
         let mut paper = Paper::default();
         paper.open("wsdl:definitions", &attributes);
         paper.paste(&self.policies);
+        // Pages of a service are asked for by such a query.
         for (number, import) in (1..).zip(imports) {
             let location = format!("?wsdl=wsdl{number}");
             paper.empty("wsdl:import", &[("namespace", import), ("location", &location)]);
@@ -157,6 +170,7 @@ impl Elements {
     }
 }
 
+/// Documentation, if there is any.
 fn documentation(doc: &str, paper: &mut Paper) {
     if !doc.is_empty() {
         paper.text("wsdl:documentation", &[], doc);

@@ -1,4 +1,8 @@
 //! Types that extend one another, as the unions of a contract tell.
+//!
+//! The model has no inheritance of structs: the reader made a union of a type and all that extend it. Here
+//! the way back is found: in such a union, a struct that begins with the same fields as the first arm extends
+//! it. A type may be in several families; its base is the nearest one.
 
 use super::super::marks::CHOICES;
 use super::super::names::QName;
@@ -15,7 +19,8 @@ pub(super) struct Families {
 }
 
 impl Families {
-    /// The families among these types, and among those that the interfaces use.
+    /// The families among these types, and among those that the interfaces use. Everything that is reachable
+    /// is walked once, with a list of its own instead of recursion.
     pub(super) fn of(types: &[Shape], interfaces: &[&Interface]) -> Self {
         let mut families = Self::default();
         let mut pending: Vec<&Shape> = types.iter().collect();
@@ -100,18 +105,21 @@ impl Families {
         false
     }
 
+    /// The type that another one extends, if it extends any.
     pub(super) fn base(&self, name: &QName) -> Option<&Hold<Struct>> {
         let base = self.bases.get(name)?;
         // A type extends no type that extends it.
         (!self.extends(&base.id, &name.to_string())).then_some(base)
     }
 
+    /// Whether an enumeration only selects arms of a family or a choice.
     pub(super) fn is_kind(&self, name: &str) -> bool {
         self.kinds.contains(name)
     }
 }
 
-/// Whether a union is a type and all that extend it.
+/// Whether a union is a type and all that extend it. Its first arm has the union's own identity, and all arms
+/// are structs with names.
 pub(super) fn is_family(union: &Union) -> bool {
     let structs = |arm: &everywire_model::shape::Arm| match &arm.field.shape {
         Shape::Struct(shape) => shape.get().is_some_and(|shape| QName::parse(&shape.id).is_some()),

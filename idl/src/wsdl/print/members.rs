@@ -1,4 +1,14 @@
 //! The members of types.
+//!
+//! It is the other half of `wsdl/members.rs`: each mark on a field is said in the way in which the reader
+//! finds it. Two serializers read schemas, and DataContractSerializer takes a type for its own unless
+//! something tells otherwise; `told` and `serialized` keep track of that, since the same field is written in
+//! two ways.
+//!
+//! Marks and what becomes of them: an attribute stands behind the elements; items are a repeated element;
+//! choices a repeated choice; a member that is left out has `minOccurs="0"`, or is the only alternative of a
+//! choice where `minOccurs` alone would be read as something else. Members with the same number of a choice
+//! are neighbours and share one.
 
 use super::super::builtin;
 use super::super::marks::{self, Attribute, Mark, unmarked};
@@ -11,8 +21,9 @@ use everywire_model::Shape;
 use everywire_model::shape::Field;
 
 impl Schemas<'_> {
-    /// A sequence of fields; those that are no elements are left out.
+    /// A sequence of fields; those that are no elements are left out. `space` is the namespace of the type.
     pub(super) fn fields(&mut self, space: &str, fields: &[Field], paper: &mut Paper) -> Result<(), String> {
+        // One marked field is enough: a type is of one serializer.
         let serialized = fields.iter().any(|field| is_told(&field.shape));
         // Whether what is printed besides tells whose type it is.
         let told = fields.iter().any(|field| match Mark::of(&field.shape) {
@@ -32,6 +43,8 @@ impl Schemas<'_> {
         paper.open("xs:sequence", &[]);
         let mut open = None;
         for field in elements {
+            // Members of one choice share the element around them, so it is opened with the first and closed
+            // behind the last.
             let choice = match Mark::of(&field.shape) {
                 Some(Mark::Left(choice, _)) => choice,
                 _ => None,
@@ -61,7 +74,8 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// One field. `serialized`: its type is XmlSerializer's, which leaves out what may be missing.
+    /// One field. `serialized`: its type is XmlSerializer's, which leaves out what may be missing. A mark of
+    /// the namespace is looked at first.
     fn field(
         &mut self,
         space: &str,
@@ -97,6 +111,7 @@ impl Schemas<'_> {
             }
             Some(Mark::Left(choice, default)) => {
                 let more = [("default", default), ("form", form)];
+                // An alternative of a choice must be there where it is chosen.
                 let missing = if choice.is_none() { Presence::Optional } else { Presence::Required };
                 self.element_with(space, &field.name, shape, missing, &more, paper)
             }
@@ -112,7 +127,8 @@ impl Schemas<'_> {
         }
     }
 
-    /// One field whose element is of another namespace: there it is defined, and named here.
+    /// One field whose element is of another namespace: there it is defined, and named here. An error for
+    /// choices, whose elements would each need one.
     fn global(
         &mut self,
         space: &str,
@@ -129,6 +145,7 @@ impl Schemas<'_> {
                 return Err(format!("`{}` has elements of another namespace in a choice", field.name));
             }
             Some(Mark::Items) => {
+                // The element itself comes once; how often it stands here is said at the reference.
                 here.extend([("minOccurs", "0"), ("maxOccurs", "unbounded")]);
                 alone = shape.element().unwrap_or(shape);
             }
@@ -160,7 +177,8 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// An element that comes as often as need be, or is one of several.
+    /// An element that comes as often as need be, or is one of several. `more` are attributes with their
+    /// values; None leaves one out.
     fn item(
         &mut self,
         space: &str,
@@ -177,6 +195,7 @@ impl Schemas<'_> {
         self.element_with(space, name, shape, presence, more, paper)
     }
 
+    /// An element with its type, without more to say.
     pub(super) fn element(
         &mut self,
         space: &str,
@@ -188,6 +207,7 @@ impl Schemas<'_> {
         self.element_with(space, name, shape, presence, &[], paper)
     }
 
+    /// An element with its type, its presence, and more attributes.
     fn element_with(
         &mut self,
         space: &str,
@@ -230,6 +250,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
+    /// One attribute: declared here, or in its namespace and referred to.
     fn attribute(
         &mut self,
         space: &str,
@@ -247,6 +268,7 @@ impl Schemas<'_> {
         if let Some(value) = attribute.default {
             said.push((if attribute.fixed { "fixed" } else { "default" }, value));
         }
+        // An attribute of another namespace is declared there, and only named here.
         if attribute.namespace.is_empty() || attribute.namespace == space {
             if !attribute.namespace.is_empty() {
                 said.push(("form", "qualified"));
@@ -265,7 +287,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// An attribute with its type; lists in one text have no names.
+    /// An attribute with its type; lists in one text have no names. A list in one text is a type in place.
     fn typed(
         &mut self,
         space: &str,
@@ -295,8 +317,9 @@ impl Schemas<'_> {
     }
 }
 
-/// Whether a member is left out in a way that only an alternative to nothing says: what holds nothing by being empty, and
-/// values, which data contracts leave out, too, unless it is told that the type is XmlSerializer's.
+/// Whether a member must be written as the only alternative of an optional choice. That is needed where
+/// `minOccurs="0"` alone would be read in another way: for types that are empty when they hold nothing, and
+/// for value types, unless another member shows that the type is XmlSerializer's.
 fn is_alone(field: &Field, told: bool) -> bool {
     let Some(Mark::Left(None, None)) = Mark::of(&field.shape) else { return false };
     match unmarked(&field.shape) {

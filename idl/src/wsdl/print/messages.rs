@@ -1,4 +1,15 @@
 //! Operations to messages and the elements in them.
+//!
+//! For each operation there are one or two messages and one for each fault, named as WCF names them
+//! (`Contract_Operation_InputMessage`). A message is one element around the parameters, several elements, or
+//! typed parts, by the notes of the operation; headers are a message of their own, which bindings refer to.
+//!
+//! State is in the tables that all interfaces share: `Schemas` for elements and types, `Elements` for
+//! messages. `print` first checks that everything can be said (`Sayable`), and only then writes into them; an
+//! element that would be two things is refused there, with a reason.
+//!
+//! A call of the service (a callback or a signal) has its output first; a signal is printed as a one-way call
+//! without an operation.
 
 use super::super::names::{self, QName, is_name};
 use super::elements::Elements;
@@ -25,11 +36,13 @@ pub(super) struct Method<'i> {
 }
 
 impl<'i> Method<'i> {
+    /// An operation that clients call.
     pub(super) fn call(interface: &'i Interface, operation: &'i Operation) -> Self {
         let operation = Cow::Borrowed(operation);
         Self { interface, of: interface, operation, calls_back: false, signal: false }
     }
 
+    /// An operation that the service calls; `of` is the interface that the client implements.
     pub(super) fn callback(interface: &'i Interface, of: &'i Interface, operation: &'i Operation) -> Self {
         Self { interface, of, operation: Cow::Borrowed(operation), calls_back: true, signal: false }
     }
@@ -47,6 +60,7 @@ impl<'i> Method<'i> {
         Self { interface, of: interface, operation: Cow::Owned(operation), calls_back: true, signal: true }
     }
 
+    /// The action of the request.
     fn action(&self) -> String {
         names::action(Some(self.of), &self.operation)
     }
@@ -56,21 +70,29 @@ impl<'i> Method<'i> {
 pub(super) struct Printed {
     pub(super) name: String,
     pub(super) action: String,
+    /// Documentation; may be empty.
     pub(super) doc: String,
+    /// Whether parts of messages are parameters.
     pub(super) rpc: bool,
     /// Whether the service calls.
     pub(super) calls_back: bool,
+    /// The first message, whoever sends it.
     pub(super) request: Way,
+    /// The second one; None for a one-way operation.
     pub(super) reply: Option<Way>,
     /// Name, message and action of each.
     pub(super) faults: Vec<(String, String, String)>,
+    /// Whether a session may begin with it.
     pub(super) initiating: bool,
+    /// Whether it ends the session.
     pub(super) terminating: bool,
 }
 
 /// One of the two messages.
 pub(super) struct Way {
+    /// Its name in the description.
     pub(super) message: String,
+    /// Its action, which the wire sends.
     pub(super) action: String,
     /// The message of its headers and their parts.
     pub(super) headers: Option<(String, Vec<String>)>,
@@ -84,6 +106,8 @@ pub(super) struct Messages<'s, 'f> {
 }
 
 impl Messages<'_, '_> {
+    /// The error is the reason why the operation cannot be said; nothing was written for it then, but perhaps
+    /// for its first message.
     pub(super) fn print(&mut self, method: &Method<'_>) -> Result<Printed, String> {
         let operation = &*method.operation;
         let name = names::operation(operation).to_owned();
@@ -98,6 +122,8 @@ impl Messages<'_, '_> {
         let mut sayable = Sayable::default();
         sayable.fields(operation.arguments.fields())?;
         let results = operation.results.fields();
+        // The return value is first among the results and has a name of its own, so only its shape is
+        // checked.
         let returned = usize::from(!matches!(operation.returns, Shape::Void));
         sayable.fields(results.get(returned..).unwrap_or_default())?;
         for shape in results.iter().take(returned).map(|field| &field.shape) {
@@ -156,7 +182,8 @@ impl Messages<'_, '_> {
         })
     }
 
-    /// One message: its element, and where parameters are headers, those apart.
+    /// One message: its element, and where parameters are headers, those apart. `way` is `Input` or `Output`,
+    /// as the description calls the direction.
     fn way(
         &mut self,
         method: &Method<'_>,
@@ -219,7 +246,8 @@ impl Messages<'_, '_> {
         Ok(Way { message, action, headers: told })
     }
 
-    /// The element around parameters, which may be of another namespace.
+    /// The element around parameters, which may be of another namespace. Parameters of another namespace are
+    /// global elements there, and referred to.
     fn wrapper(&mut self, wrapper: &QName, namespace: &str, fields: &[Field]) -> Result<(), String> {
         let mut paper = Paper::at(1);
         paper.open("xs:element", &[("name", &wrapper.local)]);
@@ -243,7 +271,7 @@ impl Messages<'_, '_> {
         self.schemas.add_element(wrapper, paper.out)
     }
 
-    /// An element that stands alone.
+    /// An element that stands alone. Its type may be of another namespace.
     fn global(&mut self, element: &QName, field: &Field) -> Result<(), String> {
         let kind = self.schemas.refer_to(&element.namespace, &field.shape)?;
         let mut attributes = vec![("name", element.local.as_str())];
@@ -262,6 +290,8 @@ impl Messages<'_, '_> {
 
 /// What a part of a message is.
 pub(super) enum Part {
+    /// A global element.
     Element(QName),
+    /// A type alone, as the style `rpc` has it.
     Type(QName),
 }

@@ -1,4 +1,16 @@
 //! Contracts to WSDL.
+//!
+//! Two uses: a contract as a file, where the first thing that cannot be said is an error; and what a running
+//! service says of itself, where such a thing is left out and named.
+//!
+//! A description has one target namespace, so interfaces are put into documents by theirs; the first holds
+//! all schemas and imports the others. For each operation `messages` makes messages and their elements,
+//! `types` and `members` the types that these need, `bindings` what each endpoint says. The parts come
+//! together in `Elements` (one document) and `Schemas` (all types).
+//!
+//! Invariants: two different things never have one name in the output; the second is refused with a reason.
+//! Types are defined once, and what is printed is read back as the same contract, so that our own clients can
+//! use it.
 
 mod bindings;
 mod elements;
@@ -26,6 +38,7 @@ use std::collections::{BTreeMap, HashSet};
 
 /// What metadata is wrapped in (WS-MetadataExchange).
 pub(super) const EXCHANGE: &str = "http://schemas.xmlsoap.org/ws/2004/09/mex";
+/// The name of the language in messages.
 const LANGUAGE: &str = "WSDL";
 
 /// What is printed, as documents.
@@ -59,8 +72,10 @@ impl Description {
     }
 }
 
+/// The declaration of a document; it is left out inside of another one.
 const HEAD: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
 
+/// One section of metadata for each document.
 fn sections(documents: &[(String, String)]) -> String {
     let mut out = String::new();
     for (namespace, document) in documents {
@@ -74,7 +89,7 @@ fn sections(documents: &[(String, String)]) -> String {
     out
 }
 
-/// A whole contract; strict.
+/// A whole contract; strict. Endpoints come from the notes of the interfaces.
 pub(super) fn contract(contract: &Contract) -> Result<String, Unprintable> {
     let interfaces: Vec<&Interface> = contract.interfaces().map(|interface| &**interface).collect();
     let mut types = Vec::new();
@@ -96,7 +111,8 @@ pub(super) fn contract(contract: &Contract) -> Result<String, Unprintable> {
     }
 }
 
-/// Interfaces, types beside those that they use, and where each interface is served.
+/// Interfaces, types beside those that they use, and where each interface is served. The order of the
+/// interfaces decides the order of the documents.
 pub(super) fn describe(
     interfaces: &[&Interface],
     types: &[Shape],
@@ -111,6 +127,7 @@ pub(super) fn describe(
             left_out.push(Unprintable { language: LANGUAGE, place: shape.noun().into_owned(), reason });
         }
     }
+    // Interfaces that clients implement are printed with those that call them.
     let callbacks: HashSet<String> = interfaces
         .iter()
         .filter_map(|interface| note(&interface.notes, "wcf:callback"))
@@ -172,6 +189,7 @@ pub(super) fn describe(
     Description { documents, schemas, left_out }
 }
 
+/// Prints one operation, or notes why it cannot be said.
 fn print(
     messages: &mut Messages<'_, '_>,
     method: Method<'_>,
@@ -188,7 +206,8 @@ fn print(
     }
 }
 
-/// The calls that an object of the interface makes: the operations of its callback contract, and signals that are none.
+/// The calls that an object of the interface makes: the operations of its callback contract, and signals that
+/// are none. A note names the contract; without one, the first signal with a sink tells.
 fn callbacks_of<'i>(interface: &'i Interface, all: &[&'i Interface]) -> Vec<Method<'i>> {
     let mut methods = Vec::new();
     let noted = note(&interface.notes, "wcf:callback")

@@ -1,4 +1,7 @@
 //! Whether a schema can say a shape: asked before anything of it is printed.
+//!
+//! Printing writes into shared tables, and half a type could not be taken out again. So whole operations are
+//! checked first.
 
 use super::super::builtin;
 use super::super::limits::NESTING;
@@ -7,14 +10,17 @@ use everywire_model::Shape;
 use everywire_model::shape::Field;
 use std::collections::HashSet;
 
-/// What was found sayable already.
+/// The types that were checked already.
 #[derive(Default)]
 pub(super) struct Sayable {
+    /// Names of types that were looked at, by which types that contain themselves end.
     seen: HashSet<String>,
+    /// How deep the present shape is; at most `NESTING`.
     depth: usize,
 }
 
 impl Sayable {
+    /// Fields and their names, which become elements.
     pub(super) fn fields(&mut self, fields: &[Field]) -> Result<(), String> {
         fields.iter().try_for_each(|field| {
             name(&field.name)?;
@@ -22,6 +28,7 @@ impl Sayable {
         })
     }
 
+    /// A shape with everything inside; the error is the reason.
     pub(super) fn shape(&mut self, shape: &Shape) -> Result<(), String> {
         self.depth += 1;
         let told = if self.depth > NESTING {
@@ -33,6 +40,7 @@ impl Sayable {
         told
     }
 
+    /// One level of a shape.
     fn told(&mut self, shape: &Shape) -> Result<(), String> {
         match shape {
             Shape::Handle => Err("handles of the operating system do not travel".to_owned()),
@@ -83,7 +91,8 @@ impl Sayable {
         }
     }
 
-    /// Whether a named type was not looked at yet.
+    /// Whether a named type was not looked at yet. A struct without a name is always looked at, since its
+    /// name says only its parts.
     fn is_unseen(&mut self, shape: &Shape) -> Result<bool, String> {
         let of = builtin::name(shape);
         name(&of.local)?;
@@ -93,6 +102,7 @@ impl Sayable {
     }
 }
 
+/// Whether a text can be the name of an element or a type.
 fn name(text: &str) -> Result<(), String> {
     if is_name(text) { Ok(()) } else { Err(format!("`{text}` is no name of XML")) }
 }

@@ -1,4 +1,15 @@
 //! The schemas of a description: one for each namespace.
+//!
+//! State: for each namespace the texts of its elements and types, by name, and the namespaces that they refer
+//! to; what each type was made of; and the types that are still to be defined. Parts are kept as text, in
+//! order of their names, so that the same contract always gives the same document.
+//!
+//! A reference to another namespace needs a prefix before it is known which namespaces there will be. So the
+//! text holds a number between two marks, and `finish` puts prefixes in their places, in the order of the
+//! namespaces.
+//!
+//! Invariants: an element or type of one name is one thing; adding another one is an error with both named.
+//! Elements that serializers have beside each type give way to elements of messages.
 
 use super::super::builtin::ADDRESSING;
 use super::super::names::{QName, SCHEMA, SERIALIZATION};
@@ -25,12 +36,15 @@ enum Element {
 /// Namespaces with what is defined in each.
 pub(super) struct Schemas<'f> {
     pub(super) families: &'f Families,
+    /// By the namespace.
     spaces: BTreeMap<String, Space>,
     /// The order in which namespaces came up.
     order: Vec<String>,
-    /// What each defined type was made of, to tell two of one name apart.
+    /// What each defined type was made of, to tell two of one name apart. The text comes from `types::made`.
     pub(super) types: HashMap<QName, String>,
+    /// Global elements, by what asked for them.
     elements: HashMap<QName, Element>,
+    /// How deep the present reference is; at most `NESTING`.
     pub(super) depth: usize,
     /// Types that are to be defined when the one at hand is.
     pub(super) pending: Vec<Shape>,
@@ -58,7 +72,8 @@ impl<'f> Schemas<'f> {
     }
 
     /// A name as it is written in the schema of a namespace. The prefix stands for the namespace's place in the order in
-    /// which they came up, until that is known.
+    /// which they came up, until that is known. An empty `space` stands for no schema: nothing is noted as
+    /// used.
     pub(super) fn refer(&mut self, space: &str, name: &QName) -> String {
         if name.namespace == SCHEMA {
             return format!("xs:{}", name.local);
@@ -81,6 +96,7 @@ impl<'f> Schemas<'f> {
         }
     }
 
+    /// The entry of a namespace; a new one gets the next number.
     fn space(&mut self, namespace: &str) -> &mut Space {
         if !self.spaces.contains_key(namespace) {
             self.order.push(namespace.to_owned());
@@ -93,7 +109,8 @@ impl<'f> Schemas<'f> {
         self.space(&name.namespace).parts.insert((name.local.clone(), true), part);
     }
 
-    /// Adds a global element that messages name; the same one again is nothing new, and where one of them may be nil, both may.
+    /// Adds a global element that messages name; the same one again is nothing new, and where one of them may
+    /// be nil, both may. `part` is the whole element as text.
     pub(super) fn add_element(&mut self, name: &QName, part: String) -> Result<(), String> {
         // Of an element with members of its own, `nillable` may be a member's.
         let bare = |part: &str| (part.lines().count() == 1).then(|| part.replacen(NILLABLE, "", 1));
@@ -102,7 +119,7 @@ impl<'f> Schemas<'f> {
             Some(Element::Named(known)) if bare(known).is_some() && bare(known) == bare(&part) => {
                 if known.contains(NILLABLE) { known.clone() } else { part }
             }
-            // An element whose type has no name of its own: around parameters here, as a value there.
+            // One element may wrap parameters in one place and be a value in another; its type then has no name.
             Some(Element::Named(known)) if bare(known).is_none() && is_own(name, &part) => return Ok(()),
             Some(Element::Named(known)) if bare(&part).is_none() && is_own(name, known) => part,
             Some(Element::Named(_)) => {
@@ -110,7 +127,7 @@ impl<'f> Schemas<'f> {
                     "the element {name} would be two things, as the namespace has it already"
                 ));
             }
-            // What serializers have beside each type gives way to what messages carry.
+            // An element of messages replaces the one that serializers have beside each type.
             Some(Element::Usual) | None => part,
         };
         self.elements.insert(name.clone(), Element::Named(part.clone()));
@@ -134,7 +151,8 @@ impl<'f> Schemas<'f> {
         if *known == part { Ok(()) } else { Err(format!("the attribute {name} would be two things")) }
     }
 
-    /// The schemas as documents, without the declaration at the head of a file, by their namespace.
+    /// The schemas as documents, without the declaration at the head of a file, by their namespace. Schemas
+    /// of serializers and of addressing are added where others refer to them.
     pub(super) fn finish(self) -> Vec<(String, String)> {
         let ranks: HashMap<&str, usize> = self.spaces.keys().map(String::as_str).zip(0..).collect();
         let mut schemas = Vec::new();
@@ -160,6 +178,8 @@ impl<'f> Schemas<'f> {
                 paper.empty("xs:import", &[("namespace", used)]);
             }
             for part in space.parts.values() {
+                // No name has the mark; a text of the contract (a default, a value of an enumeration) should not
+                // have it either.
                 for (at, piece) in part.split(MARK).enumerate() {
                     // Every second piece is a number.
                     let named = piece.parse().ok().filter(|_| at % 2 == 1);

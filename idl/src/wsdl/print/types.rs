@@ -1,4 +1,14 @@
 //! Shapes to types of schemas.
+//!
+//! A reference (`refer_to`) gives the name of a type at once and puts the type into `pending`; `settle`
+//! defines what is pending, one after another. So types that contain themselves are no danger, and the stack
+//! is as deep as one type, not as all of them.
+//!
+//! A name belongs to one type. `made` tells what a type was made of: two shapes with the same name and the
+//! same text are one type, with another text they are an error, because a client could not tell them apart.
+//!
+//! What has a name of XML Schema is used by that name. Lists and dictionaries have the names of
+//! DataContractSerializer, or those that an alias keeps.
 
 use super::super::builtin;
 use super::super::limits::NESTING;
@@ -22,7 +32,8 @@ pub(super) enum Presence {
 }
 
 impl Schemas<'_> {
-    /// A type of its own, and all that it needs.
+    /// A type of its own, and all that it needs. Enumerations that only select arms, and unions of choices,
+    /// are no types of a schema.
     pub(super) fn define(&mut self, shape: &Shape) -> Result<(), String> {
         if let Shape::Enum(kind) = shape
             && self.families.is_kind(&kind.name)
@@ -33,6 +44,7 @@ impl Schemas<'_> {
             // Its arms are elements of the types that have it.
             return Ok(());
         }
+        // The name is of no use here; what it asks for is.
         self.refer_to("", shape)?;
         self.settle()
     }
@@ -45,7 +57,8 @@ impl Schemas<'_> {
         Ok(())
     }
 
-    /// The name of a shape's type, in the schema of a namespace.
+    /// The name of a shape's type, as the schema of a namespace refers to it. The error is the reason why it
+    /// cannot be said.
     pub(super) fn refer_to(&mut self, space: &str, shape: &Shape) -> Result<String, String> {
         self.depth += 1;
         let told = if self.depth > NESTING {
@@ -57,6 +70,7 @@ impl Schemas<'_> {
         told
     }
 
+    /// One level of a shape.
     fn told(&mut self, space: &str, shape: &Shape) -> Result<String, String> {
         match shape {
             Shape::Handle => Err("handles of the operating system do not travel".to_owned()),
@@ -78,7 +92,7 @@ impl Schemas<'_> {
         }
     }
 
-    /// The name of a type that has to be defined.
+    /// The name of a type that has to be defined. It is put into `pending` the first time.
     fn named(&mut self, space: &str, shape: &Shape) -> Result<String, String> {
         let name = builtin::name(shape);
         if !is_name(&name.local) {
@@ -96,11 +110,13 @@ impl Schemas<'_> {
         Ok(self.refer(space, &name))
     }
 
+    /// The text of a type, and the element that serializers have beside it.
     fn define_named(&mut self, shape: &Shape) -> Result<(), String> {
         let name = builtin::name(shape);
         let mut paper = Paper::at(1);
         match shape {
             Shape::Struct(shape) => self.structure(&name, shape, &mut paper)?,
+            // A family is its first type; the others extend it and are defined by themselves.
             Shape::Union(union) if is_family(union) => {
                 for arm in union.arms.iter() {
                     if builtin::name(&arm.field.shape) == name {
@@ -131,6 +147,8 @@ impl Schemas<'_> {
         Ok(())
     }
 
+    /// A struct: as an extension where it has a base or is a text with attributes, with its own members
+    /// alone.
     fn structure(&mut self, name: &QName, shape: &Struct, paper: &mut Paper) -> Result<(), String> {
         paper.open("xs:complexType", &[("name", &name.local)]);
         let (mut own, base) = (0, self.families.base(name).cloned());
@@ -163,6 +181,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
+    /// A list; a `-` before the item's name puts the items into no namespace.
     fn list(&mut self, name: &QName, element: &Shape, item: &str, paper: &mut Paper) -> Result<(), String> {
         let (item, form) = match item.strip_prefix('-') {
             Some(item) => (item, Some(("form", "unqualified"))),
@@ -187,6 +206,7 @@ impl Schemas<'_> {
         Ok(())
     }
 
+    /// `names` are those of the pair, the key and the value.
     fn dictionary(
         &mut self,
         name: &QName,
@@ -219,6 +239,7 @@ impl Schemas<'_> {
     }
 
     /// A type with a name of its own: a list or a dictionary with names of its own, flags, or a plain type.
+    /// Its identity holds what is not usual, behind a semicolon.
     fn alias(&mut self, name: &QName, alias: &Alias, paper: &mut Paper) -> Result<(), String> {
         let more = alias.id.split_once('}').and_then(|(_, rest)| rest.split_once(';')).map(|(_, more)| more);
         let more: Vec<&str> = more.map(|more| more.split(',').collect()).unwrap_or_default();
@@ -263,7 +284,8 @@ impl Schemas<'_> {
         }
     }
 
-    /// A union: the discriminator, then the arm that it selects.
+    /// A union: the discriminator, then the arm that it selects. This form is ours: no serializer of .NET has
+    /// unions.
     fn choice(&mut self, name: &QName, union: &Union, paper: &mut Paper) -> Result<(), String> {
         paper.open("xs:complexType", &[("name", &name.local)]);
         paper.open("xs:sequence", &[]);
@@ -288,7 +310,8 @@ impl Schemas<'_> {
     }
 }
 
-/// How the element of a value is there: as data contracts have it.
+/// How the element of a value is there: as data contracts have it. Classes may be nil, values may be missing,
+/// and the rest must be there.
 pub(super) fn presence(shape: &Shape) -> Presence {
     match shape {
         Shape::Optional(_) => Presence::Nillable,
@@ -317,6 +340,7 @@ fn made(shape: &Shape) -> String {
     }
 }
 
+/// An enumeration; a value that does not follow from the one before is annotated.
 fn enumeration(name: &QName, shape: &Enum, paper: &mut Paper) {
     paper.open("xs:simpleType", &[("name", &name.local)]);
     paper.open("xs:restriction", &[("base", "xs:string")]);
@@ -335,6 +359,7 @@ fn enumeration(name: &QName, shape: &Enum, paper: &mut Paper) {
     paper.close();
 }
 
+/// Flags: a list in one text, with each name's number.
 fn flags(name: &QName, members: &[&str], paper: &mut Paper) {
     paper.open("xs:simpleType", &[("name", &name.local)]);
     paper.open("xs:list", &[]);
@@ -350,6 +375,7 @@ fn flags(name: &QName, members: &[&str], paper: &mut Paper) {
     }
 }
 
+/// What the serializer says of a type.
 fn annotate(what: &str, value: &str, paper: &mut Paper) {
     paper.open("xs:annotation", &[]);
     paper.open("xs:appinfo", &[]);
