@@ -65,7 +65,7 @@ use std::sync::Arc;
 pub static DBUS: Dbus = Dbus;
 
 /// The D-Bus wire. It has no options; the state of a connection is in its session, that of a node in
-/// [`standard`].
+/// `standard`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Dbus;
 
