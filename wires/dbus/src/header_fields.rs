@@ -63,7 +63,7 @@ pub(crate) fn fields(carries: Carries<'_>, little: bool) -> Visit<Vec<u8>> {
     Ok(out)
 }
 
-/// The code of the field that a header is. The number from 11 to 255 that the header is called by.
+/// The code of the field that a header stands for: a header's name is that number, from 11 to 255, in digits.
 fn code(header: &Header) -> Result<u8, Failure> {
     header.name.parse().ok().filter(|code| passes(*code)).ok_or_else(|| {
         let what = format!("`{}` names no header field of D-Bus that may be written", header.name);

@@ -20,7 +20,7 @@ use everywire_model::{Failure, Hold, Initiator, Kind, Visit};
 /// A header that `outgoing` and `passing` can complete: they patch the lengths, and the count of handles,
 /// which is the last thing in it.
 pub(crate) trait Envelope: Head {
-    /// How long the header was. In octets, padding included; as of the last `begin` or `repeat`.
+    /// The length in octets of the header that the last `begin` or `repeat` wrote, padding included.
     fn len(&self) -> usize;
     /// Handles have come up, which the header must announce.
     fn announce(&mut self);
@@ -42,7 +42,7 @@ pub(crate) struct RouteHead<'s> {
 }
 
 impl<'s> RouteHead<'s> {
-    /// Writes nothing yet. Writes nothing yet.
+    /// Writes nothing yet: the sink asks for the header when it knows the signature.
     pub(crate) fn new(route: &'s mut Route, serial: u32, flags: u8) -> Self {
         Self { route, serial, flags, handles: false, len: 0 }
     }

@@ -35,10 +35,9 @@ use std::time::Instant;
 #[derive(Clone)]
 pub(crate) struct Arrived {
     pub(crate) header: Header,
-    /// Where the fields are remembered. Where the fields are remembered: an index into `seen`, valid until
-    /// the next message.
+    /// Where the fields are remembered: an index into `seen`, valid until the next message.
     pub(crate) known: usize,
-    /// The call that it answers. The serial number of the call that it answers; 0 if it answers none.
+    /// The serial number of the call that it answers; 0 if it answers none.
     pub(crate) reply: u32,
     /// The body, sharing the bytes that were read.
     pub(crate) bytes: Bytes,
@@ -157,7 +156,7 @@ impl DbusSession {
         Ok(())
     }
 
-    /// The handles that a message announces. Taken in the order in which they came.
+    /// Takes the handles that a message announces out of `handles`, in the order in which they came.
     fn taken(&self, announced: usize, handles: &mut Vec<Handle>) -> Result<Arc<Beside>, Wrong> {
         if !self.handles {
             return Err(Wrong::HandlesUnasked);

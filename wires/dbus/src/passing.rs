@@ -134,8 +134,8 @@ struct Beside<'e, E> {
 }
 
 impl<E: Envelope> Beside<'_, E> {
-    /// What was written from here on is the header, and perhaps values behind it. From `start` on. Fields are
-    /// put in as the first, behind the fixed part.
+    /// Completes what was written from `start` on: the header, and perhaps values behind it. The additional
+    /// fields become the first ones, directly behind the fixed part.
     fn complete(&self, start: usize, flat: &mut Vec<u8>) {
         if self.little != NATIVE_LITTLE {
             turn(flat, start);
@@ -218,8 +218,8 @@ fn turn(flat: &mut [u8], start: usize) {
     }
 }
 
-/// The signature of a body that may go out as it is on this connection. Returns the signature, which the new
-/// header has to name.
+/// Checks that a body may go out as it is on this connection. Returns its signature, which the new header has
+/// to name.
 ///
 /// # Errors
 /// It is a body of another wire, a part of one, has handles that may not pass, or does not hold together.

@@ -88,8 +88,8 @@ impl DcopSession {
         self.limits.check_outstanding(self.pending.len())
     }
 
-    /// Appends a message of any kind; nothing of it is left if the values do not encode. Values, or a body
-    /// that is passed on.
+    /// Appends a message of any kind; nothing of it is left if that fails. `values` are values to encode, or
+    /// a body that is passed on as it is.
     #[inline]
     pub(crate) fn put(&mut self, kind: u8, key: u32, way: &Way, values: &dyn Encode) -> Visit<()> {
         let passed = passing::passed(values)?;

@@ -65,7 +65,7 @@ pub(crate) struct DcopSession {
     pub(crate) next_key: u32,
     /// Calls that were sent and not answered, by key.
     pub(crate) pending: HashMap<u32, Pending, Plain>,
-    /// Calls that were sent, counted. The last one's number; it starts again at 1.
+    /// The number of the call that was sent last; the count starts again at 1.
     pub(crate) sent: u32,
     /// The call trees in which this process serves.
     pub(crate) tree: Option<&'static Tree>,
@@ -283,7 +283,7 @@ impl DcopSession {
         }
     }
 
-    /// Notes a call that was sent. What it is known by outside.
+    /// Notes a call that was sent; returns the number by which the runtime knows it.
     #[inline]
     pub(crate) fn expect(&mut self, (key, shared): (u32, bool), way: Arc<Way>, asks: Asks) -> CallId {
         // 0 is for what is no call.

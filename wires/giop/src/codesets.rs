@@ -108,8 +108,8 @@ impl Offer {
         }
     }
 
-    /// Whether the server reads text in these sets. Whether text in this dialect may be passed to the server
-    /// as it is, without a contract to convert it by.
+    /// Whether the server reads text in this dialect, so that a body may be passed to it as it is, without a
+    /// contract to convert it by.
     pub(crate) fn takes(&self, dialect: Dialect) -> bool {
         let narrow = match dialect.narrow {
             Narrow::Latin1 => ISO_8859_1,

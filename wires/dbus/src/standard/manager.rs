@@ -74,8 +74,7 @@ pub(super) fn tell_added(tree: &Tree, key: &[u8], servant: &Arc<dyn Servant>) {
                     added.marshal_list(&ADDED.fields, sink)
                 });
             }
-            // Between the last look and the signal.
-            // If it went at this very moment, what was told of its going may have come first.
+            // If it went between the last look and the signal, what was told of its going may have come first.
             if !is_served(&tree, &key, servant.interface()) {
                 tell_removed(&tree, &key, servant.interface());
             }
