@@ -1,4 +1,18 @@
-//! References as text: `dbus:session/NAME/PATH`, `dbus:ADDRESS#NAME/PATH`, and the friendly addresses of every wire.
+//! References as text: `dbus:session/NAME/PATH`, `dbus:ADDRESS#NAME/PATH`, and the friendly addresses of
+//! every wire.
+//!
+//! Nothing is kept here. A reference becomes one profile: endpoints to connect to, the object's key, and
+//! components (the `TAG_` constants) for whatever else the address says. Which components there are decides
+//! what a connection does: with TAG_BUS it greets a bus, with TAG_NAME it calls or serves under that name,
+//! without TAG_BUS the peer at the endpoint has the object itself.
+//!
+//! Where two notations give the same profile, the one with a word (`session`) is printed. `print` keeps all
+//! of a profile but its options (flags, ways to authenticate); `print_friendly` prefers the notation of all
+//! wires, where it loses nothing.
+//!
+//! Text is bounded by `REFERENCE_TEXT`. It comes from users and, inside of messages, from peers (`source`
+//! reads references by `parse`), so names and paths are checked before they are used in messages or match
+//! rules.
 
 use crate::addresses::{self, Environment, ServerAddress, wrong};
 use crate::frame::{ALLOW_INTERACTIVE_AUTHORIZATION, NO_AUTO_START};
@@ -39,17 +53,26 @@ pub const REPLACE_EXISTING: u8 = 2;
 /// [`crate::standard::driver::LIST_QUEUED_OWNERS`] yields the owner first, and then those who wait.
 pub const DO_NOT_QUEUE: u8 = 4;
 
-/// Reads a reference in any notation.
+/// Reads a reference in any notation. The words `session` and `system` are looked up in the environment of
+/// this process.
+///
+/// # Errors
+/// The text is too long or is no reference; the environment names no bus.
 pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
     let profile = profile(text, false, &addresses::environment)?;
     Ok(Reference { profiles: vec![profile], ..Reference::default() })
 }
 
-/// Where to serve.
+/// Where to serve: under a name on a bus (`Place::Join`), or at an address where peers connect
+/// (`Place::Listen`).
+///
+/// # Errors
+/// The text names an object, or a bus without a name, or cannot be understood.
 pub(crate) fn listen(text: &str) -> Result<Place, Failure> {
     place(text, &addresses::environment)
 }
 
+/// The environment is an argument, so that tests have one of their own.
 fn place(text: &str, look: Environment<'_>) -> Result<Place, Failure> {
     let mut profile = profile(text, true, look)?;
     if !profile.key.is_empty() {
@@ -78,12 +101,16 @@ fn place(text: &str, look: Environment<'_>) -> Result<Place, Failure> {
 struct Target<'a> {
     /// The bus as written, if one is between.
     bus: Option<&'a str>,
+    /// Where to connect to, in the order in which it is tried.
     addresses: Vec<ServerAddress>,
+    /// The name on the bus; empty without one.
     name: &'a str,
     /// What follows the name: a path, or nothing.
     path: &'a str,
 }
 
+/// Reads the text as a profile. `listening` says that it is an address to serve at, where port 0, for one,
+/// has a meaning; `look` is the environment.
 fn profile(text: &str, listening: bool, look: Environment<'_>) -> Result<Profile, Failure> {
     let text = text.trim();
     if text.len() > limits::REFERENCE_TEXT {
@@ -123,6 +150,7 @@ fn profile(text: &str, listening: bool, look: Environment<'_>) -> Result<Profile
         if let [only] = target.addresses.as_slice() {
             auth.clone_from(&only.auth);
         }
+        // Nonce and identity belong to one address of a list, so with several each says whose it is.
         let several = target.addresses.len() > 1;
         for address in &target.addresses {
             let guid = address.guid.clone().map(Bytes::from);
@@ -145,13 +173,15 @@ fn profile(text: &str, listening: bool, look: Environment<'_>) -> Result<Profile
     Ok(profile)
 }
 
-/// What follows `dbus:`.
+/// Reads what follows `dbus:`. Behind a `#` stand a name and a path, or a path alone, which means a peer
+/// without a bus.
 fn target<'a>(rest: &'a str, listening: bool, look: Environment<'_>) -> Result<Target<'a>, Failure> {
     let (place, object) = match rest.split_once('#') {
         Some((place, object)) => (place, Some(object)),
         None => (rest, None),
     };
     let head = place.split('/').next().unwrap_or_default();
+    // The words mean a bus only if nothing else stands before the `#`.
     let known = matches!(head, "session" | "system") && (object.is_none() || head == place);
     let (bus, object) = match object {
         // NAME/PATH behind the word.
@@ -174,12 +204,13 @@ fn target<'a>(rest: &'a str, listening: bool, look: Environment<'_>) -> Result<T
     Ok(Target { bus, addresses, name, path })
 }
 
-/// A component that holds for one of several endpoints only: that, a NUL, and the rest.
+/// A component that holds for one of several endpoints only: that endpoint as text, a NUL, and the data.
 fn of_one(endpoint: &Endpoint, data: &[u8]) -> Bytes {
     Bytes::from([endpoint.to_string().as_bytes(), b"\0", data].concat())
 }
 
-/// The nonce file or the identity of the server at an endpoint.
+/// The nonce file or the identity of the server at an endpoint: that which names this endpoint, or which
+/// names none.
 pub(crate) fn component_of<'a>(profile: &'a Profile, endpoint: &Endpoint, tag: u32) -> Option<&'a [u8]> {
     let place = endpoint.to_string();
     let mut held = profile.components.iter().filter(|(held, _)| *held == tag);
@@ -191,6 +222,7 @@ pub(crate) fn component_of<'a>(profile: &'a Profile, endpoint: &Endpoint, tag: u
     })
 }
 
+/// The object's key out of a path; empty without one, which means the peer or the bus as such.
 fn key(path: &str) -> Result<Bytes, Failure> {
     match path {
         "" => Ok(Bytes::new()),
@@ -200,7 +232,8 @@ fn key(path: &str) -> Result<Bytes, Failure> {
     }
 }
 
-/// Takes `?...` out of the text, up to a `#` or the end.
+/// Takes `?...` out of the text, up to a `#` or the end. The rest of the text is returned first, then the
+/// options without the `?`.
 fn split_options(text: &str) -> (Cow<'_, str>, String) {
     match text.split_once('?') {
         None => (Cow::Borrowed(text), String::new()),
@@ -212,6 +245,11 @@ fn split_options(text: &str) -> (Cow<'_, str>, String) {
     }
 }
 
+/// Adds what the options say as components. `auth` is what the address itself said of authentication; an
+/// option replaces it.
+///
+/// # Errors
+/// An option, or a way to authenticate, is unknown.
 fn read_options(options: &str, mut auth: Option<String>, profile: &mut Profile) -> Result<(), Failure> {
     let mut flags = None;
     let mut calls = 0;
@@ -250,7 +288,9 @@ fn read_options(options: &str, mut auth: Option<String>, profile: &mut Profile) 
     Ok(())
 }
 
-/// A reference to an object of this process: peer to peer first, where it is served both ways.
+/// A reference to an object of this process. Peer to peer comes first, since it saves the hop over the bus:
+/// all places that are listened at share one profile, but those with a nonce, which has to travel with its
+/// address. Then comes one profile for each bus that was joined.
 pub(crate) fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference {
     let key = Bytes::copy_from_slice(key);
     let kept = |profile: &Profile| -> Vec<(u32, Bytes)> {
@@ -303,10 +343,12 @@ pub(crate) fn print_friendly(reference: &Reference) -> String {
     }
 }
 
+/// The first profile of this wire.
 fn ours(reference: &Reference) -> Option<&Profile> {
     reference.profiles.iter().find(|profile| profile.wire == WIRE)
 }
 
+/// Empty for a profile whose endpoints have no address in the specification's notation.
 fn print_profile(profile: &Profile) -> String {
     let path = if profile.key.is_empty() { String::new() } else { names::path_of_key(&profile.key) };
     let name = profile.component(TAG_NAME).map(|name| String::from_utf8_lossy(name)).unwrap_or_default();

@@ -1,13 +1,22 @@
 //! Server addresses: `unix:path=/run/bus;tcp:host=...` (specification, "Server Addresses" and "Transports").
+//!
+//! A list is read entry by entry (`Entry`): a transport and its keys, with `%` escapes undone. To connect,
+//! all entries that this side can use are taken in their order; what it cannot use is an error only if
+//! nothing else is left. To listen, the first entry that works is taken, as the specification wants. Nothing
+//! is kept here, but listening may have effects: a nonce file is made, or a name for a socket.
+//!
+//! `tls:` and `shm:` are this implementation's own transports; other programs pass over entries that they do
+//! not know.
 
 use bytes::Bytes;
 use everywire_model::layered::TLS;
 use everywire_model::{Endpoint, Failure, Initiator, Kind, LayerOptions};
 use std::fmt::Write;
 
-/// One address of a list.
+/// One address of a list, as this side uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerAddress {
+    /// Where to connect to, or to listen.
     pub(crate) endpoint: Endpoint,
     /// The server's identity: 32 hexadecimal digits.
     pub(crate) guid: Option<String>,
@@ -17,7 +26,8 @@ pub(crate) struct ServerAddress {
     pub(crate) auth: Option<String>,
 }
 
-/// Looks up a variable of the environment.
+/// Looks up a variable of the environment; empty ones count as unset. An argument, so that tests have their
+/// own.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The environment of this process.
@@ -25,7 +35,11 @@ pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The addresses of the session's bus.
+/// The addresses of the session's bus: what DBUS_SESSION_BUS_ADDRESS says, else the socket in the user's
+/// runtime folder.
+///
+/// # Errors
+/// The variable cannot be understood, or there is neither it nor such a folder.
 pub(crate) fn session(look: Environment<'_>) -> Result<Vec<ServerAddress>, Failure> {
     if let Some(list) = look("DBUS_SESSION_BUS_ADDRESS").filter(|list| !list.starts_with("autolaunch:")) {
         return connecting(&list, look).map_err(|failure| failure.at("$DBUS_SESSION_BUS_ADDRESS"));
@@ -46,7 +60,8 @@ pub(crate) fn session(look: Environment<'_>) -> Result<Vec<ServerAddress>, Failu
     Ok(paths.into_iter().map(at_path).collect())
 }
 
-/// The addresses of the system's bus.
+/// The addresses of the system's bus: what DBUS_SYSTEM_BUS_ADDRESS says, else the well-known socket, at its
+/// present and its older place.
 pub(crate) fn system(look: Environment<'_>) -> Result<Vec<ServerAddress>, Failure> {
     if let Some(list) = look("DBUS_SYSTEM_BUS_ADDRESS") {
         return connecting(&list, look).map_err(|failure| failure.at("$DBUS_SYSTEM_BUS_ADDRESS"));
@@ -56,17 +71,23 @@ pub(crate) fn system(look: Environment<'_>) -> Result<Vec<ServerAddress>, Failur
         .into())
 }
 
+/// A Unix socket without further keys.
 fn at_path(path: String) -> ServerAddress {
     ServerAddress { endpoint: Endpoint::Unix { path }, guid: None, nonce: None, auth: None }
 }
 
-/// The number of the user who runs this process.
+/// The number of the user who runs this process, as the owner of its folder in `/proc`; nothing where there
+/// is none.
 fn user() -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").ok().map(|process| process.uid())
 }
 
-/// A list to connect to: what this side can use of it, in its order.
+/// A list to connect to: what this side can use of it, in its order. `autolaunch:` stands for the session's
+/// bus where it is already; none is started.
+///
+/// # Errors
+/// The list is empty or cannot be read; or nothing in it can be used, then the failure of its first entry.
 pub(crate) fn connecting(list: &str, look: Environment<'_>) -> Result<Vec<ServerAddress>, Failure> {
     let mut usable = Vec::new();
     let mut refused = None;
@@ -88,7 +109,10 @@ pub(crate) fn connecting(list: &str, look: Environment<'_>) -> Result<Vec<Server
     }
 }
 
-/// A list to listen at: the first address that this side can.
+/// A list to listen at: the first address that this side can use.
+///
+/// # Errors
+/// None can be used; then the failure of the first.
 pub(crate) fn listening(list: &str, look: Environment<'_>) -> Result<ServerAddress, Failure> {
     let mut refused = None;
     for entry in Entry::list(list)? {
@@ -100,7 +124,8 @@ pub(crate) fn listening(list: &str, look: Environment<'_>) -> Result<ServerAddre
     Err(refused.unwrap_or_else(|| wrong("the address is empty")))
 }
 
-/// Writes an endpoint as a server address; nothing for one within this process.
+/// Writes an endpoint as a server address, with its nonce file and the server's identity, if they are known.
+/// Nothing for one within this process.
 pub(crate) fn print(endpoint: &Endpoint, nonce: Option<&[u8]>, guid: Option<&[u8]>) -> Option<String> {
     let mut text = print_endpoint(endpoint, nonce)?;
     if let Some(guid) = guid {
@@ -109,6 +134,7 @@ pub(crate) fn print(endpoint: &Endpoint, nonce: Option<&[u8]>, guid: Option<&[u8
     Some(text)
 }
 
+/// An address with TLS has the keys of the transport below and those of the layer in one list.
 fn print_endpoint(endpoint: &Endpoint, nonce: Option<&[u8]>) -> Option<String> {
     Some(match (endpoint, nonce) {
         (Endpoint::Unix { path }, _) => match path.strip_prefix('@') {
@@ -135,21 +161,28 @@ fn print_endpoint(endpoint: &Endpoint, nonce: Option<&[u8]>) -> Option<String> {
     })
 }
 
-/// Keys of an address with TLS that are of what lies below.
+/// Keys of an address with TLS that are of what lies below. All others are options of TLS, such as `ca` and
+/// `identity`.
 const BELOW: [&str; 11] =
     ["abstract", "auth", "bind", "dir", "family", "guid", "host", "path", "port", "runtime", "tmpdir"];
 
-/// `transport:key=value,key=value`.
+/// `transport:key=value,key=value`. Keys are not repeated; values have their escapes undone.
 struct Entry<'a> {
     transport: &'a str,
     pairs: Vec<(&'a str, String)>,
 }
 
 impl<'a> Entry<'a> {
+    /// The entries of a list; empty ones between two `;` are passed over.
     fn list(list: &'a str) -> Result<Vec<Self>, Failure> {
         list.split(';').filter(|entry| !entry.is_empty()).map(Self::read).collect()
     }
 
+    /// Reads one entry.
+    ///
+    /// # Errors
+    /// It has no transport, a pair has no `=`, a key stands twice, an escape is broken, or the `guid` is
+    /// none.
     fn read(text: &'a str) -> Result<Self, Failure> {
         let (transport, rest) =
             text.split_once(':').ok_or_else(|| wrong(format!("`{text}` has no `:` after its transport")))?;
@@ -178,11 +211,16 @@ impl<'a> Entry<'a> {
         self.pairs.iter().find(|(held, _)| *held == key).map(|(_, value)| value.as_str())
     }
 
+    /// An address with the keys that every transport may have.
     fn address(&self, endpoint: Endpoint) -> ServerAddress {
         let owned = |key| self.get(key).map(str::to_owned);
         ServerAddress { endpoint, guid: owned("guid"), nonce: None, auth: owned("auth") }
     }
 
+    /// The address that a client uses.
+    ///
+    /// # Errors
+    /// A key is missing or wrong, or this side does not speak the transport.
     fn connect(&self) -> Result<ServerAddress, Failure> {
         match self.transport {
             "unix" => match (self.get("path"), self.get("abstract")) {
@@ -218,6 +256,11 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// The address that a server uses. `tmpdir` and `dir` make a socket with a random name there,
+    /// `runtime=yes` the user's bus socket, and `nonce-tcp` a file with a fresh nonce.
+    ///
+    /// # Errors
+    /// As `connect`; or there is no randomness, or the nonce file cannot be written.
     fn listen(&self, look: Environment<'_>) -> Result<ServerAddress, Failure> {
         match self.transport {
             "unix" => {
@@ -269,6 +312,7 @@ impl<'a> Entry<'a> {
         Ok(ServerAddress { endpoint: Endpoint::layered(TLS, options, address.endpoint), ..address })
     }
 
+    /// 0 if there is none. The family is checked and not used: the host says it.
     fn port(&self) -> Result<u16, Failure> {
         if let Some(family) = self.get("family")
             && !matches!(family, "ipv4" | "ipv6")
@@ -282,6 +326,7 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// Why a transport is not used: it is known and not spoken here, or not known.
 fn unknown(transport: &str) -> Failure {
     match transport {
         "unixexec" | "launchd" | "systemd" => Failure::new(
@@ -295,6 +340,7 @@ fn unknown(transport: &str) -> Failure {
     }
 }
 
+/// Sixteen hexadecimal digits, so that nobody else guesses the socket's name before it is there.
 fn random_name() -> Result<String, Failure> {
     let mut raw = [0; 8];
     getrandom::fill(&mut raw).map_err(|error| {
@@ -303,6 +349,7 @@ fn random_name() -> Result<String, Failure> {
     Ok(everywire_model::hex::text(&raw))
 }
 
+/// All but the octets that the specification lets stand are written as `%xx`.
 fn escape(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for octet in value.bytes() {
@@ -315,6 +362,7 @@ fn escape(value: &str) -> String {
     out
 }
 
+/// Nothing, if an escape is broken or the result is no UTF-8.
 fn unescape(value: &str) -> Option<String> {
     everywire_model::reference::unescape(value).and_then(|raw| String::from_utf8(raw).ok())
 }

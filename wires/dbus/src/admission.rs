@@ -1,4 +1,14 @@
-//! How a connection begins: the ways to authenticate that it offers or takes, and what follows when the peer lets this side in.
+//! How a connection begins: the ways to authenticate that it offers or takes, and what follows when the peer
+//! lets this side in.
+//!
+//! A session is made in the stage `Greeting`. Both sides drive a SASL state machine of `everywire_auth`; this
+//! file chooses its options by what is known of the connection (a Unix socket, a certificate, the address)
+//! and takes its result. If the greeting cannot even begin (a nonce file that cannot be read, no randomness),
+//! it is `Impossible`: the session gives up at the first time check, and the caller learns why.
+//!
+//! After it: without a bus the connection is open; with one it says `Hello` and is `Joining`. The whole of it
+//! has a time limit (`limits::GREETING`, `limits::WELCOME`), since a peer that says nothing must not hold a
+//! place.
 
 use crate::address::{TAG_AUTH, TAG_GUID};
 use crate::greeting::{Admission, COOKIE, Greeting, chosen, here, nonce_of, own_guid, refused, words};
@@ -8,7 +18,8 @@ use everywire_auth::sasl::{Client, ClientOptions, Guid, Mechanism, Server, Serve
 use everywire_model::{Config, Endpoint, Violation};
 
 impl DbusSession {
-    /// The connecting side: says as much as it can at once.
+    /// The connecting side. It says as much as it can at once: with EXTERNAL the answer of the server is
+    /// known, so authentication and `Hello` go out in one write without an answer between them.
     pub(crate) fn connecting(config: &Config) -> Self {
         let unix = is_unix(config);
         let mechanisms = chosen(config).unwrap_or_else(|| {
@@ -58,7 +69,9 @@ impl DbusSession {
         session
     }
 
-    /// The accepting side.
+    /// The accepting side: it waits for the client's first words. Unless the place says otherwise, one way to
+    /// authenticate is taken: the kernel's word for a Unix socket, the certificate that TLS has asked for,
+    /// else the cookie.
     pub(crate) fn accepting(config: &Config) -> Self {
         let peer_uid = config.peer.credentials.map(|(_, uid)| uid);
         let layer = config.profile.endpoints.first().and_then(Endpoint::layer);
@@ -90,7 +103,11 @@ impl DbusSession {
         session
     }
 
-    /// Takes the greeting off the input; whether it is over.
+    /// Takes the greeting off the input; whether it is over. When the server refuses all ways but names
+    /// others, the way to try next is kept for `Session::again`.
+    ///
+    /// # Errors
+    /// Authentication failed; the connection ends.
     pub(crate) fn greet(&mut self, input: &mut BytesMut) -> Result<bool, Violation> {
         let Stage::Greeting(greeting) = &mut self.stage else { return Ok(true) };
         let before = input.len();
@@ -118,6 +135,7 @@ impl DbusSession {
             self.become_ready();
         } else {
             self.stage = Stage::Joining;
+            // With a pipelined greeting `Hello` has gone out already.
             if self.waiting.is_empty() {
                 self.say_hello();
             }

@@ -1,4 +1,15 @@
 //! Values at their lowest: aligned primitives, strings, padding (specification, "Marshaling").
+//!
+//! `Put` writes to a growing buffer, `Get` reads from a slice. Both count alignment from the beginning of the
+//! message, not from the place in memory; a body begins at a multiple of 8, so its alignment is that of the
+//! message.
+//!
+//! Invariants:
+//! * `Get` never reads past its slice and never panics: each read is checked, and a failed one says what was
+//!   wanted and at which offset.
+//! * Padding must be there and zero: the specification calls other messages invalid, and a bus closes the
+//!   connection of whoever sends one.
+//! * A length that was read allocates nothing here; that of an array is checked against 64 MiB first.
 
 use crate::limits;
 use crate::violations::Wrong;
@@ -7,7 +18,8 @@ use everywire_model::Failure;
 /// The byte order that this machine writes.
 pub(crate) const NATIVE_LITTLE: bool = cfg!(target_endian = "little");
 
-/// Bytes that do not hold what they should.
+/// Bytes that do not hold what they should. In a header it ends the connection (`Wrong`), in a body it fails
+/// one call (`Failure`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bad {
     /// What is wrong.
@@ -16,7 +28,7 @@ pub(crate) struct Bad {
     pub(crate) at: usize,
 }
 
-/// What is wrong with padding.
+/// What is wrong with padding. `Wrong` has a variant of its own for it, found by this text.
 const PADDING: &str = "padding is not zero";
 
 impl From<Bad> for Failure {
@@ -37,9 +49,11 @@ impl From<Bad> for Wrong {
 
 /// Writes to a flat buffer; alignment is counted from where the message began.
 pub(crate) struct Put<'r> {
+    /// The buffer; what stands in it already is left as it is.
     pub(crate) out: &'r mut Vec<u8>,
     /// Added (wrapping) to the buffer's length, gives the offset in the message.
     pub(crate) shift: usize,
+    /// Whether numbers are written in the other byte order than this machine's.
     pub(crate) swap: bool,
 }
 
@@ -57,6 +71,7 @@ impl<'r> Put<'r> {
         self.out.len().wrapping_add(self.shift)
     }
 
+    /// Pads with zeros to a multiple of `to`: 1, 2, 4 or 8.
     #[inline]
     pub(crate) fn align(&mut self, to: usize) {
         let pad = self.at().wrapping_neg() & (to - 1);
@@ -98,7 +113,7 @@ impl<'r> Put<'r> {
         self.u32(u32::try_from(length).unwrap_or(u32::MAX));
     }
 
-    /// A string: its length, the bytes, NUL.
+    /// A string: its length, the bytes, NUL. The text must have no NUL inside; the sink refuses one.
     #[inline]
     pub(crate) fn string(&mut self, text: &[u8]) {
         self.length(text.len());
@@ -106,7 +121,8 @@ impl<'r> Put<'r> {
         self.out.push(0);
     }
 
-    /// A signature: its length in one byte, the bytes, NUL.
+    /// A signature: its length in one byte, the bytes, NUL. Signatures are at most 255 octets long, which
+    /// whoever spells one checks.
     #[inline]
     pub(crate) fn signature(&mut self, text: &[u8]) {
         self.out.push(u8::try_from(text.len()).unwrap_or(u8::MAX));
@@ -130,22 +146,27 @@ pub(crate) fn patch(out: &mut [u8], index: usize, value: u32) {
     }
 }
 
-/// Reads; never past the end.
+/// Reads; never past the end. It is `Copy`, so that a reader can look ahead with a copy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Get<'a> {
+    /// What is read: header fields, or the values of a body.
     pub(crate) bytes: &'a [u8],
+    /// Index of the next octet in `bytes`.
     pub(crate) pos: usize,
     /// Offset of the first byte in what alignment is counted from.
     pub(crate) base: usize,
+    /// Byte order of the numbers: that of the message.
     pub(crate) little: bool,
 }
 
 impl<'a> Get<'a> {
+    /// Octets that are left.
     #[inline]
     pub(crate) fn left(&self) -> usize {
         self.bytes.len().saturating_sub(self.pos)
     }
 
+    /// An error at the present place.
     #[cold]
     pub(crate) fn bad(&self, what: &'static str) -> Bad {
         Bad { what, at: self.pos }
@@ -168,6 +189,7 @@ impl<'a> Get<'a> {
         }
     }
 
+    /// The octets of a primitive, behind its padding.
     #[inline]
     fn chunk<const N: usize>(&mut self) -> Result<[u8; N], Bad> {
         self.align(N)?;
@@ -243,6 +265,7 @@ impl<'a> Get<'a> {
         self.terminated(length.into())
     }
 
+    /// Text of this length and its NUL.
     #[inline]
     fn terminated(&mut self, length: usize) -> Result<&'a [u8], Bad> {
         let at = self.pos;

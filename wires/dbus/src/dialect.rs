@@ -3,7 +3,8 @@
 use crate::frame;
 use everywire_model::Body;
 
-/// Bit of [`Body::dialect`]: arguments, where a wrong type is the caller's mistake.
+/// Bit of [`Body::dialect`]: arguments, where a wrong type is the caller's mistake. In results it is the
+/// peer's.
 pub(crate) const ARGUMENTS: u32 = 1;
 /// [`Body::dialect`] of everything else.
 pub(crate) const RESULTS: u32 = 0;
@@ -11,7 +12,8 @@ pub(crate) const RESULTS: u32 = 0;
 /// The codec's name.
 pub(crate) const NAME: &str = "dbus";
 
-/// Bit of [`Body::dialect`]: it came by a bus, which has looked at it.
+/// Bit of [`Body::dialect`]: it came by a bus, which has looked at it. A bus ends the connection of whoever
+/// sends it a malformed message, so what comes from there is whole.
 pub(crate) const LOOKED_AT: u32 = 2;
 
 /// Where in [`Body::dialect`] the flags are that a message came with.
@@ -20,7 +22,7 @@ const FLAGS: u32 = 8;
 /// The flags that concern the next hop, too.
 const KEPT: u8 = frame::NO_AUTO_START | frame::ALLOW_INTERACTIVE_AUTHORIZATION;
 
-/// The dialect of a body.
+/// The dialect of a body: `dialect` is ARGUMENTS or RESULTS, `flags` are those of its message.
 #[inline]
 pub(crate) fn dialect(dialect: u32, flags: u8, on_bus: bool) -> u32 {
     dialect | u32::from(flags & KEPT) << FLAGS | if on_bus { LOOKED_AT } else { 0 }

@@ -1,4 +1,12 @@
 //! Errors by name: what the standard ones mean, and which one a failure becomes.
+//!
+//! D-Bus has no numbers and no completion status: an error is a name like that of an interface, and mostly a
+//! text. Two tables translate between names and the kinds of failures, in both directions: the names of the
+//! specification and of libdbus, and those of sd-bus for errors of the system. A failure that came with a
+//! name (its code) goes on with that name.
+//!
+//! Whether the servant ran is guessed from the name (`failure`): only where the error says that the call
+//! cannot have begun is another try safe.
 
 use crate::names::{self, ERRORS};
 use everywire_model::shape::{Struct, Text};
@@ -6,6 +14,7 @@ use everywire_model::{Body, Completed, Failure, Hold, Initiator, Kind, Outcome};
 use std::borrow::Cow;
 
 /// The names, without what all begin with, and what they mean; for a kind, the first of its names is sent.
+/// The order matters: see `name`.
 const STANDARD: &[(&str, Kind)] = &[
     ("Failed", Kind::Internal),
     ("UnknownObject", Kind::NoObject),
@@ -42,7 +51,8 @@ const UNDELIVERED: &[&str] = &["ServiceUnknown", "NameHasNoOwner"];
 
 /// What stands before the name of an error of the system, as sd-bus and its services have it (sd_bus_error(3)).
 const SYSTEM_ERRORS: &str = "System.Error.";
-/// Errors of the system, and what they mean; for a kind that the standard has no name for, the first of its names is sent.
+/// Errors of the system, and what they mean; for a kind that the standard has no name for, the first of its
+/// names is sent. The kinds that the standard has no name for are Busy, Cancelled and Violation.
 const SYSTEM: &[(&str, Kind)] = &[
     ("EBUSY", Kind::Busy),
     ("EAGAIN", Kind::Busy),
@@ -60,7 +70,8 @@ const SYSTEM: &[(&str, Kind)] = &[
     ("EMSGSIZE", Kind::LimitExceeded),
 ];
 
-/// What a standard error means, or one of the system; any other is a failure of the servant.
+/// What a standard error means, or one of the system. Any other name is one of the servant's own, and so a
+/// failure of the servant.
 pub(crate) fn kind(name: &str) -> Kind {
     let of = |prefix: &str, table: &[(&str, Kind)]| {
         let name = name.strip_prefix(prefix)?;
@@ -69,13 +80,15 @@ pub(crate) fn kind(name: &str) -> Kind {
     of(ERRORS, STANDARD).or_else(|| of(SYSTEM_ERRORS, SYSTEM)).unwrap_or(Kind::Internal)
 }
 
-/// The name that a failure is answered with.
+/// The name that a failure is answered with: the one that it came with, if that is a valid name; else one for
+/// its kind.
 pub(crate) fn name(failure: &Failure) -> Cow<'_, str> {
     if let Some(code) = failure.code()
         && names::is_interface(code.as_bytes())
     {
         return Cow::Borrowed(code);
     }
+    // A call that never began is told as the bus tells it, so that the caller may try again.
     if matches!(failure.kind(), Kind::Unreachable | Kind::WrongWire)
         && failure.completed() == Completed::No
         && let Some(undelivered) = UNDELIVERED.first()
@@ -128,6 +141,7 @@ pub(crate) fn failure(name: &str, body: &Body, from_bus: bool) -> Failure {
     Failure::new(kind, Initiator::Peer, message).with_code(name).with_completed(completed)
 }
 
+/// The first value of a body, which is text; nothing if it does not decode.
 fn first_text(body: &Body) -> Option<String> {
     let first = Body { context: b"s"[..].into(), bytes: body.bytes.clone(), ..body.clone() };
     let mut text = None;

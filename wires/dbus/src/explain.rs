@@ -1,4 +1,9 @@
 //! Annotated listings of one direction of a connection, whole or cut off, valid or broken.
+//!
+//! The input is a capture, so it may begin in the greeting or in the middle. Each piece at the front is
+//! either a line of the greeting or a message; the first octet and the second tell them apart. What is
+//! neither ends the listing, since the next piece cannot be found; what is not whole yet is counted as the
+//! rest.
 
 use crate::basics::{Bad, Get};
 use crate::frame::{self, HEADER, Header, field};
@@ -14,7 +19,8 @@ use everywire_model::wire::{Explained, Listing, Part, Sniff};
 const COMMANDS: &[&str] =
     &["AUTH", "CANCEL", "BEGIN", "DATA", "ERROR", "NEGOTIATE_UNIX_FD", "REJECTED", "OK", "AGREE_UNIX_FD"];
 
-/// Whether a connection that begins so speaks this wire: with the greeting, or in the middle, with a message.
+/// Whether a connection that begins so speaks this wire: with the greeting (a NUL, then AUTH), or in the
+/// middle, with a message. `More` says that the octets fit so far.
 pub(crate) fn sniff(first: &[u8]) -> Sniff {
     let greeting: &[u8] = b"\0AUTH";
     match first {
@@ -44,7 +50,7 @@ pub(crate) fn is_message(bytes: &[u8]) -> bool {
     bytes.first_chunk::<HEADER>().is_some_and(|raw| matches!(raw, [b'l' | b'B', 1..=4, _, 1, ..]))
 }
 
-/// The listing.
+/// Lists what there is.
 pub(crate) fn explain(bytes: &[u8]) -> Listing {
     let mut listing = Listing::default();
     let mut at = 0;
@@ -66,7 +72,7 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
     listing
 }
 
-/// A line of the greeting.
+/// A line of the greeting, and the NUL before the first one. Nothing, if its end is still missing.
 fn line(rest: &[u8], offset: usize) -> Option<Explained> {
     let nul = usize::from(rest.first() == Some(&0));
     let text = rest.get(nul..).unwrap_or_default();
@@ -104,6 +110,7 @@ fn line(rest: &[u8], offset: usize) -> Option<Explained> {
     })
 }
 
+/// The last entry of a listing: everything that is left, which is nothing of this wire.
 fn broken(rest: &[u8], offset: usize) -> Explained {
     Explained {
         summary: format!("neither a message nor a line of the greeting: {}", hex(rest)),
@@ -146,16 +153,19 @@ fn message(rest: &[u8], offset: usize) -> Option<Explained> {
     Some(Explained { summary, kind: word.to_owned(), offset, len, parts: view.parts, body, values: None })
 }
 
+/// The parts of one message, and what to say of it in one line.
 struct View {
     parts: Vec<Part>,
     notes: Vec<String>,
 }
 
 impl View {
+    /// Notes a part of the message.
     fn note(&mut self, offset: usize, len: usize, name: &'static str, value: String) {
         self.parts.push(Part { offset, len, name, value });
     }
 
+    /// The sixteen octets before the fields.
     fn fixed(&mut self, header: &Header) {
         let order = if header.little { "little-endian" } else { "big-endian" };
         self.note(0, 1, "byte order", order.into());
@@ -177,6 +187,7 @@ impl View {
         self.note(12, 4, "length of the header fields", header.fields.to_string());
     }
 
+    /// The header fields, whatever their codes; stops at the first that does not decode.
     fn fields(&mut self, get: &mut Get<'_>) -> Result<(), Bad> {
         while get.left() > 0 {
             get.align(8)?;
@@ -217,7 +228,8 @@ impl View {
     }
 }
 
-/// The values of a message, which tells their types.
+/// The values of a message that was listed; their types stand in its header. Nothing for a message without
+/// values. Handles do not come with a capture.
 pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
     let (at, len) = explained.body?;
     let little = message.first() == Some(&b'l');

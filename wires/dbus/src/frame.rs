@@ -1,4 +1,16 @@
 //! Message headers (specification, "Message Format").
+//!
+//! A header has a fixed part of 16 octets (`Header`) and an array of fields (`Fields`), padded to a multiple
+//! of 8; the body follows. The fixed part is read as soon as it is there, since it tells the length of all;
+//! the fields are read when they are whole, unless the same octets were read before (`seen`).
+//!
+//! Invariants after `Fields::read`: each known field stands once, with its type and a valid value; those that
+//! the kind of message needs are there; names are valid by the specification, so they may be used in answers.
+//! Paths may be longer than this side takes, and handles more, which `seen` notes, because a message that
+//! came by a bus must not end the connection for that.
+//!
+//! Fields of unknown codes are stepped over and may pass on (`passes`). Unknown flags are ignored, as the
+//! specification wants.
 
 use crate::basics::Get;
 use crate::violations::Wrong;
@@ -15,7 +27,8 @@ pub const NO_AUTO_START: u8 = 2;
 /// Flag: the caller is prepared to wait while a user is asked for permission.
 pub const ALLOW_INTERACTIVE_AUTHORIZATION: u8 = 4;
 
-/// A method call.
+/// A method call. The numbers of kinds are those of the specification; 0 is invalid, and kinds above 4 are
+/// ignored.
 pub const METHOD_CALL: u8 = 1;
 /// The results of a call.
 pub const METHOD_RETURN: u8 = 2;
@@ -35,7 +48,7 @@ pub fn word(kind: u8) -> &'static str {
     }
 }
 
-/// Codes of header fields.
+/// Codes of header fields (specification, "Header Fields").
 pub mod field {
     #![allow(missing_docs)]
     pub const PATH: u8 = 1;
@@ -65,10 +78,12 @@ pub mod field {
     }
 }
 
-/// The field that only a bus writes (specification 0.43: the container that the sender is in).
+/// The field that only a bus writes (specification 0.43: the container that the sender is in). It speaks of
+/// one hop, so it is not passed on.
 const CONTAINER: u8 = 10;
 
-/// Our field: how many hops a call has passed, in digits.
+/// Our field: how many hops a call has passed, as text of digits. The number has no meaning in the
+/// specification, whose codes end at 10.
 pub(crate) const HOPS: u8 = 72;
 /// The same, as a header is called.
 pub(crate) const HOPS_NAME: &str = "72";
@@ -124,7 +139,7 @@ impl Header {
         Ok(Self { little, kind, flags, body, serial, fields })
     }
 
-    /// Offset of the body.
+    /// Offset of the body. The fields begin at a multiple of 8, so that theirs is the only padding.
     #[inline]
     pub fn body_at(&self) -> usize {
         HEADER + (self.fields as usize).next_multiple_of(8)
@@ -161,16 +176,18 @@ pub struct Fields {
     pub signature: Bytes,
     /// What it answers.
     pub reply: u32,
-    /// Where that stands among the bytes of the fields.
+    /// Where that stands among the bytes of the fields. There a header that is the same but for that number
+    /// is recognised (`seen`).
     pub reply_at: Option<usize>,
-    /// Handles that come with it.
+    /// Handles that come with it. 0 without the field.
     pub handles: u32,
     /// Whether there are others, which nobody here knows.
     pub others: bool,
 }
 
 impl Fields {
-    /// Reads the fields and checks that those are there which a message of this type needs.
+    /// Reads the fields and checks that those are there which a message of this type needs. `raw` are the
+    /// octets of the fields without the padding behind them. The texts share them.
     ///
     /// # Errors
     /// A field of the wrong type or with an impossible value, twice or missing.
@@ -214,7 +231,8 @@ impl Fields {
         Ok(fields)
     }
 
-    /// The handles that fields announce, whatever else is in them.
+    /// The handles that fields announce, whatever else is in them. For a message that is thrown away unread:
+    /// its handles must be told from those of the next.
     pub(crate) fn announced(raw: &[u8], little: bool) -> Result<u32, Wrong> {
         let mut get = Get { bytes: raw, pos: 0, base: HEADER, little };
         let mut handles = 0;
@@ -232,6 +250,7 @@ impl Fields {
         Ok(handles)
     }
 
+    /// Takes the value of a known field, and checks it.
     fn take(&mut self, code: u8, get: &mut Get<'_>, raw: &Bytes, name: &'static str) -> Result<(), Wrong> {
         match code {
             field::REPLY_SERIAL => {
@@ -267,6 +286,7 @@ impl Fields {
         Ok(())
     }
 
+    /// Whether the fields that this kind of message needs are there, and none is reserved for local use.
     fn check(&self, kind: u8) -> Result<(), Wrong> {
         let need = |field: &Bytes, name| match field.is_empty() {
             true => Err(Wrong::Missing { kind: word(kind), field: name }),

@@ -12,7 +12,8 @@ use std::sync::OnceLock;
 /// The word for DBUS_COOKIE_SHA1, in addresses and for people.
 pub(crate) const COOKIE: &str = "cookie";
 
-/// How far the greeting is.
+/// How far the greeting is. It is in one of three states from the beginning to the end; `Impossible` fails as
+/// soon as it is asked to go on.
 pub(crate) enum Greeting {
     /// This side connected.
     Client(Client),
@@ -22,14 +23,21 @@ pub(crate) enum Greeting {
     Impossible(Wrong),
 }
 
-/// How the greeting went.
+/// What both sides have agreed on.
 pub(crate) struct Admission {
+    /// How the client has shown who it is.
     pub(crate) mechanism: Mechanism,
+    /// Whether handles may pass.
     pub(crate) handles: bool,
 }
 
 impl Greeting {
-    /// What else a server that refuses would take is put into `retry`.
+    /// Takes what has come, and writes what is to be answered to `out`. What else a server that refuses would
+    /// take is put into `retry`. Nothing, as long as the greeting is not over; what follows it stays in
+    /// `input`.
+    ///
+    /// # Errors
+    /// It failed: a wrong nonce, a refusal, or words that are none of the protocol.
     pub(crate) fn go_on(
         &mut self,
         input: &mut BytesMut,
@@ -81,7 +89,8 @@ pub(crate) fn refused(error: &SaslError) -> Wrong {
 const WORDS: [(&str, Mechanism); 3] =
     [("external", Mechanism::External), (COOKIE, Mechanism::CookieSha1), ("anonymous", Mechanism::Anonymous)];
 
-/// The ways to authenticate that the address names.
+/// The ways to authenticate that the address names. Nothing, if it names none: then each side has its own
+/// default.
 pub(crate) fn chosen(config: &Config) -> Option<Vec<Mechanism>> {
     let words = config.profile.component(TAG_AUTH)?;
     let mechanism = |word: &[u8]| WORDS.iter().find(|(held, _)| held.as_bytes() == word).map(|(_, m)| *m);
@@ -94,7 +103,8 @@ pub(crate) fn words(mechanisms: &[Mechanism]) -> Bytes {
     Bytes::from(mechanisms.iter().filter_map(named).collect::<Vec<_>>().join("+"))
 }
 
-/// A component of the address that was connected to.
+/// A component of the address that was connected to, which is the first endpoint; or of the profile, where it
+/// has no endpoint.
 pub(crate) fn here(config: &Config, tag: u32) -> Option<&[u8]> {
     match config.profile.endpoints.first() {
         Some(endpoint) => component_of(&config.profile, endpoint, tag),
@@ -102,14 +112,18 @@ pub(crate) fn here(config: &Config, tag: u32) -> Option<&[u8]> {
     }
 }
 
-/// The nonce that this address asks for, if it does.
+/// The nonce that this address asks for, read from its file; nothing, if it asks for none.
+///
+/// # Errors
+/// The file cannot be read.
 pub(crate) fn nonce_of(config: &Config) -> Result<Option<[u8; NONCE]>, Wrong> {
     let Some(file) = here(config, TAG_NONCE) else { return Ok(None) };
     let wrong = |failure: Failure| Wrong::Authentication { what: failure.message().to_owned() };
     nonce::read(&String::from_utf8_lossy(file)).map(Some).map_err(wrong)
 }
 
-/// The identity of this process as a server.
+/// The identity of this process as a server: made when it is first needed, the same for all its listeners,
+/// gone with it.
 pub(crate) fn own_guid() -> Result<Guid, Wrong> {
     static GUID: OnceLock<Guid> = OnceLock::new();
     if let Some(guid) = GUID.get() {

@@ -1,4 +1,9 @@
-//! Header fields that pass with a body (specification, "Header Fields"): those that nobody here knows, and how many hops a call passed.
+//! Header fields that pass with a body (specification, "Header Fields"): those that nobody here knows, and
+//! how many hops a call passed.
+//!
+//! Fields that came with a body are kept as octets, in the byte order of their message; they are valid, since
+//! the whole header was read. Changes of headers are kept apart, and are written in the byte order that the
+//! new message will have. Codes below 11 never pass: each connection has its own.
 
 use crate::basics::{Get, NATIVE_LITTLE, Put};
 use crate::frame::{HEADER, HOPS, HOPS_NAME, passes};
@@ -8,7 +13,13 @@ use everywire_model::headers::{Content, number};
 use everywire_model::visit::Carries;
 use everywire_model::{Body, Failure, Header, Headers, Initiator, Kind, Visit};
 
-/// The fields to put in front of the others: those that came, and the changes.
+/// The fields to put in front of the others: those that came with the body, without those that the changes
+/// replace or remove, and the changes. `little` is the byte order of the new message. Each field is padded to
+/// 8, so whatever stands behind keeps its place within its block.
+///
+/// # Errors
+/// A change names no field that may be written, or has a NUL in its text; or the fields are too many for one
+/// message.
 pub(crate) fn fields(carries: Carries<'_>, little: bool) -> Visit<Vec<u8>> {
     let own = carries.body.and_then(Body::headers);
     let edits = carries.headers;
@@ -52,7 +63,7 @@ pub(crate) fn fields(carries: Carries<'_>, little: bool) -> Visit<Vec<u8>> {
     Ok(out)
 }
 
-/// The code of the field that a header is.
+/// The code of the field that a header stands for: a header's name is that number, from 11 to 255, in digits.
 fn code(header: &Header) -> Result<u8, Failure> {
     header.name.parse().ok().filter(|code| passes(*code)).ok_or_else(|| {
         let what = format!("`{}` names no header field of D-Bus that may be written", header.name);

@@ -1,4 +1,12 @@
 //! Headers to be written in front of values: that of a call or signal by its route, and that of an answer.
+//!
+//! The header names the signature of the body, which is known only when the first value comes; so the sink
+//! asks for the header (`Head::begin`) at that moment. Most messages repeat an earlier header but for
+//! numbers: then it is copied (`Head::repeat`) and patched. Offsets in a header: flags at 2, length of the
+//! body at 4, serial number at 8, length of the fields at 12.
+//!
+//! Handles are the exception: those inside of variants come up after the header was written. Then `outgoing`
+//! takes the message back, tells the header (`announce`) and writes all of it again.
 
 use crate::basics::patch;
 use crate::frame::{self, field};
@@ -9,9 +17,10 @@ use bytes::Bytes;
 use everywire_model::shape::Struct;
 use everywire_model::{Failure, Hold, Initiator, Kind, Visit};
 
-/// A header to be written in front of values.
+/// A header that `outgoing` and `passing` can complete: they patch the lengths, and the count of handles,
+/// which is the last thing in it.
 pub(crate) trait Envelope: Head {
-    /// How long the header was.
+    /// The length in octets of the header that the last `begin` or `repeat` wrote, padding included.
     fn len(&self) -> usize;
     /// Handles have come up, which the header must announce.
     fn announce(&mut self);
@@ -19,22 +28,28 @@ pub(crate) trait Envelope: Head {
     fn announces(&self) -> bool;
 }
 
-/// The header of a call or signal.
+/// The header of a call or signal. It lives for one message; what is remembered is in the route.
 pub(crate) struct RouteHead<'s> {
+    /// Keeps the octets of the header between messages.
     route: &'s mut Route,
     serial: u32,
+    /// Flags of this message, beside those of the route.
     flags: u8,
+    /// Whether there is to be a field for the count of handles.
     handles: bool,
+    /// What `len` returns.
     len: usize,
 }
 
 impl<'s> RouteHead<'s> {
+    /// Writes nothing yet: the sink asks for the header when it knows the signature.
     pub(crate) fn new(route: &'s mut Route, serial: u32, flags: u8) -> Self {
         Self { route, serial, flags, handles: false, len: 0 }
     }
 }
 
 impl RouteHead<'_> {
+    /// Writes the remembered header with this message's flags and serial number.
     #[inline]
     fn put(&mut self, flat: &mut Vec<u8>) {
         let start = flat.len();
@@ -105,7 +120,8 @@ impl Envelope for RouteHead<'_> {
     }
 }
 
-/// The header of the last answer, to be written again.
+/// The header of the last answer with results, to be written again: with the list of values that it was for,
+/// the caller and whether it has a field for handles.
 #[derive(Debug, Default)]
 pub(crate) struct Answered {
     list: Option<Listed>,
@@ -114,11 +130,14 @@ pub(crate) struct Answered {
     header: Vec<u8>,
 }
 
-/// The header of an answer.
+/// The header of an answer. It lives for one answer. Errors are never remembered: they are rare, and their
+/// names differ.
 pub(crate) struct ReplyHead<'s> {
     last: &'s mut Answered,
     serial: u32,
+    /// The serial number of the call that is answered.
     reply: u32,
+    /// The caller's name on the bus; empty without a bus.
     destination: &'s Bytes,
     /// The name of the error; empty for results.
     error: &'s str,

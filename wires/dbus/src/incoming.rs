@@ -1,4 +1,20 @@
 //! Taking messages off the stream: headers, limits, handles, time.
+//!
+//! `take_messages` is a loop over the front of the input. By the stage of the session there is the greeting,
+//! a message for somebody else (a monitor), or a message of this side; bytes of a refused message are thrown
+//! away first (`discarding`). It returns when it needs more bytes; then `missing` tells the link how many,
+//! and `due` when they must be here.
+//!
+//! Handles come beside the bytes, in the order of the messages that announce them. A message takes as many as
+//! its header says (`taken`); a message that is thrown away drops its own (`dropped`), or the next one would
+//! get them. Handles without a message, too many of them, or on a connection that did not agree to pass them,
+//! are violations, and close what they keep open. While handles wait for the rest of their message the time
+//! is short (`PENDING_HANDLES`).
+//!
+//! Limits: size before anything is copied, then the fields. A message over the limit is refused, and its call
+//! fails. Peer to peer the connection ends where it is many times over the limit (`COURTESY`), or has too
+//! many fields or handles. On a bus a message may be anybody's, so there the connection stays in these cases,
+//! too (`too_large`, `excess`).
 
 use crate::dialect;
 use crate::frame::{self, Fields, HEADER, Header};
@@ -15,20 +31,25 @@ use everywire_model::{
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A message, its fields recognised.
+/// A message whose fields are recognised and whose handles are taken.
 #[derive(Clone)]
 pub(crate) struct Arrived {
     pub(crate) header: Header,
-    /// Where the fields are remembered.
+    /// Where the fields are remembered: an index into `seen`, valid until the next message.
     pub(crate) known: usize,
-    /// The call that it answers.
+    /// The serial number of the call that it answers; 0 if it answers none.
     pub(crate) reply: u32,
+    /// The body, sharing the bytes that were read.
     pub(crate) bytes: Bytes,
+    /// The handles that came with it.
     pub(crate) beside: Option<Arc<Beside>>,
 }
 
 impl DbusSession {
-    /// Handles everything whole at the front of the input.
+    /// Handles everything whole at the front of the input; the rest stays there.
+    ///
+    /// # Errors
+    /// The peer broke the protocol. What it passed is closed.
     pub(crate) fn take_messages(
         &mut self,
         now: Instant,
@@ -87,7 +108,7 @@ impl DbusSession {
         }
     }
 
-    /// Takes a whole message.
+    /// Takes a whole message. `len` is its length, header included; all of it is in the input.
     #[inline]
     fn take(
         &mut self,
@@ -135,7 +156,7 @@ impl DbusSession {
         Ok(())
     }
 
-    /// The handles that a message announces.
+    /// Takes the handles that a message announces out of `handles`, in the order in which they came.
     fn taken(&self, announced: usize, handles: &mut Vec<Handle>) -> Result<Arc<Beside>, Wrong> {
         if !self.handles {
             return Err(Wrong::HandlesUnasked);
@@ -161,7 +182,8 @@ impl DbusSession {
         }
     }
 
-    /// Notes that a message has begun and `whole - have` bytes of it are missing.
+    /// Notes that a message has begun and `whole - have` bytes of it are missing. Handles that came are
+    /// checked at once, and not only when the message is whole.
     fn wait(&mut self, now: Instant, have: usize, whole: usize, handles: &[Handle]) -> Result<(), Violation> {
         // A bus passes on more than is taken here.
         let most = if self.bus.is_some() { limits::HANDLES_PASSED } else { limits::HANDLES };
@@ -229,12 +251,14 @@ impl DbusSession {
         Ok(true)
     }
 
-    /// A message that is not even looked at; its handles may not be taken for those of the next one.
+    /// A message that is not even looked at; its handles may not be taken for those of the next one. On a bus
+    /// only: its caller learns nothing.
     fn pass_over(&self, header: &Header, input: &[u8], handles: &mut Vec<Handle>) -> Result<(), Wrong> {
         let announced = Fields::announced(fields_of(header, input)?, header.little)? as usize;
         self.dropped(announced, handles)
     }
 
+    /// A message over the limit whose fields are within theirs: they are read to learn whom to tell.
     fn tell_too_large(
         &mut self,
         header: &Header,
@@ -284,7 +308,8 @@ impl DbusSession {
         self.turn_away(header, index, reply, &failure(Initiator::Peer), failure(Initiator::Here))
     }
 
-    /// Whoever waits for what a message would have brought learns that it is not taken.
+    /// Whoever waits for what a message would have brought learns that it is not taken. A call that wants no
+    /// answer, and a signal, are dropped without a word.
     fn turn_away(
         &mut self,
         header: &Header,
@@ -331,7 +356,7 @@ impl DbusSession {
         Ok(())
     }
 
-    /// Throws bytes away; whether to go on.
+    /// Throws away what is here of a refused message; whether all of it has passed.
     fn discard(&mut self, input: &mut BytesMut, handles: &[Handle]) -> Result<bool, Violation> {
         let left = self.discarding.unwrap_or(0);
         let here = usize::try_from(left).unwrap_or(usize::MAX).min(input.len());

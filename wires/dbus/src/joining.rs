@@ -1,4 +1,11 @@
-//! Joining a bus: its greeting, a name to own, or the right to overhear (specification, "Message Bus Messages").
+//! Joining a bus: its greeting, a name to own, or the right to overhear (specification, "Message Bus
+//! Messages").
+//!
+//! A sequence of calls to the bus in the stage `Joining`: `Hello`; then, for who serves under a name,
+//! `RequestName`, and `GetNameOwner` where somebody else has it, to tell the user who; for a monitor,
+//! `BecomeMonitor`. When the last has been answered, the session is ready. Each is an entry in `waiting` like
+//! a call of the user's, so a violation or the end of the connection clears it; none becomes an event. A
+//! refusal of the bus ends the connection (`Unwelcome`), since nothing would be right without it.
 
 use crate::greeting::shown;
 use crate::heads::RouteHead;
@@ -12,14 +19,15 @@ use everywire_model::{
     Visit,
 };
 
-/// Answers of `RequestName`.
+/// Answers of `RequestName`, by the specification's numbers.
 const PRIMARY_OWNER: u32 = 1;
 const IN_QUEUE: u32 = 2;
 const EXISTS: u32 = 3;
 const ALREADY_OWNER: u32 = 4;
 
 impl DbusSession {
-    /// The first call on a bus.
+    /// The first call on a bus; nothing else may be sent before. The unique name in its answer is not needed
+    /// here.
     pub(crate) fn say_hello(&mut self) {
         self.ask_bus(driver::HELLO, &everywire_model::visit::Nothing, Pending::Hello);
     }
@@ -34,7 +42,10 @@ impl DbusSession {
         let _ = self.try_bus(&driver::BUS, operation, arguments, Some(pending));
     }
 
-    /// Calls the bus, for an answer or without.
+    /// Calls the bus; with `pending` for an answer, without it as a call that wants none.
+    ///
+    /// # Errors
+    /// The call does not encode, or exceeds the limit. Nothing was sent.
     pub(crate) fn try_bus(
         &mut self,
         interface: &'static Interface,
@@ -59,7 +70,10 @@ impl DbusSession {
         Ok(())
     }
 
-    /// The bus answered something that calls wait for.
+    /// The bus answered something that calls wait for: goes on to the next step.
+    ///
+    /// # Errors
+    /// The answer says that this side cannot have what it needs.
     pub(crate) fn joined(&mut self, pending: &Pending, body: &Body) -> Result<(), Wrong> {
         match pending {
             Pending::Hello => self.greeted(),
@@ -79,6 +93,7 @@ impl DbusSession {
         }
     }
 
+    /// `Hello` was answered.
     fn greeted(&mut self) -> Result<(), Wrong> {
         let Some(bus) = &self.bus else { return Ok(()) };
         match bus.purpose {
@@ -101,6 +116,7 @@ impl DbusSession {
         Ok(())
     }
 
+    /// `RequestName` was answered with this number.
     fn named(&mut self, answer: u32) -> Result<(), Wrong> {
         match answer {
             // In the queue, calls come once all before have left.
@@ -119,7 +135,7 @@ impl DbusSession {
         Ok(())
     }
 
-    /// The bus refused something that calls wait for.
+    /// What it means that the bus answered a step of joining with an error.
     pub(crate) fn unwelcome(&self, pending: &Pending, failure: &Failure) -> Wrong {
         let what = match pending {
             Pending::Hello => "does not greet this side".to_owned(),
@@ -131,11 +147,13 @@ impl DbusSession {
         Wrong::Unwelcome { what: format!("the bus {what}: {} [{code}]", failure.message()) }
     }
 
+    /// The name that this side wants to own; empty if none.
     fn name(&self) -> String {
         self.bus.as_ref().map(|bus| shown(&bus.name)).unwrap_or_default()
     }
 
-    /// Whether the name that this side serves under has gone to somebody else.
+    /// The bus says that this side has lost a name. If it served under that name and does not wait for it,
+    /// calls will never come again: the connection counts as closed by the peer.
     pub(crate) fn name_lost(&mut self, name: &str) {
         let ours = self.bus.as_ref().is_some_and(|bus| bus.purpose == Purpose::Serving && bus.name == name);
         // Whoever waits in the queue gets it back; the others are served no longer.
@@ -146,6 +164,7 @@ impl DbusSession {
     }
 }
 
+/// The results of a call of the bus.
 fn read<T: for<'a> UnmarshalList<'a>>(body: &Body, operation: &Operation) -> Result<T, Wrong> {
     body.decode(&operation.results).map_err(|failure| Wrong::Unwelcome {
         what: format!("the bus answers {} with something else: {failure}", operation.name),

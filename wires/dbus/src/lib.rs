@@ -64,7 +64,8 @@ use std::sync::Arc;
 /// The wire, as it is registered.
 pub static DBUS: Dbus = Dbus;
 
-/// The D-Bus wire.
+/// The D-Bus wire. It has no options; the state of a connection is in its session, that of a node in
+/// `standard`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Dbus;
 

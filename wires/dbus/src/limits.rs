@@ -3,7 +3,8 @@
 use everywire_model::{Config, Endpoint, Limits};
 use std::time::Duration;
 
-/// Most bytes of a message (section "Message Format" of the specification).
+/// Most bytes of a message (section "Message Format" of the specification). A larger one is a violation of
+/// the protocol, whatever the user's limits are.
 pub const MESSAGE: u64 = 128 << 20;
 
 /// Most bytes of a message unless the user says otherwise, where both sides are on one host: 32 MiB of values and what is
@@ -13,13 +14,14 @@ pub const USUAL: u64 = (32 << 20) + (64 << 10);
 /// Instead of [`USUAL`], where the peer comes over a network. Any other limit that a user sets holds for all.
 pub const USUAL_REMOTE: u64 = 4 << 20;
 
-/// Most bytes of the elements of an array.
+/// Most bytes of the elements of an array. (Section "Marshaling" of the specification: 2 to the 26th.)
 pub const ARRAY: usize = 64 << 20;
 
-/// Most bytes of a signature, an interface, a member, a bus name or an error name.
+/// Most bytes of a signature, an interface, a member, a bus name or an error name. (Section "Valid Names" of
+/// the specification.)
 pub const NAME: usize = 255;
 
-/// Deepest nesting of a value, variants included.
+/// Deepest nesting of a value, variants included. (The specification: 32 arrays and 32 structs.)
 pub const DEPTH: u32 = 64;
 
 /// Most bytes of header fields: a path, names, a signature. The specification would allow an array's 64 MiB.
@@ -29,31 +31,37 @@ pub const FIELDS: usize = 32 << 10;
 /// the connection to the bus stays.
 pub const PATH: usize = 4096;
 
-/// Most handles with a message.
+/// Most handles with a message. The specification leaves the number to implementations; 16 is what
+/// dbus-daemon passes unless it is configured otherwise.
 pub const HANDLES: usize = 16;
 
-/// Most handles that a bus passes at once; a message with more than [`HANDLES`] is refused.
+/// Most handles that a bus passes at once; a message with more than [`HANDLES`] is refused. (The kernel
+/// passes no more at once.)
 pub const HANDLES_PASSED: usize = 253;
 
-/// Time for the greeting of a peer that connected: authentication up to `BEGIN`.
+/// Time for the greeting of a peer that connected: authentication up to `BEGIN`. It is short, because nobody
+/// has shown yet who he is, and the place is held meanwhile.
 pub const GREETING: Duration = Duration::from_secs(5);
 
-/// Time for the answers of a server or a bus until this side may call.
+/// Time for the answers of a server or a bus until this side may call. A bus may be busy, or just starting.
 pub const WELCOME: Duration = Duration::from_secs(30);
 
-/// Time for the rest of a message whose handles have come.
+/// Time for the rest of a message whose handles have come. Instead of the time by the message's size, where
+/// that is longer.
 pub const PENDING_HANDLES: Duration = Duration::from_secs(10);
 
-/// Header fields that are remembered, of each direction, and the longest that is.
+/// How many different header fields are remembered, for each direction of a connection.
 pub const REMEMBERED: usize = 8;
 
-/// See [`REMEMBERED`].
+/// Header fields over this many bytes are remembered once only, so that a peer cannot have eight large ones
+/// kept.
 pub const REMEMBERED_BYTES: usize = 1024;
 
 /// Longest reference as text, in characters.
 pub const REFERENCE_TEXT: usize = 16 << 10;
 
-/// Most subscriptions on one connection.
+/// Most subscriptions on one connection. Each costs up to two match rules at the bus, which bounds those as
+/// well.
 pub const SUBSCRIPTIONS: usize = 4096;
 
 /// Names of a bus that stay watched after the last subscription to them. Each is a match rule at the bus.
@@ -66,7 +74,8 @@ pub const COURTESY: u64 = 16;
 /// How much `receive` asks for at a time while it throws bytes away.
 pub(crate) const CHUNK: usize = 256 << 10;
 
-/// The limits of a connection.
+/// The limits of a connection: those of its configuration, but with a smaller message where the peer comes
+/// over a network and the user has left the limit at its default.
 pub(crate) fn on(config: &Config) -> Limits {
     let mut limits = config.limits.clone();
     let remote = config.peer.credentials.is_none()
@@ -80,7 +89,7 @@ pub(crate) fn on(config: &Config) -> Limits {
     limits
 }
 
-/// The largest message that is sent or taken, in bytes.
+/// The largest message that is sent or taken, in bytes. The specification's limit holds above the user's.
 pub(crate) fn largest(limits: &Limits) -> u64 {
     limits.message.min(MESSAGE)
 }

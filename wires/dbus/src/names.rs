@@ -8,7 +8,7 @@ use everywire_model::{Interface, Signal};
 
 pub use everywire_idl::dbus_xml::names::{of_exception, of_interface, of_operation, of_signal};
 
-/// The bus itself, as a name.
+/// The bus itself, as a name. It owns this name, which nobody can ask for.
 pub const BUS: &str = "org.freedesktop.DBus";
 /// The bus itself, as an object.
 pub const BUS_PATH: &str = "/org/freedesktop/DBus";
@@ -18,10 +18,11 @@ pub const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 pub const PEER: &str = "org.freedesktop.DBus.Peer";
 /// The interface that tells an object's contract.
 pub const INTROSPECTABLE: &str = "org.freedesktop.DBus.Introspectable";
-/// Where the standard errors are.
+/// Where the standard errors are. With the dot behind it.
 pub const ERRORS: &str = "org.freedesktop.DBus.Error.";
 
-/// Whether it is an object path, of a length that is taken here.
+/// Whether it is an object path, of a length that is taken here. Longer ones are valid by the specification;
+/// a message with one is refused.
 pub fn is_path(path: &[u8]) -> bool {
     path.len() <= limits::PATH && is_long_path(path)
 }
@@ -36,12 +37,13 @@ pub fn is_member(name: &[u8]) -> bool {
     spelling::is_member(name)
 }
 
-/// Whether it is the name of an interface or an error: at least two elements.
+/// Whether it is the name of an interface or an error: at least two elements. Both have the same rules.
 pub fn is_interface(name: &[u8]) -> bool {
     spelling::is_interface(name)
 }
 
-/// Whether it is a unique or a well-known bus name.
+/// Whether it is a unique or a well-known bus name. Elements of a unique name may begin with a digit, and
+/// those of both kinds may have `-`.
 pub fn is_bus_name(name: &[u8]) -> bool {
     let (elements, unique) = match name {
         [b':', rest @ ..] => (rest, true),
@@ -54,6 +56,7 @@ pub fn is_bus_name(name: &[u8]) -> bool {
     name.len() <= limits::NAME && elements.contains(&b'.') && elements.split(|&octet| octet == b'.').all(fits)
 }
 
+/// Letters, digits and `_`.
 #[inline]
 fn is_word(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || octet == b'_'
@@ -65,7 +68,9 @@ pub fn declaring_signal<'a>(interface: &'a Interface, signal: &Signal) -> &'a In
     interface.bases.iter().find(inherits).map_or(interface, |base| declaring_signal(base, signal))
 }
 
-/// The path of an object: its key behind a `/`, where octets that no path may have are written `_xx`.
+/// The path of an object: its key behind a `/`. Octets that no path may have are written `_xx`, with two
+/// small hexadecimal digits. A `_` that stands before two such digits is itself escaped, so that `respell`
+/// gives back the very key. The empty key is the root.
 pub fn path_of_key(key: &[u8]) -> String {
     if key.is_empty() || key == b"/" {
         return "/".to_owned();
@@ -99,12 +104,13 @@ pub fn path_of_key(key: &[u8]) -> String {
     path
 }
 
-/// The key of the object at a path.
+/// The key of the object at a path, which must be valid; the root's key is `/`. Escapes stay: `respell`
+/// undoes them, where nothing is served under the key as it is.
 pub fn key_of_path(path: &Bytes) -> Bytes {
     if path.len() <= 1 { Bytes::from_static(b"/") } else { path.slice(1..) }
 }
 
-/// The key whose path this key is, if it was written with escapes.
+/// The key that this key stands for, if it was written with escapes; nothing if there are none in it.
 pub fn respell(key: &[u8]) -> Option<Bytes> {
     if !key.contains(&b'_') {
         return None;
@@ -125,7 +131,7 @@ pub fn respell(key: &[u8]) -> Option<Bytes> {
     (out.len() != key.len()).then(|| Bytes::from(out))
 }
 
-/// Escapes are written with small letters.
+/// The value of a small hexadecimal digit. Capital ones are no escape, so that each key has one path.
 fn hex(octet: u8) -> Option<u8> {
     everywire_model::hex::digit(octet).filter(|_| !octet.is_ascii_uppercase())
 }

@@ -8,16 +8,19 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a nonce.
+/// Bytes of a nonce, by the specification.
 pub(crate) const NONCE: usize = 16;
 
 /// What the names of files made here begin with; the number of the process and something random follow.
 const PREFIX: &str = "dbus-nonce-";
 
-/// Makes a nonce in a file that this user alone may read, and returns the file's path. The file goes when the last copy
-/// of the path has gone: the place that is listened at, and references to objects there.
+/// Makes a nonce in a file that this user alone may read, and returns the file's path. The file goes when the
+/// last copy of the path has gone: the place that is listened at, and references to objects there.
 ///
 /// A process that is killed leaves its file behind; the next one that makes a nonce removes it.
+///
+/// # Errors
+/// There is no randomness, or the file cannot be made.
 pub(crate) fn create() -> Result<Bytes, Failure> {
     let folder = std::env::temp_dir();
     remove_stale(&folder);
@@ -27,7 +30,8 @@ pub(crate) fn create() -> Result<Bytes, Failure> {
     write(folder.join(format!("{PREFIX}{}-{name}", std::process::id())))
 }
 
-/// As [`create`], in a file of this name; one that is there is replaced.
+/// As [`create`], in a file of this name; one that is there is replaced. It is removed first and then made,
+/// so that nobody who had it open can read the new nonce.
 pub(crate) fn create_at(path: &str) -> Result<Bytes, Failure> {
     let path = PathBuf::from(path);
     match fs::remove_file(&path) {
@@ -36,6 +40,7 @@ pub(crate) fn create_at(path: &str) -> Result<Bytes, Failure> {
     }
 }
 
+/// Makes the file, which must not be there: a link that somebody else has put there is not followed.
 fn write(path: PathBuf) -> Result<Bytes, Failure> {
     let mut nonce = [0; NONCE];
     fill(&mut nonce)?;
@@ -52,18 +57,21 @@ fn write(path: PathBuf) -> Result<Bytes, Failure> {
     Ok(kept)
 }
 
+/// Fills it with randomness of the system.
 fn fill(raw: &mut [u8]) -> Result<(), Failure> {
     getrandom::fill(raw).map_err(|error| {
         Failure::new(Kind::Internal, Initiator::Here, format!("no randomness for a nonce: {error}"))
     })
 }
 
+/// The failure of a file operation.
 fn failed(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(Kind::Internal, Initiator::Here, format!("the nonce file {}: {error}", path.display()))
 }
 
 /// A file that is there as long as somebody knows its name.
 struct NonceFile {
+    /// The path as text: what copies of the `Bytes` show.
     name: String,
     path: PathBuf,
 }
@@ -99,7 +107,10 @@ fn remove_stale(folder: &Path) {
     }
 }
 
-/// Reads a nonce.
+/// Reads a nonce: the first 16 bytes of the file.
+///
+/// # Errors
+/// The file cannot be read, or is shorter.
 pub(crate) fn read(path: &str) -> Result<[u8; NONCE], Failure> {
     let read = || {
         let mut nonce = [0; NONCE];

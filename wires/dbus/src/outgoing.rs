@@ -1,4 +1,11 @@
 //! Messages on their way out.
+//!
+//! Every message without a passed body goes through `send`: the values are encoded behind the header, which
+//! the sink asks for with the first value; then the lengths are patched in. It borrows parts of the session
+//! instead of all of it, because the header is mostly borrowed from the session, too.
+//!
+//! Invariant: the send buffer holds whole messages only. Whatever fails, or gets too large, is taken back
+//! before anything is returned.
 
 use crate::basics::patch;
 use crate::heads::Envelope;
@@ -8,7 +15,12 @@ use crate::sink::{DbusSink, Scratch, Setup, over};
 use everywire_model::{Encode, SendBuffer, Visit};
 
 impl DbusSession {
-    /// Appends a message; nothing of it is left if that fails or it gets too large.
+    /// Appends a message; nothing of it is left if that fails or it gets too large. Runs twice where handles
+    /// come up inside of variants: their count is a header field that the first attempt had no room for.
+    /// Handles are attached to the first byte of the message.
+    ///
+    /// # Errors
+    /// Values do not encode, or the message exceeds the limit.
     #[inline]
     pub(crate) fn send(
         out: &mut SendBuffer,
@@ -51,6 +63,7 @@ impl DbusSession {
         }
     }
 
+    /// How values are written on this connection now.
     #[inline]
     pub(crate) fn setup(&self) -> Setup {
         Setup { swap: false, limit: limits::largest(&self.limits), handles: self.handles, several: false }

@@ -32,7 +32,8 @@ use everywire_model::{
 };
 use std::sync::Arc;
 
-/// An error that answers a call which was passed on, as it came.
+/// An error that answers a call which was passed on, as it came. The outcome keeps its meaning for whoever
+/// reads it; who passes it on finds the name and the body in it.
 pub(crate) fn with_encoded(outcome: Outcome<Body>, name: &str, body: Body) -> Outcome<Body> {
     let encoded = |raised| Encoded { id: name.to_owned(), raised, body };
     match outcome {
@@ -47,6 +48,10 @@ pub(crate) fn with_encoded(outcome: Outcome<Body>, name: &str, body: Body) -> Ou
 
 impl DbusSession {
     /// Sends a call by names, or one whose body is passed on, or that has headers.
+    ///
+    /// # Errors
+    /// The body cannot leave by this connection as it is; a header may not be written; a name is none.
+    /// Nothing was sent.
     #[cold]
     pub(crate) fn request_with(&mut self, call: &Call<'_>, carries: Carries<'_>) -> Result<CallId, Failure> {
         let (serial, setup) = (self.take_serial(), self.setup());
@@ -74,6 +79,11 @@ impl DbusSession {
     }
 
     /// Appends a message whose body is passed on, or that has headers; nothing of it is left if that fails.
+    /// Without a body it is `send` with more header fields. With one, the bytes are put behind the header by
+    /// reference, if they are many.
+    ///
+    /// # Errors
+    /// As `request_with`, and a message over the limit.
     #[cold]
     pub(crate) fn send_with(
         out: &mut SendBuffer,
@@ -114,7 +124,8 @@ impl DbusSession {
     }
 }
 
-/// A header with more fields, and in the byte order of the body that follows.
+/// A header with more fields, and in the byte order of the body that follows. It stands around the header
+/// that writes the rest, and changes what that has written.
 struct Beside<'e, E> {
     envelope: &'e mut E,
     /// Whole blocks of eight.
@@ -123,7 +134,8 @@ struct Beside<'e, E> {
 }
 
 impl<E: Envelope> Beside<'_, E> {
-    /// What was written from here on is the header, and perhaps values behind it.
+    /// Completes what was written from `start` on: the header, and perhaps values behind it. The additional
+    /// fields become the first ones, directly behind the fixed part.
     fn complete(&self, start: usize, flat: &mut Vec<u8>) {
         if self.little != NATIVE_LITTLE {
             turn(flat, start);
@@ -173,7 +185,8 @@ impl<E: Envelope> Envelope for Beside<'_, E> {
     }
 }
 
-/// Turns a header of our own into the other byte order.
+/// Turns a header of our own into the other byte order. It knows the fields that headers of this crate have:
+/// texts, numbers and one signature.
 fn turn(flat: &mut [u8], start: usize) {
     let Some(order) = flat.get_mut(start) else { return };
     *order = if *order == b'l' { b'B' } else { b'l' };
@@ -205,7 +218,11 @@ fn turn(flat: &mut [u8], start: usize) {
     }
 }
 
-/// The signature of a body that may go out as it is on this connection.
+/// Checks that a body may go out as it is on this connection. Returns its signature, which the new header has
+/// to name.
+///
+/// # Errors
+/// It is a body of another wire, a part of one, has handles that may not pass, or does not hold together.
 fn looked_at(body: &Body, setup: Setup) -> Visit<&str> {
     if body.codec.name() != NAME {
         return Err(needs_contract("a body of another wire"));
@@ -238,7 +255,9 @@ fn looked_at(body: &Body, setup: Setup) -> Visit<&str> {
     Ok(signature)
 }
 
-/// Looks at one value, and returns what follows its type. The signature was checked.
+/// Looks at one value, and returns what follows its type. The signature was checked. `depth` is how many
+/// levels may still follow; `handles` is how many came with the message. All that a receiver may check is
+/// checked: padding, text, names, booleans, lengths.
 fn look<'s>(get: &mut Get<'_>, signature: &'s [u8], depth: u32, handles: usize) -> Result<&'s [u8], Bad> {
     let Some((&code, rest)) = signature.split_first() else {
         return Err(get.bad("a signature ends inside a type"));

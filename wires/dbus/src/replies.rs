@@ -1,4 +1,11 @@
 //! Answers: sent and taken.
+//!
+//! Sending: each call that wants an answer is answered once, whatever the servant returns; results that do
+//! not encode are taken back, and an error goes out. Errors are a name and a text.
+//!
+//! Taking: an answer is matched by the serial number of the call and, on a bus, by who sent it (`awaited`).
+//! What the call was for decides what becomes of it: a call of the user or a probe becomes an event, answers
+//! of the bus go to `joining` and `signals`. An answer that nobody waits for is passed over.
 
 use crate::basics::Get;
 use crate::dialect::RESULTS;
@@ -20,7 +27,11 @@ use everywire_model::{
 };
 
 impl DbusSession {
-    /// Answers a call; one whose results do not encode gets that failure instead.
+    /// Answers a call; one whose results do not encode gets that failure instead. D-Bus cannot say that an
+    /// object has moved, so that is an error with the new place in its text.
+    ///
+    /// # Errors
+    /// The results do not encode; the caller was told.
     pub(crate) fn answer_call(&mut self, caller: &Caller, answer: Answer<'_>) -> Result<(), Failure> {
         let sent = match answer {
             Answer::Done(results) => self.put_reply(caller.serial, &caller.name, "", results),
@@ -58,6 +69,7 @@ impl DbusSession {
         })
     }
 
+    /// Writes an answer to the call `reply` of `caller`: results, or an error where `error` names one.
     #[inline]
     fn put_reply(&mut self, reply: u32, caller: &Bytes, error: &str, values: &dyn Encode) -> Visit<()> {
         let (serial, setup) = (self.take_serial(), self.setup());
@@ -69,7 +81,8 @@ impl DbusSession {
         Self::send(&mut self.out, &mut self.scratch, setup, &mut head, values)
     }
 
-    /// Answers with an error.
+    /// Answers with an error: the name that stands for the failure, and its message as the text. A NUL, which
+    /// no text may have, is replaced.
     pub(crate) fn refuse(&mut self, reply: u32, caller: &Bytes, failure: &Failure) {
         let name = errors::name(failure);
         let text = failure.message().replace('\0', "\u{fffd}");
@@ -80,8 +93,8 @@ impl DbusSession {
         }
     }
 
-    /// The call of this number, if it waits for an answer from whoever sent it. Nobody waits for the answer to a call that
-    /// was withdrawn, or that wanted none.
+    /// The call of this number, if it waits for an answer from whoever sent it. Nobody waits for the answer
+    /// to a call that was withdrawn, or that wanted none. `known` is the index of the answer's header fields.
     #[inline]
     pub(crate) fn awaited(&mut self, reply: u32, known: usize, is_error: bool) -> Option<Pending> {
         let pending = self.waiting.remove(reply)?;
@@ -96,7 +109,10 @@ impl DbusSession {
         Some(pending)
     }
 
-    /// Results came.
+    /// Results came. They stay encoded; only the variant around the value of a property is taken off here.
+    ///
+    /// # Errors
+    /// The bus answers a step of joining with something else than it has to.
     #[inline]
     pub(crate) fn returned(&mut self, message: Arrived) -> Result<(), Wrong> {
         let reply = message.reply;
@@ -131,6 +147,9 @@ impl DbusSession {
     }
 
     /// An error came.
+    ///
+    /// # Errors
+    /// The bus refuses a step of joining.
     pub(crate) fn refused(&mut self, message: Arrived) -> Result<(), Wrong> {
         let reply = message.reply;
         let Some(pending) = self.awaited(reply, message.known, true) else { return Ok(()) };
@@ -166,7 +185,8 @@ impl DbusSession {
         Ok(())
     }
 
-    /// The bus did not do what it was asked for.
+    /// The bus did not do what it was asked for: a subscription fails, or the connection ends, if it cannot
+    /// be used without that.
     pub(crate) fn not_settled(&mut self, pending: Pending, failure: Failure) -> Result<(), Wrong> {
         match pending {
             Pending::Match(rule, number) => self.matched(&rule, number, &Err(failure)),
@@ -177,7 +197,11 @@ impl DbusSession {
     }
 }
 
-/// The value in a variant, as a body of its own.
+/// The value in a variant, as a body of its own. It shares the bytes; alignment still counts from the
+/// beginning of the message.
+///
+/// # Errors
+/// The results are no variant, or its signature is invalid.
 fn unwrapped(mut body: Body) -> Visit<Body> {
     if *body.context != *b"v" {
         let found = body.context.escape_ascii();

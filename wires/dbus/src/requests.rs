@@ -1,4 +1,12 @@
 //! Calls: sent and taken.
+//!
+//! Sending: the route of a call (`routes`) has its header ready; the values go behind it, and the call is
+//! noted in `waiting` by its serial number. A call that does not encode leaves nothing but an unused serial
+//! number.
+//!
+//! Taking: a call whose header was read or recognised becomes an event at once; its values stay encoded. It
+//! is noted in `serving`, so that the answer finds the caller's number and name. Over the limit of open calls
+//! it is refused. The sender's name counts only on a bus, which vouches for it.
 
 use crate::address::TAG_NAME;
 use crate::dialect::ARGUMENTS;
@@ -19,7 +27,11 @@ use everywire_model::{
 use std::borrow::Cow;
 
 impl DbusSession {
-    /// Sends a call.
+    /// Sends a call. What has no contract, passes a body on or has headers takes the way by `passing`.
+    ///
+    /// # Errors
+    /// The connection is not open or has too many calls open; a name is not valid on this wire; the arguments
+    /// do not encode.
     pub(crate) fn request(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_can_ask()?;
         let carries = call.arguments.carries();
@@ -42,7 +54,8 @@ impl DbusSession {
         Ok(CallId(serial.into()))
     }
 
-    /// Asks whether an object is there: whoever is described is. The peer as such is asked for a sign of life.
+    /// Asks whether an object is there: the protocol has no question for that, so the object is asked to
+    /// describe itself, which every object does. Without a key the peer as such is asked for a sign of life.
     pub(crate) fn ask_whether_there(&mut self, profile: &Profile) -> Result<CallId, Failure> {
         self.check_can_ask()?;
         let (interface, member): (&Interface, _) =
@@ -58,14 +71,16 @@ impl DbusSession {
         Ok(CallId(serial.into()))
     }
 
-    /// Whether this side may call now.
+    /// Whether this side may call now. Calls to the bus on this side's own account are not counted
+    /// beforehand, but count while they wait.
     #[inline]
     pub(crate) fn check_can_ask(&self) -> Result<(), Failure> {
         self.check_open()?;
         self.limits.check_outstanding(self.waiting.len())
     }
 
-    /// A call of the peer.
+    /// A call of the peer. Before this side has joined a bus, calls are refused, and those that want no
+    /// answer are dropped.
     #[inline]
     pub(crate) fn called(&mut self, message: Arrived) {
         let on_bus = self.bus.is_some();
@@ -117,12 +132,12 @@ impl DbusSession {
     }
 }
 
-/// Whom on the bus the object of a profile belongs to.
+/// Whom on the bus the object of a profile belongs to; empty for the peer.
 pub(crate) fn asked(profile: &Profile) -> Bytes {
     profile.component(TAG_NAME).cloned().unwrap_or_default()
 }
 
-/// The flags of a call.
+/// The flags of a call, beside those of its route.
 #[inline]
 pub(crate) fn flags(expects: Expects) -> u8 {
     if expects == Expects::Reply { 0 } else { frame::NO_REPLY_EXPECTED }

@@ -1,4 +1,17 @@
-//! What is said again and again: the whole header of a call or signal, kept as bytes until something in it changes.
+//! What is said again and again: the whole header of a call or signal, kept as bytes until something in it
+//! changes.
+//!
+//! A `Route` is one object's method, getter, setter or signal. It is found by what the caller gives (object,
+//! interface, operation), and yields what stands on the wire. Making one costs look-ups, spelling and checks
+//! of names; using it again costs a copy and a few patches.
+//!
+//! States: `Routes` holds the last `REMEMBERED` different ones, and replaces the oldest. A route's header is
+//! empty until the first message, and is written anew when the signature of the values changes. `list` says
+//! for which list of values the header is right, so that the next message with that list need not spell the
+//! signature.
+//!
+//! Invariant: all names in a route are valid on this wire (`checked`), since a bus disconnects who sends
+//! others.
 
 use crate::address::{TAG_CALL, TAG_NAME};
 use crate::basics::{NATIVE_LITTLE, Put};
@@ -25,32 +38,44 @@ pub(crate) enum Asks {
 #[derive(Debug)]
 pub(crate) struct Route {
     // What it is found by.
+    /// METHOD_CALL or SIGNAL.
     kind: u8,
+    /// The object.
     key: Bytes,
+    /// The name on the bus; empty without one, and for signals.
     destination: Bytes,
+    /// Flags that the reference asks for with every call.
     options: u8,
     /// The interface, if one is known.
     interface: Option<Known>,
+    /// The operation or signal, as the contract calls it.
     name: Name,
     /// Whether it was asked for by the names that it has on the wire, by somebody without a contract.
     named: bool,
 
     // What it yields.
+    /// How an attribute's accessor travels.
     pub(crate) asks: Asks,
+    /// The object's path on the wire.
     path: String,
+    /// The interface on the wire; that of properties for an accessor; empty where the object may choose.
     wire_interface: String,
+    /// The method or signal on the wire; `Get` or `Set` for an accessor.
     member: String,
     /// The strings that go in front of the arguments of `Get` and `Set`.
     pub(crate) prefix: Vec<u8>,
     /// The header, without serial number, length and flags.
     pub(crate) header: Vec<u8>,
+    /// What the header says of the values.
     signature: String,
+    /// Whether the header has a field for the count of handles.
     handles: bool,
     /// The list of values that the header was written for.
     list: Option<Listed>,
 }
 
-/// What an interface is known by.
+/// What an interface is known by. The interface itself may be dropped and another made at its address, so its
+/// names are kept.
 #[derive(Debug)]
 struct Known {
     id: Name,
@@ -64,6 +89,7 @@ impl Known {
         Self { id: id.clone(), name: name.clone(), identities: identities.clone() }
     }
 
+    /// Names of generated code are compared by address, which mostly suffices.
     #[inline]
     fn is(&self, interface: &Interface) -> bool {
         same_name(&self.id, &interface.id)
@@ -73,15 +99,18 @@ impl Known {
     }
 }
 
-/// The last different ones.
+/// The last different ones. Eight are few enough to be looked through.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
+    /// In no order.
     known: Vec<Route>,
+    /// The one that was used last, which is tried first.
     last: usize,
+    /// The one that is replaced next.
     oldest: usize,
 }
 
-/// What is called.
+/// What is called, as a route is found by it.
 struct Wanted<'a> {
     profile: &'a Profile,
     interface: Option<&'a Interface>,
@@ -91,7 +120,10 @@ struct Wanted<'a> {
 }
 
 impl Routes {
-    /// The way of a call.
+    /// The way of a call of an operation that a contract describes.
+    ///
+    /// # Errors
+    /// A name of it is not valid on this wire.
     #[inline]
     pub(crate) fn call(
         &mut self,
@@ -109,6 +141,7 @@ impl Routes {
         self.get(index)
     }
 
+    /// Makes the route if there is none.
     fn find_call(&mut self, wanted: &Wanted<'_>) -> Visit<usize> {
         match self.known.iter().position(|route| route.leads(wanted)) {
             Some(index) => Ok(index),
@@ -155,6 +188,7 @@ impl Routes {
         self.named(frame::SIGNAL, key, Bytes::new(), 0, interface, member)
     }
 
+    /// The path is made of the key; names are taken as they are, and checked.
     fn named(
         &mut self,
         kind: u8,
@@ -204,6 +238,7 @@ impl Routes {
         self.get(index)
     }
 
+    /// Its index.
     fn keep(&mut self, route: Route) -> usize {
         if self.known.len() < limits::REMEMBERED {
             self.known.push(route);
@@ -217,6 +252,7 @@ impl Routes {
         index
     }
 
+    /// Notes that it was used.
     fn get(&mut self, index: usize) -> Visit<&mut Route> {
         self.last = index;
         self.known
@@ -226,6 +262,8 @@ impl Routes {
 }
 
 impl Route {
+    /// A call of an accessor becomes one of `Get` or `Set`, with the interface and the name of the attribute
+    /// in front of the value.
     fn call(
         profile: &Profile,
         interface: Option<&Interface>,
@@ -266,6 +304,7 @@ impl Route {
         route.checked()
     }
 
+    /// It is for everybody who listens, so it has no destination.
     fn signal(key: &[u8], interface: &Interface, signal: &Signal) -> Visit<Self> {
         let route = Self {
             kind: frame::SIGNAL,
@@ -288,7 +327,10 @@ impl Route {
         route.checked()
     }
 
-    /// A bus closes the connection of whoever sends it an invalid name.
+    /// Checks all names. A bus closes the connection of whoever sends it an invalid one.
+    ///
+    /// # Errors
+    /// One of them is not valid.
     fn checked(self) -> Visit<Self> {
         let wrong = |what: &str, name: &str| {
             Failure::new(Kind::BadArgument, Initiator::User, format!("`{name}` is no {what} of D-Bus"))
@@ -310,6 +352,7 @@ impl Route {
         Ok(self)
     }
 
+    /// Whether it is the way of this call. What differs most often is compared first.
     #[inline]
     fn leads(&self, wanted: &Wanted<'_>) -> bool {
         self.kind == frame::METHOD_CALL
@@ -324,6 +367,7 @@ impl Route {
             && self.is_of(wanted.interface)
     }
 
+    /// Whether the contract's interface is the same.
     #[inline]
     fn is_of(&self, interface: Option<&Interface>) -> bool {
         match (&self.interface, interface) {
@@ -358,6 +402,7 @@ impl Route {
         }
     }
 
+    /// Writes the header for this signature, with zeros for what is patched.
     fn write(&mut self, signature: &str, handles: bool) {
         signature.clone_into(&mut self.signature);
         self.handles = handles;
@@ -393,9 +438,10 @@ fn same_bytes(one: &Bytes, other: &Bytes) -> bool {
     std::ptr::eq(&raw const **one, &raw const **other) || one == other
 }
 
-/// Writes a header.
+/// Writes a header. Fields in any order, then `end`.
 pub(crate) struct HeaderPut<'v> {
     put: Put<'v>,
+    /// Where in the buffer the header begins.
     start: usize,
 }
 

@@ -1,4 +1,12 @@
 //! Header fields that came before: a repeated one is recognised by its bytes and not read again.
+//!
+//! Most messages of a connection have the same fields as one shortly before; only the number of the call that
+//! an answer is for differs, and it mostly stands first. So the last `REMEMBERED` different ones are kept,
+//! with what reading them gave, and a new message is compared with them octet by octet (`again` looks at the
+//! last one only).
+//!
+//! Bounds: eight entries, of which one may be larger than `REMEMBERED_BYTES`; so a peer cannot have more kept
+//! than some 40 KiB. What is kept is a copy, and does not keep a message alive.
 
 use crate::frame::{Fields, HEADER, Header};
 use crate::violations::Wrong;
@@ -10,10 +18,12 @@ use everywire_model::{CallId, Context, Headers};
 /// Header fields, read.
 #[derive(Debug)]
 pub(crate) struct Known {
+    /// Byte order and kind of the message: the same octets mean something else in others.
     little: bool,
     kind: u8,
     /// As they came; the number of the call that is answered may differ.
     pub(crate) raw: Bytes,
+    /// As they were read and checked.
     pub(crate) fields: Fields,
     /// Whether a message with them has more handles, or a longer path, than is taken here.
     pub(crate) excess: bool,
@@ -36,14 +46,19 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Recognises fields that are the same as those before, as [`Seen::find`] does.
+    /// Recognises fields that are the same as those before, as [`Seen::find`] does. The index of the fields
+    /// and the number of the call that is answered.
     #[inline]
     pub(crate) fn again(&self, header: &Header, raw: &[u8]) -> Option<(usize, u32)> {
         let reply = self.known.get(self.last)?.recognises(header, raw)?;
         Some((self.last, reply))
     }
 
-    /// Recognises or reads the fields of a message; returns where they are, and the number of the call answered.
+    /// Recognises or reads the fields of a message; returns where they are, and the number of the call
+    /// answered (0 for none).
+    ///
+    /// # Errors
+    /// The fields are not valid.
     pub(crate) fn find(&mut self, header: &Header, raw: &[u8]) -> Result<(usize, u32), Wrong> {
         for (index, known) in self.known.iter().enumerate() {
             if let Some(reply) = known.recognises(header, raw) {
@@ -87,6 +102,7 @@ impl Known {
         wanted.then(|| Headers::received(self.raw.clone()))
     }
 
+    /// Reads fields that were not seen before.
     fn read(header: &Header, raw: &[u8]) -> Result<Self, Wrong> {
         let raw = Bytes::copy_from_slice(raw);
         let fields = Fields::read(&raw, header)?;
@@ -118,7 +134,7 @@ impl Known {
     }
 }
 
-/// The bytes of the fields in a message.
+/// The bytes of the fields in a message, without the padding behind them, which must be zero.
 #[inline]
 pub(crate) fn fields_of<'m>(header: &Header, message: &'m [u8]) -> Result<&'m [u8], Wrong> {
     let end = HEADER + header.fields as usize;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use everywire_model::CallId;
 
-/// Whom to answer.
+/// Whom to answer: what the header of the answer needs.
 #[derive(Debug)]
 pub(crate) struct Caller {
     /// Number of the call.
@@ -15,7 +15,9 @@ pub(crate) struct Caller {
 /// Calls by number: the low half is a place in the table, the high half tells its users apart.
 #[derive(Debug, Default)]
 pub(crate) struct Serving {
+    /// The number that counts the users of a place, and the call that has it now.
     places: Vec<(u32, Option<Caller>)>,
+    /// Places without a call.
     free: Vec<u32>,
     /// Calls that nobody waits for, counted.
     unanswered: u32,
@@ -25,10 +27,13 @@ pub(crate) struct Serving {
 const NOWHERE: u32 = u32::MAX;
 
 impl Serving {
+    /// Calls that are not answered yet.
     pub(crate) fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
+    /// Notes a call; the number by which the runtime knows it. The table grows up to the limit of open calls,
+    /// which the caller has checked.
     #[inline]
     pub(crate) fn enter(&mut self, caller: Caller) -> CallId {
         let place = self.free.pop().unwrap_or_else(|| {
@@ -41,12 +46,14 @@ impl Serving {
         Self::number(*user, place)
     }
 
-    /// A number for a call that wants no answer.
+    /// A number for a call that wants no answer. It has no place, so an answer to it finds nobody.
     pub(crate) fn pass(&mut self) -> CallId {
         self.unanswered = self.unanswered.wrapping_add(1);
         Self::number(self.unanswered, NOWHERE)
     }
 
+    /// Takes a call out, to be answered. Nothing, if the number is none, or of a call that was answered
+    /// before: serial numbers are the peer's and may repeat, these do not.
     #[inline]
     pub(crate) fn leave(&mut self, id: CallId) -> Option<Caller> {
         let (user, place) =
@@ -57,6 +64,7 @@ impl Serving {
         Some(caller)
     }
 
+    /// A place and its user, in one number.
     fn number(user: u32, place: u32) -> CallId {
         CallId(u64::from(user) << 32 | u64::from(place))
     }

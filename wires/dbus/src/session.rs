@@ -1,9 +1,21 @@
 //! One connection's state; each concern of the protocol is a file of its own beside this one.
 //!
-//! Below it are what it consists of: `greeting` authenticates; `seen`, `routes` and `heads` remember what is said again and
-//! again, `waiting` and `serving` the calls that are open, `subscriptions` who listens. Above it is what it does: `admission`
-//! begins, `joining` greets the bus; `incoming` takes messages off the stream, `outgoing` puts them there; `requests` sends
-//! calls and takes those that come, `replies` answers them and takes answers, `signals` sends signals and subscribes.
+//! Below it are what it consists of: `greeting` authenticates; `seen`, `routes` and `heads` remember what is
+//! said again and again, `waiting` and `serving` the calls that are open, `subscriptions` who listens. Above
+//! it is what it does: `admission` begins, `joining` greets the bus; `incoming` takes messages off the
+//! stream, `outgoing` puts them there; `requests` sends calls and takes those that come, `replies` answers
+//! them and takes answers, `signals` sends signals and subscribes.
+//!
+//! States (`Stage`): `Greeting` until both sides have authenticated; `Joining` while a bus is asked for what
+//! is needed first; then `Open`, or `Overhearing` for a monitor; at the end `Closed` (this side ended) or
+//! `Broken` (a violation, or the connection ended). There is no way back. Calls of the user are refused but
+//! in `Open`.
+//!
+//! Invariants:
+//! * `Event::Ready` comes once, when `become_ready` is reached.
+//! * A serial number is never 0, and not used again while it is waited for.
+//! * `out` holds whole messages only, beside the words of the greeting.
+//! * The protocol has no goodbye and no word for an error of the protocol: both ends are a closed connection.
 
 use crate::address::{TAG_BUS, TAG_NAME};
 use crate::greeting::{COOKIE, Greeting};
@@ -25,30 +37,43 @@ use everywire_model::{
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// One connection.
+/// One connection. Other files of this crate change the fields of their concern.
 pub(crate) struct DbusSession {
+    /// Whether messages may pass.
     pub(crate) stage: Stage,
+    /// Quotas of this connection, see `limits::on`.
     pub(crate) limits: Limits,
     /// Whether both sides agreed to pass handles.
     pub(crate) handles: bool,
+    /// What is to be sent.
     pub(crate) out: SendBuffer,
+    /// Memory for encoding, kept between messages.
     pub(crate) scratch: Scratch,
+    /// What happened and was not polled yet.
     pub(crate) events: VecDeque<Event>,
     /// Calls sent and not answered, by serial number.
     pub(crate) waiting: Waiting,
+    /// See `take_serial`.
     next_serial: u32,
+    /// Calls of the peer that are not answered.
     pub(crate) serving: Serving,
+    /// Headers of calls and signals that were sent.
     pub(crate) routes: Routes,
+    /// Header fields of messages that came.
     pub(crate) seen: Seen,
+    /// Who listens to what.
     pub(crate) subscriptions: Subscriptions,
     /// What the connection is for, if a bus is at the other end.
     pub(crate) bus: Option<Bus>,
     /// Whether the peer connected to this side.
     pub(crate) accepted: bool,
+    /// What is known of the peer.
     pub(crate) address: PeerAddress,
     /// The way that was tried, and after a refusal the one to try next.
     pub(crate) way: Profile,
+    /// The server refused to let this side in, and named another way: see `Session::again`.
     pub(crate) refused: bool,
+    /// In which way the peer has shown who it is, for people.
     pub(crate) authentication: &'static str,
     /// Bytes of whole messages received so far, and of the greeting.
     pub(crate) received: u64,
@@ -64,10 +89,12 @@ pub(crate) struct DbusSession {
     pub(crate) discarding: Option<u64>,
 }
 
+/// How far the connection is.
 pub(crate) enum Stage {
     Greeting(Box<Greeting>),
     /// Authenticated; the bus was asked for something that is needed before calls.
     Joining,
+    /// Calls pass both ways.
     Open,
     /// A monitor: what comes is for others.
     Overhearing,
@@ -79,6 +106,7 @@ pub(crate) enum Stage {
 
 /// A bus at the other end.
 pub(crate) struct Bus {
+    /// Why this side is on the bus.
     pub(crate) purpose: Purpose,
     /// The bus as an object.
     pub(crate) profile: Profile,
@@ -138,7 +166,8 @@ impl DbusSession {
         self.events.push_back(Event::Ready(peer));
     }
 
-    /// The next serial number. Zero is none, and one that is still waited for is not used again.
+    /// The next serial number. Zero is none, and one that is still waited for is not used again. Some number
+    /// is always free, since far fewer calls wait than there are numbers.
     #[inline]
     pub(crate) fn take_serial(&mut self) -> u32 {
         loop {
@@ -162,11 +191,12 @@ impl DbusSession {
             .with_hint("connect again; a reference does so by itself"))
     }
 
+    /// Tells the user how a call or a subscription ended.
     pub(crate) fn reply(&mut self, id: CallId, outcome: Outcome<Body>) {
         self.events.push_back(Event::Reply { id, outcome });
     }
 
-    /// After a violation nothing more is taken or sent.
+    /// After a violation nothing more is taken or sent. What is in the output still goes out.
     pub(crate) fn broken(&mut self) {
         self.stage = Stage::Broken;
         self.discarding = None;
@@ -294,7 +324,8 @@ impl Session for DbusSession {
 }
 
 impl DbusSession {
-    /// All calls that wait come back with this failure.
+    /// All calls of the user that wait come back with this failure, and subscriptions that were not
+    /// confirmed. Calls to the bus on this side's own account just end.
     fn fail_all(&mut self, failure: &Failure) {
         for (serial, pending) in self.waiting.drain() {
             if matches!(pending, Pending::Call { .. } | Pending::Probe(_)) {
@@ -314,6 +345,10 @@ impl DbusSession {
             .with_hint("wait for answers before sending more, or raise the limit of outstanding calls")
     }
 
+    /// Looks at the clocks.
+    ///
+    /// # Errors
+    /// The greeting cannot begin, or time is over.
     pub(crate) fn check_time(&self, now: Instant) -> Result<(), Violation> {
         if let Stage::Greeting(greeting) = &self.stage
             && let Greeting::Impossible(wrong) = &**greeting

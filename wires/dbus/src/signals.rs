@@ -1,8 +1,18 @@
 //! Signals: sent, subscribed to, taken.
 //!
-//! On a bus a subscription is a match rule there, shared by all subscriptions that need the same, and the name of whom it
-//! listens to is watched: signals count only from the connection that owns the name now, as the bus says, and the
-//! subscriber is told when that leaves. Without a bus all signals of the peer come anyway.
+//! On a bus a subscription is a match rule there, shared by all subscriptions that need the same, and the
+//! name of whom it listens to is watched: signals count only from the connection that owns the name now, as
+//! the bus says, and the subscriber is told when that leaves. Without a bus all signals of the peer come
+//! anyway.
+//!
+//! States of a subscription: it waits for the bus to take its rules and to tell the owner of the name
+//! (`awaits` answers), then it is confirmed by an `Event::Reply`; `listen_no_more` ends it in either. If the
+//! bus refuses anything that it needs, it ends with a failure. A rule, and a watch, has users and is asked
+//! for once, with its first user; its number tells its answer from that of an earlier one with the same text.
+//!
+//! Invariants: a rule is at the bus as long as it has users; `generation` goes up with each change of who
+//! hears what, so that what `seen` remembers for a header is not used after it. Names are checked before they
+//! stand in a rule, since a quote in one would change the rule's meaning.
 
 use crate::address::TAG_NAME;
 use crate::dialect::{self, RESULTS};
@@ -23,11 +33,14 @@ use everywire_model::{
     Outcome, Sink, Topic, Visit,
 };
 
-/// What the bus answers if nobody owns a name.
+/// What the bus answers if nobody owns a name. That is no failure: the owner may come later.
 const NOBODY: &str = "org.freedesktop.DBus.Error.NameHasNoOwner";
 
 impl DbusSession {
-    /// Sends a signal: to everybody on the bus who listens, or to the peer.
+    /// Sends a signal: to everybody on the bus who listens, or to the peer. Nothing answers a signal.
+    ///
+    /// # Errors
+    /// The connection is not open, or the values do not encode.
     pub(crate) fn send_signal(&mut self, emission: &Emission<'_>) -> Result<(), Failure> {
         self.check_open()?;
         let carries = emission.arguments.carries();
@@ -47,7 +60,10 @@ impl DbusSession {
         Self::send(&mut self.out, &mut self.scratch, setup, &mut head, emission.arguments)
     }
 
-    /// Subscribes.
+    /// Begins a subscription; an `Event::Reply` with its number will confirm or refuse it.
+    ///
+    /// # Errors
+    /// The connection is not open, there are too many subscriptions, or a name is not valid.
     pub(crate) fn listen(&mut self, interest: &Interest<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
         if self.subscriptions.all.len() >= limits::SUBSCRIPTIONS {
@@ -114,7 +130,7 @@ impl DbusSession {
         Ok(awaits)
     }
 
-    /// Ends a subscription.
+    /// Ends a subscription, confirmed or not; gives back its rules. An unknown number is passed over.
     pub(crate) fn listen_no_more(&mut self, id: CallId) {
         let subscriptions = &mut self.subscriptions;
         let Some(held) = subscriptions.all.remove(&id) else { return };
@@ -134,7 +150,8 @@ impl DbusSession {
         }
     }
 
-    /// Has a rule at the bus; whether its answer is still to come.
+    /// Counts one more user of a rule, and asks the bus for it if it is the first. Whether its answer is
+    /// still to come.
     fn want_rule(&mut self, rule: String, id: CallId) -> Visit<bool> {
         let number = self.subscriptions.count;
         let held = self.subscriptions.rules.entry(rule.clone()).or_default();
@@ -151,6 +168,8 @@ impl DbusSession {
         Ok(true)
     }
 
+    /// One user of a rule less; after the last one the bus is asked to forget it, without waiting for an
+    /// answer.
     fn drop_rule(&mut self, rule: &str, id: CallId) {
         let Some(held) = self.subscriptions.rules.get_mut(rule) else { return };
         held.users = held.users.saturating_sub(1);
@@ -163,7 +182,8 @@ impl DbusSession {
         let _ = self.try_bus(&driver::BUS, driver::REMOVE_MATCH, &text, None);
     }
 
-    /// Watches a name; whether its owner is still to be told.
+    /// Watches a name; whether its owner is still to be told. An idle watch is used again, and the bus is
+    /// asked for nothing.
     fn watch(&mut self, name: &Bytes, id: CallId) -> Visit<bool> {
         let number = self.subscriptions.count;
         let watch = self.subscriptions.watches.entry(name.clone()).or_default();
@@ -185,7 +205,8 @@ impl DbusSession {
         Ok(true)
     }
 
-    /// The bus took or refused a rule.
+    /// The bus took or refused a rule: its users have one answer less to wait for, or their subscriptions
+    /// fail.
     pub(crate) fn matched(&mut self, rule: &str, number: u64, result: &Result<(), Failure>) {
         // Whoever wanted it may have gone, and somebody else have come.
         let held = self.subscriptions.rules.get_mut(rule).filter(|held| held.number == number);
@@ -203,6 +224,7 @@ impl DbusSession {
         }
     }
 
+    /// Ends subscriptions that the bus refused, and tells whoever wanted them.
     fn not_subscribed(&mut self, ids: Vec<CallId>, failure: &Failure) {
         for id in ids {
             self.listen_no_more(id);
@@ -210,7 +232,7 @@ impl DbusSession {
         }
     }
 
-    /// The bus told who owns a name that is listened to.
+    /// The bus told who owns a name that is listened to, or that nobody does.
     pub(crate) fn owner_told(&mut self, name: &Bytes, number: u64, result: &Result<Body, Failure>) {
         let owner = match result {
             Ok(body) => body.decode::<(String,)>(&driver::GET_NAME_OWNER.results).map(|(owner,)| owner),
@@ -231,6 +253,7 @@ impl DbusSession {
         }
     }
 
+    /// Confirms the subscription when it was the last answer.
     fn one_answer_less(&mut self, id: CallId) {
         let Some(held) = self.subscriptions.all.get_mut(&id) else { return };
         held.awaits = held.awaits.saturating_sub(1);
@@ -239,13 +262,15 @@ impl DbusSession {
         }
     }
 
+    /// From now on signals may be expected.
     fn confirm(&mut self, id: CallId) {
         let body =
             Values::body(Bytes::new(), 0, crate::basics::NATIVE_LITTLE, Context::default(), Vec::new());
         self.reply(id, Outcome::Done(body));
     }
 
-    /// A signal came.
+    /// A signal came. Who hears it is remembered with its header fields, for the next one. A peer that
+    /// connected here gets no subscriptions of ours, but its signals go on to the node all the same.
     pub(crate) fn signalled(&mut self, message: Arrived) {
         let on_bus = self.bus.is_some();
         let Some(known) = self.seen.get(message.known) else { return };
@@ -284,7 +309,7 @@ impl DbusSession {
         self.events.push_back(Event::Signal { subscriptions, heard: Box::new(heard) });
     }
 
-    /// The bus tells of its names.
+    /// The bus tells of its names: of owners that are watched, and of the name that this side serves under.
     fn bus_says(&mut self, member: &Bytes, body: &Body) {
         match &**member {
             b"NameOwnerChanged" => {
@@ -302,6 +327,8 @@ impl DbusSession {
         }
     }
 
+    /// A watched name has another owner, or none: then its subscribers are told. Their subscriptions stand,
+    /// and go on with the next owner.
     fn owner_changed(&mut self, name: &Bytes, old: &str, new: String) {
         let Some(watch) = self.subscriptions.watches.get_mut(name) else { return };
         let left = new.is_empty() && !old.is_empty();
@@ -328,12 +355,14 @@ fn check_names(interface: &str, member: &str) -> Result<(), Failure> {
     Err(Failure::new(Kind::BadArgument, Initiator::User, what))
 }
 
-/// The key as it comes back from its path.
+/// The key as it comes back from its path: with escapes, where it needs some. So it can be compared with keys
+/// of signals.
 fn exported(key: &Bytes) -> Bytes {
     names::key_of_path(&Bytes::from(names::path_of_key(key)))
 }
 
-/// The match rules of a subscription (specification, "Match Rules"): for the signals, and for the loss of their sender.
+/// The match rules of a subscription (specification, "Match Rules"): one for the signals, and one for the
+/// loss of their sender, unless that is the bus itself. Empty arguments match all.
 fn rules(sender: &Bytes, key: &[u8], interface: &str, member: &str) -> Vec<String> {
     let mut rule = "type='signal'".to_owned();
     let mut add = |key: &str, value: &str| {

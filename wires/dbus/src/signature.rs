@@ -8,7 +8,8 @@ use everywire_model::{Failure, Initiator, Kind, Shape};
 
 pub(crate) use everywire_idl::signature::{check, check_one, fits, fits_one};
 
-/// What the values of a type with this first code are aligned to.
+/// What the values of a type with this first code are aligned to. Codes of arrays, texts and numbers of 32
+/// bits have 4.
 #[inline]
 pub(crate) fn alignment(code: u8) -> usize {
     match code {
@@ -33,6 +34,7 @@ pub(crate) fn alignment_of(shape: &Shape) -> usize {
 }
 
 /// How many bytes each value of a shape takes, where that is always the same and they follow without gaps.
+/// Nothing for composites and texts.
 #[inline]
 pub(crate) fn width_of(shape: &Shape) -> Option<usize> {
     match shape.resolved() {
@@ -45,8 +47,12 @@ pub(crate) fn width_of(shape: &Shape) -> Option<usize> {
     }
 }
 
-/// Walks over one value and returns what follows its type. The signature was checked; nesting of variants is bounded
-/// by `depth`. Arrays are stepped over by their length.
+/// Walks over one value and returns what follows its type. The signature was checked; nesting of variants is
+/// bounded by `depth`. Arrays are stepped over by their length. The bytes are still checked for padding and
+/// for their end, not for what they mean.
+///
+/// # Errors
+/// The value is cut off, nests too deeply, or has a variant with an invalid signature.
 pub(crate) fn skip<'s>(get: &mut Get<'_>, signature: &'s [u8], depth: u32) -> Result<&'s [u8], Bad> {
     let [code, rest @ ..] = signature else { return Err(get.bad("a signature ends inside a type")) };
     let Some(depth) = depth.checked_sub(1) else { return Err(get.bad("values are nested too deeply")) };

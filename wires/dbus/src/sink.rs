@@ -1,4 +1,14 @@
-//! Writing values.
+//! Writing values (specification, "Marshaling").
+//!
+//! The header stands in front and names the signature, so nothing can be written before the first value
+//! comes: then the sink spells the signature and has the header written (`Head`). Mostly the first thing is
+//! the list of an operation's arguments, whose signature holds for all that follows.
+//!
+//! `depth` counts open composites. Only maps and unions need a look at each item (`special`, `frames`):
+//! entries of a map are aligned, and the value of a union stands in a variant. Arrays are counted in bytes,
+//! so their length is patched when they end (`arrays`). Shapes that the wire does not have travel as others:
+//! optional values as arrays, unions as a struct of a number and a variant, characters and references as
+//! text.
 
 use crate::basics::Put;
 use crate::signature::{alignment_of, check, unspelled};
@@ -24,7 +34,8 @@ pub(crate) trait Head {
 
 /// A list of values whose signature is known, and whether that has handles.
 ///
-/// What is held cannot change, nor can its address be that of something else: that the address is the same is enough.
+/// What is held cannot change, nor can its address be that of something else: that the address is the same is
+/// enough. Whatever is compared by address is kept, so the address is not used again.
 #[derive(Debug)]
 pub(crate) struct Listed {
     list: Hold<Struct>,
@@ -55,7 +66,7 @@ impl Head for NoHead {
     }
 }
 
-/// Memory that one sink leaves to the next.
+/// Memory that one sink leaves to the next, so that most messages allocate nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     /// The signature.
@@ -98,6 +109,7 @@ enum FrameKind {
     Union { items: u8, arm: String },
 }
 
+/// What was opened first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Begun {
     No,
@@ -107,6 +119,7 @@ enum Begun {
     Bare,
 }
 
+/// A value, as far as its signature goes.
 enum Item<'a> {
     Code(char),
     Shape(&'a Shape),
@@ -177,11 +190,14 @@ impl<'r, 'h> DbusSink<'r, 'h> {
         if size as u64 > self.setup.limit { Err(over(size as u64, self.setup.limit)) } else { Ok(()) }
     }
 
+    /// A value is about to be written.
     #[inline]
     fn item(&mut self, code: char) -> Visit<()> {
         if self.special { self.special_item(&Item::Code(code)) } else { Ok(()) }
     }
 
+    /// A value is about to be written at the bottom, in a map, or in a union: writes what has to stand before
+    /// it.
     fn special_item(&mut self, item: &Item<'_>) -> Visit<()> {
         if self.depth == 0 {
             self.bare(item)?;
@@ -272,6 +288,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
         Ok(())
     }
 
+    /// Items at the present depth are to be looked at.
     fn frame(&mut self, kind: FrameKind) {
         self.scratch.frames.push(Frame { depth: self.depth, kind });
         self.special = true;

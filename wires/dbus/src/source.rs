@@ -1,4 +1,18 @@
-//! Reading values.
+//! Reading values (specification, "Marshaling").
+//!
+//! A `DbusSource` reads the values of one body at the shapes of a contract. The message says the type of its
+//! values: the first thing read is compared with that signature, mostly the whole list at once, and then only
+//! variants are compared again. So a body of another type fails before anything of it is read, and the
+//! failure says whose mistake it is (`kind`).
+//!
+//! Invariants against hostile bytes:
+//! * The length of an array is checked against the rest of the message, and its elements are counted by
+//!   walking over them (`count`), before the caller reserves memory for them.
+//! * Bytes and elements are charged to the budget of the message; nesting is bounded by the budget and by
+//!   `limits::DEPTH`.
+//! * Padding must be zero, booleans 0 or 1, text UTF-8 without NUL, paths and signatures valid, and nothing
+//!   may follow the last value (`finish`).
+//! * A handle is named by its index among those that came with the message; another index is an error.
 
 use crate::basics::Get;
 use crate::dialect::ARGUMENTS;
@@ -11,33 +25,40 @@ use everywire_model::visit::NumbersMut;
 use everywire_model::{Body, Budget, Failure, Handle, Initiator, Kind, Reference, Shape, Source, Visit};
 use std::borrow::Cow;
 
-/// Octets up to this many are copied out of a large message instead of keeping it alive.
+/// Octets up to this many are copied out of a message that is four times as large or more, instead of keeping
+/// all of it alive.
 const COPIED: usize = 256;
 
 /// Reads the values of a body. That they have the type of the shapes they are read at is checked once, against the
 /// message's signature, at the bottom; and again in each variant.
 pub(crate) struct DbusSource<'a> {
     body: &'a Body,
+    /// The place; alignment counts from where the message began.
     get: Get<'a>,
+    /// What reading may still cost.
     budget: Budget,
     /// What is left of the signature; nothing once a list was opened.
     signature: &'a [u8],
+    /// Whether anything was read.
     begun: bool,
     /// Whether an item is to be looked at before it is read.
     special: bool,
+    /// How many composites are open.
     depth: u32,
     /// Open maps: the depth of their items, and whether a value comes next, after its key.
     maps: Vec<(u32, bool)>,
-    /// The signature of an array's element.
+    /// The signature of an array's element. Memory that is used again.
     spelled: String,
 }
 
+/// A value, as far as its signature goes.
 enum Item<'s> {
     Code(u8),
     Shape(&'s Shape),
 }
 
 impl<'a> DbusSource<'a> {
+    /// At the first value.
     pub(crate) fn new(body: &'a Body) -> Self {
         let mut budget = body.budget;
         budget.depth = budget.depth.min(limits::DEPTH + 1);
@@ -54,7 +75,8 @@ impl<'a> DbusSource<'a> {
         }
     }
 
-    /// What is left after the visit must be nothing.
+    /// To be called after the visit. What is left must be nothing: D-Bus values have no gaps, and a longer
+    /// body is of another contract.
     pub(crate) fn finish(&self) -> Visit<()> {
         match self.get.left() {
             0 => Ok(()),
@@ -63,11 +85,13 @@ impl<'a> DbusSource<'a> {
         }
     }
 
+    /// A value is about to be read.
     #[inline]
     fn item(&mut self, code: u8) -> Visit<()> {
         if self.special { self.special_item(&Item::Code(code)) } else { Ok(()) }
     }
 
+    /// A value is about to be read at the bottom, or in a map, whose entries are aligned.
     fn special_item(&mut self, item: &Item<'_>) -> Visit<()> {
         if self.depth == 0 {
             self.bare(item)?;
@@ -100,16 +124,21 @@ impl<'a> DbusSource<'a> {
         }
     }
 
+    /// What a wrong type means: the caller's mistake in arguments, a broken answer in results.
     fn kind(&self) -> Kind {
         if self.body.dialect & ARGUMENTS != 0 { Kind::BadArgument } else { Kind::Malformed }
     }
 
+    /// Bytes that do not hold what they should, at the present place.
     #[cold]
     fn wrong(&self, what: impl std::fmt::Display) -> Failure {
         Failure::malformed(what, self.get.pos)
     }
 
     /// Reads the length of an array and returns how many elements it has; they were charged for.
+    ///
+    /// # Errors
+    /// The array is longer than the message, ends inside an element, or costs too much.
     fn elements(&mut self, element: &Shape) -> Visit<usize> {
         let len = self.get.array()?;
         self.get.align(alignment_of(element))?;
@@ -128,7 +157,9 @@ impl<'a> DbusSource<'a> {
         self.count(len)
     }
 
-    /// Counts elements whose signature is spelled out.
+    /// Counts elements whose signature is spelled out, in the next `len` bytes. An array tells its bytes
+    /// only, so they are walked over. Each is charged as 32 bytes, which is what a small value takes in
+    /// memory.
     fn count(&mut self, len: usize) -> Visit<usize> {
         let end = self.get.pos + len;
         let mut ahead = Get { bytes: self.get.bytes.get(..end).unwrap_or_default(), ..self.get };
@@ -142,6 +173,7 @@ impl<'a> DbusSource<'a> {
         Ok(count)
     }
 
+    /// Checks a number of elements against the length of an array or the bound of a sequence.
     fn bounded(&self, shape: &Shape, len: usize) -> Visit<usize> {
         match shape {
             Shape::Array(array) if array.len as usize != len => {
@@ -157,6 +189,7 @@ impl<'a> DbusSource<'a> {
         }
     }
 
+    /// Opens a map: the number of its entries.
     fn map(&mut self, key: &Shape, value: &Shape) -> Visit<usize> {
         let len = self.get.array()?;
         self.get.align(8)?;
@@ -175,7 +208,7 @@ impl<'a> DbusSource<'a> {
         Ok(count)
     }
 
-    /// A whole array of octets.
+    /// A whole array of octets. Borrowed from the body.
     fn run(&mut self, shape: &Shape) -> Visit<&'a [u8]> {
         let resolved = shape.resolved();
         if self.special {
@@ -188,6 +221,7 @@ impl<'a> DbusSource<'a> {
         Ok(taken)
     }
 
+    /// Text of any kind, borrowed from the body.
     fn string(&mut self) -> Visit<&'a str> {
         let at = self.get.pos;
         let raw = self.get.string()?;
@@ -200,6 +234,7 @@ impl<'a> DbusSource<'a> {
     }
 }
 
+// Each names its code, which is compared where the value stands alone.
 macro_rules! primitives {
     ($($name:ident $code:literal $via:ident $convert:expr;)*) => {$(
         #[inline]

@@ -5,11 +5,12 @@ use bytes::Bytes;
 use everywire_model::CallId;
 use std::collections::{HashMap, VecDeque};
 
-/// Who listens to what.
+/// Who listens to what. `signals` changes it; all of it ends with the connection.
 #[derive(Debug, Default)]
 pub(crate) struct Subscriptions {
-    /// How many there have been.
+    /// How many there have been. Numbers of subscriptions, rules and watches are made of it.
     pub(crate) count: u64,
+    /// By the number that the user knows, confirmed or not.
     pub(crate) all: HashMap<CallId, Subscription>,
     /// By interface, NUL, and signal; either is empty where all are meant.
     pub(crate) by_name: HashMap<Box<[u8]>, Vec<CallId>>,
@@ -23,44 +24,56 @@ pub(crate) struct Subscriptions {
     pub(crate) generation: u64,
 }
 
+/// What somebody listens to.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     /// Empty for all objects.
     pub(crate) key: Bytes,
+    /// Where it stands in `by_name`.
     pub(crate) name: Box<[u8]>,
     /// From whom: a name that is watched, the bus, or empty without a bus.
     pub(crate) sender: Bytes,
+    /// The match rules that it uses.
     pub(crate) rules: Vec<String>,
     /// Answers of the bus that are missing.
     pub(crate) awaits: usize,
 }
 
+/// A match rule at the bus, by its text.
 #[derive(Debug, Default)]
 pub(crate) struct Rule {
     /// Tells it from those with the same text before it.
     pub(crate) number: u64,
+    /// Subscriptions that use it, and an idle watch that does.
     pub(crate) users: usize,
+    /// The bus has taken it.
     pub(crate) confirmed: bool,
+    /// Subscriptions that wait for that.
     pub(crate) waiting: Vec<CallId>,
 }
 
+/// A name on the bus whose owner is followed.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// Tells it from those of the same name before it.
     pub(crate) number: u64,
     /// Its unique name; empty if nobody owns the name.
     pub(crate) owner: Bytes,
+    /// Whether the bus has told the owner.
     pub(crate) known: bool,
+    /// Subscriptions to whoever owns the name.
     pub(crate) users: Vec<CallId>,
+    /// Those that wait for the first word of the bus.
     pub(crate) waiting: Vec<CallId>,
     /// The match rule that keeps the owner up to date while nobody listens.
     pub(crate) rule: Option<String>,
 }
 
 impl Subscriptions {
-    /// Nobody listens to a name any more. If its owner is known, it stays watched: whoever subscribes and unsubscribes in
-    /// turn would otherwise ask the bus three things more each time. Of the rules of the last subscription, those are
-    /// returned that the bus is to forget.
+    /// To be called when a subscription to this name has ended. If nobody listens to the name any more and
+    /// its owner is known, it stays watched: whoever subscribes and unsubscribes in turn would otherwise ask
+    /// the bus three things more each time. `keeper` is the text of the rule that keeps the owner up to date.
+    /// Of the rules of the subscription, those are returned that the bus is to forget.
     pub(crate) fn leave(&mut self, name: &Bytes, mut rules: Vec<String>, keeper: &str) -> Vec<String> {
         let Some(watch) = self.watches.get_mut(name).filter(|watch| watch.users.is_empty()) else {
             return rules;
@@ -82,7 +95,7 @@ impl Subscriptions {
         rules
     }
 
-    /// Those that nobody was told of.
+    /// Those that nobody was told of, in the order in which they began.
     pub(crate) fn unconfirmed(&self) -> Vec<CallId> {
         let mut ids: Vec<_> =
             self.all.iter().filter(|(_, held)| held.awaits > 0).map(|(id, _)| *id).collect();
@@ -90,7 +103,8 @@ impl Subscriptions {
         ids
     }
 
-    /// Those that a signal is for.
+    /// Those that a signal is for, by the four combinations of interface and member that a subscription may
+    /// name.
     pub(crate) fn hearers(&self, sender: &[u8], key: &[u8], interface: &[u8], member: &[u8]) -> Vec<CallId> {
         let mut found = Vec::new();
         for name in [key_of(interface, member), key_of(interface, b""), key_of(b"", member), key_of(b"", b"")]
@@ -106,6 +120,7 @@ impl Subscriptions {
         found
     }
 
+    /// While nobody owns a watched name, no signal counts.
     fn is_from(&self, wanted: &Bytes, sender: &[u8]) -> bool {
         match self.watches.get(wanted) {
             Some(watch) => !watch.owner.is_empty() && watch.owner == sender,
@@ -114,7 +129,7 @@ impl Subscriptions {
     }
 }
 
-/// What signals of an interface are found by.
+/// What signals are found by: interface, NUL, and member. No name has a NUL in it.
 pub(crate) fn key_of(interface: &[u8], member: &[u8]) -> Box<[u8]> {
     [interface, b"\0", member].concat().into_boxed_slice()
 }

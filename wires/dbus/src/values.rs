@@ -9,7 +9,8 @@ use everywire_idl::signature as spelling;
 use everywire_model::body::Handle;
 use everywire_model::{Beside, Body, Budget, Codec, Context, Header, SendBuffer, Shape, Sink, Source, Visit};
 
-/// The values of D-Bus messages, in either byte order.
+/// The values of D-Bus messages, in either byte order. It keeps nothing: what reading a body needs is in the
+/// body.
 #[derive(Debug, Clone, Copy)]
 pub struct Values;
 

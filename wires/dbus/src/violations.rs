@@ -1,4 +1,8 @@
 //! Each way a peer can be wrong is one named variant.
+//!
+//! A violation ends the connection, and the protocol has no word to tell the peer why. What concerns one call
+//! alone (values that do not decode, a message of somebody on a bus that is too large) is a `Failure` of that
+//! call and not here. The names are stable, since tests, metrics and `trace` count by them.
 
 use everywire_model::Violation;
 use std::fmt;

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// What a call that waits for its answer was for.
+/// What a call that waits for its answer was for. It decides what becomes of the answer, and from whom it may
+/// come.
 #[derive(Debug)]
 pub(crate) enum Pending {
     /// A call of the user.
@@ -56,7 +57,8 @@ impl Pending {
     }
 }
 
-/// By serial number. Mostly one call waits at a time, which has a place of its own.
+/// Calls that wait, by serial number. Mostly one call waits at a time, which has a place of its own (`only`);
+/// a serial number is in one place only.
 #[derive(Default)]
 pub(crate) struct Waiting {
     only: Option<(u32, Pending)>,
@@ -64,6 +66,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
+    /// Calls to the bus on this side's own account count as well.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         usize::from(self.only.is_some()) + self.others.len()
@@ -80,6 +83,7 @@ impl Waiting {
             || (!self.others.is_empty() && self.others.contains_key(&serial))
     }
 
+    /// The number must not be there, see `DbusSession::take_serial`.
     #[inline]
     pub(crate) fn insert(&mut self, serial: u32, pending: Pending) {
         if self.only.is_none() {
@@ -89,6 +93,7 @@ impl Waiting {
         }
     }
 
+    /// Nothing, if nobody waits for it.
     #[inline]
     pub(crate) fn remove(&mut self, serial: u32) -> Option<Pending> {
         match &self.only {
@@ -106,7 +111,8 @@ impl Waiting {
     }
 }
 
-/// Serial numbers are this side's own and ascend: they need no better hash.
+/// Serial numbers are this side's own and ascend, so nobody can choose ones that collide: they need no better
+/// hash than a multiplication.
 #[derive(Default)]
 struct SerialHasher(u64);
 

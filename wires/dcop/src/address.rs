@@ -1,6 +1,11 @@
-//! References as text: `dcop:APP/OBJECT` at the server of this user's session, `dcop+unix:///SOCKET#APP/OBJECT` at a
-//! given one, and `dcop:DCOPRef(APP,OBJECT)`, as KDE's programs print
+//! References as text: `dcop:APP/OBJECT` at the server of this user's session,
+//! `dcop+unix:///SOCKET#APP/OBJECT` at a given one, and `dcop:DCOPRef(APP,OBJECT)`, as KDE's programs print
 //! them.
+//!
+//! A reference becomes one profile: the server as its endpoint, the object's id as its key, the application's
+//! id as a component. Names are escaped with `%` in text and are plain octets everywhere else; a NUL in one
+//! is refused, since names end with NUL on the wire. The words that a `DCOPRef` in a message holds (`parts`,
+//! `received`) say nothing of the server: it is the one that the message came by.
 
 use crate::servers;
 use bytes::Bytes;
@@ -16,9 +21,13 @@ pub const ANY_SUFFIX: u32 = 2;
 /// The server's own id.
 pub(crate) const SERVER: &[u8] = b"DCOPServer";
 
+/// The hint of every failure here.
 const NOTATIONS: &str = "write dcop:APPLICATION/OBJECT, or dcop+unix:///SOCKET#APPLICATION/OBJECT";
 
 /// Reads a reference in any notation.
+///
+/// # Errors
+/// It is none, or no server of this user's session can be found where the text names none.
 pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
     let (endpoint, target) = split(text.trim())?;
     let profile = profile(vec![endpoint], &target)?;
@@ -26,6 +35,9 @@ pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
 }
 
 /// Where to serve: at a server, under an application's id.
+///
+/// # Errors
+/// As `parse`; or the text names no application, or an object.
 pub(crate) fn listen(text: &str) -> Result<Place, Failure> {
     let (endpoint, target) = split(text.trim())?;
     let profile = profile(vec![endpoint], &target)?;
@@ -40,7 +52,8 @@ pub(crate) fn listen(text: &str) -> Result<Place, Failure> {
     Ok(Place::Join(profile))
 }
 
-/// Which server, and what behind it: `APP[?unique=no][/OBJECT]`.
+/// Which server, and what behind it: `APP[?unique=no][/OBJECT]`. The text is parsed no further here: escapes
+/// and options are left to `profile`.
 fn split(text: &str) -> Result<(Endpoint, String), Failure> {
     let bare = text.strip_prefix("dcop:").unwrap_or(text);
     if let Some(pair) = bare.strip_prefix("DCOPRef(").and_then(|rest| rest.strip_suffix(')')) {
@@ -68,6 +81,7 @@ fn split(text: &str) -> Result<(Endpoint, String), Failure> {
     }
 }
 
+/// `target` is what stands behind the server, with its escapes and its option.
 fn profile(endpoints: Vec<Endpoint>, target: &str) -> Result<Profile, Failure> {
     let (app, object) = target.split_once('/').unwrap_or((target, ""));
     let (app, option) = app.split_once('?').unwrap_or((app, ""));
@@ -100,7 +114,8 @@ pub(crate) fn application(profile: &Profile) -> &[u8] {
     profile.component(APPLICATION).map_or(&[], |app| app)
 }
 
-/// A reference to an object of this process.
+/// A reference to an object of this process: one profile for each server at which it is registered. What only
+/// concerns serving (`?unique=no`) is left out.
 pub(crate) fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference {
     let own = |place: &&Place| place.profile().wire == "dcop";
     let at = |place: &Place| Profile { key: Bytes::copy_from_slice(key), ..place.profile().clone() };
@@ -117,7 +132,8 @@ pub(crate) fn beside(profile: &Profile, app: &[u8], object: &[u8]) -> Profile {
     Profile { key: Bytes::copy_from_slice(object), components, ..profile.clone() }
 }
 
-/// The text of a reference: short at the session's own server.
+/// The text of a reference: short at the session's own server, which is looked up each time. Empty if no
+/// profile is of this wire.
 pub(crate) fn print(reference: &Reference) -> String {
     let Some(profile) = reference.profiles.iter().find(|profile| profile.wire == "dcop") else {
         return String::new();
@@ -136,6 +152,9 @@ pub(crate) fn print(reference: &Reference) -> String {
 }
 
 /// Application, object and type of a reference, as a `DCOPRef` holds them; nil is three empty strings.
+///
+/// # Errors
+/// The object is not registered with a DCOP server, so the other side could not call it.
 pub(crate) fn parts(reference: Option<&Reference>) -> Visit<(Bytes, Bytes, &str)> {
     let Some(reference) = reference else { return Ok((Bytes::new(), Bytes::new(), "")) };
     match reference.profiles.iter().find(|profile| profile.wire == "dcop") {
@@ -152,7 +171,7 @@ pub(crate) fn parts(reference: Option<&Reference>) -> Visit<(Bytes, Bytes, &str)
     }
 }
 
-/// The reference that a `DCOPRef` stands for, which came by this server.
+/// The reference that a `DCOPRef` stands for, which came by the server with that number. Nothing for nil.
 pub(crate) fn received(app: &str, object: &str, kind: &str, server: u32) -> Option<Reference> {
     if app.is_empty() && object.is_empty() {
         return None;
@@ -164,6 +183,7 @@ pub(crate) fn received(app: &str, object: &str, kind: &str, server: u32) -> Opti
     Some(Reference { type_id: kind.to_owned(), profiles: vec![profile], foreign: Vec::new() })
 }
 
+/// The failure of text that is no reference.
 fn wrong(message: impl Into<String>) -> Failure {
     Failure::new(Kind::BadReference, Initiator::User, message).with_hint(NOTATIONS)
 }

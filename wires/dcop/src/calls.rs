@@ -1,4 +1,12 @@
 //! Calls that are sent: `DCOPCall`, `DCOPSend`, `DCOPFind`.
+//!
+//! The front of a message (from, to, object, function) is made once and remembered (`ways`); behind it stand
+//! the length of the data, patched when they are written, and the data. A message that fails half-way, or
+//! gets too large, is taken back.
+//!
+//! The key of a call is one that nobody else has, unless this process serves exactly one call tree: then it
+//! is that tree's, so that a KDE program further back can be called while it waits (`trees`). Oneway calls
+//! have the key that all sends have.
 
 use crate::address;
 use crate::ice::{minor, put_message, set_length};
@@ -12,11 +20,15 @@ use everywire_model::{
 };
 use std::sync::Arc;
 
-/// The key of messages that nobody answers.
+/// The key of messages that nobody answers, as KDE's library has it.
 const SEND_KEY: u32 = 1;
 
 impl DcopSession {
     /// Sends a call.
+    ///
+    /// # Errors
+    /// The connection is not open, too many calls wait, the operation has more than one result or types
+    /// without a name, or the arguments do not encode. Nothing was sent.
     pub(crate) fn call(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
         let (mut kind, mut asks) = (minor::CALL, Asks::Call);
@@ -52,7 +64,7 @@ impl DcopSession {
         Ok(self.expect(key, way, asks))
     }
 
-    /// Asks whether an object is there.
+    /// Asks whether an object is there, by a `DCOPFind` without a function.
     pub(crate) fn find(&mut self, profile: &Profile) -> Result<CallId, Failure> {
         self.check_open()?;
         self.check_room()?;
@@ -62,7 +74,8 @@ impl DcopSession {
         Ok(self.expect(key, way, Asks::Probe))
     }
 
-    /// Asks the server on this side's own account.
+    /// Asks the server on this side's own account; `asks` says what becomes of the answer. The question is
+    /// spelled as that server spells types.
     pub(crate) fn ask(&mut self, function: &str, arguments: &[u8], asks: Asks) {
         let way = Way::new(&self.name, address::SERVER, b"", self.spelled(function).as_bytes());
         let key = self.take_key();
@@ -70,11 +83,13 @@ impl DcopSession {
         self.expect((key, false), Arc::new(way), asks);
     }
 
+    /// Questions of this side's own count too, but are not refused.
     fn check_room(&self) -> Result<(), Failure> {
         self.limits.check_outstanding(self.pending.len())
     }
 
-    /// Appends a message of any kind; nothing of it is left if the values do not encode.
+    /// Appends a message of any kind; nothing of it is left if that fails. `values` are values to encode, or
+    /// a body that is passed on as it is.
     #[inline]
     pub(crate) fn put(&mut self, kind: u8, key: u32, way: &Way, values: &dyn Encode) -> Visit<()> {
         let passed = passing::passed(values)?;
@@ -96,7 +111,7 @@ impl DcopSession {
         })
     }
 
-    /// Appends data that are passed on, with their length.
+    /// Appends data that are passed on, with their length. By reference, if they are many.
     pub(crate) fn put_passed(&mut self, body: &Body) -> Visit<()> {
         let len = u32::try_from(body.bytes.len()).unwrap_or(u32::MAX);
         self.out.flat().extend_from_slice(&len.to_be_bytes());
@@ -104,7 +119,8 @@ impl DcopSession {
         Ok(())
     }
 
-    /// Appends a message with encoded arguments that are known to be short.
+    /// Appends a message with encoded arguments that are known to be short. It is not checked against the
+    /// limit.
     pub(crate) fn put_small(&mut self, kind: u8, key: u32, way: &Way, arguments: &[u8]) {
         let length = way.front.len() + 4 + arguments.len();
         let opcode = self.framing.map_or(1, |framing| framing.my_opcode);

@@ -6,7 +6,9 @@ use everywire_model::{Endpoint, Failure};
 
 /// The cookie for the server at this endpoint; else why there is none, with a hint for people.
 ///
-/// Both times a client authenticates it shows the cookie of the entry for protocol `ICE`.
+/// Both times a client authenticates it shows the cookie of the entry for protocol `ICE`. All authority files
+/// are looked through, in the order in which libraries look; the first entry that fits counts. What is wrong
+/// with a file is told only if no file has the cookie.
 pub(crate) fn find(endpoint: Option<&Endpoint>) -> Result<Vec<u8>, String> {
     let Some(endpoint) = endpoint else { return Err("it is not known where the server is".to_owned()) };
     let mut why =

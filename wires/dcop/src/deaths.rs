@@ -22,7 +22,8 @@ use bytes::Bytes;
 use everywire_model::Outcome;
 
 impl Pending {
-    /// The application that owes an answer to somebody here.
+    /// The application that owes an answer to somebody here. Nothing for questions of this side's own, and
+    /// for calls to the server.
     fn debtor(&self) -> Option<&Bytes> {
         let owed = self.asks.has_outcome() && self.way.app != SERVER;
         owed.then_some(&self.way.app)
@@ -39,6 +40,7 @@ impl DcopSession {
         }
     }
 
+    /// Begins a round, or forgets the deaths if nobody owes anything.
     fn ask_who_died(&mut self) {
         let owing = self.pending.values().chain(self.withdrawn.values()).filter_map(Pending::debtor);
         let mut apps: Vec<Bytes> = owing.cloned().collect();
@@ -56,7 +58,8 @@ impl DcopSession {
         self.round = Some(Round { left: apps.len(), again: false, alive: Vec::new() });
     }
 
-    /// Keys of the open calls to an application that were sent before the one of that number, the oldest first.
+    /// Keys of the open calls to an application that were sent before the one of that number, the oldest
+    /// first. The number compares ages across the wrap of the count.
     fn calls_to(&self, app: &[u8], before: u32) -> Vec<u32> {
         let age = |pending: &Pending| before.wrapping_sub(pending.number).wrapping_sub(1);
         let to = self.pending.iter().chain(&self.withdrawn).filter(|(_, pending)| {
@@ -67,7 +70,8 @@ impl DcopSession {
         found.into_iter().map(|(_, key)| key).collect()
     }
 
-    /// Ends the oldest calls to an application, of those that were sent before that number: all of them, or so many.
+    /// Ends the oldest calls to an application, of those that were sent before that number: all of them, or
+    /// so many. `most` counts calls that were withdrawn as well.
     fn fail_dead(&mut self, app: &[u8], before: u32, most: usize) {
         for key in self.calls_to(app, before).into_iter().take(most) {
             self.deaths = self.deaths.saturating_sub(1);
@@ -78,7 +82,9 @@ impl DcopSession {
         }
     }
 
-    /// The server answers whether an application is there.
+    /// The server answers whether an application is there; `asked` is the number of that question. When the
+    /// last answer of the round is here, deaths that it does not explain begin another round, or end the
+    /// oldest calls of those who are there.
     pub(crate) fn told_alive(&mut self, app: &Bytes, alive: bool, asked: u32) {
         if !alive {
             self.fail_dead(app, asked, usize::MAX);

@@ -1,4 +1,9 @@
 //! Asking an object for its contract: `interfaces()` and `functions()`, and `objects()` of its application.
+//!
+//! DCOP objects tell their functions as text, all in one list, without saying which class has which; so one
+//! interface comes out, with the name of the most derived class. Functions with types of unknown shape are
+//! named and left out. The answers are another program's: lists are bounded (`DISCOVERED`), and text that is
+//! no function is passed over. All of it are blocking calls, for the command line.
 
 use crate::limits::DISCOVERED;
 use crate::standard::{BASE, CLIENT};
@@ -15,7 +20,11 @@ use everywire_model::{
 };
 use std::borrow::Cow;
 
-/// What an object tells of itself.
+/// What an object tells of itself, and which objects stand below it by their ids. Of an application without
+/// an object: its objects.
+///
+/// # Errors
+/// The object does not answer, or is of another wire.
 pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
     let profile = object.reference().profiles.iter().find(|profile| profile.wire == "dcop");
     let Some(profile) = profile else {
@@ -54,6 +63,9 @@ pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
 }
 
 /// Calls a function without arguments that returns a list of strings.
+///
+/// # Errors
+/// Those of the call; or the list is too long.
 pub(crate) fn strings(object: &Object, function: &'static str) -> Result<Vec<String>, Failure> {
     let operation = Operation::new(function, Vec::new(), Shape::sequence(TEXT));
     match object.invoke(&operation, &Nothing) {
@@ -72,7 +84,8 @@ pub(crate) fn strings(object: &Object, function: &'static str) -> Result<Vec<Str
     }
 }
 
-/// One interface with all functions: the object does not tell which class each is of.
+/// One interface with all functions: the object does not tell which class each is of. Functions with the same
+/// name get labels of their own, since they are told apart by their types on the wire alone.
 fn contract(interfaces: &[String], functions: &[String]) -> Contract {
     let name = interfaces.last().map_or(BASE, String::as_str).to_owned();
     let mut operations: Vec<Operation> = Vec::new();
@@ -111,7 +124,8 @@ fn plain(operation: &Operation) -> &str {
     operation.name.split('(').next().unwrap_or_default()
 }
 
-/// Reads `TYPE name(TYPE argument,TYPE argument)`; the arguments' names may be missing.
+/// Reads `TYPE name(TYPE argument,TYPE argument)`; the arguments' names may be missing. `ASYNC` as the type
+/// means a oneway function. Nothing, if it is no function, or has a type of unknown shape.
 pub(crate) fn function(text: &str) -> Option<Operation> {
     let (head, list) = text.trim().strip_suffix(')')?.split_once('(')?;
     let (kind, name) = head.trim().rsplit_once([' ', '>', '*', '&'])?;
@@ -138,7 +152,8 @@ pub(crate) fn function(text: &str) -> Option<Operation> {
     Some(operation)
 }
 
-/// Type and name of an argument: the whole is a type, or all but the last word.
+/// Type and name of an argument: the whole is a type, or all but the last word. `index` makes a name for one
+/// that has none.
 fn argument_of(text: &str, index: usize) -> Option<(String, String)> {
     let normal = kidl::types::normal(text);
     if kidl::types::shape(&normal).is_some() {
@@ -149,7 +164,8 @@ fn argument_of(text: &str, index: usize) -> Option<(String, String)> {
     Some((kidl::types::normal(kind), name.to_owned()))
 }
 
-/// What the server itself can be asked.
+/// What the server itself can be asked. The real server tells none of itself, so this is the list of the
+/// documentation.
 pub(crate) fn server_functions() -> Vec<String> {
     [
         "QCString registerAs(QCString name)",

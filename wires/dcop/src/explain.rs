@@ -1,5 +1,12 @@
-//! Annotated listings for `trace`: every field of every message, with its place. What is cut off or broken is said at
-//! the place where reading ended; what came before is listed all the same.
+//! Annotated listings for `trace`: every field of every message, with its place.
+//!
+//! The input is one direction of a connection, from a capture, so it may begin, end or break anywhere. Each
+//! message begins with its major opcode: 0 for ICE itself, anything else for DCOP. What is cut off or broken
+//! is said at the place where reading ended; what came before is listed all the same. After a header that is
+//! none nothing more is listed, since the next message cannot be found.
+//!
+//! The byte order of a sender is told by its first message; where that is missing it is guessed (`order`).
+//! Cookies are never shown.
 
 use crate::ice::{Class, Core, FRAME_HEADER, HEADER, IceHeader, NATIVE_LITTLE, minor};
 use crate::strings::{Bad, Walk};
@@ -24,7 +31,7 @@ pub(crate) fn sniff(first: &[u8]) -> Sniff {
     if first.len() >= HEADER { Sniff::Yes } else { Sniff::More }
 }
 
-/// One direction of a connection.
+/// Lists the messages of one direction of a connection.
 pub(crate) fn explain(bytes: &[u8]) -> Listing {
     let mut listing = Listing::default();
     let mut offset = 0;
@@ -85,14 +92,17 @@ fn order(bytes: &[u8]) -> bool {
     }
 }
 
+/// A number in the sender's byte order.
 fn number(raw: [u8; 4], little: bool) -> u32 {
     if little { u32::from_le_bytes(raw) } else { u32::from_be_bytes(raw) }
 }
 
+/// `bytes` may be shorter than the header says.
 fn message(bytes: &[u8], offset: usize, little: bool) -> Explained {
     if bytes.first() == Some(&0) { ice(bytes, offset, little) } else { dcop(bytes, offset, little) }
 }
 
+/// A message of the ICE core protocol, in one part behind its header.
 fn ice(bytes: &[u8], offset: usize, little: bool) -> Explained {
     let part =
         |from: usize, name, value| Part { offset: from, len: bytes.len().saturating_sub(from), name, value };
@@ -186,6 +196,7 @@ fn ice(bytes: &[u8], offset: usize, little: bool) -> Explained {
     Explained { summary, kind, offset, len: bytes.len(), parts, body: None, values: None }
 }
 
+/// A message of DCOP: header, names, data.
 fn dcop(bytes: &[u8], offset: usize, little: bool) -> Explained {
     let mut parts = Vec::new();
     let kind = bytes.get(1).copied().unwrap_or_default();
@@ -221,7 +232,8 @@ fn dcop(bytes: &[u8], offset: usize, little: bool) -> Explained {
     Explained { summary, kind: word.to_owned(), offset, len: bytes.len(), parts, body, values: None }
 }
 
-/// The payload of a message; where its data are.
+/// The payload of a message; returns where its data are, if it has some: offset in the message, and length.
+/// Offsets in errors count from the beginning of the payload.
 fn fields(
     kind: u8,
     walk: &mut Walk<'_>,
@@ -282,7 +294,8 @@ fn fields(
     Ok(Some((FRAME_HEADER + data.start, raw.len())))
 }
 
-/// The values of a message: the function says their types, or the type of a reply.
+/// The values of a message: the function says their types, or the type of a reply. Nothing for a message
+/// without data.
 pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
     let (at, len) = explained.body?;
     let types = explained.part("type").or_else(|| explained.part("function"))?.trim_matches('`');

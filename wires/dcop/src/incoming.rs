@@ -1,4 +1,12 @@
 //! Taking messages off the stream: frames, limits, time.
+//!
+//! `take_messages` is a loop over the front of the input: the handshake, then frames. It returns when it
+//! needs more bytes; then `missing` tells the link how many, and `due` when they must be here. A message over
+//! the limit fails its own call and is dropped as it comes (`oversized`), for the server passes on what
+//! anybody sends.
+//!
+//! What is wrong with a frame is a violation of the server's and ends the connection. What is wrong inside of
+//! one is the mistake of whoever filled it: then only that message fails.
 
 use crate::ice::{self, Frame, Late, Message, minor};
 use crate::limits;
@@ -9,7 +17,10 @@ use everywire_model::{Event, Failure, Initiator, Kind, Violation};
 use std::time::Instant;
 
 impl DcopSession {
-    /// Handles all whole messages at the front of the input.
+    /// Handles all whole messages at the front of the input. The rest stays there.
+    ///
+    /// # Errors
+    /// The server broke the protocol, or does not admit this side.
     pub(crate) fn take_messages(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Violation> {
         self.missing = 0;
         if matches!(self.phase, Phase::Greeting(_) | Phase::Handshake(_)) && !self.shake(now, input)? {
@@ -73,7 +84,7 @@ impl DcopSession {
         }
     }
 
-    /// The server frames messages, others fill them: what is wrong inside concerns that message alone.
+    /// Takes one message. Before this side has a name, only the answer to its registration counts.
     fn message(&mut self, message: Message) -> Result<(), Wrong> {
         let Message { minor: kind, key, payload } = message;
         if matches!(self.phase, Phase::Registration) {
@@ -90,7 +101,8 @@ impl DcopSession {
         Ok(())
     }
 
-    /// A message has begun, or not.
+    /// Notes that `have` bytes of a message are here and `missing` are not; `have` 0: none has begun. The
+    /// time of the registration runs on through messages.
     pub(crate) fn wait(&mut self, now: Instant, have: usize, missing: usize) {
         self.missing = missing;
         if have == 0 || matches!(self.phase, Phase::Registration) {
@@ -102,6 +114,10 @@ impl DcopSession {
         self.due.allow(now, self.limits.time_for((have + missing) as u64));
     }
 
+    /// Looks at the clock.
+    ///
+    /// # Errors
+    /// What had begun is not here in time.
     pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), Violation> {
         match self.due.late(now) {
             Some(seconds) => Err(Wrong::TooSlow { seconds }.violation(self.received)),
@@ -109,7 +125,7 @@ impl DcopSession {
         }
     }
 
-    /// The server says goodbye.
+    /// The server says goodbye. Calls that wait may have run.
     fn goodbye(&mut self) {
         self.phase = Phase::Closed;
         let failure =

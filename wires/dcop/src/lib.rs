@@ -70,7 +70,7 @@ use violations::Wrong;
 /// The wire, as it is registered.
 pub static DCOP: Dcop = Dcop;
 
-/// The DCOP wire.
+/// The DCOP wire. It has no options; the state of a connection is in its session.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Dcop;
 

@@ -3,16 +3,19 @@
 use everywire_model::Limits;
 use std::time::Duration;
 
-/// Longest name of an application, object or function in a message that comes in, in bytes.
+/// Longest name of an application, object or function in a message that comes in, in bytes. KDE's programs
+/// have none over a few hundred.
 pub const NAME: usize = 4096;
 
-/// Calls of one call tree (they share a key) that may be open here at a time: `a` asks `b`, which asks `a`, and so on.
+/// Calls of one call tree (they share a key) that may be open here at a time: `a` asks `b`, which asks `a`,
+/// and so on. It stops two programs that call each other without end.
 pub const CALL_DEPTH: u32 = 16;
 
-/// Keys below this are no call trees: none yet, sends, priority.
+/// Keys below this are no call trees: none yet, sends, priority. The real server gives out keys from 42 on.
 pub const FIRST_KEY: u32 = 42;
 
-/// The longest message that a program of Qt's can write, in bytes. A header that says more lies.
+/// The longest message that a program of Qt's can write, in bytes. A header that says more lies. (Qt's arrays
+/// count with a signed number of 32 bits.)
 pub(crate) const LONGEST: u64 = i32::MAX.unsigned_abs() as u64;
 
 /// Repeated calls, ways to ask and result types that a connection remembers, each.
@@ -21,7 +24,7 @@ pub(crate) const REMEMBERED: usize = 32;
 /// Calls that were withdrawn and not answered yet which a connection remembers.
 pub(crate) const WITHDRAWN: usize = 1024;
 
-/// Subscriptions that a connection may have.
+/// Subscriptions that a connection may have. Each signal of a subscription counts.
 pub const SUBSCRIPTIONS: usize = 4096;
 
 /// Time the server has to admit this side: handshake and registration.

@@ -6,6 +6,9 @@ use crate::standard::CLIENT;
 use everywire_model::{Failure, Initiator, Kind, Presence, Reference, Resolver, reference::escape};
 
 /// What is at an address: `dcop:` applications, `dcop:APP` objects, `dcop:APP/OBJECT` functions.
+///
+/// # Errors
+/// The address cannot be understood, or whoever is asked does not answer.
 pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
     let reference = address::parse(text)?;
     let Some(profile) = reference.profiles.first() else {

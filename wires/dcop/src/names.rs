@@ -7,7 +7,8 @@ use everywire_idl::kidl;
 use everywire_model::shape::{Hold, Struct};
 use everywire_model::{SendBuffer, Shape, Visit};
 
-/// Where the length of a reply's data will be written, once the head is there.
+/// Where the length of a reply's data will be written, once the head is there. It lives for one reply: made,
+/// written by the sink at the first composite, finished behind the data.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Head {
     /// Offset in the send buffer's flat buffer, and the send buffer's position behind it.
@@ -15,7 +16,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Appends a type and room for the length.
+    /// Appends a type and room for the length. The length that is not known yet is 0.
     pub(crate) fn put(&mut self, buffer: &mut SendBuffer, kind: &[u8]) {
         let out = buffer.flat();
         strings::put_name(out, kind);
@@ -35,22 +36,27 @@ impl Head {
     }
 }
 
-/// Names by shapes.
+/// Names by shapes. The last `REMEMBERED` ones; the oldest is replaced.
 #[derive(Debug, Default)]
 pub(crate) struct TypeNames {
     /// Whether the next name is to be spelled as Trinity does.
     pub(crate) trinity: bool,
     /// Shape, spelling and name. Holding the shape keeps its address from being used for another.
     known: Vec<(Hold<Struct>, bool, Bytes)>,
+    /// The place that is filled next.
     next: usize,
 }
 
 impl TypeNames {
+    /// In the spelling of whoever gets the reply.
     fn spelled(&self, name: String) -> String {
         if self.trinity { kidl::types::of_trinity(&name) } else { name }
     }
 
     /// Appends the type of these results, and room for the length of the data.
+    ///
+    /// # Errors
+    /// The results have no type name on this wire, or are more than one.
     #[inline]
     pub(crate) fn put_head(
         &mut self,

@@ -8,12 +8,14 @@ use bytes::{Buf, BytesMut};
 use everywire_model::{Completed, Failure, Initiator};
 use std::time::Instant;
 
-/// Header, sender and receiver: what is looked at of a message that is not taken.
+/// Header, sender and receiver: what is looked at of a message that is not taken. It is some 8 KiB, so it is
+/// read as any small message is.
 const FRONT: usize = FRAME_HEADER + 2 * (4 + limits::NAME);
 
 impl DcopSession {
-    /// Takes the front of a message of so many bytes, once it is there, and drops what has come of the rest. Returns whether it was
-    /// there.
+    /// Takes the front of a message of `size` bytes, once it is there, and drops what has come of the rest.
+    /// Returns whether it was there. A call is answered as failed, an answer fails the call that waits for
+    /// it; nobody waits for anything else.
     #[cold]
     pub(crate) fn take_oversized(&mut self, now: Instant, size: u64, input: &mut BytesMut) -> bool {
         let front = FRONT.min(usize::try_from(size).unwrap_or(usize::MAX));

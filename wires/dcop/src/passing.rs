@@ -25,6 +25,7 @@ pub(crate) fn passed(values: &dyn Encode) -> Visit<Option<&Body>> {
     }
 }
 
+/// Headers that came with the body are none of this wire's, whose messages have none; only changes count.
 #[cold]
 fn as_stream(carries: Carries<'_>) -> Visit<Option<&Body>> {
     let own = carries.body.and_then(Body::headers);
@@ -38,12 +39,13 @@ fn as_stream(carries: Carries<'_>) -> Visit<Option<&Body>> {
     }
 }
 
-/// The function that a search is for, if it is one: none where it is for an object.
+/// The function that a search is for, if the operation is one: empty where the search is for an object.
 pub(crate) fn searched(operation: &[u8]) -> Option<&[u8]> {
     if operation.is_empty() { Some(operation) } else { operation.strip_prefix(SEARCH) }
 }
 
-/// The object that a search found elsewhere: of the reference that is the answer.
+/// The object that a search found elsewhere: of the reference that is the answer. Nothing, if the answer is
+/// no reference or does not decode.
 pub(crate) fn found(body: &Body) -> Option<Bytes> {
     if !matches!(&*body.context, b"DCOPRef") {
         return None;

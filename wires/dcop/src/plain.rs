@@ -2,7 +2,8 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Hashes one number by one multiplication.
+/// Hashes one number by one multiplication. Not for numbers that a peer chooses: it could choose ones that
+/// collide.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Multiply(u64);
 

@@ -1,9 +1,10 @@
-//! Why a call failed: the protocol says only that it did (`DCOPReplyFailed`), so the object is asked for its functions (`functions()`, which
-//! every object has), as the tools of KDE do.
+//! Why a call failed: the protocol says only that it did (`DCOPReplyFailed`), so the object is asked for its
+//! functions (`functions()`, which every object has), as the tools of KDE do.
 //!
-//! The question takes the place of the call: it has its key and its number, so that whoever called may withdraw it, and the death of
-//! the callee ends it, as before. Three answers are told apart: there is no such object, it has no such function, or the
-//! function itself failed.
+//! The question takes the place of the call: it has its key and its number, so that whoever called may
+//! withdraw it, and the death of the callee ends it, as before. Three answers are told apart: there is no
+//! such object, it has no such function, or the function itself failed. None of them says for certain that
+//! the call did not run, since objects come and go between the two.
 
 use crate::address::SERVER;
 use crate::discover;
@@ -20,7 +21,8 @@ use std::sync::Arc;
 const OF_ALL: [&[u8]; 3] = [b"functions()", b"interfaces()", b"objects()"];
 
 impl DcopSession {
-    /// A call failed: asks why, or tells it where that is clear.
+    /// A call failed: asks why, or tells it where that is clear. Calls whose failure says enough by itself
+    /// are not asked about.
     #[cold]
     pub(crate) fn ask_why(&mut self, key: u32, pending: Pending) {
         let Pending { way, number, shared, .. } = &pending;
@@ -35,7 +37,7 @@ impl DcopSession {
     }
 }
 
-/// The failure of a call to an object with these functions.
+/// The failure of a call (`way`) to an object that tells these functions (the data of its answer).
 #[cold]
 pub(crate) fn failure(way: &Way, functions: &[u8]) -> Failure {
     match list(functions) {
@@ -57,6 +59,8 @@ pub(crate) fn nobody(way: &Way) -> Failure {
     ))
 }
 
+/// Signatures are compared in a normal form, and then by the bare name, so that wrong arguments are told from
+/// a wrong name.
 fn explained(way: &Way, list: &[String]) -> Failure {
     let (app, object, function) = (text(&way.app), text(&way.object), text(&way.function));
     // Spelled alike whichever toolkit the other side has.
@@ -85,6 +89,9 @@ fn explained(way: &Way, list: &[String]) -> Failure {
 }
 
 /// The functions that an object tells: a list of counted strings.
+///
+/// # Errors
+/// The data end early, or tell of more functions than anybody has.
 fn list(data: &[u8]) -> Result<Vec<String>, Bad> {
     let mut walk = Walk::new(data);
     let count = walk.u32()? as usize;

@@ -7,9 +7,12 @@ use everywire_model::{
 };
 use std::time::Instant;
 
-/// A session that is over as soon as anything happens.
+/// A session that is over as soon as anything happens: its first deadline has passed already. It sends
+/// nothing.
 pub(crate) struct Refusal {
+    /// What every caller is told.
     wrong: Wrong,
+    /// When it was made.
     due: Instant,
     nothing: SendBuffer,
 }

@@ -1,5 +1,9 @@
-//! Getting in: the handshake, and a name (`registerAs`). A server of Trinity knows that function by its own types only;
-//! from then on this side speaks as Trinity's programs do.
+//! Getting in: the handshake, and a name (`registerAs`).
+//!
+//! A server of Trinity knows that function by its own types only; so where the first spelling is refused the
+//! other is tried, and from then on this side speaks as Trinity's programs do. All of it has to be over in
+//! `limits::ADMISSION`. Only then is the session open: it has a name, by which others answer, and
+//! `Event::Ready` is told.
 
 use crate::address::SERVER;
 use crate::ice::{self, Framing, Progress, minor};
@@ -15,7 +19,7 @@ use std::borrow::Cow;
 use std::time::Instant;
 
 impl DcopSession {
-    /// Says hello.
+    /// Says hello, the first time that somebody looks what is to be sent.
     pub(crate) fn greet(&mut self) {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Broken) {
             Phase::Greeting(initiator) => {
@@ -27,6 +31,9 @@ impl DcopSession {
     }
 
     /// Goes on with the handshake; whether it is over.
+    ///
+    /// # Errors
+    /// The server refuses this side, or breaks the protocol. If there was no cookie, the failure says why.
     pub(crate) fn shake(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Violation> {
         self.greet();
         let Phase::Handshake(initiator) = &mut self.phase else { return Ok(true) };
@@ -63,7 +70,10 @@ impl DcopSession {
         if self.trinity { Cow::Owned(types::of_trinity(signature)) } else { Cow::Borrowed(signature) }
     }
 
-    /// The server answers.
+    /// The server answers the registration. A name with a suffix is taken only if the address says so.
+    ///
+    /// # Errors
+    /// It gives no name, or another one than was wanted.
     pub(crate) fn registered(&mut self, kind: u8, payload: &Bytes) -> Result<(), Wrong> {
         match kind {
             minor::REPLY => {}

@@ -1,7 +1,12 @@
 //! Answers that come: `DCOPReply`, `DCOPReplyDelayed`, `DCOPReplyFailed`, `DCOPReplyWait`.
 //!
-//! The key tells which call an answer is for; each call has its own. An announcement (`DCOPReplyWait`) needs nothing:
-//! the answer it announces comes with the same key.
+//! The key tells which call an answer is for; each call has its own. An announcement (`DCOPReplyWait`) needs
+//! nothing: the answer it announces comes with the same key. An answer whose key nobody has is passed over;
+//! it frees the key of a call that was withdrawn.
+//!
+//! What the call was for (`Asks`) decides what becomes of the answer. A call of the user ends in exactly one
+//! event; before a failure is told the object may be asked why (`reasons`). An answer that does not decode
+//! fails its call and nothing else, since it is the callee's and not the server's.
 
 use crate::address::SERVER;
 use crate::reasons;
@@ -14,7 +19,8 @@ use everywire_model::{Completed, Context, Failure, Initiator, Kind, Outcome};
 use std::ops::Range;
 
 impl DcopSession {
-    /// An answer with results.
+    /// An answer with results. `delayed`: it was announced before, so it has the number of the announcement
+    /// in front.
     pub(crate) fn replied(&mut self, key: u32, payload: &Bytes, delayed: bool) {
         let (kind, data) = match results(payload, delayed) {
             Ok(found) => found,
@@ -89,7 +95,8 @@ impl DcopSession {
         }
     }
 
-    /// There is no answer.
+    /// There is no answer. With a payload the callee says so, or the server for it; an empty one means that a
+    /// callee has died, and mostly has no key that tells which (`deaths`).
     pub(crate) fn refused(&mut self, key: u32, payload: &Bytes) {
         let Some(pending) = self.pending.remove(&key) else {
             if payload.is_empty() {
@@ -132,11 +139,13 @@ fn results(payload: &Bytes, delayed: bool) -> Result<(Range<usize>, Range<usize>
     Ok((walk.name()?, walk.data()?))
 }
 
+/// Names as people can read them.
 pub(crate) fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).escape_debug().to_string()
 }
 
-/// The protocol says only that it failed; these are the reasons it can have.
+/// The failure of a call that was refused, with the reasons that it can have: the protocol says only that it
+/// failed.
 #[cold]
 pub(crate) fn refusal(way: &Way) -> Failure {
     let (app, object, function) = (text(&way.app), text(&way.object), text(&way.function));
@@ -163,7 +172,7 @@ pub(crate) fn refusal(way: &Way) -> Failure {
     ))
 }
 
-/// The callee left before it answered.
+/// The callee left before it answered. Nobody knows whether the call ran.
 #[cold]
 pub(crate) fn died(app: &[u8]) -> Failure {
     Failure::new(

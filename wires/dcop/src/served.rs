@@ -4,10 +4,13 @@ use crate::trees::Turn;
 use crate::ways::Came;
 use std::sync::Arc;
 
-/// A call that was taken and not answered.
+/// A call that was taken and not answered. By its serial in `DcopSession::serving`.
 pub(crate) struct Serving {
+    /// The key of its call tree, which the answer has to have.
     pub(crate) key: u32,
+    /// What the front of the call says: who asks, and what an answer begins with.
     pub(crate) came: Arc<Came>,
+    /// What kind of answer is wanted.
     pub(crate) asks: Wants,
     /// The call of the same key that came before and is open; 0: none.
     pub(crate) earlier: u64,
@@ -22,6 +25,7 @@ pub(crate) struct Serving {
 /// What the caller wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wants {
+    /// The values that the function returns.
     Results,
     /// Whether the object is there.
     Object,
@@ -31,11 +35,12 @@ pub(crate) enum Wants {
     Which,
 }
 
-/// Open calls of one key.
+/// Open calls of one key. They are linked by `Serving::earlier`, from the last to the first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chain {
     /// The one that came last.
     pub(crate) last: u64,
+    /// How many there are.
     pub(crate) open: u32,
     /// One was refused because it would have stood too deep; nothing more is taken before one is answered.
     pub(crate) full: bool,

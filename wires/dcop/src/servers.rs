@@ -1,16 +1,21 @@
 //! Servers: where the one of this user's session is, its cookie, and numbers for those in use.
+//!
+//! A reference in a message does not say at which server its application is; so each server that this process
+//! connects to has a number, which every body that came by it carries (`Body::dialect`). The numbers, and
+//! what is kept for each server, last as long as the process; there are 1024 at the most.
 
 use crate::trees::Tree;
 use everywire_model::{Endpoint, Failure, Initiator, Kind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+/// The hint where no server is found.
 const START: &str = "start one by `everywire dcopserver`, or say where it is by DCOPSERVER=local/HOST:SOCKET";
 
 /// Servers that this process uses, for references that come by them; their number is their place plus one.
 static KNOWN: Mutex<Vec<(Endpoint, &Tree)>> = Mutex::new(Vec::new());
 
-/// The number of a server in this process; 0 where there are too many.
+/// The number of a server in this process, given when it is asked for first; 0 where there are too many.
 pub(crate) fn number(endpoint: &Endpoint) -> u32 {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let at = known.iter().position(|(held, _)| held == endpoint).or_else(|| {
@@ -23,7 +28,7 @@ pub(crate) fn number(endpoint: &Endpoint) -> u32 {
     at.and_then(|at| u32::try_from(at + 1).ok()).unwrap_or(0)
 }
 
-/// The server with this number.
+/// The server with this number; nothing for 0.
 pub(crate) fn endpoint(number: u32) -> Option<Endpoint> {
     let at = usize::try_from(number.checked_sub(1)?).ok()?;
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(at).map(|(endpoint, _)| endpoint.clone())
@@ -36,11 +41,15 @@ pub(crate) fn tree(number: u32) -> Option<&'static Tree> {
 }
 
 /// The server of this user's session: `$DCOPSERVER`, or what the file of `$DCOPAUTHORITY` says, or that of
-/// `~/.DCOPserver_HOST_DISPLAY`.
+/// `~/.DCOPserver_HOST_DISPLAY`. The file is read each time, since the server may be another one by now.
+///
+/// # Errors
+/// Nothing says where it is.
 pub(crate) fn find() -> Result<Endpoint, Failure> {
     find_by(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()), &hostname())
 }
 
+/// The environment is an argument, so that tests have one of their own.
 fn find_by(variable: &dyn Fn(&str) -> Option<String>, host: &str) -> Result<Endpoint, Failure> {
     if let Some(ids) = variable("DCOPSERVER") {
         return choose(&ids, "$DCOPSERVER");
@@ -79,7 +88,7 @@ fn choose(ids: &str, source: &str) -> Result<Endpoint, Failure> {
         .ok_or_else(|| missing(format!("`{}` in {source} names no socket", ids.trim().escape_debug())))
 }
 
-/// `local/HOST:SOCKET`, `unix/HOST:SOCKET` or `tcp/HOST:PORT`.
+/// `local/HOST:SOCKET`, `unix/HOST:SOCKET` or `tcp/HOST:PORT`; nothing for other transports.
 fn of_network_id(id: &str) -> Option<Endpoint> {
     let (transport, address) = id.split_once('/')?;
     match transport {
@@ -101,12 +110,13 @@ pub(crate) fn is_at(id: &[u8], endpoint: &Endpoint) -> bool {
     std::str::from_utf8(id).ok().and_then(of_network_id).as_ref() == Some(endpoint)
 }
 
-/// This host's name.
+/// This host's name. As the kernel has it, since the server asks the same.
 pub(crate) fn hostname() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/hostname");
     kernel.map(|name| name.trim().to_owned()).unwrap_or_else(|_| "localhost".to_owned())
 }
 
+/// There is no server that could be asked.
 #[cold]
 fn missing(message: impl Into<String>) -> Failure {
     Failure::new(Kind::Unreachable, Initiator::Here, message).with_hint(START)

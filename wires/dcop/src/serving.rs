@@ -1,9 +1,18 @@
 //! Calls that come, and their answers.
 //!
-//! A program of KDE's waits in one call at a time; what it calls meanwhile belongs to the same call tree and has the
-//! same key, and it takes the first answer that comes for that of the call it made first. So before an answer overtakes
-//! an earlier call of the same sender and key, that call is told to wait (`DCOPReplyWait`), and gets its answer as a
-//! `DCOPReplyDelayed`. Callers that give each call a key of its own, as this side does, need nothing of that.
+//! A program of KDE's waits in one call at a time; what it calls meanwhile belongs to the same call tree and
+//! has the same key, and it takes the first answer that comes for that of the call it made first. So before
+//! an answer overtakes an earlier call of the same sender and key, that call is told to wait
+//! (`DCOPReplyWait`), and gets its answer as a `DCOPReplyDelayed`. Callers that give each call a key of its
+//! own, as this side does, need nothing of that.
+//!
+//! States of a call: it is in `serving`, by its serial, from `enter` to `leave`; between the two it may be
+//! announced. Calls with the same key form a chain, the latest first (`chains`). Invariants: a chain has as
+//! many calls as `Chain::open` says and is removed with the last one; at most `Limits::outstanding` calls are
+//! open, and at most `CALL_DEPTH` senders stand behind each other in one tree.
+//!
+//! What comes is another program's: a message that does not decode fails alone (`put_unread`). A connection
+//! that is only for calling serves nobody, and refuses calls.
 
 use crate::ice::minor;
 use crate::limits::{CALL_DEPTH, FIRST_KEY};
@@ -29,7 +38,8 @@ fn is_search(came: &Came) -> bool {
 }
 
 impl DcopSession {
-    /// A call, a send or a search of somebody behind the server.
+    /// A call, a send or a search of somebody behind the server. Sends may also be signals that this side
+    /// subscribed to, or news of the server.
     pub(crate) fn called(&mut self, kind: u8, key: u32, mut payload: Bytes) {
         let Ok((came, front)) = self.came.read(&self.name, &payload) else {
             return self.put_unread(kind, key, &payload);
@@ -108,7 +118,8 @@ impl DcopSession {
         })));
     }
 
-    /// Notes a call; `false` if too many are open, in all or in its call tree.
+    /// Notes a call; `false` if too many are open, in all or in its call tree. `serial` is how the runtime
+    /// will know it.
     fn enter(&mut self, serial: u64, key: u32, came: &Arc<Came>, asks: Wants) -> bool {
         if self.serving.len() >= self.limits.outstanding {
             return false;
@@ -133,7 +144,7 @@ impl DcopSession {
         true
     }
 
-    /// Forgets a call that is about to be answered.
+    /// Takes a call that is about to be answered out of its chain; nothing, if it was answered before.
     fn leave(&mut self, serial: u64) -> Option<Serving> {
         let served = self.serving.remove(&serial)?;
         let Some(chain) = self.chains.get_mut(&served.key) else { return Some(served) };
@@ -176,7 +187,11 @@ impl DcopSession {
         }
     }
 
-    /// Answers a call; one whose results do not encode fails instead.
+    /// Answers a call; one whose results do not encode fails instead. Failures have no reason on this wire,
+    /// so all of them look the same.
+    ///
+    /// # Errors
+    /// The results do not encode; the caller got a failure.
     pub(crate) fn answer_call(&mut self, serial: u64, answer: Answer<'_>) -> Result<(), Failure> {
         let Some(served) = self.leave(serial) else { return Ok(()) };
         if self.check_open().is_err() {
@@ -225,6 +240,7 @@ impl DcopSession {
         }
     }
 
+    /// A reply that was announced has the announcement's number between names and type.
     fn put_results(&mut self, served: &Serving, results: &dyn Encode) -> Visit<()> {
         let passed = passing::passed(results)?;
         let kind = if served.announced.is_some() { minor::REPLY_DELAYED } else { minor::REPLY };
@@ -253,7 +269,8 @@ impl DcopSession {
         })
     }
 
-    /// A search succeeded: a `DCOPRef` to the object.
+    /// A search succeeded: a `DCOPRef` to the object. An object of another application is never found here,
+    /// so the reference has this side's name.
     fn put_found(&mut self, key: u32, came: &Came, object: &[u8]) {
         let mut reference = Vec::new();
         for part in [&self.name[..], object, b""] {
@@ -280,6 +297,7 @@ impl DcopSession {
         }
     }
 
+    /// The names are all that a failure has.
     fn put_failed(&mut self, key: u32, came: &Came) {
         self.put_plain(minor::REPLY_FAILED, key, &came.back);
     }

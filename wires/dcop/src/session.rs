@@ -1,8 +1,20 @@
 //! One connection to the server; each concern of the protocol is a file of its own beside this one.
 //!
-//! `incoming` takes messages off the stream, `registration` gets this side a name, `ways` holds what repeated messages
-//! begin with, `calls` sends calls, `replies` takes answers, `reasons` asks why a call failed, `deaths` finds the calls whose callee died, `oversized` fails the
-//! calls of messages over the limit, `serving` takes calls and answers them, `signals` tells and hears.
+//! `incoming` takes messages off the stream, `registration` gets this side a name, `ways` holds what repeated
+//! messages begin with, `calls` sends calls, `replies` takes answers, `reasons` asks why a call failed,
+//! `deaths` finds the calls whose callee died, `oversized` fails the calls of messages over the limit,
+//! `serving` takes calls and answers them, `signals` tells and hears.
+//!
+//! States (`Phase`): `Greeting`, `Handshake` and `Registration` until the server has given this side a name;
+//! then `Open`; at the end `Closed` (a goodbye of either side) or `Broken` (a violation, or the connection
+//! ended). There is no way back. The user may call, tell and subscribe in `Open` alone.
+//!
+//! Invariants:
+//! * Each key in `pending` has one call; a key is never below `FIRST_KEY`. A call is known outside by its key
+//!   and its number together, as keys of call trees are used again.
+//! * Each call of the user ends with exactly one `Event::Reply`, or without one after `cancel`.
+//! * `out` holds whole messages only, beside those of the handshake.
+//! * The server is trusted to frame messages, nobody to fill them.
 
 use crate::ice::{Framing, Initiator};
 use crate::limits;
@@ -23,11 +35,14 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// One connection.
+/// One connection. Other files of this crate change the fields of their concern.
 pub(crate) struct DcopSession {
     pub(crate) phase: Phase,
+    /// Quotas, as configured for the link.
     pub(crate) limits: Limits,
+    /// Calling, or serving under a name.
     pub(crate) purpose: Purpose,
+    /// What is known of the server.
     pub(crate) peer: PeerAddress,
     /// Number of the server in this process.
     pub(crate) server: u32,
@@ -40,37 +55,50 @@ pub(crate) struct DcopSession {
     pub(crate) trinity: bool,
     /// The id that the server gave.
     pub(crate) name: Bytes,
+    /// How the server frames its messages; nothing before the handshake is over.
     pub(crate) framing: Option<Framing>,
+    /// What is to be sent.
     pub(crate) out: SendBuffer,
+    /// What happened and was not polled yet.
     pub(crate) events: VecDeque<Event>,
     /// Keys of calls that were sent; they ascend from a random one.
     pub(crate) next_key: u32,
+    /// Calls that were sent and not answered, by key.
     pub(crate) pending: HashMap<u32, Pending, Plain>,
-    /// Calls that were sent, counted.
+    /// The number of the call that was sent last; the count starts again at 1.
     pub(crate) sent: u32,
     /// The call trees in which this process serves.
     pub(crate) tree: Option<&'static Tree>,
     /// Calls that were withdrawn, until their answers come: the key of a call tree is not to be used again before, and the server
     /// tells of their end as of any other.
     pub(crate) withdrawn: HashMap<u32, Pending, Plain>,
+    /// The ways of calls.
     pub(crate) ways: WayBook,
     /// The ways of signals that were told.
     pub(crate) emitted: WayBook,
+    /// Fronts of messages that came.
     pub(crate) came: CameBook,
+    /// Names of result types.
     pub(crate) names: TypeNames,
     /// The types of the last answer.
     pub(crate) context: Context,
+    /// Calls of others that are open, by serial.
     pub(crate) serving: HashMap<u64, Serving, Plain>,
     /// Open calls of the same key, by key.
     pub(crate) chains: HashMap<u32, Chain, Plain>,
+    /// The number of the next call that comes.
     pub(crate) next_serial: u64,
     /// Numbers of answers that were announced.
     pub(crate) next_wait: i32,
+    /// Subscriptions, by the number that the user knows.
     pub(crate) subs: HashMap<u64, Sub, Plain>,
+    /// Signals of subscriptions, by the number in their object id.
     pub(crate) slots: HashMap<u64, Slot, Plain>,
+    /// The number of the next one; none is used again.
     pub(crate) next_slot: u64,
     /// Whether the server tells who comes and goes.
     pub(crate) notified: bool,
+    /// Questions about callees that may have died, while some are open.
     pub(crate) round: Option<Round>,
     /// Deaths of callees that were told and have not ended a call yet.
     pub(crate) deaths: usize,
@@ -84,12 +112,15 @@ pub(crate) struct DcopSession {
     pub(crate) due: MessageClock,
 }
 
+/// How far the connection is.
 pub(crate) enum Phase {
     /// The handshake of ICE; not begun until somebody looks what is to be sent.
     Greeting(Initiator),
+    /// Under way: this side has greeted.
     Handshake(Initiator),
     /// Waiting for a name.
     Registration,
+    /// Calls pass both ways.
     Open,
     /// Either side said goodbye.
     Closed,
@@ -99,7 +130,9 @@ pub(crate) enum Phase {
 
 /// A call that was sent.
 pub(crate) struct Pending {
+    /// Whom it asks for what.
     pub(crate) way: Arc<Way>,
+    /// Who wants the answer.
     pub(crate) asks: Asks,
     /// Its place among the calls that were sent.
     pub(crate) number: u32,
@@ -134,6 +167,7 @@ pub(crate) enum Asks {
 
 /// Questions about callees that are open; what they are for says `deaths`.
 pub(crate) struct Round {
+    /// Questions without an answer.
     pub(crate) left: usize,
     /// Another death was told meanwhile.
     pub(crate) again: bool,
@@ -149,6 +183,7 @@ impl Asks {
 }
 
 impl DcopSession {
+    /// `cookie` is the secret to show, or why there is none.
     pub(crate) fn new(config: &Config, cookie: Result<Vec<u8>, String>) -> Self {
         let app = address::application(&config.profile);
         let wanted = match config.purpose {
@@ -207,6 +242,9 @@ impl DcopSession {
     }
 
     /// Nothing is sent before this side has a name, and after goodbye.
+    ///
+    /// # Errors
+    /// Busy before, which may be tried again; unreachable after.
     pub(crate) fn check_open(&self) -> Result<(), Failure> {
         match self.phase {
             Phase::Open => Ok(()),
@@ -220,7 +258,8 @@ impl DcopSession {
         }
     }
 
-    /// A key that no open call has and that means nothing to anybody else.
+    /// A key that no open call has and that means nothing to anybody else. There is always one, since far
+    /// fewer calls are open than there are keys.
     #[inline]
     pub(crate) fn take_key(&mut self) -> u32 {
         loop {
@@ -232,7 +271,8 @@ impl DcopSession {
         }
     }
 
-    /// The key for a call that somebody here makes, and whether it is that of a call tree.
+    /// The key for a call that somebody here makes, and whether it is that of a call tree. A tree's key that
+    /// is in use here already is not used twice: its answers could not be told apart.
     #[inline]
     pub(crate) fn call_key(&mut self) -> (u32, bool) {
         match self.tree.and_then(Tree::key) {
@@ -243,7 +283,7 @@ impl DcopSession {
         }
     }
 
-    /// Notes a call that was sent.
+    /// Notes a call that was sent; returns the number by which the runtime knows it.
     #[inline]
     pub(crate) fn expect(&mut self, (key, shared): (u32, bool), way: Arc<Way>, asks: Asks) -> CallId {
         // 0 is for what is no call.
@@ -254,6 +294,7 @@ impl DcopSession {
         id
     }
 
+    /// Tells the user how a call ended.
     #[inline]
     pub(crate) fn reply(&mut self, id: CallId, outcome: Outcome<Body>) {
         self.events.push_back(Event::Reply { id, outcome });
@@ -277,7 +318,7 @@ impl DcopSession {
         self.deaths = 0;
     }
 
-    /// After a violation nothing more is taken or sent.
+    /// After a violation nothing more is taken or sent. What is in the output still goes out.
     pub(crate) fn broken(&mut self) {
         self.phase = Phase::Broken;
         self.due.stop();

@@ -20,7 +20,10 @@ use everywire_model::{
 };
 
 impl DcopSession {
-    /// Tells a signal.
+    /// Tells a signal: a send to the server, which nobody answers.
+    ///
+    /// # Errors
+    /// The connection is not open, a name is none, or the values do not encode.
     pub(crate) fn tell(&mut self, emission: &Emission<'_>) -> Result<(), Failure> {
         self.check_open()?;
         let way = match emission.topic {
@@ -33,7 +36,11 @@ impl DcopSession {
         self.put(minor::SEND, 1, &way, emission.arguments)
     }
 
-    /// Has signals connected.
+    /// Has signals connected, each to a slot of its own; an `Event::Reply` with the subscription's number
+    /// comes when the server has confirmed all of them, or refused one.
+    ///
+    /// # Errors
+    /// The connection is not open, no signal is named and there is no contract, or there are too many.
     pub(crate) fn listen(&mut self, interest: &Interest<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
         let signals: Vec<&Signal> = match (interest.signal, interest.interface) {
@@ -88,7 +95,8 @@ impl DcopSession {
         Ok(CallId(id))
     }
 
-    /// Has the server tell who comes and goes as long as somebody's loss would matter.
+    /// Has the server tell who comes and goes as long as somebody's loss would matter. The server counts such
+    /// wishes, so each change is told once.
     fn follow(&mut self) {
         let wanted = self.subs.values().any(|sub| !sub.app.is_empty());
         if wanted != self.notified {
@@ -97,7 +105,7 @@ impl DcopSession {
         }
     }
 
-    /// The server confirms a connection, or refuses it.
+    /// The server confirms a connection, or refuses it. A slot that is gone meanwhile is passed over.
     pub(crate) fn connected(&mut self, slot: u64, connected: bool) {
         let Some(id) = self.slots.get(&slot).map(|slot| slot.subscription) else { return };
         if !connected {
@@ -114,14 +122,14 @@ impl DcopSession {
         }
     }
 
-    /// A subscription fails before it stands.
+    /// A subscription fails before it stands: all of its slots end, and the user is told.
     pub(crate) fn refused_slot(&mut self, slot: u64, failure: &Failure) {
         let Some(id) = self.slots.get(&slot).map(|slot| slot.subscription) else { return };
         self.unlisten(id);
         self.events.push_back(Event::Reply { id: CallId(id), outcome: Outcome::Failed(failure.clone()) });
     }
 
-    /// Has signals disconnected.
+    /// Ends a subscription and has its signals disconnected, without waiting for an answer.
     pub(crate) fn unlisten(&mut self, id: u64) {
         let Some(sub) = self.subs.remove(&id) else { return };
         let open = self.check_open().is_ok();
@@ -138,7 +146,7 @@ impl DcopSession {
         }
     }
 
-    /// A signal came.
+    /// A signal came, for the slot of this number.
     #[inline]
     pub(crate) fn heard(&mut self, number: u64, came: &Came, data: Bytes) {
         // One that was on its way when it was disconnected.
@@ -156,7 +164,8 @@ impl DcopSession {
         });
     }
 
-    /// The server tells who came or went.
+    /// The server tells who came or went. Whoever listens to an application that went is told; the
+    /// subscription stands.
     pub(crate) fn notified_of(&mut self, function: &[u8], data: &[u8]) {
         if !matches!(function, b"applicationRemoved(QCString)" | b"applicationRemoved(TQCString)") {
             return;

@@ -1,4 +1,14 @@
 //! Writing values as `QDataStream` does: big-endian, without alignment (Qt 3.3, stream version 6).
+//!
+//! A `StreamSink` appends the values of one message to the send buffer. It keeps little: where the message
+//! may end at the most, and what is to be done with the types of the values (`Lead`), which the first
+//! composite tells: nothing in a call, whose function names them; a reply has them in front.
+//!
+//! Invariants: a part that could make the message large is checked against the limit before it is copied
+//! (`fits`), the rest when the message is complete. Optional texts travel as Qt's null strings, other
+//! optional values as lists of at most one. A `QVariant` has no small numbers, so such a number grows on its
+//! way (`widen`). What Qt has no form for (unions, handles, null pointers) is refused, and neither that nor a
+//! value that does not fit its shape is ever changed to fit.
 
 use crate::names::{Head, TypeNames};
 use crate::{address, strings, types, variants};
@@ -36,6 +46,7 @@ impl<'r> StreamSink<'r> {
         Self { buffer, end, lead, widen: false }
     }
 
+    /// Octets, as they are.
     #[inline]
     fn put<const N: usize>(&mut self, raw: [u8; N]) {
         self.buffer.flat().extend_from_slice(&raw);
@@ -48,6 +59,7 @@ impl<'r> StreamSink<'r> {
         if size > self.end { Err(over(size, self.end)) } else { Ok(()) }
     }
 
+    /// 2 to the 32nd less 1 is no count: it stands for null.
     fn count(&mut self, len: usize) -> Visit<()> {
         match u32::try_from(len) {
             Ok(len) if len < u32::MAX => {
@@ -72,6 +84,8 @@ impl<'r> StreamSink<'r> {
         }
     }
 
+    /// The first composite has come, and its types are to be noted. A reply needs a list of results, which
+    /// this is not.
     #[cold]
     #[inline(never)]
     fn learn(&mut self, shape: &Shape) -> Visit<()> {
@@ -86,11 +100,13 @@ impl<'r> StreamSink<'r> {
     }
 }
 
+/// A value that does not fit its shape: the user's mistake.
 #[cold]
 fn misfit(message: String) -> Failure {
     Failure::new(Kind::BadArgument, Initiator::User, message)
 }
 
+/// A value that Qt has no form for.
 #[cold]
 fn unsupported(what: &str) -> Failure {
     Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by DCOP"))
@@ -104,6 +120,7 @@ pub(crate) fn over(size: usize, limit: usize) -> Failure {
         .with_hint("raise the message limit on both sides, or send less at a time")
 }
 
+// The word after `wide` is what a variant has in place of the small type.
 macro_rules! primitives {
     ($($name:ident $(wide $to:ident)?;)*) => {$(
         #[inline]

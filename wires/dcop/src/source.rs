@@ -1,4 +1,15 @@
-//! Reading values as `QDataStream` wrote them.
+//! Reading values as `QDataStream` wrote them (Qt 3.3, stream version 6): big-endian, without alignment.
+//!
+//! A `StreamSource` reads the values of one body at the shapes of a contract. Nothing in the data says their
+//! types, so values of another type are noticed only where they do not fit.
+//!
+//! Invariants against hostile bytes: each read is checked against the end; a count is refused if the rest
+//! cannot hold as many elements of the least size (`least_size`); then the memory that they will take is
+//! charged to the budget, and only then does the caller reserve it. Nesting is charged by `open` and given
+//! back by `close`. Texts must end with their NUL and have none inside.
+//!
+//! Leniency where Qt has it: a boolean is anything but 0, a null string reads as empty, and what follows the
+//! last value is ignored.
 
 use crate::{address, strings, variants};
 use bytes::Bytes;
@@ -7,26 +18,32 @@ use everywire_model::visit::NumbersMut;
 use everywire_model::{Body, Budget, Failure, Handle, Initiator, Kind, Reference, Shape, Source, Visit};
 use std::borrow::Cow;
 
-/// Octets up to this many are copied out of a large message instead of keeping it alive.
+/// Octets up to this many are copied out of a message that is four times as large or more, instead of keeping
+/// all of it alive.
 const COPIED: usize = 256;
 
 /// Reads the values of a body. What follows the last value is ignored, as KDE's programs do.
 pub(crate) struct StreamSource<'a> {
     body: &'a Body,
+    /// Index of the next octet.
     pos: usize,
+    /// What reading may still cost.
     budget: Budget,
 }
 
 impl<'a> StreamSource<'a> {
+    /// At the first value.
     pub(crate) fn new(body: &'a Body) -> Self {
         Self { body, pos: 0, budget: body.budget }
     }
 
+    /// Octets that are left.
     #[inline]
     fn left(&self) -> usize {
         self.body.bytes.len().saturating_sub(self.pos)
     }
 
+    /// So many octets.
     #[inline]
     fn raw<const N: usize>(&mut self) -> Visit<[u8; N]> {
         let Some(raw) = self.body.bytes.get(self.pos..).and_then(|rest| rest.first_chunk()) else {
@@ -36,6 +53,7 @@ impl<'a> StreamSource<'a> {
         Ok(*raw)
     }
 
+    /// As many octets as a count says.
     #[inline]
     fn take(&mut self, len: usize) -> Visit<&'a [u8]> {
         let body: &'a Body = self.body;
@@ -45,22 +63,26 @@ impl<'a> StreamSource<'a> {
         Ok(taken)
     }
 
+    /// A count, which nothing is done about yet.
     #[inline]
     fn count(&mut self) -> Visit<usize> {
         Ok(u32::from_be_bytes(self.raw()?) as usize)
     }
 
+    /// The other side has written fewer values, or others.
     #[cold]
     fn short(&self) -> Failure {
         self.wrong("the values end early").with_hint("compare the signature with the contract of both sides")
     }
 
+    /// Bytes that do not hold what they should, at the present place.
     #[cold]
     fn wrong(&self, what: impl std::fmt::Display) -> Failure {
         Failure::malformed(what, self.pos)
     }
 
-    /// Checks a count before anything is done about it, and charges for the elements.
+    /// Checks a count before anything is done about it, and charges for the elements. `least` is the fewest
+    /// bytes of each; `width` is what numbers take.
     fn elements(&mut self, len: usize, least: usize, width: Option<usize>) -> Visit<usize> {
         if len.checked_mul(least).is_none_or(|bytes| bytes > self.left()) {
             return Err(self.wrong(format_args!("{len} elements exceed the rest of the message")));
@@ -94,6 +116,7 @@ impl<'a> StreamSource<'a> {
         }
     }
 
+    /// Octets with their count, borrowed.
     fn run(&mut self, shape: &Shape) -> Visit<&'a [u8]> {
         let len = self.list(shape)?;
         let taken = self.take(len)?;
@@ -166,6 +189,7 @@ fn least_size(shape: &Shape, depth: u32) -> usize {
     }
 }
 
+/// A value of a kind that this side does not read.
 #[cold]
 fn unsupported(what: &str) -> Failure {
     Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by DCOP"))

@@ -4,10 +4,12 @@ use crate::limits::NAME;
 use everywire_model::Shape;
 use everywire_model::shape::{Text, TextKind};
 
-/// A walk over the front of a message's payload.
+/// A walk over the front of a message's payload. It never reads past the end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Walk<'a> {
+    /// The payload.
     pub(crate) bytes: &'a [u8],
+    /// Index of the next octet.
     pub(crate) pos: usize,
 }
 
@@ -23,16 +25,19 @@ impl<'a> Walk<'a> {
         Self { bytes, pos: 0 }
     }
 
+    /// An error at the present place.
     #[cold]
     fn bad(&self, what: &'static str) -> Bad {
         Bad { what, at: self.pos }
     }
 
+    /// Octets that are left.
     #[inline]
     pub(crate) fn left(&self) -> usize {
         self.bytes.len().saturating_sub(self.pos)
     }
 
+    /// A number, big-endian as all of Qt's.
     #[inline]
     pub(crate) fn u32(&mut self) -> Result<u32, Bad> {
         let Some(raw) = self.bytes.get(self.pos..).and_then(|rest| rest.first_chunk()) else {
@@ -43,6 +48,9 @@ impl<'a> Walk<'a> {
     }
 
     /// A name: the range of its bytes, without the NUL. Null and empty are the same.
+    ///
+    /// # Errors
+    /// It is longer than names may be, or than the message; it has no NUL at its end, or one inside.
     #[inline]
     pub(crate) fn name(&mut self) -> Result<std::ops::Range<usize>, Bad> {
         let len = self.u32()? as usize;
@@ -88,7 +96,7 @@ pub(crate) fn null(shape: &Shape) -> Option<[u8; 4]> {
     }
 }
 
-/// Appends a name.
+/// Appends a name. Its length counts the NUL. The caller has checked that none is inside.
 #[inline]
 pub(crate) fn put_name(out: &mut Vec<u8>, name: &[u8]) {
     let len = u32::try_from(name.len() + 1).unwrap_or(u32::MAX);

@@ -8,12 +8,13 @@
 use crate::limits::FIRST_KEY;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The calls of a server's clients that this process serves: their number in the upper half, in the lower one the key
-/// that all of them have, or 0. And whether the server is one of Trinity.
+/// The calls of a server's clients that this process serves: their number in the upper half, in the lower one
+/// the key that all of them have, or 0. And whether the server is one of Trinity. One atomic number, so that
+/// calls are counted without a lock. No other memory depends on it, so its order does not matter.
 #[derive(Debug, Default)]
 pub(crate) struct Tree(AtomicU64, AtomicBool);
 
-/// A call that is open, as long as this lives.
+/// A call that is open, as long as this lives. It is held in `Serving`, and counts itself out when that goes.
 #[derive(Debug)]
 pub(crate) struct Turn(&'static Tree);
 
@@ -39,7 +40,7 @@ impl Tree {
         self.1.load(Ordering::Relaxed)
     }
 
-    /// The key of all calls that are open.
+    /// The key of all calls that are open. Nothing, if no call is open, or several keys are.
     #[inline]
     pub(crate) fn key(&self) -> Option<u32> {
         match split(self.0.load(Ordering::Relaxed)) {
@@ -59,6 +60,7 @@ impl Drop for Turn {
     }
 }
 
+/// The number of open calls, and their key.
 #[allow(clippy::cast_possible_truncation)]
 fn split(state: u64) -> (u32, u32) {
     ((state >> 32) as u32, state as u32)

@@ -1,4 +1,12 @@
-//! Type names of signatures and replies; the table of Qt's types is `kidl::types`, here is what it leaves open.
+//! Type names of signatures and replies; the table of Qt's types is `kidl::types`, here is what it leaves
+//! open.
+//!
+//! On this wire a function is its signature: name and types of arguments, letter by letter, so a caller must
+//! spell them as the callee does. A type that Qt does not know stands with its own name. Callees here are
+//! more patient: if no operation is written so, one whose types have the same bytes is taken (`canonical`).
+//!
+//! Nothing is kept here. Text from a peer is bounded by the length of names (`limits::NAME`), shapes of
+//! contracts by depth and length while they are spelled.
 
 use everywire_idl::kidl::types;
 use everywire_model::shape::{Field, Hold, Struct};
@@ -6,6 +14,9 @@ use everywire_model::{Failure, Initiator, Interface, Kind, Operation, Shape, Sig
 use std::borrow::Cow;
 
 /// The name of a shape in a signature. Structs that Qt does not know stand with their own names.
+///
+/// # Errors
+/// There is none: it nests too deeply, or is a union, a handle or a nameless struct.
 pub(crate) fn name(shape: &Shape) -> Visit<String> {
     if let Some(known) = types::name(shape) {
         return Ok(known);
@@ -15,6 +26,7 @@ pub(crate) fn name(shape: &Shape) -> Visit<String> {
     Ok(out)
 }
 
+/// `depth` counts levels; names of known types end it.
 fn write(shape: &Shape, out: &mut String, depth: u32) -> Visit<()> {
     if depth > 16 || out.len() > types::LENGTH {
         return Err(nameless(shape));
@@ -47,6 +59,7 @@ fn write(shape: &Shape, out: &mut String, depth: u32) -> Visit<()> {
     Ok(())
 }
 
+/// A shape that has no type name.
 #[cold]
 fn nameless(shape: &Shape) -> Failure {
     Failure::new(Kind::Unsupported, Initiator::User, format!("{} has no type name on DCOP", shape.noun()))
@@ -66,6 +79,9 @@ pub(crate) fn list(fields: &[Field]) -> Visit<String> {
 }
 
 /// The type of a reply that carries these results: `void` for none.
+///
+/// # Errors
+/// They are more than one, or of a shape without a name.
 pub(crate) fn results(fields: &[Field]) -> Visit<String> {
     match fields {
         [] => Ok("void".to_owned()),
@@ -84,6 +100,7 @@ pub(crate) fn one_result(operation: &Operation) -> Visit<()> {
     }
 }
 
+/// The wire carries one result.
 #[cold]
 fn too_many(results: usize) -> Failure {
     let what = format!("a reply of DCOP carries one result, and the operation has {results}");
@@ -101,6 +118,7 @@ pub(crate) fn signal(signal: &Signal) -> Visit<Cow<'_, str>> {
     signature(&signal.name, &signal.fields)
 }
 
+/// A name with parentheses is a signature already.
 fn signature<'a>(name: &'a str, arguments: &Shape) -> Visit<Cow<'a, str>> {
     if name.contains('(') {
         return Ok(Cow::Borrowed(name));
@@ -113,7 +131,8 @@ fn of_signature(text: &str) -> &str {
     text.strip_suffix(')').and_then(|text| text.split_once('(')).map_or(text, |(_, list)| list)
 }
 
-/// The shape of values of these types, joined by commas or in a signature, as one nameless struct.
+/// The shape of values of these types, joined by commas or in a signature, as one nameless struct. Nothing,
+/// if one of the types is unknown.
 pub(crate) fn shape_of(context: &str) -> Option<Shape> {
     let list = of_signature(context);
     let mut fields = Vec::new();
@@ -141,8 +160,8 @@ pub(crate) fn split(list: &str) -> impl Iterator<Item = &str> {
     parts.map(str::trim).filter(|part| !part.is_empty())
 }
 
-/// The number of the operation with this signature: the one written so, else one whose types have the same bytes. Those
-/// whose results no reply carries are not there.
+/// The number of the operation with this signature: the one written so, else one whose types have the same
+/// bytes. Those whose results no reply carries are not there. Nothing, if there is none.
 pub(crate) fn operation(interface: &Interface, asked: &[u8]) -> Option<usize> {
     let asked = std::str::from_utf8(asked).ok()?;
     // What has results that no reply carries is not begun.

@@ -38,7 +38,7 @@ impl Codec for DataStream {
     }
 }
 
-/// Whether results are one boolean, and true.
+/// Whether results are one boolean, and true. For searches: any other answer is a no.
 pub(crate) fn says_yes(results: &dyn Encode) -> bool {
     if let Some(body) = results.carries().body {
         return body.codec.name() == NAME && *body.context == *b"bool" && *body.bytes == [1];

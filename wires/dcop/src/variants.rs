@@ -4,7 +4,7 @@ use everywire_idl::kidl::types;
 use everywire_model::shape::{Text, TextKind};
 use everywire_model::{Failure, Initiator, Kind, Shape};
 
-/// What the tags mean, by number.
+/// What the tags mean, by number. (`QVariant::Type` of Qt 3.3.)
 const NAMES: [&str; 35] = [
     "Invalid",
     "Map",
@@ -43,7 +43,8 @@ const NAMES: [&str; 35] = [
     "ULongLong",
 ];
 
-/// The tags whose values have a shape: the number and the type's name.
+/// The tags whose values have a shape: the number and the type's name. Values of the other tags are read by
+/// Qt alone, so a variant with one of them cannot be stepped over either.
 const TYPES: [(u32, &str); 19] = [
     (1, "QMap<QString,QVariant>"),
     (2, "QValueList<QVariant>"),
@@ -70,6 +71,9 @@ const TYPES: [(u32, &str); 19] = [
 pub(crate) const INVALID: u32 = 0;
 
 /// The tag for values of a shape, and whether they grow to 4 or 8 bytes on the way: there are no small numbers.
+///
+/// # Errors
+/// A `QVariant` of Qt 3 cannot hold such values.
 pub(crate) fn tag(shape: &Shape) -> Result<(u32, bool), Failure> {
     match shape {
         Shape::Void => return Ok((INVALID, false)),
@@ -98,7 +102,7 @@ pub(crate) fn tag(shape: &Shape) -> Result<(u32, bool), Failure> {
     }
 }
 
-/// The shape of the values of a tag.
+/// The shape of the values of a tag. `at` is the tag's place, for the error.
 pub(crate) fn shape(tag: u32, at: usize) -> Result<Shape, Failure> {
     if tag == INVALID {
         return Ok(Shape::Void);

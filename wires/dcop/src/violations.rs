@@ -4,7 +4,7 @@
 use crate::strings::Bad;
 use everywire_model::Violation;
 
-/// How a peer broke the protocol.
+/// How a peer broke the protocol. All of them end the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wrong {

@@ -1,4 +1,13 @@
 //! What repeated messages begin with: made once when they go out, recognised as bytes when they come in.
+//!
+//! A `Way` is the front of a message to one function of one object, as it stands on the wire; making one
+//! spells the signature. `WayBook` keeps the last `REMEMBERED` ones. A `Came` is the same for what comes:
+//! front, names, and what an answer begins with; `CameBook` keeps the last ones. Both replace the oldest, and
+//! try the last one first.
+//!
+//! Invariants: a way is found again by what it was made for; where the shapes of the arguments went into its
+//! signature, they are held, so that their address is not used for others. A front that was recognised needs
+//! no check, since it was read and checked when it came first. Names have no NUL.
 
 use crate::limits::{NAME, REMEMBERED};
 use crate::strings::{Bad, Walk, put_name, put_nullable};
@@ -13,10 +22,13 @@ use std::sync::Arc;
 /// A way to ask something of an object: the front of the message, up to the length of the data.
 #[derive(Debug)]
 pub(crate) struct Way {
+    /// The application that it leads to.
     pub(crate) app: Bytes,
+    /// The object's id.
     pub(crate) object: Bytes,
     /// The signature.
     pub(crate) function: Bytes,
+    /// As it stands on the wire.
     pub(crate) front: Vec<u8>,
     /// What it was made for: the operation's name, and its arguments where these went into the signature.
     name: Bytes,
@@ -44,6 +56,7 @@ impl Way {
         }
     }
 
+    /// Whether it leads to this operation of this object.
     fn is_for(&self, profile: &Profile, operation: &Operation) -> bool {
         self.name == operation.name.as_bytes()
             && self.object == profile.key
@@ -51,10 +64,12 @@ impl Way {
             && self.fits(&operation.arguments)
     }
 
+    /// Whether it tells this signal of this object.
     fn is_of(&self, emitter: &[u8], signal: &Signal) -> bool {
         self.name == signal.name.as_bytes() && self.emitter == emitter && self.fits(&signal.fields)
     }
 
+    /// Whether it was made for these arguments.
     fn fits(&self, arguments: &Shape) -> bool {
         match (&self.arguments, arguments.resolved()) {
             (None, _) => true,
@@ -80,13 +95,19 @@ impl Way {
 pub(crate) struct WayBook {
     /// Whether signatures are written as Trinity does.
     pub(crate) trinity: bool,
+    /// In no order.
     known: Vec<Arc<Way>>,
+    /// The one that was used last.
     last: usize,
+    /// The place that is filled next.
     next: usize,
 }
 
 impl WayBook {
     /// The way to ask for an operation.
+    ///
+    /// # Errors
+    /// The reference names no application, or a type has no name on this wire.
     #[inline]
     pub(crate) fn get(
         &mut self,
@@ -108,6 +129,7 @@ impl WayBook {
         self.make(from, profile, operation)
     }
 
+    /// A way that is not there yet.
     #[cold]
     fn make(&mut self, from: &[u8], profile: &Profile, operation: &Operation) -> Result<Arc<Way>, Failure> {
         let app = address::application(profile);
@@ -144,6 +166,7 @@ impl WayBook {
         self.by_name(from, address::SERVER, b"emit", &function)
     }
 
+    /// Names of others are checked here, since they go out as they are.
     fn by_name(
         &mut self,
         from: &[u8],
@@ -198,6 +221,7 @@ impl WayBook {
         if self.trinity { Cow::Owned(kidl::types::of_trinity(&signature)) } else { signature }
     }
 
+    /// In place of the oldest.
     fn keep(&mut self, way: Way) -> Arc<Way> {
         let way = Arc::new(way);
         match self.known.get_mut(self.next) {
@@ -210,6 +234,7 @@ impl WayBook {
     }
 }
 
+/// A reference to the server alone.
 #[cold]
 fn nobody() -> Failure {
     Failure::new(Kind::BadReference, Initiator::User, "the reference names no application")
@@ -219,9 +244,13 @@ fn nobody() -> Failure {
 /// What the front of a call, or a send, that came in says.
 #[derive(Debug)]
 pub(crate) struct Came {
+    /// What is compared.
     front: Box<[u8]>,
+    /// Who sends it, as the server has let pass.
     pub(crate) sender: Bytes,
+    /// The object that it is for; empty: the default one.
     pub(crate) object: Bytes,
+    /// The signature.
     pub(crate) function: Bytes,
     /// The function again, for bodies.
     pub(crate) context: Context,
@@ -233,7 +262,7 @@ pub(crate) struct Came {
     pub(crate) back: Vec<u8>,
 }
 
-/// The fronts that came last.
+/// The fronts that came last. Like `WayBook`.
 #[derive(Debug, Default)]
 pub(crate) struct CameBook {
     known: Vec<Arc<Came>>,
@@ -260,6 +289,7 @@ impl CameBook {
         self.parse(own, payload)
     }
 
+    /// A front that is not known yet.
     #[cold]
     fn parse(&mut self, own: &[u8], payload: &Bytes) -> Result<(Arc<Came>, usize), Bad> {
         let mut walk = Walk::new(payload);

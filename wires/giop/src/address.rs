@@ -1,4 +1,13 @@
-//! References as text: `IOR:`, `corbaloc:` and the friendly addresses (CORBA 3.3 part 2, sections 7.6.9 and 7.6.10).
+//! References as text: `IOR:`, `corbaloc:` and the friendly addresses (CORBA 3.3 part 2, sections 7.6.9 and
+//! 7.6.10).
+//!
+//! Nothing is kept here: every function turns text into a reference, or a reference into text. `parse` looks
+//! at the beginning of the text and decides: `IOR:` (hexadecimal CDR), `corbaloc:` (addresses and a key),
+//! `corbaname:` (the address of a naming context), else a friendly address such as `iiop://host:port/key`.
+//!
+//! Text is bounded by `REFERENCE_TEXT` before anything is made of it. It comes from a user, so all failures
+//! name the user as the initiator and carry the list of notations as a hint. References that come inside
+//! messages never pass here; `ior` reads those.
 
 use crate::cdr::{Get, encapsulation};
 use crate::limits::REFERENCE_TEXT;
@@ -11,12 +20,18 @@ use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, LayerOptions,
 /// The port of a `corbaloc` that names none.
 pub const CORBALOC_PORT: u16 = 2809;
 
+/// The hint of every failure here: what can be written instead.
 const NOTATIONS: &str = "write iiop://HOST:PORT/KEY, iiops://HOST:PORT/KEY?ca=FILE, iiop+unix:///PATH#KEY, corbaloc::HOST:PORT/KEY, corbaname::HOST:PORT#NAME, or the whole IOR:...";
 
-/// How an address with TLS begins, and how all wires write that.
+/// The two spellings of an address with TLS: `iiops://`, which users of this wire expect, and `iiop+tls://`,
+/// which `Address::parse` reads for all wires. They are exchanged on the way in and on the way out.
 const SECURED: (&str, &str) = ("iiops://", "iiop+tls://");
 
-/// Reads a reference in any notation.
+/// Reads a reference in any notation. White space around the text is ignored. The prefixes `IOR:`,
+/// `corbaloc:` and `corbaname:` are taken in any case.
+///
+/// # Errors
+/// The text is too long, or is no reference in any of the notations.
 pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
     let text = text.trim();
     if text.len() > REFERENCE_TEXT {
@@ -45,7 +60,9 @@ pub(crate) fn corbaname(text: &str) -> Option<&str> {
     prefix.eq_ignore_ascii_case("corbaname:").then_some(rest)
 }
 
-/// The context that a `corbaname:` is; what a name in it is bound to is for the naming service to say ([`crate::naming::look_up`]).
+/// The context that a `corbaname:` stands for. What its name is bound to has to be asked of the naming
+/// service (`naming::look_up`), which parsing cannot do: a `corbaname:` with a name is an error here. The
+/// runtime asks `Wire::look_up` before it parses.
 fn parse_corbaname(rest: &str) -> Result<Reference, Failure> {
     match rest.split_once('#') {
         Some((_, name)) if !name.is_empty() => {
@@ -57,8 +74,9 @@ fn parse_corbaname(rest: &str) -> Result<Reference, Failure> {
     }
 }
 
-/// `obj_addr { "," obj_addr } [ "/" key ] [ "#" name ]`, after `corbaname:` (OMG Naming Service, formal/04-10-03, section 2.5.3): the
-/// context in which the name is looked up.
+/// `obj_addr { "," obj_addr } [ "/" key ] [ "#" name ]`, after `corbaname:` (OMG Naming Service,
+/// formal/04-10-03, section 2.5.3): the context in which the name is looked up. Without a key it is the
+/// context `NameService`, by the rule of that section.
 pub(crate) fn corbaname_context(rest: &str) -> Result<Reference, Failure> {
     let mut reference = parse_corbaloc(rest.split('#').next().unwrap_or_default())?;
     for profile in reference.profiles.iter_mut().filter(|profile| profile.key.is_empty()) {
@@ -67,7 +85,8 @@ pub(crate) fn corbaname_context(rest: &str) -> Result<Reference, Failure> {
     Ok(reference)
 }
 
-/// Reads a friendly address and its scheme.
+/// Reads a friendly address. Schemes of other wires are refused, so the result is always `iiop`, perhaps with
+/// TLS over it.
 pub(crate) fn friendly(text: &str) -> Result<Address, Failure> {
     let address = match text.strip_prefix(SECURED.0) {
         Some(rest) => Address::parse(&format!("{}{rest}", SECURED.1), None)?,
@@ -79,13 +98,16 @@ pub(crate) fn friendly(text: &str) -> Result<Address, Failure> {
     Err(wrong(format!("`{}` is no scheme of this wire", address.scheme)))
 }
 
+/// A friendly address says no version of IIOP, so the profile claims 1.2, unlike a `corbaloc:`, whose default
+/// is 1.0.
 fn parse_friendly(text: &str) -> Result<Reference, Failure> {
     let address = friendly(text)?;
     check_port(&address.endpoint)?;
     Ok(one_profile((1, 2), vec![address.endpoint], address.key))
 }
 
-/// `IOR:` and hexadecimal digits; `?` and options of TLS behind them ask for TLS, and for nothing else.
+/// `IOR:` and hexadecimal digits; `?` and options of TLS behind them ask for TLS, and for nothing else. The
+/// endpoints without TLS are removed then: whoever gives options of TLS must never be connected in the clear.
 fn parse_ior(text: &str) -> Result<Reference, Failure> {
     let Some((hex, options)) = text.split_once('?') else { return parse_hex(text) };
     let options = LayerOptions::parse(options)?;
@@ -103,6 +125,8 @@ fn parse_ior(text: &str) -> Result<Reference, Failure> {
     Ok(reference)
 }
 
+/// Reads the hexadecimal digits of an `IOR:`: an encapsulation that holds the reference (section 7.6.9). A
+/// nil reference is an error here, since nothing can be done with it.
 fn parse_hex(hex: &str) -> Result<Reference, Failure> {
     if !hex.len().is_multiple_of(2) {
         return Err(wrong("an IOR has an odd number of hexadecimal digits; its end may be cut off"));
@@ -117,11 +141,15 @@ fn parse_hex(hex: &str) -> Result<Reference, Failure> {
     reference.ok_or_else(|| wrong("the IOR is nil: it names no object"))
 }
 
-/// `obj_addr { "," obj_addr } [ "/" key ]`, after `corbaloc:`.
+/// `obj_addr { "," obj_addr } [ "/" key ]`, after `corbaloc:`. All addresses become endpoints of one profile,
+/// so the lowest version among them is used for all: a request must not have a higher version than any server
+/// behind them reads. An address with `ssliop:` becomes an endpoint with TLS, and only then does a `?` in the
+/// key begin options of TLS.
 fn parse_corbaloc(rest: &str) -> Result<Reference, Failure> {
     let (addresses, key) = rest.split_once('/').unwrap_or((rest, ""));
     // Elsewhere a key may have a `?`.
     let secured = addresses.split(',').any(|address| address.starts_with("ssliop:"));
+    // With TLS the options follow the key, behind a `?`.
     let (key, options) = if secured { key.split_once('?').unwrap_or((key, "")) } else { (key, "") };
     let options = LayerOptions::parse(options)?;
     let Some(key) = unescape(key) else {
@@ -153,6 +181,8 @@ fn parse_corbaloc(rest: &str) -> Result<Reference, Failure> {
     Ok(one_profile(lowest, endpoints, key.into()))
 }
 
+/// Reads `1.0`, `1.1` or `1.2`. Higher minor versions are taken, since a server of 1.3 has to read 1.2;
+/// requests are written in 1.2 at most.
 fn parse_version(text: &str) -> Result<(u8, u8), Failure> {
     text.split_once('.')
         .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)))
@@ -160,8 +190,8 @@ fn parse_version(text: &str) -> Result<(u8, u8), Failure> {
         .ok_or_else(|| wrong(format!("`{text}` is no version of IIOP; 1.0, 1.1 and 1.2 are")))
 }
 
-/// A reference of one profile, with a component for each endpoint beyond the first over TCP.
-/// In a profile port 0 says that there is no TCP, so nothing can be there.
+/// Refuses port 0 for an address that is connected to. In a profile port 0 says that there is no TCP (see
+/// `ior::put_profile`), so nothing can be there.
 fn check_port(endpoint: &Endpoint) -> Result<(), Failure> {
     match endpoint.stream() {
         Endpoint::Tcp { port: 0, .. } => {
@@ -171,6 +201,8 @@ fn check_port(endpoint: &Endpoint) -> Result<(), Failure> {
     }
 }
 
+/// A reference of one profile. The first endpoint over TCP is its host and port; each further endpoint
+/// becomes a component, and the first with TLS the component of SSLIOP.
 fn one_profile(version: (u8, u8), endpoints: Vec<Endpoint>, key: Bytes) -> Reference {
     let mut components = components::beside_primary(&endpoints);
     if let Some((_, port, asks_clients)) = endpoints.iter().find_map(ssl::place) {
@@ -180,8 +212,11 @@ fn one_profile(version: (u8, u8), endpoints: Vec<Endpoint>, key: Bytes) -> Refer
     Reference { profiles: vec![profile], ..Reference::default() }
 }
 
-/// A reference to an object of this process. A port with TLS stands in the profile of its host, beside the port without; where
-/// there is none, in a profile of its own.
+/// A reference to an object of this process. A port with TLS stands in the profile of its host, beside the
+/// port without; where there is none, in a profile of its own. Within a profile, shared memory and Unix
+/// sockets come before TCP, so that clients on this host take those. An endpoint of this process alone is
+/// left out, because nobody else can reach it. If nothing is left, the reference still has one profile,
+/// without endpoints, that holds the key.
 pub(crate) fn publish(type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Reference {
     let usable = endpoints.iter().filter(|endpoint| !matches!(endpoint, Endpoint::InProcess { .. })).cloned();
     let (secured, mut ordered): (Vec<Endpoint>, Vec<Endpoint>) =
@@ -195,6 +230,8 @@ pub(crate) fn publish(type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Refe
         Endpoint::Tcp { host, .. } => Some(host.clone()),
         _ => None,
     });
+    // The component of SSLIOP has a port and no host, so only a port of the same host fits beside the plain
+    // one.
     let is_beside = |endpoint: &Endpoint| {
         host.is_some() && ssl::place(endpoint).map(|(known, _, _)| known) == host.as_deref()
     };
@@ -244,6 +281,7 @@ pub(crate) fn print_friendly(reference: &Reference) -> String {
     }
 }
 
+/// The failure of text that is no reference.
 fn wrong(message: impl Into<String>) -> Failure {
     Failure::new(Kind::BadReference, Initiator::User, message).with_hint(NOTATIONS)
 }

@@ -1,10 +1,19 @@
-//! The addressing disposition of a peer: how it wants the target of a request to be named (CORBA 3.3 part 2, section
-//! 9.4.2.1).
+//! The addressing disposition of a peer: how it wants the target of a request to be named (CORBA 3.3 part 2,
+//! section 9.4.2.1).
 //!
-//! A request names its target by the key alone until the peer answers NEEDS_ADDRESSING_MODE, which says that the request
-//! was not executed. Then the same request goes out again in the way that was asked for, under the same number: its caller
-//! sees one call. For that, requests are kept until the peer has answered one; from then on its answer shows that it takes
-//! them as they are, and nothing is kept.
+//! A request names its target by the key alone until the peer answers NEEDS_ADDRESSING_MODE, which says that
+//! the request was not executed. Then the same request goes out again in the way that the peer asked for,
+//! under the same number: its caller sees one call. For that, requests are kept until the peer has answered
+//! one; from then on its answer shows that it takes them as they are, and nothing is kept.
+//!
+//! States: `GiopSession::addressing` is the disposition of the next request and changes only here.
+//! `GiopSession::trials` holds the requests that were sent and not answered while the peer is unproven. Each
+//! request tries each of the three dispositions at most once, so a peer that always refuses cannot keep a
+//! request going round. What is kept is bounded by `KEPT` octets of arguments and by the limit of outstanding
+//! calls.
+//!
+//! Only GIOP 1.2 has dispositions, so requests of 1.0 and 1.1 are not kept. Bodies that are passed on without
+//! a contract (`passing`) are not kept either: their callers get a failure that says "not executed".
 
 use crate::cdr::{Get, NATIVE_LITTLE};
 use crate::codesets::Dialect;
@@ -15,11 +24,19 @@ use crate::trials::{Addressing, KeptCall, Unproven};
 use bytes::Bytes;
 use everywire_model::{Call, Failure, Initiator, Kind, Profile, SendBuffer, Visit};
 
-/// Most octets of arguments that are kept on a connection; larger requests come back to their caller as not executed.
+/// Most octets of arguments that are kept on one connection, all requests together: 1 MiB. A request over it
+/// is sent all the same; if the peer then refuses its addressing, it comes back to its caller as not
+/// executed.
 const KEPT: usize = 1 << 20;
 
 impl GiopSession {
-    /// Keeps a request that was sent.
+    /// Keeps a request that was sent. The values are encoded a second time instead of copied out of the send
+    /// buffer, because the send buffer may hold parts by reference, or be cut into fragments. `says` are the
+    /// code sets that the request told the peer, so that the second request tells them too.
+    ///
+    /// # Errors
+    /// The values do not encode, or exceed what may be kept. Nothing is kept then; the request itself is not
+    /// concerned.
     #[cold]
     pub(crate) fn keep_request(
         &mut self,
@@ -49,12 +66,16 @@ impl GiopSession {
         self.keep(id, profile, None);
     }
 
+    /// Notes a request. `call` is nothing for a LocateRequest, which has no operation and no values.
     fn keep(&mut self, id: u32, profile: &Profile, call: Option<KeptCall>) {
         let tried = vec![self.addressing];
         self.trials.open.push(Unproven { id, profile: profile.clone(), call, tried });
     }
 
-    /// The peer wants the target of a request named in another way: sends it again so. Whether it did.
+    /// Sends a request again, with its target named as the peer wants; `get` stands at the disposition in the
+    /// peer's answer. Returns whether it was sent: then the call still waits. `false` means that the caller
+    /// must tell the failure: the disposition does not exist, the request was not kept, the disposition was
+    /// tried before, or the message got too large.
     #[cold]
     pub(crate) fn ask_again(&mut self, id: u32, mut get: Get<'_>) -> bool {
         let Some(wanted) = get.u16().ok().and_then(Addressing::from_number) else { return false };
@@ -84,7 +105,8 @@ impl GiopSession {
         true
     }
 
-    /// The peer wants objects named in another way, and the request is not here any more; the next one does so.
+    /// The failure of a call whose addressing the peer refused and which cannot be sent again. From now on
+    /// requests use the addressing that the peer wants, so a second try of the caller will pass.
     pub(crate) fn other_addressing(&mut self, get: &mut Get<'_>) -> Failure {
         let Some(wanted) = get.u16().ok().and_then(Addressing::from_number) else {
             let what = Failure::malformed("none of the three", get.pos);

@@ -1,4 +1,15 @@
 //! CDR at its lowest: aligned primitives, counted octets, encapsulations (CORBA 3.3 part 2, section 9.3).
+//!
+//! `Put` writes to a growing buffer, `Get` reads from a slice. Both know where the message began, because CDR
+//! aligns every primitive to its size *counted from the beginning of the message*, or of the innermost
+//! encapsulation, and not from the place in memory. Neither knows types; `sink` and `source` stand on them.
+//!
+//! Invariants:
+//! * `Get` never reads past its slice, and never panics: each read is checked, and a failed one says what was
+//!   wanted and at which offset. `pos` may stand behind the end after an alignment; every read fails then.
+//! * A count read from a message allocates nothing here. Whoever reads a list checks the count against what
+//!   is left (`parts`, `take`) before he reserves memory.
+//! * Padding is written as zeros and not looked at when read, as the specification says.
 
 use crate::limits::REFERENCE_PARTS;
 use crate::violations::Wrong;
@@ -7,7 +18,8 @@ use everywire_model::Failure;
 /// The byte order that this machine writes.
 pub(crate) const NATIVE_LITTLE: bool = cfg!(target_endian = "little");
 
-/// Bytes that do not hold what they should.
+/// Bytes that do not hold what they should. It becomes a `Failure` for one call where a body is read, and a
+/// `Wrong`, which ends the connection, where a message's own header is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bad {
     /// What is wrong.
@@ -30,14 +42,17 @@ impl From<Bad> for Wrong {
 
 /// Writes to a flat buffer; alignment is counted from where the message, or the encapsulation, began.
 pub(crate) struct Put<'r> {
+    /// The buffer; what stands in it already is left as it is.
     pub(crate) out: &'r mut Vec<u8>,
     /// Added (wrapping) to the buffer's length, gives the offset in the message.
     pub(crate) shift: usize,
+    /// Whether numbers are written in the other byte order than this machine's.
     pub(crate) swap: bool,
 }
 
 impl<'r> Put<'r> {
-    /// Writes a message, or a part that is aligned like one, at the end of `out`.
+    /// Writes a message, or a part that is aligned like one, at the end of `out`. Offset 0 is the present end
+    /// of `out`.
     pub(crate) fn new(out: &'r mut Vec<u8>, little: bool) -> Self {
         let shift = 0usize.wrapping_sub(out.len());
         Self { out, shift, swap: little != NATIVE_LITTLE }
@@ -54,6 +69,7 @@ impl<'r> Put<'r> {
         self.swap != NATIVE_LITTLE
     }
 
+    /// Pads with zeros to a multiple of `to`, which is a power of 2.
     #[inline]
     pub(crate) fn align(&mut self, to: usize) {
         let pad = self.at().wrapping_neg() & (to - 1);
@@ -102,7 +118,8 @@ impl<'r> Put<'r> {
         self.out.extend_from_slice(octets);
     }
 
-    /// A narrow string: its length with the NUL, the bytes, NUL.
+    /// A narrow string: its length with the NUL, the bytes, NUL. The text must have no NUL inside: the sink
+    /// refuses one, since a reader in C would cut it there.
     #[inline]
     pub(crate) fn string(&mut self, text: &[u8]) {
         self.count(text.len() + 1);
@@ -110,7 +127,9 @@ impl<'r> Put<'r> {
         self.out.push(0);
     }
 
-    /// An encapsulation: a counted run of octets, aligned on its own, that begins with its byte order.
+    /// An encapsulation: a counted run of octets, aligned on its own, that begins with its byte order. The
+    /// count is written as 0 first and patched when the content is complete. The byte order is that of the
+    /// message around.
     pub(crate) fn encapsulate<E>(
         &mut self,
         fill: impl FnOnce(&mut Put<'_>) -> Result<(), E>,
@@ -134,7 +153,7 @@ impl<'r> Put<'r> {
         let Ok(()) = filled;
     }
 
-    /// Replaces the number at an index of the buffer.
+    /// Replaces the number at an index of the buffer. An index without room for four octets changes nothing.
     pub(crate) fn patch(&mut self, index: usize, value: u32) {
         let value = if self.swap { value.swap_bytes() } else { value };
         if let Some(place) = self.out.get_mut(index..).and_then(<[u8]>::first_chunk_mut) {
@@ -152,13 +171,17 @@ pub(crate) fn encapsulation(fill: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
     out
 }
 
-/// Reads; never past the end.
+/// Reads; never past the end. It is `Copy`, so that a reader can look ahead with a copy and go on from there,
+/// or not.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Get<'a> {
+    /// What is read: a message, the content of an encapsulation, or the values of a body.
     pub(crate) bytes: &'a [u8],
+    /// Index of the next octet in `bytes`.
     pub(crate) pos: usize,
     /// Offset of the first byte in what alignment is counted from.
     pub(crate) base: usize,
+    /// Byte order of the numbers: that of the message, or of the encapsulation.
     pub(crate) little: bool,
 }
 
@@ -172,21 +195,25 @@ impl<'a> Get<'a> {
         }
     }
 
+    /// Octets that are left; 0 too where an alignment has moved behind the end.
     #[inline]
     pub(crate) fn left(&self) -> usize {
         self.bytes.len().saturating_sub(self.pos)
     }
 
+    /// An error at the present place.
     #[cold]
     pub(crate) fn bad(&self, what: &'static str) -> Bad {
         Bad { what, at: self.pos }
     }
 
+    /// Moves to a multiple of `to` (a power of 2) without a check; the next read notices an end.
     #[inline]
     pub(crate) fn align(&mut self, to: usize) {
         self.pos += self.base.wrapping_add(self.pos).wrapping_neg() & (to - 1);
     }
 
+    /// The octets of a primitive, behind its padding. The position moves only if all of them are there.
     #[inline]
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Bad> {
         let start = self.pos + (self.base.wrapping_add(self.pos).wrapping_neg() & (N - 1));
@@ -222,6 +249,7 @@ impl<'a> Get<'a> {
         Ok(if self.little { u64::from_le_bytes(raw) } else { u64::from_be_bytes(raw) })
     }
 
+    /// Other values than 0 and 1 are refused, not taken as true, so that what is passed on is what was read.
     pub(crate) fn boolean(&mut self) -> Result<bool, Bad> {
         match self.u8()? {
             0 => Ok(false),

@@ -1,4 +1,8 @@
 //! Ends: goodbye, errors, lost connections (CORBA 3.3 part 2, sections 9.4.7, 9.4.8 and 9.5.1).
+//!
+//! What a caller may conclude differs. After CloseConnection no request without an answer has run, so each
+//! may be tried again (`Completed::No`). After MessageError, or when the connection ends without a word,
+//! nobody knows (`Completed::Maybe`).
 
 use crate::frame::{self, Header, MessageKind};
 use crate::session::{GiopSession, State};
@@ -6,9 +10,10 @@ use crate::violations::Wrong;
 use everywire_model::{Completed, Event, Failure, Initiator, Kind};
 
 impl GiopSession {
-    /// Tells the peer that this side closes: to the peer that means that nothing of what was not answered has begun, and it may
-    /// ask again elsewhere (sections 9.4.7 and 9.5.1.1). So it is not said while a call is served: then the connection ends
-    /// without a word, and nobody knows whether that call ran.
+    /// Tells the peer that this side closes: to the peer that means that nothing of what was not answered has
+    /// begun, and it may ask again elsewhere (sections 9.4.7 and 9.5.1.1). So it is not said while a call is
+    /// served: then the connection ends without a word, and nobody knows whether that call ran. Calls that
+    /// this side has sent stay in `waiting`; they fail when the link reports that the connection has ended.
     pub(crate) fn say_goodbye(&mut self) {
         if self.state == State::Open {
             if self.serving.is_empty() {
@@ -20,14 +25,16 @@ impl GiopSession {
         }
     }
 
-    /// Tells the peer that its message was not understood.
+    /// Tells the peer that its message was not understood. After it the connection ends, by a violation of
+    /// the caller.
     pub(crate) fn send_error(&mut self) {
         if self.state == State::Open {
             frame::put(self.out.flat(), 2, MessageKind::MessageError);
         }
     }
 
-    /// Goodbye of the peer: what it did not answer it did not execute either.
+    /// Goodbye of the peer: what it did not answer it did not execute either. Answers to calls that this side
+    /// still serves are dropped: the peer reads no more.
     pub(crate) fn goodbye_in(&mut self, header: &Header) -> Result<(), Wrong> {
         no_body(header)?;
         self.state = State::Closed;
@@ -60,7 +67,8 @@ impl GiopSession {
         Ok(())
     }
 
-    /// The connection ended without goodbye: nobody knows which calls ran.
+    /// The connection ended without goodbye: nobody knows which calls ran. Calls that are being served lose
+    /// their entries, so late answers to them are dropped.
     pub(crate) fn lost(&mut self, failure: &Failure) {
         let failure = failure.clone().with_completed(Completed::Maybe);
         self.fail_all(&failure);
@@ -69,6 +77,7 @@ impl GiopSession {
     }
 }
 
+/// CloseConnection and MessageError are a header alone.
 fn no_body(header: &Header) -> Result<(), Wrong> {
     match header.size {
         0 => Ok(()),

@@ -1,7 +1,9 @@
-//! Character sets: which are known, how two sides agree on them, how text is written in them (CORBA 3.3 part 2,
-//! section 7.10).
+//! Character sets: which are known, how two sides agree on them, how text is written in them (CORBA 3.3 part
+//! 2, section 7.10).
 //!
-//! A server's references list its sets; the client chooses and says so once, in the first request of a connection.
+//! A server's references list its sets (`Offer`, a tagged component); the client chooses and says so once, in
+//! the first request of a connection (a service context). What was chosen is a `Dialect`, which the session
+//! keeps and every body carries, since the bytes of a body cannot be read without it.
 
 use crate::cdr::{Bad, Get, Put};
 use std::borrow::Cow;
@@ -14,7 +16,7 @@ pub const UTF_8: u32 = 0x0501_0001;
 /// UTF-16.
 pub const UTF_16: u32 = 0x0001_0109;
 
-/// What narrow text travels in.
+/// What narrow text travels in. The discriminants are part of `Dialect::to_number`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Narrow {
     /// ISO 8859-1: what is assumed where nothing was agreed on.
@@ -35,6 +37,7 @@ pub enum Wide {
 }
 
 /// What a body's bytes depend on beside byte order: [`everywire_model::Body::dialect`] in its meaning here.
+/// The default, GIOP 1.0 with Latin-1, is what a connection has on which nothing was agreed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dialect {
     /// Minor version of GIOP.
@@ -49,13 +52,15 @@ impl Dialect {
     /// GIOP 1.2 with UTF-8 and UTF-16: what this side proposes.
     pub const OURS: Self = Self { minor: 2, narrow: Narrow::Utf8, wide: Wide::Utf16 };
 
-    /// As the number that a body carries.
+    /// As the number that a body carries. The minor version is the lowest octet, then the narrow set, then
+    /// the wide one.
     #[inline]
     pub fn to_number(self) -> u32 {
         u32::from(self.minor) | (self.narrow as u32) << 8 | (self.wide as u32) << 16
     }
 
-    /// From the number that a body carries.
+    /// From the number that a body carries. Numbers that `to_number` never makes give one of the known sets
+    /// all the same.
     #[inline]
     pub fn from_number(number: u32) -> Self {
         let [minor, narrow, wide, _] = number.to_le_bytes();
@@ -77,7 +82,8 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Reads a component's data.
+    /// Reads a component's data. For narrow and for wide text: the native set, a count, the conversion sets.
+    /// A count that exceeds the data is refused before the list grows.
     pub(crate) fn read(data: &[u8]) -> Result<Self, Bad> {
         let mut get = Get::encapsulation(data)?;
         let mut list = || -> Result<Vec<u32>, Bad> {
@@ -94,14 +100,16 @@ impl Offer {
         Ok(Self { narrow: list()?, wide: list()? })
     }
 
-    /// Writes this side's own list into a component.
+    /// Writes this side's own list into a component. UTF-8 with ISO 8859-1 as its one conversion set, then
+    /// UTF-16 with none.
     pub(crate) fn put_own(put: &mut Put<'_>) {
         for number in [UTF_8, 1, ISO_8859_1, UTF_16, 0] {
             put.u32(number);
         }
     }
 
-    /// Whether the server reads text in these sets.
+    /// Whether the server reads text in this dialect, so that a body may be passed to it as it is, without a
+    /// contract to convert it by.
     pub(crate) fn takes(&self, dialect: Dialect) -> bool {
         let narrow = match dialect.narrow {
             Narrow::Latin1 => ISO_8859_1,
@@ -113,7 +121,9 @@ impl Offer {
             && (dialect.wide == Wide::Utf16 || self.wide.is_empty() || dialect.narrow == Narrow::Latin1)
     }
 
-    /// What to send to that server. Without a common set it is the specification's fallback: UTF-8 and UTF-16.
+    /// The sets for requests to that server: ISO 8859-1 if it lists that and not UTF-8, else UTF-8, which is
+    /// also the specification's fallback where the two sides have no set in common (section 7.10.2.6); UTF-16
+    /// for wide text.
     pub(crate) fn choose(&self, minor: u8) -> Dialect {
         let latin = !self.narrow.contains(&UTF_8) && self.narrow.contains(&ISO_8859_1);
         Dialect { minor, narrow: if latin { Narrow::Latin1 } else { Narrow::Utf8 }, wide: Wide::Utf16 }
@@ -141,7 +151,9 @@ impl fmt::Display for Offer {
     }
 }
 
-/// The sets of a code-sets service context. 0 means that the peer will send none of the kind.
+/// The sets of a code-sets service context. 0 means that the peer will send none of the kind. The inner error
+/// is the number of a set that this side does not know: the request is refused (CODESET_INCOMPATIBLE), and
+/// the connection stays.
 pub(crate) fn read_context(data: &[u8], minor: u8) -> Result<Result<Dialect, u32>, Bad> {
     let mut get = Get::encapsulation(data)?;
     let narrow = match get.u32()? {
@@ -169,7 +181,7 @@ pub(crate) fn put_context(dialect: Dialect, put: &mut Put<'_>) {
 /// What [`name`] says of a set that has none here.
 const UNNAMED: &str = "unknown to this side";
 
-/// Name of a set, for listings.
+/// Name of a set, for listings. The numbers are those of the OSF Character and Code Set Registry.
 pub(crate) fn name(set: u32) -> &'static str {
     match set {
         ISO_8859_1 => "ISO-8859-1",
@@ -197,7 +209,8 @@ pub(crate) fn to_latin1(text: &str) -> Result<Cow<'_, [u8]>, char> {
         .map(Cow::Owned)
 }
 
-/// ISO 8859-1 bytes as text.
+/// ISO 8859-1 bytes as text. Every octet is a character, so this cannot fail. Text of ASCII alone is not
+/// copied.
 pub(crate) fn from_latin1(raw: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(raw) {
         Ok(text) if raw.is_ascii() => Cow::Borrowed(text),

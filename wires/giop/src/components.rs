@@ -1,4 +1,14 @@
-//! Tagged components of IIOP profiles: what else a reference says about its server.
+//! Tagged components of IIOP profiles: what else a reference says about its server (CORBA 3.3 part 2,
+//! sections 7.6.6 and 9.7.3).
+//!
+//! A component is a tag and octets, mostly an encapsulation. Those that name endpoints are read into the
+//! profile's list of endpoints; all are kept as they came, so that a reference that is passed on loses
+//! nothing. A component that does not decode is passed over, never an error: its server may know more than
+//! this side.
+//!
+//! Endpoints of this host (shared memory, Unix sockets) are used only where the host's name in the component
+//! is ours. So a reference that has travelled to another machine does not make it connect to a socket of its
+//! own with the same path.
 
 use crate::cdr::{Bad, Get, encapsulation};
 use crate::codesets::Offer;
@@ -41,7 +51,8 @@ pub fn name(tag: u32) -> &'static str {
     }
 }
 
-/// This host's name, as the components name it; `localhost` where the system does not tell.
+/// This host's name, as the components name it; `localhost` where the system does not tell. Read once for the
+/// process. It is compared with the names in components, octet by octet.
 pub(crate) fn host_name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {
@@ -62,7 +73,8 @@ pub(crate) fn own() -> Vec<(u32, Bytes)> {
     ]
 }
 
-/// The component that stands for an endpoint beside the profile's own host and port.
+/// The component that stands for an endpoint beside the profile's own host and port. Nothing for endpoints
+/// that no component can name.
 pub(crate) fn of_endpoint(endpoint: &Endpoint) -> Option<(u32, Bytes)> {
     let local = |tag, path: &str| {
         let data = encapsulation(|put| {
@@ -91,8 +103,9 @@ pub(crate) fn is_endpoint(tag: u32) -> bool {
     matches!(tag, TAG_ALTERNATE_IIOP_ADDRESS | TAG_OMNIORB_UNIX_TRANS | TAG_SHARED_MEMORY)
 }
 
-/// Where a profile's server listens: shared memory and Unix sockets of this host first, then TCP, then TLS. Components that do
-/// not decode are passed over; they are kept in the profile all the same.
+/// Where a profile's server listens: shared memory and Unix sockets of this host first, then TCP, then TLS.
+/// Components that do not decode are passed over; they are kept in the profile all the same. Endpoints with
+/// TLS that are told twice stand in the list once.
 pub(crate) fn endpoints(host: String, port: u16, components: &[(u32, Bytes)]) -> Vec<Endpoint> {
     let mut found = Vec::with_capacity(2);
     for wanted in [TAG_SHARED_MEMORY, TAG_OMNIORB_UNIX_TRANS] {
@@ -113,6 +126,7 @@ pub(crate) fn endpoints(host: String, port: u16, components: &[(u32, Bytes)]) ->
     found
 }
 
+/// A Unix socket or shared memory out of its component; nothing if it is on another host.
 fn local(tag: u32, data: &[u8]) -> Result<Option<Endpoint>, Bad> {
     let mut get = Get::encapsulation(data)?;
     let host = get.text()?;
@@ -123,19 +137,23 @@ fn local(tag: u32, data: &[u8]) -> Result<Option<Endpoint>, Bad> {
     Ok(Some(if tag == TAG_SHARED_MEMORY { Endpoint::Shm { path } } else { Endpoint::Unix { path } }))
 }
 
+/// Another host and port out of its component.
 fn alternate(data: &[u8]) -> Result<Endpoint, Bad> {
     let mut get = Get::encapsulation(data)?;
     Ok(Endpoint::Tcp { host: get.text()?, port: get.u16()? })
 }
 
-/// The code sets that the server of a profile lists, if it does.
+/// The code sets that the server of a profile lists, if it does. A profile without the component is looked up
+/// among those that stand beside it in the reference. Nothing, if there is none or it does not decode: then
+/// the specification's fallback applies.
 pub(crate) fn code_sets(profile: &Profile) -> Option<Offer> {
     let shared = profile.lease.get::<Shared>().map(|held| held.0.as_slice()).unwrap_or_default();
     let (_, data) = profile.components.iter().chain(shared).find(|(tag, _)| *tag == TAG_CODE_SETS)?;
     Offer::read(data).ok()
 }
 
-/// Has a profile use what stands beside it in its reference, behind its own.
+/// Has a profile use what stands in a TAG_MULTIPLE_COMPONENTS profile of its reference: its endpoints are
+/// tried after the profile's own of the same kind, and its code sets are found (`code_sets`).
 pub(crate) fn share(profile: &mut Profile, shared: &Arc<Shared>) {
     for endpoint in endpoints(String::new(), 0, &shared.0) {
         if !profile.endpoints.contains(&endpoint) {
@@ -156,15 +174,18 @@ pub(crate) fn share(profile: &mut Profile, shared: &Arc<Shared>) {
 #[derive(Debug)]
 pub(crate) struct Shared(pub(crate) Vec<(u32, Bytes)>);
 
-/// The components for endpoints beyond the first over TCP.
+/// The components for endpoints beyond the first over TCP. The first over TCP is the host and port of the
+/// profile itself. Endpoints with TLS are not among them, see `ssl::component`.
 pub(crate) fn beside_primary(endpoints: &[Endpoint]) -> Vec<(u32, Bytes)> {
     let primary = endpoints.iter().position(|endpoint| matches!(endpoint, Endpoint::Tcp { .. }));
     let others = endpoints.iter().enumerate().filter(|(index, _)| Some(*index) != primary);
     others.filter_map(|(_, endpoint)| of_endpoint(endpoint)).collect()
 }
 
-/// The same profile, with the address first by which the peer of a connection knows this machine: `local` is that of
-/// this side's end. Nothing if that says no more: the profile is of others, or names its address anyway.
+/// The same profile, with the address first by which the peer of a connection knows this machine: `local` is
+/// that of this side's end. Nothing if that says no more: the profile is of others, or names its address
+/// anyway. For a node that listens on all addresses of its host: which of them a peer can reach is known only
+/// by the connection that the reference is sent over.
 pub(crate) fn seen_at(profile: &Profile, local: IpAddr) -> Option<Profile> {
     let known = profile.lease.get::<Wildcard>()?.seen_at(local)?;
     let is_tcp = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Tcp { .. });

@@ -1,4 +1,8 @@
-//! Service contexts: what travels beside a call (CORBA 3.3 part 2, section 9.7.3).
+//! Service contexts: what travels beside a call (CORBA 3.3 part 2, section 7.7).
+//!
+//! A context is a number and octets, mostly an encapsulation. The session reads those that it knows and keeps
+//! the list as it came (`received`), without reading it, for whoever asks for headers or passes the call on.
+//! Contexts that speak of the connection (`passes`) never pass on to another.
 
 use crate::cdr::{Bad, Get};
 use bytes::Bytes;
@@ -17,10 +21,12 @@ pub const FAILURE: u32 = 0x4557_4601;
 pub const FILL: u32 = 0x4557_4602;
 /// Ours: how many hops a call has passed, in digits.
 pub const HOPS: u32 = 0x4557_4603;
-/// The same, as a header is called.
+/// The same, as a header is called. It is `header_name` of `HOPS`; headers that the broker sets are found by
+/// it.
 pub(crate) const HOPS_NAME: &str = "0x45574603";
 
-/// The list of contexts of a message, as headers that came. It begins at a multiple of 4, so that its numbers stay where they were.
+/// The list of contexts of a message, as headers that came. It begins at a multiple of 4, so that its numbers
+/// stay where they were. No octet is copied: the headers are a slice of the message.
 pub(crate) fn received(message: &Bytes, list: Range<usize>) -> Headers {
     let start = list.start.next_multiple_of(4).min(list.end);
     Headers::received(message.slice(start..list.end))
@@ -52,6 +58,7 @@ pub(crate) fn passes(id: u32) -> bool {
 }
 
 /// Passes over a list of contexts, showing each to `see`. The count is bounded by what the message can hold.
+/// Each entry takes 8 octets at least.
 #[inline]
 pub(crate) fn each<'a>(
     get: &mut Get<'a>,
@@ -68,12 +75,13 @@ pub(crate) fn each<'a>(
     Ok(())
 }
 
-/// A context's name among headers.
+/// A context's name among headers. Eight hexadecimal digits behind `0x`, so that each number has one name.
 pub(crate) fn header_name(id: u32) -> String {
     format!("{id:#010x}")
 }
 
-/// How many hops the contexts that came beside a body tell of.
+/// How many hops the contexts that came beside a body tell of. The greatest, if several contexts tell: a peer
+/// cannot make a loop look shorter by a second context. 0 if none does, or if what stands there is no number.
 pub(crate) fn hops(body: &Body) -> Visit<u32> {
     let mut hops = 0;
     if let Some(headers) = body.headers().filter(|headers| !headers.raw().is_empty()) {
@@ -88,7 +96,8 @@ pub(crate) fn hops(body: &Body) -> Visit<u32> {
     Ok(hops)
 }
 
-/// The contexts that came beside a body, as headers.
+/// The contexts that came beside a body and may pass on, as headers: each named by its number, with its
+/// octets shared with the message.
 pub(crate) fn headers(body: &Body) -> Visit<Vec<Header>> {
     let mut all = Vec::new();
     if let Some(headers) = body.headers().filter(|headers| !headers.raw().is_empty()) {

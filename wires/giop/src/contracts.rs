@@ -22,6 +22,7 @@ pub(crate) use naming::cos_naming;
 pub(crate) use repository::corba;
 
 /// What every object answers, besides what is a question whether it is there (`_is_a`, `_non_existent`).
+/// Their indices (0, 1, 2) are those that `repository::object` serves.
 pub(crate) static OBJECT: Interface =
     interface!("CORBA::Object", "IDL:omg.org/CORBA/Object:1.0", [], 0, &OBJECT_OPERATIONS);
 
@@ -31,7 +32,8 @@ static OBJECT_OPERATIONS: [Operation; 3] = [
     operation!("_repository_id", () -> TEXT),
 ];
 
-/// The object's description in an interface repository.
+/// The object's description in an interface repository. It answers nil where the server has no interface
+/// repository.
 pub(crate) static INTERFACE: &Operation = &OBJECT_OPERATIONS[0];
 
 /// Asks an object elsewhere for its type; here this is no call of a servant.

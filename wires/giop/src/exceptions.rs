@@ -1,4 +1,16 @@
-//! System exceptions and neutral failures, both ways, in one table (CORBA 3.3 part 1, annex A).
+//! System exceptions and neutral failures, both ways, in one place (CORBA 3.3 part 1, annex A).
+//!
+//! On the wire a system exception is a repository id, a minor code and a completion status (part 2, section
+//! 9.4.3.2). A `Failure` of the model says more: a kind, a sentence, a hint, who caused it. Three tables
+//! translate: `EXCEPTIONS` (exception to kind, for what comes), `FAILURES` (kind to exception, for what is
+//! sent) and `MINORS` (minor codes of the OMG and of omniORB that tell more than their exception).
+//!
+//! Between two peers of this make nothing is lost: the service context FAILURE beside the exception carries
+//! kind, sentence and hint (`Explained`). A failure that came from another ORB and is passed on keeps its
+//! exception and minor code, by the code in the failure (`parse_code`).
+//!
+//! Nothing is kept here. What comes is hostile text: an unknown exception becomes `Kind::Internal`, an
+//! unknown completion status `Maybe`, and texts that are sent are cut at `EXPLANATION` octets.
 
 use crate::cdr::{Bad, Get, Put};
 use everywire_model::{Completed, Failure, Initiator, Kind};
@@ -7,10 +19,12 @@ use everywire_model::{Completed, Failure, Initiator, Kind};
 pub(crate) const OMG_MINOR: u32 = 0x4f4d_0000;
 /// High half of omniORB's minor codes.
 pub(crate) const OMNIORB_MINOR: u32 = 0x4154_0000;
-/// High half of this side's minor codes; the low half is the number of the failure's kind plus one.
+/// High half of this side's minor codes, `EW`; the low half is the row in `FAILURES`, counted from 1. A new
+/// row goes to the end, so that numbers keep their meaning.
 pub(crate) const OWN_MINOR: u32 = 0x4557_0000;
 
-/// System exceptions and the kind of failure each stands for.
+/// All system exceptions of the specification, and the kind of failure that each stands for. An exception
+/// that is not here is not passed on by name.
 const EXCEPTIONS: &[(&str, Kind)] = &[
     ("UNKNOWN", Kind::Internal),
     ("BAD_PARAM", Kind::BadArgument),
@@ -54,7 +68,8 @@ const EXCEPTIONS: &[(&str, Kind)] = &[
     ("THREAD_CANCELLED", Kind::Cancelled),
 ];
 
-/// Kinds of failure and the exception that each becomes, with the specification's minor code where there is one.
+/// Kinds of failure and the exception that each becomes, with the specification's minor code where there is
+/// one. 0 stands for a minor code of this side's own (`OWN_MINOR`).
 const FAILURES: &[(Kind, &str, u32)] = &[
     (Kind::Unreachable, "COMM_FAILURE", 0),
     (Kind::Refused, "NO_PERMISSION", 0),
@@ -73,7 +88,8 @@ const FAILURES: &[(Kind, &str, u32)] = &[
     (Kind::WrongWire, "COMM_FAILURE", 0),
 ];
 
-/// Minor codes that say more than their exception: (exception, minor, kind, hint).
+/// Minor codes that say more than their exception: (exception, minor, kind, hint). omniORB's numbers are
+/// those of its `minorCode.h`.
 const MINORS: &[(&str, u32, Kind, &str)] = &[
     (
         "MARSHAL",
@@ -140,23 +156,29 @@ const MINORS: &[(&str, u32, Kind, &str)] = &[
 /// A system exception as it travels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SystemException {
+    /// Repository id, such as `IDL:omg.org/CORBA/MARSHAL:1.0`.
     pub(crate) id: String,
+    /// Minor code: its upper 20 bits name the vendor.
     pub(crate) minor: u32,
+    /// 0 yes, 1 no, 2 maybe; others are read as maybe.
     pub(crate) completed: u32,
 }
 
 impl SystemException {
+    /// Reads the body of a reply with the status SYSTEM_EXCEPTION.
     pub(crate) fn get(get: &mut Get<'_>) -> Result<Self, Bad> {
         Ok(Self { id: get.text()?, minor: get.u32()?, completed: get.u32()? })
     }
 
-    /// Without the prefix and version of the repository.
+    /// The bare name, such as `MARSHAL`. `IDL:CORBA/` is the prefix of ORBs from before the OMG's. An id in
+    /// another form is returned whole.
     pub(crate) fn name(&self) -> &str {
         let name = self.id.strip_prefix("IDL:omg.org/CORBA/").or_else(|| self.id.strip_prefix("IDL:CORBA/"));
         name.and_then(|name| name.split(':').next()).unwrap_or(&self.id)
     }
 
-    /// As a failure; `explained` is what a peer of this make said beside it.
+    /// As a failure; `explained` is what a peer of this make said beside it, and then counts more than the
+    /// tables. The code keeps exception and minor code, so that the failure can be passed on as it came.
     pub(crate) fn into_failure(self, explained: Option<Explained>) -> Failure {
         let name = self.name();
         let minor = MINORS.iter().find(|(exception, minor, ..)| *exception == name && *minor == self.minor);
@@ -184,6 +206,7 @@ impl SystemException {
     }
 }
 
+/// What a kind means when the peer says it, for exceptions that come without words.
 fn sentence(kind: Kind) -> String {
     let what = match kind {
         Kind::Unreachable | Kind::WrongWire => "the peer could not reach the object",
@@ -222,6 +245,8 @@ pub(crate) fn put(failure: &Failure, put: &mut Put<'_>) {
     });
 }
 
+/// Exception and minor code out of a failure's code, `CORBA::NAME minor 0x...` or `CORBA::NAME`. Nothing for
+/// codes of other wires, and for names that are no system exception.
 fn parse_code(code: &str) -> Option<(&'static str, u32)> {
     let (name, minor) =
         code.strip_prefix("CORBA::")?.split_once(" minor 0x").unwrap_or((code.strip_prefix("CORBA::")?, "0"));
@@ -229,15 +254,20 @@ fn parse_code(code: &str) -> Option<(&'static str, u32)> {
     Some((name, u32::from_str_radix(minor, 16).ok()?))
 }
 
-/// What a peer of this make says beside a system exception.
+/// What a peer of this make says beside a system exception, in the service context FAILURE: an encapsulation
+/// of three strings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Explained {
+    /// What kind of failure it is, by the kind's word.
     pub(crate) kind: Kind,
+    /// A sentence, and in brackets where it happened.
     pub(crate) message: String,
+    /// What to do; empty if the failure has no hint.
     pub(crate) hint: String,
 }
 
 impl Explained {
+    /// An unknown word for the kind is an error; the caller then uses the exception alone.
     pub(crate) fn get(data: &[u8]) -> Result<Self, Bad> {
         let mut get = Get::encapsulation(data)?;
         let word = get.string()?;

@@ -1,5 +1,13 @@
-//! Annotated listings for `trace`: every field of every message, with its place. What is cut off or broken is said at
-//! the place where reading ended; what came before is listed all the same.
+//! Annotated listings for `trace`: every field of every message, with its place.
+//!
+//! The input is one direction of a connection, from a capture, so it may begin, end or break anywhere.
+//! Nothing is an error: what is cut off or broken is said at the place where reading ended, and what came
+//! before is listed all the same. The session does not take part; this reads messages by itself, each alone,
+//! so fragments are listed as they are and not joined.
+//!
+//! `Reading` holds the place in one message and the parts so far. Each part has its offset from the beginning
+//! of its message and its length. Where a message holds values, their range is noted, and `body` makes a
+//! `Body` of them for whoever has a contract.
 
 use crate::cdr::{Bad, Get};
 use crate::codesets::{Dialect, Narrow};
@@ -12,7 +20,8 @@ use everywire_model::hex::preview as hex;
 use everywire_model::wire::{Explained, Listing, Part};
 use everywire_model::{Body, Budget};
 
-/// One direction of a connection.
+/// Lists the messages of one direction of a connection. After a header that is none of GIOP's nothing more is
+/// listed, since the next message cannot be found.
 pub(crate) fn explain(bytes: &[u8]) -> Listing {
     let mut listing = Listing::default();
     let mut offset = 0;
@@ -51,15 +60,18 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
     listing
 }
 
-/// Reads fields and notes each.
+/// Reads fields and notes each. A failed read ends the listing of its message.
 struct Reading<'a> {
     get: Get<'a>,
+    /// What was read, in order.
     parts: Vec<Part>,
     /// What to say in one line, beside kind and size.
     notes: Vec<String>,
+    /// Where the values are: offset in the message, and length.
     body: Option<(usize, usize)>,
 }
 
+/// One message; `bytes` may be shorter than its header says.
 fn message(header: &Header, bytes: &[u8], offset: usize) -> Explained {
     let get = Get { bytes, pos: HEADER, base: 0, little: header.little };
     let mut reading = Reading { get, parts: Vec::new(), notes: Vec::new(), body: None };
@@ -79,7 +91,7 @@ fn message(header: &Header, bytes: &[u8], offset: usize) -> Explained {
 }
 
 impl Reading<'_> {
-    /// Notes what was read since `from`.
+    /// Notes what was read from offset `from` up to where reading stands.
     fn note(&mut self, from: usize, name: &'static str, value: String) {
         let len = self.get.pos.saturating_sub(from);
         self.parts.push(Part { offset: from, len, name, value });
@@ -99,6 +111,7 @@ impl Reading<'_> {
         }
     }
 
+    /// What follows the header, by the kind of message (sections 9.4.2 to 9.4.9).
     fn fields(&mut self, header: &Header) -> Result<(), Bad> {
         let modern = header.minor >= 2;
         match header.kind {
@@ -121,6 +134,7 @@ impl Reading<'_> {
         }
     }
 
+    /// In GIOP 1.0 and 1.1 the service contexts come first, in 1.2 last.
     fn request(&mut self, header: &Header) -> Result<(), Bad> {
         let modern = header.minor >= 2;
         if !modern {
@@ -200,6 +214,7 @@ impl Reading<'_> {
         }
     }
 
+    /// The status of a LocateReply and what belongs to it (section 9.4.6).
     fn located(&mut self) -> Result<(), Bad> {
         self.id()?;
         let from = self.get.pos;
@@ -223,6 +238,7 @@ impl Reading<'_> {
         }
     }
 
+    /// The request id, which also goes to the summary, to tell which reply belongs to which request.
     fn id(&mut self) -> Result<u32, Bad> {
         let from = self.get.pos;
         let id = self.get.u32()?;
@@ -246,6 +262,7 @@ impl Reading<'_> {
         Ok(())
     }
 
+    /// How the target of a request is named (section 9.4.2.1).
     fn disposition(&mut self) -> Result<u16, Bad> {
         let from = self.get.pos;
         let disposition = self.get.u16()?;
@@ -259,6 +276,8 @@ impl Reading<'_> {
         Ok(disposition)
     }
 
+    /// The target of a request of GIOP 1.2: a key, a profile, or a reference with the index of one of its
+    /// profiles.
     fn target(&mut self) -> Result<(), Bad> {
         match self.disposition()? {
             0 => self.key(),
@@ -296,6 +315,8 @@ impl Reading<'_> {
         Ok(())
     }
 
+    /// Lists a profile in one line; one that is none of IIOP's, or that does not decode, by its size or its
+    /// error.
     fn profile(&mut self, from: usize, tag: u32, data: &[u8]) {
         if tag != ior::TAG_INTERNET_IOP {
             self.note(from, "profile", format!("tag {tag:#x}, {} bytes", data.len()));
@@ -354,7 +375,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Everything that is left.
+    /// Notes everything that is left, as hexadecimal digits. `values` says that a contract could read it.
     fn rest(&mut self, name: &'static str, values: bool) {
         let from = self.get.pos.min(self.get.bytes.len());
         let left = self.get.bytes.get(from..).unwrap_or_default();
@@ -381,8 +402,9 @@ fn readable(key: &[u8]) -> String {
     if printable { format!("`{}`", key.escape_ascii()) } else { hex(key) }
 }
 
-/// The values of a message. Text is in the sets that this side proposes, unless the message says otherwise: what was agreed on stands in
-/// another one.
+/// The values of a message that was listed; nothing, if it has none or is the first of several fragments.
+/// Text is read in the sets that this side proposes, unless the message itself names others: what the
+/// connection agreed on stands in an earlier message.
 pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
     let (at, len) = explained.body?;
     let header = Header::read(message.first_chunk::<HEADER>()?).ok()?;

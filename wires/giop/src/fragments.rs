@@ -1,9 +1,19 @@
 //! Fragments: joined when they come, made where a size is configured (CORBA 3.3 part 2, section 9.4.9).
 //!
-//! A fragment of GIOP 1.2 names its request, so several may be interleaved; one of 1.1 continues the last message that
-//! was not complete. A large fragment is read where it will stay: the message so far is put into a new buffer, the input
-//! becomes the room behind it, and when the bytes are here the two are one again. Small fragments are copied. Which of the
-//! two costs less is decided by sizes, so that a peer cannot have a long message copied again and again by short fragments.
+//! A fragment of GIOP 1.2 names its request, so several messages may be interleaved; one of 1.1 continues the
+//! last message that was not complete. A large fragment is read where it will stay: the message so far is put
+//! into a new buffer, the input becomes the room behind it, and when the bytes are here the two are one
+//! again. Small fragments are copied. Which of the two costs less is decided by sizes, so that a peer cannot
+//! have a long message copied again and again by short fragments.
+//!
+//! States: `assemblies` are the messages that have begun; `filling` is the fragment whose bytes come in now,
+//! and always names an assembly. `begin_assembly` opens one, `begin_fragment` checks the next fragment and
+//! starts to fill, `fill` moves bytes and hands the joined message on after the last. A fragment that
+//! continues nothing is thrown away (`pass_over`): its message may have been refused or answered before.
+//!
+//! Bounds: the number of assemblies (`Limits::assemblies`), the bytes of all of them together (the limit of
+//! one message, `charge`), and the time of each, counted from its first part. Bytes are charged when a
+//! fragment is announced, memory is taken as they come.
 
 use crate::cdr::Get;
 use crate::frame::{self, HEADER, Header, MessageKind};
@@ -17,16 +27,22 @@ use std::time::Instant;
 /// Room beyond what is announced, so that a short last fragment is read behind the one before.
 pub(crate) const SLACK: usize = 16 << 10;
 
-/// Fragments are read where they stay from this size on; shorter ones are copied.
+/// Fragments are read where they stay from 32 KiB on; shorter ones are copied, since a copy of that size
+/// costs less than a new buffer.
 const READ_IN_PLACE: usize = 32 << 10;
 
-/// Bytes of a fragment before its data: the header, and the request's number in GIOP 1.2.
+/// Bytes of a fragment before its data: the header, and the request's number in GIOP 1.2. In GIOP 1.1 a
+/// fragment names no request.
 fn prefix(minor: u8) -> usize {
     if minor >= 2 { HEADER + 4 } else { HEADER }
 }
 
 impl GiopSession {
-    /// The first part of a message.
+    /// Opens an assembly with the first part of a message, header included. The message is handed on when its
+    /// last fragment has come.
+    ///
+    /// # Errors
+    /// The same request is open already, too many messages are open, or they hold too many bytes.
     pub(crate) fn begin_assembly(
         &mut self,
         now: Instant,
@@ -53,6 +69,8 @@ impl GiopSession {
         Ok(())
     }
 
+    /// The number of the request that the first part belongs to; 0 before GIOP 1.2. In 1.2 every part but the
+    /// last must be a multiple of 8 octets long, header included, so that alignment goes on undisturbed.
     fn fragmented_id(&self, header: &Header, message: &[u8]) -> Result<u32, Wrong> {
         if header.minor < 2 {
             return Ok(0);
@@ -63,7 +81,11 @@ impl GiopSession {
         Ok(Get { bytes: message, pos: HEADER, base: 0, little: header.little }.u32()?)
     }
 
-    /// A fragment's beginning at the front of the input; whether to go on.
+    /// Takes the header of a fragment off the input, and its number. Returns whether to go on: `false` if
+    /// these are not all here yet.
+    ///
+    /// # Errors
+    /// The fragment does not fit its message, or would make it exceed the limit.
     pub(crate) fn begin_fragment(
         &mut self,
         now: Instant,
@@ -125,7 +147,9 @@ impl GiopSession {
         }
     }
 
-    /// Moves bytes to their message; whether to go on.
+    /// Moves bytes of the fragment under way to their message; after the last fragment the message is handed
+    /// on. Returns whether the input may hold another message: `false` if more bytes of this fragment are to
+    /// come.
     pub(crate) fn fill(&mut self, input: &mut BytesMut) -> Result<bool, Violation> {
         let Some(filling) = &mut self.filling else { return Ok(true) };
         let belongs = |open: &Assembly| open.id == filling.id && open.header.minor == filling.minor;
@@ -159,7 +183,9 @@ impl GiopSession {
         Ok(true)
     }
 
-    /// Counts bytes of open messages; where they exceed the limit, the call they belong to learns why.
+    /// Counts `bytes` more of open messages, before they are taken. Where the total exceeds the limit, the
+    /// call that they belong to learns why, and the connection ends. `first` is the header of the message's
+    /// first part.
     fn charge(&mut self, bytes: u64, first: &Header, id: u32) -> Result<(), Violation> {
         let limit = limits::largest(&self.limits);
         let size = self.assembled.saturating_add(bytes);
@@ -187,6 +213,8 @@ impl GiopSession {
     }
 
     /// Appends a whole message to the output, in fragments of the configured size where it is larger.
+    /// Messages of GIOP 1.0 and 1.1 stay whole, since JacORB, for one, cannot join those of 1.1. Every part
+    /// is a multiple of 8 octets long but the last.
     pub(crate) fn split(&mut self, minor: u8, kind: MessageKind, whole: &[u8]) {
         let unit = (self.fragment & !7).max(4 * HEADER - 8);
         let fits = minor < 2 || whole.len() <= unit;
@@ -218,7 +246,7 @@ impl GiopSession {
     }
 }
 
-/// Whether the input begins in memory where the message so far ends.
+/// Whether the input begins in memory where the message so far ends: then joining the two is no copy.
 fn is_next(bytes: &BytesMut, input: &BytesMut) -> bool {
     !bytes.is_empty() && bytes.as_ptr().wrapping_add(bytes.len()) == input.as_ptr()
 }
@@ -262,6 +290,7 @@ fn make_room(bytes: &mut BytesMut, left: usize, input: &mut BytesMut) -> usize {
     wanted
 }
 
+/// What the header of a part says: its octets without the header.
 fn size_of_part(len: usize) -> u32 {
     u32::try_from(len - HEADER).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,9 @@
 //! Message headers (CORBA 3.3 part 2, section 9.4.1).
+//!
+//! Twelve octets: the magic `GIOP`, major and minor version, flags (bit 0: little-endian; bit 1: fragments
+//! follow), the kind of message, and the size of what follows, in the byte order that the flags say.
+//! `Header::read` refuses whatever this side does not know, so all that stands behind it relies on a valid
+//! version and kind. The size is checked by the session, against its limit.
 
 use crate::cdr::NATIVE_LITTLE;
 use crate::violations::Wrong;
@@ -9,7 +14,7 @@ pub const HEADER: usize = 12;
 /// The first four bytes of every message.
 pub const MAGIC: [u8; 4] = *b"GIOP";
 
-/// Kinds of messages.
+/// Kinds of messages. The numbers are those of the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum MessageKind {
@@ -46,6 +51,7 @@ impl MessageKind {
         }
     }
 
+    /// Nothing for numbers that are no kind.
     fn from_octet(octet: u8) -> Option<Self> {
         Some(match octet {
             0 => Self::Request,
@@ -60,7 +66,8 @@ impl MessageKind {
         })
     }
 
-    /// Whether a message of this kind may be sent in fragments.
+    /// Whether a message of this kind may be sent in fragments. GIOP 1.0 has no fragments; 1.1 has them for
+    /// requests and replies, 1.2 for locate messages too.
     fn fragments(self, minor: u8) -> bool {
         match self {
             Self::Request | Self::Reply | Self::Fragment => minor >= 1,
@@ -86,7 +93,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads a header.
+    /// Reads a header. Bits of the flags that the specification reserves must be 0: a set one most likely
+    /// shows that the stream is out of step.
     ///
     /// # Errors
     /// Another protocol, a version, flag or kind that this crate does not know.
@@ -132,7 +140,7 @@ pub(crate) fn put(out: &mut Vec<u8>, minor: u8, kind: MessageKind) {
     out.extend_from_slice(&[m0, m1, m2, m3, 1, minor, u8::from(NATIVE_LITTLE), kind as u8, 0, 0, 0, 0]);
 }
 
-/// Sets the size in the header that begins at `header`.
+/// Sets the size in the header that begins at `header`. `size` is in octets after the header.
 #[inline]
 pub(crate) fn set_size(out: &mut [u8], header: usize, size: u32) {
     if let Some(place) = out.get_mut(header + 8..).and_then(<[u8]>::first_chunk_mut) {

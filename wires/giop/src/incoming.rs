@@ -1,4 +1,18 @@
-//! Taking messages off the stream: headers, limits, time.
+//! Taking messages off the stream: headers, limits, time (CORBA 3.3 part 2, section 9.4).
+//!
+//! `take_messages` is a loop over the front of the input. One of four things is there: bytes to be thrown
+//! away (`discarding`), bytes of a fragment under way (`filling`), a header, or the beginning of one. It
+//! returns when it needs more bytes; then `missing` tells the link how many, and `due` when they must be
+//! here.
+//!
+//! Order of checks, before anything is copied: the magic, then version, flags and kind (`Header::read`), then
+//! the size against the limit, then time. A message over the limit is read far enough to name the call that
+//! it belongs to, so that its caller learns why; its other bytes are counted and dropped as they come, never
+//! kept.
+//!
+//! A violation is final: `wrong` puts MessageError into the output, `Session::receive` then calls `broken`,
+//! and nothing more is taken. `received` counts the bytes of whole messages, for the place that a violation
+//! tells.
 
 use crate::cdr::Get;
 use crate::codesets::Dialect;
@@ -12,7 +26,10 @@ use everywire_model::{Completed, Failure, Initiator, Kind, Outcome, Violation};
 use std::time::Instant;
 
 impl GiopSession {
-    /// Handles all whole messages at the front of the input.
+    /// Handles all whole messages at the front of the input. What is not whole stays in the input.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
     pub(crate) fn take_messages(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Violation> {
         self.missing = 0;
         loop {
@@ -75,6 +92,7 @@ impl GiopSession {
     }
 
     /// Tells another protocol by its first four octets: it may have no more to say than an alert of seven.
+    /// TLS, for one, answers a plain message so.
     #[cold]
     fn begins_as_giop(&mut self, input: &[u8]) -> Result<(), Violation> {
         match input.first_chunk::<4>() {
@@ -83,7 +101,8 @@ impl GiopSession {
         }
     }
 
-    /// A whole message, joined if it came in fragments; `message` begins with the header.
+    /// A whole message, joined if it came in fragments; `message` begins with the header. A client gets no
+    /// requests, since bidirectional GIOP is not offered (section 9.8).
     #[inline]
     pub(crate) fn message_in(&mut self, header: &Header, message: Bytes) -> Result<(), Violation> {
         if self.role == Role::Connecting
@@ -107,7 +126,8 @@ impl GiopSession {
         handled.map_err(|wrong| self.wrong(wrong))
     }
 
-    /// Notes that a message has begun and `whole - have` bytes of it are missing.
+    /// Notes that a message has begun and `whole - have` bytes of it are missing. `have` 0 means that nothing
+    /// has begun, and stops the clock. The time for all of it counts from the first call for this message.
     pub(crate) fn wait(&mut self, now: Instant, have: usize, whole: usize) -> Result<(), Violation> {
         if have == 0 {
             self.due.stop();
@@ -118,6 +138,10 @@ impl GiopSession {
         Ok(())
     }
 
+    /// Looks at the message at the front and at all open assemblies.
+    ///
+    /// # Errors
+    /// One of them has had its time: a peer must not hold memory by sending slowly.
     pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), Violation> {
         let late = self.due.late(now).or_else(|| {
             let late = self.assemblies.iter().find(|assembly| assembly.due <= now)?;
@@ -129,7 +153,13 @@ impl GiopSession {
         }
     }
 
-    /// A message over the limit: the call it belongs to learns why. Whether to go on with the input.
+    /// A message over the limit. The call that it belongs to learns why: one of ours comes back as a failure,
+    /// a request of the peer gets a system exception, if GIOP 1.2 lets us see its number. Returns whether to
+    /// go on with the input.
+    ///
+    /// # Errors
+    /// The connection cannot go on: the message names no call, is a reply, or is so large that throwing its
+    /// bytes away would be a service to an attacker (`COURTESY`).
     fn too_large(&mut self, now: Instant, header: &Header, input: &mut BytesMut) -> Result<bool, Violation> {
         let (size, limit) = (header.len(), limits::largest(&self.limits));
         let violation = Wrong::OverLimit { size, limit };
@@ -139,6 +169,7 @@ impl GiopSession {
         if !names_call {
             return Err(self.wrong(violation));
         }
+        /// The header, the request id, and the response flags of a request.
         const SEEN: usize = HEADER + 5;
         let Some(seen) = input.first_chunk::<SEEN>() else {
             self.wait(now, input.len(), SEEN)?;
@@ -168,14 +199,15 @@ impl GiopSession {
         Ok(true)
     }
 
-    /// Begins to throw away the message at the front of the input.
+    /// Begins to throw away `size` bytes from the front of the input. If `violation` is given, the connection
+    /// ends when they have passed.
     pub(crate) fn pass_over(&mut self, now: Instant, size: u64, violation: Option<Violation>) {
         self.discarding = Some(Discarding { left: size, violation });
         self.due.stop();
         self.due.allow(now, self.limits.time_for(size));
     }
 
-    /// Throws bytes away; whether to go on.
+    /// Throws away what is here of the bytes to be passed over; whether all have passed.
     fn discard(&mut self, input: &mut BytesMut) -> Result<bool, Violation> {
         let Some(discarding) = &mut self.discarding else { return Ok(true) };
         let here = usize::try_from(discarding.left).unwrap_or(usize::MAX).min(input.len());
@@ -199,21 +231,24 @@ impl GiopSession {
         Ok(false)
     }
 
-    /// Answers a call that never became an event.
+    /// Answers a call that never became an event with a system exception. Such a call has no entry in
+    /// `serving`.
     pub(crate) fn refuse(&mut self, id: u32, minor: u8, failure: &Failure) {
         let dialect = Dialect { minor, ..Dialect::OURS };
         let serving = Serving { serial: 0, id, dialect, asks: Asks::Call, cancelled: false };
         self.put_exception(&serving, failure);
     }
 
-    /// The violation; what the peer is told stands in the output.
+    /// The violation with the place where it happened. MessageError, which tells the peer, is put into the
+    /// output.
     #[cold]
     pub(crate) fn wrong(&mut self, wrong: Wrong) -> Violation {
         self.send_error();
         wrong.violation(self.received)
     }
 
-    /// After a violation nothing more is taken or sent.
+    /// After a violation, or when the connection has ended, nothing more is taken or sent, and memory of
+    /// unfinished messages is given back.
     pub(crate) fn broken(&mut self) {
         self.state = State::Broken;
         self.assemblies = Vec::new();
@@ -223,7 +258,8 @@ impl GiopSession {
         self.missing = 0;
     }
 
-    /// A failure that says the connection is over its quota of calls.
+    /// A failure that says the connection is over its quota of calls. The peer gets it as TRANSIENT, which it
+    /// may try again.
     pub(crate) fn busy(&self) -> Failure {
         let limit = self.limits.outstanding as u64;
         Failure::new(

@@ -1,4 +1,9 @@
 //! Object references as values: the IOR (CORBA 3.3 part 2, sections 7.6 and 9.7.2).
+//!
+//! An IOR is a repository id and a list of tagged profiles; nil is an empty id and no profile. Profiles of
+//! IIOP become `Profile`s of the model; all others are kept as octets (`Reference::foreign`) and written
+//! behind those of IIOP, so a reference that is passed on loses nothing but the order. Counts of profiles and
+//! components are bounded (`Get::parts`) before anything is reserved.
 
 use crate::cdr::{Bad, Get, Put};
 use crate::components::Shared;
@@ -8,14 +13,16 @@ use everywire_model::{Endpoint, Profile, Reference};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The tag of an IIOP profile.
+/// The tag of an IIOP profile (section 9.7.2).
 pub const TAG_INTERNET_IOP: u32 = 0;
 
 /// The tag of a profile that holds components alone, which are meant for every IIOP profile of the reference (section
 /// 7.6.3).
 pub const TAG_MULTIPLE_COMPONENTS: u32 = 1;
 
-/// Writes a reference, or nil, for the peer of a connection whose end here has the address `local`.
+/// Writes a reference, or nil, for the peer of a connection whose end here has the address `local`. A profile
+/// of this node that listens on all addresses is written with that address, since it is the one by which the
+/// peer reaches this host.
 pub(crate) fn put(reference: Option<&Reference>, local: Option<IpAddr>, put: &mut Put<'_>) {
     let Some(reference) = reference else {
         put.string(b"");
@@ -38,7 +45,8 @@ pub(crate) fn put(reference: Option<&Reference>, local: Option<IpAddr>, put: &mu
     }
 }
 
-/// Writes the body of an IIOP profile as an encapsulation with its count.
+/// Writes the body of an IIOP profile as an encapsulation with its count. IIOP 1.0 has no components (section
+/// 9.7.2), so a profile of 1.0 leaves them out.
 pub(crate) fn put_profile(profile: &Profile, put: &mut Put<'_>) {
     put.encapsulated(|put| {
         let (major, minor) = profile.version;
@@ -67,6 +75,10 @@ pub(crate) fn put_profile(profile: &Profile, put: &mut Put<'_>) {
 }
 
 /// Reads a reference, or nil.
+///
+/// # Errors
+/// It ends early, has too many profiles, or a profile of IIOP in it does not decode. Offsets in errors count
+/// from the beginning of what `get` reads.
 pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, Bad> {
     let type_id = get.text()?;
     let count = get.parts()?;
@@ -100,7 +112,11 @@ pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, Bad> {
     Ok(Some(reference))
 }
 
-/// Reads the body of an IIOP profile.
+/// Reads the body of an IIOP profile. `data` is the whole encapsulation. What stands behind the last known
+/// field is passed over: later minor versions may add fields.
+///
+/// # Errors
+/// It ends early, or its major version is not 1.
 pub(crate) fn get_profile(data: &[u8]) -> Result<Profile, Bad> {
     let mut get = Get::encapsulation(data)?;
     let version = (get.u8()?, get.u8()?);

@@ -61,12 +61,14 @@ use everywire_model::{
 use session::{GiopSession, Role};
 use std::sync::Arc;
 
-/// The wire, as it is registered.
+/// The wire with its defaults, as it is registered.
 pub static GIOP: Giop = Giop::new();
 
-/// The CORBA wire.
+/// The CORBA wire. It holds options only; the state of a connection is in its session, that of a node in
+/// `wire_state`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Giop {
+    /// Most bytes of a message or fragment that is sent; 0: messages are not split.
     fragment: usize,
 }
 

@@ -2,29 +2,32 @@
 
 use everywire_model::Limits;
 
-/// Most nodes of one type code.
+/// Most nodes of one type code that is read. Each node takes 4 octets at least, so a code of 16 KiB can reach
+/// it.
 pub const TYPECODE_NODES: usize = 4096;
 
-/// Most nodes of one type code that is written: a small one that was read may stand for a huge one.
+/// Most nodes of one type code that is written: one of a few nodes that was read may stand for a huge one,
+/// since its indirections share what is written anew each time.
 pub const TYPECODE_WRITTEN: usize = 1 << 16;
 
-/// Deepest nesting of one type code, indirections followed.
+/// Deepest nesting of one type code, indirections followed. Reading and writing recurse once for each level.
 pub const TYPECODE_DEPTH: usize = 32;
 
-/// Most profiles in a reference, and components in a profile.
+/// Most profiles in a reference, components in a profile, and addresses in a component. References of real
+/// servers have fewer than ten.
 pub const REFERENCE_PARTS: usize = 256;
 
-/// Longest stringified reference, in characters.
+/// Longest stringified reference, in characters: 128 KiB, which is 64 KiB of IOR.
 pub const REFERENCE_TEXT: usize = 128 << 10;
 
-/// Most bytes of explanation that travel beside a system exception.
+/// Most bytes of a sentence, and of a hint, that travel beside a system exception.
 pub const EXPLANATION: usize = 1024;
 
 /// A request over the limit is refused and its bytes are thrown away as they come, so that the peer reads the refusal;
 /// one more than this many times over the limit ends the connection at once.
 pub const COURTESY: u64 = 16;
 
-/// How much `receive` asks for at a time while it throws bytes away or joins fragments.
+/// How much `receive` asks for at a time while it throws bytes away or joins fragments: 256 KiB.
 pub(crate) const CHUNK: usize = 256 << 10;
 
 /// The largest message that is sent or taken, in bytes: the limit, or what the header's 32 bits can say.

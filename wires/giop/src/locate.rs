@@ -1,4 +1,11 @@
 //! Asking and telling where objects are (CORBA 3.3 part 2, sections 9.4.5 and 9.4.6).
+//!
+//! A LocateRequest is a call without an operation. `probe` sends one and its answer is an `Event::Reply` with
+//! an empty body, a failure, or `Outcome::Moved`; one that comes is an `Event::Probe`, answered as calls are.
+//! Both directions use the same lists of open calls as requests do (`waiting`, `serving`), so the same limits
+//! hold.
+//!
+//! The numbers of the status are those of section 9.4.6; from 3 on they exist in GIOP 1.2 only.
 
 use crate::cdr::{Get, Put};
 use crate::codesets::Dialect;
@@ -22,6 +29,9 @@ const NEEDS_ADDRESSING_MODE: u32 = 5;
 
 impl GiopSession {
     /// Asks whether the peer has the object.
+    ///
+    /// # Errors
+    /// The connection is closed, was opened by the peer, or has too many calls open.
     pub(crate) fn locate(&mut self, profile: &Profile) -> Result<CallId, Failure> {
         self.check_can_ask()?;
         let minor = profile.version.1.min(2);
@@ -51,7 +61,8 @@ impl GiopSession {
         })
     }
 
-    /// The peer asks whether this side has an object.
+    /// The peer asks whether this side has an object. It becomes an `Event::Probe`; who has the object
+    /// answers it.
     pub(crate) fn locate_in(&mut self, header: &Header, message: &Bytes) -> Result<(), Wrong> {
         let mut get = Get { bytes: message, pos: HEADER, base: 0, little: header.little };
         let id = get.u32()?;
@@ -71,7 +82,8 @@ impl GiopSession {
         Ok(())
     }
 
-    /// Tells where an object is.
+    /// Tells where an object is. GIOP 1.0 and 1.1 have no status for a failure, so there every failure says
+    /// that the object is unknown.
     pub(crate) fn answer_locate(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
         let local = self.local;
         match answer {
@@ -99,6 +111,7 @@ impl GiopSession {
         }
     }
 
+    /// `fill` writes what belongs to the status.
     fn put_located(
         &mut self,
         serving: &Serving,
@@ -114,7 +127,7 @@ impl GiopSession {
         })
     }
 
-    /// The peer tells where an object is.
+    /// The peer tells where an object is. An answer that nobody waits for is passed over.
     pub(crate) fn located_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let id = get.u32()?;

@@ -1,10 +1,17 @@
-//! Calls and answers that pass without a contract: bodies as they came, with another header in front (CORBA 3.3 part 2, section 9.4).
+//! Calls and answers that pass without a contract: bodies as they came, with another header in front (CORBA
+//! 3.3 part 2, section 9.4).
 //!
-//! What a body's bytes depend on is kept: its byte order is that of the whole new message, its GIOP version too, and it begins at
-//! the same place of a block of eight. In GIOP 1.2 every body does; before that, a service context without meaning and the
-//! principal, which nobody reads, make the header as long as it has to be. Text in a body is in the character sets of the
-//! connection it came by, so that the connection it leaves by must have agreed on the same. Service contexts pass, but those that
-//! speak of one connection. References in a body are not touched: they lead past the hop.
+//! What a body's bytes depend on is kept: its byte order is that of the whole new message, its GIOP version
+//! too, and it begins at the same place of a block of eight. In GIOP 1.2 every body does; before that, a
+//! service context without meaning and the principal, which nobody reads, make the header as long as it has
+//! to be. Text in a body is in the character sets of the connection it came by, so that the connection it
+//! leaves by must have agreed on the same. Service contexts pass, but those that speak of one connection.
+//! References in a body are not touched: they lead past the hop.
+//!
+//! State: `GiopSession::passed` lists calls that went out so, in the order in which they went; their answers
+//! are kept encoded (`replies`). Calls that come here with values and with headers beside them take the same
+//! way. What cannot be kept is refused with a failure that asks for a contract (`needs_contract`), before
+//! anything is sent.
 
 use crate::cdr::{Get, NATIVE_LITTLE, Put};
 use crate::codesets::{self, Dialect};
@@ -21,7 +28,12 @@ use everywire_model::{
 };
 
 impl GiopSession {
-    /// Sends a call whose body is passed on, or that has headers.
+    /// Sends a call whose body is passed on, or that has headers. The character sets of the connection are
+    /// settled by the first request, here as in `request`: a body that passes brings its own.
+    ///
+    /// # Errors
+    /// The body cannot leave by this connection as it is, or a header names no service context. Nothing was
+    /// sent.
     #[cold]
     pub(crate) fn request_with(&mut self, call: &Call<'_>, carries: Carries<'_>) -> Result<CallId, Failure> {
         let passed = carries.body.map(|body| as_cdr(body).map(|dialect| (body, dialect))).transpose()?;
@@ -83,7 +95,9 @@ impl GiopSession {
         Ok(CallId(id.into()))
     }
 
-    /// Answers with a body that is passed on, or with headers beside.
+    /// Answers with a body that is passed on, or with headers beside. An answer leaves in the version of its
+    /// request, so a body of another version passes only if its values begin at the same place of a block of
+    /// eight.
     #[cold]
     pub(crate) fn put_reply_with(
         &mut self,
@@ -119,8 +133,10 @@ impl GiopSession {
         })
     }
 
-    /// Appends a message in the byte order of the body that it passes on. `write` gets how many bytes more there have to be in front of
-    /// the body, once that is known.
+    /// Appends a message in the byte order of the body that it passes on. `write` is called with `None`
+    /// first. If the body then begins at another place of a block of eight than it had, what was written is
+    /// taken back, and `write` is called again with the number of bytes by which the header must grow (1 to
+    /// 7).
     fn passing_message(
         &mut self,
         minor: u8,
@@ -154,6 +170,7 @@ impl GiopSession {
         Ok(())
     }
 
+    /// Appends a body that passes on, by reference if it is large, or the values where there is none.
     fn values_or_body(
         &mut self,
         start: usize,
@@ -170,8 +187,8 @@ impl GiopSession {
         Ok(())
     }
 
-    /// The character sets of a connection that has not agreed on any are those of the body that it passes on first, if its server takes
-    /// them. What the peer is told of that.
+    /// The character sets of a connection that has not agreed on any are those of the body that it passes on
+    /// first, if its server takes them. What the peer is told of that. GIOP 1.0 has no sets to agree on.
     fn adopt(&self, profile: &Profile, dialect: Dialect) -> Result<Option<Dialect>, Failure> {
         let nothing_said = Dialect { minor: dialect.minor, ..Dialect::default() };
         if dialect.minor == 0 || dialect == nothing_said {
@@ -196,6 +213,9 @@ impl GiopSession {
 }
 
 /// The dialect of a body that is passed on.
+///
+/// # Errors
+/// It is a body of another wire.
 fn as_cdr(body: &Body) -> Result<Dialect, Failure> {
     if body.codec.name() != CDR_NAME {
         return Err(needs_contract("a body of another wire"));
@@ -203,15 +223,19 @@ fn as_cdr(body: &Body) -> Result<Dialect, Failure> {
     Ok(Dialect::from_number(body.dialect))
 }
 
-/// Service contexts to send.
+/// The service contexts that a message is sent with.
 struct Passing<'a> {
+    /// The character sets to tell the peer, in the first request of a connection.
     told: Option<Dialect>,
-    /// (number, data) of those that came, each with its bytes from the number on.
+    /// Number and data of those that came with the body and pass on.
     kept: Vec<(u32, &'a [u8])>,
+    /// Those that somebody on the way has put there.
     brought: Vec<(u32, &'a [u8])>,
 }
 
 impl<'a> Passing<'a> {
+    /// Gathers the contexts. One that came is left out if it speaks of its connection, or if the edits
+    /// replace or remove it.
     fn new(carries: Carries<'a>, told: Option<Dialect>) -> Result<Self, Failure> {
         let mut kept = Vec::new();
         let edits = carries.headers;
@@ -235,7 +259,8 @@ impl<'a> Passing<'a> {
         Ok(Self { told, kept, brought })
     }
 
-    /// Writes the list; `fill` of 4 has it end half a block of eight later.
+    /// Writes the list. If `fill` has the bit 4, a context without meaning makes the list end half a block of
+    /// eight later than it would; the other bits of `fill` are for the principal.
     fn put(&self, put: &mut Put<'_>, fill: Option<usize>) {
         let fill = fill.filter(|fill| fill & 4 != 0);
         let own = usize::from(self.told.is_some()) + usize::from(fill.is_some());
@@ -256,7 +281,8 @@ impl<'a> Passing<'a> {
     }
 }
 
-/// The context that a header is.
+/// The number and the data of the service context that a header stands for: its name is the number, in digits
+/// or hexadecimal digits behind `0x`.
 fn context(header: &Header) -> Result<(u32, &[u8]), Failure> {
     let name = header.name.as_str();
     let number = match name.strip_prefix("0x").or_else(|| name.strip_prefix("0X")) {

@@ -1,4 +1,14 @@
 //! Answers: sent and taken (CORBA 3.3 part 2, section 9.4.3).
+//!
+//! Sending: `answer_call` turns an answer of the model into a status and values. If the results do not
+//! encode, nothing of them is left in the output and the caller gets that failure as a system exception. So
+//! each request is answered exactly once, whatever the servant returns.
+//!
+//! Taking: `reply_in` reads the header of the reply, finds the call by its number and makes an `Outcome`. The
+//! values stay encoded (`reply_body`); only exceptions, forwards and addressing are read here. A number that
+//! nobody waits for is passed over, since cancelled calls may still be answered. A header that does not
+//! decode ends the connection, because the stream cannot be trusted then; an exception that does not decode
+//! fails its call alone.
 
 use crate::cdr::{Get, Put};
 use crate::codesets::Dialect;
@@ -17,6 +27,7 @@ use everywire_model::{
 };
 use std::sync::Arc;
 
+// The numbers of `ReplyStatusType_1_2`; 4 and 5 exist in GIOP 1.2 only.
 const NO_EXCEPTION: u32 = 0;
 const USER_EXCEPTION: u32 = 1;
 const SYSTEM_EXCEPTION: u32 = 2;
@@ -25,7 +36,12 @@ const LOCATION_FORWARD_PERM: u32 = 4;
 const NEEDS_ADDRESSING_MODE: u32 = 5;
 
 impl GiopSession {
-    /// Answers a call; one whose results do not encode gets that failure instead.
+    /// Answers a call; one whose results do not encode gets that failure instead. `_non_existent` and `_is_a`
+    /// come as probes: an answer without a body says yes, it is here, and becomes the boolean that the
+    /// operation returns. If such a probe was passed on, the answer has a body, which is taken as it is.
+    ///
+    /// # Errors
+    /// The results do not encode; the caller was told.
     pub(crate) fn answer_call(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
         let sent = match answer {
             Answer::Done(results) if serving.asks != Asks::Call && results.carries().body.is_some() => {
@@ -68,6 +84,7 @@ impl GiopSession {
         })
     }
 
+    /// Bodies that are passed on, and headers, take the way by `passing`.
     fn put_reply(&mut self, serving: &Serving, status: u32, values: &dyn Encode) -> Visit<()> {
         let (id, dialect) = (serving.id, serving.dialect);
         let carries = values.carries();
@@ -89,11 +106,14 @@ impl GiopSession {
         })
     }
 
+    /// Tells the caller to ask at another place, for now. LOCATION_FORWARD_PERM is never sent: who forgets
+    /// the old place cannot come back to it.
     fn put_forward(&mut self, serving: &Serving, reference: &Reference) -> Visit<()> {
         self.put_reply(serving, LOCATION_FORWARD, &|sink: &mut dyn Sink| sink.reference(Some(reference)))
     }
 
-    /// Answers with a system exception, and beside it what a peer of this make can show its user.
+    /// Answers with a system exception, and beside it, in a service context, what a peer of this make can
+    /// show its user. Other ORBs ignore the context.
     pub(crate) fn put_exception(&mut self, serving: &Serving, failure: &Failure) {
         let (id, minor) = (serving.id, serving.dialect.minor);
         let sent = self.message(minor, MessageKind::Reply, |session, start| {
@@ -120,7 +140,11 @@ impl GiopSession {
         }
     }
 
-    /// An answer of the peer.
+    /// An answer of the peer. GIOP 1.0 and 1.1 have the service contexts before the number and no status
+    /// above LOCATION_FORWARD.
+    ///
+    /// # Errors
+    /// The header of the reply does not decode, or has a status that does not exist.
     pub(crate) fn reply_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let mut explained = None;
@@ -200,6 +224,8 @@ impl GiopSession {
         Ok(())
     }
 
+    /// What follows `at` in a reply, as a body: in the byte order and version of the reply, in the character
+    /// sets of the connection. The body shares the bytes of the message.
     #[inline]
     fn reply_body(&self, header: &Header, at: usize, mut message: Bytes) -> Body {
         let base = at.min(message.len());
@@ -209,7 +235,7 @@ impl GiopSession {
     }
 }
 
-/// Where a forward points.
+/// Where a forward points. The caller of the session follows it; nil cannot be followed.
 pub(crate) fn forwarded(get: &mut Get<'_>) -> Outcome<Body> {
     match ior::get(get) {
         Ok(Some(reference)) => Outcome::Moved(reference),
@@ -222,11 +248,13 @@ pub(crate) fn forwarded(get: &mut Get<'_>) -> Outcome<Body> {
     }
 }
 
+/// The failure of an answer that came and cannot be read: the servant may have run.
 pub(crate) fn undecodable(what: &str, failure: Failure) -> Failure {
     failure.with_completed(Completed::Maybe).at(what)
 }
 
-/// An exception's repository id; one without gets the usual form of its scoped name.
+/// An exception's repository id. One that its contract gave none (from a language without ids) gets the usual
+/// form of its scoped name.
 fn exception_id(shape: &Struct) -> String {
     if shape.id.is_empty() {
         format!("IDL:{}:1.0", shape.name.replace("::", "/"))

@@ -1,4 +1,22 @@
 //! Calls: sent and taken (CORBA 3.3 part 2, section 9.4.2).
+//!
+//! Sending: `request` writes a request and notes its number in `waiting`, if an answer is expected. The order
+//! matters: the message is written first, and only when that has succeeded is the number used up, the
+//! character sets of the connection settled, and the call noted. So a call that does not encode leaves no
+//! trace.
+//!
+//! Taking: `request_in` reads the header of a request, `called` makes an event of it, `enter` notes it in
+//! `serving`. Key, operation, contexts and body are ranges of the message, whose bytes are shared and never
+//! copied. A header that does not decode ends the connection; arguments are read later, by whoever has the
+//! contract.
+//!
+//! Invariants: `waiting` ascends (wrapping) and `serving` ascends by serial, as new entries only go to the
+//! end; look-ups rely on it. At most `Limits::outstanding` calls wait in each direction. A request with the
+//! number of one that is not answered yet is a violation, since its answer could not be told from the
+//! other's.
+//!
+//! The version of a request is that of the reference, at most 1.2; an answer has the version of its request.
+//! The first request of a connection tells the character sets, which hold from then on.
 
 use crate::cdr::{Bad, Get, NATIVE_LITTLE, Put};
 use crate::codesets::{self, Dialect};
@@ -16,7 +34,11 @@ use everywire_model::{
 use std::ops::Range;
 
 impl GiopSession {
-    /// Sends a call.
+    /// Sends a call. Bodies that are passed on, and headers, take the way by `passing`.
+    ///
+    /// # Errors
+    /// The connection is closed, was opened by the peer, or has too many calls open; the arguments do not
+    /// encode, or the message gets too large. Nothing was sent.
     pub(crate) fn request(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_can_ask()?;
         let carries = call.arguments.carries();
@@ -50,7 +72,10 @@ impl GiopSession {
         Ok(CallId(id.into()))
     }
 
-    /// Writes a request, with the values that `values` appends.
+    /// Writes a request, with the values that `values` appends. The header of 1.2 has the target and the
+    /// contexts behind the number, that of 1.0 and 1.1 has the contexts in front and a principal, which is
+    /// empty, at its end. `told` are the character sets to tell the peer. The response flags are 3
+    /// (SYNC_WITH_TARGET, an answer comes) or 0 (no answer).
     #[inline]
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn put_request(
@@ -88,7 +113,8 @@ impl GiopSession {
         })
     }
 
-    /// Whether this side may send a request now.
+    /// Whether this side may send a request now: only the side that opened the connection may, since
+    /// bidirectional GIOP (section 9.8) is not offered.
     pub(crate) fn check_can_ask(&self) -> Result<(), Failure> {
         self.check_open()?;
         if self.role == Role::Accepting {
@@ -102,7 +128,9 @@ impl GiopSession {
         self.limits.check_outstanding(self.waiting.len())
     }
 
-    /// Writes a message's values; in GIOP 1.2 they begin at a multiple of 8, if there are any.
+    /// Writes a message's values; in GIOP 1.2 they begin at a multiple of 8, if there are any. Where `values`
+    /// appends nothing, the padding is taken back too, since a message without a body ends with its header
+    /// (section 9.4.2.2).
     #[inline]
     pub(crate) fn body(&mut self, start: usize, dialect: Dialect, values: &dyn Encode) -> Visit<()> {
         let mark = self.out.mark();
@@ -119,7 +147,7 @@ impl GiopSession {
         Ok(())
     }
 
-    /// Appends values of GIOP 1.2 that are encoded already.
+    /// Appends values of GIOP 1.2 that are encoded already, aligned at 8; large ones by reference.
     pub(crate) fn encoded_body(&mut self, start: usize, values: &Bytes) {
         if !values.is_empty() {
             Put { shift: shift(self, start), out: self.out.flat(), swap: false }.align(8);
@@ -127,7 +155,11 @@ impl GiopSession {
         }
     }
 
-    /// A call of the peer.
+    /// A call of the peer. In GIOP 1.0 and 1.1 the response flags are a boolean, and a principal, which
+    /// nobody reads, follows the operation.
+    ///
+    /// # Errors
+    /// The header does not decode, or names its target in a way that does not exist.
     pub(crate) fn request_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let mut sets = None;
@@ -155,6 +187,7 @@ impl GiopSession {
             let list = passes.then_some(list..get.pos);
             get.align(8);
             let body = get.pos;
+            // The body is aligned at 8 in 1.2; that padding may be missing if there is no body.
             return self.called(header, id, flags, key, operation, list, body, sets, message);
         }
         contexts::each(&mut get, &mut see)?;
@@ -174,6 +207,10 @@ impl GiopSession {
         self.called(header, id, flags, key, end - operation..end, list, body, sets, message)
     }
 
+    /// Makes an event of a call. `key`, `operation` and `list` are ranges of `message`; `list` are the
+    /// service contexts, if any of them may pass on; `sets` are the character sets that the request tells, or
+    /// the number of one that is unknown here. `_is_a` and `_non_existent` are questions about the object and
+    /// no calls of a servant, so they become probes.
     #[allow(clippy::too_many_arguments)]
     fn called(
         &mut self,
@@ -233,7 +270,13 @@ impl GiopSession {
         Ok(())
     }
 
-    /// Notes a call of the peer, so that it can be answered; `None` if it was refused.
+    /// Notes a call of the peer, so that it can be answered, and gives it the number by which the runtime
+    /// knows it. A oneway call gets a number too, but no entry. `None` if it was refused, because too many
+    /// calls are open; the peer was told.
+    ///
+    /// # Errors
+    /// The request has the number of another that is open; or it is a locate request over the limit in a
+    /// version that cannot say so.
     pub(crate) fn enter(
         &mut self,
         id: u32,
@@ -263,7 +306,7 @@ impl GiopSession {
         Ok(Some(CallId(serial)))
     }
 
-    /// Withdraws a call that was sent.
+    /// Tells the peer that nobody waits for this call any more. The servant may run all the same.
     pub(crate) fn send_cancel(&mut self, id: u32) {
         let sent = self.message(2, MessageKind::CancelRequest, |session, start| {
             Put { shift: shift(session, start), out: session.out.flat(), swap: false }.u32(id);
@@ -273,7 +316,8 @@ impl GiopSession {
         debug_assert!(sent.is_ok());
     }
 
-    /// The peer withdraws a call. One that is not known was answered already.
+    /// The peer withdraws a call. One that is not known was answered already. Its entry stays until its
+    /// answer is given, see `Serving::cancelled`.
     pub(crate) fn cancel_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Wrong> {
         let mut get = Get { bytes: message, pos: HEADER, base: 0, little: header.little };
         let id = get.u32()?;
@@ -290,7 +334,9 @@ impl GiopSession {
     }
 }
 
-/// Length of the send buffer's flat buffer plus this is the offset in the message that began at `start`.
+/// What `Put` needs to know where a message began: added (wrapping) to the length of the send buffer's flat
+/// part, it gives the offset in the message that began at `start`. Parts that are kept by reference count in
+/// the position and not in the flat part.
 #[inline]
 pub(crate) fn shift(session: &mut GiopSession, start: usize) -> usize {
     session.out.position().wrapping_sub(start).wrapping_sub(session.out.flat().len())
@@ -304,6 +350,7 @@ fn choose(profile: &Profile, minor: u8) -> Dialect {
     }
 }
 
+/// The contexts of a request: the character sets, or none.
 #[inline]
 fn put_contexts(says: Option<Dialect>, put: &mut Put<'_>) {
     let Some(dialect) = says else {
@@ -315,7 +362,8 @@ fn put_contexts(says: Option<Dialect>, put: &mut Put<'_>) {
     put.encapsulated(|put| codesets::put_context(dialect, put));
 }
 
-/// Names the target in GIOP 1.2.
+/// Names the target in GIOP 1.2 (section 9.4.2.1): by its key, its profile, or a reference of that profile
+/// alone. A key is what every server takes; the others are written when it asks for them (`addressing`).
 #[inline]
 pub(crate) fn put_target(profile: &Profile, addressing: Addressing, put: &mut Put<'_>) {
     match addressing {
@@ -337,7 +385,11 @@ pub(crate) fn put_target(profile: &Profile, addressing: Addressing, put: &mut Pu
     }
 }
 
-/// The key that a target of GIOP 1.2 names, as a range of the message.
+/// The key that a target of GIOP 1.2 names, as a range of the message. A profile or a reference that names it
+/// holds the key within an encapsulation; only the key is looked at.
+///
+/// # Errors
+/// It does not decode, or the selected profile is none of IIOP's or is not there.
 #[inline]
 pub(crate) fn target(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
     match get.u16()? {
@@ -364,6 +416,7 @@ pub(crate) fn target(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
     }
 }
 
+/// The key in a tagged profile, as a range of the message.
 fn key_of_profile(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
     let tag = get.u32()?;
     let data = get.octets()?;
@@ -375,10 +428,13 @@ fn key_of_profile(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
     Ok(start + key.start..start + key.end)
 }
 
+/// An empty name would be an operation that no contract has.
 fn operation_end(get: &Get<'_>, len: usize) -> Result<(), Bad> {
     if len == 0 { Err(get.bad("a request names no operation")) } else { Ok(()) }
 }
 
+/// The failure of a request whose character sets this side does not know. The code is the exception that the
+/// specification wants (CODESET_INCOMPATIBLE).
 #[cold]
 fn unknown_set(set: u32) -> Failure {
     Failure::new(
@@ -390,7 +446,8 @@ fn unknown_set(set: u32) -> Failure {
     .with_hint("use UTF-8 or ISO-8859-1 for narrow and UTF-16 for wide text")
 }
 
-/// The argument of `_is_a`; nothing for the type that every object has.
+/// The repository id that `_is_a` asks for; nothing for the type that every object has. It is the only
+/// argument that the session reads.
 fn asked_type(message: &[u8], body: usize, little: bool) -> Result<Option<Box<str>>, Wrong> {
     let mut get = Get { bytes: message, pos: body, base: 0, little };
     let id = String::from_utf8_lossy(get.string()?).into_owned();

@@ -1,8 +1,22 @@
 //! One connection's state; each concern of the protocol is a file of its own beside this one.
 //!
-//! `requests` sends calls and takes those that come, `replies` answers them and takes answers, `locate` asks for and
-//! tells where objects are, `addressing` names objects as
-//! the peer wants, `fragments` joins and splits, `incoming` takes messages off the stream, `close` ends.
+//! `requests` sends calls and takes those that come, `replies` answers them and takes answers, `locate` asks
+//! for and tells where objects are, `addressing` names objects as the peer wants, `passing` sends bodies
+//! without a contract, `fragments` joins and splits, `incoming` takes messages off the stream, `close` ends.
+//!
+//! States: `Open` from the beginning, as the protocol has no greeting; `Closed` after a goodbye of either
+//! side; `Broken` after a violation or when the connection has ended. There is no way back. Nothing is sent
+//! in `Closed` and `Broken`, input is thrown away, and answers are dropped.
+//!
+//! Invariants:
+//! * `waiting` are the calls of this side without an answer, `serving` those of the peer. Both ascend and are
+//!   bounded by `Limits::outstanding`.
+//! * Each call in `waiting` ends with exactly one `Event::Reply`, or without one after `cancel`.
+//! * `out` holds whole messages only: one that fails half-way is taken back (`whole_message`).
+//! * Sizes are checked before anything is reserved, on the way in (`incoming`) and on the way out
+//!   (`limits::largest`).
+//!
+//! Nothing here blocks or looks at a clock: the link brings the time.
 
 use crate::codesets::Dialect;
 use crate::frame::{self, Header, MessageKind};
@@ -19,31 +33,40 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Instant;
 
-/// One connection.
+/// One connection. The fields are the session's own; other files of this crate change those of their concern.
 pub(crate) struct GiopSession {
     pub(crate) role: Role,
+    /// Only `goodbye_in`, `error_in`, `say_goodbye` and `broken` change it, and never back to `Open`.
     pub(crate) state: State,
+    /// Quotas, as configured for the link.
     pub(crate) limits: Limits,
     /// The address of this side's end of the connection, over TCP.
     pub(crate) local: Option<IpAddr>,
     /// Most bytes of a message or fragment that is sent, header included; 0: messages are not split.
     pub(crate) fragment: usize,
+    /// What is to be sent.
     pub(crate) out: SendBuffer,
+    /// What happened and was not polled yet.
     pub(crate) events: VecDeque<Event>,
     /// Calls sent and not answered; their ids ascend (wrapping).
     pub(crate) waiting: VecDeque<u32>,
     /// Those of them whose body was passed on: their answers will be, too.
     pub(crate) passed: VecDeque<u32>,
+    /// The number of the next request; it goes up by one and starts again at 0 after the greatest.
     pub(crate) next_id: u32,
     /// Calls taken and not answered; their serials ascend.
     pub(crate) serving: Vec<Serving>,
+    /// The number of the next call that comes. It is this side's own, since a peer may use its request ids
+    /// again.
     pub(crate) next_serial: u64,
-    /// What was agreed on for the direction of requests, once it was.
+    /// The character sets of this connection's requests and of their answers, once they were agreed on: the
+    /// client's choice.
     pub(crate) dialect: Option<Dialect>,
     /// How the peer wants objects to be named.
     pub(crate) addressing: Addressing,
     /// Requests that may have to name their objects in another way.
     pub(crate) trials: Trials,
+    /// Messages of which fragments are missing.
     pub(crate) assemblies: Vec<Assembly>,
     /// Bytes that all assemblies hold, or will when their current fragments are here.
     pub(crate) assembled: u64,
@@ -55,7 +78,7 @@ pub(crate) struct GiopSession {
     pub(crate) received: u64,
     /// There is no place for this peer: its first request is refused, for this reason.
     pub(crate) turned_away: Option<Box<Failure>>,
-    /// Bytes missing of the message at the front of the input.
+    /// Bytes missing of the message at the front of the input. The link makes room for so many.
     pub(crate) missing: usize,
     /// When the message at the front of the input must be whole, and seconds it was given.
     pub(crate) due: MessageClock,
@@ -64,12 +87,16 @@ pub(crate) struct GiopSession {
 /// Which side opened the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
+    /// Sends requests, takes replies.
     Connecting,
+    /// Takes requests, sends replies.
     Accepting,
 }
 
+/// Whether messages may pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
+    /// Both ways.
     Open,
     /// Either side said goodbye.
     Closed,
@@ -77,12 +104,16 @@ pub(crate) enum State {
     Broken,
 }
 
-/// A call of the peer.
+/// A call of the peer that waits for its answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Serving {
+    /// By this the runtime answers.
     pub(crate) serial: u64,
+    /// By this the peer knows it.
     pub(crate) id: u32,
+    /// The version and character sets that the answer has to have.
     pub(crate) dialect: Dialect,
+    /// What kind of question it is, and so which message answers it.
     pub(crate) asks: Asks,
     /// Withdrawn: the answer will be dropped. The entry stays until then, so that withdrawing calls does not let a
     /// peer have more of them executed at a time than the limit.
@@ -92,7 +123,9 @@ pub(crate) struct Serving {
 /// What the peer wants to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asks {
+    /// An operation of a servant.
     Call,
+    /// A LocateRequest.
     Locate,
     /// The operation `_non_existent`.
     NonExistent,
@@ -109,6 +142,7 @@ pub(crate) struct Assembly {
     pub(crate) header: Header,
     /// Everything so far, from the header on.
     pub(crate) bytes: BytesMut,
+    /// When the first part was here: the time for all of it counts from then, however many fragments follow.
     pub(crate) began: Instant,
     /// When the whole must be here.
     pub(crate) due: Instant,
@@ -117,20 +151,26 @@ pub(crate) struct Assembly {
 /// A fragment that is read behind its message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Filling {
+    /// Number and version name the assembly that it belongs to.
     pub(crate) id: u32,
     pub(crate) minor: u8,
+    /// Bytes of it that have not come yet.
     pub(crate) left: usize,
+    /// Whether another fragment follows.
     pub(crate) more: bool,
 }
 
+/// Bytes at the front of the input that nobody wants.
 #[derive(Debug, Clone)]
 pub(crate) struct Discarding {
+    /// How many have not passed yet.
     pub(crate) left: u64,
     /// What ends the connection when all of them have passed, if anything does.
     pub(crate) violation: Option<Violation>,
 }
 
 impl GiopSession {
+    /// The peer is admitted at once, so `Event::Ready` waits already.
     pub(crate) fn new(role: Role, config: &Config, fragment: usize) -> Self {
         let authentication = if config.peer.credentials.is_some() { "unix credentials" } else { "none" };
         // The protocol has no greeting: calls may come at once.
@@ -162,8 +202,12 @@ impl GiopSession {
         }
     }
 
-    /// Appends a message that `fill` writes; nothing of it is left if that fails or the message gets too large.
-    /// `fill` gets the position of the send buffer at which the message began.
+    /// Appends a message that `fill` writes; nothing of it is left if that fails or the message gets too
+    /// large. `fill` gets the position of the send buffer at which the message began. With fragments the
+    /// message is written to a buffer of its own first, since its size decides how it is cut.
+    ///
+    /// # Errors
+    /// Those of `fill`, and a message over the limit.
     #[inline]
     pub(crate) fn message(
         &mut self,
@@ -182,6 +226,7 @@ impl GiopSession {
         Ok(())
     }
 
+    /// The size in the header is patched at the end, when it is known.
     #[inline]
     fn whole_message(
         &mut self,
@@ -208,7 +253,8 @@ impl GiopSession {
         result
     }
 
-    /// Nothing is sent after goodbye.
+    /// Nothing is sent after goodbye. A caller who gets this failure may try again on another connection:
+    /// nothing was sent.
     pub(crate) fn check_open(&self) -> Result<(), Failure> {
         if self.state == State::Open {
             return Ok(());
@@ -217,13 +263,15 @@ impl GiopSession {
             .with_hint("connect again; a reference does so by itself"))
     }
 
+    /// Uses up the number of the request that was just written.
     pub(crate) fn take_id(&mut self) -> u32 {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
         id
     }
 
-    /// Forgets a call that was sent; whether it was known.
+    /// Forgets a call that was sent; whether it was known. The first in the list is looked at first, as most
+    /// peers answer in order.
     #[inline]
     pub(crate) fn settle(&mut self, id: u32) -> bool {
         let Some(&first) = self.waiting.front() else { return false };
@@ -238,11 +286,12 @@ impl GiopSession {
         }
     }
 
+    /// Tells the caller of a request how it ended.
     pub(crate) fn reply(&mut self, id: u32, outcome: Outcome<everywire_model::Body>) {
         self.events.push_back(Event::Reply { id: CallId(id.into()), outcome });
     }
 
-    /// All calls that wait come back with this failure.
+    /// All calls that wait come back with this failure. Afterwards nothing waits.
     pub(crate) fn fail_all(&mut self, failure: &Failure) {
         self.trials.clear();
         self.passed.clear();
@@ -349,7 +398,9 @@ impl Session for GiopSession {
 }
 
 impl GiopSession {
-    /// Refuses what the peer asks, and says goodbye.
+    /// The events of a peer that there is no place for: its calls are refused one by one and never become
+    /// events, and after the first answer this side says goodbye. `Event::Closed` comes when all of that was
+    /// sent.
     #[cold]
     fn poll_refusing(&mut self) -> Option<Event> {
         while let Some(event) = self.events.pop_front() {
@@ -376,7 +427,7 @@ impl GiopSession {
     }
 }
 
-/// Whether the caller waits.
+/// Whether the caller waits. Bit 0 of the response flags, in every version.
 pub(crate) fn expects(flags: u8) -> Expects {
     if flags & 1 != 0 { Expects::Reply } else { Expects::Nothing }
 }

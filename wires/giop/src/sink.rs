@@ -1,4 +1,16 @@
-//! Writing values.
+//! Writing values (CORBA 3.3 part 2, section 9.3).
+//!
+//! A `CdrSink` appends the values of one message to the send buffer, behind the message's header. It only
+//! keeps where the message began (for alignment), the byte order, the dialect and the limit; the shapes come
+//! with the values. Whoever made the mark before takes everything back if a value does not fit.
+//!
+//! Invariants:
+//! * Every primitive is aligned to its size, counted from the beginning of the message; `shift` keeps that
+//!   right when a large part is put in by reference and so is not in the flat buffer.
+//! * Values that could make the message large (`text`, `bytes`, `numbers`, type codes) are checked against
+//!   the limit before they are copied (`fits`); the rest is checked when the message is complete.
+//! * What CDR has no form for (maps, optional values, handles, null pointers) is refused as unsupported, and
+//!   what does not fit its shape (bounds, lengths) as the user's mistake; neither is ever cut to fit.
 
 use crate::cdr::{NATIVE_LITTLE, Put};
 use crate::codesets::{Dialect, Narrow, to_latin1};
@@ -19,6 +31,7 @@ pub(crate) struct CdrSink<'r> {
     /// Length of the send buffer's flat buffer plus this (wrapping) is the offset in the message.
     shift: usize,
     swap: bool,
+    /// Version and character sets: they decide how text is written.
     dialect: Dialect,
     /// Most bytes the message may come to.
     limit: usize,
@@ -48,6 +61,7 @@ impl<'r> CdrSink<'r> {
         self
     }
 
+    /// A writer at the present end of the buffer.
     #[inline]
     fn put(&mut self) -> Put<'_> {
         Put { shift: self.shift, swap: self.swap, out: self.buffer.flat() }
@@ -60,7 +74,11 @@ impl<'r> CdrSink<'r> {
         if size > self.limit { Err(over(size, self.limit)) } else { Ok(()) }
     }
 
-    /// The count in front of a sequence, or the check of a fixed array.
+    /// What stands before the elements: the count of a sequence, and nothing of an array, whose length the
+    /// contract says.
+    ///
+    /// # Errors
+    /// The number of elements is not that of the array, or is over the bound of the sequence.
     fn begin(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         match shape.resolved() {
             Shape::Array(array) if array.len as usize == len => Ok(()),
@@ -80,6 +98,7 @@ impl<'r> CdrSink<'r> {
         }
     }
 
+    /// GIOP 1.0 has no wide text (section 9.3.2.7).
     fn wide_text(&mut self, value: &str) -> Visit<()> {
         self.fits(2 * value.len() + 8)?;
         let minor = self.dialect.minor;
@@ -105,23 +124,28 @@ impl<'r> CdrSink<'r> {
     }
 }
 
+/// A value that does not fit its shape: the user's mistake.
 #[cold]
 fn misfit(message: String) -> Failure {
     Failure::new(Kind::BadArgument, Initiator::User, message)
 }
 
+/// A value that CDR has no form for.
 #[cold]
 fn unsupported(what: &str) -> Failure {
     Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by CDR"))
         .with_hint("pass it as a struct, a sequence or a union, or use a wire that has it")
 }
 
+/// Wide text or a wide character on a connection of GIOP 1.0.
 #[cold]
 fn no_wide() -> Failure {
     Failure::new(Kind::Unsupported, Initiator::Here, "GIOP 1.0 carries no wide characters")
         .with_hint("say that the peer speaks 1.2, as in corbaloc::1.2@host:port/key")
 }
 
+/// A character that the agreed narrow set does not have. The code is the exception that the specification
+/// wants.
 #[cold]
 fn no_latin1(c: char) -> Failure {
     misfit(format!("`{c}` does not exist in ISO-8859-1, the only narrow character set of the peer"))
@@ -135,6 +159,7 @@ pub(crate) fn over(size: usize, limit: usize) -> Failure {
         .with_hint("raise the message limit on both sides, or send less at a time")
 }
 
+// Each takes the unsigned number of its size, which `Put` aligns and puts in order.
 macro_rules! primitives {
     ($($name:ident $via:ident $convert:expr;)*) => {$(
         #[inline]

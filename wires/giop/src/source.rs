@@ -1,4 +1,20 @@
-//! Reading values.
+//! Reading values (CORBA 3.3 part 2, section 9.3).
+//!
+//! A `CdrSource` reads the values of one body, which may have come from anywhere. It keeps the place (`get`),
+//! the dialect of the message and what is left of its budget; the shapes come from the reader's contract.
+//!
+//! Invariants against hostile bytes, in this order for everything with a count:
+//! * A count over the bound of its type is refused.
+//! * A count is refused if the rest of the message cannot hold as many elements of the least size
+//!   (`least_size`).
+//! * The memory that the elements will take is charged to the budget, and elements that are no numbers are
+//!   counted too, as they may have no size.
+//! * Only then does the caller reserve memory.
+//!
+//! Nesting is charged by `open` and given back by `close`. Text is checked to be valid in its character set
+//! and without NUL, enumerations to be a member that the contract has. Runs of octets and narrow text of
+//! UTF-8 are borrowed from the body; what is kept longer shares its bytes (`shared`), or is copied if it is
+//! short.
 
 use crate::cdr::{Bad, Get};
 use crate::codesets::{self, Dialect, Narrow};
@@ -12,20 +28,25 @@ use everywire_model::{
 };
 use std::borrow::Cow;
 
-/// Octets up to this many are copied out of a large message instead of keeping it alive.
+/// Octets up to this many are copied out of a message that is four times as large or more, instead of keeping
+/// all of it alive.
 const COPIED: usize = 256;
 
 /// Reads the values of a body.
 pub(crate) struct CdrSource<'a> {
     body: &'a Body,
+    /// The place; alignment counts from where the message began (`Body::base`).
     get: Get<'a>,
+    /// Version and character sets of the message.
     dialect: Dialect,
+    /// What reading may still cost.
     budget: Budget,
     /// The value that comes next is none: that of a box which is null.
     null: bool,
 }
 
 impl<'a> CdrSource<'a> {
+    /// At the first value of the body.
     pub(crate) fn new(body: &'a Body) -> Self {
         Self {
             get: Get { bytes: &body.bytes, pos: 0, base: body.base, little: body.little },
@@ -36,7 +57,11 @@ impl<'a> CdrSource<'a> {
         }
     }
 
-    /// Reads the count of a sequence and charges for its elements, or those of an array.
+    /// Reads the count of a sequence and charges for its elements, or those of an array. The number of
+    /// elements is returned.
+    ///
+    /// # Errors
+    /// The count is over the bound, over the rest of the message, or over the budget.
     fn elements(&mut self, shape: &Shape) -> Visit<usize> {
         let (element, len) = match shape.resolved() {
             Shape::Sequence(sequence) => {
@@ -76,11 +101,13 @@ impl<'a> CdrSource<'a> {
         Ok(len)
     }
 
+    /// Bytes that do not hold what they should, at the present place.
     #[cold]
     fn wrong(&self, what: impl std::fmt::Display) -> Failure {
         Failure::malformed(what, self.get.pos)
     }
 
+    /// A run of octets, borrowed: with a count if the shape is a sequence, else as long as the array.
     fn run(&mut self, shape: &Shape) -> Visit<&'a [u8]> {
         let len = match shape.resolved() {
             Shape::Array(array) => array.len as usize,
@@ -100,7 +127,9 @@ impl<'a> CdrSource<'a> {
         Ok(taken)
     }
 
-    /// Opens a value box (CORBA 3.3 part 2, section 9.3.4). The shape of what is in it remarks how that was told.
+    /// Opens a value box (CORBA 3.3 part 2, section 9.3.4). The shape of what is in it remarks how that was
+    /// told. Only a box that stands alone can be read: one that shares its value with others, or is cut in
+    /// chunks, is refused as unsupported. A null box gives an optional shape, whose value is none.
     fn open_box(&mut self, boxed: Boxed<'_>, content: &Shape) -> Visit<Shape> {
         let (value, content) = match self.get.u32()? {
             0 => {
@@ -122,6 +151,9 @@ impl<'a> CdrSource<'a> {
         shape.ok_or_else(|| unsupported("a value box of a type whose identity has spaces"))
     }
 
+    /// Wide text: in GIOP 1.1 counted in units, with a NUL unit at its end, in the byte order of the message;
+    /// in 1.2 counted in octets, without NUL, big-endian unless a byte-order mark says otherwise (section
+    /// 9.3.2.7).
     fn wide_text(&mut self) -> Visit<String> {
         let at = self.get.pos;
         let text = match self.dialect.minor {
@@ -145,7 +177,9 @@ impl<'a> CdrSource<'a> {
     }
 }
 
-/// The fewest bytes that a value of this shape takes; looks `depth` levels deep.
+/// The fewest bytes that a value of this shape takes; looks `depth` levels deep. Padding is not counted, and
+/// beyond that depth 0 is assumed, so the result is never too large: a value that could be there is never
+/// refused.
 fn least_size(shape: &Shape, depth: u32) -> usize {
     let Some(deeper) = depth.checked_sub(1) else { return 0 };
     match shape.resolved() {
@@ -165,11 +199,13 @@ fn least_size(shape: &Shape, depth: u32) -> usize {
     }
 }
 
+/// A value of a kind that this side does not read.
 #[cold]
 fn unsupported(what: &str) -> Failure {
     Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by CDR"))
 }
 
+// Each reads the unsigned number of its size.
 macro_rules! primitives {
     ($($name:ident $via:ident $convert:expr;)*) => {$(
         #[inline]

@@ -14,7 +14,8 @@ pub const TAG_CSI_SEC_MECH_LIST: u32 = 33;
 /// TLS as a transport within those.
 pub const TAG_TLS_SEC_TRANS: u32 = 36;
 
-/// `Security::AssociationOptions`: what can be offered or wanted, bit by bit.
+/// The bits of `Security::AssociationOptions`, which say what can be offered or wanted, and their names for
+/// listings.
 const OPTIONS: [(u16, &str); 10] = [
     (1, "no protection"),
     (INTEGRITY, "integrity"),
@@ -27,13 +28,18 @@ const OPTIONS: [(u16, &str); 10] = [
     (0x100, "simple delegation"),
     (0x200, "composite delegation"),
 ];
+/// TLS always gives the two, so they are supported and required.
 const INTEGRITY: u16 = 2;
 const CONFIDENTIALITY: u16 = 4;
+/// Replay and misordering are detected by TLS.
 const DETECTION: u16 = 8 | 0x10;
+/// The server shows a certificate.
 const TRUST_IN_TARGET: u16 = 0x20;
+/// The client shows one.
 const TRUST_IN_CLIENT: u16 = 0x40;
 
-/// What a component says of one port, or of some.
+/// What a component says of one port, or of some. (These are `target_supports` and `target_requires` of the
+/// specification.)
 pub(crate) struct Offer {
     supports: u16,
     requires: u16,
@@ -42,6 +48,8 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
+    /// Reads the component with this tag. Of CSIv2's list only the transport of the first mechanism is read,
+    /// which its server prefers. Nothing for other tags, and for mechanisms without TLS.
     fn read(tag: u32, data: &[u8]) -> Result<Option<Self>, Bad> {
         let mut get = Get::encapsulation(data)?;
         if tag == TAG_SSL_SEC_TRANS {
@@ -71,7 +79,7 @@ impl Offer {
     }
 }
 
-/// The component for a port with TLS: whether clients have to show a certificate there.
+/// The component of SSLIOP for a port with TLS. `asks_clients`: clients have to show a certificate there.
 pub(crate) fn component(port: u16, asks_clients: bool) -> (u32, Bytes) {
     let requires = INTEGRITY | CONFIDENTIALITY | if asks_clients { TRUST_IN_CLIENT } else { 0 };
     let supports = requires | DETECTION | TRUST_IN_TARGET;
@@ -83,7 +91,8 @@ pub(crate) fn component(port: u16, asks_clients: bool) -> (u32, Bytes) {
     (TAG_SSL_SEC_TRANS, data.into())
 }
 
-/// An endpoint with TLS over TCP: its host, its port, and whether clients have to show a certificate.
+/// An endpoint with TLS over TCP: its host, its port, and whether clients have to show a certificate. Nothing
+/// for any other endpoint, and for TLS over a Unix socket, which no component can say.
 pub(crate) fn place(endpoint: &Endpoint) -> Option<(&str, u16, bool)> {
     let layered = endpoint.layer().filter(|layered| layered.layer == TLS)?;
     match &layered.over {
@@ -92,7 +101,9 @@ pub(crate) fn place(endpoint: &Endpoint) -> Option<(&str, u16, bool)> {
     }
 }
 
-/// Where a profile's server speaks TLS. Components that do not decode are passed over.
+/// Where a profile's server speaks TLS. Components that do not decode are passed over. `host` is the
+/// profile's, for components that name none. They come without options: which certificates to trust is the
+/// user's to say.
 pub(crate) fn endpoints<'c>(
     host: &'c str,
     components: &'c [(u32, Bytes)],
@@ -122,6 +133,7 @@ pub(crate) fn words(tag: u32, data: &[u8]) -> Option<String> {
     Some(text)
 }
 
+/// The names of the bits that are set.
 fn named(options: u16) -> String {
     let known: Vec<_> = OPTIONS.iter().filter(|(bit, _)| options & bit != 0).map(|(_, name)| *name).collect();
     if known.is_empty() { "nothing".to_owned() } else { known.join(", ") }

@@ -4,7 +4,8 @@ use crate::codesets::Dialect;
 use bytes::Bytes;
 use everywire_model::Profile;
 
-/// How a target object is named (section 9.4.2.1).
+/// How a target object is named (section 9.4.2.1). The words of the specification are KeyAddr, ProfileAddr
+/// and ReferenceAddr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Addressing {
     Key,
@@ -27,10 +28,13 @@ impl Addressing {
 /// A call that was sent: operation, character sets that the peer was told of, those of the values, values.
 pub(crate) type KeptCall = (Box<[u8]>, Option<Dialect>, Dialect, Bytes);
 
-/// What a request that may have to go out again is made of.
+/// What a request that may have to go out again is made of. It is dropped when its request is answered or
+/// given up.
 #[derive(Debug)]
 pub(crate) struct Unproven {
+    /// The number of the request.
     pub(crate) id: u32,
+    /// The target.
     pub(crate) profile: Profile,
     /// The operation, the code sets that the request tells, and its values; nothing for a LocateRequest.
     pub(crate) call: Option<KeptCall>,
@@ -41,7 +45,9 @@ pub(crate) struct Unproven {
 /// The requests of a connection whose peer has not shown yet that it takes targets as they are named.
 #[derive(Debug, Default)]
 pub(crate) struct Trials {
+    /// At most as many as calls may be outstanding.
     pub(crate) open: Vec<Unproven>,
+    /// Sum of the arguments that are kept, in octets; bounded by `addressing`.
     pub(crate) octets: usize,
     /// The peer has answered a request: it takes them.
     proven: bool,
@@ -53,7 +59,8 @@ impl Trials {
         !self.proven
     }
 
-    /// A request was answered, or given up.
+    /// A request was answered, or given up. `answered`: the peer has taken the request as it was, so from now
+    /// on nothing is kept.
     #[inline]
     pub(crate) fn settle(&mut self, id: u32, answered: bool) {
         self.proven |= answered;
@@ -62,6 +69,7 @@ impl Trials {
         }
     }
 
+    /// Drops a request, and counts its octets back.
     #[cold]
     fn forget(&mut self, id: u32) {
         let octets = &mut self.octets;
@@ -81,6 +89,7 @@ impl Trials {
 }
 
 impl Unproven {
+    /// What keeping it costs.
     pub(crate) fn octets(&self) -> usize {
         self.call.as_ref().map_or(0, |(_, _, _, values)| values.len())
     }

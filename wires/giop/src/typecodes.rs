@@ -17,6 +17,7 @@ pub(crate) use write::{Enclosing, put};
 use everywire_model::Shape;
 use everywire_model::shape::{Alias, Hold, Name, Struct};
 
+/// In place of a kind: an offset to a node before this place follows.
 const INDIRECTION: u32 = u32::MAX;
 
 /// Kinds of type codes (CORBA 3.3 part 2, table 9-2), besides 29 and what follows 30, which only [`values`] knows.
@@ -53,11 +54,14 @@ mod kind {
     pub(super) const BOX: u32 = 30;
 }
 
-/// Remarks on shapes, which only this wire reads: exceptions, fixed-point numbers, value boxes (of what is in them).
+/// Remarks on shapes, which only this wire reads. A shape of the model has no kind for exceptions,
+/// fixed-point numbers and value boxes; so such a shape is an alias without a name, whose id begins with `#`
+/// and says what it is. No repository id begins so.
 const EXCEPTION: &str = "#exception";
 const FIXED: &str = "#fixed ";
 const BOXED: &str = "#boxed ";
 
+/// A shape with a remark on it.
 fn remark(id: impl Into<Name>, target: Shape) -> Shape {
     Shape::Alias(Hold::new(Alias { name: Name::default(), id: id.into(), target }))
 }
@@ -67,7 +71,8 @@ pub(crate) fn of_exception(held: Hold<Struct>) -> Shape {
     remark(EXCEPTION, Shape::Struct(held))
 }
 
-/// Whether a shape was remarked to be a fixed-point number.
+/// Whether a shape was remarked to be a fixed-point number. Such a shape is an array of octets, so its values
+/// pass as they are.
 pub(crate) fn is_fixed(shape: &Shape) -> bool {
     matches!(shape, Shape::Alias(held) if fixed(held).is_some())
 }
@@ -91,7 +96,8 @@ pub(crate) fn exception(shape: &Shape) -> Option<&Struct> {
     }
 }
 
-/// A value box that an `any` holds (9.3.4), as the remark on the shape of what is in it says: `#boxed ID VALUE NAME`.
+/// A value box that an `any` holds (9.3.4), as the remark on the shape of what is in it says: `#boxed ID
+/// VALUE NAME`. An id or a value with a space in it would not read back, so `shape` refuses it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Boxed<'s> {
     /// Repository id and name of its type.
@@ -106,7 +112,8 @@ pub(crate) struct Boxed<'s> {
 pub(crate) const OWN: &str = "=";
 /// A value that names no type.
 pub(crate) const NONE: &str = "-";
-/// The tags of values that name one type, and of values that name none (9.3.4.1).
+/// The tags of values that name one type, and of values that name none (9.3.4.1). The last bits of a tag say
+/// what follows: 2 one repository id, 0 none.
 pub(crate) const TYPED: u32 = 0x7fff_ff02;
 pub(crate) const UNTYPED: u32 = 0x7fff_ff00;
 /// A box without a value.
@@ -129,7 +136,7 @@ pub(crate) fn boxed(shape: &Shape) -> Option<(Boxed<'_>, &Shape)> {
     Some((Boxed { id, name, value }, &held.target))
 }
 
-/// Digits and scale of a fixed-point number, as a remark says them.
+/// Digits and scale of a fixed-point number, as a remark says them. Nothing for any other alias.
 fn fixed(held: &Alias) -> Option<(u16, u16)> {
     let (digits, scale) = held.id.strip_prefix(FIXED).filter(|_| held.name.is_empty())?.split_once(' ')?;
     Some((digits.parse().ok()?, scale.parse().ok()?))

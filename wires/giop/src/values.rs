@@ -7,7 +7,7 @@ use crate::source::CdrSource;
 use bytes::Bytes;
 use everywire_model::{Body, Budget, Codec, Context, Header, SendBuffer, Sink, Source, Visit};
 
-/// CDR, in either byte order.
+/// CDR, in either byte order. It keeps nothing: what reading a body needs is in the body.
 #[derive(Debug, Clone, Copy)]
 pub struct Cdr;
 
@@ -42,7 +42,8 @@ impl Codec for Cdr {
 }
 
 impl Cdr {
-    /// Encodes values in a chosen byte order and dialect, as if they began at offset `base` of a message.
+    /// Encodes values in a chosen byte order and dialect, as if they began at offset `base` of a message. The
+    /// result begins at that offset as far as alignment goes, so it can be put there.
     ///
     /// # Errors
     /// Values that CDR cannot carry, or that do not fit their shapes.
@@ -59,7 +60,8 @@ impl Cdr {
         Ok(Self::body(bytes, base, little, dialect, Budget::default()))
     }
 
-    /// Bytes as a body.
+    /// Bytes that came as a body. `base` is the offset of their first octet in their message, and `budget`
+    /// what reading them may cost.
     #[inline]
     pub fn body(bytes: Bytes, base: usize, little: bool, dialect: Dialect, budget: Budget) -> Body {
         Body {

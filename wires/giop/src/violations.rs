@@ -1,4 +1,8 @@
 //! Each way a peer can be wrong is one named variant.
+//!
+//! A violation ends the connection: the session puts MessageError into its output and takes nothing more.
+//! What concerns one call alone (arguments that do not decode, an exception that does not) is a `Failure` of
+//! that call and not here. The names are stable, since tests, metrics and `trace` count by them.
 
 use everywire_model::Violation;
 

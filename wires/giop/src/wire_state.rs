@@ -11,15 +11,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// A repository that was made lasts so many times longer than making it took.
+/// A repository that was made lasts ten times as long as making it took, so that making it takes a tenth of a
+/// thread's time at the most, whatever clients ask.
 const LASTS: u32 = 10;
 
 /// What the wire keeps for a node.
 pub(crate) struct Node {
     objects: Arc<dyn Objects>,
+    /// For the servants, which must not keep the node alive.
     this: Weak<Self>,
     /// Counts changes of what is served.
     changes: AtomicU64,
+    /// The last one that was made. The lock is held while another one is made, so that several askers do not
+    /// make it at once.
     repository: Mutex<Option<Made>>,
     /// Lists of names that are read bit by bit.
     pub(crate) iterators: naming::Iterators,
@@ -62,12 +66,15 @@ impl Node {
         &*self.objects
     }
 
-    /// The repository: one that has what is wanted, if anything has.
+    /// The repository: one that has what is wanted, if anything has. Holders of an older one may go on with
+    /// it: it never changes.
     pub(crate) fn repository(&self, wanted: Wanted<'_>) -> Arc<Repository> {
         let changes = self.changes.load(Ordering::Acquire);
         let mut held = self.repository.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = Instant::now();
         if let Some(made) = &*held {
+            // What is there is told, even if its object was withdrawn since; another one is made for what is
+            // missing.
             let fits = match wanted {
                 Wanted::Any => false,
                 Wanted::Definition(id) | Wanted::Served(id) => made.repository.has(id),

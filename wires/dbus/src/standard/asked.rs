@@ -16,13 +16,13 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Somebody asks this manager.
+    /// Somebody asks this manager. It stays noted until its object is withdrawn.
     pub(super) fn note(&self, manager: &[u8]) {
         self.managers.lock().unwrap_or_else(PoisonError::into_inner).insert(Bytes::copy_from_slice(manager));
         self.any.store(true, Ordering::SeqCst);
     }
 
-    /// Whether any was asked.
+    /// Whether any was asked. Looked at for every object that comes or goes, without a lock.
     pub(super) fn any(&self) -> bool {
         self.any.load(Ordering::SeqCst)
     }

@@ -1,6 +1,9 @@
 //! Asking the accessors of served objects on behalf of somebody: one, or many at once.
 //!
-//! An accessor may answer on another thread, later, or never: nothing here waits.
+//! An accessor may answer on another thread, later, or never: nothing here waits. An answer lives only while
+//! it is given, so it is recorded (`Tape`), and a closure goes on with it. The closure runs once at the most,
+//! outside of every lock; if the accessor never answers, it is dropped with the request that it holds, whose
+//! caller then learns that nobody answered.
 
 use super::errors;
 use super::tape::{Held, Tape};
@@ -18,7 +21,9 @@ use std::sync::{Arc, Mutex};
 pub(super) struct Behalf {
     /// In the wire's terms; empty where the connection has one peer only.
     sender: Bytes,
+    /// Who is at the other end of the connection.
     peer: Option<Peer>,
+    /// What came beside the call.
     headers: Headers,
 }
 
@@ -35,7 +40,7 @@ impl Behalf {
     }
 }
 
-/// The way of an answer back, for a call on behalf of somebody.
+/// The way of an answer back, for a call on behalf of somebody. All but the peer is that of the link around.
 struct Aside {
     link: Arc<dyn Link>,
     peer: Option<Peer>,
@@ -63,8 +68,9 @@ impl Link for Aside {
     }
 }
 
-/// An accessor to be called.
+/// A call of an accessor, ready to be made.
 pub(super) struct Ask {
+    /// The object.
     key: Bytes,
     behalf: Behalf,
     servant: Arc<dyn Servant>,
@@ -106,7 +112,7 @@ impl Ask {
         Ok(Self::new(object, servant, attribute.getter, behalf, arguments))
     }
 
-    /// A call of the operation with this number.
+    /// A call of the operation with this number. Numbers count in the servant's own interface.
     pub(super) fn new(
         object: &Exported,
         servant: &Arc<dyn Servant>,
@@ -129,7 +135,8 @@ impl Ask {
     }
 }
 
-/// Calls an accessor; `done` gets what it says. It is dropped if nothing is ever said.
+/// Calls an accessor; `done` gets what it says. It may run before this returns, on this thread. It is dropped
+/// if nothing is ever said.
 pub(super) fn ask(tree: &Tree, ask: Ask, done: impl FnOnce(Told) + Send + 'static) {
     let done = Mutex::new(Some(done));
     let link = tree.0.aside(Box::new(move |answer| {
@@ -154,8 +161,10 @@ pub(super) fn ask(tree: &Tree, ask: Ask, done: impl FnOnce(Told) + Send + 'stati
     Arc::clone(&ask.servant).dispatch(Request::new(ask.index, incoming, link, ask.servant));
 }
 
-/// Calls many accessors; `done` gets what they say, in their order, when the last one has spoken.
+/// Calls many accessors at once; `done` gets what they say, in the order of the calls, when the last one has
+/// spoken. If one never does, `done` never runs.
 pub(super) fn ask_all(tree: &Tree, asks: Vec<Ask>, done: impl FnOnce(Vec<Told>) + Send + 'static) {
+    /// Answers so far.
     struct Gathering<F> {
         told: Vec<Option<Told>>,
         missing: usize,
@@ -188,6 +197,7 @@ pub(super) fn ask_all(tree: &Tree, asks: Vec<Ask>, done: impl FnOnce(Vec<Told>) 
 }
 
 impl Told {
+    /// An answer that does not encode is a failure.
     fn of(answer: Answer<'_>) -> Self {
         let told = match answer {
             Answer::Done(results) => Tape::record(results).map(Self::Done),
@@ -200,7 +210,7 @@ impl Told {
         told.unwrap_or_else(Self::Failed)
     }
 
-    /// The value that a reading accessor told; else what it told instead.
+    /// The value that a reading accessor told, with its shape; else what it told instead, to be passed on.
     pub(super) fn value(self, shape: &Shape) -> Result<Held, Self> {
         match self {
             Self::Done(tape) => match tape.only_field() {

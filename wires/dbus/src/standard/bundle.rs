@@ -24,7 +24,8 @@ pub(super) struct Reading {
     pub(super) ask: Ask,
 }
 
-/// The readable properties of one interface of an object, not those it inherits.
+/// The readable properties of one interface of an object, not those it inherits. A property that cannot be
+/// read is left out. `servant` is the one that has the interface, or one derived from it.
 pub(super) fn readings(
     object: &Exported,
     servant: &Arc<dyn Servant>,
@@ -43,8 +44,8 @@ pub(super) fn readings(
     .collect()
 }
 
-/// Reads everything. A property whose accessor fails is left out: one that is broken may not hide all the others of
-/// all objects.
+/// Reads all properties of these objects, all at once; `done` gets them with their names. A property whose
+/// accessor fails is left out: one that is broken may not hide all the others of all objects.
 pub(super) fn gather(
     tree: &Tree,
     objects: &[Exported],

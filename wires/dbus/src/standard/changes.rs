@@ -1,4 +1,11 @@
-//! `PropertiesChanged`: news of attributes.
+//! `PropertiesChanged`: news of attributes (specification, "org.freedesktop.DBus.Properties").
+//!
+//! A servant says that an attribute has changed; what is told depends on the attribute: nothing, that it
+//! changed, or its new value. The value is asked for later, on another thread, since the servant may hold a
+//! lock that its accessor needs.
+//!
+//! State: for each property whose value is being asked for, the number of its newest change. Only the answer
+//! to that one is told (`finish`), and ends the entry.
 
 use super::asking::{Ask, Behalf, ask};
 use super::bundle::Values;
@@ -20,6 +27,7 @@ pub(super) struct Changes(Arc<Mutex<Pending>>);
 
 #[derive(Default)]
 struct Pending {
+    /// The number of the last change.
     next: u64,
     /// The number of the newest change of each property.
     newest: HashMap<Property, u64>,
@@ -57,6 +65,8 @@ impl Changes {
         Ok(())
     }
 
+    /// Asks for the value, and tells it. An object that is gone, or an accessor that fails, is told as a
+    /// property whose value has to be asked for.
     fn tell_value(self, news: News, name: String, number: u64) {
         let tree = news.tree.clone();
         let object = tree.object(&news.key);
@@ -84,7 +94,8 @@ impl Changes {
         }
     }
 
-    /// Notes a change; it takes the place of one of the same property that is still being asked for.
+    /// Notes a change; it takes the place of one of the same property that is still being asked for. 0, which
+    /// no change has, after a panic under the lock.
     fn begin(&self, property: Property) -> u64 {
         let Ok(mut pending) = self.0.lock() else { return 0 };
         pending.next += 1;
@@ -104,7 +115,7 @@ impl Changes {
     }
 }
 
-/// Whose attribute it is.
+/// Where news of a property come from: the object, and the interface that declares it.
 struct News {
     tree: Tree,
     key: Bytes,
@@ -112,10 +123,13 @@ struct News {
 }
 
 impl News {
+    /// What the change is noted by.
     fn property(&self, name: &str) -> Property {
         (self.key.clone(), self.interface.clone(), name.to_owned())
     }
 
+    /// Emits `PropertiesChanged`: properties with their values, and names of those whose value has to be
+    /// asked for.
     fn send(&self, changed: Values, invalidated: Vec<String>) -> Result<(), Failure> {
         let arguments = (self.interface.as_str(), changed, invalidated);
         self.tree.0.emit(&self.key, &PROPERTIES, CHANGED, &|sink: &mut dyn Sink| {

@@ -6,7 +6,7 @@ use everywire_model::describe::{self, Shape, TEXT, TextKind, interface, map, ope
 use everywire_model::{Body, News, Variant};
 use std::collections::BTreeMap;
 
-/// The path of an object.
+/// What the path of an object looks like.
 const PATH: Shape = describe::text(TextKind::Path, None);
 
 /// `org.freedesktop.DBus.Peer`.
@@ -85,7 +85,7 @@ pub(super) static ADDED: &Signal = &OBJECT_MANAGER_SIGNALS[0];
 /// `InterfacesRemoved`.
 pub(super) static REMOVED: &Signal = &OBJECT_MANAGER_SIGNALS[1];
 
-/// Whether an interface is one of those that every object has.
+/// Whether an interface is one of those that the library serves for every object, by its name on the wire.
 pub(super) fn is_standard(name: &str) -> bool {
     [&PEER, &INTROSPECTABLE, &PROPERTIES, &OBJECT_MANAGER].iter().any(|standard| standard.id == name)
 }
@@ -99,6 +99,7 @@ fn tells_of(body: &Body, interface: &Interface) -> bool {
     fields.is_ok_and(|(name, ..)| is_called(interface, &name))
 }
 
+/// The interface, or a base of it.
 fn is_called(interface: &Interface, name: &str) -> bool {
     of_interface(interface) == name || interface.bases.iter().any(|base| is_called(base, name))
 }

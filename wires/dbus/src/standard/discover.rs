@@ -22,7 +22,12 @@ pub(super) fn describable(object: Object) -> Object {
     object.typed(Hold::Static(&INTROSPECTABLE))
 }
 
-/// What the description of the object with this key says.
+/// What the description of the object with this key says. The contract has types first, then the interfaces
+/// of the object's own, then standard ones; `own` counts those of its own. Children with names that may not
+/// stand in a path are left out.
+///
+/// # Errors
+/// The description is not well-formed, or breaks the rules of the format.
 pub(super) fn read(xml: &str, key: &[u8]) -> Result<Discovery, Failure> {
     let node = dbus_xml::parse_node(xml).map_err(|diagnostics| {
         let first = diagnostics.to_string();
@@ -60,7 +65,7 @@ fn below(key: &[u8], child: &str) -> Option<Bytes> {
     (is_path(&path) && !relative.is_empty()).then(|| Bytes::from(path).slice(1..))
 }
 
-/// The names of an object's own interfaces.
+/// The names of an object's own interfaces, as `read` has sorted them.
 pub(super) fn own_interfaces(discovery: &Discovery) -> Vec<String> {
     let name = |interface: &Hold<Interface>| of_interface(interface).into_owned();
     discovery.contract.interfaces().take(discovery.own).map(name).collect()

@@ -1,4 +1,8 @@
 //! The bus itself as an object (specification, "Message Bus Specification").
+//!
+//! Contracts only: `joining`, `signals` and `list` call these operations. Numbers in flags and answers are
+//! those of the specification. The list is in the order in which the operations are numbered here; the bus
+//! knows them by name.
 
 use everywire_model::contract::{Interface, Operation, Signal};
 use everywire_model::describe::{Shape, TEXT, interface, map, operation, sequence, signal};
@@ -60,6 +64,7 @@ operations! {
     RELOAD_CONFIG = 16: operation!("ReloadConfig", () -> Shape::Void);
 }
 
+/// All three are sent by the bus alone.
 static SIGNALS: [Signal; 3] = [
     signal!("NameOwnerChanged", { "name": TEXT, "old_owner": TEXT, "new_owner": TEXT }),
     signal!("NameLost", { "name": TEXT }),

@@ -41,6 +41,7 @@ pub(super) fn invalid(message: String) -> Failure {
     failure(Kind::BadArgument, "InvalidArgs", message)
 }
 
+/// The code is the whole name of the error, so it goes out as it is.
 fn failure(kind: Kind, name: &str, message: String) -> Failure {
     Failure::new(kind, Initiator::Peer, message).with_code(format!("{ERRORS}{name}"))
 }

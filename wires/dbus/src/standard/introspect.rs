@@ -8,7 +8,8 @@ use everywire_idl::dbus_xml;
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Interface, Request, Servant};
 
-/// Serves it for every object, and for every node above one.
+/// Serves it for every object, and for every node above one. It describes what is served at the moment, so
+/// the answer may differ each time.
 pub(super) struct Introspectable(pub(super) Tree);
 
 impl Servant for Introspectable {
@@ -28,7 +29,11 @@ impl Servant for Introspectable {
 }
 
 impl Introspectable {
-    /// The description of a node. The root is always there.
+    /// The description of a node. The root is always there. A node above an object has no interfaces of its
+    /// own but those of every node. The root, and every object with others below it, is a manager of objects.
+    ///
+    /// # Errors
+    /// Nothing is at this path, nor below it.
     fn describe(&self, key: &[u8]) -> Result<String, Failure> {
         let object = self.0.object(key);
         let path = object.as_ref().map_or_else(|| path_of_key(key), |object| object.path.clone());

@@ -4,8 +4,9 @@ use super::tree::Tree;
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// Runs a task on the runtime's threads, never on the calling one: whoever says that something changed may well hold
-/// the lock that the accessors of it are going to take.
+/// Runs a task on the runtime's threads, never on the calling one: whoever says that something changed may
+/// well hold the lock that the accessors of it are going to take. It runs once, at some time after this
+/// returns.
 pub(super) fn later(tree: &Tree, task: impl FnOnce() + Send + 'static) {
     let mut task = Some(task);
     let mut begun = false;

@@ -1,4 +1,9 @@
 //! Who is on a bus, and which objects somebody there, or a peer without a bus, has.
+//!
+//! For the command line: all of it blocks. Many calls go out at once (`wait`), since a bus has hundreds of
+//! names, and each is asked three things. Objects are found by walking descriptions level by level. Whatever
+//! peers say is checked before it becomes part of an address, and levels, nodes and the time of each object
+//! are bounded, so that a peer cannot make the walk endless.
 
 use super::contracts::INTROSPECT;
 use super::discover::{describable, own_interfaces, read};
@@ -13,11 +18,12 @@ use everywire_model::{
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-/// How long an object may take to describe itself: one that hangs is left out.
+/// How long an object may take to describe itself: one that hangs is left out. Walks would otherwise wait for
+/// the usual time limit of a call at each of them.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Levels below the object that a walk begins at.
+/// Levels below the object that a walk begins at. Deeper objects are not listed.
 const LEVELS: usize = 32;
-/// Objects and nodes that a walk visits.
+/// Objects and nodes that a walk visits. Further ones are not listed.
 const NODES: usize = 10_000;
 
 /// Who is on a bus (`dbus:session`, `dbus:system`, `dbus:ADDRESS`), or which objects somebody there has
@@ -40,22 +46,24 @@ pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failur
     }
 }
 
-/// The way to whoever is asked.
+/// The way to whoever is asked: a reference, and how it becomes an object.
 struct Way<'a> {
     reference: Reference,
     resolver: &'a dyn Resolver,
 }
 
 impl Way<'_> {
+    /// A component of its first profile.
     fn component(&self, tag: u32) -> Option<&Bytes> {
         self.reference.profiles.first().and_then(|profile| profile.component(tag))
     }
 
+    /// The path that was given; empty if none was.
     fn key(&self) -> Bytes {
         self.reference.profiles.first().map_or_else(Bytes::new, |profile| profile.key.clone())
     }
 
-    /// One of the objects there.
+    /// One of the objects there. It is reached in the same way.
     fn to(&self, key: &Bytes) -> Reference {
         let mut reference = self.reference.clone();
         for profile in &mut reference.profiles {
@@ -64,7 +72,7 @@ impl Way<'_> {
         reference
     }
 
-    /// Somebody on the bus.
+    /// Somebody on the bus. `key` is the object's.
     fn to_name(&self, name: &str, key: &'static str) -> Reference {
         let mut reference = self.to(&Bytes::from_static(key.as_bytes()));
         for profile in &mut reference.profiles {
@@ -74,6 +82,7 @@ impl Way<'_> {
         reference
     }
 
+    /// Ready to be called.
     fn object(&self, key: &Bytes) -> Result<Object, Failure> {
         self.resolver.resolve(&self.to(key))
     }
@@ -85,7 +94,8 @@ impl Way<'_> {
     }
 }
 
-/// The names of a bus: the well-known ones first, then connections in the order in which they came.
+/// The names of a bus: the well-known ones first, then connections in the order in which they came. Those
+/// that nobody owns, but that the bus would start, are told as well.
 fn names(way: &Way<'_>) -> Result<Vec<Presence>, Failure> {
     let bus = way.resolver.resolve(&way.to_name(driver::NAME, driver::KEY))?.typed(Hold::Static(&BUS));
     let (owned,) = bus.call::<_, (Vec<String>,), Failure>(driver::LIST_NAMES, ())?;
@@ -143,7 +153,8 @@ where
         .collect()
 }
 
-/// Sorts connections by their number, and behind other names.
+/// Sorts connections by their number, and behind other names. Names that are no connections come first, in
+/// the order that they are in.
 fn connection_number(name: &str) -> (bool, u64) {
     match name.strip_prefix(':').and_then(|rest| rest.rsplit('.').next()) {
         Some(number) => (true, number.parse().unwrap_or(u64::MAX)),

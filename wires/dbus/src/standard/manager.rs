@@ -19,7 +19,7 @@ use everywire_model::object::no_operation;
 use everywire_model::{Bytes, Encode, Failure, Interface, MarshalList, Request, Servant, Signal, Sink};
 use std::sync::Arc;
 
-/// Serves it.
+/// Serves it for the root and for every object.
 pub(super) struct Manager(pub(super) Tree);
 
 impl Servant for Manager {
@@ -49,7 +49,7 @@ impl Servant for Manager {
     }
 }
 
-/// Tells of an object, or of another interface of it, as soon as its values are known.
+/// Tells of an object, or of another interface of it, as soon as its values are known. Returns at once.
 pub(super) fn tell_added(tree: &Tree, key: &[u8], servant: &Arc<dyn Servant>) {
     // Whoever asks from now on finds the object among the others.
     if !tree.asked().any() {
@@ -74,7 +74,7 @@ pub(super) fn tell_added(tree: &Tree, key: &[u8], servant: &Arc<dyn Servant>) {
                     added.marshal_list(&ADDED.fields, sink)
                 });
             }
-            // If it went at this very moment, what was told of its going may have come first.
+            // If it went between the last look and the signal, what was told of its going may have come first.
             if !is_served(&tree, &key, servant.interface()) {
                 tell_removed(&tree, &key, servant.interface());
             }
@@ -82,11 +82,13 @@ pub(super) fn tell_added(tree: &Tree, key: &[u8], servant: &Arc<dyn Servant>) {
     });
 }
 
+/// Whether the object still has this interface.
 fn is_served(tree: &Tree, key: &[u8], interface: &Interface) -> bool {
     tree.object(key).is_some_and(|held| held.serves(interface))
 }
 
-/// Tells of an object that is gone, or of one interface of it.
+/// Tells of an object that is gone, or of one interface of it. What another servant of the object still has,
+/// by inheritance, is not told as gone.
 pub(super) fn tell_removed(tree: &Tree, key: &[u8], interface: &Interface) {
     if !tree.asked().any() {
         return;
@@ -117,7 +119,8 @@ pub(super) fn tell_removed(tree: &Tree, key: &[u8], interface: &Interface) {
     }
 }
 
-/// That news cannot be sent is no failure of whoever exports an object.
+/// Emits a signal at each of these managers. That news cannot be sent is no failure of whoever exports an
+/// object.
 fn emit(tree: &Tree, managers: &[Bytes], signal: &Signal, arguments: &dyn Encode) {
     for manager in managers {
         drop(tree.0.emit(manager, &OBJECT_MANAGER, signal, arguments));

@@ -48,6 +48,8 @@ pub fn wire_state(objects: Arc<dyn Objects>) -> Arc<dyn WireState> {
     Arc::new(Standard { tree, servants, changes: Changes::default() })
 }
 
+/// What the wire keeps for a node: the tree of its objects, the four servants that stand by, and changes that
+/// are not told yet.
 struct Standard {
     tree: Tree,
     servants: [Arc<dyn Servant>; 4],

@@ -6,7 +6,7 @@ use everywire_model::{Failure, Initiator, Interface, Kind, Request, Servant};
 use std::fs::File;
 use std::io::Read;
 
-/// Serves it.
+/// Serves it. The specification wants the same answer at every path, also where no object is.
 pub(super) struct Peer;
 
 impl Servant for Peer {
@@ -40,12 +40,14 @@ pub fn machine_id() -> Result<String, Failure> {
     })
 }
 
+/// No more than one digit too many is read, whatever is in the file.
 fn read(file: &str) -> Option<String> {
     let mut text = String::new();
     File::open(file).ok()?.take(DIGITS as u64 + 1).read_to_string(&mut text).ok()?;
     valid(text.trim_end())
 }
 
+/// In small letters; nothing for text of another length or with other characters.
 fn valid(text: &str) -> Option<String> {
     let fits = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     fits.then(|| text.to_ascii_lowercase())

@@ -13,6 +13,7 @@ impl Users {
         fs::read_to_string("/etc/passwd").map_or_else(|_| Self::default(), |text| Self::parse(&text))
     }
 
+    /// Lines that are no accounts are passed over.
     fn parse(text: &str) -> Self {
         let mut users = HashMap::new();
         for line in text.lines() {

@@ -1,4 +1,11 @@
-//! `org.freedesktop.DBus.Properties`: attributes by name. Answers come from the accessors of the objects.
+//! `org.freedesktop.DBus.Properties`: attributes by name (specification, "Standard Interfaces"). Answers come
+//! from the accessors of the objects.
+//!
+//! A request is first prepared: names are looked up and the value of a `Set` is taken out of its variant, all
+//! while the request's bytes are at hand. Then accessors are asked, and the request goes along in a closure,
+//! to be answered when they have. Nothing waits, and nothing is kept.
+//!
+//! An empty interface means any: then the first property of that name counts.
 
 use super::asking::{Ask, Behalf, Told, ask, ask_all};
 use super::bundle::{Reading, Values, readings};
@@ -38,7 +45,7 @@ impl Servant for Properties {
     }
 }
 
-/// What accessors are to be asked.
+/// What accessors are to be asked. Names are found, and types fit.
 enum Work {
     Get(Ask, Shape),
     Set(Ask),
@@ -67,6 +74,10 @@ impl Properties {
         }
     }
 
+    /// A `Get`: the accessor, and the shape of its value.
+    ///
+    /// # Errors
+    /// There is no such object, interface or property, or it cannot be read.
     fn prepare_get(&self, request: &Request) -> Result<(Ask, Shape), Failure> {
         let (interface, name) = request.arguments::<(String, String)>()?;
         let object = self.0.expect(request.key(), &interface)?;
@@ -74,6 +85,7 @@ impl Properties {
         Ok((Ask::reading(&object, servant, attribute, &Behalf::of(request))?, attribute.shape.clone()))
     }
 
+    /// The value becomes the argument of the writing accessor without a tree of values between them.
     fn prepare_set(&self, request: &Request) -> Result<Ask, Failure> {
         let list = PROPERTIES.operations.get(1).map_or(&Shape::Void, |set| &set.arguments);
         request.body().read(|source| {
@@ -94,6 +106,7 @@ impl Properties {
         })
     }
 
+    /// Properties that cannot be read are left out.
     fn prepare_get_all(&self, request: &Request) -> Result<Vec<Reading>, Failure> {
         let (interface,) = request.arguments::<(String,)>()?;
         let object = self.0.expect(request.key(), &interface)?;
@@ -107,6 +120,7 @@ fn values(names: Vec<(String, Shape)>, told: Vec<Told>) -> Result<Values, Told> 
     pairs.map(|((name, shape), told)| Ok((name, told.value(&shape)?))).collect()
 }
 
+/// The standard interfaces have no properties, and asking for them is no error.
 fn all_readings(object: &Exported, interface: &str, behalf: &Behalf) -> Result<Vec<Reading>, Failure> {
     if !interface.is_empty() {
         return match object.servant(interface) {
@@ -129,6 +143,10 @@ fn all_readings(object: &Exported, interface: &str, behalf: &Behalf) -> Result<V
     Ok(all)
 }
 
+/// The property, and the servant that has it.
+///
+/// # Errors
+/// The object has no such interface, or the interface no such property.
 fn property<'a>(
     object: &'a Exported,
     interface: &str,
@@ -143,7 +161,8 @@ fn property<'a>(
     })
 }
 
-/// The content of an open variant as the arguments of a writing accessor.
+/// The content of an open variant as the arguments of a writing accessor. The types must be the same, letter
+/// by letter: nothing is converted.
 fn convey<'a>(source: &mut dyn Source<'a>, attribute: &Attribute, arguments: &Shape) -> Visit<Body> {
     let content = source.content()?;
     let (given, wanted) = (signature_of(&content)?, signature_of(&attribute.shape)?);
@@ -158,6 +177,7 @@ fn convey<'a>(source: &mut dyn Source<'a>, attribute: &Attribute, arguments: &Sh
     })
 }
 
+/// The types that a value has on this wire.
 fn signature_of(shape: &Shape) -> Result<String, Failure> {
     let mut text = String::new();
     match signature::of(shape, &mut text) {

@@ -7,10 +7,11 @@ use everywire_model::shape::{Enum, Text};
 use everywire_model::visit::Numbers;
 use everywire_model::{Bytes, Encode, Handle, Marshal, Reference, Shape, Sink, Visit};
 
-/// A recording.
+/// A recording: what a sink was told, step by step. Large octets are shared and not copied.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Tape(Vec<Step>);
 
+/// One call of a sink.
 #[derive(Debug, Clone)]
 enum Step {
     Bool(bool),

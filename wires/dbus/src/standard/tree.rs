@@ -7,11 +7,11 @@ use everywire_model::{Attribute, Bytes, Failure, Interface, Objects, Servant};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The served objects.
+/// The served objects, and which managers were asked for them. Copies are of the same tree.
 #[derive(Clone)]
 pub(super) struct Tree(pub(super) Arc<dyn Objects>, Arc<Asked>);
 
-/// An object of the tree.
+/// An object of the tree, as it was served when it was looked up.
 pub(super) struct Exported {
     /// The key that it was exported under.
     pub(super) key: Bytes,
@@ -22,6 +22,7 @@ pub(super) struct Exported {
 }
 
 impl Tree {
+    /// Nothing has been asked yet.
     pub(super) fn new(objects: Arc<dyn Objects>) -> Self {
         Self(objects, Arc::default())
     }
@@ -51,7 +52,7 @@ impl Tree {
         })
     }
 
-    /// The objects below a path, at any depth.
+    /// The objects below a path, at any depth. Costs a look at all keys of the node.
     pub(super) fn below(&self, path: &str) -> Vec<Exported> {
         let keys = self.0.keys().into_iter();
         keys.filter_map(|key| {
@@ -89,7 +90,8 @@ impl Tree {
 }
 
 impl Exported {
-    /// Whether one of the servants has this very interface.
+    /// Whether one of the servants has this very interface. Interfaces are compared by their names on the
+    /// wire.
     pub(super) fn serves(&self, interface: &Interface) -> bool {
         self.servants.iter().any(|servant| of_interface(servant.interface()) == of_interface(interface))
     }

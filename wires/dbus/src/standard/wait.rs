@@ -10,7 +10,8 @@ use std::thread::{self, Thread};
 /// Calls that are outstanding at a time: well below what buses allow one connection.
 const AT_ONCE: usize = 48;
 
-/// Calls the operation on each object, and yields the results in order.
+/// Calls the operation on each object, and yields the results in order. It returns when the last one has been
+/// answered, or its time limit has passed.
 pub(super) fn call_each<A, R>(calls: &[(Object, A)], operation: &Operation) -> Vec<Result<R, Failure>>
 where
     A: MarshalList + Clone + Send,
@@ -28,7 +29,7 @@ where
     .collect()
 }
 
-/// Waits.
+/// Waits for a future on this thread, which sleeps meanwhile.
 fn wait<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -41,6 +42,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
+/// Wakes the thread that waits.
 struct Unpark(Thread);
 
 impl Wake for Unpark {

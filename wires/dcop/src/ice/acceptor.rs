@@ -1,4 +1,11 @@
 //! The side that is connected to.
+//!
+//! States (`Awaits`): byte order, connection set-up, cookie for the connection, protocol set-up, cookie for
+//! the protocol; then it is done, and `Framing` takes over. There is no way back, and no message is taken out
+//! of turn but a Ping. Each failure is told to the peer as an ICE error, and the connection ends.
+//!
+//! The peer is nobody before it has shown the cookie: messages are bounded (`ICE_LIMIT`), nothing is kept of
+//! them but numbers, and the caller bounds the time and the answers. Cookies are compared in constant time.
 
 use super::core::{Class, Core, HEADER, IceHeader, Severity, put_byte_order, put_core, put_error};
 use super::{MAGIC_COOKIE, NATIVE_LITTLE, PROTOCOL, Progress, RELEASE, VENDOR, VERSION, Wrong};
@@ -6,14 +13,17 @@ use bytes::{Buf, BytesMut};
 use everywire_model::Violation;
 use std::sync::Arc;
 
-/// The opcode that this side gives to DCOP. Not 1, as initiators use: whoever takes the two for one shows it at once.
+/// The opcode that this side gives to DCOP. Not 1, as initiators use: whoever takes the two for one shows it
+/// at once. (The real server has 2 as well.)
 const OPCODE: u8 = 2;
 
-/// The handshake of the side that is connected to. It demands the cookie twice, for the connection and for the
-/// protocol, as every DCOP server does.
+/// The handshake of the side that is connected to. It demands the cookie twice, for the connection and for
+/// the protocol, as every DCOP server does. It is dropped when the handshake is over.
 #[derive(Debug)]
 pub struct Acceptor {
+    /// The secret of this server, shared by all its connections.
     cookie: Arc<[u8]>,
+    /// What has to come next.
     awaits: Awaits,
     /// The peer's byte order.
     little: bool,
@@ -21,12 +31,15 @@ pub struct Acceptor {
     peer_opcode: u8,
     /// Indices of the versions chosen.
     version: u8,
-    /// Messages read.
+    /// Messages read. Errors name the message that was wrong by this number.
     sequence: u32,
+    /// Bytes of whole messages taken.
     offset: u64,
+    /// See `wanted()`.
     wanted: usize,
 }
 
+/// What has to come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Awaits {
     ByteOrder,
@@ -106,6 +119,10 @@ impl Acceptor {
         self.offset
     }
 
+    /// One message, in its turn.
+    ///
+    /// # Errors
+    /// It is out of turn, or asks for what this side does not speak.
     fn message(&mut self, core: &Core<'_>, out: &mut Vec<u8>) -> Result<Progress, Wrong> {
         use Awaits::{ByteOrder, ConnectionCookie, ConnectionSetup, ProtocolCookie, ProtocolSetup};
         self.awaits = match (self.awaits, core) {
@@ -155,6 +172,7 @@ impl Acceptor {
         Ok(Progress::More)
     }
 
+    /// The same cookie is wanted both times.
     fn check(&self, cookie: &[u8]) -> Result<(), Wrong> {
         if everywire_auth::same_secret(&self.cookie, cookie) { Ok(()) } else { Err(Wrong::WrongCookie) }
     }
@@ -189,11 +207,13 @@ fn demand_cookie(methods: &[&[u8]], out: &mut Vec<u8>) -> Result<(), Wrong> {
     Ok(())
 }
 
+/// Its place in what the peer has offered.
 fn index<T: PartialEq>(all: &[T], one: &T) -> Option<u8> {
     all.iter().position(|held| held == one).and_then(|at| u8::try_from(at).ok())
 }
 
 impl Awaits {
+    /// What is awaited, as the specification calls it.
     fn word(self) -> &'static str {
         match self {
             Self::ByteOrder => "ByteOrder",

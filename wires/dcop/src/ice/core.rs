@@ -1,4 +1,14 @@
-//! The messages of the ICE core protocol (Inter-Client Exchange 1.0, sections 6 and 7): all that have major opcode 0.
+//! The messages of the ICE core protocol (Inter-Client Exchange 1.0, sections 6 and 7): all that have major
+//! opcode 0.
+//!
+//! A message is a header of 8 bytes and a body, padded to a multiple of 8; its length counts units of 8 bytes
+//! behind the header. Numbers are in the sender's byte order. Strings have a length of 16 bits and are padded
+//! so that length and text together are a multiple of 4; padding may hold anything.
+//!
+//! `Core::read` takes a whole message and borrows from it; `put_core` writes one in this machine's byte
+//! order. Nothing is kept here. Bounds: `IceHeader::read` refuses messages over `ICE_LIMIT` before anybody
+//! waits for them; all counts are of 8 bits, and each item is checked against what is left, so a message
+//! cannot make more than it is long.
 
 use super::{ICE_LIMIT, NATIVE_LITTLE, Wrong};
 
@@ -378,13 +388,15 @@ pub fn put_error(
     put_core(out, &Core::Error { class, offending, severity: severity as u8, sequence, values: &values });
 }
 
-/// The string that an error carries, if that is what its values are; `little` is the sender's byte order.
+/// The string that an error carries, if that is what its values are; else empty. `little` is the sender's
+/// byte order.
 pub(super) fn reason(values: &[u8], little: bool) -> String {
     let mut fields = Fields { rest: values, little, minor: 0 };
     fields.string().map(|text| String::from_utf8_lossy(text).into_owned()).unwrap_or_default()
 }
 
-/// What is left of a message's body.
+/// What is left of a message's body. Every read is checked; one that fails names the message by its minor
+/// opcode.
 struct Fields<'a> {
     rest: &'a [u8],
     little: bool,
@@ -392,18 +404,21 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// So many bytes.
     fn take<const N: usize>(&mut self) -> Result<[u8; N], Wrong> {
         let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(Wrong::Length { minor: self.minor })?;
         self.rest = rest;
         Ok(*taken)
     }
 
+    /// As many bytes as a count says.
     fn slice(&mut self, len: usize) -> Result<&'a [u8], Wrong> {
         let (taken, rest) = self.rest.split_at_checked(len).ok_or(Wrong::Length { minor: self.minor })?;
         self.rest = rest;
         Ok(taken)
     }
 
+    /// A counted string, with its padding.
     fn string(&mut self) -> Result<&'a [u8], Wrong> {
         let len = usize::from(card16(self.take()?, self.little));
         let text = self.slice(len)?;
@@ -411,15 +426,18 @@ impl<'a> Fields<'a> {
         Ok(text)
     }
 
+    /// So many strings.
     fn strings(&mut self, count: u8) -> Result<Vec<&'a [u8]>, Wrong> {
         (0..count).map(|_| self.string()).collect()
     }
 
+    /// So many pairs of major and minor.
     fn versions(&mut self, count: u8) -> Result<Vec<(u16, u16)>, Wrong> {
         let mut one = || Ok((card16(self.take()?, self.little), card16(self.take()?, self.little)));
         (0..count).map(|_| one()).collect()
     }
 
+    /// Data of an authentication method: a length of 16 bits, 6 bytes without meaning, the data.
     fn authentication(&mut self) -> Result<&'a [u8], Wrong> {
         let len = card16(self.take()?, self.little);
         self.take::<6>()?;
@@ -427,14 +445,17 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// ICE's name for an unsigned number of 16 bits.
 fn card16(raw: [u8; 2], little: bool) -> u16 {
     if little { u16::from_le_bytes(raw) } else { u16::from_be_bytes(raw) }
 }
 
+/// ICE's name for an unsigned number of 32 bits.
 pub(super) fn card32(raw: [u8; 4], little: bool) -> u32 {
     if little { u32::from_le_bytes(raw) } else { u32::from_be_bytes(raw) }
 }
 
+/// With its length and its padding.
 fn put_string(out: &mut Vec<u8>, text: &[u8]) {
     let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
     let start = out.len();
@@ -450,6 +471,7 @@ fn put_versions(out: &mut Vec<u8>, versions: &[(u16, u16)]) {
     }
 }
 
+/// Data over 65535 bytes are cut; a cookie has 16.
 fn put_authentication(out: &mut Vec<u8>, data: &[u8]) {
     let len = u16::try_from(data.len()).unwrap_or(u16::MAX);
     out.extend_from_slice(&len.to_ne_bytes());
@@ -457,10 +479,12 @@ fn put_authentication(out: &mut Vec<u8>, data: &[u8]) {
     out.extend(data.iter().take(len.into()));
 }
 
+/// Pads what was written since `start` to a multiple of `to`.
 fn pad(out: &mut Vec<u8>, start: usize, to: usize) {
     out.resize(start + (out.len() - start).next_multiple_of(to), 0);
 }
 
+/// As the header counts things; no caller has as many as 255.
 fn count<T>(of: &[T]) -> u8 {
     u8::try_from(of.len()).unwrap_or(u8::MAX)
 }

@@ -106,7 +106,7 @@ impl Framing {
         }
     }
 
-    /// Looks at the front of the input.
+    /// Looks at the front of the input. The length is checked before the caller waits for the rest.
     ///
     /// # Errors
     /// An opcode that was not set up, a kind that does not exist, a length over the limit.
@@ -141,7 +141,8 @@ impl Framing {
         }
     }
 
-    /// Takes one whole message from the front of the input, if it is there.
+    /// Takes one whole message from the front of the input, if it is there. ICE's own messages may come
+    /// between those of DCOP at any time.
     ///
     /// # Errors
     /// As [`Framing::peek`].

@@ -1,24 +1,33 @@
 //! The side that connects.
+//!
+//! States (`Awaits`): byte order, then the connection, then the protocol; before each of the latter the peer
+//! may demand the cookie, or not. Then it is done, and `Framing` takes over. An error of the peer is a
+//! refusal, whenever it comes; what this side does not expect is a violation, which nothing tells the peer.
 
 use super::core::{Core, HEADER, IceHeader, put_byte_order, put_core, reason};
 use super::{MAGIC_COOKIE, NATIVE_LITTLE, PROTOCOL, Progress, RELEASE, VENDOR, VERSION, Wrong};
 use bytes::{Buf, BytesMut};
 use everywire_model::Violation;
 
-/// The opcode that this side gives to DCOP.
+/// The opcode that this side gives to DCOP. The first number that is free, as in all clients.
 const OPCODE: u8 = 1;
 
 /// The handshake of the side that connects.
 #[derive(Debug)]
 pub struct Initiator {
+    /// Shown when the peer demands it; nothing: no method is offered.
     cookie: Option<Vec<u8>>,
+    /// What has to come next.
     awaits: Awaits,
     /// The peer's byte order.
     little: bool,
+    /// Bytes of whole messages taken.
     offset: u64,
+    /// See `wanted()`.
     wanted: usize,
 }
 
+/// What has to come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Awaits {
     ByteOrder,
@@ -70,6 +79,7 @@ impl Initiator {
         self.wanted
     }
 
+    /// One message, in its turn.
     fn message(&mut self, core: &Core<'_>, out: &mut Vec<u8>) -> Result<Progress, Wrong> {
         use Awaits::{ByteOrder, Connection, ConnectionReply, Protocol, ProtocolReply};
         let methods: Vec<&[u8]> = self.cookie.iter().map(|_| MAGIC_COOKIE).collect();
@@ -136,6 +146,7 @@ impl Initiator {
         Ok(Progress::More)
     }
 
+    /// Answers with the cookie; `index` is the method that the peer has chosen of those offered.
     fn authenticate(&self, index: u8, out: &mut Vec<u8>) -> Result<(), Wrong> {
         match &self.cookie {
             Some(cookie) if index == 0 => {
@@ -151,6 +162,7 @@ impl Initiator {
 }
 
 impl Awaits {
+    /// What is awaited, as the specification calls it.
     fn word(self) -> &'static str {
         match self {
             Self::ByteOrder => "ByteOrder",

@@ -9,7 +9,8 @@ use super::signals::{NO_TREE, SERVER, Wish};
 use crate::ice::{Wrong, minor};
 
 impl Router {
-    /// Serves a call; the result's type, or `None` if there is no such function or its arguments do not decode.
+    /// Serves a call; the result's type, and in `reply` its data. `None` if there is no such function or its
+    /// arguments do not decode: then the caller gets a failure, and nothing has changed.
     pub(super) fn serve(
         &mut self,
         slot: Slot,
@@ -102,7 +103,8 @@ impl Router {
         self.notify(slot, "applicationRegistered", &name);
     }
 
-    /// Tells everybody who wants to know, but the connection that it is about.
+    /// Tells everybody who wants to know, but the connection that it is about. Whoever lags behind already is
+    /// left out.
     pub(super) fn notify(&mut self, about: Slot, function: &str, name: &[u8]) {
         if self.listening == 0 {
             return;
@@ -123,6 +125,8 @@ impl Router {
         }
     }
 
+    /// Counts one wish more or less to be told of registrations. It is a count, as in the real server, since
+    /// several parts of a program may wish so.
     fn listen(&mut self, slot: Slot, wanted: bool) {
         let Some(peer) = self.peers.get_mut(slot) else { return };
         let before = peer.notifications > 0;
@@ -135,6 +139,8 @@ impl Router {
         }
     }
 
+    /// Notes whether an application is a daemon, which does not keep the server alive. One without an id is
+    /// nobody yet.
     fn set_daemon(&mut self, slot: Slot, daemon: bool) {
         let Some(peer) = self.peers.get_mut(slot) else { return };
         if peer.name.is_empty() || peer.daemon == daemon {
@@ -144,6 +150,8 @@ impl Router {
         if daemon { self.clients -= 1 } else { self.clients += 1 }
     }
 
+    /// Makes a signal connection; whether it did. A volatile one needs an application that has the sender's
+    /// id now.
     fn connect(&mut self, slot: Slot, wish: &Wish<'_>, volatile: bool) -> bool {
         let holder = if volatile {
             let Some(holder) = self.names.get(wish.sender.bytes()) else { return false };
@@ -154,6 +162,7 @@ impl Router {
         self.signals.connect(slot, wish, holder, &self.settings)
     }
 
+    /// The emitter's name is lent to the delivery meanwhile, so its own entry has none.
     fn emit(&mut self, slot: Slot, signal: &[u8], data: &[u8]) {
         let Some(peer) = self.peers.get_mut(slot) else { return };
         let name = std::mem::take(&mut peer.name);
@@ -165,6 +174,7 @@ impl Router {
     }
 }
 
+/// The arguments that connecting and disconnecting have in common.
 fn wish<'a>(arguments: &mut Fields<'a>) -> Result<Wish<'a>, Wrong> {
     Ok(Wish {
         sender: arguments.text("the sender's id")?,

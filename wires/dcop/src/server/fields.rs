@@ -2,7 +2,8 @@
 
 use crate::ice::Wrong;
 
-/// A counted text as it stands in a payload.
+/// A counted text as it stands in a payload. Who passes it on copies it as it came, so that two spellings of
+/// the empty text stay apart.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'a> {
     /// With its length.
@@ -26,7 +27,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// What is left of a payload.
+/// What is left of a payload. Every read is checked; one that fails names the field and its place.
 pub(super) struct Fields<'a> {
     all: &'a [u8],
     at: usize,
@@ -37,6 +38,7 @@ impl<'a> Fields<'a> {
         Self { all, at: 0 }
     }
 
+    /// A text with its count.
     #[inline]
     pub(super) fn text(&mut self, what: &'static str) -> Result<Text<'a>, Wrong> {
         let start = self.at;

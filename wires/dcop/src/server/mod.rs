@@ -1,8 +1,17 @@
 //! The server: applications register with it under ids, and it passes their messages on to each other.
 //!
-//! It stands in for the `dcopserver` of KDE 3 and Trinity: same handshake, same functions, same files. It differs where
-//! that one trusts its clients: a client that keeps silent, lies about its id, does not read, or sends lengths that do
-//! not fit, harms itself alone.
+//! It stands in for the `dcopserver` of KDE 3 and Trinity: same handshake, same functions, same files. It
+//! differs where that one trusts its clients: a client that keeps silent, lies about its id, does not read,
+//! or sends lengths that do not fit, harms itself alone. (One that sends faster than its receiver reads has
+//! the receiver closed, when that one's queue is over its quota.)
+//!
+//! The way through it: `router` keeps the connections' lives, `route` passes messages, `builtin` has the
+//! server's own functions, `signals` the signal connections, `peers` the tables and queues; `place` and
+//! `program` tell the world of it.
+//!
+//! States (`Phase`): `Open`, until somebody asks it to end or, where it is to end alone, nobody has come for
+//! a while; then `Closing`: applications are told, files are taken back, and it is over when all have left or
+//! time has passed. It has no I/O: a driver brings connections, bytes and time, and asks for events.
 
 mod builtin;
 mod fields;
@@ -34,17 +43,21 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// A DCOP server, without I/O on sockets.
 #[derive(Debug)]
 pub struct Server {
+    /// The connections, and what they have to do with each other.
     router: Router,
     /// Where it listens and what it tells the world; `None` for a server that tells nobody.
     place: Option<Place>,
     /// Whether it ends when nobody is left.
     suicide: bool,
+    /// Whether it is ending.
     phase: Phase,
     /// The next turn of the phase.
     turn: Option<Instant>,
+    /// The driver was told that it is over.
     finished: bool,
 }
 
+/// Whether it is ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
@@ -84,7 +97,8 @@ impl Server {
         self.router.entries()
     }
 
-    /// Says goodbye; ends when everybody has left, or after a while.
+    /// Says goodbye; ends when everybody has left, or after a while. Files go at once, so that nobody new
+    /// finds it.
     fn end(&mut self, now: Instant, patience: Duration) {
         self.phase = Phase::Closing;
         self.turn = Some(now + patience);
@@ -93,19 +107,21 @@ impl Server {
         self.look();
     }
 
+    /// Takes the files back, if there are any; done twice it does nothing.
     fn take_back(&mut self) {
         if let Some(place) = &mut self.place {
             place.take_back();
         }
     }
 
-    /// Whether it is time to end.
+    /// Whether it is time to end. It is over when nobody with an id is left.
     fn look(&mut self) {
         if self.phase == Phase::Closing && self.router.names.is_empty() {
             self.finish();
         }
     }
 
+    /// Told once.
     fn finish(&mut self) {
         self.turn = None;
         if !std::mem::replace(&mut self.finished, true) {

@@ -1,4 +1,16 @@
 //! The connections of a server, and what is to be done about them.
+//!
+//! `Peers` is a table of connections by slot, with an index by the driver's numbers; `Post` holds what
+//! leaves: events for the driver and messages in the connections' queues. Both are data for `router`, `route`
+//! and `signals`, which decide.
+//!
+//! States of a connection (`State`): `Handshake`, `Up`, `Gone`; it stays in the table, `Gone`, until the
+//! driver says that it is disconnected, and then its slot may be used again. Invariant: whoever holds a slot
+//! of somebody else (`serving`, `calling`, names, rules) is told when that leaves (`Router::leave`), so no
+//! slot is held over its end; `last` is checked against the name.
+//!
+//! A queue over its quota marks its connection as lagging, and the router closes it; nothing else is done
+//! meanwhile, since many messages may be written in one go.
 
 use crate::ice::{Acceptor, FRAME_HEADER, Framing, put_message, set_length};
 use bytes::{Buf, Bytes, BytesMut};
@@ -37,8 +49,11 @@ pub(super) struct Wait {
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Peer {
+    /// The driver's number for it.
     pub(super) id: PeerId,
+    /// How far it is.
     pub(super) state: State,
+    /// Its queue: what is to be sent to it.
     pub(super) out: SendBuffer,
     /// Whether an event tells the driver to send.
     flushing: bool,
@@ -52,6 +67,7 @@ pub(super) struct Peer {
     pub(super) calling: Vec<Slot>,
     /// How often it asked to be told of registrations, less how often it declined.
     pub(super) notifications: u32,
+    /// Whether it says that the server need not live for it.
     pub(super) daemon: bool,
     /// Whether it writes types as Trinity does: `TQCString`.
     pub(super) trinity: bool,
@@ -70,7 +86,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// The opcode in messages to it.
+    /// The opcode in messages to it. 0 where there is none yet.
     fn opcode(&self) -> u8 {
         match &self.state {
             State::Up(framing) => framing.my_opcode,
@@ -97,8 +113,11 @@ impl Peer {
 /// All connections.
 #[derive(Debug, Default)]
 pub(super) struct Peers {
+    /// By slot.
     slots: Vec<Option<Box<Peer>>>,
+    /// Slots that nobody has.
     free: Vec<Slot>,
+    /// By the driver's number.
     index: HashMap<PeerId, Slot, BuildHasherDefault<Spread>>,
 }
 
@@ -122,6 +141,7 @@ impl Hasher for Spread {
 }
 
 impl Peers {
+    /// A new connection, in the handshake.
     pub(super) fn insert(&mut self, id: PeerId, acceptor: Acceptor) -> Slot {
         let peer = Box::new(Peer {
             id,
@@ -153,6 +173,7 @@ impl Peers {
         slot
     }
 
+    /// Its slot may be used again from now on.
     pub(super) fn remove(&mut self, slot: Slot) {
         if let Some(peer) = self.slots.get_mut(slot).and_then(Option::take) {
             self.index.remove(&peer.id);
@@ -160,6 +181,7 @@ impl Peers {
         }
     }
 
+    /// Nothing, if it has left.
     #[inline]
     pub(super) fn slot(&self, id: PeerId) -> Option<Slot> {
         self.index.get(&id).copied()
@@ -183,6 +205,7 @@ impl Peers {
         self.slots.iter_mut().enumerate().filter_map(|(slot, peer)| Some((slot, peer.as_deref_mut()?)))
     }
 
+    /// Connections, those that are to be closed included.
     pub(super) fn len(&self) -> usize {
         self.index.len()
     }
@@ -191,6 +214,7 @@ impl Peers {
 /// What leaves: events for the driver, and messages into the connections' queues.
 #[derive(Debug)]
 pub(super) struct Post {
+    /// What the driver has to do, in order.
     pub(super) events: VecDeque<HubEvent>,
     /// Connections whose queue has grown too long.
     pub(super) lagging: Vec<Slot>,
@@ -199,7 +223,8 @@ pub(super) struct Post {
 }
 
 impl Post {
-    /// Has the driver send what is in a connection's queue.
+    /// Has the driver send what is in a connection's queue. One event for each connection is under way at
+    /// most.
     #[inline]
     pub(super) fn flush(&mut self, slot: Slot, peer: &mut Peer) {
         if peer.out.len() > self.quota {
@@ -216,7 +241,8 @@ impl Post {
         }
     }
 
-    /// Puts a message of the server itself into a connection's queue; `write` appends its payload.
+    /// Puts a message of the server itself into a connection's queue; `write` appends its payload. Nothing,
+    /// if it takes none.
     pub(super) fn message(
         &mut self,
         slot: Slot,
@@ -253,7 +279,7 @@ impl Post {
         self.flush(slot, peer);
     }
 
-    /// Passes a payload on by copy.
+    /// Passes a payload on by copy. The key's bytes pass as they are.
     #[inline]
     pub(super) fn copy(&mut self, slot: Slot, peer: &mut Peer, minor: u8, key: u32, payload: &[u8]) {
         let opcode = peer.opcode();
@@ -272,7 +298,7 @@ impl Post {
         self.flush(slot, peer);
     }
 
-    /// The next event.
+    /// The next event. Events about connections that have left are passed over.
     pub(super) fn poll(&mut self, peers: &mut Peers) -> Option<HubEvent> {
         loop {
             let event = self.events.pop_front()?;

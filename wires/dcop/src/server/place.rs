@@ -1,4 +1,12 @@
 //! Where a server listens, and the files by which applications find it and its cookie.
+//!
+//! The files are those of KDE's server: one names the server and its process, the authority file of ICE holds
+//! the cookie, and a link has the name that KDE 2 looked for. They are made when the server listens
+//! (`publish`) and taken back at its end (`take_back`), as far as they are still its own.
+//!
+//! Invariants: nobody finds the server before the cookie is there. The file that names it is replaced at
+//! once, with mode 0600, so no reader sees half of it. A server that lives is not replaced: `Place::new`
+//! looks for one first. The directory of sockets is used only if nobody else can put a socket there.
 
 use crate::servers::{file_name, hostname};
 use everywire_auth::ice::{AuthorityFile, Entry};
@@ -12,20 +20,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where sockets of ICE are.
+/// Where sockets of ICE are: the same directory for all users, so it has to be sticky.
 const DIRECTORY: &str = "/tmp/.ICE-unix";
 
-/// The most that is read of a file that names a server, in bytes.
+/// The most that is read of a file that names a server, in bytes: it has two lines.
 const FILE_LIMIT: u64 = 1024;
 
 /// A socket, and what is to be told of it.
 #[derive(Debug)]
 pub(super) struct Place {
+    /// The path of its socket.
     socket: String,
+    /// How ICE calls that: `local/HOST:PATH`.
     network_id: String,
+    /// Where to tell of it.
     files: Files,
     /// For the connection, and for the protocol; peers show the first one only.
     entries: [Entry; 2],
+    /// Whether there is something to take back.
     published: bool,
 }
 
@@ -42,6 +54,9 @@ pub(super) struct Files {
 
 impl Files {
     /// Those that the environment says.
+    ///
+    /// # Errors
+    /// Neither a home nor a file is named.
     pub(super) fn find(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, Failure> {
         let home = variable("HOME").map(PathBuf::from);
         let authorities = match (variable("ICEAUTHORITY"), &home) {
@@ -70,7 +85,8 @@ impl Files {
         Ok(Self { server, old, authorities })
     }
 
-    /// The network ids and the process of the server that was started last.
+    /// The network ids and the process of the server that was started last. Nothing, if there is no such file
+    /// or it is of another form.
     fn recorded(&self) -> Option<(String, u32)> {
         let mut text = String::new();
         fs::File::open(&self.server).ok()?.take(FILE_LIMIT).read_to_string(&mut text).ok()?;
@@ -89,7 +105,10 @@ impl Files {
 }
 
 impl Place {
-    /// At this socket, or at one of its own.
+    /// At this socket, or at one of its own. Nothing is written yet but the directory of sockets.
+    ///
+    /// # Errors
+    /// A server runs already, the path is not absolute, the directory is not safe, or there is no randomness.
     pub(super) fn new(socket: Option<&str>, files: Files) -> Result<Self, Failure> {
         if let Some((ids, process)) = files.living() {
             let message = format!("a DCOP server runs already: process {process} at {ids}");
@@ -117,10 +136,12 @@ impl Place {
         Ok(Self { socket, network_id, files, entries, published: false })
     }
 
+    /// Where to listen.
     pub(super) fn endpoint(&self) -> Endpoint {
         Endpoint::Unix { path: self.socket.clone() }
     }
 
+    /// It is what `DCOPSERVER` may say.
     pub(super) fn network_id(&self) -> &str {
         &self.network_id
     }
@@ -132,6 +153,11 @@ impl Place {
     }
 
     /// Tells the world: first the cookie, then the server, so that nobody finds the one without the other.
+    /// What a dead server has left in the authority files is removed. One authority file that can be written
+    /// is enough.
+    ///
+    /// # Errors
+    /// The cookie, or the file that names the server, cannot be written.
     pub(super) fn publish(&mut self) -> Result<(), Failure> {
         self.published = true;
         let mut failure = None;
@@ -163,7 +189,7 @@ impl Place {
         Ok(())
     }
 
-    /// Takes back what was told, as far as it is still this server's.
+    /// Takes back what was told, as far as it is still this server's. Done twice it does nothing.
     pub(super) fn take_back(&mut self) {
         if !std::mem::replace(&mut self.published, false) {
             return;
@@ -186,6 +212,9 @@ impl Place {
 }
 
 /// Makes the directory of sockets, or makes sure that nobody else can replace what stands in it.
+///
+/// # Errors
+/// It belongs to somebody else, is none, or may be written by others without being sticky.
 fn prepare(directory: &Path) -> Result<(), Failure> {
     let refuse = |why: &str| {
         let message =
@@ -212,7 +241,7 @@ fn prepare(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Puts a file of mode 0600 in place of what is there, at once.
+/// Puts a file of mode 0600 in place of what is there, at once. It is written beside and renamed.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut salt = [0; 8];
     system_random(&mut salt)?;
@@ -239,6 +268,7 @@ fn without_screen(display: Option<&str>) -> &str {
     display.get(..end).unwrap_or(display)
 }
 
+/// The failure of a file operation.
 fn cannot(path: &Path, error: &io::Error) -> Failure {
     Failure::new(Kind::Refused, Initiator::Here, format!("{}: {error}", path.display()))
 }

@@ -32,10 +32,13 @@ pub static PROGRAM: Program = Program {
     open,
 };
 
+/// Opens the program with the environment of this process.
 fn open(options: &[(&str, Option<&str>)]) -> Result<Box<dyn Hub>, Failure> {
     open_in(options, &|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
 }
 
+/// # Errors
+/// An option is unknown or has a wrong value; a server runs already, or, where one is asked for, none does.
 fn open_in(
     options: &[(&str, Option<&str>)],
     variable: &dyn Fn(&str) -> Option<String>,
@@ -77,6 +80,7 @@ fn open_in(
     Ok(Box::new(if suicide { server.ending_alone() } else { server }))
 }
 
+/// Reads the value of an option.
 fn number(name: &str, text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, Failure> {
     text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
         let message = format!("--{name} is a number from {} to {}, not `{text}`", range.start(), range.end());
@@ -86,7 +90,9 @@ fn number(name: &str, text: &str, range: std::ops::RangeInclusive<u64>) -> Resul
 
 /// A program that has said what there was to say.
 struct Said {
+    /// A time that has passed: so the driver asks for events at once.
     since: Instant,
+    /// The end was told.
     done: bool,
 }
 

@@ -1,4 +1,18 @@
 //! The way of a message. Only its first two fields are looked at: who sends it, and to whom.
+//!
+//! `dcop` takes a whole message off the input and passes it on to the queue of its receiver: by copy, or by
+//! reference if it is large. Everything else is done here and passes nothing on: calls of the server's own
+//! functions, sends to several, messages to nobody.
+//!
+//! State: each call that is passed on is noted twice, at the callee (`serving`: who waits, with which key)
+//! and at the caller (`calling`: whom it waits for), until a reply takes it out or one of the two leaves. A
+//! reply that is announced for later stays noted by its number. So a reply finds its caller by what was
+//! noted, and one that nobody waits for is dropped.
+//!
+//! What protects others: a caller must give its own id, or nobody could answer it; calls are bounded for each
+//! caller, each callee and each tree; a call that finds no room in the callee's queue fails, and anything
+//! else that finds none marks the receiver as lagging. A payload whose first fields reach beyond its end is a
+//! violation of its sender.
 
 use super::fields::{Fields, Text, put_data, put_text};
 use super::peers::{Slot, Wait};
@@ -9,15 +23,20 @@ use crate::limits::FIRST_KEY;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::send_buffer::SPLICE;
 
-/// The ends of a message's way.
+/// The ends of a message's way, as they stand in it.
 #[derive(Clone, Copy)]
 struct Ends<'a> {
+    /// Whom it says that it is from.
     from: Text<'a>,
+    /// An id, or a prefix and `*`.
     to: Text<'a>,
 }
 
 impl Router {
-    /// Takes a whole message from the front of the input.
+    /// Takes a whole message from the front of the input, and passes it on.
+    ///
+    /// # Errors
+    /// Its payload is not what its kind needs.
     #[inline]
     pub(super) fn dcop(&mut self, slot: Slot, head: Head, input: &mut BytesMut) -> Result<(), Wrong> {
         let end = FRAME_HEADER + head.len;
@@ -38,8 +57,9 @@ impl Router {
         Ok(())
     }
 
-    /// A message over the limit: the call that it belongs to fails, and nothing else does. Its front, which tells whose
-    /// call that is, is awaited; the rest is dropped as it comes.
+    /// A message over the limit: the call that it belongs to fails, and nothing else does. Its front, which
+    /// tells whose call that is, is awaited; the rest is dropped as it comes. Whether the next message may be
+    /// looked for.
     #[cold]
     pub(super) fn oversized(&mut self, slot: Slot, size: u64, input: &mut BytesMut) -> Result<bool, Wrong> {
         // Two ids and the number of a reply.
@@ -105,7 +125,8 @@ impl Router {
         Ok(())
     }
 
-    /// To whom the message is to be passed on as it is; everything else is done here.
+    /// To whom the message is to be passed on as it is; everything else is done here. Fields behind the two
+    /// ids are read only where the server itself is asked.
     #[inline]
     fn route(&mut self, slot: Slot, head: Head, payload: &[u8]) -> Result<Option<Slot>, Wrong> {
         let mut fields = Fields::new(payload);
@@ -127,6 +148,7 @@ impl Router {
         }
     }
 
+    /// A message that nobody answers. Whoever gives another id than its own is not heard.
     fn send(
         &mut self,
         slot: Slot,
@@ -158,6 +180,7 @@ impl Router {
         Ok(None)
     }
 
+    /// To all ids that begin so, the sender's own included.
     fn multicast(&mut self, prefix: &[u8], key: u32, payload: &[u8]) {
         let shared = (payload.len() >= SPLICE).then(|| Bytes::copy_from_slice(payload));
         for (_, &target) in self.names.iter().filter(|(name, _)| name.starts_with(prefix)) {
@@ -173,6 +196,7 @@ impl Router {
         }
     }
 
+    /// A call or a search: passed on, served here, or failed.
     #[inline]
     fn call(
         &mut self,
@@ -219,7 +243,7 @@ impl Router {
         Ok(None)
     }
 
-    /// Tells a caller that there will be no reply.
+    /// Tells a caller that there will be no reply. The failure names the ends the other way round.
     #[cold]
     fn fail(&mut self, slot: Slot, key: u32, ends: Ends<'_>) {
         let key = self.key(key);
@@ -231,6 +255,7 @@ impl Router {
         }
     }
 
+    /// A reply, or a failure, of a callee: the caller that it is for. The call is over.
     fn reply(&mut self, slot: Slot, head: Head, to: Text<'_>) -> Option<Slot> {
         let (caller, at) = self.asked(slot, head.key, to)?;
         self.peers.get_mut(slot)?.serving.remove(at);
@@ -238,12 +263,15 @@ impl Router {
         self.admit(caller, head.len)
     }
 
+    /// The reply comes later, under this number: the call stays noted, by that.
     fn reply_wait(&mut self, slot: Slot, head: Head, to: Text<'_>, id: [u8; 4]) -> Option<Slot> {
         let (caller, at) = self.asked(slot, head.key, to)?;
         self.peers.get_mut(slot)?.serving.get_mut(at)?.delayed = Some(id);
         self.admit(caller, head.len)
     }
 
+    /// The reply that was announced under this number. It is found by the caller's id, or by the key where
+    /// the caller has another id by now.
     fn reply_delayed(&mut self, slot: Slot, head: Head, to: Text<'_>, id: [u8; 4]) -> Option<Slot> {
         let caller = self.find(slot, to.bytes());
         let serving = &self.peers.get(slot)?.serving;
@@ -282,6 +310,7 @@ impl Router {
         self.peers.get(slot).is_some_and(|peer| peer.renamed)
     }
 
+    /// The caller waits for one reply less of this callee.
     fn answered(&mut self, callee: Slot, caller: Slot) {
         if let Some(caller) = self.peers.get_mut(caller)
             && let Some(at) = caller.calling.iter().position(|slot| *slot == callee)
@@ -307,7 +336,7 @@ impl Router {
         self.peers.get(slot).is_some_and(|peer| peer.name == from.bytes())
     }
 
-    /// The connection with this id.
+    /// The connection with this id. The receiver of the last message is tried first.
     #[inline]
     fn find(&mut self, slot: Slot, name: &[u8]) -> Option<Slot> {
         if name.is_empty() {

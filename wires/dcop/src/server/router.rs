@@ -1,4 +1,16 @@
 //! The connections' lives: handshake, messages, end.
+//!
+//! States of a connection: in the handshake it is in `handshakes`, with the time by which that must be over;
+//! then it is up, and registers an id when it likes. While a message has begun and is not whole it is in
+//! `begun`, with a time. `leave` takes it out of everything: whoever waits for it is told, its signals end,
+//! its id is free. The table of connections keeps it, to be closed, until the driver says that it is gone.
+//!
+//! Invariants: `names` has exactly the connections with an id; `listening` and `clients` are counts of the
+//! connections with the property, kept by whoever changes it; `entries` is 0 when nobody is connected, which
+//! tests look at.
+//!
+//! What protects others: connections and handshakes are bounded, the oldest handshake gives way to a new one;
+//! messages and handshakes have a time; a queue over its quota ends its connection (`settle`).
 
 use super::Settings;
 use super::peers::{Peer, Peers, Post, Slot, State};
@@ -12,17 +24,21 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The first key that is given to a call which came without one.
+/// The first key that is given to a call which came without one; the real server begins there, too.
 const FIRST_KEY: u32 = 42;
 
 /// All that a server knows of its peers.
 #[derive(Debug)]
 pub(super) struct Router {
+    /// What is permitted.
     pub(super) settings: Settings,
+    /// All connections.
     pub(super) peers: Peers,
+    /// What leaves.
     pub(super) post: Post,
     /// Connections by the ids they registered.
     pub(super) names: HashMap<Vec<u8>, Slot>,
+    /// Who hears what.
     pub(super) signals: Signals,
     /// Connections that want to hear of registrations.
     pub(super) listening: usize,
@@ -30,7 +46,9 @@ pub(super) struct Router {
     pub(super) clients: usize,
     /// Room for results of the server's own functions.
     pub(super) scratch: Vec<u8>,
+    /// What peers have to show.
     cookie: Arc<[u8]>,
+    /// Goes up by one; starts again after the greatest.
     next_key: u32,
     /// Handshakes that are not over, with the time by which they must be; the oldest first.
     handshakes: VecDeque<(Instant, PeerId)>,
@@ -39,6 +57,7 @@ pub(super) struct Router {
 }
 
 impl Router {
+    /// Nobody is connected.
     pub(super) fn new(cookie: Arc<[u8]>, settings: Settings) -> Self {
         Self {
             settings,
@@ -56,6 +75,7 @@ impl Router {
         }
     }
 
+    /// Somebody connects: greeted, or closed at once if there are too many.
     pub(super) fn connected(&mut self, id: PeerId, now: Instant) {
         let acceptor = Acceptor::new(self.cookie.clone());
         let mut greeting = Vec::new();
@@ -79,6 +99,10 @@ impl Router {
         }
     }
 
+    /// Takes what has come from a connection.
+    ///
+    /// # Errors
+    /// It broke the protocol: it is out of everything already, and the driver closes it.
     pub(super) fn receive(
         &mut self,
         id: PeerId,
@@ -113,6 +137,7 @@ impl Router {
         }
     }
 
+    /// Handles everything whole at the front of the input.
     fn messages(&mut self, slot: Slot, input: &mut BytesMut) -> Result<(), Violation> {
         loop {
             let Some(peer) = self.peers.get_mut(slot) else { return Ok(()) };
@@ -229,7 +254,7 @@ impl Router {
         self.leave(slot);
     }
 
-    /// Takes a connection out of everything, apart from the table of connections.
+    /// Takes a connection out of everything, apart from the table of connections. Done twice it does nothing.
     fn leave(&mut self, slot: Slot) {
         let Some(peer) = self.peers.get_mut(slot) else { return };
         if matches!(std::mem::replace(&mut peer.state, State::Gone), State::Gone) {
@@ -266,6 +291,7 @@ impl Router {
         }
     }
 
+    /// The driver says that a connection is gone.
     pub(super) fn disconnected(&mut self, id: PeerId) {
         let Some(slot) = self.peers.slot(id) else { return };
         self.leave(slot);
@@ -273,6 +299,7 @@ impl Router {
         self.settle();
     }
 
+    /// When `expire` wants to be called.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let handshake = self.handshakes.front().map(|(at, _)| *at);
         [handshake, self.begun.first().map(|(at, _)| *at)].into_iter().flatten().min()
@@ -299,7 +326,7 @@ impl Router {
         self.settle();
     }
 
-    /// Tells everybody who listens that the session ends.
+    /// Tells everybody who listens that the session ends. In KDE's spelling and in Trinity's.
     pub(super) fn terminate(&mut self) {
         let Self { signals, peers, post, .. } = self;
         for signal in [&b"terminateKDE()"[..], b"terminateTDE()"] {
@@ -322,7 +349,7 @@ impl Router {
     }
 }
 
-/// Whether nobody may have this id.
+/// Whether nobody may have this id: that of the server itself.
 pub(super) fn reserved(name: &[u8]) -> bool {
     name == SERVER
 }

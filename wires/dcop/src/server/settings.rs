@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Quotas of a server. Each has a default; the program's options raise some.
+/// Quotas of a server. Each has a default; the program's options raise some. They bound what one application
+/// can do to the others, and what all of them can make the server hold.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// The largest message, in bytes, header included. The call that a larger one belongs to fails.

@@ -1,4 +1,13 @@
 //! Signal connections: who wants which signal of whom, delivered to which function of which object.
+//!
+//! Rules are found by the signal's signature, in KDE's spelling, so that programs of both kinds hear each
+//! other. Each rule has a receiver, and a *holder* if it is volatile: the connection that had the sender's id
+//! when the rule was made. It ends with either. `parts` says for each connection which signals have rules of
+//! it, so that one that leaves costs a look at its own rules only.
+//!
+//! Invariants: a rule is counted in `count` and `bytes`, in its receiver's part, and in the parts of its one
+//! or two ends; `end` is the only place that takes it out of all. Rules are bounded for each receiver and in
+//! all, by number and by the bytes of their names (`Settings`).
 
 use super::Settings;
 use super::fields::{Text, normalized, put_len, put_name, put_text};
@@ -26,6 +35,7 @@ struct Rule {
     object: Vec<u8>,
     /// The connection that had the id when this was made: the rule ends with it.
     holder: Option<Slot>,
+    /// Who gets the signal.
     receiver: Slot,
     /// Object that receives it, as written on the wire and as read.
     target: (Vec<u8>, Vec<u8>),
@@ -38,10 +48,15 @@ struct Rule {
 /// A wish for a signal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wish<'a> {
+    /// The application that emits; empty: any.
     pub(super) sender: Text<'a>,
+    /// Its object; empty: any.
     pub(super) object: Text<'a>,
+    /// The signal's signature.
     pub(super) signal: Text<'a>,
+    /// The receiver's object.
     pub(super) target: Text<'a>,
+    /// The receiver's function.
     pub(super) function: Text<'a>,
 }
 
@@ -56,6 +71,7 @@ impl Wish<'_> {
 /// All signal connections.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
+    /// By the signal's signature.
     rules: HashMap<Vec<u8>, Vec<Rule>>,
     /// What each connection has to do with rules: nobody else's are looked at when it leaves.
     parts: HashMap<Slot, Part>,
@@ -80,7 +96,8 @@ impl Signals {
         self.count + self.parts.len()
     }
 
-    /// Makes a connection; `holder` as for a rule. `false` if the arguments do not match, or there are too many.
+    /// Makes a connection; `holder` as for a rule. `false` if the function cannot take the signal's
+    /// arguments, a name is too long, or there are too many.
     pub(super) fn connect(
         &mut self,
         receiver: Slot,
@@ -132,7 +149,7 @@ impl Signals {
         true
     }
 
-    /// What has to do with a connection among the rules for a signal ends, where `ends_by` says so; how many that are.
+    /// Ends those rules for a signal that a connection has to do with and `ends_by` names; how many.
     fn end(&mut self, slot: Slot, signal: &[u8], ends_by: impl Fn(&Rule) -> bool) -> usize {
         let Self { rules, parts, count, bytes } = self;
         if !parts.get(&slot).is_some_and(|part| part.signals.contains_key(signal)) {
@@ -194,6 +211,7 @@ impl Signals {
     }
 
     /// Delivers a signal: `SIGNATURE` or `OBJECT#SIGNATURE`. `emitter` is a connection, or the server.
+    /// Whoever lags behind already is left out.
     pub(super) fn emit(
         &self,
         emitter: Option<(Slot, &[u8])>,

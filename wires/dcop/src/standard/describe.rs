@@ -18,6 +18,7 @@ pub(super) fn interfaces(servants: &[Arc<dyn Servant>]) -> Vec<String> {
     all
 }
 
+/// Each class once, bases before those derived from them.
 fn add(interface: &Interface, all: &mut Vec<String>) {
     for base in interface.bases.iter() {
         add(base, all);
@@ -27,7 +28,8 @@ fn add(interface: &Interface, all: &mut Vec<String>) {
     }
 }
 
-/// The functions of an object, first those that every object has.
+/// The functions of an object, first those that every object has. `trinity`: types are spelled as Trinity's
+/// programs do.
 pub(super) fn functions(servants: &[Arc<dyn Servant>], trinity: bool) -> Vec<String> {
     let mut all = vec!["QCStringList interfaces()".to_owned(), "QCStringList functions()".to_owned()];
     for servant in servants {
@@ -50,7 +52,7 @@ fn spelled(told: &str) -> String {
     }
 }
 
-/// `TYPE name(TYPE argument,TYPE argument)`.
+/// `TYPE name(TYPE argument,TYPE argument)`. Nothing, for an operation that cannot be called on this wire.
 fn function(operation: &Operation) -> Option<String> {
     let signature = types::function(operation).ok()?;
     let (name, list) = signature.split_once('(')?;

@@ -1,4 +1,8 @@
 //! Calls to the default object, and to all objects whose ids begin with a prefix; searches among these.
+//!
+//! Such an id has no servant of its own, so this one stands by for all of them and asks those that are meant.
+//! Their answers come on any thread, in any order, or never; `All` counts them and holds the request, which
+//! is answered once. The lock is never held while a servant is asked or a request answered.
 
 use super::{Shared, no_object};
 use crate::types;
@@ -20,12 +24,15 @@ pub(crate) const SEARCH: &[u8] = b"?";
 /// What a search is answered with: the id of an object.
 static FOUND: Operation = operation!("?", () -> sequence!(Shape::U8));
 
+/// Its one operation stands for every function.
 static OPERATIONS: [Operation; 1] = [operation!("*", () -> Shape::Void)];
 
+/// The interface under which calls come here.
 static OTHERS: Interface = interface!("DCOPClient", "DCOPClient", [], 0, &OPERATIONS);
 
 /// Passes calls to ids that mean other objects on to these. A call's function stands in its body's context.
 pub(super) struct Forward {
+    /// Which objects there are.
     pub(super) shared: Arc<Shared>,
 }
 
@@ -140,17 +147,21 @@ pub(crate) fn found(answer: &dyn Encode) -> Option<Bytes> {
     body.decode::<(Bytes,)>(&FOUND.results).ok().map(|(key,)| key)
 }
 
+/// A panic elsewhere leaves it usable: every change is complete in itself.
 fn lock(all: &Mutex<All>) -> MutexGuard<'_, All> {
     all.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A call that several objects answer: the last answer counts, or the first failure. Of a search, the first yes.
 struct All {
+    /// Answers that are missing.
     left: usize,
+    /// Gone when it is answered.
     request: Option<Request>,
 }
 
 impl All {
+    /// One of those who were called answers.
     fn one(all: &Mutex<Self>, answer: Answer<'_>) {
         let mut held = lock(all);
         held.left = held.left.saturating_sub(1);

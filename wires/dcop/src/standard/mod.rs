@@ -30,6 +30,7 @@ static OPERATIONS: [Operation; 3] = [
     operation!("objects()", () -> sequence!(TEXT)),
 ];
 
+/// It stands by for every object; the first two operations are of each, the third is of `DCOPClient` alone.
 static OBJECT: Interface = interface!("DCOPObject", "DCOPObject", [], 0, &OPERATIONS);
 
 /// Whether an object id means others: the default object, or all with a prefix.
@@ -49,12 +50,14 @@ pub(crate) struct Standard {
 
 /// What they are made from.
 pub(crate) struct Shared {
+    /// What the node serves.
     pub(crate) objects: Arc<dyn Objects>,
     /// Keys in the order of their export: the first that is still there is the default object.
     order: Mutex<Vec<Bytes>>,
 }
 
 impl Standard {
+    /// For a node that serves these objects.
     pub(crate) fn new(objects: Arc<dyn Objects>) -> Self {
         // What was exported before has no order any more.
         let order = Mutex::new(objects.keys());
@@ -85,7 +88,7 @@ impl WireState for Standard {
 }
 
 impl Shared {
-    /// The key of the default object.
+    /// The key of the default object. Nothing, if nothing is served.
     pub(crate) fn default(&self) -> Option<Bytes> {
         let order = self.order.lock().unwrap_or_else(PoisonError::into_inner).clone();
         order.into_iter().find(|key| !self.objects.servants(key).is_empty())
@@ -106,13 +109,17 @@ impl Shared {
     }
 }
 
-/// Tells of objects.
+/// Serves what every object tells of itself.
 struct Tells {
     shared: Arc<Shared>,
 }
 
 impl Tells {
-    /// The result of an operation about the object with this id.
+    /// The result of an operation about the object with this id. `trinity`: types are spelled as Trinity's
+    /// programs do.
+    ///
+    /// # Errors
+    /// There is no such object, or more than one is meant; or it has no such function.
     fn tell(&self, index: usize, id: &[u8], trinity: bool) -> Result<Vec<String>, Failure> {
         let objects = &self.shared.objects;
         if id == CLIENT {
@@ -158,6 +165,7 @@ impl Servant for Tells {
     }
 }
 
+/// Nothing has this id.
 pub(crate) fn no_object(id: &[u8]) -> Failure {
     let what = format!("there is no object `{}`", id.escape_ascii());
     Failure::new(Kind::NoObject, Initiator::User, what)

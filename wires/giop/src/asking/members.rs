@@ -1,4 +1,13 @@
-//! The members of an interface, out of what a repository says of it.
+//! The operations and attributes of an interface, made out of what a repository tells of it.
+//!
+//! Input is the `FullInterfaceDescription` of the specification (CORBA 3.3 part 1, chapter 14) and, where the
+//! repository has it, its extended form with the exceptions of attributes. Output is an `Interface` of the
+//! model, numbered as a contract's reader numbers it: inherited operations first, in the order of the bases,
+//! then its own operations, then the accessors of its own attributes.
+//!
+//! Repositories disagree on whether `operations` and `attributes` include inherited ones. So whatever has a
+//! name that a base brought is passed over, which gives the same result for both. What this side cannot hold
+//! is left out and noted (`LEFT_OUT`), so that `describe` can say what is missing.
 
 use super::questions::Questions;
 use super::types::Types;
@@ -15,32 +24,40 @@ use everywire_model::{Failure, Hold, Initiator, Kind, Shape};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// What was told of an interface.
+/// What a repository told of one interface, gathered by `Asking::interface`.
 pub(super) struct Told<'a> {
+    /// The plain description.
     pub(super) told: &'a FullInterfaceDescription,
+    /// The description with the exceptions of attributes; nothing where the repository does not have it.
     pub(super) extended: Option<&'a ExtFullInterfaceDescription>,
     /// Its scoped name.
     pub(super) name: String,
+    /// Its direct bases, which are complete already.
     pub(super) bases: Vec<Hold<Interface>>,
 }
 
-/// An interface that is being made.
+/// An interface that is being made. Operations are only ever added, so their numbers stay valid.
 #[derive(Default)]
 struct Draft {
+    /// All operations, inherited ones first.
     operations: Vec<Operation>,
     /// The number of each operation by its name.
     numbers: HashMap<Name, usize>,
+    /// All attributes; their getters and setters are numbers in `operations`.
     attributes: Vec<Attribute>,
+    /// Notes on what could not be held: `LEFT_OUT`, and a sentence with the name and the reason.
     left_out: Vec<(Name, Name)>,
 }
 
 impl Draft {
-    /// Adds what a base has and no other base has brought.
+    /// Adds what a base has. An operation that another base brought before keeps its number, and so an
+    /// attribute whose getter was there before is not added a second time.
     fn inherit(&mut self, base: &Interface) {
         let known = self.operations.len();
         let places: Vec<usize> =
             base.operations.iter().map(|operation| self.push(operation.clone())).collect();
         for attribute in base.attributes.iter() {
+            // `known` is the number of operations before this base: a getter below it came with another base.
             let Some(getter) = places.get(attribute.getter).copied().filter(|place| *place >= known) else {
                 continue;
             };
@@ -60,6 +77,7 @@ impl Draft {
         number
     }
 
+    /// Notes that a member was left out, and why.
     fn leave_out(&mut self, name: &str, why: &Failure) {
         let what = format!("`{name}`: {}", why.message());
         self.left_out.push((Name::Borrowed(LEFT_OUT), Name::from(what)));
@@ -67,7 +85,9 @@ impl Draft {
 }
 
 impl Told<'_> {
-    /// The interface. What its bases have comes first, as everywhere; of its own, what is told.
+    /// Makes the interface. Consumes what was told. The accessors of an attribute `x` are the operations
+    /// `_get_x` and `_set_x`, as they travel (CORBA 3.3 part 2, section 9.4.2.1); their labels are the names
+    /// that users see.
     pub(super) fn interface(self, types: &mut Types, questions: &mut Questions) -> Interface {
         let mut draft = Draft::default();
         self.bases.iter().for_each(|base| draft.inherit(base));
@@ -114,6 +134,7 @@ impl Told<'_> {
                 let value = Parameter { direction: Direction::In, field };
                 let mut set = Operation::new(format!("_set_{}", told.name), vec![value], Shape::Void);
                 set.raises = Cow::Owned(raised(more.map(|more| &more.put_exceptions)));
+                // The label is left to an operation of the contract that is really called so.
                 let label = format!("set_{}", told.name);
                 if !draft.numbers.contains_key(label.as_str()) {
                     set.label = label.into();
@@ -139,7 +160,10 @@ impl Told<'_> {
     }
 }
 
-/// An operation.
+/// An operation out of its description.
+///
+/// # Errors
+/// The type of its result or of a parameter cannot be held here: then nobody could call it.
 fn operation(
     told: &OperationDescription,
     types: &mut Types,
@@ -163,11 +187,13 @@ fn operation(
     Ok(made)
 }
 
-/// Exceptions. One that this side cannot hold is told by its id when it is raised.
+/// The exceptions of an operation that this side can hold. One that it cannot hold is left out: when it is
+/// raised, it is told by its repository id alone.
 fn raises(told: &[ExceptionDescription], types: &mut Types, questions: &mut Questions) -> Vec<Hold<Struct>> {
     told.iter().filter_map(|told| types.exception(&told.r#type, questions).ok()).collect()
 }
 
+/// Why an attribute is left out whose type the repository tells as void.
 fn lacks_type() -> Failure {
     Failure::new(Kind::Unsupported, Initiator::Peer, "the repository tells no type of it")
 }

@@ -1,8 +1,15 @@
-//! Asking an object for its contract: the interface repository that its server names (`_interface`), and what that says of the interface
-//! and of those that it is derived from.
+//! Asking an object for its contract: the interface repository that its server names (`_interface`), and what
+//! that says of the interface and of those that it is derived from.
 //!
-//! Another side's repository is asked: interfaces, questions and time are bounded, and so are the types in its answers (`types`),
-//! beyond what every message is bounded by. Operations with types whose values this side cannot hold are left out, and said to be.
+//! One `Asking` lives for one contract. It walks the interfaces depth first, bases before the derived
+//! (`interface`), learns scoped names and types on the way (`types`), and at the end asks the scopes around
+//! for constants (`constants`). All calls are blocking calls of generated stubs, made through `questions`,
+//! which counts them.
+//!
+//! Another side's repository is asked, so everything is bounded: interfaces (`INTERFACES`), inheritance
+//! (`DEPTH`), questions and time (`questions`), types in its answers (`types`), beyond what every message is
+//! bounded by. An interface that is told to be its own base is an error. Operations with types whose values
+//! this side cannot hold are left out, and said to be.
 
 mod constants;
 mod members;
@@ -21,9 +28,10 @@ use questions::Questions;
 use std::collections::HashMap;
 use types::Types;
 
-/// Most interfaces of one contract.
+/// Most interfaces of one contract, bases included. Larger systems have fewer in one hierarchy; the bound is
+/// for repositories that invent bases.
 const INTERFACES: usize = 200;
-/// Deepest inheritance.
+/// Deepest inheritance that is followed. The walk recurses once for each level, so this bounds the stack too.
 const DEPTH: usize = 32;
 
 /// Asks an object for its contract.
@@ -49,6 +57,8 @@ pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
     let first = asking
         .interface(&described, DEPTH)
         .map_err(|failure| failure.at("a question to the interface repository"))?;
+    // (Everywire's own repository makes such an interface for an object with several, see
+    // `repository::build`.)
     // One that stands for several is nobody's own: what it is made of is.
     let own: Vec<Hold<Interface>> =
         if first.id.starts_with("LOCAL:") { first.bases.to_vec() } else { vec![first.clone()] };
@@ -62,31 +72,38 @@ pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
     Ok(Discovery { contract: Contract { definitions }, own: count, children: Vec::new() })
 }
 
-/// Whether a failure is that of a server without an interface repository: what ORBs answer which do not know the operation, or know
-/// of no repository.
+/// Whether a failure is that of a server without an interface repository: what ORBs answer which do not know
+/// the operation, or know of no repository. Such servers answer BAD_OPERATION, NO_IMPLEMENT or INTF_REPOS.
 fn is_lack(failure: &Failure) -> bool {
     matches!(failure.kind(), Kind::Unsupported | Kind::NoOperation)
         || failure.code().is_some_and(|code| code.starts_with("CORBA::INTF_REPOS"))
 }
 
+/// The failure that tells the user to give a contract himself; `answer` is what the server said.
 fn lacking(answer: &str) -> Failure {
     let what = format!("its server has no interface repository: to `_interface` it answers {answer}");
     Failure::new(Kind::Unsupported, Initiator::Peer, what).with_hint("give the contract with --contract FILE")
 }
 
-/// What is known so far.
+/// What is known so far of one contract.
 struct Asking {
     questions: Questions,
-    /// Interfaces by their ids; nothing while its bases are asked for.
+    /// Interfaces by their repository ids; `None` while the bases of the interface are being asked for, which
+    /// shows a circle.
     made: HashMap<String, Option<Hold<Interface>>>,
+    /// The complete interfaces, each after its bases.
     order: Vec<Hold<Interface>>,
-    /// Their definitions, which may contain constants.
+    /// The repository's definitions of those interfaces: where to ask for constants.
     scopes: Vec<Reference>,
     types: Types,
 }
 
 impl Asking {
-    /// An interface and its bases.
+    /// An interface and its bases. Each is asked for once, whatever number of interfaces derive from it;
+    /// `depth` is how many levels may still follow.
+    ///
+    /// # Errors
+    /// A question failed, a bound was met, or the interface is told to derive from itself.
     fn interface(&mut self, described: &Reference, depth: usize) -> Result<Hold<Interface>, Failure> {
         let Some(depth) = depth.checked_sub(1) else {
             let levels = DEPTH as u64;
@@ -124,7 +141,8 @@ impl Asking {
         Ok(interface)
     }
 
-    /// The scoped name of an interface, which also shows the prefix of its id and of others.
+    /// The scoped name of an interface, which also shows the prefix of its id and of others. From the two
+    /// together `types` learns which prefix stands before the scopes in repository ids.
     fn absolute_name(
         &mut self,
         described: &Reference,
@@ -139,7 +157,9 @@ impl Asking {
         Ok(name.to_owned())
     }
 
-    /// What the repository tells of attributes that raise exceptions, if it does.
+    /// What the repository tells of attributes that raise exceptions; nothing if there are no attributes, or
+    /// if the definition is no `ExtInterfaceDef` (older repositories). It is asked by `_is_a`, since the
+    /// reference may have been published with the older type.
     fn extended(
         &mut self,
         described: &Reference,

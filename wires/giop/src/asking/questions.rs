@@ -1,4 +1,8 @@
 //! Questions to another side's repository, and how many there may be.
+//!
+//! Every call to the repository takes its way through `Questions::to`, which counts it and looks at the
+//! clock. So a repository that answers with ever new definitions, or slowly, ends the walk with a failure;
+//! the clock is looked at between questions, so one call that hangs is not ended here.
 
 use crate::contracts::corba::{Contained, InterfaceDef, Repository, describe};
 use everywire_model::{
@@ -7,20 +11,24 @@ use everywire_model::{
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Most questions about one contract.
+/// Most questions about one contract: some ten for each of `INTERFACES` interfaces.
 const QUESTIONS: usize = 2_000;
-/// How long all answers may take.
+/// How long all questions about one contract may take together. It is looked at before each question.
 const TIME: Duration = Duration::from_secs(60);
 
-/// Asks objects of a repository.
+/// Asks the objects of one repository, for one contract.
 pub(super) struct Questions {
+    /// How references become objects: the node's own way, with its pool of connections.
     resolver: Arc<dyn Resolver>,
     /// How the object itself is reached. References of the repository name no files of ours, such as those for TLS.
     known: Vec<Endpoint>,
+    /// Questions that were begun.
     asked: usize,
+    /// When time is over; nothing if the clock cannot say so.
     until: Option<Instant>,
-    /// The definition that was asked for first, and the repository that it is in, once that was asked for.
+    /// The definition that was asked for first: by it the repository is found.
     first: Option<Reference>,
+    /// The repository: not asked for yet, asked for and not had, or had.
     repository: Option<Option<Reference>>,
 }
 
@@ -36,10 +44,12 @@ impl Questions {
         Self { resolver: object.target().resolver(), known, asked: 0, until, first: None, repository: None }
     }
 
-    /// The way to an object of the repository, for one question.
+    /// The way to an object of the repository, for one question. `of` is the interface whose operations are
+    /// called there. Where the reference leads to the same place as the object itself, the user's options
+    /// (files of certificates) are used for it.
     ///
     /// # Errors
-    /// There were too many, or they took too long.
+    /// There were too many questions, they took too long, or the reference leads nowhere.
     pub(super) fn to(&mut self, reference: &Reference, of: &'static Interface) -> Result<Object, Failure> {
         self.asked += 1;
         if self.asked > QUESTIONS {
@@ -63,7 +73,8 @@ impl Questions {
         Ok(self.resolver.resolve(&reached)?.typed(Hold::Static(of)))
     }
 
-    /// The scoped name of the definition with this id, if the repository knows it.
+    /// The scoped name of the definition with this repository id. Nothing, if the repository does not know it
+    /// or does not answer: the caller then shows the bare name. Costs up to four questions.
     pub(super) fn name_of(&mut self, id: &str) -> Option<String> {
         let repository = match &self.repository {
             Some(known) => known.clone(),
@@ -85,7 +96,8 @@ impl Questions {
     }
 }
 
-/// Whether two endpoints are the same place below the same layer, whatever is asked of the layer.
+/// Whether two endpoints are the same port with the same layer, whatever options the layer has. Endpoints
+/// without a layer are the same only if they are equal, so there is nothing to replace.
 fn same_place(one: &Endpoint, other: &Endpoint) -> bool {
     match (one, other) {
         (Endpoint::Layered(one), Endpoint::Layered(other)) => {

@@ -1,10 +1,18 @@
-//! Types that a repository tells by type codes, as a contract's reader would have made them: with scoped names, each made once.
+//! Types that a repository tells by type codes, as a contract's reader would have made them: with scoped
+//! names, each made once.
 //!
-//! A type code names its types without their scopes, and its reader takes for scopes what stands in the repository id. That holds a
-//! prefix, too (`IDL:omg.org/CosNaming/Name:1.0` is `CosNaming::Name`). Which prefixes there are is seen on interfaces, whose id and
-//! scoped name are both told; a part with a dot in it is none of IDL's names. Where an id shows nothing, the repository is asked.
+//! A type code names its types without their scopes, and its reader takes for scopes what stands in the
+//! repository id. That id holds a prefix, too (`IDL:omg.org/CosNaming/Name:1.0` is `CosNaming::Name`). Which
+//! prefixes there are is seen on interfaces, whose id and scoped name are both told; a part with a dot in it
+//! is none of IDL's names. Where an id shows nothing, the repository is asked.
 //!
-//! A type is known by its kind and id. Within itself it is a cell that is filled when it is complete.
+//! States: a type is known by its kind and id. It is *open* while its parts are made, then *made*, and never
+//! changes after. A part that names an open type gets a cell (`Hold::Later`), which is filled when the type
+//! is complete. If making such a type fails after its cell was given out, the whole contract is `broken`,
+//! since somebody may hold a cell that nothing fills.
+//!
+//! Bounds: levels (`DEPTH`) and parts (`NODES`) of all types together, since a type code of a few octets can
+//! stand for a large type and a repository may send many of them.
 
 use super::questions::Questions;
 use crate::typecodes;
@@ -21,7 +29,7 @@ const DEPTH: usize = 64;
 /// Most types and parts of types of one contract.
 const NODES: usize = 100_000;
 
-/// The types of one contract.
+/// The types of one contract. Filled while interfaces are made; `into_definitions` ends it.
 #[derive(Default)]
 pub(super) struct Types {
     /// What ids begin with before their scopes: with its slash, or empty.
@@ -32,8 +40,11 @@ pub(super) struct Types {
     made: HashMap<(&'static str, String), Shape>,
     /// Types that are being made: what stands for them within themselves.
     open: HashMap<(&'static str, String), Box<dyn Any>>,
+    /// Exceptions by their ids. They are apart from `made`, because an exception is no type of a value.
     exceptions: HashMap<String, Hold<Struct>>,
+    /// All of them in the order in which they were completed, so each comes after what it is made of.
     definitions: Vec<Definition>,
+    /// Parts that were looked at, for the bound.
     nodes: usize,
     /// A type that contains itself could not be made: others may hold a part that is missing.
     broken: Option<Failure>,
@@ -51,7 +62,8 @@ impl Types {
         }
     }
 
-    /// A scoped name that was told.
+    /// Notes a scoped name that the repository told together with an id. What the id has in front of the
+    /// scopes is remembered as a prefix, if it ends at a `/`.
     pub(super) fn learn(&mut self, id: &str, scoped: &str) {
         self.names.insert(id.to_owned(), scoped.to_owned());
         if let Some(prefix) = path(id).and_then(|path| path.strip_suffix(&scoped.replace("::", "/")))
@@ -61,7 +73,8 @@ impl Types {
         }
     }
 
-    /// The scoped name of something with this id; `bare` is its name without scopes.
+    /// The scoped name of something with this id; `bare` is its name without scopes, which is used where
+    /// nothing better is known. May ask the repository once for each id.
     pub(super) fn name(&mut self, id: &str, bare: &str, questions: &mut Questions) -> Name {
         let bare = bare.rsplit("::").next().unwrap_or(bare);
         if let Some(known) = self.names.get(id) {
@@ -76,7 +89,8 @@ impl Types {
         Name::from(scoped)
     }
 
-    /// The scoped name that an id shows.
+    /// The scoped name that an id shows by itself, if a known prefix fits. Nothing if the result does not end
+    /// with the bare name: then the id was given by a pragma and says nothing about scopes.
     fn by_id(&self, id: &str, bare: &str) -> Option<String> {
         let path = path(id)?;
         let known = self.prefixes.iter().filter_map(|prefix| path.strip_prefix(prefix.as_str()));
@@ -122,6 +136,7 @@ impl Types {
         Ok(made)
     }
 
+    /// The same fields with types as this contract has them.
     fn fields(
         &mut self,
         fields: &[Field],
@@ -135,6 +150,11 @@ impl Types {
         made.collect()
     }
 
+    /// A shape as the type code's reader made it, made anew with scoped names and each named type once.
+    /// `depth` is how many levels may still follow.
+    ///
+    /// # Errors
+    /// A bound was met, or this side cannot hold values of the type.
     fn shape(&mut self, shape: &Shape, depth: usize, questions: &mut Questions) -> Result<Shape, Failure> {
         let Some(depth) = depth.checked_sub(1) else {
             let levels = DEPTH as u64;
@@ -202,7 +222,8 @@ impl Types {
         })
     }
 
-    /// A type with a name: as it was made before, or made now. One without an id is made each time.
+    /// A type with a name: as it was made before, as a cell if it is being made, or made now. One without an
+    /// id is made each time, since nothing tells it from others.
     fn once<T: Named>(
         &mut self,
         key: (&'static str, String),
@@ -244,11 +265,12 @@ impl Types {
     }
 }
 
-/// What stands for a type within itself, once that was needed.
+/// What stands for a type within itself; `None` as long as no part has needed it.
 type Cell<T> = Option<&'static OnceLock<T>>;
 
-/// What has a name.
+/// The kinds of types that have a name and an id, so that one function serves all four.
 trait Named: Sized + Send + Sync + 'static {
+    /// The description as a shape of this kind.
     fn shape(held: Hold<Self>) -> Shape;
 }
 
@@ -264,11 +286,13 @@ macro_rules! named {
 
 named!(Struct Union Enum Alias);
 
-/// What stands between `IDL:` and the version.
+/// What stands between `IDL:` and the version in a repository id: prefix, scopes and name, joined by `/`.
+/// Nothing for ids of another format.
 fn path(id: &str) -> Option<&str> {
     id.strip_prefix("IDL:")?.rsplit_once(':').map(|(path, _)| path)
 }
 
+/// This side cannot hold such values; operations that need them are left out.
 #[cold]
 fn unsupported(what: &str) -> Failure {
     Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} is not supported"))

@@ -1,4 +1,13 @@
-//! What a node serves, as a context of names.
+//! What a node serves, as a context of names (OMG Naming Service, formal/04-10-03,
+//! `CosNaming::NamingContextExt`).
+//!
+//! The names are the keys of the objects that are served, so they change with those alone, and operations
+//! that bind or unbind are refused. Nothing is stored but the lists that clients read bit by bit
+//! (`Iterators`): for each a number and the key that was told last. A list has no snapshot; the next page
+//! begins behind that key, in the order of keys, among what is served then.
+//!
+//! The number of lists is bounded (`ITERATORS`), since clients may leave theirs without a word. A list is
+//! addressed by an object key with its number in it.
 
 use super::{KEY, names};
 use crate::contracts::cos_naming::naming_context::{InvalidName, NotFound, NotFoundReason};
@@ -13,19 +22,22 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What stands between the key of the context and the number of a list that is read bit by bit.
 const ITERATOR: &[u8] = b"NameService/list/";
-/// Lists that are read bit by bit at a time; the oldest one ends for a new one.
+/// Lists that are read bit by bit at a time, of all clients together. A new one beyond that ends the oldest.
 const ITERATORS: usize = 64;
 
-/// Lists that are read bit by bit. Each is its number and the key that was told last: what is served may change meanwhile.
+/// Lists that are read bit by bit: the number that was given last, and the lists in the order in which they
+/// began, each its number and the key that was told last.
 #[derive(Debug, Default)]
 pub(crate) struct Iterators(Mutex<(u64, VecDeque<(u64, Bytes)>)>);
 
 impl Iterators {
+    /// Runs `then` with the lists locked. A panic elsewhere leaves them usable: every change is complete in
+    /// itself.
     fn with<T>(&self, then: impl FnOnce(&mut (u64, VecDeque<(u64, Bytes)>)) -> T) -> T {
         then(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A new list, behind this key.
+    /// Begins a list behind this key; its number. Numbers are never used again.
     fn add(&self, last: Bytes) -> u64 {
         self.with(|(next, all)| {
             *next += 1;
@@ -37,10 +49,12 @@ impl Iterators {
         })
     }
 
+    /// The key that was told last; nothing if the list has ended.
     fn last(&self, number: u64) -> Option<Bytes> {
         self.with(|(_, all)| all.iter().find(|(held, _)| *held == number).map(|(_, last)| last.clone()))
     }
 
+    /// Notes the key that was told last.
     fn set(&self, number: u64, last: &Bytes) {
         self.with(|(_, all)| {
             if let Some((_, held)) = all.iter_mut().find(|(held, _)| *held == number) {
@@ -59,7 +73,8 @@ pub(crate) fn servants(node: &Weak<Node>) -> Vec<Arc<dyn Servant>> {
     vec![Arc::new(Context(node.clone())), Arc::new(List(node.clone()))]
 }
 
-/// Whether an interface, which may be one of those that stand by, answers for this key.
+/// Whether a servant with this interface answers for this key. The servants that stand by are asked for every
+/// key; others answer for their own.
 pub(crate) fn answers(interface: &Interface, key: &[u8]) -> bool {
     if std::ptr::eq(interface, &describe::NAMING_CONTEXT_EXT) {
         return key == KEY;
@@ -67,7 +82,7 @@ pub(crate) fn answers(interface: &Interface, key: &[u8]) -> bool {
     !std::ptr::eq(interface, &describe::BINDING_ITERATOR) || number_of(key).is_some()
 }
 
-/// What an object of this module is.
+/// What the object under this key is, if it is the context or one of its lists.
 pub(crate) fn locate(node: &Node, key: &[u8]) -> Option<&'static Interface> {
     if key == KEY {
         return Some(&describe::NAMING_CONTEXT_EXT);
@@ -76,11 +91,13 @@ pub(crate) fn locate(node: &Node, key: &[u8]) -> Option<&'static Interface> {
     Some(&describe::BINDING_ITERATOR)
 }
 
+/// The number of a list, out of its key.
 fn number_of(key: &[u8]) -> Option<u64> {
     std::str::from_utf8(key.strip_prefix(ITERATOR)?).ok()?.parse().ok()
 }
 
-/// Up to so many bindings behind a key; the last of their keys, and whether there are more.
+/// Up to `most` bindings whose keys come after `after`, in the order of keys; the last key among them, and
+/// whether there are more.
 fn bindings(node: &Node, after: Option<&[u8]>, most: usize) -> (Vec<Binding>, Option<Bytes>, bool) {
     let keys = node.objects().keys();
     let from = after.map_or(0, |after| keys.partition_point(|key| **key <= *after));
@@ -91,6 +108,7 @@ fn bindings(node: &Node, after: Option<&[u8]>, most: usize) -> (Vec<Binding>, Op
     (told.iter().map(bound).collect(), told.last().cloned(), told.len() < rest.len())
 }
 
+/// A number of bindings as a client asks for it. Nothing is reserved for it.
 fn most(asked: u32) -> usize {
     usize::try_from(asked).unwrap_or(usize::MAX)
 }
@@ -99,7 +117,7 @@ fn reply<R: MarshalList>(request: &mut Request, results: R) -> Result<(), Failur
     request.reply::<R, Failure>(Ok(results))
 }
 
-/// Serves the context.
+/// Serves the context. Operations are told apart by name, as their numbers follow the order in the IDL.
 struct Context(Weak<Node>);
 
 impl Servant for Context {
@@ -168,6 +186,8 @@ impl Servant for Context {
     }
 }
 
+/// Answers with a reference to the object of that name. A name of several components has a context in front,
+/// and there is no context in this one: the answer is NotFound, with the whole name as what is left.
 fn resolve(node: &Node, request: &mut Request, name: Vec<NameComponent>) -> Result<(), Failure> {
     let Some(first) = name.first() else { return invalid(request) };
     let found = names::keys_of(first).find_map(|key| {
@@ -185,6 +205,7 @@ fn resolve(node: &Node, request: &mut Request, name: Vec<NameComponent>) -> Resu
     raise(request, &NotFound { why, rest_of_name: name })
 }
 
+/// Answers with the exception InvalidName.
 fn invalid(request: &mut Request) -> Result<(), Failure> {
     raise(request, &InvalidName {})
 }
@@ -194,7 +215,8 @@ fn raise<X: Exception>(request: &mut Request, exception: &X) -> Result<(), Failu
     Ok(())
 }
 
-/// Serves the lists that are read bit by bit.
+/// Serves the lists that are read bit by bit: `next_one` (0), `next_n` (1) and `destroy` (2) of
+/// `CosNaming::BindingIterator`.
 struct List(Weak<Node>);
 
 impl Servant for List {

@@ -5,7 +5,8 @@ use crate::contracts::cos_naming::NameComponent;
 use bytes::Bytes;
 use everywire_model::reference::{escape, unescape};
 
-/// Reads a name; nothing, if it is none.
+/// Reads a name. Nothing, if the text is none: it is empty, a component is empty, has two dots or ends with
+/// one, or `\` stands before another character.
 pub(super) fn parse(text: &str) -> Option<Vec<NameComponent>> {
     let mut name = Vec::new();
     let mut component = (String::new(), None::<String>);
@@ -41,7 +42,7 @@ pub(super) fn parse(text: &str) -> Option<Vec<NameComponent>> {
     end(&mut component).then_some(name)
 }
 
-/// Writes a name.
+/// Writes a name. `parse` of the result gives the same name back.
 pub(super) fn print(name: &[NameComponent]) -> String {
     name.iter().map(component).collect::<Vec<_>>().join("/")
 }
@@ -64,7 +65,8 @@ fn component(one: &NameComponent) -> String {
     }
 }
 
-/// The name of the object under a key: what follows its last dot is the kind. One that is no text is escaped as in addresses.
+/// The name of the object under a key: what follows its last dot is the kind. A key that is no UTF-8 is
+/// escaped with `%`, as in addresses.
 pub(super) fn of_key(key: &[u8]) -> NameComponent {
     let text = std::str::from_utf8(key).map_or_else(|_| escape(key), str::to_owned);
     match text.rsplit_once('.') {
@@ -75,7 +77,8 @@ pub(super) fn of_key(key: &[u8]) -> NameComponent {
     }
 }
 
-/// The keys that have this name, if anything has.
+/// The keys that have this name: the text itself, and the octets that it stands for if it was escaped. At
+/// most two, and each key has exactly one name.
 pub(super) fn keys_of(name: &NameComponent) -> impl Iterator<Item = Bytes> {
     let text = match name.kind.as_str() {
         "" => name.id.clone(),

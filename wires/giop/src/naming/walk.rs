@@ -1,6 +1,11 @@
-//! Walking the names that others keep, and looking one up.
+//! Walking the names that others keep, and looking one up (OMG Naming Service, formal/04-10-03).
 //!
-//! What a context says bounds nothing here: names, contexts, answers and time do, and a context that was walked is not walked again.
+//! All of it is blocking calls of generated stubs, for the command line. `list` walks a context and the
+//! contexts in it, depth first; `look_up` resolves one `corbaname:`.
+//!
+//! What a context says bounds nothing here: names (`NAMES`), nesting (`DEPTH`), answers (`ANSWERS`) and time
+//! (`TIME`) do, and a context that was walked is not walked again, so that circles of contexts end. When a
+//! bound is met, what was found so far is the result.
 
 use super::{KEY, names};
 use crate::address;
@@ -14,18 +19,20 @@ use everywire_model::{
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// Names that are asked for at once.
+/// Names that are asked for at once: enough to need few answers, and few enough for a message of any server.
 const PAGE: u32 = 200;
 /// Most names that are told.
 const NAMES: usize = 10_000;
-/// Most answers that are waited for.
+/// Most answers that are waited for: each name costs one to resolve it, and pages and contexts cost some
+/// more.
 const ANSWERS: usize = 30_000;
 /// Deepest nesting of contexts.
 const DEPTH: usize = 32;
 /// How long all of it may take.
 const TIME: Duration = Duration::from_secs(60);
 
-/// The names at an address: those of a node or a naming service, where no object is named; else of the context that is.
+/// The names at an address: those of a node or a naming service, where no object is named; else of the
+/// context that is. `text` is an address in any notation.
 ///
 /// # Errors
 /// There is no such object, or it is no context of names.
@@ -55,6 +62,7 @@ pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>,
     Ok(walk.found)
 }
 
+/// The failure for an object that is something else.
 fn no_context(reference: &Reference) -> Failure {
     let address = address::print_friendly(reference);
     let what = "the object is no context of names, so there is nothing to list";
@@ -62,6 +70,8 @@ fn no_context(reference: &Reference) -> Failure {
         .with_hint(format!("`everywire describe {address}` tells what the object can do"))
 }
 
+/// The failure where an address without a key has no naming service. The code of the peer's exception is
+/// kept.
 fn no_service(failure: &Failure) -> Failure {
     let what = "nobody at this address keeps a list of names: there is no object `NameService`";
     let told = Failure::new(Kind::NoObject, Initiator::Peer, what).with_hint(
@@ -83,6 +93,10 @@ pub(crate) fn look_up(text: &str, resolver: &dyn Resolver) -> Option<Result<Refe
     Some(named(rest, name, resolver))
 }
 
+/// Asks the context before the `#` for the name behind it, which is escaped with `%` as in a URL.
+///
+/// # Errors
+/// The name is none, is not bound, or the naming service does not answer.
 fn named(rest: &str, name: &str, resolver: &dyn Resolver) -> Result<Reference, Failure> {
     let wrong = || {
         let what = format!("`{name}` is no name of an object");
@@ -102,7 +116,7 @@ fn named(rest: &str, name: &str, resolver: &dyn Resolver) -> Result<Reference, F
     }
 }
 
-/// What a name is bound to.
+/// What a name is bound to; `None` for nil. The exceptions of `resolve` become failures.
 fn resolve(context: &Stub<dyn NamingContext>, name: &[NameComponent]) -> Result<Option<Reference>, Failure> {
     use cos_naming::NamingContextError2 as Raised;
     context.resolve(name).map_err(|raised| match raised {
@@ -123,7 +137,7 @@ fn resolve(context: &Stub<dyn NamingContext>, name: &[NameComponent]) -> Result<
     })
 }
 
-/// The same place, another object there.
+/// The same place, another object there. The type id is left out, since it was that of the first object.
 fn at_key(reference: &Reference, key: &'static [u8]) -> Reference {
     let mut at = reference.clone();
     at.type_id.clear();
@@ -131,17 +145,19 @@ fn at_key(reference: &Reference, key: &'static [u8]) -> Reference {
     at
 }
 
+/// One walk and its bounds.
 struct Walk<'r> {
     resolver: &'r dyn Resolver,
     /// Contexts that were walked: where, and under which key.
     seen: HashSet<(Vec<Endpoint>, Bytes)>,
     found: Vec<Presence>,
+    /// Answers that were waited for so far.
     answers: usize,
     until: Option<Instant>,
 }
 
 impl Walk<'_> {
-    /// Whether more may be asked.
+    /// Counts one more question; whether it may be asked.
     fn goes_on(&mut self) -> bool {
         self.answers += 1;
         self.answers < ANSWERS
@@ -149,7 +165,11 @@ impl Walk<'_> {
             && self.until.is_none_or(|until| Instant::now() < until)
     }
 
-    /// The names of a context, and of those in it.
+    /// The names of a context, and of those in it. `path` is the name that leads here, and is the same again
+    /// at the end.
+    ///
+    /// # Errors
+    /// The context itself does not answer. Contexts inside it that do not answer are passed over.
     fn context(&mut self, object: &Object, path: &mut Vec<NameComponent>) -> Result<(), Failure> {
         let place = object.reference().profiles.first();
         let place = place.map(|profile| (profile.endpoints.clone(), profile.key.clone())).unwrap_or_default();
@@ -192,7 +212,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Notes a name; what it is bound to, if that is a context.
+    /// Notes a name with the type of what it is bound to, or why that cannot be had. Returns the object if
+    /// the binding is a context, to be walked next.
     fn tell(
         &mut self,
         path: &[NameComponent],

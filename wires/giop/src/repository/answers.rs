@@ -1,4 +1,12 @@
-//! What definitions answer. An operation means the same wherever it is inherited, so all kinds are answered in one place, by name.
+//! What definitions answer when they are called (CORBA 3.3 part 1, chapter 14).
+//!
+//! An operation means the same wherever it is inherited, so all kinds of definitions are answered in one
+//! function, by the operation's name. `Asked` names a definition in a snapshot of the repository; nothing
+//! changes here, and every answer is made of that one snapshot, so it is consistent in itself.
+//!
+//! What a kind of definition does not have is answered with BAD_OPERATION. The snapshot comes from contracts
+//! of this process, so it is trusted; arguments of requests are not, but they are looked up only, and a count
+//! in them (`most`) only shortens what is told.
 
 pub(super) use super::describing::Asked;
 
@@ -13,7 +21,8 @@ use everywire_model::{
     Failure, Initiator, Interface, Kind, MarshalList, Reference, Request, Shape, TypeCode, Variant,
 };
 
-/// Answers a request.
+/// Answers a request to the definition. Operations that write or create are not in the list: the repository
+/// can only be read.
 ///
 /// # Errors
 /// There is no such operation; arguments do not decode.
@@ -185,10 +194,13 @@ pub(super) fn answer(asked: &Asked<'_>, request: &mut Request) -> Result<(), Fai
     }
 }
 
+/// Answers with these results; what does not encode becomes the failure.
 fn reply<R: MarshalList>(request: &mut Request, results: R) -> Result<(), Failure> {
     request.reply::<R, Failure>(Ok(results))
 }
 
+/// Whether an interface has this id, or a base of it has. Interfaces cannot be circular, since their bases
+/// are complete before them.
 fn is_a(interface: &Interface, id: &str) -> bool {
     id_of(&interface.id, &interface.name) == id || interface.bases.iter().any(|base| is_a(base, id))
 }
@@ -212,7 +224,8 @@ fn is_of(definition: &Definition, kind: DefinitionKind) -> bool {
 }
 
 impl Asked<'_> {
-    /// What it contains: of an interface, what that inherits, too.
+    /// The numbers of what it contains, in the order of definition. Unless only its own (`own`) is wanted,
+    /// what an interface inherits comes behind, each base once.
     fn all_contents(&self, own: bool) -> Vec<usize> {
         let (mut all, mut around) = (Vec::new(), vec![self.number]);
         let mut next = 0;
@@ -237,7 +250,8 @@ impl Asked<'_> {
         all
     }
 
-    /// What has this name, in it or in what it contains down to that many levels; any, if negative.
+    /// What has this name, in it or in what it contains down to that many levels. A negative number of levels
+    /// means all: `-1` becomes the greatest number, and the search ends where nothing contains anything more.
     fn named(&self, name: &str, levels: i32, kind: DefinitionKind, own: bool) -> Vec<usize> {
         let (mut found, mut here) = (Vec::new(), vec![self.number]);
         let mut levels = u32::try_from(levels).unwrap_or(u32::MAX);
@@ -254,7 +268,8 @@ impl Asked<'_> {
         super::build::once(found.into_iter()).collect()
     }
 
-    /// What a scoped name means here: from the repository on if it begins with `::`, else here or in what is around.
+    /// What a scoped name means here: from the repository on if it begins with `::`, else here or in what is
+    /// around. The repository itself, number 0, is never found.
     fn lookup(&self, name: &str) -> Option<usize> {
         if name.starts_with("::") {
             return self.repository.by_name.get(name).copied().filter(|number| *number != 0);
@@ -273,7 +288,7 @@ impl Asked<'_> {
         }
     }
 
-    /// The exceptions of the operation that it is.
+    /// References to the exceptions of the operation that it is; empty if it is none.
     fn exceptions(&self) -> Vec<Option<Reference>> {
         let What::Operation { index, .. } = &self.definition().what else { return Vec::new() };
         let operation = self.interface().and_then(|interface| interface.operations.get(*index));

@@ -1,4 +1,17 @@
 //! Making the repository of the interfaces that are served.
+//!
+//! `build` walks all objects of the node once and gives back a complete `Repository`, which never changes
+//! after. Order: the root, the primitive types, all interfaces with their bases and the modules around them,
+//! then the members of interfaces with the types that they use, then constants. Each step finds what it
+//! refers to in an earlier one; a type that contains itself is entered before its parts are made (`named`).
+//!
+//! Invariants: definition 0 is the repository itself. A definition's number is its place in the list and
+//! never changes. `by_id` and `by_name` keep the first definition of an id or name; what comes later under
+//! the same id is taken to be the same. Every definition with a name is among the contents of its scope;
+//! types without a name are in none and are found by reference alone.
+//!
+//! The input is contracts of this process, so nothing here is hostile; `DEPTH` bounds recursion for contracts
+//! that contain themselves through types without a name.
 
 use super::shapes::{DEPTH, has_code, id_around, id_inside, id_of, last, raises, travels};
 use super::{Definition, Repository, Type, What};
@@ -9,7 +22,8 @@ use everywire_model::{Constant, Hold, Objects, Shape};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// The primitive types, by names that no repository id has.
+/// The primitive types: number, id in this repository, and shape. No repository id begins like these ids, so
+/// they cannot collide with those of contracts.
 const PRIMITIVES: &[(PrimitiveKind, &str, Shape)] = &[
     (PrimitiveKind::PkVoid, "pk_void", Shape::Void),
     (PrimitiveKind::PkShort, "pk_short", Shape::I16),
@@ -31,17 +45,21 @@ const PRIMITIVES: &[(PrimitiveKind, &str, Shape)] = &[
     (PrimitiveKind::PkWstring, "pk_wstring", everywire_model::describe::WIDE_TEXT),
 ];
 
-/// What a primitive type is known by here; of one that there is not, that of none.
+/// The id by which a primitive type is found here; empty for one that there is not. (The
+/// empty id is also that of the repository itself.)
 pub(super) fn primitive_id(kind: PrimitiveKind) -> &'static str {
     PRIMITIVES.iter().find(|(known, ..)| *known == kind).map_or("", |(_, id, _)| id)
 }
 
-/// What values of a primitive type look like.
+/// What values of a primitive type look like; nothing for kinds that this side does not have, such as `long
+/// double`.
 pub(super) fn primitive_shape(kind: PrimitiveKind) -> Option<&'static Shape> {
     PRIMITIVES.iter().find(|(known, ..)| *known == kind).map(|(.., shape)| shape)
 }
 
-/// The id of the interface that stands for an object with several, which no contract has: it is derived from all of them.
+/// The id of the interface that stands for an object with several, which no contract has: it is derived from
+/// all of them. `LOCAL:` is the format for ids that mean nothing elsewhere. A client that reads the contract
+/// (`asking`) knows it by that.
 pub(super) fn id_of_object(key: &[u8]) -> String {
     format!("LOCAL:object/{}", everywire_model::reference::escape(key))
 }
@@ -73,6 +91,7 @@ pub(super) fn build(objects: &dyn Objects) -> Repository {
     builder.repository
 }
 
+/// The repository that is being made.
 #[derive(Default)]
 struct Builder {
     repository: Repository,
@@ -81,6 +100,8 @@ struct Builder {
 }
 
 impl Builder {
+    /// Adds a definition; its number. `within` is the number of its scope. One without a name (`""`) is not
+    /// listed in its scope.
     fn add(&mut self, kind: DefinitionKind, id: String, name: &str, within: usize, what: What) -> usize {
         let number = self.repository.definitions.len();
         let around = self.repository.definitions.get_mut(within);
@@ -108,7 +129,8 @@ impl Builder {
         number
     }
 
-    /// What contains something with this scoped name and id; modules are made of names.
+    /// What contains something with this scoped name and id; modules are made of names. Makes the modules
+    /// that do not exist yet.
     fn scope(&mut self, name: &str, id: &str) -> usize {
         let Some((around, _)) = name.rsplit_once("::") else { return 0 };
         if let Some(number) = self.repository.by_name.get(&format!("::{around}")) {
@@ -122,7 +144,8 @@ impl Builder {
         self.add(DefinitionKind::DkModule, around_id, last(around), within, What::Scope)
     }
 
-    /// An interface and its bases, whose operations come later.
+    /// An interface and its bases, whose operations come later. `made` gets the numbers of those that are
+    /// new, bases before what derives from them.
     fn interface(&mut self, interface: &Hold<Interface>, made: &mut Vec<usize>, depth: usize) {
         let (Some(depth), id) = (depth.checked_sub(1), id_of(&interface.id, &interface.name)) else { return };
         if self.repository.has(&id) {
@@ -134,7 +157,8 @@ impl Builder {
         made.push(self.add(DefinitionKind::DkInterface, id, last(&interface.name), within, what));
     }
 
-    /// The interface of an object that has several.
+    /// The interface of an object that has several: it derives from all of them and declares nothing itself.
+    /// Of operations with the same name the first is kept.
     fn joined<'i>(&mut self, key: &[u8], all: impl Iterator<Item = &'i Interface>, made: &mut Vec<usize>) {
         let id = id_of_object(key);
         let bases: Vec<Hold<Interface>> = all.map(|interface| Hold::new(interface.clone())).collect();
@@ -163,7 +187,8 @@ impl Builder {
         made.push(self.add(DefinitionKind::DkInterface, id, "", 0, what));
     }
 
-    /// What an interface declares itself.
+    /// The operations and attributes that an interface declares itself, the types that they use, and the
+    /// exceptions that they raise. Operations with values that do not travel on this wire are left out.
     fn members(&mut self, number: usize) {
         let Some(Definition { what: What::Interface(interface), id, .. }) = self.repository.get(number)
         else {
@@ -219,6 +244,7 @@ impl Builder {
         self.add(DefinitionKind::DkConstant, id, last(&name), within, What::Constant { held, of });
     }
 
+    /// An exception, once.
     fn exception(&mut self, raised: &Hold<Struct>) {
         let id = id_of(&raised.id, &raised.name);
         if self.repository.has(&id) {
@@ -235,7 +261,8 @@ impl Builder {
         );
     }
 
-    /// A type with a name. It is known before its parts are: they may contain it.
+    /// A type with a name. It is known before its parts are: they may contain it. `parts` makes the types of
+    /// its parts in the order that `What::Type` says.
     fn named(
         &mut self,
         kind: DefinitionKind,
@@ -256,14 +283,17 @@ impl Builder {
         Type::At(number)
     }
 
-    /// A type without a name, which the definition with this id uses.
+    /// A type without a name, which the definition with this id uses. Its id is the user's id, `#` and a
+    /// number: the same at the next snapshot, as long as the contract is the same, so that references to it
+    /// live on.
     fn unnamed(&mut self, kind: DefinitionKind, user: &str, shape: &Shape, parts: Vec<Type>) -> Type {
         let id = format!("{user}#{}", self.unnamed);
         self.unnamed += 1;
         Type::At(self.add(kind, id, "", 0, What::Type { shape: shape.clone(), parts }))
     }
 
-    /// The definition of a type that the definition with this id uses.
+    /// The definition of a type that the definition with the id `user` uses, made if it is not there. Too
+    /// deep a nesting ends in `any`.
     fn type_of(&mut self, shape: &Shape, user: &str, depth: usize) -> Type {
         let Some(depth) = depth.checked_sub(1) else { return self.primitive(PrimitiveKind::PkAny) };
         // What was defined already, under its id.
@@ -350,13 +380,16 @@ impl Builder {
         }
     }
 
+    /// The definition of a primitive type.
     fn primitive(&self, kind: PrimitiveKind) -> Type {
         Type::At(self.repository.by_id.get(primitive_id(kind)).copied().unwrap_or_default())
     }
 }
 
-/// The attribute that the operation with this number reads (its own number) or writes (nothing), if both are called as clients of this
-/// wire call those that access attributes.
+/// What the operation with this number is to an attribute: `Some(Some(n))` if it reads attribute `n`,
+/// `Some(None)` if it writes one, `None` if it is an operation like others. It counts only if getter and
+/// setter are called `_get_x` and `_set_x`, as clients of this wire call them; contracts of other languages
+/// may call them otherwise, and are then described by operations.
 pub(super) fn attribute(interface: &Interface, index: usize) -> Option<Option<usize>> {
     let at = interface
         .attributes
@@ -372,7 +405,7 @@ pub(super) fn attribute(interface: &Interface, index: usize) -> Option<Option<us
     usual.then(|| (attribute.getter == index).then_some(at))
 }
 
-/// The names of things that are asked for more than once in one list are told once.
+/// The same items, each at its first place only.
 pub(super) fn once<T>(all: impl Iterator<Item = T>) -> impl Iterator<Item = T>
 where
     T: Copy + Eq + std::hash::Hash,

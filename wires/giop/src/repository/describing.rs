@@ -1,4 +1,12 @@
-//! What definitions say of themselves, in the structs of the specification.
+//! What definitions say of themselves, in the structs of the specification (CORBA 3.3 part 1, chapter 14).
+//!
+//! `Asked` is a definition of a snapshot, by its number, with the node that serves it: the node makes
+//! references, the snapshot gives what they lead to. All functions only read. Where a definition is not of
+//! the kind that is asked for, they give an empty description, an empty list or nothing; `answers` asks the
+//! right ones.
+//!
+//! Two forms exist of attributes and interfaces: the plain ones of CORBA 2, and the extended ones with the
+//! exceptions of attributes (CORBA 3). Both are told, since clients know one or the other.
 
 use super::build::attribute;
 use super::key;
@@ -17,15 +25,20 @@ use everywire_model::describe::{Attribute, Hold, Interface, Operation, Referent,
 use everywire_model::native::NATIVE;
 use everywire_model::{Codec, Failure, Marshal, Reference, Shape, TypeCode, Value, Variant};
 
-/// A definition of a repository, and where it is served.
+/// A definition of a repository, and where it is served. It is `Copy`; `at` makes one for another definition
+/// of the same snapshot.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
+    /// Who makes references.
     pub(super) node: &'a Node,
+    /// The snapshot.
     pub(super) repository: &'a Repository,
+    /// The definition's number in it.
     pub(super) number: usize,
 }
 
 impl<'a> Asked<'a> {
+    /// The definition.
     pub(super) fn definition(&self) -> &'a Definition {
         // The number is one of a look-up, and definitions never go.
         self.repository.get(self.number).unwrap_or_else(|| unreachable!("a definition is gone"))
@@ -36,18 +49,18 @@ impl<'a> Asked<'a> {
         Self { number, ..*self }
     }
 
-    /// A reference to a definition.
+    /// A reference to a definition. Its key holds kind and id, so it is valid in later snapshots too.
     pub(super) fn reference(&self, to: &Definition) -> Reference {
         let kind = key::definition(to.kind);
         self.node.objects().publish(kind.type_id, &key::of(to.kind, &to.id))
     }
 
-    /// A reference to the definition with this number.
+    /// A reference to the definition with this number; nothing if there is none, which is nil in answers.
     pub(super) fn reference_at(&self, number: usize) -> Option<Reference> {
         Some(self.reference(self.repository.get(number)?))
     }
 
-    /// A reference to the definition of a type.
+    /// A reference to the definition of a type; nil if it is unknown.
     pub(super) fn type_def(&self, of: Option<&Type>) -> Option<Reference> {
         Some(self.reference(self.repository.type_at(of?)?))
     }
@@ -68,7 +81,10 @@ impl<'a> Asked<'a> {
         self.at(number).interface()
     }
 
-    /// What it says of itself, as a value with the type that fits its kind.
+    /// What it says of itself (the operation `describe`): an `any` with the struct that belongs to its kind.
+    ///
+    /// # Errors
+    /// The struct does not encode, which would be a mistake of this side.
     pub(super) fn described(&self) -> Result<Variant, Failure> {
         let definition = self.definition();
         let (name, id, defined_in) = (definition.name.clone(), definition.id.clone(), self.within());
@@ -116,7 +132,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The operation that it is.
+    /// The operation that it is. Empty if it is none.
     pub(super) fn operation(&self) -> OperationDescription {
         let none = OperationDescription {
             name: String::new(),
@@ -136,6 +152,8 @@ impl<'a> Asked<'a> {
         }
     }
 
+    /// The description of an operation that the interface with the id `around` declares. `types` are those of
+    /// the result and of the parameters.
     fn of_operation(&self, operation: &Operation, around: &str, types: &[Type]) -> OperationDescription {
         let id = id_inside(around, &operation.name);
         OperationDescription {
@@ -163,7 +181,7 @@ impl<'a> Asked<'a> {
         .collect()
     }
 
-    /// An exception.
+    /// An exception. Its `defined_in` is empty if the repository does not have it.
     pub(super) fn exception(&self, raised: &Hold<Struct>) -> ExceptionDescription {
         let id = id_of(&raised.id, &raised.name);
         let known = self.repository.by_id.get(&id).map(|number| self.at(*number).within());
@@ -176,7 +194,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The attribute that it is.
+    /// The attribute that it is. Empty if it is none.
     pub(super) fn attribute(&self) -> AttributeDescription {
         let none = AttributeDescription {
             name: String::new(),
@@ -193,13 +211,14 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The attribute that it is, with its exceptions.
+    /// The attribute that it is, with the exceptions of its getter and setter; nothing if it is none.
     pub(super) fn ext_attribute(&self) -> Option<ExtAttributeDescription> {
         let What::Attribute { index, .. } = &self.definition().what else { return None };
         let interface = self.interface()?;
         Some(self.of_ext_attribute(interface, interface.attributes.get(*index)?, &self.within()))
     }
 
+    /// The extended description of an attribute that the interface with the id `around` declares.
     fn of_ext_attribute(
         &self,
         interface: &Interface,
@@ -224,7 +243,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// All operations of the interface that it is, and the numbers of its attributes with the ids of the interfaces that declare them.
+    /// All operations of the interface that it is, inherited ones too, and the numbers of its attributes with
+    /// the ids of the interfaces that declare them. Accessors of attributes are no operations here.
     fn members(&self, interface: &Interface) -> (Vec<OperationDescription>, Vec<(usize, String)>) {
         let (mut operations, mut attributes) = (Vec::new(), Vec::new());
         for (index, operation) in interface.operations.iter().enumerate().filter(|(_, held)| travels(held)) {
@@ -247,7 +267,7 @@ impl<'a> Asked<'a> {
         (operations, attributes)
     }
 
-    /// The whole interface that it is.
+    /// The whole interface that it is (`describe_interface`); nothing if it is none.
     pub(super) fn full(&self) -> Option<FullInterfaceDescription> {
         let interface = self.interface()?;
         let (operations, attributes) = self.members(interface);
@@ -286,7 +306,8 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// What values of the type that it is look like.
+    /// The shape of the type that it is or has: of an attribute or constant its type, of an operation its
+    /// result, of an interface a reference to it; void for scopes.
     pub(super) fn shape(&self) -> Shape {
         let definition = self.definition();
         match &definition.what {
@@ -309,7 +330,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The members of the struct or exception that it is.
+    /// The members of the struct or exception that it is. Fields and parts are in the same order.
     pub(super) fn struct_members(&self) -> Vec<StructMember> {
         let What::Type { shape, parts } = &self.definition().what else { return Vec::new() };
         let fields = shape.fields().iter().zip(parts);
@@ -322,7 +343,8 @@ impl<'a> Asked<'a> {
             .collect()
     }
 
-    /// The members of the union that it is: one for each label.
+    /// The members of the union that it is. An arm with several labels is told once for each label, as the
+    /// specification wants it.
     pub(super) fn union_members(&self) -> Vec<UnionMember> {
         let What::Type { shape: Shape::Union(union), parts } = &self.definition().what else {
             return Vec::new();
@@ -343,6 +365,7 @@ impl<'a> Asked<'a> {
     }
 }
 
+/// The plain description of an attribute that the interface with the id `around` declares.
 fn of_attribute(held: &Attribute, around: &str) -> AttributeDescription {
     let id = id_inside(around, &held.name);
     AttributeDescription {
@@ -360,7 +383,8 @@ fn bases(interface: &Interface) -> Vec<String> {
     interface.bases.iter().map(|base| id_of(&base.id, &base.name)).collect()
 }
 
-/// A label of a union, as a value of its discriminator.
+/// A label of a union, as a value of its discriminator. Labels are kept as numbers; of an enumeration it is
+/// the member's name that travels.
 fn label_of(discriminator: &Shape, label: i64) -> Variant {
     let value = match discriminator.resolved() {
         Shape::Bool => Value::Bool(label != 0),
@@ -376,7 +400,8 @@ fn label_of(discriminator: &Shape, label: i64) -> Variant {
     Variant::new(discriminator.clone(), value)
 }
 
-/// A typed value with its shape, as an `any`.
+/// A typed value with its shape, as an `any`. It takes the way through the native codec, which turns a typed
+/// value into a tree of values.
 pub(super) fn variant<T: Marshal>(shape: Shape, value: &T) -> Result<Variant, Failure> {
     let body = NATIVE.write(&mut |sink| value.marshal(&shape, sink))?;
     let value = body.read(|source| Value::decode(&shape, source))?;

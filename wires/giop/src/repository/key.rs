@@ -32,7 +32,8 @@ macro_rules! definitions {
     };
 }
 
-/// All kinds that there are here.
+/// All kinds that there are here. The first is the repository itself: `definition` and `parse` rely on that.
+/// Each kind has a servant that stands by for all nodes.
 pub(crate) const DEFINITIONS: &[Definition] = definitions! {
     DkRepository "Repository" REPOSITORY;
     DkModule "ModuleDef" MODULE_DEF;
@@ -53,12 +54,12 @@ pub(crate) const DEFINITIONS: &[Definition] = definitions! {
     DkArray "ArrayDef" ARRAY_DEF;
 };
 
-/// The kind with this number.
+/// The kind with this number. One that is not here gives that of the repository.
 pub(crate) fn definition(kind: Of) -> &'static Definition {
     DEFINITIONS.iter().find(|definition| definition.kind == kind).unwrap_or(&DEFINITIONS[0])
 }
 
-/// The key of a definition.
+/// The key of a definition. The repository's key has no id.
 pub(crate) fn of(kind: Of, id: &str) -> Bytes {
     if kind == Of::DkRepository {
         return Bytes::from_static(ROOT);
@@ -67,7 +68,8 @@ pub(crate) fn of(kind: Of, id: &str) -> Bytes {
     [ROOT, b"/", word.as_bytes(), b"/", id.as_bytes()].concat().into()
 }
 
-/// The kind and the id that a key says, if it is one of the repository's.
+/// The kind and the id that a key says; nothing if it is not one of the repository's. The id may contain any
+/// character, `/` too.
 pub(crate) fn parse(key: &[u8]) -> Option<(&'static Definition, &str)> {
     let rest = key.strip_prefix(ROOT)?;
     if rest.is_empty() {

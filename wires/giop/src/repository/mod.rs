@@ -23,23 +23,28 @@ use everywire_model::{
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-/// All definitions.
+/// All definitions. It never changes once it is made; `wire_state` makes another when what is served has
+/// changed.
 #[derive(Debug, Default)]
 pub(crate) struct Repository {
     /// The first is the repository itself.
     definitions: Vec<Definition>,
+    /// Numbers by repository id; of several definitions with one id, the first.
     by_id: HashMap<String, usize>,
-    /// By absolute name, of what has one.
+    /// Numbers by absolute name (`::a::b`), of what has one; the repository itself has the empty name.
     by_name: HashMap<String, usize>,
 }
 
 /// A definition.
 #[derive(Debug)]
 pub(crate) struct Definition {
+    /// What it is; decides which operations its object answers.
     kind: DefinitionKind,
+    /// Repository id; of types without a name, the id of their user, `#` and a number.
     id: String,
     /// Without its scopes; empty for types without a name.
     name: String,
+    /// Scopes and name, with `::` in front; empty for types without a name.
     absolute_name: String,
     /// The number of what contains it.
     within: usize,
@@ -95,12 +100,13 @@ impl Repository {
         build::build(objects)
     }
 
-    /// Whether there is a definition with this id, or it is the repository that is meant by the empty one.
+    /// Whether there is a definition with this id; the repository itself has the empty one.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.by_id.contains_key(id)
     }
 
-    /// The number of the definition of this kind with this id.
+    /// The number of the definition of this kind with this id. Nothing, if the id belongs to a definition of
+    /// another kind.
     pub(crate) fn find(&self, kind: DefinitionKind, id: &str) -> Option<usize> {
         let number = *self.by_id.get(id)?;
         (self.get(number)?.kind == kind).then_some(number)
@@ -110,7 +116,7 @@ impl Repository {
         self.definitions.get(number)
     }
 
-    /// The definition of a type.
+    /// The definition of a type. An interface that is not served has no definition; `Object` stands for it.
     fn type_at(&self, of: &Type) -> Option<&Definition> {
         match of {
             Type::At(number) => self.get(*number),
@@ -121,12 +127,14 @@ impl Repository {
         }
     }
 
+    /// The definition of a primitive type, if this repository has it.
     fn primitive(&self, kind: PrimitiveKind) -> Option<&Definition> {
         self.get(*self.by_id.get(build::primitive_id(kind))?)
     }
 }
 
-/// The servants that stand by for all objects, and those of the repository's own.
+/// The servants that stand by: the one that answers for all objects, and one for each kind of definition.
+/// They hold the node weakly, since the node holds them.
 pub(crate) fn servants(node: &Weak<Node>) -> Vec<Arc<dyn Servant>> {
     let mut all: Vec<Arc<dyn Servant>> = vec![Arc::new(object::Implicit(node.clone()))];
     for definition in key::DEFINITIONS {
@@ -135,7 +143,8 @@ pub(crate) fn servants(node: &Weak<Node>) -> Vec<Arc<dyn Servant>> {
     all
 }
 
-/// Whether an interface, which may be one of those that stand by, answers for this key.
+/// Whether a servant with this interface answers for this key. Those of definitions answer for keys of their
+/// kind only; all others always.
 pub(crate) fn answers(interface: &Interface, key: &[u8]) -> bool {
     let own = key::DEFINITIONS.iter().find(|definition| std::ptr::eq(definition.interface, interface));
     own.is_none_or(|own| key::parse(key).is_some_and(|(asked, _)| asked.kind == own.kind))
@@ -165,6 +174,7 @@ impl Servant for Served {
     }
 }
 
+/// The failure for a definition that is served no longer, or never was.
 fn gone(key: &[u8]) -> Failure {
     let key = everywire_model::reference::escape(key);
     Failure::new(Kind::NoObject, Initiator::Peer, format!("the repository has no definition `{key}`"))

@@ -11,7 +11,8 @@ use everywire_model::object::no_operation;
 use everywire_model::{Failure, Initiator, Interface, Kind, Reference, Request, Servant};
 use std::sync::Weak;
 
-/// Serves all objects, by their keys.
+/// Serves what all objects answer, whatever their keys; the number of the operation is that in
+/// `contracts::OBJECT`.
 pub(super) struct Implicit(pub(super) Weak<Node>);
 
 /// What an object is.
@@ -51,6 +52,8 @@ impl Servant for Implicit {
     }
 }
 
+/// What the object under a key is; nothing if there is no such object. Objects that users export come before
+/// those of the wire's own.
 fn type_of(node: &Node, key: &[u8]) -> Option<Type> {
     let servants = node.objects().servants(key);
     match servants.as_slice() {
@@ -68,6 +71,7 @@ fn type_of(node: &Node, key: &[u8]) -> Option<Type> {
     naming::locate(node, key).map(Type::Own)
 }
 
+/// The failure for a key that nobody serves.
 fn no_object(key: &[u8]) -> Failure {
     let key = everywire_model::reference::escape(key);
     Failure::new(Kind::NoObject, Initiator::Peer, format!("no object has the key `{key}`"))

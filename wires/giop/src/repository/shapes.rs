@@ -1,4 +1,8 @@
 //! Which values have a type code, and how names and identities of definitions look.
+//!
+//! Maps, optional values and handles of other wires have no type code, so operations with such parameters or
+//! results are not in the repository, and an exception with such a field is not told. A type that contains
+//! itself is looked at once (`seen`, by the identity of its description).
 
 use everywire_model::describe::{Direction, Name};
 use everywire_model::shape::{Hold, Struct};
@@ -8,14 +12,14 @@ use std::collections::HashSet;
 /// Deepest nesting of types that is looked at: contracts have less.
 pub(super) const DEPTH: usize = 100;
 
-/// Whether calls of an operation travel on this wire.
+/// Whether calls of an operation can travel on this wire: all parameters and the result have type codes.
 pub(super) fn travels(operation: &Operation) -> bool {
     let mut seen = HashSet::new();
     let carried = operation.parameters.iter().map(|parameter| &parameter.field.shape);
     carried.chain([&operation.returns]).all(|shape| shape_has_code(shape, &mut seen, DEPTH))
 }
 
-/// Whether an exception does.
+/// Whether an exception can travel, by its fields.
 pub(super) fn raised_travels(raised: &Struct) -> bool {
     let mut seen = HashSet::new();
     raised.fields.iter().all(|field| shape_has_code(&field.shape, &mut seen, DEPTH))
@@ -26,6 +30,7 @@ pub(super) fn has_code(shape: &Shape) -> bool {
     shape_has_code(shape, &mut HashSet::new(), DEPTH)
 }
 
+/// A type that was seen before counts as true: the first look decides.
 fn shape_has_code(shape: &Shape, seen: &mut HashSet<usize>, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     match shape {
@@ -46,7 +51,8 @@ fn shape_has_code(shape: &Shape, seen: &mut HashSet<usize>, depth: usize) -> boo
     }
 }
 
-/// The repository id of something with this name: its own identity, or the usual form of its name.
+/// The repository id of something with this name: its own identity, or the usual form of its name. The same
+/// name gives the same id each time, so references by it stay valid.
 pub(super) fn id_of(id: &str, name: &str) -> String {
     if id.is_empty() { format!("IDL:{}:1.0", name.replace("::", "/")) } else { id.to_owned() }
 }
@@ -68,7 +74,7 @@ pub(super) fn id_around(id: &str, scope: &str) -> String {
     }
 }
 
-/// The version that an id tells.
+/// The version that an id tells; `1.0` for ids of other formats.
 pub(super) fn version(id: &str) -> String {
     match id.strip_prefix("IDL:").and_then(|rest| rest.rsplit_once(':')) {
         Some((_, version)) => version.to_owned(),

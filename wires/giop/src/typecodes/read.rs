@@ -1,9 +1,20 @@
-//! Reading type codes.
+//! Reading type codes (CORBA 3.3 part 2, section 9.3.5.1).
 //!
-//! Each node has a [`Place`] in the outermost type code. A node that an indirection names is taken from those that are
-//! finished; one around the indirection is made anew when it is looked at ([`super::unfold`]), from the octets of the
-//! outermost type code, which are kept for that. So nothing holds what holds it, and a reader is at work in two cases: on
-//! a message, where all is checked and the places are noted, and on what was kept, for one level more.
+//! Each node has a `Place` in the outermost type code. A node that an indirection names is taken from those
+//! that are finished; one around the indirection is made anew when it is looked at (`unfold`), from the
+//! octets of the outermost type code, which are kept for that. So nothing holds what holds it, and a reader
+//! is at work in two cases: on a message, where all is checked and the places are noted, and on what was
+//! kept, for one level more.
+//!
+//! States of a `Reader`: `open` are the nodes around the present one, outermost first; a node moves to
+//! `finished` when its parts are read. `unfolded` are the open nodes that an indirection has named. `encoded`
+//! is set at the first of those, and completed with all places at the end.
+//!
+//! Bounds, each for one outermost type code: nodes (`TYPECODE_NODES`), nesting while reading (`depth`) and of
+//! the finished shape with indirections followed (`height`), both `TYPECODE_DEPTH`; octets and elements are
+//! charged to the budget of the message. A count of members is checked against the octets that are left
+//! before anything is reserved. A level of a type that contains itself is read when a value has it, and
+//! charged then.
 
 use super::unfold::{EncodedTypeCode, LazyLevel, Place, Recursive};
 use super::{Boxed, EXCEPTION, FIXED, INDIRECTION, OWN, kind, remark};
@@ -16,7 +27,10 @@ use everywire_model::{Budget, Failure, Initiator, Kind, Shape, Visit};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Reads a type code.
+/// Reads a type code and gives the shape of its values.
+///
+/// # Errors
+/// It is malformed, exceeds a bound, or describes values that this side does not read (`Kind::Unsupported`).
 pub(crate) fn get(get: &mut Get<'_>, budget: &mut Budget) -> Visit<Shape> {
     get.align(4);
     let message = get.bytes.get(get.pos..).unwrap_or_default();
@@ -29,7 +43,9 @@ pub(crate) fn get(get: &mut Get<'_>, budget: &mut Budget) -> Visit<Shape> {
     Ok(shape)
 }
 
-/// Reads one level of a type that contains itself; it was checked when all of it was read.
+/// Reads one level of a type that contains itself; it was checked when all of it was read. The budget is
+/// without limits here: the octets were charged when they came, and the level is charged by whoever reads a
+/// value of it.
 pub(super) fn again<T: Recursive>(encoded: &Arc<EncodedTypeCode>, place: Place) -> Visit<T> {
     let mut budget = Budget { bytes: u64::MAX, elements: u64::MAX, ..Budget::default() };
     let mut reader = Reader::new(&encoded.octets, Some(Arc::clone(encoded)), &mut budget);
@@ -37,6 +53,7 @@ pub(super) fn again<T: Recursive>(encoded: &Arc<EncodedTypeCode>, place: Place) 
     T::out_of(shape).ok_or_else(|| Failure::malformed("a type code changed its kind", place.at))
 }
 
+/// Reads the nodes of one outermost type code. All offsets count from its first octet.
 struct Reader<'a, 'b> {
     /// The octets from the outermost type code on.
     octets: &'a [u8],
@@ -50,7 +67,9 @@ struct Reader<'a, 'b> {
     places: Vec<Place>,
     /// What indirections to nodes around them stand for: (offset of the node, shape).
     unfolded: Vec<(usize, Shape)>,
+    /// Nodes that were read.
     nodes: usize,
+    /// What reading may still cost: that of the message.
     budget: &'b mut Budget,
 }
 
@@ -60,7 +79,8 @@ impl<'a, 'b> Reader<'a, 'b> {
         Self { octets, encoded, finished, open, places, unfolded: Vec::new(), nodes: 0, budget }
     }
 
-    /// One node and its height; `origin` (wrapping) is the offset of `get`'s first byte in the outermost type code.
+    /// One node and its height; `origin` (wrapping) is the offset of `get`'s first byte in the outermost type
+    /// code. `depth` is how many levels may still follow.
     fn node(&mut self, get: &mut Get<'_>, origin: usize, depth: usize) -> Visit<(Shape, usize)> {
         let code = get.u32()?;
         let at = origin.wrapping_add(get.pos - 4);
@@ -89,6 +109,10 @@ impl<'a, 'b> Reader<'a, 'b> {
         self.place(place, depth)
     }
 
+    /// Charges one node.
+    ///
+    /// # Errors
+    /// There are too many.
     fn count_node(&mut self) -> Visit<()> {
         self.nodes += 1;
         if self.nodes > TYPECODE_NODES {
@@ -98,7 +122,7 @@ impl<'a, 'b> Reader<'a, 'b> {
         self.budget.charge_elements(1)
     }
 
-    /// The node at a place, and its height.
+    /// Reads the node at a place and notes it as finished; its shape and its height.
     fn place(&mut self, place: Place, depth: usize) -> Visit<(Shape, usize)> {
         let (shape, height) = self.bare(place, depth)?;
         if height > TYPECODE_DEPTH {
@@ -115,7 +139,7 @@ impl<'a, 'b> Reader<'a, 'b> {
         Ok((shape, height))
     }
 
-    /// The same, without a look at whether its parts name it.
+    /// The same, without a look at whether its parts name it, and without noting it.
     fn bare(&mut self, place: Place, depth: usize) -> Visit<(Shape, usize)> {
         let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
         let octets = self.octets;
@@ -131,6 +155,11 @@ impl<'a, 'b> Reader<'a, 'b> {
         Ok((shape, below + 1))
     }
 
+    /// The offset counts from where it stands itself, and is negative. It may name a node that is finished,
+    /// or one around it.
+    ///
+    /// # Errors
+    /// It leads elsewhere, or to a type that would contain itself without end.
     fn indirection(&mut self, get: &mut Get<'_>, origin: usize, depth: usize) -> Visit<(Shape, usize)> {
         let offset = get.u32()?.cast_signed();
         let from = origin.wrapping_add(get.pos - 4);
@@ -159,7 +188,8 @@ impl<'a, 'b> Reader<'a, 'b> {
         }
     }
 
-    /// What an indirection to a node around it stands for.
+    /// What an indirection to a node around it stands for: a shape that reads its level when it is looked at.
+    /// The octets are copied and charged once for each outermost type code.
     fn unfold(&mut self, place: Place) -> Visit<Shape> {
         if let Some((_, shape)) = self.unfolded.iter().find(|(at, _)| *at == place.at) {
             return Ok(shape.clone());
@@ -200,6 +230,11 @@ impl<'a, 'b> Reader<'a, 'b> {
         Ok(shape)
     }
 
+    /// A node with an encapsulation; `origin` is the offset of `get`'s first octet. The height does not count
+    /// this node.
+    ///
+    /// # Errors
+    /// Its kind does not exist, or is not read here.
     fn complex(
         &mut self,
         code: u32,
@@ -274,6 +309,7 @@ impl<'a, 'b> Reader<'a, 'b> {
         })
     }
 
+    /// A case with the index of the default has a label that means nothing.
     fn union(&mut self, get: &mut Get<'_>, origin: usize, depth: usize) -> Visit<(Shape, usize)> {
         let (id, name) = self.names(get)?;
         let (discriminator, mut height) = self.node(get, origin, depth)?;
@@ -299,6 +335,7 @@ impl<'a, 'b> Reader<'a, 'b> {
         Ok((Shape::Union(Hold::new(Union { name, id, discriminator, arms: Cow::Owned(arms) })), height))
     }
 
+    /// Repository id, and name with the scopes that the id shows, if it ends with the bare name.
     fn names(&mut self, get: &mut Get<'_>) -> Visit<(Name, Name)> {
         let id = get.text()?;
         let mut name = get.text()?;
@@ -325,10 +362,12 @@ impl<'a, 'b> Reader<'a, 'b> {
     }
 }
 
+/// The name of a member.
 fn name_of(get: &mut Get<'_>) -> Result<Name, Bad> {
     get.text().map(Cow::Owned)
 }
 
+/// A bound; 0 stands for none.
 fn some(bound: u32) -> Option<u32> {
     if bound == 0 { None } else { Some(bound) }
 }
@@ -338,7 +377,11 @@ pub(super) fn is_simple(code: u32) -> bool {
     matches!(code, 0..=13 | kind::STRING | 23..=28)
 }
 
-/// Codes without an encapsulation.
+/// Codes without an encapsulation. Nothing for kinds that an encapsulation follows, and for those without
+/// values here.
+///
+/// # Errors
+/// The parameters end early, or a fixed-point number has digits that CORBA does not allow.
 fn simple(code: u32, get: &mut Get<'_>) -> Result<Option<Shape>, Bad> {
     Ok(Some(match code {
         kind::NULL | kind::VOID => Shape::Void,
@@ -373,6 +416,8 @@ fn simple(code: u32, get: &mut Get<'_>) -> Result<Option<Shape>, Bad> {
     }))
 }
 
+/// A label of a union, in the type of the discriminator, as the number that the model keeps. A wide character
+/// is its octets in big-endian order.
 fn label(discriminator: &Shape, get: &mut Get<'_>) -> Visit<i64> {
     Ok(match discriminator.resolved() {
         Shape::Bool | Shape::Char | Shape::U8 | Shape::I8 => get.u8()?.into(),
@@ -394,11 +439,13 @@ fn label(discriminator: &Shape, get: &mut Get<'_>) -> Visit<i64> {
     })
 }
 
+/// The failure of a type code that nests too deeply.
 #[cold]
 fn too_deep() -> Failure {
     Failure::over_limit(Initiator::Peer, "nesting of a type code", 33, TYPECODE_DEPTH as u64)
 }
 
+/// The failure of a type code whose values this side does not read.
 #[cold]
 fn unknown(code: u32) -> Failure {
     let what = format!("values of kind {code}, which a type code describes, are unknown to this side");

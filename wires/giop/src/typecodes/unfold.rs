@@ -9,28 +9,33 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// How many bytes of descriptions are made of each octet of a type code, at the most.
+/// How many bytes of descriptions are made of each octet of a type code, at the most: what a level is charged
+/// for. (A member takes 9 octets at least, as `Reader::complex` checks.)
 const GROWTH: u64 = 16;
 
 /// A node of a type code: the offset of its kind, the kind, where its encapsulation is, and the byte order around it.
 /// One without an encapsulation has its parameters from `start` on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
+    /// Offset in the outermost type code.
     pub(super) at: usize,
     pub(super) code: u32,
     pub(super) start: usize,
     pub(super) end: usize,
+    /// Byte order of its kind, and of parameters without an encapsulation.
     pub(super) little: bool,
 }
 
-/// The octets of an outermost type code, and where its nodes are.
+/// The octets of an outermost type code, and where its nodes are. Shared by all levels of the types in it.
 #[derive(Debug)]
 pub(super) struct EncodedTypeCode {
     pub(super) octets: Bytes,
+    /// Ascending by offset; empty until the whole type code was read.
     places: OnceLock<Vec<Place>>,
 }
 
 impl EncodedTypeCode {
+    /// Copies the octets, so that the message is not kept alive.
     pub(super) fn new(octets: &[u8]) -> Self {
         Self { octets: Bytes::copy_from_slice(octets), places: OnceLock::new() }
     }
@@ -42,7 +47,7 @@ impl EncodedTypeCode {
         let _ = self.places.set(places);
     }
 
-    /// The node at an offset.
+    /// The node at an offset. Nothing, before all of them are told, and where no node begins.
     pub(super) fn place(&self, at: usize) -> Option<Place> {
         let places = self.places.get()?;
         let index = places.binary_search_by_key(&at, |place| place.at).ok()?;
@@ -50,11 +55,12 @@ impl EncodedTypeCode {
     }
 }
 
-/// One level of a type that contains itself.
+/// One level of a type that contains itself. It is made at most once, by whoever looks at it first.
 pub(super) struct LazyLevel<T> {
     encoded: Arc<EncodedTypeCode>,
     place: Place,
     made: OnceLock<T>,
+    /// Whether a budget has paid for it; the first reader pays.
     charged: AtomicBool,
 }
 
@@ -70,6 +76,7 @@ impl<T: Recursive> Unfold<T> for LazyLevel<T> {
             .get_or_init(|| read::again(&self.encoded, self.place).unwrap_or_else(|_| T::without_values()))
     }
 
+    /// The address of the octets tells types of different messages apart.
     fn identity(&self) -> usize {
         self.encoded.octets.as_ptr().addr() + self.place.at
     }
@@ -82,7 +89,7 @@ impl<T: Recursive> Unfold<T> for LazyLevel<T> {
     }
 }
 
-/// What may contain itself.
+/// The kinds of types that may contain themselves.
 pub(super) trait Recursive: Sized + Send + Sync + 'static {
     /// The description in a shape that was just made.
     fn out_of(shape: Shape) -> Option<Self>;
@@ -134,7 +141,8 @@ recursive! {
     Array = Array { element: Shape::Handle, len: u32::MAX };
 }
 
-/// The outermost level, which was just made.
+/// The outermost level, which was just made, as a level: its parts know it by the same identity. It was
+/// charged with the type code, and other kinds stay as they are.
 pub(super) fn outermost(encoded: &Arc<EncodedTypeCode>, place: Place, shape: Shape) -> Shape {
     fn wrap<T: Recursive>(encoded: &Arc<EncodedTypeCode>, place: Place, shape: Shape) -> Shape {
         let made = OnceLock::from(T::out_of(shape).unwrap_or_else(T::without_values));

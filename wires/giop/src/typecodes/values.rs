@@ -10,7 +10,7 @@ use bytes::Bytes;
 use everywire_model::shape::Name;
 use everywire_model::{Budget, Failure, Initiator, Kind, TypeCode, Visit};
 
-/// Kinds that an encapsulation follows.
+/// Whether an encapsulation follows this kind. 36 is the greatest kind of the specification (`tk_event`).
 fn is_encapsulated(code: u32) -> bool {
     !is_simple(code) && code <= 36
 }
@@ -39,7 +39,11 @@ fn word(code: u32) -> &'static str {
     }
 }
 
-/// Reads a type code that is a value.
+/// Reads a type code that is a value. It is parsed in any case, so its bounds are checked; one of a kind
+/// without values here is kept as octets with its kind, id and name.
+///
+/// # Errors
+/// It is malformed, or exceeds a bound.
 pub(crate) fn get_value(get: &mut Get<'_>, budget: &mut Budget) -> Visit<TypeCode> {
     get.align(4);
     let mut rest = *get;
@@ -82,7 +86,10 @@ pub(crate) fn get_value(get: &mut Get<'_>, budget: &mut Budget) -> Visit<TypeCod
     }
 }
 
-/// Writes a type code that is a value.
+/// Writes a type code that is a value: octet for octet if it was read, else from its shape.
+///
+/// # Errors
+/// Its shape has no type code, or is of a kind that can only be passed on.
 pub(crate) fn put_value(value: &TypeCode, put: &mut Put<'_>) -> Visit<()> {
     if value.is_null() {
         put.u32(kind::NULL);
@@ -102,6 +109,7 @@ pub(crate) fn put_value(value: &TypeCode, put: &mut Put<'_>) -> Visit<()> {
     }
 }
 
+/// The failure for a type code that has neither octets nor a shape.
 #[cold]
 fn unknown(kind: &str) -> Failure {
     Failure::new(Kind::Unsupported, Initiator::User, format!("the type code of a {kind} cannot be made here"))

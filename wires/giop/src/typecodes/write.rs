@@ -1,4 +1,12 @@
-//! Writing type codes.
+//! Writing type codes (CORBA 3.3 part 2, section 9.3.5.1).
+//!
+//! The shape is walked once, and each type with parts becomes an encapsulation in place. A type that is met
+//! again while it is being written becomes an indirection, which is the only way that the walk ends for a
+//! type that contains itself. A type that is complete is written again where it is used again: indirections
+//! to siblings would be shorter, but are not written.
+//!
+//! Bounds: nesting (`depth`) and nodes (`TYPECODE_WRITTEN`), since a shape that came in a message may share
+//! parts that grow when they are written out.
 
 use super::{INDIRECTION, NULL, boxed, exception, fixed, kind};
 use crate::cdr::Put;
@@ -6,14 +14,21 @@ use crate::limits::{TYPECODE_DEPTH, TYPECODE_WRITTEN};
 use everywire_model::shape::{Arm, Field, Struct, TextKind, Union};
 use everywire_model::{Failure, Initiator, Kind, Shape, Visit};
 
-/// Types whose codes are being written: (identity of the description, index of the code).
+/// Types whose codes are being written: (identity of the description, index of the code). One for each
+/// outermost type code.
 #[derive(Debug, Default)]
 pub(crate) struct Enclosing {
+    /// From the outermost to the innermost.
     open: Vec<(usize, usize)>,
+    /// Nodes that were written.
     nodes: usize,
 }
 
-/// Writes the type code of a shape; one that contains itself ends in an indirection.
+/// Writes the type code of a shape; one that contains itself ends in an indirection. `depth` is how many
+/// levels may still follow.
+///
+/// # Errors
+/// A bound is exceeded, or a part of the shape has no type code.
 pub(crate) fn put(shape: &Shape, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: usize) -> Visit<()> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(Failure::over_limit(Initiator::Here, "nesting of a type code", 1, TYPECODE_DEPTH as u64));
@@ -141,7 +156,7 @@ fn is_repository_id(id: &str) -> bool {
     id.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
-/// A type with parts: an indirection if it is being written already.
+/// A type with parts: its encapsulation, filled by `fill`, or an indirection if it is being written already.
 fn compound(
     code: u32,
     identity: usize,
@@ -169,17 +184,20 @@ fn names(id: &str, name: &str, put: &mut Put<'_>) {
     put.string(name.rsplit("::").next().unwrap_or(name).as_bytes());
 }
 
+/// A member of a struct, exception or union: its name and its type.
 fn member(field: &Field, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: usize) -> Visit<()> {
     put.string(field.name.as_bytes());
     self::put(&field.shape, put, enclosing, depth)
 }
 
+/// The content of the encapsulation of a struct or exception.
 fn put_struct(held: &Struct, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: usize) -> Visit<()> {
     names(&held.id, &held.name, put);
     put.count(held.fields.len());
     held.fields.iter().try_for_each(|field| member(field, put, enclosing, depth))
 }
 
+/// The content of the encapsulation of a union: names, discriminator, index of the default case, cases.
 fn put_union(held: &Union, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: usize) -> Visit<()> {
     names(&held.id, &held.name, put);
     self::put(&held.discriminator, put, enclosing, depth)?;
@@ -200,6 +218,7 @@ fn put_union(held: &Union, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: 
     Ok(())
 }
 
+/// A wide character is written as in GIOP 1.2: a count of octets, then the unit, big-endian.
 fn put_label(discriminator: &Shape, label: i64, put: &mut Put<'_>) -> Visit<()> {
     // The low bytes of the label in the width of the discriminator; its range was checked by the contract's reader.
     let [b0, b1, b2, b3, ..] = label.to_le_bytes();
