@@ -12,11 +12,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Bytes of signals that are sent together by a servant that emits many.
+/// Bytes of signals that the servant of a call may emit before they are sent: below that they go with its
+/// answer.
 const TOGETHER: usize = 64 << 10;
 
 impl Connection {
-    /// Waits until the peer lets calls through.
+    /// Waits until the peer lets calls through: the session's greeting and authentication, whose end is
+    /// `Event::Ready`.
+    ///
+    /// # Errors The peer refused or left, or the time is over. No call has begun.
     pub(crate) fn admit(&self, until: Instant) -> Result<(), Failure> {
         let mut core = self.enter();
         loop {
@@ -52,7 +56,8 @@ impl Connection {
         }
     }
 
-    /// After this side was refused: the way by which another connection may be let in.
+    /// After this side was refused: the way by which another connection may be let in, if the session knows
+    /// one.
     pub(crate) fn again(&self) -> Option<Profile> {
         self.enter().session.again()
     }
@@ -83,7 +88,8 @@ impl Connection {
         }
     }
 
-    /// An event loop has adopted a connection that was made to serve: what came with the greeting is served now.
+    /// An event loop has adopted a connection that this process made to serve on: what came with the greeting
+    /// is served now. Called once, after `admit`.
     pub(crate) fn begin_serving(self: &Arc<Self>) {
         if self.capabilities.signals {
             self.node.join_audience(self);
@@ -122,7 +128,8 @@ impl Connection {
         Ok(core.failed.is_none() && core.session.transmit().len() > self.allowance.quotas.unsent)
     }
 
-    /// Waits until the peer has read enough of its signals. One that does not read in time is cut off.
+    /// Waits until at most the quota `unsent` waits for the peer to read. One that does not read in time is
+    /// cut off. Sleeps without the lock.
     pub(crate) fn await_reader(&self, until: Instant) {
         loop {
             let mut core = self.enter();
@@ -158,7 +165,9 @@ impl Connection {
         self.in_order.load(Ordering::Relaxed) && !core.listeners.is_empty()
     }
 
-    /// Listens to signals, from when the peer has confirmed it.
+    /// Listens to signals, from when the peer has confirmed it: the session's subscription is a call, whose
+    /// number names the subscription from then on. The listener is known before the answer comes, since
+    /// signals may come right behind it.
     pub(crate) fn subscribe(
         &self,
         interest: &Interest<'_>,
@@ -206,7 +215,7 @@ impl Connection {
         core.after.push(After::Forget(subscriber));
     }
 
-    /// Hands a signal to those it is for.
+    /// Queues a signal for those whom it is for; a queue beyond `FLOOD` ends the connection.
     pub(super) fn hear(&self, core: &mut Core, subscriptions: &[CallId], heard: Incoming) {
         if self.event_queue.waiting() > FLOOD {
             let what = format!("more than {FLOOD} signals wait for a listener that does not return");
