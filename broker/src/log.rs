@@ -41,6 +41,7 @@ impl Log {
         }
     }
 
+    /// One line, given to the sink as a whole, without its line feed.
     fn line(&self, level: &str, event: &str, fields: &[(&str, Json)]) {
         let mut line = Map::new();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
