@@ -1,6 +1,17 @@
 //! A route as it runs: which calls it is for, where they go, and what they may take.
 //!
-//! Invariant: a route never changes; another configuration has other routes, and calls under way keep theirs.
+//! There are two kinds. A route of the file is made with its configuration (`Route::new`). A route *behind*
+//! another one is made for an object whose reference was passed on (`Route::behind`): it has that object
+//! alone as its target, shares limits, lists, references and metrics of the first one, and is found by its
+//! random key.
+//!
+//! States: none of its own; what changes (limits taken, breakers, lines of calls, references) is in the parts
+//! that it owns. Invariants: a route never changes; another configuration has other routes, and calls under
+//! way keep theirs. All that a call asks of it (facts of operations, patterns, headers that are told) was
+//! worked out when it was made.
+//!
+//! Who may call: `deny` first, then `allow`, which lets everybody through if it is empty; calls by targets,
+//! of objects that callers have given to them, are not asked.
 
 use crate::balance::Balancer;
 use crate::breaker::Breaker;
@@ -22,7 +33,7 @@ use everywire_model::{Contract, Headers, Hold, Request};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// A route.
+/// A route. Shared by the gates at which it is called, and by its calls under way.
 pub(crate) struct Route {
     pub(crate) name: Arc<str>,
     pub(crate) contract: Arc<Contract>,
@@ -44,6 +55,7 @@ pub(crate) struct Route {
     /// Whether arguments are read before anything is copied or forwarded.
     pub(crate) validate: bool,
     pub(crate) timeout: Duration,
+    /// How often targets are asked whether they are there; `None`: never.
     pub(crate) probe: Option<Duration>,
     /// The listener by which targets call back.
     pub(crate) far: Option<Weak<Front>>,
@@ -53,6 +65,7 @@ pub(crate) struct Route {
     pub(crate) log: Log,
     /// Of a route without a contract: which calls it is for.
     pub(crate) opaque: Option<Opaque>,
+    /// What must stand in headers for this route to be for a call: all of it.
     headers: Vec<(String, Pattern)>,
     pub(crate) edits: Edits,
     /// Brokers that a call may have passed; 0: nobody counts.
@@ -242,6 +255,8 @@ impl Route {
     }
 }
 
+/// What is known of each operation; `of` says whether the route is for it, and whether it may run twice, by
+/// its name in the contract and on the wire.
 fn facts(interface: &Interface, of: impl Fn(&str, &str) -> (bool, bool)) -> Vec<Facts> {
     let each = interface.operations.iter().map(|operation| {
         let (matched, idempotent) = of(&operation.label, &operation.name);

@@ -1,7 +1,16 @@
 //! Signals of targets, emitted anew at the route's listeners.
 //!
-//! One thread for each target that emits: it subscribes, waits until the subscription ends, and subscribes again. Signals come on the
-//! runtime's threads, in order.
+//! One thread for each target that emits: it subscribes, waits until the subscription ends, and subscribes
+//! again. Signals come on the runtime's threads, in order, and are emitted there.
+//!
+//! States of a watch: *subscribing*; *listening*; *pausing* after a failure, for longer each time, up to ten
+//! seconds; *over*, when it is dropped, or when the target's wire has no signals. Changes of attributes,
+//! where the wire tells of them, are listened to beside the signals.
+//!
+//! Invariants: a reload that changes nothing for a target keeps its watch, so that no signal is lost
+//! meanwhile (`Watch::is_of`); a signal that has passed too many brokers goes no further; a listener that is
+//! gone is skipped. A target that loses its connection loses the signals until it is subscribed to again:
+//! nobody keeps them.
 
 use crate::front::Front;
 use crate::hops;
@@ -33,12 +42,14 @@ pub(crate) struct Watch {
     state: Arc<State>,
 }
 
+/// What the thread waits for: the end of the watch, or of its subscription.
 #[derive(Default)]
 struct State {
     turn: Mutex<Turn>,
     rung: Condvar,
 }
 
+/// `over`: the watch was dropped. `ended`: the connection is gone.
 #[derive(Default)]
 struct Turn {
     over: bool,
@@ -54,6 +65,7 @@ impl State {
 }
 
 impl Watch {
+    /// Starts the thread; nothing, if there is none to be had: then the log says so, and signals do not pass.
     pub(crate) fn start(watched: Watched, log: &Log) -> Option<Self> {
         let (watched, state) = (Arc::new(watched), Arc::<State>::default());
         let run = {
@@ -96,6 +108,7 @@ impl Drop for Watch {
     }
 }
 
+/// The thread. A failure is told to the log once in a row.
 fn run(watched: &Arc<Watched>, state: &Arc<State>, log: &Log) {
     let mut pause = PAUSE.0;
     let mut told = false;

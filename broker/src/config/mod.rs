@@ -1,6 +1,14 @@
-//! The file that says what the broker does (`broker.toml`), read with the place of each value.
+//! The file that says what the broker does (`broker.toml`), read with the place of each value. docs/broker.md
+//! describes the fields; each struct here is one table of the file, and each field has the name of the
+//! file's, in snake case.
 //!
-//! Invariant: a configuration says only what its file says; what addresses and contracts mean is looked up later.
+//! `section` reads tables field by field, `read` makes a `Config` of them, `mistakes` has what was wrong, and
+//! where. A configuration may also be made of two addresses, without a file (`Config::of_addresses`).
+//!
+//! States: none; a configuration is read and given to `Broker::start` or `reload`, or to `check`. Invariants:
+//! a configuration says only what its file says; what addresses and contracts mean is looked up later
+//! (`plan`). Names of files are relative to the folder of the file. Values have their defaults here, so
+//! nobody asks later whether a field was there.
 
 mod mistakes;
 mod read;
@@ -56,7 +64,7 @@ pub(crate) struct Listen {
     pub(crate) spot: Spot,
 }
 
-/// `[[route]]`.
+/// `[[route]]`. Fields without a word here are described in docs/broker.md under the same name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RouteConfig {
     pub(crate) name: At<String>,
@@ -71,9 +79,11 @@ pub(crate) struct RouteConfig {
     pub(crate) mode: Mode,
     /// The listener by which targets call back what callers pass.
     pub(crate) callbacks: Option<At<String>>,
-    /// References that may be passed on at one time.
+    /// References that may be passed on at one time; `None`: `references::MOST`.
     pub(crate) references: Option<u64>,
+    /// The time limit of a call, with all its attempts; `None`: `TIMEOUT`.
     pub(crate) timeout: Option<Duration>,
+    /// Attempts after the first.
     pub(crate) retries: u32,
     pub(crate) idempotent: Vec<Pattern>,
     /// Of a route without a contract: operations that have no answer, though messages do not say so.
@@ -163,7 +173,7 @@ pub(crate) struct CopyConfig {
     pub(crate) required: bool,
     /// Whether answers are copied, too.
     pub(crate) answers: bool,
-    /// Copies that may wait.
+    /// Copies that may wait for the place.
     pub(crate) queue: usize,
 }
 

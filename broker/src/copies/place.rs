@@ -1,4 +1,9 @@
 //! A place that copies are written to, by a thread of its own.
+//!
+//! States of the thread: *opening*; *writing* what waits, in batches; *flushing* and asleep, when nothing
+//! waits; *resting* for a second after a failure, while `broken` has copies refused; *over*, when the queue
+//! is closed and empty. Invariants: whoever copies never waits for this thread; what was taken and could not
+//! be written is counted as lost.
 
 use super::Copy;
 use super::capture::{self, Tape};
@@ -80,7 +85,8 @@ impl Place {
     }
 }
 
-/// A program that copies go to, while it runs.
+/// A program that copies go to, while it runs; shared with whoever closes the place, which may have to end
+/// it.
 type Program = Arc<Mutex<Option<Child>>>;
 
 /// When nobody copies there any more, the thread ends.
@@ -165,6 +171,7 @@ impl Writer {
         }
     }
 
+    /// Writing failed: from now on copies are refused, and the log says why.
     fn complain(&self, event: &str, error: &io::Error) {
         self.broken.store(true, Ordering::Release);
         let to = match &self.to {
@@ -190,6 +197,7 @@ impl Writer {
 }
 
 impl Output {
+    /// Opens a file to append to it, or starts the program.
     fn open(to: &CopyTo, program: &Program) -> io::Result<Self> {
         match to {
             CopyTo::Lines(path) => Ok(Self::Lines(BufWriter::new(append(path)?))),
@@ -229,6 +237,7 @@ impl Output {
         }
     }
 
+    /// Has all that was written leave this process. A program that has ended is found here.
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Lines(file) | Self::Capture(file, _) => file.flush(),
