@@ -73,21 +73,32 @@ type Waker = dyn Fn() + Send + Sync;
 
 /// Groups and items over a source.
 pub struct Engine {
+    /// Where items and values come from.
     pub(crate) source: Arc<dyn Source>,
+    /// As they were when the engine was made.
     pub(crate) settings: Settings,
+    /// Itself, for cells and clients.
     weak: Weak<Self>,
+    /// The cell of each item that some group has, by the item's id. Cells are owned by the members of groups.
     cells: Mutex<HashMap<String, Weak<Cell>>>,
+    /// When which group is due.
     schedule: Mutex<Schedule>,
+    /// The next number for a group, an item or a call.
     next_handle: AtomicU32,
+    /// How many clients there are, against the quota.
     clients: AtomicUsize,
+    /// When values were last sent, in units of `FileTime`.
     last_update: AtomicU64,
+    /// The driver's, told outside the lock of the schedule.
     waker: OnceLock<Box<Waker>>,
 }
 
 /// Groups by the time when they are due, and by handle.
 #[derive(Default)]
 struct Schedule {
+    /// When, and which: the first is due first.
     due: BTreeSet<(u64, u32)>,
+    /// The same by handle, so that a group can be moved. A handle is in both or in neither.
     groups: HashMap<u32, (u64, Weak<Group>)>,
 }
 
@@ -134,6 +145,7 @@ impl Engine {
         self.clients.load(Ordering::Acquire)
     }
 
+    /// A client was dropped: its place is free.
     pub(crate) fn client_left(&self) {
         self.clients.fetch_sub(1, Ordering::AcqRel);
     }
@@ -174,6 +186,7 @@ impl Engine {
         FileTime(self.last_update.load(Ordering::Relaxed))
     }
 
+    /// Values were sent at this time; an earlier one changes nothing.
     pub(crate) fn updated(&self, time: FileTime) {
         self.last_update.fetch_max(time.0, Ordering::Relaxed);
     }
