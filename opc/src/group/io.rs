@@ -17,7 +17,7 @@
 //!
 //! Bounds. What is shared here and copied into an answer, texts and arrays, is no more than an answer may
 //! hold (`Quotas::answer`); items beyond that are refused one by one with `Code::OUT_OF_MEMORY`. OPC DA
-//! 2.05a, 4.5.4; 3.0, 4.5.
+//! 2.05a, 4.5.
 
 use super::Group;
 use super::items::{at, paired, some};

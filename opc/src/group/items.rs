@@ -21,7 +21,7 @@
 //!   `Code::INVALID_HANDLE` here.
 //!
 //! Bounds. `Quotas::items` and `Quotas::bytes` of the client, `Quotas::buffer` samples for each item. OPC DA
-//! 2.05a, 4.5.4; 3.0, 4.5.
+//! 2.05a, 4.5.
 
 use super::member::Member;
 use super::{Group, Inner};

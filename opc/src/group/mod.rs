@@ -20,8 +20,7 @@
 //!   of each item.
 //!
 //! Who owns it. Its client lists it (`crate::client`), its object at the server holds it, the schedule holds
-//! it weakly; it ends when it is removed, with its client, or with the last who holds it. OPC DA 2.05a, 4.5;
-//! 3.0, 4.5.
+//! it weakly; it ends when it is removed, with its client, or with the last who holds it. OPC DA 2.05a, 4.5.
 
 mod io;
 mod items;
