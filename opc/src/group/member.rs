@@ -229,7 +229,6 @@ impl Members {
     }
 
     /// Lets go of all cells. Not under the group's lock: the source hears when nobody has an item any more.
-    /// Lets go of all cells.
     pub(super) fn let_go(self) {
         for (_, member) in self.slots {
             member.cell.unwatch(member.watch);
