@@ -9,7 +9,9 @@ use std::time::Instant;
 /// nobody is woken: the pause is noticed by the next call that asks.
 #[derive(Debug)]
 pub(crate) struct Breaker {
+    /// When it opens, and for how long.
     settings: BreakerConfig,
+    /// How it stands.
     state: Mutex<State>,
 }
 

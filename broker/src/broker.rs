@@ -40,6 +40,7 @@ const COPIES: Duration = Duration::from_secs(2);
 
 /// A broker. It ends when it is dropped.
 pub struct Broker {
+    /// What its threads share; it ends with the broker.
     inner: Arc<Inner>,
 }
 
@@ -47,21 +48,32 @@ pub struct Broker {
 pub(crate) struct Inner {
     /// Calls the targets.
     upstream: everywire::Node,
+    /// Counts of everything, for `/metrics`.
     pub(crate) metrics: Arc<Metrics>,
+    /// Where lines go.
     pub(crate) log: Log,
+    /// Whether no new work is wanted.
     pub(crate) draining: AtomicBool,
+    /// Places of copies, by which those that stay are found again after a change of the configuration.
     places: Places,
+    /// What a change replaces.
     state: Mutex<State>,
 }
 
 /// What a change of the configuration replaces, under one lock.
 #[derive(Default)]
 struct State {
+    /// Listeners.
     fronts: Vec<Arc<Front>>,
+    /// Routes, in the order of the file.
     routes: Vec<Arc<Route>>,
+    /// Those who listen to targets.
     watches: Vec<Watch>,
+    /// Those who ask whether targets are there.
     probers: Vec<Prober>,
+    /// The page for people, if there is one.
     admin: Option<Admin>,
+    /// How long calls under way may take at the end.
     grace: Duration,
 }
 

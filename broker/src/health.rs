@@ -14,6 +14,7 @@ const TIME: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(
 
 /// Probes the targets of a route until it is dropped.
 pub(crate) struct Prober {
+    /// Whether to end, and what wakes the thread for that.
     stop: Arc<(Mutex<bool>, Condvar)>,
 }
 

@@ -28,13 +28,17 @@ pub(crate) fn text(text: &str) -> String {
 /// What a value looks like is in docs/cli.md.
 #[derive(Default)]
 struct Writer {
+    /// What was written.
     out: String,
+    /// Composites that are open, the innermost last.
     open: Vec<Frame>,
 }
 
 /// A composite that is open: how many values of it have come, and what stands around each.
 struct Frame {
+    /// What it looks like.
     kind: Kind,
+    /// How many values of it have come.
     seen: usize,
 }
 

@@ -16,23 +16,31 @@ use std::time::{Duration, Instant};
 /// The limits of a route, and what is taken of them.
 #[derive(Debug)]
 pub(crate) struct Limits {
+    /// The limits.
     settings: LimitConfig,
+    /// Calls under way on the route.
     under_way: AtomicU64,
+    /// Calls under way of each caller; none is kept that has none.
     sources: Mutex<HashMap<String, u64>>,
+    /// Calls of this second.
     bucket: Mutex<Bucket>,
 }
 
 /// What is left of the calls of this second; it fills again as time passes, up to a second's worth.
 #[derive(Debug)]
 struct Bucket {
+    /// Calls that may begin now.
     left: f64,
+    /// When that was counted.
     at: Instant,
 }
 
 /// The share of one call; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
+    /// The limits that it was taken of.
     of: Arc<Limits>,
+    /// The caller, if calls are counted by that.
     source: Option<String>,
 }
 

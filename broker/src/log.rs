@@ -10,7 +10,9 @@ pub type Sink = Arc<dyn Fn(&str) + Send + Sync>;
 /// Writes lines of JSON: `time`, `level`, `event`, and what else there is to say.
 #[derive(Clone)]
 pub(crate) struct Log {
+    /// Takes a line.
     sink: Sink,
+    /// Whether connections and calls are logged, too.
     verbose: bool,
 }
 

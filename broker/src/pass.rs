@@ -63,12 +63,17 @@ pub(crate) static ANY: Interface = Interface {
 /// Which calls a route without a contract is for, and what the file says of its operations. Patterns are
 /// compared with names as the wire prints them.
 pub(crate) struct Opaque {
+    /// The wire whose words the patterns are compared with.
     pub(crate) wire: &'static dyn Wire,
     /// `None`: any object.
     key: Option<Pattern>,
+    /// `None`: any interface.
     interface: Option<Pattern>,
+    /// `None`: any operation.
     operation: Option<Pattern>,
+    /// Operations that may run twice.
     idempotent: Vec<Pattern>,
+    /// Operations that have no answer.
     oneway: Vec<Pattern>,
 }
 
@@ -198,12 +203,15 @@ pub(crate) fn headers_fit(wanted: &[(String, Pattern)], body: &Body) -> bool {
 
 /// The lanes to one target, by the connections of callers.
 pub(crate) struct Lanes {
+    /// The target.
     reference: Reference,
     /// Whether objects are made for whoever asks, so that none has its key from the target.
     made: bool,
+    /// The time limit of a call.
     timeout: Duration,
     /// Brokers that a signal may have passed; 0: nobody counts.
     hops: u32,
+    /// What each connection of callers has, by its number.
     clients: Mutex<ByNumber<u64, Client>>,
     /// What callers say unasked, in order, by their connections.
     sayings: Mutex<ByNumber<u64, Arc<Mutex<Saying>>>>,
@@ -219,8 +227,11 @@ struct Saying {
 
 /// What one connection of a caller has. `apart` ends the connections to the target with it.
 struct Client {
+    /// The caller's connection.
     link: Weak<dyn Link>,
+    /// Connections to the target that are made for this caller alone.
     apart: Arc<Apart>,
+    /// Ways to objects of the target, by their keys.
     lanes: HashMap<Bytes, Arc<Upstream>>,
     /// The one that was taken last: mostly the next call is of the same object.
     last: Option<(Bytes, Arc<Upstream>)>,

@@ -22,17 +22,22 @@ use std::sync::Arc;
 
 /// What can run.
 pub(crate) struct Plan {
+    /// What the file says.
     pub(crate) config: Config,
     /// The wire of each listener of the configuration.
     pub(crate) wires: Vec<&'static dyn Wire>,
+    /// Its routes, in the order of the file.
     pub(crate) routes: Vec<RoutePlan>,
 }
 
 /// A route that can run.
 #[derive(Clone)]
 pub(crate) struct RoutePlan {
+    /// What the file says of it.
     pub(crate) config: RouteConfig,
+    /// Its contract; empty if it has none.
     pub(crate) contract: Arc<Contract>,
+    /// The interface of its targets.
     pub(crate) interface: Hold<Interface>,
     /// What callers name: the object's key at the listeners. Empty for routes without a contract whose target
     /// names no object.
@@ -42,14 +47,18 @@ pub(crate) struct RoutePlan {
     /// The number of the listener by which targets call back what callers pass; `None`: such references are
     /// refused.
     pub(crate) callbacks: Option<usize>,
+    /// Its targets.
     pub(crate) targets: Vec<TargetPlan>,
 }
 
 /// A target that can be called.
 #[derive(Clone)]
 pub(crate) struct TargetPlan {
+    /// The address as it stands in the file.
     pub(crate) text: String,
+    /// What that means.
     pub(crate) reference: Reference,
+    /// The wire that it is called by.
     pub(crate) wire: &'static dyn Wire,
 }
 

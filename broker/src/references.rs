@@ -22,7 +22,9 @@ pub(crate) const MOST: u64 = 65_536;
 
 /// What stands for what, on one route.
 pub(crate) struct References {
+    /// How many references may be held.
     most: usize,
+    /// Both directions, under one lock.
     held: Mutex<Held>,
 }
 
@@ -36,7 +38,9 @@ struct Held {
 
 /// What stands behind a key: what was meant, and what was given for it.
 struct Meant {
+    /// Where it was given, and what is meant.
     place: Place,
+    /// What was given for it.
     given: Reference,
 }
 

@@ -35,38 +35,55 @@ use std::time::{Duration, Instant};
 
 /// A route. Shared by the gates at which it is called, and by its calls under way.
 pub(crate) struct Route {
+    /// Its name, for logs and metrics.
     pub(crate) name: Arc<str>,
+    /// Its contract; empty if it has none.
     pub(crate) contract: Arc<Contract>,
+    /// The interface of its targets.
     pub(crate) interface: Hold<Interface>,
     /// What callers name; empty for objects behind references.
     pub(crate) key: Bytes,
     /// What is known of each operation.
     pub(crate) facts: Vec<Facts>,
+    /// Where callers have to be; none: anywhere.
     peer: Vec<Caller>,
+    /// Who callers have to have proved to be.
     user: Option<Pattern>,
+    /// Who is let through.
     lists: Arc<Lists>,
     /// Whether those who call it are the route's callers, and not its targets.
     pub(crate) faces_callers: bool,
+    /// What becomes of a call.
     pub(crate) mode: Mode,
+    /// Where calls go.
     pub(crate) targets: Vec<Arc<Upstream>>,
+    /// Which of them gets the next.
     pub(crate) balancer: Balancer,
+    /// How much is let through.
     pub(crate) limits: Arc<Limits>,
+    /// When a call is tried again.
     pub(crate) retry: Retry,
     /// Whether arguments are read before anything is copied or forwarded.
     pub(crate) validate: bool,
+    /// The time limit of a call, with all its attempts.
     pub(crate) timeout: Duration,
     /// How often targets are asked whether they are there; `None`: never.
     pub(crate) probe: Option<Duration>,
     /// The listener by which targets call back.
     pub(crate) far: Option<Weak<Front>>,
+    /// What stands for the references that pass.
     pub(crate) references: Arc<References>,
+    /// Where copies go.
     pub(crate) copies: Vec<Arc<Copier>>,
+    /// Its counts.
     pub(crate) metrics: RouteMetrics,
+    /// Where lines go.
     pub(crate) log: Log,
     /// Of a route without a contract: which calls it is for.
     pub(crate) opaque: Option<Opaque>,
     /// What must stand in headers for this route to be for a call: all of it.
     headers: Vec<(String, Pattern)>,
+    /// What is changed in headers.
     pub(crate) edits: Edits,
     /// Brokers that a call may have passed; 0: nobody counts.
     pub(crate) hops: u32,
@@ -79,7 +96,9 @@ pub(crate) struct Route {
 /// Who is let through.
 #[derive(Debug, Default)]
 struct Lists {
+    /// Who may call; nobody named: everybody.
     allow: Vec<Caller>,
+    /// Who may not.
     deny: Vec<Caller>,
 }
 
@@ -97,9 +116,13 @@ pub(crate) struct Facts {
 
 /// What routes share of their broker.
 pub(crate) struct World<'w> {
+    /// The node that calls targets.
     pub(crate) upstream: &'w Node,
+    /// Counts.
     pub(crate) metrics: &'w Arc<Metrics>,
+    /// Where lines go.
     pub(crate) log: &'w Log,
+    /// Brokers that a call may pass; 0: nobody counts.
     pub(crate) hops: u32,
 }
 

@@ -29,8 +29,11 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 
 /// Whose signals, and where they go.
 pub(crate) struct Watched {
+    /// The route that the signals pass.
     pub(crate) route: Arc<Route>,
+    /// Who emits them.
     pub(crate) target: Arc<Upstream>,
+    /// The listeners whose peers hear them.
     pub(crate) to: Vec<Weak<Front>>,
     /// How the target tells of changed attributes, if it does.
     pub(crate) news: Option<&'static News>,
@@ -38,14 +41,18 @@ pub(crate) struct Watched {
 
 /// Listens to a target until it is dropped.
 pub(crate) struct Watch {
+    /// Whose signals.
     watched: Arc<Watched>,
+    /// What tells the thread to end.
     state: Arc<State>,
 }
 
 /// What the thread waits for: the end of the watch, or of its subscription.
 #[derive(Default)]
 struct State {
+    /// What has happened.
     turn: Mutex<Turn>,
+    /// Rung when something has.
     rung: Condvar,
 }
 
