@@ -68,8 +68,9 @@ impl References {
     /// The reference that whoever is on the side of `to` gets in the place of `original`, which came from the
     /// side of `back`. Nil stays nil.
     ///
-    /// # Errors No listener faces that side, the contract does not define the interface, or the limit is
-    /// reached. The call is not sent, or its results are lost: it says which.
+    /// # Errors
+    /// No listener faces that side, the contract does not define the interface, or the limit is reached. The
+    /// call is not sent, or its results are lost: it says which.
     pub(crate) fn lead(
         &self,
         route: &Arc<Route>,

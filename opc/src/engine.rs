@@ -1,9 +1,23 @@
-//! The engine: a source's items in use, and when which group is to be updated. Without I/O and threads; time is told.
+//! The engine: a source's items in use, and when which group is to be updated. Without I/O and threads; time
+//! is told.
 //!
-//! * A cell stands for an item as long as a group has it ([`crate::cell`]).
-//! * A group is in the schedule exactly while it is active, enabled and heard by somebody. Whoever drives the engine asks for what is due,
-//!   has those groups updated ([`crate::Group::update`]), and sleeps until the next is due.
-//! * Handles are unique among all groups and items of the engine, so one of another group is never taken for one's own.
+//! States. It holds three tables and nothing else that changes but counters: the cells of items that some
+//! group has, the groups that are due and when, and, held by others, its clients.
+//!
+//! Invariants.
+//! * A cell stands for an item as long as a group has it (`crate::cell`). The table holds it weakly, and
+//!   forgets it when the last group lets go; if another group takes the item at that moment, its new cell
+//!   stays.
+//! * A group is in the schedule exactly while it is active, enabled and heard by somebody, but for the time
+//!   from `due` to the end of its update. Whoever drives the engine asks for what is due, has those groups
+//!   updated (`crate::Group::update`), and sleeps until the next is due, or until the waker says that one is
+//!   due earlier.
+//! * Handles are unique among all groups and items of the engine, so one of another group is never taken for
+//!   one's own; calls are numbered from the same counter, of 32 bits.
+//! * The source is never asked under a lock of the engine.
+//!
+//! Bounds. `Quotas`: what a client may hold, and how many clients there may be; what goes beyond is
+//! `Code::OUT_OF_MEMORY`.
 
 use crate::Code;
 use crate::cell::Cell;

@@ -21,7 +21,8 @@ impl Shared {
     /// signal before anybody slow is waited for; all slow peers together have `PATIENCE`, and those that have
     /// not read by then are cut off.
     ///
-    /// # Errors That of the first connection that could not carry the signal; the others got it all the same.
+    /// # Errors
+    /// That of the first connection that could not carry the signal; the others got it all the same.
     pub(crate) fn broadcast(&self, emission: &Emission<'_>, wire: Option<&str>) -> Result<(), Failure> {
         let mut result = Ok(());
         let mut slow = Vec::new();
@@ -63,7 +64,8 @@ impl Shared {
 
     /// Queues a signal for those who listen within this process.
     ///
-    /// # Errors More than `FLOOD` signals wait for these listeners, or no wire can carry the arguments.
+    /// # Errors
+    /// More than `FLOOD` signals wait for these listeners, or no wire can carry the arguments.
     fn tell_here(&self, emission: &Emission<'_>) -> Result<(), Failure> {
         let (interface, signal) = emission.topic.typed()?;
         let subscribers = self.listeners.matching(emission.key, interface, signal);

@@ -16,7 +16,8 @@ impl Shared {
     /// Connects to the router, registers the connection with an event loop, and serves on it. Blocks until
     /// the router has let this process in, or 30 s.
     ///
-    /// # Errors Nobody is there, or this process is not let in.
+    /// # Errors
+    /// Nobody is there, or this process is not let in.
     pub(crate) fn join(
         &self,
         wire: &'static dyn Wire,

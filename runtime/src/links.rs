@@ -20,8 +20,8 @@ impl Shared {
     /// of other sets (`Apart`) and options. Connects if there is none, which may block until `until` (30 s
     /// where it is `None`).
     ///
-    /// # Errors No such wire is known, nobody is there, or the peer does not let this process in. No call has
-    /// begun.
+    /// # Errors
+    /// No such wire is known, nobody is there, or the peer does not let this process in. No call has begun.
     pub(crate) fn connection(
         &self,
         profile: &Profile,
@@ -128,7 +128,8 @@ impl Shared {
     /// Connects, and waits until the peer lets calls through. The first endpoint that accepts a connection is
     /// taken, even if its greeting fails then: whoever has several profiles tries each by itself.
     ///
-    /// # Errors As `Shared::connection`.
+    /// # Errors
+    /// As `Shared::connection`.
     pub(crate) fn open(
         &self,
         wire: &'static dyn Wire,

@@ -235,7 +235,8 @@ impl Shared {
     /// Serves at an address of a wire, and returns the place as it was bound (a port of 0 is replaced). The
     /// options that are no wire's, `publish` and quotas, are taken out of the address first.
     ///
-    /// # Errors The address is wrong or taken, an option does not fit, or no event loop can be started.
+    /// # Errors
+    /// The address is wrong or taken, an option does not fit, or no event loop can be started.
     pub(crate) fn serve_at(&self, wire: &'static dyn Wire, address: &str) -> Result<Place, Failure> {
         let node = self.arc().ok_or_else(stopped)?;
         self.stand_by(wire);

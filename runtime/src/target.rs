@@ -113,8 +113,9 @@ impl Remote {
 
     /// Tries profile after profile, endpoint after endpoint, in the order of the reference.
     ///
-    /// # Errors The failure of the last endpoint that was tried; that there is none, if no profile is of a
-    /// wire that this node speaks.
+    /// # Errors
+    /// The failure of the last endpoint that was tried; that there is none, if no profile is of a wire that
+    /// this node speaks.
     fn find(&self, reference: &Reference, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
         let mut last = None;
         for profile in &reference.profiles {

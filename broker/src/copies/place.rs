@@ -2,8 +2,19 @@
 //!
 //! States of the thread: *opening*; *writing* what waits, in batches; *flushing* and asleep, when nothing
 //! waits; *resting* for a second after a failure, while `broken` has copies refused; *over*, when the queue
-//! is closed and empty. Invariants: whoever copies never waits for this thread; what was taken and could not
-//! be written is counted as lost.
+//! is closed and empty.
+//!
+//! Invariants.
+//! * Whoever copies never waits for this thread: `put` takes a copy or refuses it at once.
+//! * What was taken and could not be written is counted as lost: the copy that failed, those of its batch
+//!   behind it, and what waits while the place rests.
+//! * A program is shared with whoever closes the place (`Program`), which may have to end it; that it has
+//!   ended by itself is found at the next flush.
+//! * What was written is flushed before the thread sleeps, so that others see all there is when nothing
+//!   comes.
+//!
+//! Bounds. The queue's number and octets (`super::queue`); `MOMENT` between two batches, `PAUSE` after a
+//! failure.
 
 use super::Copy;
 use super::capture::{self, Tape};

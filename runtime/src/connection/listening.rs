@@ -1,4 +1,23 @@
-//! Signals on a connection: those it brings, those it carries away.
+//! Signals on a connection: those it brings, those it carries away, and the waiting that goes with both.
+//!
+//! States. A connection is first *admitted* (`admit` waits for the greeting), then it serves and, where its
+//! wire has signals, is one of those whom the node's objects tell (`begin_serving`). A listener is *asked
+//! for* from when `subscribe` has put it into `Core::listeners`, *confirmed* when the peer has answered, and
+//! *over* with `unsubscribe` or the connection.
+//!
+//! Invariants.
+//! * A listener is known before the peer is asked: signals may come right behind the answer. One that the
+//!   peer refuses is taken out again.
+//! * Signals of a connection are queued in the order in which they came, under the connection's lock, and told
+//!   without it, by a delivery that the node is asked for (`rouse`).
+//! * Whoever emits does not hold the lock while it waits for a peer that does not read; one that does not
+//!   read in time is cut off, alone.
+//! * Where somebody passes signals on (`keep_order`), answers and signals are told in the order in which they
+//!   came.
+//!
+//! Bounds. Nothing is read for listeners that are `WAITING` signals behind, and beyond `FLOOD` the connection
+//! ends. The quota `unsent` is what may wait for a peer to read before its emitter waits too. `TOGETHER`
+//! octets of signals may go with an answer.
 
 use super::state::{After, Connection, Core};
 use crate::notice::Notice;
@@ -20,7 +39,8 @@ impl Connection {
     /// Waits until the peer lets calls through: the session's greeting and authentication, whose end is
     /// `Event::Ready`.
     ///
-    /// # Errors The peer refused or left, or the time is over. No call has begun.
+    /// # Errors
+    /// The peer refused or left, or the time is over. No call has begun.
     pub(crate) fn admit(&self, until: Instant) -> Result<(), Failure> {
         let mut core = self.enter();
         loop {

@@ -20,7 +20,8 @@ impl Connection {
     /// Makes a connection over a stream that is open. `profile` is the place with one endpoint; `layer` lies
     /// between stream and wire (TLS), and makes the wire's session when its own handshake is done.
     ///
-    /// # Errors The layer cannot begin, such as without a certificate.
+    /// # Errors
+    /// The layer cannot begin, such as without a certificate.
     pub(crate) fn new(
         stream: Stream,
         profile: &Profile,

@@ -29,7 +29,8 @@ pub(crate) fn send(control: &OwnedFd, offer: &Offer) -> io::Result<()> {
 
 /// Takes the offer, waiting for it as long as the socket's time limit says.
 ///
-/// # Errors What came is no offer of this version, or has another number of descriptors.
+/// # Errors
+/// What came is no offer of this version, or has another number of descriptors.
 pub(crate) fn receive(control: &OwnedFd) -> io::Result<Offer> {
     let mut hello = [0u8; HELLO.len()];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];

@@ -81,7 +81,8 @@ impl Stream {
     /// Connects, within the time given: that is the limit for each address of a host, after its name was
     /// resolved.
     ///
-    /// # Errors `TimedOut`, or `Unreachable` for all else.
+    /// # Errors
+    /// `TimedOut`, or `Unreachable` for all else.
     pub(crate) fn connect(endpoint: &Endpoint, within: Duration) -> Result<Self, Failure> {
         let failed = |error: io::Error| {
             let kind = if error.kind() == ErrorKind::TimedOut { Kind::TimedOut } else { Kind::Unreachable };

@@ -35,7 +35,8 @@ pub(super) fn send(socket: &OwnedFd, bytes: &[IoSlice<'_>], handles: &[Handle]) 
 /// Receives bytes into the start of `spare`, and the handles that came with them, however many the peer sent
 /// at once; the session counts them.
 ///
-/// # Errors `InvalidData`, if the kernel dropped some, as where this process has no descriptors left.
+/// # Errors
+/// `InvalidData`, if the kernel dropped some, as where this process has no descriptors left.
 pub(super) fn receive(
     socket: &OwnedFd,
     spare: &mut [MaybeUninit<u8>],
