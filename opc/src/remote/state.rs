@@ -5,8 +5,9 @@
 //!   first;
 //! * *live* (`live`): values are told as they come, whether called back or asked for;
 //! * *lost* (`lost`): the number has gone on, so callbacks that were under way are dropped, and no value
-//!   comes after the gap that it was before. `stop` is beside these: from then on nobody is told anything,
-//!   whatever state it is in.
+//!   comes after the gap that it was before.
+//!
+//! `stop` is beside these: from then on nobody is told anything, whatever state it is in.
 //!
 //! Invariants.
 //! * A value is told once: one that a refresh, a poll or the group's first update brings again, with the same
