@@ -1,7 +1,20 @@
 //! The administrator's pages, over HTTP: `/metrics`, `/healthz`, `/ready`.
 //!
-//! On loopback whoever asks is answered; elsewhere only who shows the token (`Authorization: Bearer TOKEN`), without which nothing listens
-//! there. A thread for each connection, few of them, each with a time limit: a slow reader holds nobody up but himself.
+//! On loopback whoever asks is answered; elsewhere only who shows the token (`Authorization: Bearer TOKEN`,
+//! RFC 6750), without which nothing listens there. A thread for each connection, few of them, each with a
+//! time limit: a slow reader holds nobody up but himself. So no load on these pages takes a thread of the
+//! event loops.
+//!
+//! States of the listener: *open*; *over*, once `Admin` was dropped: the accepting thread sees it at the next
+//! connection, which the drop itself makes, and closes the socket. The address stays for the listener's life;
+//! the token may change with each reload.
+//!
+//! States of a connection: one request is read (`keep_alive` is off), answered with a page that is in memory
+//! as a whole, and the connection ends.
+//!
+//! Bounds against hostile callers: `MOST` connections at a time, others are closed at once; `PATIENCE` for
+//! all that one connection does; 16 KiB of request header, bodies are not read; the token is compared in
+//! constant time. The thread holds the broker weakly, so an open page does not keep a broker that has ended.
 
 use crate::broker::Inner;
 use crate::config::AdminConfig;
@@ -24,14 +37,15 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 
-/// Connections at one time.
+/// Connections at one time: more are accepted and closed without a word.
 const MOST: usize = 16;
-/// How long a peer may take to send its request and to read the page.
+/// How long a peer may take to send its request and to read the page, both together.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The largest token.
+/// Bytes of the token's file that are read at the most.
 const TOKEN: u64 = 4096;
 
-/// The listener; closed when dropped.
+/// The listener; closed when dropped. `asked` is the address as the file has it, to be compared at a reload;
+/// `address` has the port that was bound.
 pub(crate) struct Admin {
     asked: String,
     address: SocketAddr,
@@ -116,6 +130,8 @@ fn token(config: &AdminConfig) -> Result<Option<String>, String> {
     }
 }
 
+/// The thread that accepts, until the listener is over. No error ends it: without descriptors it tries again
+/// after a moment.
 fn accept(listener: &TcpListener, token: &Token, over: &AtomicBool, broker: &Weak<Inner>) {
     let open = Arc::new(AtomicUsize::new(0));
     loop {
@@ -151,6 +167,8 @@ impl Drop for Slot {
     }
 }
 
+/// One connection, on a thread of its own: hyper's state machine is polled here, and poll(2) waits for what
+/// it wants.
 fn serve(stream: TcpStream, token: &Token, broker: &Weak<Inner>) {
     if stream.set_nonblocking(true).is_err() {
         return;
@@ -159,6 +177,7 @@ fn serve(stream: TcpStream, token: &Token, broker: &Weak<Inner>) {
     let service = service_fn(|request: Request<Incoming>| -> Ready<Result<_, Infallible>> {
         ready(Ok(answer(&request, token, broker)))
     });
+    // What the last poll of the connection would have to wait for: set by `Socket`, taken before each sleep.
     let (reads, writes) = (AtomicBool::new(false), AtomicBool::new(false));
     let socket = Socket { stream, reads: &reads, writes: &writes };
     let connection =
@@ -185,6 +204,7 @@ fn serve(stream: TcpStream, token: &Token, broker: &Weak<Inner>) {
     }
 }
 
+/// The page for a request. The token comes first: without it nobody learns which pages there are.
 fn answer(request: &Request<Incoming>, token: &Token, broker: &Weak<Inner>) -> Response<Page> {
     let page = |status, kind: &'static str, text: String| {
         let mut response = Response::new(Page(Some(Bytes::from(text))));

@@ -3,7 +3,7 @@
 use crate::config::Balance;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What is asked of each target.
+/// What is asked of each target; a trait, so that choosing can be tried without targets.
 pub(crate) trait Candidate {
     /// Calls under way.
     fn load(&self) -> usize;
@@ -13,7 +13,7 @@ pub(crate) trait Candidate {
     fn admits(&self) -> bool;
 }
 
-/// Chooses.
+/// Chooses. `next` counts calls, so that equals take turns; it may wrap.
 #[derive(Debug)]
 pub(crate) struct Balancer {
     how: Balance,
@@ -25,8 +25,10 @@ impl Balancer {
         Self { how, next: AtomicUsize::new(0) }
     }
 
-    /// The number of a target that was not tried yet, if one admits a call. Those believed not to work come last: if nothing else is
-    /// left, the call shows whether they do.
+    /// The number of a target that was not tried yet (`tried`: of this call, in any order), if one admits a
+    /// call. Those believed not to work come last: if nothing else is left, the call shows whether they do.
+    /// `admits` is asked in that order and of no more than needed, since it takes the one trial of a breaker
+    /// that is half open.
     pub(crate) fn pick<C: Candidate>(&self, targets: &[C], tried: &[usize]) -> Option<usize> {
         if let ([only], []) = (targets, tried) {
             return only.admits().then_some(0);

@@ -4,14 +4,18 @@ use crate::config::BreakerConfig;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The breaker of one target. Closed, it counts failures in a row; open, it lets nothing through until its pause is over; half open,
-/// one call is under way whose outcome decides.
+/// The breaker of one target. *Closed*, it counts failures in a row; *open*, it lets nothing through until
+/// its pause is over; *half open*, one call is under way whose outcome decides. Time is an argument, and
+/// nobody is woken: the pause is noticed by the next call that asks.
 #[derive(Debug)]
 pub(crate) struct Breaker {
+    /// When it opens, and for how long.
     settings: BreakerConfig,
+    /// How it stands.
     state: Mutex<State>,
 }
 
+/// `Closed`: failures in a row. `Open`, `HalfOpen`: since when.
 #[derive(Debug, Clone, Copy)]
 enum State {
     Closed(u32),
@@ -47,7 +51,8 @@ impl Breaker {
         matches!(*self.state(), State::Closed(_))
     }
 
-    /// A call ended; whether the breaker opened or closed by that.
+    /// A call ended; returns whether the breaker opened or closed by that. Only failures that say something
+    /// of the target are told as such (`upstream::is_the_targets`).
     pub(crate) fn note(&self, worked: bool, now: Instant) -> Option<Change> {
         let mut state = self.state();
         let before = *state;
@@ -66,7 +71,7 @@ impl Breaker {
     }
 }
 
-/// What became of a breaker.
+/// What became of a breaker, for metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Opened,

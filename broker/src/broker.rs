@@ -1,9 +1,22 @@
 //! A broker that runs: its listeners, its routes, and how they are changed while calls are under way.
 //!
-//! States: *running*; *draining*, no new calls are taken and those under way end; *ended*. A change of the configuration is made whole or not
-//! at all: contracts are read, addresses looked up and new listeners opened before the first route is swapped, and whatever fails until
-//! then leaves all as it was. A call that is under way ends by the route that it began with. A listener that stays keeps its
-//! connections; one that goes lets its calls end.
+//! States: *running*; *draining*, no new calls are taken and those under way end; *ended*. `stop` and the end
+//! of the last `Broker` lead there.
+//!
+//! A change of the configuration is made whole or not at all: contracts are read, addresses looked up and new
+//! listeners opened before the first route is swapped, and whatever fails until then leaves all as it was.
+//! Then come, in this order: the routes of each listener, what is counted, signals and probes, the
+//! administrator's listener, and the end of listeners that went. Nothing of this can fail, so nothing has to
+//! be undone. A call that is under way ends by the route that it began with. A listener that stays (same name
+//! and address) keeps its connections, and the limits with which it was opened; one that goes lets its calls
+//! end.
+//!
+//! Ownership: `Broker` owns the state; listeners own gates, which own routes, which own targets. Threads
+//! (signals, probes, pages, places of copies) hold what they use weakly, or end when their handle is dropped.
+//! Targets are called from the upstream node, or from the listener that faces them, where references pass.
+//!
+//! Lock: `state` is held while a configuration is applied, so changes follow one another; nothing of a call's
+//! way takes it. It is let go before what was replaced is dropped where that may come back here.
 
 use crate::admin::Admin;
 use crate::calls::Calls;
@@ -27,28 +40,40 @@ const COPIES: Duration = Duration::from_secs(2);
 
 /// A broker. It ends when it is dropped.
 pub struct Broker {
+    /// What its threads share; it ends with the broker.
     inner: Arc<Inner>,
 }
 
-/// What its threads share.
+/// What its threads share. `draining` is for `/ready`; the nodes of the listeners refuse calls themselves.
 pub(crate) struct Inner {
     /// Calls the targets.
     upstream: everywire::Node,
+    /// Counts of everything, for `/metrics`.
     pub(crate) metrics: Arc<Metrics>,
+    /// Where lines go.
     pub(crate) log: Log,
+    /// Whether no new work is wanted.
     pub(crate) draining: AtomicBool,
+    /// Places of copies, by which those that stay are found again after a change of the configuration.
     places: Places,
+    /// What a change replaces.
     state: Mutex<State>,
 }
 
-/// What a change of the configuration changes.
+/// What a change of the configuration replaces, under one lock.
 #[derive(Default)]
 struct State {
+    /// Listeners.
     fronts: Vec<Arc<Front>>,
+    /// Routes, in the order of the file.
     routes: Vec<Arc<Route>>,
+    /// Those who listen to targets.
     watches: Vec<Watch>,
+    /// Those who ask whether targets are there.
     probers: Vec<Prober>,
+    /// The page for people, if there is one.
     admin: Option<Admin>,
+    /// How long calls under way may take at the end.
     grace: Duration,
 }
 
@@ -154,6 +179,7 @@ impl Broker {
         }
     }
 
+    /// Makes a configuration the one that counts, or changes nothing.
     fn apply(&self, config: Config) -> Result<(), Mistakes> {
         let inner = &self.inner;
         let plan = Plan::of(config, &inner.upstream)?;
@@ -302,6 +328,7 @@ impl Inner {
         mistakes.or(fronts)
     }
 
+    /// How the node of a listener is made: its notices withdraw calls (`calls`), all others go to the log.
     fn builder(&self, config: &Config, name: &str, calls: &Arc<Calls>) -> Builder {
         let (log, name) = (self.log.clone(), name.to_owned());
         let mut builder = everywire::Node::builder().grace(config.grace);
@@ -316,6 +343,8 @@ impl Inner {
         }))
     }
 
+    /// The routes of a plan, in its order. Copies that go by another route are led there when all routes are
+    /// made.
     fn routes(&self, plan: &Plan, fronts: &[Arc<Front>]) -> Result<Vec<Arc<Route>>, Mistakes> {
         let hops = plan.config.hops.0;
         let world = World { upstream: &self.upstream, metrics: &self.metrics, log: &self.log, hops };

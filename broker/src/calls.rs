@@ -1,8 +1,13 @@
 //! Calls under way at one listener: what its caller withdraws is withdrawn from the target, too.
 //!
-//! States of a call: *here*, let in and with no target, or about to be given to one; *there*, a target has it and can be told; *withdrawn*,
-//! while it was here: whoever has it next ends it. Invariants: a call is held from when it is let in until it ends; one that is tried
-//! again is told of by its last try only; and nobody is told anything while the table is locked.
+//! States of a call: *here*, let in and with no target, or about to be given to one; *there*, a target has it
+//! and can be told; *withdrawn*, while it was here: whoever has it next ends it. Invariants: a call is held
+//! from when it is let in until it ends; one that is tried again is told of by its last try only; and nobody
+//! is told anything while the table is locked.
+//!
+//! Who changes it: the passage of a call, by its `Entry`; the observer of the listener, which hears from the
+//! runtime that a caller has withdrawn a call or that a connection is over; and the target's side, by a
+//! `Note`, once the ticket of the call is known, which may be after its outcome.
 
 use crate::numbers::ByNumber;
 use everywire_model::object::Ticket;
@@ -16,6 +21,7 @@ type Name = (u64, CallId);
 #[derive(Default)]
 pub(crate) struct Calls(Mutex<ByNumber<Name, State>>);
 
+/// Where a call is; see the module.
 enum State {
     /// In this try, counted from 0.
     Here(u32),

@@ -1,7 +1,14 @@
-//! What each route carries, and what it loses, before anything runs.
+//! What each route carries, and what it loses, before anything runs: `everywire broker FILE --check`.
 //!
-//! Invariants: nothing connects and nothing listens; and an operation that is said to cross whole has values of each of its types that
-//! both wires can write.
+//! For each route and listener the operations of the interface are tried on both wires: what the wires'
+//! capabilities say (oneways, exceptions, out parameters, signals), and whether values of each type can be
+//! written. For the latter a value of each shape is made up and given to the wire's codec, in memory.
+//!
+//! States: none; a report is made and shown. Invariants: nothing connects and nothing listens; and an
+//! operation that is said to cross whole has values of each of its types that both wires can write.
+//!
+//! What is not seen here: values that one wire has and the other not (a text with NUL, a number out of
+//! range), limits of size, and what a target does. Those are failures of single calls.
 
 use crate::config::{Config, Mistakes, Mode};
 use crate::cross;
@@ -57,6 +64,8 @@ pub fn check(config: Config) -> Result<Vec<Report>, Mistakes> {
     Ok(reports)
 }
 
+/// What one route carries from one listener. On one wire, and where callers are sent to the target, nothing
+/// is translated: then only what the wire itself cannot do is told.
 fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report {
     let far = route.targets.first().map_or(near, |target| target.wire);
     let interface: &Interface = &route.interface;
@@ -118,6 +127,8 @@ fn fits(operation: &Operation, wire: &dyn Wire) -> Crossing {
     shapes.into_iter().find_map(|shape| unfit(wire, shape)).map_or(Crossing::Whole, Crossing::Never)
 }
 
+/// What becomes of an operation between two wires: first whether it fits each of them, then what is lost
+/// between them.
 fn crossing(operation: &Operation, near: &dyn Wire, far: &dyn Wire) -> Crossing {
     for wire in [near, far] {
         if let Crossing::Never(why) = fits(operation, wire) {
@@ -159,12 +170,14 @@ fn unfit(wire: &dyn Wire, shape: &Shape) -> Option<String> {
         let lacks = !capabilities.handles;
         return lacks.then(|| format!("{} carries no descriptors", wire.name()));
     }
+    // The codec decides, not a table here: it is what will write the values.
     let codec: &dyn Codec = wire.codec();
     let tried = codec.write(&mut |sink| blank(shape, sink, 0));
     tried.err().map(|failure: Failure| format!("{}: {}", wire.name(), failure.message()))
 }
 
-/// How deep values are made up.
+/// How deep values are made up. From there on sequences, maps and optional values are empty, so that types
+/// that contain themselves end.
 const DEPTH: usize = 6;
 
 /// Writes a value of a shape: zeros, empty texts, one element in each sequence.
@@ -240,6 +253,7 @@ fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize) -> Visit<()> {
     }
 }
 
+/// A value that may be absent, made up as present above the depth.
 fn maybe(shape: &Shape, target: &Shape, sink: &mut dyn Sink, some: usize, depth: usize) -> Visit<()> {
     sink.open(shape, some)?;
     if some > 0 {

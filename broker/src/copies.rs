@@ -1,8 +1,20 @@
 //! Copies of calls: to a file, to a program, or by another route.
 //!
-//! A copy is a count of references to the body; a thread of the place's own writes it. States of a place: *open*, copies are taken while
-//! there is room; *broken*, writing failed: it is opened again from time to time, and what comes meanwhile is lost. Invariants: no call waits for
-//! a place, whoever reads it; what is not taken is counted; and a route whose copies are required refuses the call instead.
+//! A copy is a count of references to the body; a thread of the place's own writes it. So the call pays for
+//! some reference counts and a push to a queue, and neither for formatting nor for input and output.
+//!
+//! States of a place: *open*, copies are taken while there is room; *broken*, writing failed: it is opened
+//! again from time to time, and what comes meanwhile is lost; *closed*, when the broker ends or the last
+//! copier is dropped: what waits is still written, for a time. A copier (one route, one place) has no state
+//! but its counters.
+//!
+//! Order for one call: `Copied::of` before it is sent, with the arguments; `Copied::answer` when the target
+//! has answered, with what came back, if the copier wants answers. Both carry the same number, so that a
+//! reader finds the pair.
+//!
+//! Invariants: no call waits for a place, whoever reads it; what is not taken is counted; and a route whose
+//! copies are required refuses the call instead. The size of a place's queue is bounded in copies and in
+//! bytes (`queue`).
 
 mod capture;
 mod place;
@@ -32,7 +44,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Numbers calls, so that an answer's copy says whose it is.
 static CALLS: AtomicU64 = AtomicU64::new(1);
 
-/// Places that are open: those that several routes, or the routes before and after a change, copy to are opened once.
+/// Places that are open, by what the file says of them: those that several routes, or the routes before and
+/// after a change, copy to are opened once. Held weakly: the last copier closes a place.
 #[derive(Default)]
 pub(crate) struct Places(Mutex<Vec<(CopyTo, Weak<Place>)>>);
 
@@ -60,7 +73,7 @@ impl Places {
     }
 }
 
-/// A place as metrics show it.
+/// A place as metrics show it: of a command only the program, since its arguments may have secrets.
 fn shown(to: &CopyTo) -> String {
     match to {
         CopyTo::Lines(path) | CopyTo::Capture(path) => path.display().to_string(),
@@ -70,7 +83,7 @@ fn shown(to: &CopyTo) -> String {
     }
 }
 
-/// Takes copies for one route.
+/// Takes copies for one route and one place. `taken` and `lost` are metrics of this pair.
 pub(crate) struct Copier {
     to: To,
     required: bool,
@@ -105,6 +118,7 @@ pub(crate) struct Copy {
     head: Option<Box<Head>>,
 }
 
+/// Which part of a call the copy is of.
 enum What {
     Arguments,
     Results,
@@ -124,7 +138,8 @@ pub(crate) enum Said<'a> {
     Passed(&'a Encoded),
 }
 
-/// Which copies were taken of a call, so that its answer is copied, too.
+/// Which copies were taken of a call, so that its answer is copied to the same places. Two numbers, kept with
+/// the call.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Copied {
     call: u64,
@@ -178,6 +193,7 @@ impl Copied {
                 To::Place(place) => {
                     let caller = route.asks_who().then(|| who.source());
                     let mut copy = copied.copy(route, request, caller, What::Arguments, request.body());
+                    // Only captures want what stands before the body: it costs some allocations.
                     copy.head = near
                         .filter(|_| place.captures)
                         .map(|near| Box::new(Head::of(near, request, copier.answers)));
@@ -203,7 +219,8 @@ impl Copied {
         Ok(copied)
     }
 
-    /// The call was answered.
+    /// The call was answered: copies what came back to the places that have its arguments. A failure is not
+    /// copied.
     pub(crate) fn answer(self, route: &Route, request: &Request, body: &Body, said: Said<'_>) {
         if self.by == 0 {
             return;
@@ -227,6 +244,7 @@ impl Copied {
         }
     }
 
+    /// What a copy consists of; nothing of it is encoded or formatted here.
     fn copy(self, route: &Route, request: &Request, caller: Option<String>, what: What, body: &Body) -> Copy {
         let edits = match what {
             What::Arguments => route.edits.copies.clone(),

@@ -1,13 +1,21 @@
-//! Values on their way from one wire to another: straight from source to sink, but for references, which are replaced.
+//! Values on their way from one wire to another: straight from source to sink, but for references, which are
+//! replaced.
+//!
+//! States: none. Invariants: each value that is opened at the source is opened at the sink, and closed at
+//! both in the same order, whatever the shape; a failure of either side ends the passage in the middle, and
+//! what was written is thrown away by whoever made the sink. Depth, counts and sizes are charged to the
+//! source's budget as they are read, before the sink is told of them.
 
 use everywire_model::pipe::{discriminator, pipe, put_discriminator};
 use everywire_model::shape::Referent;
 use everywire_model::{Body, Reference, Shape, Sink, Source, Visit, Wire};
 
-/// Puts another reference in the place of one that passes.
+/// Puts another reference in the place of one that passes. Called in the order in which references stand in
+/// the values; nil is not asked about.
 pub(crate) type Replace<'r> = dyn Fn(&Referent, Reference) -> Visit<Reference> + 'r;
 
-/// Passes the values of a body on.
+/// Passes the values of a body on. Without references to replace, the codecs may take a shorter way
+/// (`Body::pipe`).
 pub(crate) fn pass(
     body: &Body,
     list: &Shape,
@@ -28,12 +36,13 @@ pub(crate) fn has_references(wire: &dyn Wire) -> bool {
     wire.capabilities().references
 }
 
-/// Whether a value of this shape may hold references.
+/// Whether a value of this shape may hold references: a variant may, since only its value says what it holds.
 pub(crate) fn carries(shape: &Shape) -> bool {
     any(shape, &mut Vec::new(), &|shape| matches!(shape, Shape::Reference(_) | Shape::Variant))
 }
 
-/// Whether a shape, or one within it, is such.
+/// Whether a shape, or one within it, is such. `seen` has the identities of composites that were looked into;
+/// it begins empty.
 pub(crate) fn any(shape: &Shape, seen: &mut Vec<usize>, is: &dyn Fn(&Shape) -> bool) -> bool {
     // Types that contain themselves are looked into once.
     let mut fresh = |identity: usize| {
@@ -132,6 +141,7 @@ fn close<'a>(shape: &Shape, source: &mut dyn Source<'a>, sink: &mut dyn Sink) ->
     sink.close(shape)
 }
 
+/// A value that may be absent: 0 or 1 elements.
 fn maybe<'a>(
     shape: &Shape,
     target: &Shape,

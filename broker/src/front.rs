@@ -1,4 +1,15 @@
 //! Listeners, and the gates at which calls come in.
+//!
+//! A listener (`Front`) is a node that listens at one address. A gate is the servant of one object there, or
+//! of all objects that have no contract; it has the routes of the object in the order of the file, and gives
+//! each call to the first route that is for it.
+//!
+//! States of a gate: its routes are replaced as a whole when the configuration changes (`Front::set`), and it
+//! is withdrawn when no route is left for its object. A call that has begun keeps its route. Where operations
+//! are numbered otherwise than before (another contract), a new gate takes the object's place.
+//!
+//! Invariants: an object is never without a gate between two configurations that both serve it; no lock is
+//! held while a call is passed on; calls of one connection reach their gate in their order (`keeps_order`).
 
 use crate::calls::Calls;
 use crate::config::{Listen, Mode};
@@ -13,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-/// The routes of an object, in the order of the file.
+/// The routes of an object, in the order of the file; shared, so that taking them costs one count.
 type Routes = Arc<[Arc<Route>]>;
 /// The routes of an object, shared by the gates at which it is called.
 type Cell = Arc<RwLock<Routes>>;
@@ -33,7 +44,7 @@ pub(crate) struct Front {
     unmatched: Counter,
     /// Calls under way that came by it.
     pub(crate) calls: Arc<Calls>,
-    /// The objects, and what tells their contracts apart.
+    /// The objects, with their routes and a print of their contracts (`fingerprint`).
     gates: Mutex<HashMap<Place, (Cell, String)>>,
 }
 
@@ -63,7 +74,8 @@ impl Front {
         }))
     }
 
-    /// Serves one object by one route: what a reference that passes leads to.
+    /// Serves one object by one route, under a random key: what a reference that passes leads to. It stays
+    /// until `Front::withdraw`.
     pub(crate) fn serve(
         self: &Arc<Self>,
         key: &Bytes,
@@ -130,7 +142,9 @@ impl Front {
     }
 }
 
-/// A text that is the same for interfaces whose calls are numbered and read alike.
+/// A text that is the same for interfaces whose calls are numbered and read alike: names and types of
+/// operations, in their order. What such interfaces are called beside that makes no difference to calls under
+/// way.
 fn fingerprint(interface: &Interface) -> String {
     let mut print = String::new();
     for operation in interface.operations.iter() {
@@ -205,6 +219,9 @@ impl Servant for Gate {
     }
 
     fn opened(&self, link: &Arc<dyn Link>) {
+        // Where signals go to whoever is connected (D-Bus, DCOP), the target is listened to for each caller,
+        // over the caller's own connections. It is told before the caller's first call, and may wait for the
+        // target.
         let Some(front) = self.front.upgrade() else { return };
         let capabilities = front.wire.capabilities();
         if !capabilities.signals || capabilities.signals_are_calls {
@@ -224,6 +241,7 @@ impl Servant for Gate {
     }
 
     fn heard(&self, link: &dyn Link, heard: &Incoming) {
+        // A signal that a caller sends unasked goes to the target of the route for its object.
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
         let fits =
             |route: &&Arc<Route>| route.opaque.as_ref().is_some_and(|opaque| opaque.hears()(&heard.key));

@@ -1,15 +1,20 @@
 //! Probes: targets are asked from time to time whether they are there.
+//!
+//! One thread for each route that has `probe`; it asks the targets in turn and notes what it finds in
+//! `Upstream::probe`. It holds the route weakly, and ends with its `Prober`, at the latest after the probe
+//! that it is in.
 
 use crate::log::Log;
 use crate::route::Route;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// How long a probe may take: as long as the time between two, within these.
+/// How long a probe may take: as long as the time between two, but at least and at most so long.
 const TIME: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
 /// Probes the targets of a route until it is dropped.
 pub(crate) struct Prober {
+    /// Whether to end, and what wakes the thread for that.
     stop: Arc<(Mutex<bool>, Condvar)>,
 }
 
@@ -39,6 +44,7 @@ impl Drop for Prober {
     }
 }
 
+/// The thread: probes all targets, then waits for the next time or the end.
 fn run(route: &Weak<Route>, every: Duration, stop: &(Mutex<bool>, Condvar), log: &Log) {
     loop {
         let Some(route) = route.upgrade() else { return };

@@ -24,19 +24,25 @@ pub(crate) fn text(text: &str) -> String {
     Json::from(text).to_string()
 }
 
-/// Writes values as they come.
+/// A sink that writes JSON as values come: nothing is kept but the text and the composites that are open.
+/// What a value looks like is in docs/cli.md.
 #[derive(Default)]
 struct Writer {
+    /// What was written.
     out: String,
+    /// Composites that are open, the innermost last.
     open: Vec<Frame>,
 }
 
 /// A composite that is open: how many values of it have come, and what stands around each.
 struct Frame {
+    /// What it looks like.
     kind: Kind,
+    /// How many values of it have come.
     seen: usize,
 }
 
+/// What a composite that is open looks like in JSON.
 enum Kind {
     /// Named fields.
     Object(Vec<String>),
@@ -96,6 +102,7 @@ impl Writer {
         }
     }
 
+    /// Writes one value as it is shown: of numbers and booleans that is JSON already.
     fn put(&mut self, value: impl Display) -> Visit<()> {
         self.before();
         // Writing to a text cannot fail.
@@ -104,6 +111,7 @@ impl Writer {
         Ok(())
     }
 
+    /// JSON has no words for values that are not finite, so they are texts.
     fn float(&mut self, value: f64) -> Visit<()> {
         if value.is_finite() {
             self.put(Json::from(value))

@@ -1,4 +1,10 @@
 //! Limits: calls under way on a route, of one caller, and calls a second.
+//!
+//! State: counters of what is taken; each call that was let in holds a `Permit`, whose end gives its part
+//! back. Objects behind references that a route has passed on share the limits of the route. Invariants: a
+//! count is raised before it is compared, and given back on refusal, so that two calls never get the last
+//! place both; the table of callers has only those who have calls under way, so it is no longer than `calls`,
+//! or what the listeners let in.
 
 use crate::config::LimitConfig;
 use everywire::{Failure, Initiator, Kind};
@@ -10,23 +16,31 @@ use std::time::{Duration, Instant};
 /// The limits of a route, and what is taken of them.
 #[derive(Debug)]
 pub(crate) struct Limits {
+    /// The limits.
     settings: LimitConfig,
+    /// Calls under way on the route.
     under_way: AtomicU64,
+    /// Calls under way of each caller; none is kept that has none.
     sources: Mutex<HashMap<String, u64>>,
+    /// Calls of this second.
     bucket: Mutex<Bucket>,
 }
 
 /// What is left of the calls of this second; it fills again as time passes, up to a second's worth.
 #[derive(Debug)]
 struct Bucket {
+    /// Calls that may begin now.
     left: f64,
+    /// When that was counted.
     at: Instant,
 }
 
 /// The share of one call; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
+    /// The limits that it was taken of.
     of: Arc<Limits>,
+    /// The caller, if calls are counted by that.
     source: Option<String>,
 }
 
@@ -46,7 +60,8 @@ impl Limits {
         self.settings.per_peer.is_some()
     }
 
-    /// Takes the share of a call of this caller.
+    /// Takes the share of a call. `source` is who calls, where callers are told apart; `now` only fills the
+    /// bucket.
     ///
     /// # Errors
     /// A limit is reached. The call did not run.
@@ -103,6 +118,7 @@ fn busy(what: &str) -> Failure {
     Failure::new(Kind::Busy, Initiator::Peer, what).with_hint("try again later")
 }
 
+// Counts above 2^53 lose their last digits: such a limit is none.
 #[allow(clippy::cast_precision_loss)]
 fn as_float(count: u64) -> f64 {
     count as f64

@@ -10,7 +10,9 @@ pub type Sink = Arc<dyn Fn(&str) + Send + Sync>;
 /// Writes lines of JSON: `time`, `level`, `event`, and what else there is to say.
 #[derive(Clone)]
 pub(crate) struct Log {
+    /// Takes a line.
     sink: Sink,
+    /// Whether connections and calls are logged, too.
     verbose: bool,
 }
 
@@ -41,6 +43,7 @@ impl Log {
         }
     }
 
+    /// One line, given to the sink as a whole, without its line feed.
     fn line(&self, level: &str, event: &str, fields: &[(&str, Json)]) {
         let mut line = Map::new();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);

@@ -9,7 +9,8 @@ use crate::config::Config;
 use crate::plan::{RoutePlan, TargetPlan};
 use everywire_model::{Endpoint, Place, Profile, Wire};
 
-/// A circle: the route that it was looked for from, the number of its target, and the names of the routes on the way.
+/// A circle: the number of the route that it was looked for from, the number of the target by which it
+/// begins, and the names of the routes on the way, the first one again at the end.
 pub(crate) struct Circle {
     pub(crate) route: usize,
     pub(crate) target: usize,
@@ -20,6 +21,7 @@ pub(crate) struct Circle {
 pub(crate) fn find(config: &Config, wires: &[&'static dyn Wire], routes: &[RoutePlan]) -> Vec<Circle> {
     let places: Vec<_> =
         config.listens.iter().zip(wires).map(|(listen, wire)| place(*wire, &listen.address)).collect();
+    // The routes that certainly get what a route sends: at most one for each of its targets.
     let next = |from: usize| -> Vec<(usize, usize)> {
         let Some(route) = routes.get(from) else { return Vec::new() };
         let leads = |(number, target): (usize, &TargetPlan)| {
@@ -36,6 +38,7 @@ pub(crate) fn find(config: &Config, wires: &[&'static dyn Wire], routes: &[Route
         let mut at = 0;
         let mut steps =
             next(from).into_iter().map(|(target, to)| (to, usize::MAX, target)).collect::<Vec<_>>();
+        // Breadth first: so the circle that is told is the shortest.
         loop {
             for step in steps.drain(..) {
                 if !seen.iter().any(|(held, ..)| *held == step.0) {
@@ -107,7 +110,8 @@ fn is_same(listener: &Endpoint, called: &Endpoint) -> bool {
     }
 }
 
-/// The route that gets what `route` sends to one of its targets, which is the listener number `at`: if that is certain.
+/// The route that gets what `route` sends to one of its targets, which is the listener number `at`, as the
+/// gates there would choose; nothing, if that depends on who calls or on what the call has.
 fn receiver(routes: &[RoutePlan], route: &RoutePlan, target: &TargetPlan, at: usize) -> Option<usize> {
     let named = target.reference.profiles.first().map(|profile| &profile.key).filter(|key| !key.is_empty());
     let listening = || routes.iter().enumerate().filter(move |(_, other)| other.listens.contains(&at));

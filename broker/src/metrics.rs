@@ -27,7 +27,8 @@ impl MetricConstructor<Histogram> for Times {
     }
 }
 
-/// All families of a broker.
+/// All families of a broker, and the registry that prints them. Families are cheap to share; a label set is
+/// made when it is first counted, and stays.
 pub(crate) struct Metrics {
     registry: Mutex<Registry>,
     calls: Family<Labels, Counter>,
@@ -181,7 +182,8 @@ impl Metrics {
     }
 }
 
-/// What is counted of a route.
+/// What is counted of a route. Counters of outcomes that most calls have are looked up once, when the route
+/// is made; a failure's kind is looked up when one ends so.
 #[derive(Clone)]
 pub(crate) struct RouteMetrics {
     name: String,

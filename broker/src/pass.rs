@@ -1,9 +1,21 @@
 //! Pass-through without a contract: encoded bodies that nobody here reads, with the headers beside them.
 //!
-//! A route without a contract leads from listeners to targets of one wire. Each connection of a caller has connections of its own to
-//! the targets ([`everywire::Apart`]), so that what the caller has agreed on with the broker (character sets, dictionaries, the order of its
-//! calls) is what the broker agrees on with the target. Invariants: the lanes of a caller go when its connection ends; and a caller has
-//! no more lanes than [`LANES`] at one time.
+//! A route without a contract leads from listeners to targets of one wire. Each connection of a caller has
+//! connections of its own to the targets ([`everywire::Apart`]), so that what the caller has agreed on with
+//! the broker (character sets, dictionaries, the order of its calls) is what the broker agrees on with the
+//! target. A *lane* is the way to one object of a target over the connections of one caller.
+//!
+//! States of a caller at a target: unknown, until its first call or, on wires whose signals go to whoever is
+//! connected, until it was let in; then it has an `Apart` and lanes; forgotten, when its connection is over
+//! (`Lanes::forget`), which ends the connections that were its own. What it says unasked meanwhile is kept
+//! until the target listens (`Saying`), at most `KEPT` of it.
+//!
+//! Invariants: the lanes of a caller go when its connection ends; a caller has no more lanes than [`LANES`]
+//! at one time; what the target asks back goes to the caller whose connection it came by, and to nobody else.
+//! A call that is let in just as its connection ends may bring a caller back: those are swept out.
+//!
+//! Locks: the table of callers is held for look-ups only. The lock of a `Saying` is held while its signal is
+//! sent, so that a caller's signals stay in order; whoever sends may block.
 
 use crate::config::RouteConfig;
 use crate::front::Front;
@@ -23,7 +35,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// Objects of one target that one connection of a caller may call without finding the way anew.
+/// Objects of one target that one connection of a caller may call without finding the way anew. With more,
+/// all are forgotten, and found again as they are called.
 const LANES: usize = 1024;
 
 /// Signals of one caller that may wait until its connection to the target is made.
@@ -47,13 +60,20 @@ pub(crate) static ANY: Interface = Interface {
     doc: Cow::Borrowed(""),
 };
 
-/// Which calls a route without a contract is for.
+/// Which calls a route without a contract is for, and what the file says of its operations. Patterns are
+/// compared with names as the wire prints them.
 pub(crate) struct Opaque {
+    /// The wire whose words the patterns are compared with.
     pub(crate) wire: &'static dyn Wire,
+    /// `None`: any object.
     key: Option<Pattern>,
+    /// `None`: any interface.
     interface: Option<Pattern>,
+    /// `None`: any operation.
     operation: Option<Pattern>,
+    /// Operations that may run twice.
     idempotent: Vec<Pattern>,
+    /// Operations that have no answer.
     oneway: Vec<Pattern>,
 }
 
@@ -149,7 +169,8 @@ impl Edits {
         Self { copies: (!copies.is_empty()).then(|| Arc::new(copies)), ..edits }
     }
 
-    /// A body with such changes, if any. The bytes are shared.
+    /// A body with such changes behind those that it has, if any. The bytes are shared: only the list of
+    /// changes is new.
     pub(crate) fn on(edits: Option<&Headers>, body: &Body) -> Body {
         let Some(edits) = edits else { return body.clone() };
         let mut headers = body.headers().cloned().unwrap_or_default();
@@ -168,7 +189,7 @@ pub(crate) fn label<'a>(wire: &dyn Wire, interface: &'a [u8], operation: &'a [u8
     }
 }
 
-/// Whether all that is asked of headers is so.
+/// Whether all that is asked of headers is so. Headers that cannot be read fit nothing.
 pub(crate) fn headers_fit(wanted: &[(String, Pattern)], body: &Body) -> bool {
     if wanted.is_empty() {
         return true;
@@ -182,12 +203,15 @@ pub(crate) fn headers_fit(wanted: &[(String, Pattern)], body: &Body) -> bool {
 
 /// The lanes to one target, by the connections of callers.
 pub(crate) struct Lanes {
+    /// The target.
     reference: Reference,
     /// Whether objects are made for whoever asks, so that none has its key from the target.
     made: bool,
+    /// The time limit of a call.
     timeout: Duration,
     /// Brokers that a signal may have passed; 0: nobody counts.
     hops: u32,
+    /// What each connection of callers has, by its number.
     clients: Mutex<ByNumber<u64, Client>>,
     /// What callers say unasked, in order, by their connections.
     sayings: Mutex<ByNumber<u64, Arc<Mutex<Saying>>>>,
@@ -201,10 +225,13 @@ struct Saying {
     kept: Vec<Incoming>,
 }
 
-/// What one connection of a caller has.
+/// What one connection of a caller has. `apart` ends the connections to the target with it.
 struct Client {
+    /// The caller's connection.
     link: Weak<dyn Link>,
+    /// Connections to the target that are made for this caller alone.
     apart: Arc<Apart>,
+    /// Ways to objects of the target, by their keys.
     lanes: HashMap<Bytes, Arc<Upstream>>,
     /// The one that was taken last: mostly the next call is of the same object.
     last: Option<(Bytes, Arc<Upstream>)>,
@@ -222,7 +249,8 @@ impl Client {
     }
 }
 
-/// What a target asks on the connection that is a caller's: the caller is asked, and its answer goes back.
+/// The servant of what a target asks on a connection that is a caller's: the caller is asked, and its answer
+/// goes back as it came.
 struct Backward {
     link: Weak<dyn Link>,
     timeout: Duration,
@@ -336,7 +364,8 @@ impl Lanes {
         Ok(lane)
     }
 
-    /// Has what the target says unasked go to a caller, from now on: of the objects whose keys fit. Waits for the target.
+    /// Has what the target says unasked go to a caller, from now on: of the objects whose keys fit. Waits for
+    /// the target; what the caller has said meanwhile follows then.
     ///
     /// # Errors
     /// The target is not to be reached, or its wire cannot be listened to so.
@@ -382,6 +411,7 @@ impl Lanes {
         saying.heard = true;
         let kept = std::mem::take(&mut saying.kept);
         let signals = subscribed?;
+        // Under the lock of the saying: what the caller says next comes behind.
         kept.iter().try_for_each(|heard| apart.emit(&heard.emission()))?;
         drop(saying);
         if let Some(client) = clients().get_mut(&link.serial_number()) {
@@ -390,6 +420,7 @@ impl Lanes {
         Ok(())
     }
 
+    /// What this caller says unasked, and whether the target hears it yet.
     fn saying(&self, link: u64) -> Arc<Mutex<Saying>> {
         let mut sayings = self.sayings.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(sayings.entry(link).or_default())

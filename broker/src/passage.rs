@@ -1,9 +1,21 @@
 //! One call on its way through the broker.
 //!
-//! States: *let in* (matched, within its limits, copied), *sent* (a target has it, or it waits for the connection), *ended* (answered, or
-//! withdrawn by its caller: then the target is told, where its wire has a word for it).
-//! Invariants: a call is sent to one target at a time; it is sent again only if nothing of it ran, or if the route says that its operation
-//! may run twice; once it may have run, no later failure says that it did not; and it is answered once, whatever happens.
+//! States: *let in* (matched, within its limits, copied), *sent* (a target has it, or it waits for the
+//! connection), *ended* (answered, or withdrawn by its caller: then the target is told, where its wire has a
+//! word for it). From *sent* it may come back to be sent again: to another target, or to where the target
+//! says that the object is.
+//!
+//! Invariants: a call is sent to one target at a time; it is sent again only if nothing of it ran, or if the
+//! route says that its operation may run twice; once it may have run, no later failure says that it did not;
+//! and it is answered once, whatever happens.
+//!
+//! Ownership: the passage is a box that is handed on: to the target's line while it waits, into the
+//! completion while a target has it. Whoever has it must end it; if it is dropped instead (withdrawn, or the
+//! broker ended), its request answers for it, and the metrics count it as cancelled. The permit, the entry
+//! among the listener's calls and the request go with it.
+//!
+//! Order on the way in, cheapest first: who calls, hops, limits, values, copies. A call that is refused was
+//! sent nowhere.
 
 use crate::calls::{Entry, Note};
 use crate::config::Mode;
@@ -26,14 +38,14 @@ use everywire_model::{Answer, Body, Encoded, Expects, Operation, Outcome, Reques
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often a target may say that the object is elsewhere.
+/// How often a target may say that the object is elsewhere: circles end.
 const FORWARDS: u32 = 3;
 
-/// A call.
+/// A call, from when its route was found until it is answered.
 pub(crate) struct Passage {
     request: Request,
     pub(crate) route: Arc<Route>,
-    /// The number of the operation.
+    /// The number of the operation in the route's interface; past its end where no contract numbers it.
     pub(crate) index: usize,
     /// The listener that it came by.
     near: Option<Arc<Front>>,
@@ -150,12 +162,13 @@ impl Passage {
         }
     }
 
-    /// The time that is left of it.
+    /// The time that is left of it: the route's, less what has passed since it came.
     pub(crate) fn left(&self) -> Option<Duration> {
         Some(self.route.timeout.saturating_sub(self.begun.elapsed()))
     }
 
-    /// The time that is left of it, where that may be noticeably less than the route gives.
+    /// The time that is left of it, where that may be noticeably less than the route gives: a first attempt
+    /// that was sent at once has the route's own deadline, which costs nothing to set.
     pub(crate) fn late(&self) -> Option<Duration> {
         if self.sent > 0 || self.waited { self.left() } else { None }
     }
@@ -196,7 +209,7 @@ impl Passage {
         self.hops
     }
 
-    /// How its arguments are passed on.
+    /// How its arguments are passed on: references in them are led to the broker before anything is written.
     ///
     /// # Errors
     /// A reference in them cannot be.
@@ -211,10 +224,12 @@ impl Passage {
         sides.lead(body, &operation.arguments)
     }
 
+    /// The listener that faces the targets, if it is still there.
     fn far(&self) -> Option<Arc<Front>> {
         self.route.far.as_ref().and_then(std::sync::Weak::upgrade)
     }
 
+    /// Its operation; nothing where no contract describes it.
     fn operation(&self) -> Option<&Operation> {
         self.route.interface.operations.get(self.index)
     }
@@ -239,7 +254,7 @@ impl Passage {
         }
     }
 
-    /// A target has answered, or failed.
+    /// A target has answered, or failed: passes that on, or sends the call again.
     pub(crate) fn ended(mut self: Box<Self>, outcome: Outcome<Body>) {
         match outcome {
             Outcome::Done(body) if self.route.opaque.is_some() => self.passed(body),
@@ -324,6 +339,7 @@ impl Passage {
         self.over();
     }
 
+    /// Results of a call with a contract: written anew for the caller's wire.
     fn done(mut self, body: &Body) {
         let route = Arc::clone(&self.route);
         if let Some(operation) = route.interface.operations.get(self.index) {
@@ -345,6 +361,7 @@ impl Passage {
         self.over();
     }
 
+    /// An exception of a call with a contract. One that the contract does not know is a failure.
     fn raised(mut self, raised: &Raised<Body>) {
         let route = Arc::clone(&self.route);
         let operation = route.interface.operations.get(self.index);
@@ -365,7 +382,8 @@ impl Passage {
         self.over();
     }
 
-    /// The object is elsewhere: once there, the call goes on.
+    /// The object is elsewhere: the call goes there, not to the next target. What goes on by itself
+    /// (`is_under_way`) does so over its own connection only, and cannot be followed here.
     fn moved(mut self: Box<Self>, reference: &Reference) {
         self.forwards += 1;
         let target = self.tried.last().and_then(|at| self.route.targets.get(*at)).cloned();
@@ -426,6 +444,7 @@ impl Passage {
         self.over();
     }
 
+    /// Notes how long it took; called once for each call that was answered.
     fn over(&self) {
         self.route.metrics.took(self.begun.elapsed());
     }
@@ -445,6 +464,7 @@ impl Drop for Passage {
     }
 }
 
+/// An object behind a reference is no more: its key is served no longer.
 fn forget(references: &References, near: &Arc<Front>, key: &[u8]) {
     if references.forget(key) {
         near.withdraw(key);

@@ -1,7 +1,13 @@
 //! A configuration whose addresses, contracts and interfaces were looked up: what can run.
 //!
-//! Invariants: a plan has no mistakes; each of its routes has a target, and all targets of one speak one wire; and nothing connects or
-//! listens while it is made.
+//! It is made in one pass over the file (`Plan::of`): wires of the listeners; then of each route its targets,
+//! its contract and interface, the key that callers name, and the listener that faces the targets; then what
+//! only all routes together show (copies, objects that are served twice, circles). Mistakes are collected
+//! with their places; a route with mistakes is left out, and the plan is refused if there are any.
+//!
+//! States: none; a plan is made, run, and dropped. Invariants: a plan has no mistakes; each of its routes has
+//! a target, and all targets of one speak one wire; and nothing connects or listens while it is made. Files
+//! are read: contracts, and what they include.
 
 use crate::config::{Config, CopyTo, Mistakes, Mode, RouteConfig, Spot, meant};
 use crate::cross;
@@ -16,36 +22,48 @@ use std::sync::Arc;
 
 /// What can run.
 pub(crate) struct Plan {
+    /// What the file says.
     pub(crate) config: Config,
     /// The wire of each listener of the configuration.
     pub(crate) wires: Vec<&'static dyn Wire>,
+    /// Its routes, in the order of the file.
     pub(crate) routes: Vec<RoutePlan>,
 }
 
 /// A route that can run.
 #[derive(Clone)]
 pub(crate) struct RoutePlan {
+    /// What the file says of it.
     pub(crate) config: RouteConfig,
+    /// Its contract; empty if it has none.
     pub(crate) contract: Arc<Contract>,
+    /// The interface of its targets.
     pub(crate) interface: Hold<Interface>,
-    /// What callers name.
+    /// What callers name: the object's key at the listeners. Empty for routes without a contract whose target
+    /// names no object.
     pub(crate) key: Bytes,
     /// Numbers of its listeners.
     pub(crate) listens: Vec<usize>,
-    /// The number of the listener by which targets call back.
+    /// The number of the listener by which targets call back what callers pass; `None`: such references are
+    /// refused.
     pub(crate) callbacks: Option<usize>,
+    /// Its targets.
     pub(crate) targets: Vec<TargetPlan>,
 }
 
 /// A target that can be called.
 #[derive(Clone)]
 pub(crate) struct TargetPlan {
+    /// The address as it stands in the file.
     pub(crate) text: String,
+    /// What that means.
     pub(crate) reference: Reference,
+    /// The wire that it is called by.
     pub(crate) wire: &'static dyn Wire,
 }
 
-/// Contracts that were read, by file and what its preprocessor was given.
+/// Contracts that were read, by file and what its preprocessor was given; `None`: it has mistakes, which were
+/// told.
 type Contracts = HashMap<(String, Vec<PathBuf>, Vec<String>), Option<Arc<Contract>>>;
 
 impl Plan {
@@ -99,6 +117,7 @@ fn wire_at(file: &str, spot: Spot, address: &str, mistakes: &mut Mistakes) -> Op
     found.copied()
 }
 
+/// Looks up what one route names. `None`, if there were mistakes: all that were found are noted.
 fn look_up(
     config: &Config,
     route: &RouteConfig,
@@ -172,7 +191,8 @@ fn look_up(
     (mistakes.0.len() == before).then_some(plan)
 }
 
-/// A route that passes messages on as they came.
+/// A route that passes messages on as they came: one wire on both sides, and nothing that would need to read
+/// values.
 fn opaque(
     config: &Config,
     route: &RouteConfig,
@@ -217,6 +237,7 @@ fn opaque(
     Some(RoutePlan { config, contract, interface, key, listens, callbacks: None, targets })
 }
 
+/// Reads a route's contract, once for all routes that name it alike.
 fn read(
     file: &str,
     route: &RouteConfig,
@@ -259,6 +280,8 @@ fn neighbours(folder: &Path) -> Vec<String> {
     names.filter(|name| everywire_idl::language_of(name).is_some()).collect()
 }
 
+/// The interface of a route: the one that it names, by the full name or by its last part if that is clear; or
+/// the only one of its contract.
 fn interface(
     file: &str,
     route: &RouteConfig,
@@ -295,7 +318,8 @@ fn interface(
     }
 }
 
-/// Sees to it that words for operations mean some.
+/// Each pattern of operations must fit an operation: one that fits none is a mistake of spelling, and would
+/// let calls be tried again, or pass by, unnoticed.
 fn operations(file: &str, route: &RouteConfig, interface: &Interface, mistakes: &mut Mistakes) {
     let known = || interface.operations.iter().map(|operation| operation.label.as_ref());
     let spot = route.interface.as_ref().map_or(route.name.spot, |interface| interface.spot);

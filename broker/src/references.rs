@@ -1,8 +1,13 @@
 //! References that pass in bodies: each becomes one to the broker, which calls the object that was meant.
 //!
-//! What was passed on is remembered both ways: the same object gets the same reference again, and a reference to the broker that comes
-//! back from the other side becomes the one that it stands for. Keys are random, so that nobody calls what was not given to them.
-//! An object stays until its target says that it is no more, or the route's limit is reached, beyond which references are refused.
+//! What was passed on is remembered both ways: the same object gets the same reference again, and a reference
+//! to the broker that comes back from the other side becomes the one that it stands for. Keys are random (128
+//! bits), so that nobody calls what was not given to them.
+//!
+//! State: two maps under one lock, which change together. An object stays until its target says that it is no
+//! more (`forget`), or the route's limit is reached, beyond which references are refused. Objects that are
+//! passed on are served by the listener of the side that gets them, each by a route of its own
+//! (`Route::behind`), which shares this table: references in its calls are replaced, too.
 
 use crate::front::Front;
 use crate::route::Route;
@@ -12,12 +17,14 @@ use everywire_model::{Hold, Interface, Resolver};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// References that a route passes on at one time unless it says otherwise.
+/// References that a route passes on at one time unless it says otherwise: 2^16, some hundred bytes each.
 pub(crate) const MOST: u64 = 65_536;
 
 /// What stands for what, on one route.
 pub(crate) struct References {
+    /// How many references may be held.
     most: usize,
+    /// Both directions, under one lock.
     held: Mutex<Held>,
 }
 
@@ -29,8 +36,11 @@ struct Held {
     meant: HashMap<Bytes, Meant>,
 }
 
+/// What stands behind a key: what was meant, and what was given for it.
 struct Meant {
+    /// Where it was given, and what is meant.
     place: Place,
+    /// What was given for it.
     given: Reference,
 }
 
@@ -55,7 +65,12 @@ impl References {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The reference that whoever is on the side of `to` gets in the place of `original`, which came from the side of `back`.
+    /// The reference that whoever is on the side of `to` gets in the place of `original`, which came from the
+    /// side of `back`. Nil stays nil.
+    ///
+    /// # Errors
+    /// No listener faces that side, the contract does not define the interface, or the limit is reached. The
+    /// call is not sent, or its results are lost: it says which.
     pub(crate) fn lead(
         &self,
         route: &Arc<Route>,
@@ -106,7 +121,7 @@ impl References {
         Ok(given)
     }
 
-    /// What a reference of ours stands for.
+    /// What a reference of ours stands for, if it is one: the key is known, and one of its addresses is ours.
     fn stands_for(&self, reference: &Reference) -> Option<Reference> {
         let held = self.held();
         reference.profiles.iter().find_map(|profile| {

@@ -1,6 +1,17 @@
 //! A route as it runs: which calls it is for, where they go, and what they may take.
 //!
-//! Invariant: a route never changes; another configuration has other routes, and calls under way keep theirs.
+//! There are two kinds. A route of the file is made with its configuration (`Route::new`). A route *behind*
+//! another one is made for an object whose reference was passed on (`Route::behind`): it has that object
+//! alone as its target, shares limits, lists, references and metrics of the first one, and is found by its
+//! random key.
+//!
+//! States: none of its own; what changes (limits taken, breakers, lines of calls, references) is in the parts
+//! that it owns. Invariants: a route never changes; another configuration has other routes, and calls under
+//! way keep theirs. All that a call asks of it (facts of operations, patterns, headers that are told) was
+//! worked out when it was made.
+//!
+//! Who may call: `deny` first, then `allow`, which lets everybody through if it is empty; calls by targets,
+//! of objects that callers have given to them, are not asked.
 
 use crate::balance::Balancer;
 use crate::breaker::Breaker;
@@ -22,38 +33,57 @@ use everywire_model::{Contract, Headers, Hold, Request};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// A route.
+/// A route. Shared by the gates at which it is called, and by its calls under way.
 pub(crate) struct Route {
+    /// Its name, for logs and metrics.
     pub(crate) name: Arc<str>,
+    /// Its contract; empty if it has none.
     pub(crate) contract: Arc<Contract>,
+    /// The interface of its targets.
     pub(crate) interface: Hold<Interface>,
     /// What callers name; empty for objects behind references.
     pub(crate) key: Bytes,
     /// What is known of each operation.
     pub(crate) facts: Vec<Facts>,
+    /// Where callers have to be; none: anywhere.
     peer: Vec<Caller>,
+    /// Who callers have to have proved to be.
     user: Option<Pattern>,
+    /// Who is let through.
     lists: Arc<Lists>,
     /// Whether those who call it are the route's callers, and not its targets.
     pub(crate) faces_callers: bool,
+    /// What becomes of a call.
     pub(crate) mode: Mode,
+    /// Where calls go.
     pub(crate) targets: Vec<Arc<Upstream>>,
+    /// Which of them gets the next.
     pub(crate) balancer: Balancer,
+    /// How much is let through.
     pub(crate) limits: Arc<Limits>,
+    /// When a call is tried again.
     pub(crate) retry: Retry,
     /// Whether arguments are read before anything is copied or forwarded.
     pub(crate) validate: bool,
+    /// The time limit of a call, with all its attempts.
     pub(crate) timeout: Duration,
+    /// How often targets are asked whether they are there; `None`: never.
     pub(crate) probe: Option<Duration>,
     /// The listener by which targets call back.
     pub(crate) far: Option<Weak<Front>>,
+    /// What stands for the references that pass.
     pub(crate) references: Arc<References>,
+    /// Where copies go.
     pub(crate) copies: Vec<Arc<Copier>>,
+    /// Its counts.
     pub(crate) metrics: RouteMetrics,
+    /// Where lines go.
     pub(crate) log: Log,
     /// Of a route without a contract: which calls it is for.
     pub(crate) opaque: Option<Opaque>,
+    /// What must stand in headers for this route to be for a call: all of it.
     headers: Vec<(String, Pattern)>,
+    /// What is changed in headers.
     pub(crate) edits: Edits,
     /// Brokers that a call may have passed; 0: nobody counts.
     pub(crate) hops: u32,
@@ -66,7 +96,9 @@ pub(crate) struct Route {
 /// Who is let through.
 #[derive(Debug, Default)]
 struct Lists {
+    /// Who may call; nobody named: everybody.
     allow: Vec<Caller>,
+    /// Who may not.
     deny: Vec<Caller>,
 }
 
@@ -84,9 +116,13 @@ pub(crate) struct Facts {
 
 /// What routes share of their broker.
 pub(crate) struct World<'w> {
+    /// The node that calls targets.
     pub(crate) upstream: &'w Node,
+    /// Counts.
     pub(crate) metrics: &'w Arc<Metrics>,
+    /// Where lines go.
     pub(crate) log: &'w Log,
+    /// Brokers that a call may pass; 0: nobody counts.
     pub(crate) hops: u32,
 }
 
@@ -242,6 +278,8 @@ impl Route {
     }
 }
 
+/// What is known of each operation; `of` says whether the route is for it, and whether it may run twice, by
+/// its name in the contract and on the wire.
 fn facts(interface: &Interface, of: impl Fn(&str, &str) -> (bool, bool)) -> Vec<Facts> {
     let each = interface.operations.iter().map(|operation| {
         let (matched, idempotent) = of(&operation.label, &operation.name);

@@ -1,7 +1,16 @@
 //! Signals of targets, emitted anew at the route's listeners.
 //!
-//! One thread for each target that emits: it subscribes, waits until the subscription ends, and subscribes again. Signals come on the
-//! runtime's threads, in order.
+//! One thread for each target that emits: it subscribes, waits until the subscription ends, and subscribes
+//! again. Signals come on the runtime's threads, in order, and are emitted there.
+//!
+//! States of a watch: *subscribing*; *listening*; *pausing* after a failure, for longer each time, up to ten
+//! seconds; *over*, when it is dropped, or when the target's wire has no signals. Changes of attributes,
+//! where the wire tells of them, are listened to beside the signals.
+//!
+//! Invariants: a reload that changes nothing for a target keeps its watch, so that no signal is lost
+//! meanwhile (`Watch::is_of`); a signal that has passed too many brokers goes no further; a listener that is
+//! gone is skipped. A target that loses its connection loses the signals until it is subscribed to again:
+//! nobody keeps them.
 
 use crate::front::Front;
 use crate::hops;
@@ -20,8 +29,11 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 
 /// Whose signals, and where they go.
 pub(crate) struct Watched {
+    /// The route that the signals pass.
     pub(crate) route: Arc<Route>,
+    /// Who emits them.
     pub(crate) target: Arc<Upstream>,
+    /// The listeners whose peers hear them.
     pub(crate) to: Vec<Weak<Front>>,
     /// How the target tells of changed attributes, if it does.
     pub(crate) news: Option<&'static News>,
@@ -29,16 +41,22 @@ pub(crate) struct Watched {
 
 /// Listens to a target until it is dropped.
 pub(crate) struct Watch {
+    /// Whose signals.
     watched: Arc<Watched>,
+    /// What tells the thread to end.
     state: Arc<State>,
 }
 
+/// What the thread waits for: the end of the watch, or of its subscription.
 #[derive(Default)]
 struct State {
+    /// What has happened.
     turn: Mutex<Turn>,
+    /// Rung when something has.
     rung: Condvar,
 }
 
+/// `over`: the watch was dropped. `ended`: the connection is gone.
 #[derive(Default)]
 struct Turn {
     over: bool,
@@ -54,6 +72,7 @@ impl State {
 }
 
 impl Watch {
+    /// Starts the thread; nothing, if there is none to be had: then the log says so, and signals do not pass.
     pub(crate) fn start(watched: Watched, log: &Log) -> Option<Self> {
         let (watched, state) = (Arc::new(watched), Arc::<State>::default());
         let run = {
@@ -96,6 +115,7 @@ impl Drop for Watch {
     }
 }
 
+/// The thread. A failure is told to the log once in a row.
 fn run(watched: &Arc<Watched>, state: &Arc<State>, log: &Log) {
     let mut pause = PAUSE.0;
     let mut told = false;

@@ -1,8 +1,21 @@
 //! Targets: the way to each, and the calls that wait for it.
 //!
-//! States of the way: *ready*, calls go at once; *sought*, a connection is being made on a thread of the node's, and calls wait in
-//! the order in which they came. Invariants: a call that waits is either sent or ended; none overtakes another that waits; and no event
-//! loop waits for a connection.
+//! States of the way: *ready*, calls go at once; *sought*, a connection is being made on a thread of the
+//! node's, and calls wait in the order in which they came. `sought` and `line` change together under the lock
+//! of `line`; a line is there exactly while the way is sought. Whoever finds the way ready sends all that
+//! wait, and then ends the search; a failure of the search ends them all.
+//!
+//! Invariants: a call that waits is either sent or ended; none overtakes another that waits; no more than
+//! `WAITING` wait; and no event loop waits for a connection, since a target is asked first whether it is
+//! ready.
+//!
+//! What is known of a target (`Common`) is shared by the ways of its callers: calls under way, for the
+//! balance; the breaker, which failures of calls open; health, which probes and successes tell. A route
+//! without a contract has a way for each connection of a caller (`Lanes`), and this one is only their common
+//! part.
+//!
+//! At most once: a failure of the search, a refusal here or a withdrawal before sending say that the call did
+//! not run; all else is what the target's connection says.
 
 use crate::balance::Candidate;
 use crate::breaker::{Breaker, Change};
@@ -19,9 +32,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Searches for a way that may be given up by others before a call fails for it.
+/// Searches for a way that may be given up by others before a call fails for it: a search that is under way
+/// may end with its node while this call joins it.
 const SEARCHES: u32 = 16;
-/// Calls that may wait for a connection.
+/// Calls that may wait for a connection of one way; more are refused as busy.
 const WAITING: usize = 4096;
 
 /// What all ways to a target share.
@@ -42,7 +56,9 @@ pub(crate) struct Upstream {
     pub(crate) object: Object,
     /// Of a route without a contract: the ways of its callers.
     lanes: Option<Lanes>,
+    /// Whether a connection is being made: looked at without the lock.
     sought: AtomicBool,
+    /// Calls that wait for it, the first first.
     line: Mutex<Option<VecDeque<Box<Passage>>>>,
 }
 
@@ -147,6 +163,7 @@ impl Upstream {
         self.seek();
     }
 
+    /// Has the way found, on a thread of the node's.
     fn seek(self: &Arc<Self>) {
         self.seek_again(SEARCHES);
     }
@@ -194,6 +211,7 @@ impl Upstream {
         }
     }
 
+    /// Sends a call by a way that is ready, and ends it if that fails at once.
     fn call(self: &Arc<Self>, mut passage: Box<Passage>) {
         let left = match passage.late() {
             Some(left) if left.is_zero() => return passage.ended(Outcome::Failed(late())),
@@ -247,6 +265,8 @@ impl Upstream {
         }
     }
 
+    /// Gives a call to the target's node: as a oneway if it has no answer and the wire can, else with a
+    /// completion that ends it.
     fn pass(
         self: &Arc<Self>,
         passage: Box<Passage>,
@@ -276,6 +296,7 @@ impl Upstream {
                 passage.ended(outcome);
             }),
         );
+        // Only now, since the ticket is what withdraws it; the call may have ended already.
         if let Some((note, attempt)) = note {
             note.there(attempt, Arc::clone(target), ticket);
         }
@@ -338,6 +359,7 @@ fn is_the_targets(kind: Kind) -> bool {
     matches!(kind, Kind::Unreachable | Kind::TimedOut | Kind::Busy | Kind::Violation)
 }
 
+/// What a call hears that comes when the broker has ended.
 pub(crate) fn ended() -> Failure {
     Failure::new(Kind::Cancelled, Initiator::Here, "the broker has ended")
 }

@@ -1,4 +1,5 @@
-//! Values that are only read, to see whether they are what the contract says.
+//! Values that are only read, to see whether they are what the contract says: the sink of a body that is read
+//! to its end and kept nowhere. Bounds (depth, counts, bytes) are the source's.
 
 use everywire::Reference;
 use everywire_model::shape::{Enum, Text};

@@ -14,7 +14,8 @@ use everywire_model::{Body, Resolver, Shape, Sink, Visit};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// Values that pass, and the references in them, in order.
+/// Values that pass, and what stands for the references in them, in their order; `None`: there are none to be
+/// replaced.
 #[derive(Default)]
 pub(crate) struct Values {
     led: Option<Vec<Reference>>,

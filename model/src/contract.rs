@@ -1,4 +1,20 @@
 //! Contracts: interfaces, operations, constants and named types, as every contract language yields them.
+//!
+//! Who makes one and who uses it. A reader of a contract language makes a `Contract` at run time; generated
+//! code has the same structures as statics, so lists are `Cow` and parts are held by `Hold`. Sessions,
+//! servants, bridges and the command line only look at them.
+//!
+//! Invariants.
+//! * A contract is finished when its reader returns it, and never changes afterwards; it is shared freely.
+//! * The number of an operation is its place in `Interface::operations`: first those of the bases, each once,
+//!   then its own. Numbers of accessors in `Attribute`, and of sinks in `Signal`, are such places too.
+//! * `Operation::arguments` and `Operation::results` follow from the parameters: the former has what goes in,
+//!   the latter the return value, unless that is void, and then what comes out. Whoever makes an operation at
+//!   run time uses `Operation::new`, which sees to that.
+//! * What one wire alone has to know stands in notes, in that wire's words; nobody else minds them.
+//!
+//! Names and identities are as the contract's language spells them: nothing here compares across languages
+//! but `Interface::identities`.
 
 use crate::shape::{Field, Hold, Name, Shape, Struct};
 use std::borrow::Cow;

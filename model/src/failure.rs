@@ -1,4 +1,24 @@
 //! Failures: what happened, who caused it, where, and what to do.
+//!
+//! A `Failure` has parts that are read by different people, and each is asked for by itself:
+//! * for programs: its `Kind`, the same whichever wire it came by; whether the servant ran (`Completed`),
+//!   which alone says whether trying again is safe; who caused it (`Initiator`); and the wire's own code, for
+//!   whoever knows that wire;
+//! * for people: one sentence, the place, and a hint what to try;
+//! * for hops: the octets in which it came, so that it leaves as it came (`crate::Encoded`).
+//!
+//! Invariants.
+//! * It is one pointer wide, so that the good path of every `Result` stays small; making one costs an
+//!   allocation, and is never on the good path.
+//! * `Completed::No` is said only where the servant cannot have run. It is what a new failure says: whoever
+//!   reports of a call that has left says otherwise.
+//! * Words of kinds and names of violations are stable: metrics, JSON and tests count by them. New kinds come
+//!   last.
+//! * Places are put in front as a failure goes outwards, so they read from the outside to the inside.
+//!
+//! A `Violation` is the same for a connection: a peer broke the protocol. It becomes a failure of all calls
+//! that were under way, of which nobody knows whether they ran, unless the peer did not let this side in at
+//! all.
 
 use std::any::Any;
 use std::fmt;

@@ -1,7 +1,22 @@
 //! Typed values on the visit: what generated stubs and skeletons are made of.
 //!
-//! A type is marshalled *at* a shape, the one its contract gives it: a `Vec<f64>` alone does not know its bound or how
-//! its count is written. Tuples stand for the arguments and results of an operation.
+//! A type is marshalled *at* a shape, the one its contract gives it: a `Vec<f64>` alone does not know its
+//! bound or how its count is written. Tuples stand for the arguments and results of an operation.
+//!
+//! Three lanes, which a codec may make fast each:
+//! * one value after the other (`marshal`, `unmarshal`);
+//! * numbers in bulk (`marshal_all`, `unmarshal_all`), in the byte order of the message, without looking at
+//!   each;
+//! * octets as they are (`marshal_slice`, `unmarshal_vec`; `Bytes` shares them with the message).
+//!
+//! Invariants.
+//! * What one lane writes, each other reads: which is taken is nobody's business but the codec's.
+//! * A composite is opened and closed around its parts, in the order of the contract, also where it has none.
+//! * What is read may borrow from the message (`'a`), and from nothing else.
+//! * Elements are charged by the source when a sequence is opened; still, no more than a page is reserved
+//!   before they have arrived, but for numbers, whose count the source has bounded by what is there.
+//! * A type that does not fit its shape is a fault of generated code: it writes or reads something else, and
+//!   what comes of that is a failure, no panic.
 
 use crate::body::{Body, Handle};
 use crate::reference::Reference;

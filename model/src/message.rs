@@ -1,8 +1,22 @@
 //! Messages: what goes out on a connection, what comes in, and how it is answered.
 //!
-//! A body is values, or bytes that came by another connection of the same wire and are passed on as they are. Whoever passes one on
-//! needs no contract: the operation is named in the wire's own words ([`Method::Named`]), exceptions and failures come back with
-//! their bytes ([`Encoded`]), and headers travel beside ([`crate::Headers`]).
+//! A body is values, or bytes that came by another connection of the same wire and are passed on as they are.
+//! Whoever passes one on needs no contract: the operation is named in the wire's own words (`Method::Named`),
+//! exceptions and failures come back with their bytes (`Encoded`), and headers travel beside
+//! (`crate::Headers`).
+//!
+//! Who says what. A caller's session is given a `Call` and later yields its `Outcome`; a servant's session
+//! yields an `Incoming` and is given an `Answer`. Signals are an `Emission` on one side and an `Incoming`
+//! without an answer on the other; an `Interest` asks for them.
+//!
+//! Invariants.
+//! * What goes out is borrowed, and written before the session returns; what comes in is owned, and its
+//!   octets are shared with the buffer that they came in.
+//! * A `CallId` names one call on one connection in one direction, and nothing beyond that. `CallId::NONE` is
+//!   never answered.
+//! * What is passed on leaves as it came. A session of another wire has the same in our words beside it
+//!   (`Answer::Passed`, `Answer::in_our_words`), and where there are none, says that the contract is needed
+//!   (`needs_contract`).
 
 use crate::body::Body;
 use crate::contract::{Interface, Operation, Signal};

@@ -1,9 +1,19 @@
-//! The codec of calls that do not leave the process: where the caller's type is not the servant's, or nobody knows a type, values
-//! go through memory in the order and size that this machine has.
+//! The codec of calls that do not leave the process: where the caller's type is not the servant's, or nobody
+//! knows a type, values go through memory in the order and size that this machine has.
 //!
-//! Numbers stand as they are, without alignment; a text, bytes, and the begin and end of composites carry a mark, so that a
-//! reader with another contract is told, as on a wire. What has no bytes of its own (references with the options that hide in them,
-//! shapes, type codes, handles) lies beside the bytes, in order. Nobody else ever sees these bytes.
+//! How values lie. Numbers stand as they are, without alignment; a text, bytes, and the begin and end of
+//! composites carry a mark, so that a reader with another contract is told, as on a wire. What has no bytes
+//! of its own (references with the options that hide in them, shapes, type codes, handles) lies beside the
+//! bytes, in order. Nobody else ever sees these bytes.
+//!
+//! Invariants.
+//! * What was written by one contract and is read by the same comes out as it went in.
+//! * A reader with another contract gets a failure or other values of its own types, never more elements than
+//!   there are octets and parts, and no panic: counts are checked against what is left, and octets against
+//!   their end.
+//! * A union opens as one of no elements; its discriminator says the rest.
+//!
+//! Bounds. Only depth (`MOST_LEVELS`): values are this process's own, and as large as the caller made them.
 
 use crate::body::{Beside, Body, Codec, Context, Handle, Part};
 use crate::budget::{Budget, MOST_LEVELS};

@@ -1,4 +1,21 @@
 //! One way to reach an object: where, by which key, and with which options of its wire.
+//!
+//! What is in it. The wire and its version, the places where the peer listens, the object's key, what else
+//! the wire has stored in it (components), how the peer is to be talked to (`ProfileOptions`), and what this
+//! process holds of the object (`Lease`). A reference has one or several of them.
+//!
+//! Invariants.
+//! * Two profiles are equal if they lead to the same object in the same manner. The lease is no part of that:
+//!   it says nothing about where the object is, so a profile that was made anew from text equals the one that
+//!   is held.
+//! * Options are of the wire's own type, and only that wire reads them; all others compare, hash, print and
+//!   pass them on. A hash that two options share need not mean that they are equal, since it reads no secret.
+//! * No secret is printed: neither by `Display` nor by `Debug`.
+//! * A profile is a value: it is copied freely, and copies share options and lease. What a lease holds ends
+//!   with the last copy, wherever that is.
+//!
+//! The runtime keeps connections by endpoint, options and `Options::scope`: ways that agree in these share
+//! one.
 
 use crate::endpoint::Endpoint;
 use bytes::Bytes;

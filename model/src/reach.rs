@@ -1,8 +1,23 @@
 //! Where others reach a port that this process listens on.
 //!
-//! A listener at `0.0.0.0` or `[::]` accepts at every address of the machine, but nobody can call `0.0.0.0`: references
-//! name the machine's own addresses instead, or what the address option `publish=HOST[:PORT]` says. That option is the
-//! same on every wire; the runtime takes it off the address before the wire reads the rest.
+//! A listener at `0.0.0.0` or `[::]` accepts at every address of the machine, but nobody can call `0.0.0.0`:
+//! references name the machine's own addresses instead, or what the address option `publish=HOST[:PORT]`
+//! says. That option is the same on every wire; the runtime takes it off the address before the wire reads
+//! the rest.
+//!
+//! What is said, the first that applies: what `publish=` says, alone; the address that was listened at, if it
+//! is one; else all addresses of the machine that it accepts at, without those that mean something on this
+//! machine only, unless there are no others.
+//!
+//! Invariants.
+//! * At least one endpoint is said, and no more than `ADDRESSES`; none twice.
+//! * A layer (TLS) is put around whatever is said, and never lost.
+//! * Link-local addresses of IPv6 are never said: they mean nothing elsewhere without the name of an
+//!   interface there.
+//! * What `publish=` says is checked for its form only; whether it leads here, nobody here can know.
+//!
+//! `Wildcard` stays with the reference, so that a wire can say first the address by which a peer knows this
+//! machine.
 
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;

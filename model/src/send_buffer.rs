@@ -1,4 +1,21 @@
 //! Ropes: outgoing bytes, where large parts are spliced in by reference.
+//!
+//! A session writes its messages at the end, the transport takes them from the front. Small parts are copied
+//! into one flat buffer, so that mostly one `write` sends all there is; parts of `SPLICE` octets and more
+//! stay where they are. Handles travel with the byte that they were attached to.
+//!
+//! Invariants.
+//! * The order of what was put in is the order of what is sent, whatever was copied and whatever was spliced.
+//! * `position` counts from the first byte since the buffer was last empty, taken or not: so offsets that a
+//!   codec keeps, and what it aligns by, stay valid while the front is being sent.
+//! * A message that cannot be encoded to its end is taken back as a whole (`mark`, `truncate`) before any
+//!   byte of it is sent.
+//! * Handles leave once, with the first byte of those that they were attached to; nothing is sent across the
+//!   place where the next ones stand.
+//!
+//! Bounds. None of its own: whoever puts in looks at `len`. Memory of what was taken is given back when the
+//! buffer is empty, and not before; a buffer that never empties keeps it all. A buffer that was large is then
+//! given back as a whole.
 
 use crate::body::Handle;
 use bytes::Bytes;

@@ -1,8 +1,23 @@
 //! Shapes: what a value looks like, apart from any wire.
 //!
-//! One description serves everybody: a contract reader builds it, the generator prints it as a `static`, a codec is
-//! handed it with every composite it opens. Generated code holds shapes in statics ([`Hold::Static`]), contracts read
-//! at run time hold them in reference counts ([`Hold::Shared`]); users of a shape need not know which.
+//! One description serves everybody: a contract reader builds it, the generator prints it as a `static`, a
+//! codec is handed it with every composite it opens. Generated code holds shapes in statics (`Hold::Static`),
+//! contracts read at run time hold them in reference counts (`Hold::Shared`); users of a shape need not know
+//! which.
+//!
+//! Types that contain themselves are held in one of two ways: those of a contract in a cell that is filled
+//! when the definition ends and lives as long as the process (`Hold::Later`); those that came with a value
+//! are made level by level as they are looked at, and end with it (`Hold::Again`).
+//!
+//! Invariants.
+//! * No cycle of reference counts arises, and a shape that is in use is complete: to look into an open cell
+//!   is a fault of the contract's reader, and panics.
+//! * Whoever walks a shape and not a value notes `Hold::identity` to know where it has been: only the value
+//!   has an end for certain.
+//! * A shape says what is meant, and for each wire that distinguishes how it is written (`Order`, `TextKind`,
+//!   `PointerKind`, bits of an enumeration); wires that do not distinguish do not look.
+//! * Aliases mean what is behind them (`Shape::resolved`); their names are for people and for those wires
+//!   that write them.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,23 @@
 //! Values whose type is known no earlier than at run time: the command line, Python, a dynamic bridge.
+//!
+//! A `Value` is a tree without types: numbers have no width, members of enumerations are names, and an
+//! optional value is there or is `Nothing`. What it means is said by the `Shape` beside it. `Value::encode`
+//! writes it at a shape, to any `Sink`, and `Value::decode` reads it at one, from any `Source`: so no wire
+//! knows this type, and it knows no wire.
+//!
+//! Invariants.
+//! * What does not fit its shape is refused with `Kind::BadArgument` and the path to the part; an integer is
+//!   never cut to fit another width. Where a fraction is expected, a number is rounded to the nearest that
+//!   there is.
+//! * Octets are `Bytes` and not a list, whichever of both a contract means, and are shared with the message
+//!   where the source can.
+//! * What is read at a shape can be written at the same shape, and reads the same again, but for an optional
+//!   value in an optional value: one that is there and empty reads as nothing at all.
+//! * A value that comes from a peer is charged by its source as typed values are; room is made for few
+//!   elements before they have arrived.
+//!
+//! Bounds. How deep and how large a value may be that is read, the source's budget says (`crate::budget`).
+//! One that the program makes itself is as deep as it makes it: writing it takes stack for each level.
 
 use crate::body::Handle;
 use crate::failure::{Failure, Initiator, Kind};

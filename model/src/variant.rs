@@ -1,7 +1,16 @@
 //! Variants: values that carry their own shape through typed code.
 //!
-//! Most of them hold one number, and come by the hundred: such a [`Scalar`] stands in the variant itself, and wires that carry many
-//! read and write it in one go. Everything else is in a box.
+//! Most of them hold one number, and come by the hundred: such a `Scalar` stands in the variant itself, in 16
+//! bytes, and wires that carry many read and write it in one go. Everything else is in a box, with its shape.
+//!
+//! Invariants.
+//! * A plain number, a boolean or nothing is a scalar, however the variant was made, so code that looks for
+//!   numbers looks in one place. A number of a type with a name of its own may stand in either form. Variants
+//!   compare by what they hold and not by the form.
+//! * A scalar's shape lives for ever and has no parts.
+//! * The value fits the shape, as far as those who made it saw to that: a value that does not is kept as it
+//!   is, and refused when it is written.
+//! * Writing a list of variants and writing them one by one yields the same (`crate::cells`).
 
 use crate::cells::{self, CellKind, Cells, IsRow, Layout, Style, Variants};
 use crate::marshal::{Marshal, Unmarshal};

@@ -1,4 +1,23 @@
 //! Wires: what a protocol's crate exports. The registry is a list of these, and nothing else names a wire.
+//!
+//! A `Wire` is one constant for the whole process: it reads and writes references, makes sessions (`connect`,
+//! `accept`), and says what it can carry. What a wire keeps for a node is in the state that it makes for that
+//! (`Wire::wire_state`); what it keeps for a connection is in the session. Sessions do no I/O.
+//!
+//! Three kinds of methods:
+//! * what each wire has to answer: names, references, sessions, its codec, how a connection begins (`sniff`),
+//!   a listing;
+//! * what has an answer that fits most wires: numbers of operations, words for keys, protection, discovery. A
+//!   wire says otherwise where it differs;
+//! * what serves listings and captures only (`explain`, `body_of`, `called`, `is_raised`, `packet`).
+//!
+//! Invariants.
+//! * Everything here may be called by many threads at once.
+//! * Octets from a stranger are looked at by `sniff`, `is_message` and `explain`: these take anything, whole
+//!   or not, and do not fail.
+//! * What a wire does not have is a failure of `Kind::Unsupported` that names the wire (`Wire::without`), or
+//!   `None`; never a guess.
+//! * `Capabilities` tell beforehand what a bridge will not be able to pass on.
 
 use crate::body::{Body, Codec};
 use crate::budget::Limits;

@@ -1,7 +1,22 @@
 //! The address space as clients see it: from a position (OPC DA 2.05a, 4.4.5), and page by page (3.0, 4.4.3).
 //!
-//! Nothing is collected that is not asked for: names come from the source's iterators, and a page ends where the client's number is
-//! reached. A continuation point is the name behind which to go on, so the server keeps nothing for it.
+//! States. The server keeps one thing between two calls, a client's `Position`, which is the id of a branch
+//! and begins at the root (the empty text). Everything else is walked anew:
+//! * `Names` is a walk in progress: it is behind the name that it gave last, and holds one iterator of the
+//!   source for each level.
+//! * A continuation point is the name behind which to go on, and so lives with the client. It begins with a
+//!   `mark` of the branch and the filters, and is refused for any others; it is only checked, not trusted
+//!   with more than a name.
+//!
+//! Invariants.
+//! * Nothing is collected that is not asked for: names come from the source's iterators, and a page ends
+//!   where the client's number is reached.
+//! * A position is changed only if the place to go to is there; after a failure it is where it was.
+//! * A branch that has gone since is noticed by whoever asks next (`Code::FAIL`, or `Code::UNKNOWN_ITEM` for
+//!   a page).
+//!
+//! Bounds. A page has at most `PAGE` elements, whatever the client says. A flat list goes `DEPTH` branches
+//! deep, so that a source whose branches lead back to themselves has an end at each way down.
 
 use crate::Code;
 use crate::data::VarType;
@@ -59,6 +74,8 @@ impl Filter {
         Ok(Self { names: Pattern::new(names)?, canonical, access })
     }
 
+    /// Whether an item is of the type and has one of the rights. The source is asked for the item only if one
+    /// of the two is filtered by.
     fn takes(&self, source: &dyn Source, id: &str) -> bool {
         if self.canonical == VarType::EMPTY && self.access == 0 {
             return true;
@@ -110,6 +127,7 @@ impl Position {
     /// [`Code::FAIL`]: the branch is no more.
     pub fn names(&self, source: &Arc<dyn Source>, kind: Kind, filter: Filter) -> Result<Names, Code> {
         let children = source.children(&self.0, None).ok_or(Code::FAIL)?;
+        // One level to begin with; `Names::next` adds those beneath it for a flat list.
         Ok(Names { source: Arc::clone(source), kind, filter, levels: vec![children] })
     }
 
@@ -157,6 +175,7 @@ impl Iterator for Names {
                 }
                 Kind::Branches => {}
                 Kind::Flat => {
+                    // What is deeper than `DEPTH` is not walked, without a word: the list has what is above.
                     let inner = branch.filter(|_| self.levels.len() < DEPTH);
                     self.levels.extend(inner.and_then(|branch| self.source.children(&branch, None)));
                     let Some(id) = item else { continue };
@@ -242,6 +261,7 @@ pub fn page(
             page.continuation = mark + &last;
             break;
         }
+        // An element that is a branch and an item has the item's id, by which it can be added to a group.
         let has_children = branch.is_some();
         let item = item.and_then(|id| source.find(&id));
         let id = item.as_ref().map(|item| item.id.clone()).or(branch).unwrap_or_default();

@@ -18,20 +18,28 @@ pub struct Client {
     state: Mutex<State>,
 }
 
+/// What a client has, under one lock. A group is in `groups` and its name in `names`, or it is in neither
+/// and, if it was detached, in `leaving`.
 #[derive(Default)]
 struct State {
+    /// By the server's handle. Handles rise, so this is the order in which groups were added.
     groups: BTreeMap<u32, Arc<Group>>,
+    /// Handles by name.
     names: HashMap<String, u32>,
     /// Groups that were removed while somebody still referred to them.
     leaving: Vec<Weak<Group>>,
+    /// Where the client is in the address space; copied out while the source is asked.
     position: Position,
+    /// The language that was set, one of `LOCALES`.
     locale: u32,
+    /// What the client calls itself, cut to 256 characters.
     name: String,
     /// Numbers groups that have no name.
     next: u32,
 }
 
 impl Client {
+    /// A client in English, with nothing. It is counted already, and gives its place back when it is dropped.
     pub(crate) fn new(engine: Arc<Engine>) -> Arc<Self> {
         let state = State { locale: 0x409, ..State::default() };
         Arc::new(Self { engine, share: Arc::default(), state: Mutex::new(state) })
@@ -73,6 +81,9 @@ impl Client {
         Ok(copy)
     }
 
+    /// Checks that there is room for one more group and gives the name that it is to have: the one that was
+    /// asked for, or the next `GroupN` that is free. Those that are leaving but still held somewhere count
+    /// too, since they go on costing.
     fn admit(&self, state: &mut State, name: &str) -> Result<String, Code> {
         /// A longer name is nobody's idea of one.
         const LONGEST: usize = 4096;

@@ -1,8 +1,28 @@
 //! Values: what a VARIANT holds, in 16 bytes, and how one type becomes another.
 //!
-//! Items are read and compared by the hundred thousand, so a value is small and cheap to copy: numbers are inline, texts and arrays
-//! are shared. A value has the type that its variant says; an array says what all of its elements are, and has no values of others
-//! unless that is [`VarType::VARIANT`].
+//! Items are read and compared by the hundred thousand, so a value is small and cheap to copy: numbers are
+//! inline, texts and arrays are shared (`Arc`) and never changed once made. A test holds the sizes: 16 bytes
+//! for `Data`, 32 for `Vqt`.
+//!
+//! Three forms of the same value meet here:
+//! * `Data`, which the engine keeps and compares;
+//! * a *packed* pair of a kind and 64 bits, for all types without parts (`Data::packed`, `Data::unpacked`),
+//!   which cells hold without a lock;
+//! * `Variant`, the neutral value that generated code carries to and from the wire (`Data::to_variant`,
+//!   `Data::from_variant`).
+//!
+//! Invariants.
+//! * A value has the type that its variant says; an array says what all of its elements are, and has no
+//!   values of others unless that is `VarType::VARIANT`. An array of several dimensions is an array of arrays
+//!   with the same innermost type.
+//! * `VT_INT` and `VT_UINT` are read as `VT_I4` and `VT_UI4`; all other types survive the way to a variant
+//!   and back.
+//! * What has no place among items (interfaces, decimals, records) is refused with `Code::BAD_TYPE`, not
+//!   guessed.
+//!
+//! Bounds. Values that come in are read 64 levels deep. How large one may be is the business of whoever takes
+//! it (`Data::heap`, the quotas of `crate::engine`). Types and numbers: MS-OAUT 2.2.7; how VARIANTs are
+//! written: 2.2.29.
 
 use crate::{Code, FileTime, Quality};
 use everywire::com::variant;
@@ -327,6 +347,7 @@ impl Data {
         variant::shape_of(inner.var_type().0, dimensions).unwrap_or(Shape::Void)
     }
 
+    /// The value without its type, which is in the shape beside it.
     fn to_value(&self) -> Value {
         match self {
             Self::Empty | Self::Null => Value::Nothing,
@@ -343,6 +364,7 @@ impl Data {
             Self::Error(code) => Value::Integer(code.signed().into()),
             Self::Bool(value) => Value::Bool(*value),
             Self::Text(text) => Value::Text(text.as_ref().clone()),
+            // Octets travel as one block rather than as a list of numbers.
             Self::Array(array) if array.element == VarType::UI1 && array.items.iter().all(is_octet) => {
                 Value::Bytes(array.items.iter().filter_map(octet).collect::<Vec<u8>>().into())
             }
@@ -385,6 +407,7 @@ impl Data {
         })
     }
 
+    /// Reads what is no plain scalar: by the VARTYPE where several share a shape, else by the shape.
     fn read(shape: &Shape, value: &Value, depth: usize) -> Result<Self, Code> {
         /// Arrays in arrays: what the wire takes as dimensions and more.
         const DEPTH: usize = 64;
@@ -464,10 +487,12 @@ impl fmt::Display for Data {
     }
 }
 
+/// The octet that a value is, if it is one.
 fn octet(item: &Data) -> Option<u8> {
     if let Data::U1(octet) = item { Some(*octet) } else { None }
 }
 
+/// Whether a value is an octet, so that an array of such may travel as bytes.
 fn is_octet(item: &Data) -> bool {
     octet(item).is_some()
 }

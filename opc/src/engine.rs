@@ -1,9 +1,23 @@
-//! The engine: a source's items in use, and when which group is to be updated. Without I/O and threads; time is told.
+//! The engine: a source's items in use, and when which group is to be updated. Without I/O and threads; time
+//! is told.
 //!
-//! * A cell stands for an item as long as a group has it ([`crate::cell`]).
-//! * A group is in the schedule exactly while it is active, enabled and heard by somebody. Whoever drives the engine asks for what is due,
-//!   has those groups updated ([`crate::Group::update`]), and sleeps until the next is due.
-//! * Handles are unique among all groups and items of the engine, so one of another group is never taken for one's own.
+//! States. It holds three tables and nothing else that changes but counters: the cells of items that some
+//! group has, the groups that are due and when, and, held by others, its clients.
+//!
+//! Invariants.
+//! * A cell stands for an item as long as a group has it (`crate::cell`). The table holds it weakly, and
+//!   forgets it when the last group lets go; if another group takes the item at that moment, its new cell
+//!   stays.
+//! * A group is in the schedule exactly while it is active, enabled and heard by somebody, but for the time
+//!   from `due` to the end of its update. Whoever drives the engine asks for what is due, has those groups
+//!   updated (`crate::Group::update`), and sleeps until the next is due, or until the waker says that one is
+//!   due earlier.
+//! * Handles are unique among all groups and items of the engine, so one of another group is never taken for
+//!   one's own; calls are numbered from the same counter, of 32 bits.
+//! * The source is never asked under a lock of the engine.
+//!
+//! Bounds. `Quotas`: what a client may hold, and how many clients there may be; what goes beyond is
+//! `Code::OUT_OF_MEMORY`.
 
 use crate::Code;
 use crate::cell::Cell;
@@ -73,21 +87,32 @@ type Waker = dyn Fn() + Send + Sync;
 
 /// Groups and items over a source.
 pub struct Engine {
+    /// Where items and values come from.
     pub(crate) source: Arc<dyn Source>,
+    /// As they were when the engine was made.
     pub(crate) settings: Settings,
+    /// Itself, for cells and clients.
     weak: Weak<Self>,
+    /// The cell of each item that some group has, by the item's id. Cells are owned by the members of groups.
     cells: Mutex<HashMap<String, Weak<Cell>>>,
+    /// When which group is due.
     schedule: Mutex<Schedule>,
+    /// The next number for a group, an item or a call.
     next_handle: AtomicU32,
+    /// How many clients there are, against the quota.
     clients: AtomicUsize,
+    /// When values were last sent, in units of `FileTime`.
     last_update: AtomicU64,
+    /// The driver's, told outside the lock of the schedule.
     waker: OnceLock<Box<Waker>>,
 }
 
 /// Groups by the time when they are due, and by handle.
 #[derive(Default)]
 struct Schedule {
+    /// When, and which: the first is due first.
     due: BTreeSet<(u64, u32)>,
+    /// The same by handle, so that a group can be moved. A handle is in both or in neither.
     groups: HashMap<u32, (u64, Weak<Group>)>,
 }
 
@@ -134,6 +159,7 @@ impl Engine {
         self.clients.load(Ordering::Acquire)
     }
 
+    /// A client was dropped: its place is free.
     pub(crate) fn client_left(&self) {
         self.clients.fetch_sub(1, Ordering::AcqRel);
     }
@@ -174,6 +200,7 @@ impl Engine {
         FileTime(self.last_update.load(Ordering::Relaxed))
     }
 
+    /// Values were sent at this time; an earlier one changes nothing.
     pub(crate) fn updated(&self, time: FileTime) {
         self.last_update.fetch_max(time.0, Ordering::Relaxed);
     }

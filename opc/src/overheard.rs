@@ -1,10 +1,22 @@
-//! What passes between others, with the names of items: what AddItems answered is remembered, so that a handle that is read, written or
-//! called back about can be told by the item's name.
+//! What passes between others, with the names of items: what AddItems answered is remembered, so that a
+//! handle that is read, written or called back about can be told by the item's name.
 //!
-//! * A handle of the server means something in a group, a handle of the client in the group's client. Which group an interface pointer
-//!   belongs to is learned from the references in answers; where that was not overheard, a handle that means one item only is still told,
-//!   and one that may mean several is told as all of them.
-//! * What is remembered is bounded: at `MOST` entries it is forgotten. What does not decode is not told.
+//! States. A request that is to be understood in its answer is in `asked` until that comes. What was learned
+//! from answers stays:
+//! * `objects`, which object an interface pointer belongs to, from references and from RemQueryInterface;
+//! * `groups`, the client's number for a group, from AddGroup;
+//! * `server` and `client`, what a handle means, from AddItems.
+//!
+//! Invariants.
+//! * A handle of the server means something in a group, a handle of the client in the group's client. Where
+//!   it was not overheard which group an interface pointer belongs to, a handle that means one item only is
+//!   still told, and one that may mean several is told as all of them.
+//! * What does not decode is not told, and nothing is learned from it but its references.
+//! * Nothing is claimed of what was said before the listing began.
+//!
+//! Bounds. A table has `MOST` entries at the most, and is forgotten as a whole when it is full; of a message
+//! `TOLD` items are told. Layouts are those of the contract, but for RemQueryInterface (MS-DCOM 3.1.1.5.6),
+//! which is read by hand.
 
 use crate::contract::{
     FILETIME, GUID, IOPCAsyncIO2, IOPCDataCallback, IOPCItemIO, IOPCItemMgt, IOPCServer, IOPCSyncIO,
@@ -54,10 +66,15 @@ pub struct Said<'m> {
 
 /// What was asked, until it is answered.
 enum Asked {
+    /// AddGroup, with the client's number for the group.
     Group(u32),
+    /// AddItems, and what the answer gives handles to.
     Add { place: Place, items: Vec<(Arc<str>, u32)> },
+    /// RemQueryInterface of this pointer.
     Query(String),
+    /// IOPCSyncIO::Read: values with the client's handles.
     States,
+    /// IOPCItemIO::Read of these items.
     Values(Vec<Arc<str>>),
 }
 
@@ -74,6 +91,7 @@ type Meaning<K> = (Option<K>, Arc<str>);
 /// Remembers what was said.
 #[derive(Default)]
 pub struct Overheard {
+    /// Requests that were not answered yet, by connection, direction and number.
     asked: HashMap<(usize, bool, String), Asked>,
     /// The object of an IPID.
     objects: HashMap<String, String>,
@@ -85,15 +103,18 @@ pub struct Overheard {
     client: HashMap<(String, u32), Vec<Meaning<u32>>>,
 }
 
+/// A method of the contract by its name.
 fn method<I: Remote + ?Sized>(name: &str) -> Option<&'static Operation> {
     let interface = I::interface();
     interface.operations.get(interface.index_of(name.as_bytes())?)
 }
 
+/// The host of `HOST:PORT`.
 fn host(place: &str) -> String {
     place.rsplit_once(':').map_or(place, |(host, _)| host).to_owned()
 }
 
+/// Puts an entry into a table, which is emptied first if it is full.
 fn put<K, V>(table: &mut HashMap<K, V>, key: K, value: V)
 where
     K: std::hash::Hash + Eq,
@@ -104,6 +125,7 @@ where
     table.insert(key, value);
 }
 
+/// A handle means an item from now on, in this group.
 fn mean<K: PartialEq>(
     table: &mut HashMap<(String, u32), Vec<Meaning<K>>>,
     key: (String, u32),
@@ -121,6 +143,7 @@ fn mean<K: PartialEq>(
     }
 }
 
+/// What a handle means in a group, or all that it may mean.
 fn meaning<K: PartialEq>(meanings: Option<&Vec<Meaning<K>>>, of: Option<&K>, handle: u32) -> String {
     let unknown = || format!("handle {handle:#x}");
     let Some(meanings) = meanings else { return unknown() };
@@ -155,6 +178,7 @@ impl Overheard {
         }
     }
 
+    /// Where the handles of a request mean something.
     fn place(&self, said: &Said<'_>) -> Place {
         let object = said.object.map(|pointer| {
             // Without anything better the pointer stands for its object.
@@ -173,10 +197,12 @@ impl Overheard {
         meaning(self.client.get(&(host.to_owned(), handle)), group.as_ref(), handle)
     }
 
+    /// Keeps what was asked until it is answered.
     fn remember(&mut self, said: &Said<'_>, asked: Asked) {
         put(&mut self.asked, (said.connection, said.outward, said.call.to_owned()), asked);
     }
 
+    /// What a request tells of items.
     fn request(&mut self, said: &Said<'_>, interface: &str, name: &str) -> Option<String> {
         let place = self.place(said);
         let by_handle = |handles: Vec<u32>| listed(handles.iter().map(|one| self.of_server(&place, *one)));
@@ -261,6 +287,7 @@ impl Overheard {
         )
     }
 
+    /// Values that a callback brings.
     fn called_back(&self, said: &Said<'_>, name: &str) -> Option<String> {
         type Change = (u32, u32, i32, i32, u32, Vec<u32>, Vec<Variant>, Vec<u16>, Vec<FILETIME>, Vec<i32>);
         let (_, group, _, _, _, items, values, qualities, _, errors): Change =
@@ -272,6 +299,7 @@ impl Overheard {
         })))
     }
 
+    /// What an answer tells of items, and what is learned from it.
     fn answer(&mut self, said: &Said<'_>, asked: Asked) -> Option<String> {
         match asked {
             Asked::Group(client) => {
@@ -347,6 +375,7 @@ fn listed(parts: impl Iterator<Item = String>) -> String {
     shown.join(", ")
 }
 
+/// A value as it is told.
 fn shown(value: &Variant) -> String {
     match Data::from_variant(value) {
         Ok(Data::Empty) => "nothing".to_owned(),
@@ -355,6 +384,7 @@ fn shown(value: &Variant) -> String {
     }
 }
 
+/// An item with what was said of it: its value and quality, or why it has none.
 fn told(item: &str, value: &Variant, quality: u16, error: i32) -> String {
     let code = Code(error.cast_unsigned());
     if code.is_failure() {
@@ -363,6 +393,7 @@ fn told(item: &str, value: &Variant, quality: u16, error: i32) -> String {
     format!("{item} = {} {}", shown(value), Quality(quality))
 }
 
+/// The arguments of a request, if they are what the method has.
 fn arguments<L>(said: &Said<'_>, method: &'static Operation) -> Option<L>
 where
     L: for<'a> UnmarshalList<'a>,
@@ -371,6 +402,7 @@ where
     body.decode(&method.arguments).ok()
 }
 
+/// The results of an answer, without the HRESULT behind them.
 fn results<L>(said: &Said<'_>, method: &'static Operation) -> Option<L>
 where
     L: for<'a> UnmarshalList<'a>,
@@ -400,6 +432,7 @@ fn added_group(said: &Said<'_>) -> Option<u32> {
     Some(client)
 }
 
+/// The 32 bits at a place.
 fn number(octets: &[u8], at: usize, little: bool) -> Option<u32> {
     let four = *octets.get(at..)?.first_chunk()?;
     Some(if little { u32::from_le_bytes(four) } else { u32::from_be_bytes(four) })

@@ -8,8 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A client's, shared with all that it has.
 #[derive(Debug, Default)]
 pub(crate) struct Share {
+    /// Items of all groups of the client.
     items: AtomicUsize,
+    /// Bytes of names and values that are kept for it.
     bytes: AtomicUsize,
+    /// Enumerators that it has not released.
     enumerators: AtomicUsize,
 }
 
@@ -30,6 +33,7 @@ impl Share {
         })
     }
 
+    /// Gives back what was charged for items.
     pub(crate) fn refund(&self, items: usize, bytes: usize) {
         self.items.fetch_sub(items, Ordering::AcqRel);
         self.bytes.fetch_sub(bytes, Ordering::AcqRel);
@@ -47,6 +51,7 @@ impl Share {
         Ok(Seat { share: Arc::clone(self), most })
     }
 
+    /// What is charged: items, bytes, enumerators.
     pub(crate) fn held(&self) -> (usize, usize, usize) {
         let of = |counter: &AtomicUsize| counter.load(Ordering::Acquire);
         (of(&self.items), of(&self.bytes), of(&self.enumerators))

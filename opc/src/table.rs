@@ -1,8 +1,22 @@
-//! A source for values that the program has in its own hands: items by name, values that it sets, writes that it hears of.
+//! A source for values that the program has in its own hands: items by name, values that it sets, writes that
+//! it hears of.
 //!
-//! * The tree of names is copied when items are added while somebody walks it, so that each walk sees one state of it.
-//! * A value is told to its feeds under the lock of its row, so they hear of values in the order in which they were set.
-//! * No lock is held while the program's own writer runs.
+//! What there is. The `Tree` has one `Row` for each item, by the item's name; a row has its value and those
+//! who hear of it (`Feed`). Branches are not kept: a branch is there exactly while some name begins with it.
+//! Items are added, never removed; one that is added again gets a new row, and whoever listened to the old
+//! one hears no more.
+//!
+//! Invariants.
+//! * The tree of names is copied when items are added while somebody walks it, so that each walk sees one
+//!   state of it.
+//! * A value is told to its feeds under the lock of its row, so they hear of values in the order in which
+//!   they were set, and one that begins to listen hears the last value first. A feed sets a cell and no more.
+//! * No lock is held while the program's own writer runs; two writes of one item at once may be heard in
+//!   another order than they are kept.
+//! * A feed that nobody wants any more is let go of at the next value, or by the next that comes.
+//!
+//! Bounds. None of its own: it holds as much as the program puts in. A name with a NUL is not taken, since
+//! names on the wire end there.
 
 use crate::data::{Data, Vqt};
 use crate::item::Item;
@@ -25,9 +39,13 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 /// ```
 #[derive(Default)]
 pub struct Table {
+    /// The rows by name. Copied when it is changed while somebody walks it.
     tree: RwLock<Arc<Tree>>,
+    /// The program's own writer.
     on_write: Mutex<Option<Arc<Writer>>>,
+    /// How it is, as `ServerState`.
     state: AtomicU8,
+    /// Whether points in names mean nothing.
     is_flat: bool,
 }
 
@@ -54,13 +72,17 @@ impl Point {
     }
 }
 
+/// An item and its value.
 struct Row {
     item: Arc<Item>,
     held: Mutex<Held>,
 }
 
+/// What of an item changes.
 struct Held {
+    /// The last value.
     value: Vqt,
+    /// Cells that are told of each.
     feeds: Vec<Feed>,
 }
 
@@ -129,6 +151,7 @@ impl Table {
         self.state.store(state as u8, Ordering::Relaxed);
     }
 
+    /// The tree as it is now.
     fn tree(&self) -> Arc<Tree> {
         Arc::clone(&self.tree.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -139,6 +162,7 @@ impl Table {
         self.row(id).map(Point)
     }
 
+    /// The key of a name: with `PART` for points, unless there are no branches.
     fn key(&self, id: &str) -> String {
         if self.is_flat { id.to_owned() } else { id.replace('.', PART) }
     }
@@ -154,6 +178,7 @@ impl Table {
 }
 
 impl Row {
+    /// Sets the value, and tells it.
     fn put(&self, value: Vqt) {
         let mut held = lock(&self.held);
         held.feeds.retain(|feed| feed.tell(value.clone()));
@@ -259,9 +284,13 @@ fn past(path: &str, is_flat: bool) -> Bound<String> {
 
 /// The children of a branch, each found where the one before ends.
 struct Walk {
+    /// The tree as it was when the walk began.
     tree: Arc<Tree>,
+    /// What the keys of all children begin with.
     prefix: String,
+    /// Where the next child is looked for.
     next: Bound<String>,
+    /// Whether there are no branches.
     is_flat: bool,
 }
 

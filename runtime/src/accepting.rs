@@ -11,24 +11,34 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Newcomers that are let in before others get their turn, and one more for each of these times since the last ones.
+/// Newcomers that are accepted in one go before the connections of others get their turn. One more is
+/// accepted for each `ONE_MORE` since this thread accepted last: where calls take long, newcomers must not
+/// wait for a whole round of them each.
 const AT_ONCE: usize = 4;
 const ONE_MORE: Duration = Duration::from_micros(250);
 /// The most of them in one go.
 const MOST_AT_ONCE: usize = 256;
-/// Newcomers beyond the quota that are told why at one time; more of them are closed without a word.
+/// Newcomers beyond the quota that are told why at one time, in the whole node: each holds a descriptor while
+/// it is told. More of them are closed without a word.
 const MANNERS: usize = 64;
-/// Descriptors that a process needs beside those of its connections.
+/// Descriptors that a process needs beside those of accepted connections: event loops, bells, files,
+/// connections that it makes. The quota of connections is lowered to the limit of descriptors less this.
 const SPARE: usize = 128;
 
 impl Shared {
-    /// Accepts what waits at a listener; none has been accepted by this thread for so long. No single failure ends it.
+    /// Accepts what waits at a listener, on the thread that leads the listener's event loop. `since` is how
+    /// long this thread has accepted nothing. No single failure ends the listener: its socket stays watched,
+    /// and the next event comes by here again.
+    ///
+    /// Order of the checks: first the quota of connections; then whether a connection makes way; then whether
+    /// the newcomer is told why there is no place. Only a newcomer with a place enters the shares.
     pub(crate) fn accept(&self, listener: &Listener, since: Duration) {
         // Where the calls of all others take long, those who wait for a place must not wait for them a hundred times.
         let more = usize::try_from(since.as_micros() / ONE_MORE.as_micros()).unwrap_or(MOST_AT_ONCE);
         let at_once = MOST_AT_ONCE.min(AT_ONCE.saturating_add(more));
         let allowance = listener.allowance();
-        // Whoever comes now gets a moment to speak before it makes room.
+        // The number is taken before the first newcomer has one: `make_way` ends silent connections with
+        // smaller numbers only, so the newcomers of one round do not end each other.
         let begun = allowance.shares.number();
         for _ in 0..at_once {
             let stream = match listener.accept() {
@@ -97,7 +107,8 @@ impl Shared {
         }
     }
 
-    /// Takes all descriptors that the system allows, and no more connections than there are descriptors for.
+    /// Raises this process's limit of descriptors to what the system allows, and lowers the quotas of
+    /// connections to what then fits. Called for each listener that is bound.
     pub(crate) fn take_descriptors(&self) {
         raise_descriptor_limit();
         let most =

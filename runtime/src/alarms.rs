@@ -1,11 +1,16 @@
 //! Alarms: when a shard has to look at which of its connections.
+//!
+//! State: one ordered set of times and tokens. Whoever moves an alarm names the time before, so that the set
+//! does not grow with each call. A connection that ended may leave an entry; its token leads to nothing any
+//! more, and the entry goes when it is due.
 
 use crate::sync::lock;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// Connections that are looked at in one go, while others wait for their turn.
+/// Connections that are looked at in one go; the others are due at the next look, after the calls that have
+/// come meanwhile.
 const BATCH: usize = 64;
 
 /// Times and tokens, the earliest first.

@@ -15,10 +15,10 @@ use std::sync::{Arc, OnceLock, Weak};
 /// Numbers them in this process.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// A set of connections of its own, for the objects that are resolved by it. Where one of them is listened to, signals and answers that
-/// nobody's thread waits for ([`everywire_model::Target::submit`]) are told in the order in which they came, one at a time: whoever is
-/// told must not wait for another there. They end with a goodbye when it and the last of those
-/// objects is dropped.
+/// A set of connections of its own, for the objects that are resolved by it. Where one of its connections has
+/// a listener, signals and the answers that nobody's thread waits for ([`everywire_model::Target::submit`])
+/// are told in the order in which they came, one at a time: whoever is told must not wait for another of them
+/// there. The connections end with a goodbye when this set and the last of its objects are dropped.
 pub struct Apart {
     number: u64,
     pub(crate) node: Weak<Shared>,
@@ -29,6 +29,8 @@ pub struct Apart {
 }
 
 impl Apart {
+    /// Its connections belong to the event loop that the calling thread leads, if it leads one: then one
+    /// thread reads what a client asks and what its backend answers.
     pub(crate) fn new(node: Weak<Shared>) -> Arc<Self> {
         let shard = led_here().map(|shard| Arc::downgrade(&shard)).unwrap_or_default();
         Arc::new(Self {
@@ -62,7 +64,9 @@ impl Apart {
         held.iter().try_for_each(|connection| Link::emit(&**connection, emission))
     }
 
-    /// A connection is one of its own: answers are read by the event loop that sends them on.
+    /// A connection was made for this set. Its event loop watches it all the time, so that answers are read
+    /// by the thread that passes them on; calls of the peer go to the servant of `serve_back`, if there is
+    /// one.
     pub(crate) fn take_in(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
         connection.last();
         if let Some(servant) = self.backward.get() {
@@ -74,7 +78,8 @@ impl Apart {
         }
     }
 
-    /// What its connections are known by.
+    /// The number of this set in the pool's keys (`PoolKey`): no object outside the set finds its
+    /// connections.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }

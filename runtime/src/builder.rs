@@ -47,7 +47,7 @@ impl Builder {
         self
     }
 
-    /// Limits of each connection; by default those of the wire.
+    /// Limits of each connection (bytes of a message, elements, depth); by default those of its wire.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);

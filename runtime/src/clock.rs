@@ -24,7 +24,8 @@ pub(crate) fn lately() -> Instant {
     *anchor + Duration::from_nanos(nanos_of(libc::CLOCK_MONOTONIC_COARSE).saturating_sub(*nanos))
 }
 
-/// A moment, to see how long something took: only [`since`] understands it.
+/// A moment in units of the fastest clock there is, to see how long something took: only [`since`]
+/// understands it.
 #[inline]
 pub(crate) fn moment() -> u64 {
     ticks().unwrap_or_else(|| nanos_of(libc::CLOCK_MONOTONIC))
@@ -41,7 +42,8 @@ pub(crate) fn since(before: u64) -> u64 {
     }
 }
 
-/// Ticks of the processor's counter in a microsecond; 0 where it has none.
+/// Ticks of the processor's counter in 1000 nanoseconds; 0 where it has none. Measured once, at the first
+/// call of [`since`].
 static PACE: OnceLock<u64> = OnceLock::new();
 
 /// Compares the two clocks for a while, once in the life of a process.

@@ -1,4 +1,18 @@
 //! The object directory: which servants answer for which key.
+//!
+//! States: empty, until something is exported; then maps from keys to interfaces, a list of prefixes, and
+//! classes. Any thread changes them (`Node::export`, `withdraw`); threads that serve only read. Each change
+//! of entries or prefixes makes `version` grow while the writer still holds the lock.
+//!
+//! Look-ups (`Directory::find`) go in this order: an interface of the object under the key, in the wire's
+//! spelling; for keys that are not there, the servant of the longest prefix; then what the wire answers for
+//! every object (introspection, properties).
+//!
+//! Invariants: an object has one entry for each interface identity, and no entry in the map is an empty list.
+//! `count` and `has_prefixes` say without a lock whether there is something. A remembered look-up is used
+//! only while `version` is what it was before the look-up began: whoever withdraws an object is not called
+//! again by it. Servants are dropped without any lock, since that runs code of the user's. What is remembered
+//! is copied, since a slice of a message would keep the whole message.
 
 use crate::layer::{self, Layers};
 use crate::sync::{read, write};
@@ -17,7 +31,7 @@ pub(crate) struct Entry {
     pub(crate) servant: Arc<dyn Servant>,
     /// The typed servant, for callers in this process.
     pub(crate) local: Option<Typed>,
-    /// Which of its operations block.
+    /// Which of its operations were seen to block, by their numbers: see `worker_pool`.
     pub(crate) records: BlockingRecords,
 }
 
@@ -34,7 +48,8 @@ impl Entry {
         Self { local: Some(Typed::new(servant)), ..Self::new(skeleton) }
     }
 
-    /// The same behind the layers of its node; then callers in this process have no way past them, either.
+    /// The same behind the layers of its node. Then `local` is gone: a caller in this process that had the
+    /// servant itself would pass by the layers.
     pub(crate) fn behind(self, layers: &Layers) -> Self {
         if layers.is_empty() {
             return self;
@@ -43,7 +58,8 @@ impl Entry {
     }
 }
 
-/// A typed servant of any type.
+/// A typed servant, with its type erased: an `Arc<Arc<dyn Trait>>` behind `Any`, and the function that knows
+/// what it was.
 #[derive(Clone)]
 pub(crate) struct Typed {
     /// An `Arc<dyn Trait>`.
@@ -80,7 +96,8 @@ type Maker = dyn Fn(&Bytes) -> Result<Vec<Entry>, Failure> + Send + Sync;
 /// Keys and servants.
 #[derive(Default)]
 pub(crate) struct Directory {
-    /// An object may have several interfaces: one entry for each.
+    /// An object may have several interfaces: one entry for each, in the order in which they were exported.
+    /// The first says what the object mainly is.
     entries: RwLock<HashMap<Bytes, Vec<Entry>>>,
     /// What answers for all keys that begin so, the longest first.
     prefixes: RwLock<Vec<(Bytes, Entry)>>,
@@ -97,7 +114,8 @@ pub(crate) struct Directory {
     next: AtomicU64,
 }
 
-/// What a connection remembers of its last look-up: a peer mostly asks the same thing again.
+/// What a connection remembers of its last look-up: a peer mostly asks the same thing again. Taken out while
+/// a call is served, and put back after.
 pub(crate) struct Remembered {
     version: u64,
     key: Bytes,
@@ -107,7 +125,6 @@ pub(crate) struct Remembered {
     pub(crate) servant: Arc<dyn Servant>,
     /// The number of the operation.
     pub(crate) index: usize,
-    /// Which of the servant's operations block; nothing of one that stands by for every object.
     pub(crate) records: Option<BlockingRecords>,
     /// Whether its calls are handed over in their order.
     pub(crate) keeps_order: bool,
@@ -154,7 +171,8 @@ impl Directory {
         drop(before);
     }
 
-    /// Lets go of entries that were changed.
+    /// Publishes a change: the count and the version change before the lock is let go, so a look-up that sees
+    /// the new version sees the new entries.
     fn changed(&self, entries: RwLockWriteGuard<'_, HashMap<Bytes, Vec<Entry>>>) {
         self.count.store(entries.len(), Ordering::Release);
         self.version.fetch_add(1, Ordering::Release);
@@ -274,7 +292,8 @@ impl Directory {
         read(&self.entries).get(key).cloned().unwrap_or_default()
     }
 
-    /// The interfaces of the object under this key, as the wire spells it.
+    /// The interfaces of the object under this key, or else under the key as the wire normalises it
+    /// (`Wire::respell`). Empty, if there is none.
     pub(crate) fn spelled(&self, wire: &dyn Wire, key: &[u8]) -> Vec<Entry> {
         let held = self.get(key);
         if !held.is_empty() {
@@ -305,8 +324,9 @@ impl Directory {
         Bytes::from(format!("object-{}", self.next.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Who answers: a servant of the object, else one of those that stand by for every object (`wire_state`). No text is
-    /// searched when the connection asks what it asked the last time: then what it remembers is taken.
+    /// Who answers a call, and by which of its operations. `wire_state` is asked last, and only if nobody
+    /// else answers. If `remembered` fits, it is taken and no text is searched; the caller puts it back when
+    /// the call is done.
     pub(crate) fn find(
         &self,
         wire: &dyn Wire,
@@ -314,6 +334,8 @@ impl Directory {
         remembered: &mut Option<Box<Remembered>>,
         wire_state: impl FnOnce() -> Vec<Arc<dyn Servant>>,
     ) -> Found {
+        // Read before the entries are: a change in between makes what is found stale at once, and never the
+        // other way.
         let version = self.version.load(Ordering::Acquire);
         if let Some(last) = remembered.take_if(|last| {
             last.version == version
@@ -331,6 +353,7 @@ impl Directory {
         let found = own.into_iter().find_map(|entry| answers(entry.servant, Some(entry.records)));
         let found = found.or_else(|| {
             // For these keys it stands before those that stand by for every object.
+            // An object that is exported by itself has no operations but its own: a prefix does not add any.
             let entry = if here { None } else { self.by_prefix(&asked.key) }?;
             if wire.is_own(asked) {
                 return None;

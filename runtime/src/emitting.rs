@@ -17,11 +17,12 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 impl Shared {
-    /// Sends a signal on all connections that carry signals, or only on those of one wire. All get it before anybody slow is
-    /// waited for.
+    /// Sends a signal on all connections that carry signals, or only on those of one wire. Everybody gets the
+    /// signal before anybody slow is waited for; all slow peers together have `PATIENCE`, and those that have
+    /// not read by then are cut off.
     ///
     /// # Errors
-    /// The first connection's that could not carry it; the others got it all the same.
+    /// That of the first connection that could not carry the signal; the others got it all the same.
     pub(crate) fn broadcast(&self, emission: &Emission<'_>, wire: Option<&str>) -> Result<(), Failure> {
         let mut result = Ok(());
         let mut slow = Vec::new();
@@ -39,7 +40,9 @@ impl Shared {
         result
     }
 
-    /// Has what a courier holds delivered by an event loop: that of the connection it is for.
+    /// Has an event loop deliver what waits in a queue of events: the loop of the connection that the events
+    /// came by. Does nothing if somebody delivers already. After the delivery the connection `after` reads
+    /// on, which may have stopped reading because listeners were behind.
     pub(crate) fn dispatch(
         &self,
         event_queue: &Arc<EventQueue>,
@@ -59,7 +62,10 @@ impl Shared {
         }
     }
 
-    /// Tells those who listen within this process.
+    /// Queues a signal for those who listen within this process.
+    ///
+    /// # Errors
+    /// More than `FLOOD` signals wait for these listeners, or no wire can carry the arguments.
     fn tell_here(&self, emission: &Emission<'_>) -> Result<(), Failure> {
         let (interface, signal) = emission.topic.typed()?;
         let subscribers = self.listeners.matching(emission.key, interface, signal);
@@ -78,7 +84,8 @@ impl Shared {
         Ok(())
     }
 
-    /// A signal as listeners of this process get it: in the terms of the first wire that can carry it.
+    /// A signal as listeners of this process get it: encoded by the first wire of the node that can carry its
+    /// arguments. The listener decodes by the same wire, so which one it is makes no difference.
     fn heard_here(&self, emission: &Emission<'_>) -> Result<Incoming, Failure> {
         let (interface, signal) = emission.topic.typed()?;
         let own = |text: &str| Bytes::copy_from_slice(text.as_bytes());

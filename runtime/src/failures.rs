@@ -7,13 +7,15 @@ pub(crate) fn stopped() -> Failure {
     Failure::new(Kind::Cancelled, Initiator::User, "the node was stopped")
 }
 
-/// What a call hears that comes when its server ends.
+/// What a call is answered that comes while its server ends. `Busy` and not executed: a caller may try again
+/// elsewhere.
 pub(crate) fn ending() -> Failure {
     Failure::new(Kind::Busy, Initiator::Peer, "the server is about to end and takes no new calls")
         .with_hint("try again: the call was not executed, and a successor may be there by then")
 }
 
-/// A call took longer than its caller lets it.
+/// A call took longer than its caller lets it. It may have run: the request is with the peer, who is only
+/// told that nobody waits.
 pub(crate) fn timed_out(endpoint: &Endpoint) -> Failure {
     Failure::new(Kind::TimedOut, Initiator::User, "no reply came before the deadline")
         .with_completed(Completed::Maybe)
@@ -21,7 +23,7 @@ pub(crate) fn timed_out(endpoint: &Endpoint) -> Failure {
         .with_hint("raise the deadline if the operation needs more time")
 }
 
-/// There are no event loops.
+/// No event loop could be made: the system has no thread or descriptor for it.
 pub(crate) fn no_loop(error: std::io::Error) -> Failure {
     no_loop_because(&error)
 }

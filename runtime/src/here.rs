@@ -5,7 +5,12 @@
 //! that its deadline ends the waiting; a node that is about to end refuses it. A caller of the servant's own type, or of a base of
 //! it, has the servant itself and needs none of this.
 //!
-//! States of a call: *under way*, until its [`Inward`] is answered, given up, or late; whichever comes first tells the caller, once.
+//! States of a call: *under way*, from `Here::begin` until its [`Inward`] is answered, given up by the
+//! caller, or late; whichever comes first takes `done` out of it, so the caller is told once. The servant is
+//! not stopped by the latter two: it answers into the void.
+//!
+//! Invariants: completions run without any lock; the server counts a call in `Shared::inward` for as long as
+//! its `UnderWay` lives, and waits for it when it stops; the reference is followed at most `FORWARDS` times.
 
 use crate::directory::Entry;
 use crate::failures::{ending, timed_out};
@@ -29,14 +34,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak, mpsc};
 use std::time::{Duration, Instant};
 
-/// Numbers of these calls.
+/// Numbers of these calls. `Here::withdraw` looks for them in its own map only, so numbers of other targets
+/// may be the same.
 static TICKETS: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
     static INSIDE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// See the module.
+/// The target of calls to one object of this process, by its key at an in-process address.
 pub(crate) struct Here {
     /// The caller's.
     node: Arc<Shared>,
@@ -44,7 +50,8 @@ pub(crate) struct Here {
     name: String,
     key: Bytes,
     deadline: Option<Duration>,
-    /// Calls of futures, to be withdrawn.
+    /// Calls of futures, by their tickets, to be withdrawn when a future is dropped. Shared with the
+    /// completions, which take their call out.
     calls: Arc<Mutex<HashMap<u64, Arc<Inward>>>>,
 }
 
@@ -72,7 +79,8 @@ impl Here {
         Endpoint::InProcess { name: self.name.clone() }
     }
 
-    /// The node that serves it.
+    /// The node that serves at this address, looked up for each call: it may have ended, or another may have
+    /// taken the name.
     fn server(&self) -> Result<Arc<Shared>, Failure> {
         named(&self.name).filter(|server| !server.stopped.load(Ordering::Acquire)).ok_or_else(|| {
             Failure::new(
@@ -98,7 +106,8 @@ impl Here {
         Ok((server, entries))
     }
 
-    /// Who answers, and by which of its operations.
+    /// Who answers, and by which of its operations: an interface that is the caller's comes first, then any
+    /// interface of the object that has an operation of that name.
     fn find(&self, method: Method<'_>) -> Result<Found, Failure> {
         let (server, entries) = self.entries()?;
         let known = |entry: &&Entry| {
@@ -118,7 +127,8 @@ impl Here {
         }
     }
 
-    /// Begins a call; `done` gets its outcome, unless the failure is returned.
+    /// Begins a call on a thread of the server's pool. `done` is told the outcome, unless a failure is
+    /// returned: then nothing has begun, and `done` was dropped untold.
     fn begin(
         &self,
         method: Method<'_>,
@@ -142,6 +152,7 @@ impl Here {
             late: Mutex::new(None),
         });
         let incoming = Incoming {
+            // The link of this request answers one call only, so its number says nothing.
             id: CallId(0),
             sender: Bytes::new(),
             key: self.key.clone(),
@@ -161,7 +172,7 @@ impl Here {
         Ok(inward)
     }
 
-    /// Calls, and waits.
+    /// Calls, and blocks the calling thread until the outcome is there or the time is over.
     fn once(&self, method: Method<'_>, arguments: &dyn Encode, until: Option<Instant>) -> Outcome<Body> {
         let (sender, receiver) = mpsc::sync_channel(1);
         let done = move |outcome| {
@@ -252,7 +263,8 @@ impl Target for Here {
                 outcome => outcome,
             });
         };
-        // Registered before it can end: an outcome that is there already removes nothing.
+        // The call may have ended before this line: `tell` found nothing to remove then, so only a call that
+        // is still under way is put into the map.
         match self.begin(method, arguments, Expects::Reply, Box::new(tell)) {
             Ok(inward) => {
                 let mut calls = lock(&self.calls);
@@ -308,7 +320,9 @@ impl Target for Here {
     }
 }
 
-/// The way to an object of this process, if the reference leads to one that is served, or to nothing else.
+/// The target of an object of this process, if the first address of the reference is an in-process one, and
+/// either somebody serves there or the reference names no other address. Otherwise the caller goes by the
+/// other addresses.
 pub(crate) fn here(node: &Arc<Shared>, reference: &Reference, deadline: Option<Duration>) -> Option<Here> {
     let mut ways = reference.profiles.iter().flat_map(|profile| {
         profile.endpoints.iter().map(move |endpoint| match endpoint {
@@ -325,6 +339,8 @@ pub(crate) fn here(node: &Arc<Shared>, reference: &Reference, deadline: Option<D
 struct Inward {
     server: Weak<Shared>,
     endpoint: Endpoint,
+    /// Who is told, and what keeps the server from ending meanwhile. `None`: the outcome was told, or nobody
+    /// wants it.
     done: Mutex<Option<(Completion, UnderWay)>>,
     /// When it is late.
     late: Mutex<Option<Moment>>,
@@ -346,7 +362,7 @@ impl Inward {
         }
     }
 
-    /// Nobody wants its outcome any more.
+    /// Nobody wants its outcome any more: the completion is dropped untold.
     fn give_up(&self) {
         let done = lock(&self.done).take();
         if let Some(late) = lock(&self.late).take() {
@@ -398,7 +414,8 @@ impl Link for Inward {
     }
 }
 
-/// What the caller gets.
+/// What the caller gets. Results and exceptions are copied into the memory encoding; if that fails, the
+/// operation has run all the same, and the failure says so.
 fn outcome(answer: Answer<'_>) -> Outcome<Body> {
     let written = |values: &dyn Encode| match values.carries().body {
         Some(body) => Ok(body.clone()),

@@ -17,7 +17,7 @@ const IDLE: Duration = Duration::from_secs(5);
 /// How long it rests after a panic.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A node, as far as it is to be kept.
+/// A node, as far as the housekeeper needs it. A trait, so that the housekeeper stands below the node.
 pub(crate) trait Keep: Send + Sync + 'static {
     /// Lets go of connections whose peers have left while nobody used them.
     fn sweep(&self);
@@ -32,21 +32,28 @@ pub(crate) struct Housekeeper {
     bell: Arc<Bell>,
 }
 
+/// Shared by the node and the thread, which does not keep the node.
 #[derive(Default)]
 struct Bell {
     state: Mutex<State>,
     rung: Condvar,
 }
 
+/// What the thread and its callers tell each other. Only `attend` starts a thread, and only if none is
+/// `running`; the thread says so itself before it ends, under the same lock, so no request falls between the
+/// two.
 #[derive(Default)]
 struct State {
+    /// A thread runs, and will look again before it ends.
     running: bool,
+    /// Somebody has asked since the thread looked last.
     rung: bool,
+    /// The node has ended: no thread is started any more.
     over: bool,
 }
 
 impl Housekeeper {
-    /// What is due has changed.
+    /// What is due has changed: the thread looks again, or is started.
     pub(crate) fn attend(&self, node: &Arc<impl Keep>) {
         let mut state = lock(&self.bell.state);
         state.rung = true;
@@ -70,6 +77,8 @@ impl Housekeeper {
     }
 }
 
+/// The thread: sweeps, tends what is due, waits for the next time. It holds the node only while it works, and
+/// ends after `IDLE` with nothing to do.
 fn keep(bell: &Bell, node: &Weak<impl Keep>) {
     let mut swept = Instant::now();
     loop {

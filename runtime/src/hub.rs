@@ -1,7 +1,25 @@
-//! Hubs over real sockets: one thread drives a [`Hub`] and all its peers.
+//! Routers over real sockets: one thread drives a [`Hub`] and all its peers (`everywire_model::hub`: bytes
+//! in, bytes out, no I/O of its own). The thread is the caller of `run`; it owns the streams, the buffers and
+//! the clock.
 //!
-//! A hub does little for each message, so a second thread would cost more in waking than it saves. Peers that were busy
-//! last are looked at directly, in the order in which they are expected to talk; the kernel is asked about the others.
+//! A hub does little for each message, so a second thread would cost more in waking than it saves. Peers that
+//! were busy last are read directly, in the order in which they are expected to talk; the kernel is asked
+//! about the others.
+//!
+//! States: *looking* at the hot peers; *asking* the kernel without waiting, after `LOOKS` looks; *asleep* in
+//! the same question until the hub's deadline, when patience is over; *finished*, after the bell or the hub's
+//! own word: then the hub says goodbye to everybody, what it still wants sent is written as far as sockets
+//! take it, and all is closed.
+//!
+//! Invariants: a peer's token is its place in the slab and a generation, so an event or a request of the hub
+//! for a peer that is gone finds nobody. Whatever the hub is told (`connected`, `receive`, `disconnected`,
+//! `expire`), its wishes are carried out by `settle` before the next look. `disconnected` is told once for
+//! each peer that was `connected`.
+//!
+//! Bounds against hostile peers: connections (`Settings::connections`; more are closed at once); memory for a
+//! message that was announced grows with what has come of it; a large buffer is given back when little is
+//! left in it; one write takes `PIECE` at most. What may wait for a peer that does not read is for the hub to
+//! bound.
 
 use crate::patience::{Latency, Patience};
 use crate::transport::Stream;
@@ -53,7 +71,7 @@ impl Default for Settings {
     }
 }
 
-/// Ends a hub from another thread, or from a signal's watcher.
+/// Ends a hub from another thread, or from a signal handler's thread: an eventfd that the hub's loop watches.
 #[derive(Clone)]
 pub struct Stop(Arc<OwnedFd>);
 
@@ -108,6 +126,8 @@ pub fn run(hub: &mut dyn Hub, settings: &Settings, stop: &Stop) -> Result<(), Fa
     Ok(())
 }
 
+/// All that the loop works on. Tokens of epoll: a peer's is its `PeerId` (generation from bit 32 on, place in
+/// the slab below), a listener's is its number with bit 63, the bell's is all ones.
 struct Driver<'h> {
     hub: &'h mut dyn Hub,
     settings: &'h Settings,
@@ -123,7 +143,9 @@ struct Peer {
     id: PeerId,
     stream: Stream,
     address: PeerAddress,
+    /// What has come and the hub has not taken: the beginning of a message.
     input: BytesMut,
+    /// Descriptors that came with those bytes. Not read at present: hubs get bytes alone.
     handles: Vec<Handle>,
     /// Whether the kernel was asked to tell of room to write.
     writing: bool,
@@ -174,7 +196,8 @@ impl Driver<'_> {
         }
     }
 
-    /// How long nothing needs to be done by itself.
+    /// How long the loop may sleep: until the hub's deadline and half a millisecond more, so that it is
+    /// surely over then; `None` for ever.
     fn rest(&self) -> Option<Timespec> {
         let rest =
             self.hub.deadline()?.saturating_duration_since(Instant::now()) + Duration::from_micros(500);
@@ -184,6 +207,7 @@ impl Driver<'_> {
         })
     }
 
+    /// Handles one event of the kernel, by its token.
     fn handle(&mut self, token: u64, flags: EventFlags, acceptors: &[Acceptor]) {
         if token == BELL {
             self.finished = true;
@@ -205,6 +229,7 @@ impl Driver<'_> {
         }
     }
 
+    /// Accepts what waits at a listener, 64 at the most, so that newcomers do not keep the peers waiting.
     fn accept(&mut self, acceptor: &Acceptor) {
         for _ in 0..64 {
             let stream = match acceptor.accept() {
@@ -221,6 +246,7 @@ impl Driver<'_> {
                     return;
                 }
             };
+            // Closed without a word: a hub has no message for those whom it does not know.
             if self.peers.len() >= self.settings.connections {
                 continue;
             }
@@ -240,6 +266,7 @@ impl Driver<'_> {
         }
     }
 
+    /// The peer of this id, unless it is gone and its place has another one.
     fn peer(&mut self, id: PeerId) -> Option<&mut Peer> {
         let index = usize::try_from(id.0 & 0xffff_ffff).ok()?;
         self.peers.get_mut(index).filter(|peer| peer.id == id)
@@ -275,6 +302,7 @@ impl Driver<'_> {
                     if let (Some(observer), Some(peer)) = (self.settings.observer.clone(), self.peer(id)) {
                         observer(&peer.address.text, &violation);
                     }
+                    // What the hub has to say of the breach goes out before the end.
                     self.flush(id);
                     self.lose(id);
                     self.settle();
@@ -329,6 +357,8 @@ impl Driver<'_> {
         self.hot.truncate(HOT);
     }
 
+    /// Writes what the hub has for a peer, as far as the socket takes it; the kernel tells when there is room
+    /// for the rest.
     fn flush(&mut self, id: PeerId) {
         let index = usize::try_from(id.0 & 0xffff_ffff).unwrap_or(usize::MAX);
         let Some(peer) = self.peers.get_mut(index).filter(|peer| peer.id == id) else { return };
@@ -377,6 +407,7 @@ impl Driver<'_> {
         }
     }
 
+    /// Closes a peer's stream and tells the hub. Does nothing if the peer is gone.
     fn lose(&mut self, id: PeerId) {
         let index = usize::try_from(id.0 & 0xffff_ffff).unwrap_or(usize::MAX);
         if self.peers.get(index).is_some_and(|peer| peer.id == id) {

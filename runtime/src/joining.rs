@@ -13,7 +13,11 @@ const FIRST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(30);
 
 impl Shared {
-    /// Connects to the router, and serves on that connection.
+    /// Connects to the router, registers the connection with an event loop, and serves on it. Blocks until
+    /// the router has let this process in, or 30 s.
+    ///
+    /// # Errors
+    /// Nobody is there, or this process is not let in.
     pub(crate) fn join(
         &self,
         wire: &'static dyn Wire,
@@ -33,13 +37,15 @@ impl Shared {
         Ok(())
     }
 
-    /// The router is gone: looks for it again until it is back, or this node ends.
+    /// The router is gone: a thread looks for it, with growing pauses, until it is back or this node does not
+    /// serve there any more. What peers ask meanwhile does not reach this process.
     pub(crate) fn left(&self, wire: &'static dyn Wire, address: &str, failure: &Failure) {
         // Whoever is about to end has left by itself.
         if self.is_draining() || !self.serves_behind(address) {
             return;
         }
         self.notice(&Notice::Left { failure: failure.clone() });
+        // The thread does not keep the node, which may be dropped while it sleeps.
         let (node, address) = (self.weak(), address.to_owned());
         let again = move || {
             let mut pause = FIRST;

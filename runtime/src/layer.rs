@@ -32,7 +32,7 @@ pub trait Layer: Send + Sync {
     fn serve(&self, request: Request, next: Next<'_>);
 }
 
-/// What is behind a layer: further layers, and the servant.
+/// What is behind a layer: the layers from number `seen` on, and the servant.
 #[derive(Clone, Copy)]
 pub struct Next<'a> {
     behind: &'a Layered,
@@ -68,7 +68,8 @@ impl Later {
         self.serve_again(request);
     }
 
-    /// Passes it on, and may do so once more.
+    /// Passes the call on, and may do so once more: for [`Retry`], with a new request for the same call each
+    /// time.
     fn serve_again(&self, request: Request) {
         Next { behind: &self.behind, seen: self.seen }.serve(request);
     }

@@ -134,7 +134,10 @@ impl Node {
 }
 
 impl Shared {
-    /// Has the wires keep an object as long as somebody refers to it, if all that this node serves at can tell.
+    /// Has the wires count the references to an object, and puts a lease into each profile of `reference`: as
+    /// long as a copy of the lease lives in this process, the wire counts one reference here. Nothing happens
+    /// unless every wire that the node serves on counts: on another wire nobody could say when the last
+    /// reference is gone.
     fn lend(&self, key: &[u8], reference: &mut Reference) {
         let wires = reference.profiles.iter().map(|profile| profile.wire);
         let wires: Vec<&'static str> = wires.filter(|name| *name != IN_PROCESS).collect();
@@ -146,6 +149,7 @@ impl Shared {
             return;
         }
         let mut leases: Vec<(&str, Lease)> = Vec::new();
+        // Two listeners of one wire have one lease: it is the wire that counts, not the address.
         for profile in reference.profiles.iter_mut().filter(|profile| profile.wire != IN_PROCESS) {
             let held = leases.iter().find(|(wire, _)| *wire == profile.wire).map(|(_, lease)| lease.clone());
             let lease = match held {

@@ -11,11 +11,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Connections to one place beyond the first, where each carries one call at a time.
+/// Connections to one place beyond the first, where each carries one call at a time
+/// (`Session::one_at_a_time`). The last one is shared: its callers wait for their turn.
 const ABREAST: u8 = 63;
 
 impl Shared {
-    /// The connection to an endpoint, and the turn to call on it; one is shared by all objects there.
+    /// The connection to an endpoint, and the turn to call on it; all objects there share one, except those
+    /// of other sets (`Apart`) and options. Connects if there is none, which may block until `until` (30 s
+    /// where it is `None`).
+    ///
+    /// # Errors
+    /// No such wire is known, nobody is there, or the peer does not let this process in. No call has begun.
     pub(crate) fn connection(
         &self,
         profile: &Profile,
@@ -51,6 +57,7 @@ impl Shared {
                 }
             }
         }
+        // No lock is held while this thread connects: others reach other places meanwhile.
         let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
         let made = self.open(wire, &way, Role::Calling, until)?;
         if let Some(apart) = apart {
@@ -82,7 +89,8 @@ impl Shared {
         Ok((held, turn))
     }
 
-    /// Has event loops read connections on which peers may call back, now that there is something to call.
+    /// Has event loops read the connections that were made to call, on wires where a peer may call back over
+    /// them, now that there is something to be called.
     pub(crate) fn await_all_callbacks(&self) {
         let links: Vec<_> = lock(&self.links).values().cloned().collect();
         for connection in links {
@@ -117,7 +125,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Connects, and waits until the peer lets calls through. The first endpoint that answers is taken.
+    /// Connects, and waits until the peer lets calls through. The first endpoint that accepts a connection is
+    /// taken, even if its greeting fails then: whoever has several profiles tries each by itself.
+    ///
+    /// # Errors
+    /// As `Shared::connection`.
     pub(crate) fn open(
         &self,
         wire: &'static dyn Wire,
@@ -125,6 +137,8 @@ impl Shared {
         role: Role,
         until: Option<Instant>,
     ) -> Result<Arc<Connection>, Failure> {
+        // At least a millisecond for each step, so that a deadline that has just passed fails in the step
+        // that waits.
         let until = until.unwrap_or_else(|| Instant::now() + Duration::from_secs(30));
         let within = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         let mut last = None;

@@ -1,4 +1,20 @@
-//! A node: a process's place among others. It listens, exports servants, and connects to objects.
+//! A node: a process's place among others. It listens, exports servants, and connects to objects. This file
+//! is the public face; the work is done in `Shared` and the files that add to it (`links`, `joining`,
+//! `lending`, `emitting`, `stopping`, `view`).
+//!
+//! States: *made* (nothing runs: no thread, no socket); *serving*, from the first listener or asynchronous
+//! call on, which start the event loops; *draining* (`Node::drain`): new calls are refused, those under way
+//! go on; *stopped* ([`Node::stop`], or the last clone was dropped). There is no way back, but a stopped node
+//! still resolves references, and its threads still call.
+//!
+//! Ownership: clones of a `Node` share one `Guard`; its end stops the node and clears what may hold it.
+//! References, connections and event loops hold `Shared` and not the guard, so they do not keep a node
+//! running. A servant that needs its node takes a `WeakNode`, since the node holds the servant.
+//!
+//! Invariants: what is exported is reached by callers of this process as soon as the function returns, and by
+//! others once something listens; references name the addresses of the moment at which they are made; layers
+//! (`Builder::layer`) stand before everything that a user exports, and before nothing that a wire itself
+//! answers.
 
 use crate::apart::Apart;
 use crate::builder::Builder;
@@ -22,6 +38,7 @@ pub struct Node {
     pub(crate) guard: Arc<Guard>,
 }
 
+/// What clones of a node share: with its end the node stops.
 pub(crate) struct Guard {
     pub(crate) shared: Arc<Shared>,
 }
@@ -120,7 +137,8 @@ impl Node {
         self.guard.shared.prefixes_changed();
     }
 
-    /// Serves these objects no longer. Returns whether the prefix was served.
+    /// Serves the objects whose keys begin so no longer, unless another prefix fits. Returns whether the
+    /// prefix was served.
     pub fn withdraw_prefix(&self, prefix: impl AsRef<[u8]>) -> bool {
         let removed = self.guard.shared.directory.remove_prefix(prefix.as_ref());
         self.guard.shared.prefixes_changed();
@@ -159,6 +177,7 @@ impl Node {
         self.add_class(key.as_ref(), Class { interface, make });
     }
 
+    /// A class is known by its key alone; an earlier one under this key is replaced.
     fn add_class(&self, key: &[u8], class: Class) {
         self.guard.shared.directory.add_class(Bytes::copy_from_slice(key), class);
     }

@@ -33,6 +33,7 @@ pub enum Latency {
 }
 
 impl Latency {
+    /// The longest time for which the next byte is looked for before a sleep.
     fn limit(self) -> Duration {
         match self {
             Self::Default => Duration::from_micros(50),
@@ -44,10 +45,14 @@ impl Latency {
 /// The budget of one waiter.
 #[derive(Debug)]
 pub(crate) struct Patience {
+    /// The most that `budget` can be, from `Latency`.
     limit: Duration,
+    /// How long the next wait looks: the limit after a short wait, half after each long one, nothing below 4
+    /// us.
     budget: Duration,
+    /// When the wait began, once it has looked in vain.
     since: Option<Instant>,
-    /// Whether a router stands between.
+    /// Whether a router stands between, and latency is not everything (`Latency::Default`).
     routed: bool,
     /// Whether the last yield gave the CPU to somebody, or is known to.
     gave_way: bool,
@@ -71,9 +76,10 @@ const SWITCH: u64 = 1_500;
 const SHARED: u64 = 40_000;
 /// Nanoseconds: a yield that takes so long has cost a time slice, whatever it brought.
 const SLICE: u64 = 500_000;
-/// Waits asleep after a look that was in vain because the CPU is shared.
+/// Waits of a caller behind a router that are spent asleep after a look in vain: one look in 64 tells whether
+/// the CPU is still shared.
 const CROWDED: u8 = 64;
-/// A glance that never paid is tried again after this many chances.
+/// A glance at memory that has not paid lately is tried again after this many chances, about one per call.
 const CHANCES: u8 = 64;
 
 thread_local! {
@@ -145,6 +151,7 @@ pub(crate) fn make_way() -> bool {
 }
 
 impl Patience {
+    /// One that has not waited yet: with its whole budget, and a few glances on credit.
     pub(crate) fn new(latency: Latency) -> Self {
         let limit = latency.limit();
         Self {
@@ -190,7 +197,7 @@ impl Patience {
         self.gave(since(before));
     }
 
-    /// Yields where other threads of this process have something to do.
+    /// Yields where other threads of this process have something to do: that they ran is no sign of a crowd.
     pub(crate) fn give_way_among_others(&mut self) {
         let before = moment();
         rustix::thread::sched_yield();
@@ -204,7 +211,8 @@ impl Patience {
         }
     }
 
-    /// A yield took so many nanoseconds.
+    /// A yield took so many nanoseconds. Short: nobody else wanted the CPU. Up to a time slice: a peer may
+    /// have run, so this counts only if nothing came of it (`doubt`). Longer: somebody else had the CPU.
     fn gave(&mut self, took: u64) {
         self.gave_way = self.routed && took >= SWITCH;
         if took < SHARED {
@@ -300,6 +308,7 @@ impl Patience {
             self.since.get_or_insert_with(Instant::now);
             return false;
         }
+        // The clock is asked after each yield only, not in the cases above: it costs as much as a look.
         let now = Instant::now();
         let since = *self.since.get_or_insert(now);
         now.duration_since(since) < self.budget
@@ -309,6 +318,7 @@ impl Patience {
     pub(crate) fn slept(&mut self) {
         (self.waiting, self.asleep, self.doubt) = (false, false, false);
         let Some(since) = self.since.take() else { return };
+        // Five times the limit is short enough for a look of the whole limit to have a chance the next time.
         self.budget = if since.elapsed() < self.limit * 5 {
             self.limit
         } else if self.budget < Duration::from_micros(4) {

@@ -11,12 +11,14 @@ use std::time::Duration;
 /// `everywire serve`.
 const OPTIONS: [&str; 5] = ["max-connections", "memory", "idle", "first-message", "max-unsent"];
 
+/// What the hint of a wrong option says.
 const NOTATION: &str = "write max-connections=COUNT, memory=SIZE (64MiB), idle=TIME (5m, or none), first-message=TIME (10s), \
                         max-unsent=SIZE (1MiB)";
 
 /// How long a connection has been quiet before it makes room for another one.
 const REST: Duration = Duration::from_secs(1);
-/// Connections that end in one go for want of memory.
+/// Connections that end at the most in one go for want of memory. Each ends under its own lock; what is still
+/// too much is seen when the next one is weighed.
 const EVICTED: usize = 64;
 /// What the peers of a listener may take, and what they hold of it.
 pub(crate) struct Allowance {
@@ -25,7 +27,8 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// With room for the largest message of so many bytes.
+    /// For these quotas, where the largest message that a wire allows has so many bytes: memory for two of
+    /// them is always there.
     pub(crate) fn new(quotas: Quotas, largest: u64) -> Self {
         let shares = Arc::new(Shares::new(quotas.budget(largest), quotas.connections));
         Self { quotas, shares }
@@ -87,8 +90,10 @@ impl Allowance {
             .with_hint("try again later: the call was not executed")
     }
 
-    /// Ends a connection in favour of one of this source: the oldest that has not sent a whole message yet, of those that came before
-    /// this number; else one that has been quiet for a while.
+    /// Ends a connection in favour of one of this source: the oldest that has not sent a whole message yet
+    /// and has a smaller number than `before`; else one that has been quiet for `REST`, of a source that has
+    /// at least as many connections. Returns whether one ended. Its descriptor is closed when the last thread
+    /// lets go of it, which may be a moment later.
     pub(crate) fn make_way(&self, newcomer: Source, before: u64) -> bool {
         let quiet = || {
             let now = lately();
@@ -103,7 +108,8 @@ impl Allowance {
         true
     }
 
-    /// Ends connections until all together hold no more memory than they may.
+    /// Ends connections until all together hold no more memory than they may, but not more than `EVICTED`.
+    /// Called without any lock of a connection.
     pub(crate) fn make_room(&self) {
         for _ in 0..EVICTED {
             if self.shares.used() <= self.shares.memory() {

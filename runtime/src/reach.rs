@@ -7,7 +7,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long the machine's addresses are taken for what they were.
+/// How long a list of the machine's addresses is used before the system is asked again: publishing many
+/// references in a row asks once.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// The machine's addresses, and what its listeners are to be published as.
@@ -15,6 +16,7 @@ const FRESH: Duration = Duration::from_secs(1);
 pub(crate) struct Addresses {
     /// Listeners as they are bound, and what their address options say.
     said: Mutex<Vec<(Endpoint, Publish)>>,
+    /// The machine's addresses, and when the system was asked for them.
     own: Mutex<Option<(Instant, Arc<[IpAddr]>)>>,
 }
 
@@ -58,8 +60,8 @@ impl Addresses {
         places.iter().map(published).collect()
     }
 
-    /// Notes in a reference which of its listeners accept at every address of the machine, where its wire keeps nothing
-    /// of its own there.
+    /// Notes in a reference which of its listeners accept at every address of the machine. A caller in this
+    /// process knows itself by it. Only profiles without a lease get the note: a lease is the wire's own.
     pub(crate) fn mark(&self, places: &[Place], reference: &mut Reference) {
         let bound = |place: &Place| place.profile().endpoints.first().cloned();
         let open: Vec<Endpoint> =

@@ -39,6 +39,9 @@ impl Resolver for Shared {
 }
 
 impl Shared {
+    /// Whether this node serves at an endpoint, by the address that it is bound to or by one under which it
+    /// is published. Behind a router, the profile must also name this process (its components): the endpoint
+    /// is the router's.
     fn is_here(&self, profile: &Profile, endpoint: &Endpoint) -> bool {
         lock(&self.places).iter().any(|(place, _)| {
             let own = place.profile();
@@ -52,6 +55,8 @@ impl Shared {
         })
     }
 
+    /// The typed servant under a key, as an `Arc` of the trait of this interface, with its key and what emits
+    /// its signals. `None` where layers stand before it, or its type is another one.
     fn local_at(&self, key: &[u8], type_id: &str) -> Option<Local> {
         let emitter: Arc<dyn Emitter> = self.arc()?;
         let held = self.directory.get(key);

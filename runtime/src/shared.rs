@@ -1,4 +1,21 @@
-//! What connections, targets and shards share of a node: who is connected, where it serves, which event loops run.
+//! What connections, targets and shards share of a node: who is connected, where it serves, which event loops
+//! run. `Node` is its public face; other files add `impl Shared` blocks for what they do.
+//!
+//! States: *made*; *serving* once `shard` has started the event loops; *draining* (`draining` is set: new
+//! calls are refused); *stopped* (`stopped` is set: places are cleared, connections cut, event loops and pool
+//! ended). Only `drain` and `stop` move on, and never back.
+//!
+//! Ownership: `Shared` is held by nodes, connections, listeners in a shard, local references and calls under
+//! way. It holds its shards, which hold the connections that they watch, which hold `Shared`: `stop` cuts
+//! this circle. Whatever must not keep a node alive has a `Weak`.
+//!
+//! Invariants: no lock of this struct is held while code of the user's runs, is dropped, or while a thread
+//! connects; `links` has only connections of the calling side, at most one for each key; `places` is what
+//! references are published from, and an address of a router stands there before the connection to it is
+//! made; a wire's state is made once, before anything of that wire is served or called.
+//!
+//! Locks: `links` is held while an event loop registers a connection, so the lock of the loop's slab is
+//! inside it. The lock of a connection is not taken under either of them.
 
 use crate::builder::Builder;
 use crate::connection::Connection;
@@ -32,7 +49,8 @@ use std::time::Duration;
 /// The name of the profile of objects in this process.
 pub(crate) const IN_PROCESS: &str = "inproc";
 
-/// What a connection is shared by.
+/// What a connection of the calling side is shared by: two objects whose profiles give the same key share a
+/// connection.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct PoolKey {
     pub(crate) wire: &'static str,
@@ -42,17 +60,18 @@ pub(crate) struct PoolKey {
     pub(crate) scope: Bytes,
     /// The set of connections that it is of, if it is of one.
     pub(crate) apart: Option<u64>,
-    /// Counts connections that carry one call at a time.
+    /// Numbers connections to one place that carry one call at a time, from 0; 0 for all others.
     pub(crate) abreast: u8,
 }
 
-/// How often an object may point elsewhere in one call.
+/// How often an object may point elsewhere in one call: a circle of forwards ends.
 pub(crate) const FORWARDS: usize = 3;
 
-/// Nodes of this process that in-process addresses reach.
+/// Nodes of this process that in-process addresses reach, by name. An entry whose node is gone is removed
+/// when the next name is taken.
 static NAMED: Mutex<Vec<(String, Weak<Shared>)>> = Mutex::new(Vec::new());
 
-/// See the module.
+/// What is shared of a node.
 pub(crate) struct Shared {
     this: Weak<Self>,
     pub(crate) wires: Vec<&'static dyn Wire>,
@@ -70,18 +89,22 @@ pub(crate) struct Shared {
     pub(crate) housekeeper: Housekeeper,
     /// Threads for operations that block.
     pub(crate) pool: Pool,
+    /// Connections that this process made to call.
     pub(crate) links: Mutex<HashMap<PoolKey, Arc<Connection>>>,
+    /// Event loops, started together by whoever needs the first one.
     shards: OnceLock<Vec<Arc<Shard>>>,
+    /// Counts requests for an event loop: they are given in turn.
     next_shard: AtomicUsize,
     /// What peers may take, and what they hold, where an address does not say otherwise.
     pub(crate) allowance: Arc<Allowance>,
-    /// What the peers of such addresses hold.
+    /// What the peers of listeners with quotas of their own hold; for sums over the whole node.
     apart: Mutex<Vec<Arc<Shares>>>,
     /// Bytes of the largest message.
     largest: u64,
     /// Newcomers that are being told that there is no place for them.
     pub(crate) turned_away: AtomicUsize,
-    /// Where this node serves, in this process too, and the address as it was given.
+    /// Where this node serves, in this process too, and the address as it was given: a router is found again
+    /// by it.
     pub(crate) places: Mutex<Vec<(Place, String)>>,
     /// Where others reach these places.
     pub(crate) addresses: Addresses,
@@ -91,7 +114,8 @@ pub(crate) struct Shared {
     audience: Mutex<Vec<Weak<Connection>>>,
     /// New calls are refused.
     pub(crate) draining: AtomicBool,
-    /// Calls from within this process that go through memory, and are under way.
+    /// Calls from within this process that go through memory, and are under way: `stop_within` waits for
+    /// them.
     pub(crate) inward: AtomicUsize,
     /// How long calls under way may take when the node is stopped.
     pub(crate) grace: Duration,
@@ -148,6 +172,7 @@ impl Shared {
         })
     }
 
+    /// `None` once the last owner is gone, while others still run their last steps.
     pub(crate) fn arc(&self) -> Option<Arc<Self>> {
         self.this.upgrade()
     }
@@ -180,10 +205,12 @@ impl Shared {
             })
     }
 
+    /// The wire of this name, if the node speaks it.
     pub(crate) fn wire_named(&self, name: &str) -> Option<&'static dyn Wire> {
         self.wires.iter().find(|wire| wire.name() == name).copied()
     }
 
+    /// The wire of the first profile that this node can use.
     pub(crate) fn wire_for(&self, reference: &Reference) -> Option<&'static dyn Wire> {
         reference.profiles.iter().find_map(|profile| self.wire_named(profile.wire))
     }
@@ -205,7 +232,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Serves at an address, and returns the place as it was bound.
+    /// Serves at an address of a wire, and returns the place as it was bound (a port of 0 is replaced). The
+    /// options that are no wire's, `publish` and quotas, are taken out of the address first.
+    ///
+    /// # Errors
+    /// The address is wrong or taken, an option does not fit, or no event loop can be started.
     pub(crate) fn serve_at(&self, wire: &'static dyn Wire, address: &str) -> Result<Place, Failure> {
         let node = self.arc().ok_or_else(stopped)?;
         self.stand_by(wire);
@@ -254,7 +285,8 @@ impl Shared {
         all
     }
 
-    /// A reference to an object of this node, at all addresses it serves at.
+    /// A reference to an object of this node, at all addresses where it serves now: profiles of each wire in
+    /// the order of the node's wires, in-process addresses last. Without any, a reference without profiles.
     pub(crate) fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
         let mut reference = Reference { type_id: type_id.to_owned(), ..Reference::default() };
         for wire in &self.wires {
@@ -288,6 +320,7 @@ impl Shared {
     pub(crate) fn insert(&self, key: &Bytes, entry: Entry) {
         let servant = Arc::clone(&entry.servant);
         self.directory.insert(key.clone(), entry);
+        // Peers may call it back over connections that nobody has read until now.
         self.await_all_callbacks();
         self.wire_states().iter().for_each(|wire_state| wire_state.exported(key, &servant));
     }
@@ -325,12 +358,14 @@ impl Shared {
         true
     }
 
-    /// Gives a connection of the calling side an event loop, so that futures can wait on it.
+    /// Gives a connection of the calling side a place in an event loop, so that futures and listeners can
+    /// wait on it. Once for its life.
     pub(crate) fn register(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
         if connection.registration().is_some() {
             return Ok(());
         }
         // One at a time: a connection is registered once.
+        // The lock of `links` stands for "one at a time" here; nothing of the map is touched.
         let _links = lock(&self.links);
         if connection.registration().is_none() {
             self.shard().and_then(|shard| shard.reserve(connection)).map_err(no_loop)?;
@@ -414,6 +449,9 @@ impl Shared {
         }
     }
 
+    /// Ends the node: wires say what they have to say, connections are cut with a goodbye, threads end.
+    /// Called again by the last `Guard`; the second time there is nothing left to do. Connections of callers
+    /// without an event loop live on with the objects that use them.
     pub(crate) fn stop(&self) {
         let why = Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped");
         if !self.stopped.swap(true, Ordering::AcqRel) {
@@ -474,12 +512,12 @@ fn listening(place: &Place) -> Option<&Endpoint> {
     }
 }
 
-/// The node of this process that serves at the in-process address of that name.
+/// The node of this process that serves at the in-process address of that name. It may have been stopped.
 pub(crate) fn named(name: &str) -> Option<Arc<Shared>> {
     lock(&NAMED).iter().find(|(held, _)| held == name).and_then(|(_, node)| node.upgrade())
 }
 
-/// A reference to an object of this process.
+/// A reference to an object of this process; the key is unescaped where its text is a valid escape.
 pub(crate) fn in_process(name: &str, key: &[u8]) -> Reference {
     let key =
         everywire_model::reference::unescape(&String::from_utf8_lossy(key)).unwrap_or_else(|| key.to_vec());

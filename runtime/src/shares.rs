@@ -23,7 +23,8 @@ use std::time::Instant;
 
 /// Bytes that a connection may hold without being told of here, and the step in which more is told.
 pub(crate) const GRAIN: usize = 4 << 10;
-/// Sources and connections that are looked at for one that can make room.
+/// The most sources, and connections, that are looked at for one that can make room: a look costs the same
+/// however many there are.
 const LOOKS: usize = 16;
 
 /// Whoever may be one person.
@@ -59,6 +60,8 @@ impl Source {
 }
 
 /// A connection, as far as it can make room for others.
+/// Implemented by connections; a trait, so that shares stand below them. All methods are called without the
+/// lock of the shares, since they take the connection's.
 pub(crate) trait Tenant: Send + Sync {
     /// Whether nobody misses it for the moment.
     fn is_quiet(&self) -> bool;
@@ -73,17 +76,21 @@ pub(crate) trait Tenant: Send + Sync {
     fn make_way(self: Arc<Self>);
 }
 
-/// See the module.
+/// The shares of one listener, or of all listeners of a node that have no quotas of their own.
 pub(crate) struct Shares {
     /// Bytes that all connections may hold together.
     memory: usize,
-    /// Accepted connections that may be open.
+    /// Accepted connections that may be open: the quota, or what there are descriptors for.
     connections: AtomicUsize,
+    /// The sum of all weights, in bytes. Changed under the lock of the table, read without it.
     used: AtomicUsize,
+    /// The next number of a connection, or of a turn.
     numbers: AtomicU64,
     table: Mutex<Table>,
 }
 
+/// All under one lock. The two ordered sets have the sources in the order of what they hold; a source without
+/// connections is in neither.
 #[derive(Default)]
 struct Table {
     members: HashMap<u64, Member>,
@@ -207,7 +214,8 @@ impl Shares {
         }
     }
 
-    /// A connection holds so many bytes now. Returns whether that is more than there is for all.
+    /// A connection holds so many bytes now. Returns whether all together hold more than they may: then the
+    /// caller sees to `crate::quotas::Allowance::make_room`, without its lock.
     pub(crate) fn weigh(&self, number: u64, bytes: usize) -> bool {
         let table = &mut *lock(&self.table);
         let Some(member) = table.members.get_mut(&number) else { return false };
@@ -309,6 +317,7 @@ impl Table {
 }
 
 impl Share {
+    /// One of its connections holds `after` bytes, and held `before`.
     fn shift(&mut self, number: u64, before: usize, after: usize) {
         self.heavy.remove(&(before, number));
         if after > 0 {

@@ -12,12 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Signals that may wait for a listener before no more are read for it.
+/// Signals that may wait for listeners before their connection is read no further: the peer's socket fills,
+/// and the peer waits.
 pub(crate) const WAITING: usize = 4096;
-/// Signals that may wait for a listener at all, when a call on the same connection must go on reading.
+/// Signals that may wait for listeners at all. More than `WAITING` come only where a call on the same
+/// connection must go on reading; at this number the connection is ended.
 pub(crate) const FLOOD: usize = 1 << 20;
 
-/// How long an emitter waits for peers that do not read its signals.
+/// How long an emitter waits for all peers together that do not read its signals; then they are cut off.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Somebody who listens, until the subscription is dropped.
@@ -43,6 +45,8 @@ pub(crate) struct EventQueue {
     queue: Mutex<Queue>,
 }
 
+/// `delivering` is set by `rouse` and cleared by `next` alone, under the lock: so there is one delivery at a
+/// time, and none is missed.
 #[derive(Default)]
 struct Queue {
     items: VecDeque<Item>,
@@ -90,7 +94,8 @@ impl EventQueue {
         needed
     }
 
-    /// The next batch; `None` when nothing is left.
+    /// All that waits, as one batch; `None` when nothing is left: then the delivery ends, and the next event
+    /// needs another.
     fn next(&self) -> Option<VecDeque<Item>> {
         let mut queue = lock(&self.queue);
         if queue.items.is_empty() {
@@ -101,8 +106,9 @@ impl EventQueue {
     }
 }
 
-/// One run of a courier. Dropped before it ran, because its event loop has ended, it throws away what waits: listeners may
-/// hold what holds the event loop.
+/// One run over a queue of events. If it is dropped before it ran, because its event loop has ended, it
+/// throws away the events that wait, and tells those who wait for answers that the node was stopped:
+/// listeners may hold what holds the event loop.
 pub(crate) struct Delivery {
     event_queue: Arc<EventQueue>,
     made: bool,
@@ -147,7 +153,7 @@ pub(crate) struct Listeners {
     pub(crate) event_queue: Arc<EventQueue>,
 }
 
-/// A listener to an object of this process.
+/// A listener to an object of this process; `None` for any interface, or any signal.
 pub(crate) struct LocalListener {
     pub(crate) id: u64,
     pub(crate) key: Bytes,
@@ -157,6 +163,7 @@ pub(crate) struct LocalListener {
 }
 
 impl Listeners {
+    /// Those who listen to this signal of this object.
     pub(crate) fn matching(
         &self,
         key: &[u8],
@@ -171,6 +178,7 @@ impl Listeners {
         lock(&self.held).iter().filter(fits).map(|held| Arc::clone(&held.subscriber)).collect()
     }
 
+    /// A subscription was dropped: its listener is told nothing more, not even what waits already.
     pub(crate) fn remove(&self, id: u64) {
         let removed = {
             let mut held = lock(&self.held);

@@ -1,8 +1,18 @@
 //! Who answers at an endpoint where another wire was expected.
 //!
-//! A server that is greeted in another protocol than its own mostly closes the connection without a word. So when a wire's
-//! client gets nowhere, each wire's greeting is tried on a connection of its own, and the answer tells; then those of protocols that are no
-//! wire's and that people meet by a wrong port (`foreign`). `everywire status` asks so at once.
+//! A server that is greeted in another protocol than its own mostly closes the connection without a word. So
+//! when a wire's client gets nowhere, each wire's greeting is sent on a connection of its own, and the answer
+//! tells; then those of protocols that are no wire's and that people meet by a wrong port (`foreign`).
+//! `everywire status` asks so at once.
+//!
+//! State: none is kept; each question makes its own connections, blocks the calling thread, and closes them.
+//! The order is: the wire that was expected, all other wires, then protocols that are no wire's; the first
+//! answer decides, but a server that refuses a request of HTTP (400) is asked for TLS, too. A server that
+//! says who it is before it is asked (SSH, SMTP) ends the search.
+//!
+//! Invariants: a failure that is not of the connection (`is_of_connection`) is never questioned. What comes
+//! back is untrusted: at most `SEEN` octets are read, for at most `PATIENCE` each time, looked at by the
+//! wires' own sniffers, and shown only as the name of a protocol, or as lines of printable text.
 
 mod foreign;
 
@@ -16,11 +26,11 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddr, UnixStream};
 use std::time::{Duration, Instant};
 
-/// How long a server may take to accept, and to answer a greeting.
+/// How long a server may take to accept, and again to answer a greeting.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The most octets of an answer that are looked at.
 const SEEN: usize = 1024;
-/// Fields of text that tell what a server is.
+/// Header fields of a textual answer (HTTP) that tell what a server is, in lower case.
 const TELLING: [&str; 3] = ["server:", "x-powered-by:", "via:"];
 
 /// What is found where an object was looked for in vain.
@@ -201,7 +211,7 @@ pub fn who(wires: &[&'static dyn Wire], expected: Option<&'static dyn Wire>, end
     met
 }
 
-/// What came back.
+/// What came back to one greeting.
 enum Heard {
     /// An answer of the protocol, and when it was known to be one, from the connection on.
     Answer(Vec<u8>, Duration),
@@ -209,7 +219,8 @@ enum Heard {
     Other(&'static Foreign, Vec<u8>),
 }
 
-/// What a server says to these octets.
+/// What a server says to these octets; nothing, if it is not reached, says nothing in time, or says what
+/// nobody knows.
 fn heard(endpoint: &Endpoint, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Option<Heard> {
     let stream = connect(endpoint, PATIENCE).ok()?;
     match &stream {
@@ -261,7 +272,7 @@ pub fn connect(endpoint: &Endpoint, patience: Duration) -> io::Result<Stream> {
     }
 }
 
-/// The beginning of an answer.
+/// Sends a greeting and reads until the beginning of the answer tells who speaks.
 fn exchange(mut stream: impl Read + Write, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Option<Heard> {
     let begun = Instant::now();
     stream.write_all(octets).ok()?;

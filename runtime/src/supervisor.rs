@@ -8,8 +8,10 @@ use std::time::Duration;
 /// Watches for servants that block without telling. Sleeps while its shard does.
 #[derive(Default)]
 pub(crate) struct Supervisor {
+    /// Set by whoever wakes it, cleared when it has woken up.
     awake: Mutex<bool>,
     bell: Condvar,
+    /// Whether it sleeps or is about to: then, and only then, a wake-up takes the lock.
     drowsy: AtomicBool,
 }
 

@@ -7,6 +7,8 @@ pub(crate) use std::sync::atomic;
 pub(crate) use std::sync::{Condvar, Mutex};
 use std::sync::{MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+/// The lock, also if a thread panicked while it held it: code under a lock leaves its data whole before it
+/// calls what may panic.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,22 @@
-//! The way to a remote object: which profile, which connection, and what to do when one fails.
+//! The target of calls to a remote object: which profile, which connection, and what to do when one fails.
+//!
+//! States of a target: *unknown*, until the first call finds a way; *found*: a `Way` is held, its connection
+//! is used by all calls; *located*, once the object itself has answered, and not somebody who only tells
+//! where it is; *lost*, when the connection is over: the next call connects anew at the same profile, and
+//! tries the others only if that fails. Copies with other deadlines share the way.
+//!
+//! States of a call (`Remote::ask`): asked once; asked again elsewhere, at most `FORWARDS` times, while the
+//! answer is `Moved`; asked once more over a new connection, if the first turned out to be over before the
+//! call ran. A call whose session says that it may have run (`is_under_way`) goes on only by the way that the
+//! session tells, and no later failure says that it did not run.
+//!
+//! Invariants: a call that may have run is never sent again from here: only failures that say "not executed"
+//! lead to another attempt. Deadlines are times of the clock, made once for each call; connecting, waiting
+//! for a turn, forwards and the answer all come out of them.
+//!
+//! The lock of `way` is held while a connection is made, so that threads that begin at the same time make one
+//! connection and not several. What must not block asks before (`Target::is_ready`, `prepare`): a search runs
+//! on a thread of the pool, one for all futures with the same deadline.
 
 use crate::apart::Apart;
 use crate::clock::{TICK, lately};
@@ -19,7 +37,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// From here on some milliseconds more make no difference to a deadline.
+/// For deadlines from this length on, a tick of the coarse clock more makes no difference, and that clock is
+/// cheaper.
 const LONG: Duration = Duration::from_secs(1);
 
 /// A remote object.
@@ -36,6 +55,7 @@ pub(crate) struct Remote {
     apart: Option<Arc<Apart>>,
 }
 
+/// Where an object was reached: the profile whose key is sent, and the connection to its endpoint.
 struct Way {
     connection: Arc<Connection>,
     profile: Profile,
@@ -45,6 +65,7 @@ struct Way {
     again: AtomicBool,
 }
 
+/// Numbers calls of futures, from 1; those of callbacks begin at 2^63 (`backward`).
 static TICKETS: AtomicU64 = AtomicU64::new(1);
 
 impl Remote {
@@ -57,7 +78,8 @@ impl Remote {
         Self { apart: Some(apart), ..self }
     }
 
-    /// The connection in use, or a new one, and the turn to call on it.
+    /// The connection in use, or a new one, and the turn to call on it. May block for as long as connecting
+    /// takes; others who want the way wait for it meanwhile.
     fn way(&self, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
         let mut held = lock(&self.way);
         let (way, turn) = match &*held {
@@ -65,6 +87,8 @@ impl Remote {
                 if let Some(turn) = way.connection.take() {
                     return Ok((Arc::clone(way), turn));
                 }
+                // The connection carries one call at a time and has one: another connection to the same place
+                // is found, or made.
                 let reference = Reference { profiles: vec![way.profile.clone()], ..Reference::default() };
                 let (other, turn) = self.find(&reference, until)?;
                 other.located.store(way.located.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -87,7 +111,11 @@ impl Remote {
         Ok((way, turn))
     }
 
-    /// Tries profile after profile, endpoint after endpoint.
+    /// Tries profile after profile, endpoint after endpoint, in the order of the reference.
+    ///
+    /// # Errors
+    /// The failure of the last endpoint that was tried; that there is none, if no profile is of a wire that
+    /// this node speaks.
     fn find(&self, reference: &Reference, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
         let mut last = None;
         for profile in &reference.profiles {
@@ -112,7 +140,7 @@ impl Remote {
         }))
     }
 
-    /// Now, and when a call that begins now must be over.
+    /// The present time, and the time at which a call that begins now must be over.
     fn times(&self) -> (Instant, Option<Instant>) {
         match self.deadline {
             None => (lately(), None),
@@ -127,7 +155,9 @@ impl Remote {
         }
     }
 
-    /// Asks; follows an object that moved; tries once more if a connection turned out to be closed before the call ran.
+    /// Asks; follows an object that moved; tries once more if a connection turned out to be closed before the
+    /// call ran. `ask` begins the call on the connection that it is given and waits; its `Err` says that
+    /// nothing was sent. `None`: the call has no outcome (a oneway).
     fn ask(
         &self,
         until: Option<Instant>,
@@ -217,7 +247,7 @@ impl Remote {
         self.reference.profiles.iter().any(forwards)
     }
 
-    /// Those who wait for this way within this time.
+    /// Takes out those who wait for this way with this deadline: they are told together.
     fn take_seekers(&self) -> Vec<Asked> {
         let mut seekers = lock(&self.seekers);
         let at = seekers.iter().position(|(deadline, _)| *deadline == self.deadline);
@@ -236,7 +266,8 @@ impl Remote {
         }
     }
 
-    /// Has the object found, where somebody else tells where it is: what cannot follow an answer asks first.
+    /// Finds out where the object itself is, if somebody else may answer for it at first: a future cannot
+    /// follow a `Moved`, so it asks before it calls. One call of a probe, which this thread waits for.
     fn locate(&self, until: Option<Instant>) -> Result<(), Failure> {
         let located = |way: &Arc<Way>| way.located.load(Ordering::Relaxed) && !way.connection.is_over();
         if !lock(&self.way).as_ref().is_some_and(located) && self.may_be_elsewhere() {
@@ -246,7 +277,8 @@ impl Remote {
         Ok(())
     }
 
-    /// Listens to signals, if that takes more than the connection on this wire.
+    /// Listens to signals, if that takes more than the connection on this wire (an object of ours that the
+    /// peer calls). `None`: the connection carries signals itself.
     fn subscribe_otherwise(
         &self,
         interface: Option<&Interface>,
@@ -258,6 +290,7 @@ impl Remote {
         self.node.wire_state(wire)?.subscribe(&object, interface, signal, listener)
     }
 
+    /// The failure, with the operation that failed.
     fn place(&self, failure: Failure, method: Method<'_>) -> Failure {
         failure.at(format_args!("operation {}", method.label()))
     }
@@ -377,6 +410,8 @@ impl Target for Remote {
         let (now, until) = self.times();
         let expects = Expects::Reply;
         let mut asker = Asker::new(ticket, done);
+        // A connection may turn out to be over just when the call begins; nothing was sent then, so one more
+        // attempt repeats nothing.
         for attempt in 0..2 {
             let way = self.locate(until).and_then(|()| self.way(until));
             // Once the call has begun, it is the session that says when the next one may.

@@ -13,9 +13,14 @@ pub(crate) trait Queue: Send + Sync + Sized + 'static {
     fn enqueue(&self, task: Arc<Task<Self>>);
 }
 
-/// One future.
+/// One future of a servant, with its place in the queue of a shard.
+///
+/// States: *waiting*, for a waker; *queued*, once somebody woke it, which puts it into the queue once however
+/// many do; *running*, under the lock of `future`; *over*: `future` is `None`. A future that is woken while
+/// it runs is queued again.
 pub(crate) struct Task<Q> {
     future: Mutex<Option<BoxFuture<'static, ()>>>,
+    /// Whether it is in the queue and has not begun to run since.
     queued: AtomicBool,
     shard: Weak<Q>,
 }
@@ -43,6 +48,8 @@ impl<Q: Queue> Task<Q> {
 
     /// Continues the future.
     pub(crate) fn run(self: &Arc<Self>) {
+        // Before the future is polled: a waker that comes from now on queues it again, so nothing that it
+        // tells is missed.
         self.queued.store(false, Ordering::Release);
         let mut held = lock(&self.future);
         let Some(future) = held.as_mut() else { return };

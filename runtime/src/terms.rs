@@ -1,9 +1,9 @@
 //! Terms: which thread leads a shard, and which ones wait to take over.
 //!
-//! A term is led by one thread: the one that was started for it, or called up from the bench. Handing over begins the next term;
-//! only whoever names the present one can do that, so that a leader that is about to block and a supervisor that has seen it
-//! block call one successor, not two. A thread learns its term from whoever called it: the present one may be another's by the
-//! time it looks.
+//! A term is led by one thread: the one that was started for it, or one that waited (`Terms::rest`) and was
+//! called up. Handing over begins the next term; only whoever names the present one can do that, so that a
+//! leader that is about to block and a supervisor that has seen it block call one successor, not two. A
+//! thread learns its term from whoever called it: the present one may be another's by the time it looks.
 //!
 //! A leader is preempted for one call of its servants, which goes by its number, and only while that call runs: handing over and the
 //! end of the call both claim the number, and one of them gets it. So nobody is preempted who serves another call by then, or
@@ -16,7 +16,7 @@ use crate::sync::{Condvar, Mutex, lock};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// Threads that wait to take over.
+/// Threads that wait to take over, at the most; others that lose the lead end when their servant returns.
 const SPARES: usize = 4;
 /// How long one waits before it ends.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,13 +30,14 @@ pub(crate) struct Terms {
     running: AtomicU64,
     spare_pool: Mutex<SparePool>,
     called_up: Condvar,
-    /// Threads that may be blocked at a time.
+    /// Threads that may be blocked at a time, beside the one that leads (`crate::Quotas::blocked_threads`).
     blocked: usize,
 }
 
 struct SparePool {
     /// All threads, the leading, the blocked and the waiting ones.
     threads: usize,
+    /// Those in `Terms::rest` that were not called up.
     idle: usize,
     /// The term that a waiting thread is called up for.
     wanted: Option<u64>,
@@ -96,8 +97,8 @@ impl Terms {
         self.running.store(call, Ordering::Relaxed);
     }
 
-    /// The call has ended that the leader of this term began. Whether that one still leads: then nobody deposes it before its next
-    /// call.
+    /// The call has ended that the leader of this term began. Returns whether that thread still leads: then
+    /// nobody takes the lead away before its next call.
     #[inline]
     pub(crate) fn finish(&self, term: u64, call: u64) -> bool {
         if self.running.compare_exchange(call, 0, Ordering::AcqRel, Ordering::Acquire).is_err() {
@@ -107,8 +108,9 @@ impl Terms {
         self.is(term)
     }
 
-    /// Ends the present term, if it is this one and this call of its leader still runs. `before` runs when that is certain, and
-    /// before the successor can lead.
+    /// Ends the present term, if it is this one and this call of its leader still runs. `before` runs under
+    /// the lock, when that is certain and before the successor can lead. A `New` successor is the caller's to
+    /// start, or to give back by `Terms::take_back`.
     pub(crate) fn hand_over(&self, term: u64, call: u64, before: impl FnOnce()) -> Successor {
         let mut spare_pool = lock(&self.spare_pool);
         if !self.is(term) {
@@ -133,7 +135,7 @@ impl Terms {
         Successor::New(term + 1)
     }
 
-    /// No thread was to be had for a term: whoever led before leads on, if it still can.
+    /// No thread could be started for this term: whoever led before leads on, unless a later term has begun.
     pub(crate) fn take_back(&self, term: u64) {
         let mut spare_pool = lock(&self.spare_pool);
         spare_pool.threads -= 1;

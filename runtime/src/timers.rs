@@ -16,9 +16,11 @@ pub(crate) struct Timers {
     changed: Condvar,
 }
 
-/// Names what was asked for.
+/// Names what was asked for: the time, and a number that no other has.
 pub(crate) type Moment = (Instant, u64);
 
+/// `running`: a thread waits for the first moment. It clears the flag under the lock when nothing is due any
+/// more, so whoever comes then starts another.
 struct State {
     due: BTreeMap<Moment, Box<dyn FnOnce() + Send>>,
     next: u64,
@@ -55,6 +57,8 @@ impl Timers {
         drop(before);
     }
 
+    /// The thread: does what is due, without the lock, and sleeps until the next moment or until the list has
+    /// changed.
     fn run(&self) {
         let mut state = lock(&self.state);
         while let Some(first) = state.due.first_entry() {

@@ -15,7 +15,8 @@ use everywire_model::{
 };
 use std::sync::{Arc, Weak};
 
-/// The objects of a node, as the ambient servants of one wire see them.
+/// The objects of a node, as the state of one wire sees them (`everywire_model::WireState`). It does not keep
+/// the node: once that has ended there are no objects, and nothing is sent.
 pub(crate) struct View {
     pub(crate) node: Weak<Shared>,
     pub(crate) wire: &'static str,
@@ -58,6 +59,7 @@ impl Objects for View {
 
     fn export(&self, servants: Vec<Arc<dyn Servant>>) -> Bytes {
         let Some(node) = self.node.upgrade() else { return Bytes::new() };
+        // Not behind the user's layers: what a wire exports by itself is no servant of the user's.
         let key = node.directory.fresh_key();
         servants.into_iter().for_each(|servant| node.insert(&key, Entry::new(servant)));
         key
@@ -131,7 +133,8 @@ impl Objects for View {
 }
 
 impl Shared {
-    /// Has what the wire expects of everybody who serves stand by.
+    /// Makes the wire's state and its servants, if there are none yet: whoever serves on the wire, or calls
+    /// on it, has them.
     pub(crate) fn stand_by(&self, wire: &'static dyn Wire) {
         if read(&self.wire_state).iter().any(|held| held.wire == wire.name()) {
             return;
@@ -161,7 +164,7 @@ impl Shared {
         held.iter().find(|held| held.wire == wire.name()).and_then(|held| held.wire_state.clone())
     }
 
-    /// What wires expect to be told of.
+    /// The states of all wires that have been used: each is told of what is exported, withdrawn and emitted.
     pub(crate) fn wire_states(&self) -> Vec<Arc<dyn WireState>> {
         read(&self.wire_state).iter().filter_map(|held| held.wire_state.clone()).collect()
     }
@@ -177,7 +180,7 @@ impl Keep for Shared {
     }
 }
 
-/// A link whose answers stay in this process.
+/// A link whose answers stay in this process: for a wire that calls a servant by itself.
 struct Aside {
     done: Box<dyn Fn(Answer<'_>) + Send + Sync>,
     node: Weak<Shared>,

@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 
 /// Calls that have to end quickly before an operation is taken for one that does not block.
 const PROBATION: u32 = 64;
-/// What is quick.
+/// A call that takes less than this is no reason for a thread of its own.
 const QUICK: Duration = Duration::from_millis(1);
-/// How long a thread waits for work before it ends.
+/// How long a thread of the pool waits for work before it ends.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whether the calls of one operation block: above 0, they did, and so many have to end quickly until that is forgotten.
@@ -58,7 +58,7 @@ impl BlockingRecord {
     }
 }
 
-/// A call to be run.
+/// A call to be run, and the record of its operation; `records` may be empty for work that is no operation's.
 pub(crate) struct Job {
     pub(crate) run: Box<dyn FnOnce() + Send>,
     pub(crate) records: BlockingRecords,
@@ -68,9 +68,11 @@ pub(crate) struct Job {
 /// Threads for operations that block; one pool for each node.
 pub(crate) struct Pool {
     state: Arc<(Mutex<State>, Condvar)>,
+    /// The most threads; 0: there is no pool, and every job is given back.
     most: usize,
 }
 
+/// `threads` counts all, `idle` those that wait for a job at this moment.
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
@@ -85,7 +87,8 @@ impl Pool {
         Self { state: Arc::default(), most }
     }
 
-    /// Runs a call on a thread of the pool. Given back, if there is none to be had.
+    /// Runs a call on a thread of the pool, now or when one is done with others. A job is given back, if
+    /// there is no thread and none can be had.
     pub(crate) fn run(&self, job: Job) -> Result<(), Job> {
         let (mutex, bell) = &*self.state;
         let mut state = lock(mutex);
@@ -131,6 +134,7 @@ impl Pool {
     }
 }
 
+/// A thread's life: runs jobs until there has been none for `PATIENCE`, or the pool has ended.
 fn work(mutex: &Mutex<State>, bell: &Condvar) {
     let mut state = lock(mutex);
     loop {

@@ -1,6 +1,14 @@
-//! The file that says what the broker does (`broker.toml`), read with the place of each value.
+//! The file that says what the broker does (`broker.toml`), read with the place of each value. docs/broker.md
+//! describes the fields; each struct here is one table of the file, and each field has the name of the
+//! file's, in snake case.
 //!
-//! Invariant: a configuration says only what its file says; what addresses and contracts mean is looked up later.
+//! `section` reads tables field by field, `read` makes a `Config` of them, `mistakes` has what was wrong, and
+//! where. A configuration may also be made of two addresses, without a file (`Config::of_addresses`).
+//!
+//! States: none; a configuration is read and given to `Broker::start` or `reload`, or to `check`. Invariants:
+//! a configuration says only what its file says; what addresses and contracts mean is looked up later
+//! (`plan`). Names of files are relative to the folder of the file. Values have their defaults here, so
+//! nobody asks later whether a field was there.
 
 mod mistakes;
 mod read;
@@ -20,8 +28,11 @@ use std::time::Duration;
 pub struct Config {
     /// The file, as it was named; what messages begin with.
     pub(crate) file: String,
+    /// Where calls come in.
     pub(crate) listens: Vec<Listen>,
+    /// What becomes of them: the first route that is for a call has it.
     pub(crate) routes: Vec<RouteConfig>,
+    /// Where people look after the broker, if anywhere.
     pub(crate) admin: Option<AdminConfig>,
     /// How long calls under way may take when the broker ends, or a listener goes.
     pub(crate) grace: Duration,
@@ -51,47 +62,71 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 /// `[listen.NAME]`: where calls come in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listen {
+    /// What the file calls it, and routes name it by.
     pub(crate) name: String,
+    /// The address as it stands in the file.
     pub(crate) address: String,
+    /// Where that stands.
     pub(crate) spot: Spot,
 }
 
-/// `[[route]]`.
+/// `[[route]]`. What each field means in full is in docs/broker.md, under the same name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RouteConfig {
+    /// Its name, for logs and metrics.
     pub(crate) name: At<String>,
     /// Names of listeners; none: all of them.
     pub(crate) from: Vec<At<String>>,
+    /// Which calls it is for.
     pub(crate) matches: Match,
+    /// Its targets, as addresses.
     pub(crate) to: Vec<At<String>>,
+    /// The file of its contract; without one, calls pass as they came.
     pub(crate) contract: Option<At<String>>,
+    /// Folders in which files are looked for that the contract includes.
     pub(crate) include: Vec<PathBuf>,
+    /// What the preprocessor of the contract is given.
     pub(crate) define: Vec<String>,
+    /// The interface of the targets, where the contract has several.
     pub(crate) interface: Option<At<String>>,
+    /// What becomes of a call.
     pub(crate) mode: Mode,
     /// The listener by which targets call back what callers pass.
     pub(crate) callbacks: Option<At<String>>,
-    /// References that may be passed on at one time.
+    /// References that may be passed on at one time; `None`: `references::MOST`.
     pub(crate) references: Option<u64>,
+    /// The time limit of a call, with all its attempts; `None`: `TIMEOUT`.
     pub(crate) timeout: Option<Duration>,
+    /// Attempts after the first.
     pub(crate) retries: u32,
+    /// Operations that may run twice.
     pub(crate) idempotent: Vec<Pattern>,
     /// Of a route without a contract: operations that have no answer, though messages do not say so.
     pub(crate) oneway: Vec<At<Pattern>>,
+    /// When a target that fails is left alone for a while.
     pub(crate) breaker: Option<BreakerConfig>,
+    /// How much of it is let through.
     pub(crate) limit: LimitConfig,
+    /// Which of several targets gets a call.
     pub(crate) balance: Balance,
+    /// How often targets are asked whether they are there.
     pub(crate) probe: Option<Duration>,
+    /// Who may call; nobody named: everybody.
     pub(crate) allow: Vec<Caller>,
+    /// Who may not, though `allow` names them.
     pub(crate) deny: Vec<Caller>,
+    /// Whether arguments are read before they are passed on.
     pub(crate) validate: Option<At<bool>>,
+    /// Where copies of calls go.
     pub(crate) copies: Vec<CopyConfig>,
+    /// What is changed in headers.
     pub(crate) edits: Vec<EditConfig>,
 }
 
 /// One of `edits = [...]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EditConfig {
+    /// The change.
     pub(crate) edit: Edit,
     /// Of answers, not of calls.
     pub(crate) answers: bool,
@@ -102,9 +137,13 @@ pub(crate) struct EditConfig {
 /// `match = { ... }`: the calls that a route is for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Match {
+    /// The object's key.
     pub(crate) key: Option<At<Pattern>>,
+    /// The operation's name.
     pub(crate) operation: Option<At<Pattern>>,
+    /// Where the caller is.
     pub(crate) peer: Vec<Caller>,
+    /// Who the caller proved to be.
     pub(crate) user: Option<Pattern>,
     /// Names of headers, and what they say.
     pub(crate) header: Vec<(String, Pattern)>,
@@ -157,13 +196,15 @@ pub(crate) struct LimitConfig {
 /// `copy = { ... }`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CopyConfig {
+    /// The place.
     pub(crate) to: CopyTo,
+    /// Where it stands in the file.
     pub(crate) spot: Spot,
     /// A call whose copy cannot be taken is refused.
     pub(crate) required: bool,
     /// Whether answers are copied, too.
     pub(crate) answers: bool,
-    /// Copies that may wait.
+    /// Copies that may wait for the place.
     pub(crate) queue: usize,
 }
 
@@ -185,7 +226,9 @@ pub(crate) enum CopyTo {
 /// `[admin]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AdminConfig {
+    /// Where to listen.
     pub(crate) address: At2,
+    /// The file with the token; needed where it can be reached from elsewhere.
     pub(crate) token_file: Option<PathBuf>,
 }
 

@@ -1,6 +1,13 @@
 //! From the text of a file to a configuration.
 //!
-//! Invariant: every field that is not asked for is a mistake, and all mistakes are told at once.
+//! In order: the text is parsed as TOML, with as many errors as the parser finds; if it is TOML, each table
+//! is read into its struct; then `whole` looks at what only the file as a whole shows (names that are used
+//! twice or nowhere, copies that go round).
+//!
+//! States: the reader collects mistakes on the way, and is asked for them at the end: a configuration with
+//! mistakes is never returned. Invariant: every field that is not asked for is a mistake, and all mistakes
+//! are told at once, in the order of the file. Bounds: a route has at most `COPIES` copies, since the copies
+//! of a call are a mask of 64 bits.
 
 use super::mistakes::{Mistakes, meant};
 use super::section::{At, Reader, Section};
@@ -18,9 +25,10 @@ use toml::de::DeTable;
 
 /// Copies that may wait unless the file says otherwise.
 const QUEUE: usize = 1024;
-/// The most copies of a route.
+/// The most copies of a route: `copies::Copied` has a bit for each.
 const COPIES: usize = 64;
 
+/// Reads a file's text; `folder` is where names of files in it begin.
 pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, Mistakes> {
     let reader = Reader { file, text, mistakes: Default::default() };
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -144,6 +152,7 @@ fn round(config: &Config, route: &str, next: &str) -> Option<String> {
     None
 }
 
+/// One route. `None` only without a name: other mistakes are noted, and the route is read on.
 fn route(section: &Section<'_, '_>, folder: &Path) -> Option<RouteConfig> {
     let name = section.needed("name");
     let to = section.texts("to");
@@ -198,6 +207,7 @@ fn route(section: &Section<'_, '_>, folder: &Path) -> Option<RouteConfig> {
     Some(route)
 }
 
+/// A file's name, from the folder of the configuration.
 fn relative(folder: &Path, name: At<String>) -> At<String> {
     At { value: folder.join(&name.value).display().to_string(), spot: name.spot }
 }
@@ -220,6 +230,7 @@ fn matches(section: &Section<'_, '_>) -> Match {
     found
 }
 
+/// Callers as `Caller::parse` reads them; those that name nobody are mistakes.
 fn callers(section: &Section<'_, '_>, name: &'static str) -> Vec<Caller> {
     let parse = |text: &At<String>| match Caller::parse(text) {
         Ok(caller) => Some(caller),
@@ -285,6 +296,7 @@ fn edit(section: &Section<'_, '_>) -> Option<EditConfig> {
     Some(EditConfig { edit, answers, before_copy })
 }
 
+/// Octets from pairs of hexadecimal digits.
 fn octets(digits: &str) -> Option<Vec<u8>> {
     let pair = |at: usize| digits.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
     if digits.len().is_multiple_of(2) { (0..digits.len()).step_by(2).map(pair).collect() } else { None }
@@ -310,6 +322,7 @@ fn copy(section: &Section<'_, '_>, folder: &Path) -> Option<CopyConfig> {
     }
 }
 
+/// The kind of a copy's file: `.pcapng` is a capture, all else lines of JSON.
 fn of_file(folder: &Path, name: &str) -> CopyTo {
     let path: PathBuf = folder.join(name);
     let capture = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("pcapng"));

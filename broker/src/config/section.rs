@@ -1,4 +1,14 @@
-//! Tables of a TOML file, read field by field: each field that is asked for is known, and any other is a mistake.
+//! Tables of a TOML file, read field by field: each field that is asked for is known, and any other is a
+//! mistake.
+//!
+//! A `Section` is one table; its methods take the name of a field and return its value with its place, or
+//! nothing. Nothing means that the field is not there, or that it is wrong: then the mistake was noted. So a
+//! reader asks for all fields of a table in a row, calls `Section::end`, which finds those that nobody has
+//! asked for, and goes on with what there is.
+//!
+//! States: `known` grows with each field that is asked for; the mistakes of all sections go to one `Reader`.
+//! Invariants: a mistake has the line and column of the value, or of the table that lacks it; no reading
+//! stops at the first mistake.
 
 use super::mistakes::{Mistakes, Spot, meant};
 use everywire::layer::Pattern;
@@ -33,10 +43,12 @@ pub(crate) struct Reader<'t> {
 }
 
 impl Reader<'_> {
+    /// The place of an offset in octets.
     pub(crate) fn spot(&self, offset: usize) -> Spot {
         Spot::of(self.text, offset)
     }
 
+    /// Notes a mistake.
     pub(crate) fn wrong(&self, spot: Spot, message: impl Into<String>, hint: Option<String>) {
         self.mistakes.borrow_mut().add(self.file, spot, message, hint);
     }
@@ -54,6 +66,7 @@ pub(crate) struct Section<'r, 't> {
 }
 
 impl<'r, 't> Section<'r, 't> {
+    /// A table that begins at this offset, called `name` in messages.
     pub(crate) fn new(
         reader: &'r Reader<'t>,
         table: &'r DeTable<'t>,
@@ -64,6 +77,7 @@ impl<'r, 't> Section<'r, 't> {
         Self { reader, spot, table, name: name.into(), known: RefCell::default() }
     }
 
+    /// A field, which is known from now on.
     fn get(&self, name: &'static str) -> Option<&'r Spanned<DeValue<'t>>> {
         self.known.borrow_mut().insert(name);
         self.table.get(name)

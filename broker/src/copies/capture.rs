@@ -18,11 +18,11 @@ const MESSAGES: u32 = 1;
 /// Who calls, and who is called.
 const CALLER: [u8; 4] = [192, 0, 2, 1];
 const CALLED: [u8; 4] = [192, 0, 2, 2];
-/// Ports of callers begin here.
+/// Ports of callers begin here: below are those of services.
 const PORTS: u64 = 1024;
-/// The most bytes in a segment.
+/// The most bytes in a segment: a packet of IP has 65,535 with its headers.
 const SEGMENT: usize = 32 << 10;
-/// Calls whose answers may come.
+/// Calls whose answers may come: of those before, an answer begins a connection of its own.
 const MOST: usize = 1024;
 
 /// Flags of TCP.
@@ -50,7 +50,8 @@ pub(super) fn section() -> Vec<u8> {
     blocks
 }
 
-/// What is written of copies, one after the other.
+/// What is written of copies, one after the other, with the numbers of TCP that their connections have come
+/// to.
 #[derive(Default)]
 pub(super) struct Tape {
     rebuilder: Rebuilder,
@@ -67,6 +68,8 @@ impl Tape {
         }
     }
 
+    /// The segments of what was said for a copy. The first copy of a call begins its connection: SYN and SYN
+    /// with ACK.
     fn segments(&mut self, copy: &Copy, said: &[Said]) -> Vec<u8> {
         let mut out = Vec::new();
         let known = self.flows.iter().position(|(call, _)| *call == copy.call);
@@ -176,10 +179,12 @@ fn packet(copy: &Copy, interface: u32, content: &[u8], titled: bool) -> Vec<u8> 
     block(6, &packet)
 }
 
+/// Blocks and options begin at multiples of four (draft, 3.1).
 fn pad(bytes: &mut Vec<u8>) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
+/// A block: type, length in all, content, length again.
 fn block(kind: u32, content: &[u8]) -> Vec<u8> {
     let len = u32::try_from(content.len() + 12).unwrap_or(u32::MAX).to_le_bytes();
     [&kind.to_le_bytes()[..], &len, content, &len].concat()

@@ -1,4 +1,20 @@
 //! A place that copies are written to, by a thread of its own.
+//!
+//! States of the thread: *opening*; *writing* what waits, in batches; *flushing* and asleep, when nothing
+//! waits; *resting* for a second after a failure, while `broken` has copies refused; *over*, when the queue
+//! is closed and empty.
+//!
+//! Invariants.
+//! * Whoever copies never waits for this thread: `put` takes a copy or refuses it at once.
+//! * What was taken and could not be written is counted as lost: the copy that failed, those of its batch
+//!   behind it, and what waits while the place rests.
+//! * A program is shared with whoever closes the place (`Program`), which may have to end it; that it has
+//!   ended by itself is found at the next flush.
+//! * What was written is flushed before the thread sleeps, so that others see all there is when nothing
+//!   comes.
+//!
+//! Bounds. The queue's number and octets (`super::queue`); `MOMENT` between two batches, `PAUSE` after a
+//! failure.
 
 use super::Copy;
 use super::capture::{self, Tape};
@@ -80,7 +96,8 @@ impl Place {
     }
 }
 
-/// A program that copies go to, while it runs.
+/// A program that copies go to, while it runs; shared with whoever closes the place, which may have to end
+/// it.
 type Program = Arc<Mutex<Option<Child>>>;
 
 /// When nobody copies there any more, the thread ends.
@@ -165,6 +182,7 @@ impl Writer {
         }
     }
 
+    /// Writing failed: from now on copies are refused, and the log says why.
     fn complain(&self, event: &str, error: &io::Error) {
         self.broken.store(true, Ordering::Release);
         let to = match &self.to {
@@ -190,6 +208,7 @@ impl Writer {
 }
 
 impl Output {
+    /// Opens a file to append to it, or starts the program.
     fn open(to: &CopyTo, program: &Program) -> io::Result<Self> {
         match to {
             CopyTo::Lines(path) => Ok(Self::Lines(BufWriter::new(append(path)?))),
@@ -229,6 +248,7 @@ impl Output {
         }
     }
 
+    /// Has all that was written leave this process. A program that has ended is found here.
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Lines(file) | Self::Capture(file, _) => file.flush(),

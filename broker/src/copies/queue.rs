@@ -13,7 +13,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// A row with room for more copies than this is given back to the system when it was emptied.
 const KEPT_ROOM: usize = 4096;
 
-/// See the module.
+/// The copies that wait for one place.
 pub(super) struct Queue<T> {
     waiting: Mutex<Waiting<T>>,
     told: Condvar,

@@ -16,7 +16,8 @@ use std::time::Instant;
 
 /// Conversations whose answers may still be copied.
 const MOST: usize = 256;
-/// How often each side may speak before the other one has understood it.
+/// How often each side may speak before the other one has understood it: greetings take a few turns, and two
+/// sessions that talk for ever must end.
 const TURNS: usize = 64;
 
 /// Bytes that one side said, in order.
@@ -32,7 +33,8 @@ pub(super) struct Rebuilder {
     open: VecDeque<(u64, Talk)>,
 }
 
-/// A call between two sessions of this process.
+/// A call between two sessions of this process. `call` is its number at the side that answers, once it has
+/// arrived.
 struct Talk {
     client: Box<dyn Session>,
     server: Box<dyn Session>,
@@ -78,6 +80,8 @@ impl Rebuilder {
 }
 
 impl Talk {
+    /// Begins a conversation and makes the call; `said` gets what both sides have said. Tries the listener's
+    /// address with the options of `PLAIN` until one lets an unknown caller in.
     fn begin(head: &Head, operation: &[u8], body: &Body, said: &mut Vec<Said>) -> Option<Self> {
         let config = |profile: Profile| Config {
             limits: head.wire.default_limits(),
@@ -107,6 +111,7 @@ impl Talk {
         None
     }
 
+    /// Has the answering side answer; returns what was said then.
     fn answer(&mut self, answer: Answer<'_>) -> Option<Vec<Said>> {
         let mut said = Vec::new();
         self.server.answer(self.call?, answer).ok()?;
@@ -167,7 +172,7 @@ fn places<'a>(wire: &'a dyn Wire, address: &'a str) -> impl Iterator<Item = (Pro
     })
 }
 
-/// What stands before the body of a call.
+/// What stands before the body of a call: enough to make the call anew, taken when the call is copied.
 pub(super) struct Head {
     wire: &'static dyn Wire,
     /// That of the listener.

@@ -10,7 +10,8 @@ use everywire_model::{
 };
 use std::sync::Arc;
 
-/// Sends the call of an operation of `from` by the route `to`; whether it has that operation.
+/// Sends the call of an operation of `from` by the route `to`, as a call that wants no answer, of a caller of
+/// whom nothing is known. Returns whether that route has the operation.
 pub(super) fn send(to: &Arc<Route>, from: &Route, index: usize, body: &Body) -> bool {
     let operation = from.interface.operations.get(index);
     let found = operation.and_then(|operation| to.interface.index_of(operation.name.as_bytes()));

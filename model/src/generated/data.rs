@@ -1,4 +1,20 @@
 //! Macros for the types of a contract: how they are marshalled, and what makes exceptions errors.
+//!
+//! The generator prints a type and its description, and calls one of these for all that follows from them: so
+//! that generated files are short, and what they do is written once. `fields` is for structs,
+//! `counted_fields` for those with counts that people do not see, `words` for those that are numbers of 32
+//! bits alone; `members` is for enumerations, `arms` for unions, `exceptions` and `errors` for what an
+//! operation may raise, `signals` for what an object emits, `guid` for the struct that is a GUID.
+//!
+//! Invariants of what they make.
+//! * A value is written at the shape that is given, field by field in the order of the contract: `open`, each
+//!   field at its own shape, `close`. It is read in the same order, so both sides follow from one list.
+//! * A row of cells may go all at once (`row_of_cells!`); what arrives is the same as if it had gone cell by
+//!   cell.
+//! * A discriminator that selects no arm, or a member that no enumeration has, is a failure unless the
+//!   contract has a place for it. Nothing panics on what a peer sends.
+//! * Paths begin with `$crate` or `::std`, or are of the prelude, since the code stands in other people's
+//!   crates.
 
 /// A struct: its fields in the order of the contract; how it is laid out, if it is a row of cells.
 #[doc(hidden)]

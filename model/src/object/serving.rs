@@ -1,4 +1,24 @@
 //! Servants, and the calls that they serve.
+//!
+//! States of a `Request`: *open*, until it is answered; *answered*, by `reply`, `answer`, a skeleton that
+//! failed, or, if it is dropped without any of these, by the failure that says so; a call that wants no
+//! answer is answered from the beginning. What `on_end` was given runs once: before the answer leaves, or, of
+//! a call that wants none, when the request is dropped.
+//!
+//! Invariants.
+//! * No caller waits in vain: a request is answered exactly once, whatever becomes of the servant. A second
+//!   answer is dropped without a word.
+//! * A request may be moved to another thread and answered there, later: it holds its connection, its servant
+//!   and the octets of its arguments.
+//! * Copies that `again` makes answer through a function, which decides what reaches the caller; it is still
+//!   the first request that has to answer.
+//! * Arguments are decoded only when somebody asks for them. What does not decode is a failure with the place
+//!   in the arguments.
+//!
+//! Threads. `Servant::dispatch` runs on a thread of the runtime, and for one servant on several at once; what
+//! waits for long is to say so, or to be asynchronous. `opened`, `closed`, `heard` and `cancelled` are for
+//! servants that answer for a prefix of keys, of which the first and the third must not wait for long: what
+//! comes behind them on the connection waits too.
 
 use super::raising::Raises;
 use super::target::{BoxFuture, Object, Resolver};

@@ -1,9 +1,23 @@
 //! Reads and writes of a group's items, from the cache and from the source (IOPCSyncIO, IOPCSyncIO2).
 //!
-//! * The cache is read under the group's lock, which nobody holds for long; numbers without the lock of their cells. The source is asked
-//!   without any lock.
+//! Three ways a value comes (`ReadFrom`):
+//! * from the cache: under the group's lock, which nobody holds for long; the frequent types of number
+//!   without the lock of their cells. What is not active is `OUT_OF_SERVICE`;
+//! * from the device: the source is asked without any lock, for all items of the call at once, active or not;
+//! * by age: each item from its cell if what that has is young enough, and all others from the source
+//!   together. An age of 0 is the device.
+//!
+//! Invariants.
 //! * There is an answer for each item that was named, in their order, whatever was wrong with others.
-//! * What is shared here and copied into an answer, texts and arrays, is no more than an answer may hold.
+//! * A value that was read of an item whose source does not tell changes becomes the cell's, so that all
+//!   groups see it.
+//! * What is written is converted to the item's own type first, and what does not fit is not passed to the
+//!   source. The source has its writes in the order of the call.
+//! * If a whole call fails, the room that the caller lent is empty.
+//!
+//! Bounds. What is shared here and copied into an answer, texts and arrays, is no more than an answer may
+//! hold (`Quotas::answer`); items beyond that are refused one by one with `Code::OUT_OF_MEMORY`. OPC DA
+//! 2.05a, 4.5.
 
 use super::Group;
 use super::items::{at, paired, some};
@@ -60,10 +74,15 @@ impl From<Data> for Given {
 
 /// What is asked of the source: where the answer belongs, and in which type.
 struct Asked {
+    /// Place of the item in the call.
     index: usize,
+    /// Its cell, and by that its item.
     cell: Arc<Cell>,
+    /// The server's number for it, for the sample.
     server: u32,
+    /// The client's number for it.
     client: u32,
+    /// The type that the client wants, which may have been set anew until the source answers.
     requested: VarType,
 }
 
@@ -164,6 +183,7 @@ impl Group {
         Ok(())
     }
 
+    /// Reads what is not simply the cache: those young enough from their cells, the rest from the source.
     fn read_recent(
         &self,
         items: &[u32],
@@ -268,6 +288,7 @@ impl Group {
     }
 }
 
+// Kinds of `Packed` as constants, so that they can stand in patterns.
 const R4: u16 = kind_of(VarType::R4);
 const R8: u16 = kind_of(VarType::R8);
 const I4: u16 = kind_of(VarType::I4);

@@ -1,8 +1,27 @@
-//! The items of a group: added, removed, and how each is set (IOPCItemMgt, IOPCItemDeadbandMgt, IOPCItemSamplingMgt).
+//! The items of a group: added, removed, and how each is set (IOPCItemMgt, IOPCItemDeadbandMgt,
+//! IOPCItemSamplingMgt).
 //!
-//! * Each method answers for each item by itself, in the order in which they were given.
-//! * An item is charged to its client before it is made, and given back when it is removed or its group ends.
-//! * The source is asked without the group's lock: it may tell values meanwhile.
+//! An item in a group is a `Member`. It comes by `add_items` or `copy_items`, goes by `remove_items` or with
+//! its group, and is in between:
+//! * active or not: only active ones are sent. One that becomes active is new, so its value is sent whatever
+//!   was sent before;
+//! * with the group's deadband and rate, or with its own (`set_deadbands`, `set_sampling`) until that is
+//!   cleared;
+//! * buffered or not: then the samples between two updates are kept at its cell, and room for a full buffer
+//!   is charged at once.
+//!
+//! Invariants.
+//! * Each method answers for each item by itself, in the order in which they were given. No items at all, or
+//!   lists of different lengths, are an error of the call (`Code::INVALID_ARGUMENT`).
+//! * An item is charged to its client before it is made, and given back when it is removed or its group ends:
+//!   never both.
+//! * The source is asked without the group's lock: it may tell values meanwhile. So a group may end while
+//!   items are added; those that come too late are refunded and refused.
+//! * Handles come from the engine and are never those of another group, so a handle of another group is
+//!   `Code::INVALID_HANDLE` here.
+//!
+//! Bounds. `Quotas::items` and `Quotas::bytes` of the client, `Quotas::buffer` samples for each item. OPC DA
+//! 2.05a, 4.5.
 
 use super::member::Member;
 use super::{Group, Inner};
@@ -71,6 +90,7 @@ impl Group {
         Ok(defs.iter().map(|def| self.validate(def).map(|item| added(&item, 0))).collect())
     }
 
+    /// The item of a definition, if it is there and its values can be had as they are wanted.
     fn validate(&self, def: &ItemDef) -> Result<Arc<Item>, Code> {
         if def.id.is_empty() {
             return Err(Code::INVALID_ITEM);
@@ -95,6 +115,7 @@ impl Group {
         defs.iter().map(|def| Ok(self.validate(def).and_then(|item| self.add(&item, def, now)))).collect()
     }
 
+    /// Adds one item, which the source knows. The lock of the group is taken at the very end only.
     fn add(&self, item: &Arc<Item>, def: &ItemDef, now: Moment) -> Result<Added, Code> {
         let bytes = size_of::<Member>() + def.id.len() + def.access_path.len();
         self.share.charge(&self.engine, bytes)?;
@@ -364,6 +385,7 @@ impl Group {
     }
 }
 
+/// How an item is set, as a client is told of it.
 fn attributes(member: &Member) -> Attributes {
     Attributes {
         def: def_of(member),
@@ -375,10 +397,12 @@ fn attributes(member: &Member) -> Attributes {
     }
 }
 
+/// What a client is told of an item that it has added, or might add.
 fn added(item: &Item, server: u32) -> Added {
     Added { server, canonical: item.canonical, access: item.access }
 }
 
+/// What an item was added as, as it is set by now.
 fn def_of(member: &Member) -> ItemDef {
     ItemDef {
         id: member.item().id.clone(),
@@ -410,6 +434,7 @@ pub(super) fn paired<A, B>(one: &[A], other: &[B]) -> Result<(), Code> {
     if one.len() == other.len() { Ok(()) } else { Err(Code::INVALID_ARGUMENT) }
 }
 
+/// What is at a place of a list that is as long as that of the items.
 pub(super) fn at<T: Copy>(list: &[T], index: usize) -> Result<T, Code> {
     list.get(index).copied().ok_or(Code::INVALID_ARGUMENT)
 }

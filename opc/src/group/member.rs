@@ -31,13 +31,17 @@ impl Hasher for Plain {
     }
 }
 
+/// Slots by handles.
 type Handles = HashMap<u32, u32, BuildHasherDefault<Plain>>;
 
 /// The members of a group.
 #[derive(Default)]
 pub(super) struct Members {
+    /// By slot. A slot is given out anew once its member has gone.
     slots: Slab<Member>,
+    /// The same members by handle: a handle is here exactly while its slot is taken.
     handles: Handles,
+    /// What all of them cost together, for the refund when the group ends.
     bytes: usize,
     /// How many have a source that does not tell changes.
     polled: usize,
@@ -45,15 +49,21 @@ pub(super) struct Members {
 
 /// An item of a group.
 pub(super) struct Member {
+    /// The server's number for it.
     pub(super) handle: u32,
+    /// The client's number for it, which callbacks name.
     pub(super) client: u32,
+    /// The item's cell, shared with all groups that have the item.
     pub(super) cell: Arc<Cell>,
     /// Its number at the cell.
     pub(super) watch: usize,
+    /// By which way the client wanted it; only remembered.
     pub(super) access_path: String,
+    /// The type in which its values are wanted; empty for its own.
     pub(super) requested: VarType,
     /// Whether its item may be read: asked at each read, so it is here.
     pub(super) is_readable: bool,
+    /// Whether its changes are sent.
     pub(super) active: bool,
     /// A deadband of its own.
     pub(super) deadband: Option<f32>,
@@ -103,6 +113,7 @@ pub(super) fn coerced(value: Vqt, requested: VarType) -> Result<Vqt, Code> {
     if requested == VarType::EMPTY { Ok(value) } else { converted(value, requested) }
 }
 
+/// The same where a type was asked for. What has no value yet stays without one, whatever the type.
 fn converted(value: Vqt, requested: VarType) -> Result<Vqt, Code> {
     if value.data == Data::Empty {
         return Ok(value);
@@ -135,6 +146,7 @@ impl Members {
         Some(())
     }
 
+    /// Takes a member out. Its cell is not told here, since that must not be done under the group's lock.
     pub(super) fn remove(&mut self, handle: u32) -> Result<Member, Code> {
         let slot = self.handles.remove(&handle).ok_or(Code::INVALID_HANDLE)?;
         let member = self.slots.try_remove(slot as usize).ok_or(Code::INVALID_HANDLE)?;
@@ -170,6 +182,7 @@ impl Members {
         self.slots.get_mut(slot as usize)
     }
 
+    /// All members, by slot.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Member> {
         self.slots.iter().map(|(_, member)| member)
     }
@@ -215,7 +228,7 @@ impl Members {
         }
     }
 
-    /// Lets go of all cells.
+    /// Lets go of all cells. Not under the group's lock: the source hears when nobody has an item any more.
     pub(super) fn let_go(self) {
         for (_, member) in self.slots {
             member.cell.unwatch(member.watch);

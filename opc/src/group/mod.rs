@@ -1,9 +1,26 @@
 //! Groups: how they are set, and what of them goes on at once.
 //!
-//! * A group is in the engine's schedule exactly while it is active, enabled, and somebody listens.
-//! * It sends what has changed ([`update`]): its members' cells put them on its list, so members that are quiet cost nothing.
-//! * Whenever it begins to send (it is activated, a listener comes, it is enabled again) all its active members are new.
-//! * After [`Group::end`] each method fails with [`Code::FAIL`]; its members let go of their cells at once.
+//! States of a group:
+//! * *at rest*: it is inactive, disabled, or nobody listens. It is in no schedule, and costs nothing but its
+//!   memory;
+//! * *sending*: it is active, enabled, and somebody listens (`Inner::sends`). Exactly then it is in the
+//!   engine's schedule;
+//! * *over*, after `Group::end`: each method fails with `Code::FAIL`, its members have let go of their cells,
+//!   its calls are forgotten, and what it cost is refunded. There is no way back.
+//!
+//! Invariants.
+//! * It sends what has changed (`update`): its members' cells put them on its list, so members that are quiet
+//!   cost nothing.
+//! * Whenever it begins to send (it is activated, a listener comes, it is enabled again) all its active
+//!   members are new.
+//! * What is told is told in the order in which it was seen: whoever collects holds `Group::order` until it
+//!   has handed over. It is taken before `Group::inner`, and `inner` is never held while the source or a
+//!   listener is called.
+//! * What was lost on its way is known: the next report has `Code::DATA_QUEUE_OVERFLOW`, and the newest value
+//!   of each item.
+//!
+//! Who owns it. Its client lists it (`crate::client`), its object at the server holds it, the schedule holds
+//! it weakly; it ends when it is removed, with its client, or with the last who holds it. OPC DA 2.05a, 4.5.
 
 mod io;
 mod items;
@@ -66,6 +83,7 @@ impl Default for GroupState {
 }
 
 impl GroupState {
+    /// Whether it can be so: a deadband is a percentage.
     pub(crate) fn check(&self) -> Result<(), Code> {
         if (0.0..=100.0).contains(&self.deadband) { Ok(()) } else { Err(Code::INVALID_ARGUMENT) }
     }
@@ -90,22 +108,34 @@ pub struct Change {
 
 /// A group of items.
 pub struct Group {
+    /// Itself, for the schedule.
     weak: Weak<Self>,
+    /// Where its items and its schedule are.
     engine: Arc<Engine>,
+    /// What its client holds of its quota.
     share: Arc<Share>,
+    /// The server's number for it; never changes.
     handle: u32,
+    /// The list on which cells put its members that are new.
     dirty: Arc<Dirty>,
     /// Held while changes are collected and handed over, so that they are told in the order in which they were seen. It is taken before `inner`.
     order: Mutex<()>,
     inner: Mutex<Inner>,
 }
 
+/// What of a group changes, under its lock.
 struct Inner {
+    /// How it is set.
     state: GroupState,
+    /// Its items.
     members: Members,
+    /// Calls that were begun and not performed.
     pending: Pending,
+    /// How many listen.
     listeners: usize,
+    /// Whether SetEnable has it send changes.
     is_enabled: bool,
+    /// Whether it was removed.
     is_over: bool,
     /// When it is to be looked at, in ticks; nothing if it begins at the next chance.
     due: Option<u64>,
@@ -120,6 +150,7 @@ struct Inner {
 }
 
 impl Group {
+    /// A group without items that nobody listens to: it rests, even if it is active.
     pub(crate) fn new(engine: &Arc<Engine>, share: &Arc<Share>, mut state: GroupState) -> Arc<Self> {
         let handle = engine.fresh_handle();
         state.server = handle;

@@ -1,7 +1,23 @@
 //! Asynchronous calls: what a client asked for and is told later (IOPCAsyncIO2, IOPCAsyncIO3).
 //!
-//! A call is *begun* by the client, *performed* by whoever drives the engine, once, and can be *cancelled* in between: then it is never
-//! performed. What is wrong with single items is told at once, and these are left out of what comes later.
+//! States of a call:
+//! * *begun* by the client: it has a number, by which it is cancelled and performed, and waits. What is wrong
+//!   with single items is told at once, and these are left out of what comes later; if none are left the
+//!   number is 0 and nothing comes later;
+//! * *performed* by whoever drives the engine, once: it is taken from the list first, so it can no longer be
+//!   cancelled. It may wait for the source, which no lock is held for. A refresh of more than `PART` items is
+//!   performed in parts, and its rest stays on the list under the same number until its turn: so it can still
+//!   be cancelled between two parts;
+//! * *cancelled* in between: then it is never performed, and the client is told so instead.
+//!
+//! Invariants.
+//! * Each call that was begun ends in exactly one of these ways, or with its group.
+//! * What a refresh tells is what the next change is compared with (`Group::told`), as if an update had told
+//!   it. It is told under the group's order, so no change that is older comes after it.
+//! * Items that were removed meanwhile are left out: the client has no number for them any more.
+//!
+//! Bounds. `Quotas::pending` calls for each group; what they hold is charged to the client (`Receipt`) until
+//! they are performed. OPC DA 2.05a, 4.5.
 
 use super::io::{Given, ReadFrom};
 use super::update::{Batch, PART, Report};
@@ -17,16 +33,23 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(super) struct Pending(BTreeMap<u32, Call>);
 
+/// A call that waits.
 struct Call {
+    /// The client's number for it, which what is told later has.
     transaction: u32,
+    /// What is to be done.
     deed: Deed,
     /// What it costs of the client's quota until it is performed.
     _cost: Receipt,
 }
 
+/// What is to be done, and with which items: those alone with which nothing was wrong.
 enum Deed {
+    /// Read, and tell that it was read.
     Read(Vec<u32>, Place),
+    /// Read all active items, and tell them as changes.
     Refresh(Vec<u32>, Place),
+    /// Write.
     Write(Vec<u32>, Vec<Given>),
 }
 
@@ -63,8 +86,11 @@ impl Deed {
 
 /// [`ReadFrom`] with ages of its own.
 enum Place {
+    /// The last values.
     Cache,
+    /// The source.
     Device,
+    /// By age, one for each item.
     Ages(Vec<u32>),
 }
 
@@ -143,6 +169,7 @@ impl Group {
         self.begin(transaction, Deed::Refresh(items, place))
     }
 
+    /// Puts a call on the list. Its number, or 0 if there is nothing to do.
     fn begin(&self, transaction: u32, deed: Deed) -> Result<u32, Code> {
         let mut inner = self.inner()?;
         if inner.listeners == 0 {
@@ -158,6 +185,7 @@ impl Group {
         Ok(cancel)
     }
 
+    /// A code for each item: whether it is of this group, and what `look` has against it.
     fn looked_at(
         &self,
         items: &[u32],
@@ -224,6 +252,7 @@ impl Group {
         self.inner().is_ok_and(|inner| inner.pending.0.contains_key(&cancel))
     }
 
+    /// Reads for a call: of items that cannot be read, that.
     fn samples(&self, items: &[u32], place: &Place, now: Moment) -> Option<Vec<Sample>> {
         let samples = self.read(items, place.borrowed(), now).ok()?;
         let clients = self.client_handles(items);
@@ -255,6 +284,7 @@ impl Group {
         }
     }
 
+    /// The client's numbers of items as they are now; none of those that were removed.
     fn client_handles(&self, items: &[u32]) -> Vec<Option<u32>> {
         let inner = self.inner();
         let client = |item: &u32| Some(inner.as_ref().ok()?.members.get(*item).ok()?.client);

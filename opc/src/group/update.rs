@@ -140,6 +140,8 @@ impl Group {
         self.inner().is_ok_and(|inner| inner.members.is_polled())
     }
 
+    /// Reads the items whose source does not tell changes, without any lock. Their cells mark them if there
+    /// is news.
     fn poll(&self, now: Moment) {
         let cells: Vec<Arc<Cell>> = match self.inner() {
             Ok(inner) if inner.sends() => inner.members.polled(),
@@ -193,6 +195,7 @@ impl Inner {
     }
 }
 
+/// Takes the news of one member, if it is its time: of one with a buffer all samples since the last update.
 fn collect_one(
     members: &mut Members,
     slot: u32,

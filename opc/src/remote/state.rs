@@ -1,10 +1,26 @@
 //! What a subscription knows of its items, and who is told of them.
 //!
-//! * Each attempt has a number. Callbacks of an earlier attempt are dropped, so no value comes after the gap that it was before.
-//! * Callbacks that come before the attempt is told to be live wait, so that [`Event::Live`] comes first.
-//! * A value is told once: one that a refresh, a poll or the group's first update brings again, with the same quality and time, is no news.
-//! * A gap is marked once: items that are marked stay so until they have a value again.
-//! * The listener is called under the lock: by one thread at a time, in order. Whoever ends the subscription takes no lock.
+//! States. A subscription makes one attempt after the other, and each has a number (`Told::attempt`):
+//! * *begun* (`begin`): nothing is known of any item. Callbacks wait in `early`, so that `Event::Live` comes
+//!   first;
+//! * *live* (`live`): values are told as they come, whether called back or asked for;
+//! * *lost* (`lost`): the number has gone on, so callbacks that were under way are dropped, and no value
+//!   comes after the gap that it was before.
+//!
+//! `stop` is beside these: from then on nobody is told anything, whatever state it is in.
+//!
+//! Invariants.
+//! * A value is told once: one that a refresh, a poll or the group's first update brings again, with the same
+//!   quality and time, is no news.
+//! * A gap is marked once: items that are marked stay so until they have a value again, however many attempts
+//!   fail between.
+//! * The listener is called under the lock: by one thread at a time, in order. So it must not wait for
+//!   anything that this lock is held for. Whoever ends the subscription takes no lock, and may be the
+//!   listener itself.
+//! * What a server says is checked: handles that were never given out mean nothing, and lists of different
+//!   lengths are `Event::Garbled`.
+//!
+//! Bounds. `EARLY` callbacks wait at the most; those beyond it are dropped. One value is kept for each item.
 
 use super::subscription::{Event, ItemValue, Listener, Live};
 use super::wire::{code_of, vqt_of};
@@ -20,19 +36,28 @@ const EARLY: usize = 1000;
 
 /// What a subscription knows.
 pub(super) struct State {
+    /// The names of the items; an item's place here is its handle at the server's callbacks.
     pub(super) items: Vec<Arc<str>>,
+    /// Who is told.
     listener: Listener,
+    /// Whether nobody is told any more.
     stopped: AtomicBool,
     /// Callbacks of this attempt, those without values too.
     beats: AtomicU64,
+    /// What was told, and the lock under which it is.
     told: Mutex<Told>,
 }
 
+/// What was told of the attempt that is under way.
 #[derive(Default)]
 struct Told {
+    /// Its number; those before it are over.
     attempt: u64,
+    /// Whether it was told to be live.
     is_live: bool,
+    /// Callbacks that came before.
     early: Vec<DataAccessGroupOnDataChange>,
+    /// What was last told of each item in this attempt.
     last: Vec<Option<Vqt>>,
     /// Whether all items are told to be bad.
     is_marked: bool,
@@ -101,6 +126,7 @@ impl State {
         }
     }
 
+    /// Tells a callback, if its lists are of one length.
     fn changed(&self, told: &mut Told, change: &DataAccessGroupOnDataChange) {
         let count = change.items.len();
         let lengths =
@@ -143,6 +169,7 @@ impl State {
         self.values(&mut told, values.into_iter());
     }
 
+    /// Tells those values that are news, in one event.
     fn values(&self, told: &mut Told, values: impl Iterator<Item = ((u32, Vqt), Code)>) {
         let mut news = Vec::new();
         for ((index, value), code) in values {
@@ -182,6 +209,7 @@ impl State {
         self.tell(event);
     }
 
+    /// Calls the listener, unless the subscription has ended.
     fn tell(&self, event: Event) {
         if !self.is_stopped() {
             (self.listener)(event);

@@ -1,10 +1,17 @@
-//! A group whose items are read and written without waiting: by IOPCAsyncIO3 (3.0), else by IOPCAsyncIO2 (2.05a), else, where the server
-//! has neither or cannot call back, by IOPCSyncIO, which waits.
+//! A group whose items are read and written without waiting: by IOPCAsyncIO3 (3.0), else by IOPCAsyncIO2
+//! (2.05a), else, where the server has neither or cannot call back, by IOPCSyncIO, which waits.
 //!
-//! * A transfer has a number, its transaction. It is known before the server is asked, since the answer may come before the server has
-//!   said that it will.
+//! States of a transfer: *under way* while its number is in `Desk::open`, *done* with what was told of each
+//! item, or *failed*. It leaves `open` exactly once: by the callback, by `Desk::end`, or because it was
+//! dropped; the first that is told is what counts.
+//!
+//! Invariants.
+//! * A transfer has a number, its transaction. It is known before the server is asked, since the answer may
+//!   come before the server has said that it will.
 //! * An item's number in callbacks is its place among the items of the group.
-//! * Nothing waits for ever: when the callbacks end, or the group is dropped, each transfer under way ends with a failure.
+//! * Nothing waits for ever: when the callbacks end, or the group is dropped, each transfer under way ends
+//!   with a failure.
+//! * The group is never active, so nothing comes that nobody asked for.
 
 use super::Link;
 use super::items::SLICE;
@@ -54,6 +61,7 @@ pub struct ItemGroup {
     advised: Option<Advised>,
 }
 
+/// By which interface transfers go.
 enum Io {
     Newer(Ref<dyn IOPCAsyncIO3>),
     Older(Ref<dyn IOPCAsyncIO2>),

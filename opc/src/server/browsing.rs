@@ -1,7 +1,22 @@
-//! The address space and its items without a group: IOPCBrowseServerAddressSpace, IOPCItemProperties, IOPCBrowse, IOPCItemIO.
+//! The address space and its items without a group: IOPCBrowseServerAddressSpace, IOPCItemProperties,
+//! IOPCBrowse, IOPCItemIO.
 //!
-//! The position of a client is all that is kept between two calls; enumerators walk the source anew, and a continuation point says by itself
-//! where to go on.
+//! What is kept between two calls is the position of a client alone. Enumerators walk the source anew, from
+//! the position that there was when they were made, and a continuation point says by itself where to go on;
+//! so a client that browses and stays away costs a seat and no list.
+//!
+//! Invariants.
+//! * Everything is asked of the engine's source as it is now (`crate::browse`, `crate::direct`); no lock is
+//!   held meanwhile.
+//! * Each item, property and element is answered by itself: what is wrong with one is its code, and the call
+//!   is `S_FALSE`.
+//! * A value that is not wanted is `VT_EMPTY`, never left out: all lists of an answer have one length.
+//! * What an interface would have as a choice of the server's is said as it is: there are no filters of the
+//!   vendor's, and `more elements` is never set, since there are continuation points.
+//!
+//! Bounds. A page has `crate::browse::PAGE` elements; enumerators count against the client's quota; values
+//! that IOPCItemIO reads are no more than an answer may hold, while those of properties are not counted. How
+//! large a request is, the transport bounds. OPC DA 2.05a, 4.4.5; 3.0, 4.4.3.
 
 use super::enumerators::{Tape, lend};
 use super::object::ServerObject;
@@ -123,14 +138,18 @@ impl IOPCItemProperties for ServerObject {
     }
 }
 
+/// What stands where there is no value.
 fn empty() -> Variant {
     Data::Empty.to_variant()
 }
 
 /// Which properties of items are wanted.
 struct Wanted<'a> {
+    /// All that the item has, rather than those that are named.
     all: bool,
+    /// With their values, and not only what they are.
     values: bool,
+    /// Those that are named.
     ids: &'a [u32],
 }
 
@@ -175,6 +194,7 @@ impl ServerObject {
         Ok(OPCITEMPROPERTIES { error: i32::from(failed), properties: found, reserved: 0 })
     }
 
+    /// An element as the contract has it, with those properties that are wanted if it is an item.
     fn element(&self, element: Element, wanted: &Wanted<'_>) -> Result<OPCBROWSEELEMENT, Failure> {
         let Element { name, id, has_children, item } = element;
         let properties = match &item {

@@ -1,6 +1,20 @@
-//! The object of a group: IOPCGroupStateMgt2, IOPCItemMgt, IOPCSyncIO2. What is answered later is in [`super::later`].
+//! The object of a group: IOPCGroupStateMgt2, IOPCItemMgt, IOPCSyncIO2. What is answered later is in
+//! `super::later`.
 //!
-//! It holds its group, and its client's desk weakly: once the client is gone each method fails. An enumerator of items holds neither.
+//! Who holds whom. The object holds its group, and its client's desk weakly; it is itself held by the node,
+//! under the group's key, until it is withdrawn (`super::object`). An enumerator of items holds neither, and
+//! ends with the group.
+//!
+//! Invariants.
+//! * Once the client is gone, its group has ended, so each method fails with `E_FAIL`, whoever still has a
+//!   reference.
+//! * Nothing is decided here: each method turns the contract's types into the engine's (`super::wire`), asks
+//!   the group, and turns the answer back. A code is given for each item, and the call is `S_FALSE` if any of
+//!   them is not `S_OK`.
+//! * An interface that a caller wants is checked before anything is made for it.
+//!
+//! Bounds are the engine's (`crate::Quotas`). An enumerator asks for `Walk::PART` items at once, so that a
+//! list of half a million is never held for one.
 
 use super::enumerators::{Tape, lend};
 use super::object::{Desk, check_offered};
@@ -155,8 +169,11 @@ impl IOPCItemMgt for GroupObject {
 
 /// The items of a group, some at a time; they end with the group.
 struct Walk {
+    /// The group; without it the walk ends.
     group: Weak<Group>,
+    /// The slot behind the last item that was given.
     place: usize,
+    /// What was asked for at once and not yet given.
     held: std::vec::IntoIter<Attributes>,
 }
 
@@ -181,6 +198,7 @@ impl Iterator for Walk {
     }
 }
 
+/// An item as enumerators give it.
 fn attributes_of(item: Attributes) -> OPCITEMATTRIBUTES {
     OPCITEMATTRIBUTES {
         access_path: Some(item.def.access_path),
@@ -202,6 +220,7 @@ fn attributes_of(item: Attributes) -> OPCITEMATTRIBUTES {
 }
 
 impl GroupObject {
+    /// Reads, and parts values from codes.
     fn read_samples(&self, items: &[u32], from: ReadFrom<'_>) -> Result<(Vec<Sample>, Vec<Code>), Failure> {
         let read = self.group.read(items, from, self.desk()?.house()?.now())?;
         Ok(apart(read, |sample| sample, nothing))

@@ -1,9 +1,22 @@
-//! What a group answers later, and what it tells by itself: IOPCAsyncIO3, IOPCDataCallback, and the settings of single items for that
-//! (IOPCItemDeadbandMgt, IOPCItemSamplingMgt).
+//! What a group answers later, and what it tells by itself: IOPCAsyncIO3, IOPCDataCallback, and the settings
+//! of single items for that (IOPCItemDeadbandMgt, IOPCItemSamplingMgt).
 //!
-//! * A call is *begun* here and answered with a number; it is *performed* on a thread that may wait for the source, and then told. It is not
-//!   begun while as many answers as may wait have not been taken.
-//! * The group counts those who listen by their numbers, so it rests exactly when the last has left.
+//! States of a call: *begun* here and answered with a number; *performed* on a thread that may wait for the
+//! source (`House::spawn`); then *told* (`House::tell`). A refresh from the cache waits for nobody, so it is
+//! performed by the caller at once. What becomes of a call otherwise is in `crate::group`.
+//!
+//! Invariants.
+//! * A call is not begun while as many signals as calls may wait have not been taken by the slowest listener:
+//!   its answers would be kept for it.
+//! * A call that cannot be given to a thread is cancelled at once, so none is left that nobody performs.
+//! * The group counts those who listen by their numbers (`Hearing`), so it rests exactly when the last has
+//!   left, in whatever order that is told.
+//! * What did not arrive is lost and not sent again; the group is told (`Group::lost`) and sends the newest
+//!   value of each item.
+//! * That one report cannot be sent is no reason not to send the next.
+//!
+//! Bounds. `Quotas::pending`, once for calls that wait to be performed and once for signals that wait to be
+//! taken.
 
 use super::group::{GroupObject, read_from};
 use super::wire::{answer, apart, codes, data_of, filetime, given_of, signed};
@@ -24,6 +37,7 @@ use std::sync::{Arc, Mutex};
 /// they are known by their numbers and not by how many there were.
 #[derive(Default)]
 pub(super) struct Hearing {
+    /// Those who listen now.
     present: HashSet<u32>,
     /// Those of whose end was told before their beginning.
     gone: HashSet<u32>,
@@ -90,6 +104,7 @@ pub(super) fn tell(signaller: &Signaller<dyn DataAccessGroup>, report: Report) {
     };
 }
 
+/// A batch as OnDataChange has it: one list for each part of the values.
 fn change(batch: Batch) -> DataAccessGroupOnDataChange {
     let samples = &batch.samples;
     DataAccessGroupOnDataChange {
@@ -134,6 +149,7 @@ impl GroupObject {
         if waiting >= most { Err(Code::OUT_OF_MEMORY) } else { Ok(()) }
     }
 
+    /// Answers for a call that was begun, once somebody will perform it.
     fn begun(&self, (cancel, codes): Begun) -> Result<Success<(u32, Vec<i32>)>, Failure> {
         self.perform(cancel)?;
         answer(&codes, |errors| (cancel, errors))

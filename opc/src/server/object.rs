@@ -1,8 +1,24 @@
-//! The object that a client gets: IOPCServer and IOPCCommon. Browsing is in [`super::browsing`].
+//! The object that a client gets: IOPCServer and IOPCCommon. Browsing is in `super::browsing`.
 //!
-//! * A [`Desk`] is what a client has; its server object owns it, its groups' objects hold it weakly. So all of it ends with the server
-//!   object, and a group that outlives it answers `E_FAIL`.
-//! * A group is served exactly while it is in the desk's list. What a caller wants of it is checked before it is made.
+//! Who holds whom. The node holds the server's object, that owns a `Desk`, which is what a client has, and
+//! the desk owns the client of the engine. The groups' objects are held by the node too, and hold the desk
+//! weakly. So all of a client ends with its server object: when its last reference is released, or when its
+//! machine no longer pings.
+//!
+//! States of a group: *served*, from `publish` until `withdraw` or its end at the node, and then no more; in
+//! between it may have been detached (RemoveGroup without force), and then ends with the last reference to
+//! it.
+//!
+//! Invariants.
+//! * A group is served exactly while it is in the desk's list, and its outbox is in the house's list for the
+//!   same time.
+//! * What a caller wants of an object is checked before the object is made; what was made and cannot be
+//!   served is removed again.
+//! * Of interfaces that were never offered here, those that clients are known to ask for have a reason in the
+//!   failure (`check_offered`).
+//! * No lock is held while the node exports, releases or withdraws an object.
+//!
+//! Bounds. Groups, items and enumerators count against `crate::Quotas`. OPC DA 2.05a, 4.4.3; OPC Common 1.10.
 
 use super::House;
 use super::enumerators::{Tape, lend};
@@ -36,9 +52,13 @@ pub(super) struct ServerObject(Arc<Desk>);
 
 /// What a client has: shared with its groups' objects, which hold it weakly. It ends with the server's object.
 pub(super) struct Desk {
+    /// What all clients share.
     pub(super) house: Weak<House>,
+    /// The engine's client.
     pub(super) client: Arc<Client>,
+    /// Itself, for groups.
     weak: Weak<Desk>,
+    /// The key under which the server's object is served.
     key: Bytes,
     /// The groups' objects, by handle.
     groups: Mutex<HashMap<u32, Served>>,
@@ -46,7 +66,9 @@ pub(super) struct Desk {
 
 /// A group's object.
 struct Served {
+    /// The key under which it is served.
     key: String,
+    /// The reference that callers get, each time the same.
     reference: Reference,
 }
 
@@ -295,6 +317,7 @@ impl IOPCCommon for ServerObject {
     }
 }
 
+/// The text of a code, in a language that there is: the standard's, or the one that COM has for it.
 fn error_string(error: i32, locale: u32) -> Result<Option<String>, Failure> {
     if !LOCALES.contains(&locale) {
         return Err(Code::INVALID_ARGUMENT.into());

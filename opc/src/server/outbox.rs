@@ -18,13 +18,18 @@ const DEPTH: usize = 16;
 
 /// A group's.
 pub(super) struct Outbox {
+    /// How it is told to those who listen.
     signaller: Signaller<dyn DataAccessGroup>,
+    /// What waits, and whether somebody sends.
     line: Mutex<Line>,
 }
 
+/// What waits to be sent, under a lock that is never held while something is sent.
 #[derive(Default)]
 struct Line {
+    /// The next to be sent is at the front.
     waiting: VecDeque<Report>,
+    /// Whether a thread takes from the front, or was told to.
     is_sending: bool,
 }
 
@@ -69,6 +74,7 @@ impl Outbox {
 }
 
 impl Line {
+    /// Puts a report behind the others, or into the last if that is a change too and there are many.
     fn put(&mut self, report: Report) {
         let is_long = self.waiting.len() >= DEPTH;
         match (report, self.waiting.back_mut()) {

@@ -28,9 +28,13 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
+    /// Whether no more work is done.
     is_over: bool,
+    /// What waits for a thread.
     jobs: VecDeque<Job>,
+    /// Threads that there are, idle or not.
     threads: usize,
+    /// Those that wait for work.
     idle: usize,
 }
 
@@ -83,6 +87,7 @@ impl Drop for Pool {
 }
 
 impl Shared {
+    /// What a thread does: the work that there is, then waits for more, at most `IDLE`.
     fn work(&self) {
         let mut state = lock(&self.state);
         loop {

@@ -27,8 +27,9 @@ mod sync {
     pub(crate) mod atomic {
         pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
-        /// The flags that a peer exchanges. A store is an exchange here, since loom forgets stores beside an exchange
-        /// ([`crate::limits`]): it would find sleepers that nobody wakes, in orders that no machine has.
+        /// The flags that a side raises before it sleeps. A store is an exchange here, since loom lets plain
+        /// stores of others come between an exchange and the store that it read ([`crate::limits`]): it would
+        /// find sleepers that nobody wakes, in orders that no machine has.
         pub(crate) struct AtomicU32(loom::sync::atomic::AtomicU32);
 
         impl AtomicU32 {

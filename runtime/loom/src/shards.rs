@@ -5,7 +5,7 @@ use crate::terms::{Successor, Terms};
 use loom::sync::{Arc, Mutex};
 use loom::thread::{self, JoinHandle};
 
-/// A shard, as far as its lead is concerned.
+/// As much of `shard::state::Shard` as the lead of a shard needs: its terms, and the threads that led them.
 struct House {
     terms: Terms,
     /// Terms that a thread has led, each once.

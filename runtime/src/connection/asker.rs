@@ -4,7 +4,8 @@ use everywire_model::object::Completion;
 use everywire_model::{Body, Completed, Failure, Initiator, Kind, Outcome, Reference};
 use std::time::Instant;
 
-/// Who waits for the outcome of a call without a thread.
+/// Who waits for the outcome of a call without a thread. Whoever has it must see that it is told, or that
+/// nobody wants it any more: a future whose asker is dropped untold would wait for ever.
 pub(crate) struct Asker {
     done: Completion,
     /// What the call is withdrawn by.
@@ -33,7 +34,8 @@ impl Asker {
 
 /// A call that goes on over another connection.
 pub(super) struct Resuming {
-    /// Somebody, as long as it does not.
+    /// Who waits, until the call has gone on: dropped before that, it is told that the call does not go on
+    /// and may have run.
     pub(super) asker: Option<Asker>,
     pub(super) way: Reference,
     pub(super) until: Option<Instant>,
@@ -46,6 +48,7 @@ impl Resuming {
         Self { asker: Some(asker), way, until }
     }
 
+    /// Tells whoever waits, if the call has not gone on.
     pub(super) fn fail(&mut self, failure: Failure) {
         if let Some(asker) = self.asker.take() {
             asker.tell(Outcome::Failed(failure));

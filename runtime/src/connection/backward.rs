@@ -13,15 +13,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak, mpsc};
 use std::time::{Duration, Instant};
 
-/// Numbers of these calls; those of other targets are their own.
+/// Numbers of these calls, from 2^63 on: a connection looks for a withdrawn call among those of all its
+/// targets.
 static TICKETS: AtomicU64 = AtomicU64::new(1 << 63);
 
 thread_local! {
     static CALLING: RefCell<Served> = const { RefCell::new(Served { connection: Weak::new(), now: false }) };
 }
 
-/// The connection whose call the thread is serving, where its peer may be called back, or has served last: it mostly serves the
-/// same one again.
+/// The connection whose call the thread is serving (`now`), where its peer may be called back, or has served
+/// last. The last one is kept, since a thread mostly serves the same one again, and a comparison costs less
+/// than a `Weak`.
 struct Served {
     connection: Weak<Connection>,
     now: bool,
@@ -35,7 +37,7 @@ pub fn caller() -> Option<Object> {
     Some(object(&connection))
 }
 
-/// While it lives, the calling thread serves a call of a connection.
+/// While it lives, the calling thread serves a call of a connection. Calls may be nested on one thread.
 pub(super) struct Calling {
     /// The call that was being served before, if it was: of the same connection, unless it is said.
     before: Option<Option<Weak<Connection>>>,
@@ -78,11 +80,13 @@ pub(super) fn object(connection: &Arc<Connection>) -> Object {
     }))
 }
 
-/// The way back over a connection, which it does not keep open.
+/// The target at the other end of a connection. It does not keep the connection open: when that is over,
+/// calls fail.
 struct Back {
     connection: Weak<Connection>,
     reference: Reference,
     deadline: Option<Duration>,
+    /// What resolves references once the connection is gone.
     none: OnceLock<Arc<dyn Resolver>>,
 }
 
@@ -91,7 +95,7 @@ impl Back {
         self.connection.upgrade().filter(|connection| !connection.is_over()).ok_or_else(gone)
     }
 
-    /// Begins a call; `done` gets its outcome.
+    /// Begins a call; `done` is told its outcome, also where it cannot begin.
     fn begin(
         &self,
         method: Method<'_>,

@@ -1,7 +1,21 @@
 //! The calling side of a connection: the calling thread sends, then reads its own reply.
 //!
-//! With several calls under way, one thread reads for all (`company`). Futures have no thread that could read; when only
-//! they wait, an event loop reads for them.
+//! With several calls under way, one thread reads for all (`company`). Futures have no thread that could
+//! read; when only they wait, an event loop reads for them.
+//!
+//! States, as the fields of `Core` tell them: nobody reads; a calling thread reads (`reading`), whose call is
+//! `reader`; an event loop was asked to tell of bytes or of room (`armed`), and reads in `Connection::pump`.
+//! A call is in one place at a time: with the reading thread (its outcome comes out of `poll`, or is put into
+//! `own`), in `sending` while its thread still sends, or in `waiting`, for another thread or a future.
+//!
+//! Order for a thread: `begin` (the session numbers and encodes the call), send, `await_outcome`, `pass_on`.
+//! Whoever stops reading calls `pass_on`: it appoints the next thread that waits, or else asks the event
+//! loop. Without it the others would wait for ever.
+//!
+//! Invariants: the lock is not held while a thread sleeps for an answer, nor while a servant or a completion
+//! runs. A failure that is returned as `Err` means that nothing of the call was sent: the caller may use
+//! another connection. A call that is given up is withdrawn from the session first, so that its late answer
+//! finds nobody.
 
 use super::asker::Asker;
 use super::company::{COMPANY, TOGETHER};
@@ -20,14 +34,15 @@ use std::time::{Duration, Instant};
 
 /// Reads by an event loop in one go, before what they brought and other connections get their turn.
 const READS: u32 = 64;
-/// A thread that looks, and always finds something, asks for the time after so many looks.
+/// A thread that looks, and always finds something for others, looks at its own deadline once in so many
+/// looks.
 const LOOKS: u32 = 64;
-/// When a session is looked at again that had something to do at a time that has passed.
+/// When a session is looked at again whose deadline has passed and which may have more to do.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// A connection that has been quiet for this long may have been closed by the peer meanwhile.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// How a call begins: a request, or the question whether an object exists.
+/// How a call begins: a request, or the question whether an object exists (LocateRequest and the like).
 #[derive(Clone, Copy)]
 pub(crate) enum Ask<'a> {
     Call(Call<'a>),
@@ -35,8 +50,8 @@ pub(crate) enum Ask<'a> {
 }
 
 impl Connection {
-    /// Calls, and waits on this thread; a oneway has no outcome. `Err` hands the call back unsent: the connection was
-    /// already over.
+    /// Calls, and waits on this thread. `Ok(None)`: a oneway was sent, or taken by the peer. `Err`: the call
+    /// was not sent, since the connection was already over.
     pub(crate) fn call_and_wait(
         &self,
         ask: Ask<'_>,
@@ -51,6 +66,7 @@ impl Connection {
         };
         let oneway = matches!(ask, Ask::Call(Call { expects: Expects::Nothing, .. }));
         // Where there is one call at a time, what expects nothing has an outcome all the same.
+        // `told`: this thread is done when the bytes are out.
         let told = oneway && !self.serial;
         if !told && !core.reading {
             // Before the peer can answer.
@@ -105,7 +121,8 @@ impl Connection {
         }
     }
 
-    /// Several threads call. Whether a request waits for a moment, so that it leaves with those of others.
+    /// Several threads call. Whether a request waits for a moment, so that it leaves with those of others:
+    /// there is a reader that will send it, and little is waiting so far.
     #[cold]
     fn leaves_unsent(core: &mut Core) -> bool {
         if core.reading {
@@ -129,7 +146,8 @@ impl Connection {
         self.read_until(core, id, until)
     }
 
-    /// Calls without waiting; whoever asks is told the outcome on some thread.
+    /// Calls without waiting; `asker` is told the outcome on some thread, never under the lock. `Err` gives
+    /// it back: the call was not sent, since the connection was already over.
     pub(crate) fn call_and_go(
         self: &Arc<Self>,
         call: Call<'_>,
@@ -162,7 +180,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends a call that has no reply, on a connection that serves.
+    /// Sends a call that has no reply, on a connection that serves. What the transport does not take at once
+    /// is sent by the event loop.
     pub(super) fn tell(&self, call: Call<'_>) -> Result<(), Failure> {
         let mut core = self.enter();
         self.begin(&mut core, Ask::Call(call), Instant::now())??;
@@ -178,7 +197,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Withdraws a call of a future.
+    /// Withdraws a call of a future. Returns whether the call was under way here.
     pub(crate) fn withdraw(&self, ticket: u64) -> bool {
         let mut core = self.enter();
         let at = core
@@ -193,7 +212,8 @@ impl Connection {
         true
     }
 
-    /// The event loop saw bytes that nobody waits for on a thread, or room for bytes to send.
+    /// The event loop saw bytes that nobody waits for on a thread, or room for bytes to send: sends, reads at
+    /// most `READS` times, and asks the loop for the next event.
     pub(crate) fn pump(self: &Arc<Self>) {
         let mut core = self.enter();
         if !self.is_lasting() || core.armed.room {
@@ -231,6 +251,8 @@ impl Connection {
         self.arm(&mut core);
     }
 
+    /// Begins a call in the session. `Err`: the connection is over, the call belongs on another one.
+    /// `Ok(Err)`: the session refuses this call (it does not encode, say), and goes on with others.
     fn begin(&self, core: &mut Core, ask: Ask<'_>, now: Instant) -> Result<Result<CallId, Failure>, Failure> {
         if now > core.used + QUIET && !core.reading && core.failed.is_none() {
             // Notice a goodbye before trusting the connection with a call.
@@ -267,7 +289,8 @@ impl Connection {
         }
     }
 
-    /// Waits until everything is handed to the transport.
+    /// Waits until everything is handed to the transport, or until the time is over: then the connection
+    /// ends, since nothing can follow half a message.
     pub(super) fn send_all<'c>(
         &'c self,
         mut core: Held<'c>,
@@ -302,7 +325,8 @@ impl Connection {
         }
     }
 
-    /// Reads until the reply to `id` is there.
+    /// Reads until the reply to `id` is there, for everybody. It lets go of the lock while it sleeps or lets
+    /// others run, and for good when it returns.
     pub(super) fn read_until<'c>(
         &'c self,
         mut core: Held<'c>,

@@ -32,7 +32,8 @@ thread_local! {
 }
 
 impl Connection {
-    /// The others are about to call, too: then all goes out at once.
+    /// The other threads are about to call, too: this one yields before it sends, so that the requests of all
+    /// leave in one go.
     #[cold]
     pub(super) fn send_together<'c>(&'c self, mut core: Held<'c>) -> Held<'c> {
         if core.patience.gives_way_after_sending(None) {
@@ -64,7 +65,8 @@ impl Connection {
         core
     }
 
-    /// Waits for the thread that reads.
+    /// Waits for the thread that reads, with a slot that is in `core.waiting` already: looks a few times,
+    /// sends what is still unsent, then sleeps.
     pub(super) fn sit_and_wait(
         &self,
         mut core: Held<'_>,
@@ -90,6 +92,8 @@ impl Connection {
         };
         if !told {
             let mut core = self.enter();
+            // It may have been appointed in the moment in which its time was over: then nobody reads, and
+            // `pass_on` finds the next one.
             core.waiting.retain(|waiting| waiting.id != id);
             if reply_slot.take().appointed {
                 core.reading = false;
@@ -116,7 +120,7 @@ impl Connection {
         self.read_until(core, id, until)
     }
 
-    /// Lets the reader run, then looks whether there is something in the chair.
+    /// Lets the reader run, then looks whether there is something in the slot.
     fn look_once(&self, reply_slot: &ReplySlot) -> bool {
         WAITING.with_borrow_mut(|patience| {
             let patience = patience.get_or_insert_with(|| Patience::new(self.node.latency));

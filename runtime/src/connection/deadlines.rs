@@ -8,11 +8,13 @@ use everywire_model::{Failure, Initiator, Kind, Outcome};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The least time between two looks at the deadlines of a connection.
+/// The least time between two looks at the deadlines of a connection: a session whose deadline stands still
+/// must not keep its event loop busy.
 const TICK: Duration = Duration::from_millis(10);
 
 impl Connection {
-    /// Time has passed. Returns when to be asked again.
+    /// Time has passed: does what the session, the quotas and the calls of futures have due. Returns when to
+    /// be asked again; nothing, if the connection is over. Threads that wait look at their own time.
     pub(crate) fn tick(self: &Arc<Self>, now: Instant) -> Option<Instant> {
         let mut core = self.enter();
         if core.failed.is_some() {
@@ -72,6 +74,7 @@ impl Connection {
         if core.failed.is_some() {
             return None;
         }
+        // A buffer for large messages is given back after a second of quiet.
         if core.large && core.input.is_empty() && now.duration_since(core.used) > Duration::from_secs(1) {
             core.input = BytesMut::new();
             core.large = false;
@@ -83,7 +86,8 @@ impl Connection {
         core.reminded
     }
 
-    /// Has the event loop look at the clock in time for the next deadline, if it would not do so anyway.
+    /// Has the event loop look at the clock in time for the next deadline, if it would not do so anyway. A
+    /// deadline that moves back needs no new reminder: the loop comes by too early then, and asks again.
     #[inline]
     pub(super) fn remind(&self, core: &mut Core) {
         // After most calls: nothing is due before the next look.
@@ -105,6 +109,8 @@ impl Connection {
         core.reminded_of_silence = self.will_be_told_of_silence(core);
     }
 
+    /// Whether the reminder that is set comes no later than the deadline for silence, which only moves back
+    /// from now on: then calls need not look at it.
     fn will_be_told_of_silence(&self, core: &Core) -> bool {
         // That of a listener that is turned away moves forward once.
         let silence = self.silence_deadline(core).filter(|_| core.served && !core.turned_away);
@@ -116,6 +122,8 @@ impl Connection {
         self.remind(&mut self.enter());
     }
 
+    /// When the peer has been silent for too long, by the quotas; `None`: it may be silent for ever. Counted
+    /// from the connection's begin until its first whole message, and from the last bytes since then.
     fn silence_deadline(&self, core: &Core) -> Option<Instant> {
         // Where calls go both ways, whoever is silent may wait to be called, for longer than the wire's own limits allow only.
         let listens =
@@ -134,6 +142,8 @@ impl Connection {
         }
     }
 
+    /// The earliest of what the session, the end of lingering, silence, the large buffer and the calls of
+    /// others have due.
     fn next_deadline(&self, core: &Core) -> Option<Instant> {
         let mut next = sooner(core.session.deadline(), core.draining);
         next = sooner(next, self.silence_deadline(core));

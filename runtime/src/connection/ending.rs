@@ -18,12 +18,14 @@ use std::time::Instant;
 const LAST_READS: u32 = 64;
 
 impl Connection {
+    /// The peer's end of the stream came without a goodbye: calls may have run.
     pub(super) fn closed(&self) -> Failure {
         Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closed the connection")
             .with_completed(Completed::Maybe)
             .at(&self.endpoint)
     }
 
+    /// The transport failed: calls may have run.
     pub(super) fn broken(&self, error: &io::Error) -> Failure {
         Failure::new(Kind::Unreachable, Initiator::Here, format!("the connection broke: {error}"))
             .with_completed(Completed::Maybe)
@@ -51,7 +53,9 @@ impl Connection {
         self.fail(core, self.broken(error));
     }
 
-    /// The peer broke the protocol: tell it, tell the observer, and end.
+    /// The peer broke the protocol. The observer is told, then the peer in the wire's words, and whoever
+    /// waits here. An accepted peer may finish talking for a moment (`linger`), so that it reads why; the
+    /// connection to any other ends at once.
     pub(super) fn refuse(&self, core: &mut Core, violation: Violation) {
         let peer = self.stream.peer(self.endpoint.transport()).text;
         core.after.push(After::Notice(Notice::Violation { peer, violation: violation.clone() }));
@@ -67,7 +71,8 @@ impl Connection {
         }
     }
 
-    /// Closing now would discard what the peer has not read yet; so it may finish talking first.
+    /// Closing now would have the kernel discard what the peer has not read yet, and answer its next bytes
+    /// with a reset; so it may finish talking first, for `LINGER`. What it says is thrown away.
     pub(super) fn linger(&self, core: &mut Core) {
         core.draining = Some(Instant::now() + LINGER);
         core.input = BytesMut::new();
@@ -78,11 +83,14 @@ impl Connection {
         }
     }
 
-    /// Ends the connection: whoever waits gets the failure.
+    /// Ends the connection, once: whoever waits gets the failure, or what the session knows better; listeners
+    /// are told; the event loop gives up its place; memory is free for others. What runs code of others is
+    /// put off until the lock is free.
     pub(super) fn fail(&self, core: &mut Core, failure: Failure) {
         if core.failed.is_some() {
             return;
         }
+        // First of all, since what follows delivers events, which may come here again.
         core.failed = Some(failure.clone());
         self.over.store(true, Ordering::Release);
         self.unload(core);
@@ -115,7 +123,9 @@ impl Connection {
         }
     }
 
-    /// Hands an event of the calling side to whom it concerns.
+    /// Hands an event of the calling side to whom it concerns: a reply to its waiter, the reading thread or a
+    /// thread that still sends; signals to their listeners; calls to an event loop. An answer that nobody
+    /// waits for is dropped: its call was given up.
     pub(super) fn deliver(&self, core: &mut Core, event: Event) {
         match event {
             Event::Reply { id, outcome } => {

@@ -7,7 +7,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
-/// The lock on what changes. When it is let go, what was put off is done.
+/// The lock on what changes of a connection. When it is let go, what was put off is done, on this thread:
+/// completions, notices, servants that hear of an end. So whoever holds it may be in the middle of code of
+/// others right after.
 pub(super) struct Held<'c> {
     // Dropped in this order: first the lock is let go.
     core: MutexGuard<'c, Core>,
@@ -44,6 +46,7 @@ impl Connection {
     }
 }
 
+/// What is done when the lock has been let go.
 struct PutOff<'c> {
     connection: &'c Connection,
     /// Mostly nothing: then letting go costs no more than the lock does. One word, since this is moved with the lock.

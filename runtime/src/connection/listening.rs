@@ -1,4 +1,23 @@
-//! Signals on a connection: those it brings, those it carries away.
+//! Signals on a connection: those it brings, those it carries away, and the waiting that goes with both.
+//!
+//! States. A connection is first *admitted* (`admit` waits for the greeting), then it serves and, where its
+//! wire has signals, is one of those whom the node's objects tell (`begin_serving`). A listener is *asked
+//! for* from when `subscribe` has put it into `Core::listeners`, *confirmed* when the peer has answered, and
+//! *over* with `unsubscribe` or the connection.
+//!
+//! Invariants.
+//! * A listener is known before the peer is asked: signals may come right behind the answer. One that the
+//!   peer refuses is taken out again.
+//! * Signals of a connection are queued in the order in which they came, under the connection's lock, and told
+//!   without it, by a delivery that the node is asked for (`rouse`).
+//! * Whoever emits does not hold the lock while it waits for a peer that does not read; one that does not
+//!   read in time is cut off, alone.
+//! * Where somebody passes signals on (`keep_order`), answers and signals are told in the order in which they
+//!   came.
+//!
+//! Bounds. Nothing is read for listeners that are `WAITING` signals behind, and beyond `FLOOD` the connection
+//! ends. The quota `unsent` is what may wait for a peer to read before its emitter waits too. `TOGETHER`
+//! octets of signals may go with an answer.
 
 use super::state::{After, Connection, Core};
 use crate::notice::Notice;
@@ -12,11 +31,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Bytes of signals that are sent together by a servant that emits many.
+/// Bytes of signals that the servant of a call may emit before they are sent: below that they go with its
+/// answer.
 const TOGETHER: usize = 64 << 10;
 
 impl Connection {
-    /// Waits until the peer lets calls through.
+    /// Waits until the peer lets calls through: the session's greeting and authentication, whose end is
+    /// `Event::Ready`.
+    ///
+    /// # Errors
+    /// The peer refused or left, or the time is over. No call has begun.
     pub(crate) fn admit(&self, until: Instant) -> Result<(), Failure> {
         let mut core = self.enter();
         loop {
@@ -52,7 +76,8 @@ impl Connection {
         }
     }
 
-    /// After this side was refused: the way by which another connection may be let in.
+    /// After this side was refused: the way by which another connection may be let in, if the session knows
+    /// one.
     pub(crate) fn again(&self) -> Option<Profile> {
         self.enter().session.again()
     }
@@ -83,7 +108,8 @@ impl Connection {
         }
     }
 
-    /// An event loop has adopted a connection that was made to serve: what came with the greeting is served now.
+    /// An event loop has adopted a connection that this process made to serve on: what came with the greeting
+    /// is served now. Called once, after `admit`.
     pub(crate) fn begin_serving(self: &Arc<Self>) {
         if self.capabilities.signals {
             self.node.join_audience(self);
@@ -122,7 +148,8 @@ impl Connection {
         Ok(core.failed.is_none() && core.session.transmit().len() > self.allowance.quotas.unsent)
     }
 
-    /// Waits until the peer has read enough of its signals. One that does not read in time is cut off.
+    /// Waits until at most the quota `unsent` waits for the peer to read. One that does not read in time is
+    /// cut off. Sleeps without the lock.
     pub(crate) fn await_reader(&self, until: Instant) {
         loop {
             let mut core = self.enter();
@@ -158,7 +185,9 @@ impl Connection {
         self.in_order.load(Ordering::Relaxed) && !core.listeners.is_empty()
     }
 
-    /// Listens to signals, from when the peer has confirmed it.
+    /// Listens to signals, from when the peer has confirmed it: the session's subscription is a call, whose
+    /// number names the subscription from then on. The listener is known before the answer comes, since
+    /// signals may come right behind it.
     pub(crate) fn subscribe(
         &self,
         interest: &Interest<'_>,
@@ -206,7 +235,7 @@ impl Connection {
         core.after.push(After::Forget(subscriber));
     }
 
-    /// Hands a signal to those it is for.
+    /// Queues a signal for those whom it is for; a queue beyond `FLOOD` ends the connection.
     pub(super) fn hear(&self, core: &mut Core, subscriptions: &[CallId], heard: Incoming) {
         if self.event_queue.waiting() > FLOOD {
             let what = format!("more than {FLOOD} signals wait for a listener that does not return");

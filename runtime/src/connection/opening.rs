@@ -1,4 +1,6 @@
-//! How a connection begins.
+//! How a connection begins: stream, layer and session are put together. Nothing is sent here; a connection
+//! that was made to call is admitted next (`listening::admit`), one that was accepted is adopted by an event
+//! loop (`shard`).
 
 use super::state::{Armed, Connection, Core, Role, SERIAL_NUMBERS, Watch};
 use super::turns::Turns;
@@ -15,6 +17,11 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 
 impl Connection {
+    /// Makes a connection over a stream that is open. `profile` is the place with one endpoint; `layer` lies
+    /// between stream and wire (TLS), and makes the wire's session when its own handshake is done.
+    ///
+    /// # Errors
+    /// The layer cannot begin, such as without a certificate.
     pub(crate) fn new(
         stream: Stream,
         profile: &Profile,
@@ -48,6 +55,7 @@ impl Connection {
         };
         let capabilities = wire.capabilities();
         let serial = session.one_at_a_time();
+        // Descriptors travel over Unix sockets alone, and only for wires that know what to do with them.
         let handles = capabilities.handles && matches!(endpoint, Endpoint::Unix { .. });
         let now = Instant::now();
         let number = if role == Role::Accepted { allowance.shares.number() } else { 0 };
@@ -90,6 +98,7 @@ impl Connection {
             reminded: None,
             reminded_of_silence: false,
         };
+        // A bell of shared memory is watched in the first set: its peer is a process of this machine.
         let stranger = role == Role::Accepted && stream.watched().1.is_none();
         let connection = Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),

@@ -6,11 +6,12 @@ use everywire_model::Failure;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How long the peer may take to answer a goodbye.
+/// How long the peer may take to answer a goodbye, where the session waits for that (`Session::is_closing`).
 const FAREWELL: Duration = Duration::from_millis(500);
 
 impl Connection {
-    /// Ends it at once: for quotas and for shutting down.
+    /// Ends it with a goodbye: for quotas and for shutting down. May take `FAREWELL`, with the lock held:
+    /// nobody else has anything to do on it any more.
     pub(crate) fn cut(&self, why: &Failure) {
         let mut core = self.enter();
         if core.failed.is_none() {
@@ -52,7 +53,8 @@ impl Connection {
         true
     }
 
-    /// Says goodbye. It is a courtesy: who does not take it is left without.
+    /// Says goodbye, and waits for its answer at most `FAREWELL`. It is a courtesy: who does not take it is
+    /// left without.
     fn part(&self, core: &mut Core) {
         core.session.close();
         let mut fine = self.flush(core).is_ok();

@@ -20,9 +20,12 @@ thread_local! {
 }
 
 impl Connection {
-    /// Reads once and feeds the session. `Ok(false)`: nothing was there. Failures end the connection here.
+    /// Reads once and feeds the session. `Ok(false)`: nothing was there. `Err`: the connection has ended
+    /// here, and whoever waited was told.
     pub(super) fn fill(&self, core: &mut Core) -> Result<bool, ()> {
         let wanted = core.session.wanted();
+        // A message that has begun, or that is large, is read into a buffer of the connection's own; all else
+        // into the one of this thread.
         if !core.input.is_empty() || wanted > 0 || core.large {
             let mut input = std::mem::take(&mut core.input);
             let result = self.read_into(core, &mut input, wanted);
@@ -96,7 +99,8 @@ impl Connection {
             && core.session.transmit().is_empty()
     }
 
-    /// The thread that reads sleeps until something can be done, in its read if it can.
+    /// The thread that reads sleeps until something can be done, in its read if it can. Other threads may
+    /// begin calls meanwhile; a failure to send that they meet is left in `broken` for this thread.
     pub(super) fn sleep_and_read<'c>(&'c self, mut core: Held<'c>, until: Option<Instant>) -> Held<'c> {
         if self.may_read_asleep(&mut core, until) {
             core.reads_asleep = true;

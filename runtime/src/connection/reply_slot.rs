@@ -10,8 +10,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
+/// The thread looks by itself: telling it costs no system call.
 const AWAKE: u8 = 0;
+/// The thread is parked, or about to be: whoever tells must wake it.
 const ASLEEP: u8 = 1;
+/// Something is in the slot. The last state.
 const TOLD: u8 = 2;
 
 /// Where a thread waits while another reads.
@@ -21,6 +24,7 @@ pub(crate) struct ReplySlot {
     thread: Thread,
 }
 
+/// What a thread finds in its slot: the outcome of its call, or the task to read for all, or both.
 #[derive(Default)]
 pub(super) struct Delivered {
     pub(super) outcome: Option<Outcome<Body>>,

@@ -25,6 +25,7 @@ impl Resuming {
         node.queue(Box::pin(task), None);
     }
 
+    /// Finds a way and begins the call there; the session at its end knows which call it is by the reference.
     fn go_on(mut self, node: &Shared) {
         // What it was is the session's to know.
         let operation = Operation::new("", vec![], Shape::Void);

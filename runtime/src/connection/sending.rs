@@ -11,7 +11,9 @@ impl Connection {
         SERVING.get() == std::ptr::from_ref(self).addr() && crate::shard::leads_here()
     }
 
-    /// Sends what there is to send, as far as the transport takes it.
+    /// Sends what there is to send, as far as the transport takes it, in pieces of `PIECE`. What is left is
+    /// sent when there is room: see `await_room`. An error is the caller's to handle; the connection is not
+    /// ended here.
     pub(super) fn flush(&self, core: &mut Core) -> io::Result<()> {
         let buffer = core.session.transmit();
         let mut vain = 0;

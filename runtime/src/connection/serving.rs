@@ -1,4 +1,24 @@
 //! The serving side of a connection: calls come out of the session, servants answer them.
+//!
+//! States: *reading* and *serving* in turn, on the thread that leads the event loop (`Connection::serve`);
+//! *full*: the peer does not read its answers, and more of them wait than the quota `unsent` allows, so
+//! nothing is read until there is room; *paused*: the session reads nothing until somebody wakes it
+//! (`read_paused`); *stranger*: what came the last time had no whole message in it, so it is watched among
+//! the strangers (`shard`).
+//!
+//! A call goes one of four ways: its servant runs on this thread; on a thread of the pool, if its operation
+//! was seen to block; behind the calls before it, if its servant keeps their order (`call_in_turn`); or it is
+//! answered with a failure here.
+//!
+//! Invariants: the lock is not held while a servant runs. Servants answer by `Link::answer`, from any thread;
+//! answers of the thread that serves wait in the session until all that came together is served, and leave in
+//! one write. A thread that lost the lead while its servant ran touches nothing more than its own answers:
+//! the new leader serves on. A servant that panics drops its request, which answers the caller.
+//!
+//! Bounds for hostile peers: bytes read for one message in one go (`READS`), bytes of answers that wait
+//! (`unsent`), bodies of calls under way and calls that wait for their turn count as memory of the connection
+//! (`weighing`), silence ends it (`deadlines`). Messages themselves are checked by the session; a violation
+//! ends the connection.
 
 use super::backward::Calling;
 use super::held::Held;
@@ -22,7 +42,8 @@ use std::sync::{Arc, Mutex};
 const READS: u32 = 64;
 
 impl Connection {
-    /// Serves what has arrived.
+    /// Serves what has arrived: reads, has servants answer, sends, and sets what the event loop watches for
+    /// next. Only the thread that leads the loop calls it.
     pub(crate) fn serve(self: &Arc<Self>, leader: &Leader) -> Served {
         let mut served = Served::Nothing;
         let mut core = self.enter();
@@ -165,7 +186,7 @@ impl Connection {
         served
     }
 
-    /// Has whoever answers for prefixes hear of it, before calls come.
+    /// Has the servants of prefixes hear of a connection, before its first call comes.
     pub(super) fn tell_of(self: &Arc<Self>, core: &mut Core) {
         let hear = self.node.directory.prefix_servants();
         if !hear.is_empty() {
@@ -194,12 +215,13 @@ impl Connection {
         Some(core)
     }
 
-    /// Whether the key is served only by whoever answers for all that begin so.
+    /// Whether the key is served by a prefix alone: then its servant is asked whether the object exists.
     fn passes(&self, key: &[u8]) -> bool {
         self.node.directory.spelled(self.wire, key).is_empty() && self.node.directory.by_prefix(key).is_some()
     }
 
-    /// Whether the object is here, and of that interface.
+    /// Whether the object is here, and of that interface: for questions that are no calls, such as a
+    /// LocateRequest.
     fn present(&self, key: &[u8], type_id: Option<&str>) -> Result<(), Failure> {
         let entries = self.node.directory.spelled(self.wire, key);
         if entries.is_empty() {
@@ -261,7 +283,8 @@ impl Connection {
         }
     }
 
-    /// It has its place among those who call, or among the strangers.
+    /// Puts it among the callers, if it brought a call, or else among the strangers; does nothing if it is
+    /// there.
     #[inline]
     fn place(&self, core: &mut Core, calls: bool) {
         if self.is_stranger() == calls && self.is_accepted() && core.failed.is_none() {
@@ -376,7 +399,8 @@ impl Connection {
         (core, preempted)
     }
 
-    /// Who answers a call; to be remembered again when that is done.
+    /// Who answers a call. The result is given back to `Core::remember` when the call is done, so that the
+    /// next one finds it.
     fn look_up(&self, core: &mut Core, incoming: &Incoming) -> Result<Box<Remembered>, Failure> {
         let standing_by = || self.node.standing_by(self.wire);
         match self.node.directory.find(self.wire, incoming, &mut core.remembered, standing_by) {
@@ -417,7 +441,8 @@ impl Connection {
         }
     }
 
-    /// The supervisor wants to know which operation runs.
+    /// The supervisor wants to know which operation runs. The address of its record tells without a lock
+    /// whether that has changed.
     #[inline]
     fn note_running(&self, found: &Remembered) {
         let at = found.blocking_record().map_or(0, |record| std::ptr::from_ref(record).addr());
@@ -438,6 +463,8 @@ impl Connection {
         }
     }
 
+    /// Hands a call to its servant, on this thread and without the lock. The answer may come now, later, or
+    /// from another thread.
     fn dispatch(self: &Arc<Self>, incoming: Box<Incoming>, servant: &Arc<dyn Servant>, index: usize) {
         let request = Request::new(index, incoming, Arc::clone(self) as _, Arc::clone(servant));
         let (request, _span) = spans::serve(request, self.wire.name(), &self.endpoint);
@@ -483,7 +510,8 @@ fn no_object(key: &[u8]) -> Failure {
     Failure::new(Kind::NoObject, Initiator::Peer, format!("no object has the key `{key}`"))
 }
 
-/// Sends what the thread that is about to block has answered so far.
+/// Sends what the thread that is about to block has answered so far: its other callers must not wait for this
+/// servant.
 pub(crate) fn flush_before_blocking(connection: &Connection) {
     let mut core = connection.enter();
     connection.send_replies(&mut core, true);

@@ -1,4 +1,21 @@
 //! What a connection is made of. What it does is in the files beside this one, which are named for that.
+//!
+//! States, of `Core`: *greeting* (`peer` is `None`: the session has let nobody through); *open*; *draining*
+//! (refused: what the peer still sends is thrown away until that time); *failed* (`failed` is set, and `over`
+//! with it): that state is the last. Beside it, the calling side has who reads (`reading`, `reads_asleep`,
+//! `looking`), the serving side what is watched (`watched`) and which calls wait (`in_turn`).
+//!
+//! Who changes them: any thread, under the lock of `core`. Fields of `Connection` beside it are fixed when it
+//! is made, set once (`OnceLock`), or flags that may be read a moment late.
+//!
+//! Invariants: `over` is set exactly when `failed` is; a failed connection has no waiters, no listeners and
+//! no buffers. `input` is the beginning of a message that the session could not use yet, and belongs to
+//! whoever reads. While `reads_asleep`, nobody else reads. Each call that was begun is known in one place:
+//! `reader`, `sending`, `waiting`, or with its servant. Code of others (completions, notices, servants,
+//! destructors of what users gave) is put into `after`, and runs when the lock is free.
+//!
+//! Bounds: what is allocated on a peer's word alone is at most `ANNOUNCED` bytes; `under_way`, `in_turn` and
+//! the buffers count in `weight`, of which the node bounds the sum.
 
 use super::asker::{Asker, Resuming};
 use super::reply_slot::ReplySlot;
@@ -24,7 +41,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-/// How long the rest of a refused peer's bytes are read and thrown away, so that it gets to read why.
+/// How long a connection that was refused lives on: the rest of the peer's bytes is read and thrown away, so
+/// that it gets to read why.
 pub(super) const LINGER: Duration = Duration::from_secs(5);
 /// Bytes of a large message written in one go.
 pub(super) const PIECE: usize = 1 << 20;
@@ -106,20 +124,27 @@ pub(crate) struct Connection {
     pub(super) serial_number: u64,
     /// Whether an event loop watches it all the time.
     pub(super) lasting: AtomicBool,
+    /// Whether it has failed: to be asked without the lock.
     pub(super) over: AtomicBool,
+    /// Whether a router stands between.
     pub(super) routed: AtomicBool,
+    /// Whether the loss of a router was told: once.
     pub(super) left: AtomicBool,
     /// It is told that there is no place for it.
     pub(super) turned_away: AtomicBool,
 }
 
-/// What changes of a connection.
+/// What changes of a connection, under its lock.
 pub(super) struct Core {
+    /// The protocol: bytes in, events out, and what is to be sent (`transmit`).
     pub(super) session: Box<dyn Session>,
+    /// Bytes that have come and the session has not used: mostly none.
     pub(super) input: BytesMut,
     /// Whether large messages came lately: then their buffer is kept, because a fresh one costs a page fault each 4 KiB.
     pub(super) large: bool,
+    /// Descriptors that came with those bytes, until the session takes them.
     pub(super) handles: Vec<Handle>,
+    /// Who is at the other end, once the session has let it through.
     pub(super) peer: Option<Peer>,
     /// Calls of other threads and of futures.
     pub(super) waiting: Vec<Waiting>,
@@ -152,17 +177,23 @@ pub(super) struct Core {
     /// What the event loop watches for (connections that serve only).
     pub(super) watched: Watch,
     pub(super) patience: Patience,
+    /// The last look-up, unless its call is being served just now.
     pub(super) remembered: Option<Box<Remembered>>,
     /// Calls that wait until those before them were handed over ([`everywire_model::Servant::keeps_order`]).
     pub(super) in_turn: VecDeque<(Box<Incoming>, Box<Remembered>)>,
     /// Whether a thread hands such calls over; it takes those that wait, too.
     pub(super) hands_over: bool,
+    /// Why it is over. Set once, by `fail`.
     pub(super) failed: Option<Failure>,
     /// Refused: the rest is thrown away until then.
     pub(super) draining: Option<Instant>,
+    /// When it was made.
     pub(super) begun: Instant,
+    /// When a call began or bytes came last: for silence, and for a look before the next call.
     pub(super) used: Instant,
+    /// Whether it has sent a whole message: until then it has the time of `first_message`.
     pub(super) served: bool,
+    /// Whether it found no place here, and is told so.
     pub(super) turned_away: bool,
     /// It waits for signals, and may be silent for ever.
     pub(super) listens: bool,
@@ -198,14 +229,15 @@ impl Watch {
     pub(super) const REQUESTS: Self = Self { reading: true, writing: false };
 }
 
-/// A call of another thread, or of a future, that waits for its outcome.
+/// A call of another thread, or of a future, that waits for its outcome. `until`: when a future's call is
+/// late; threads look at their own time.
 pub(super) struct Waiting {
     pub(super) id: CallId,
     pub(super) until: Option<Instant>,
     pub(super) waiter: Waiter,
 }
 
-/// Who waits.
+/// Who waits: a thread, in a slot, or a future.
 pub(super) enum Waiter {
     Thread(Arc<ReplySlot>),
     Future(Asker),
@@ -336,6 +368,8 @@ impl Core {
         }
     }
 
+    /// Brings an outcome to whoever waits: at once into a thread's slot, for a future when the lock is free.
+    /// A future's call that goes on elsewhere is begun there.
     pub(super) fn complete(&mut self, waiting: Waiting, outcome: Outcome<Body>) {
         let after = match (waiting.waiter, outcome) {
             (Waiter::Thread(reply_slot), outcome) => return reply_slot.serve(outcome),

@@ -3,7 +3,8 @@
 use super::state::Connection;
 use std::sync::Arc;
 
-/// The right to begin the next call on a connection; given back when dropped, whether it was used or not.
+/// The right to begin the next call on a connection; given back when dropped, whether it was used or not. It
+/// keeps the connection.
 #[must_use]
 pub(crate) struct Turn(Option<Arc<Connection>>);
 

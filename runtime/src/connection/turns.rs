@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Somebody is about to begin a call, or waits for its outcome.
+/// A thread has a `super::turn::Turn`: it is about to begin a call, or waits for its outcome.
 const RESERVED: u8 = 1;
 /// The session has a call without an outcome.
 const BUSY: u8 = 2;
@@ -18,6 +18,7 @@ impl Turns {
         self.0.compare_exchange(0, RESERVED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
+    /// The holder of the reservation lets go of it; whether the call is over, the session says.
     pub(super) fn give_back(&self) {
         self.0.fetch_and(!RESERVED, Ordering::AcqRel);
     }

@@ -5,7 +5,8 @@ use crate::shard;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Wake, Waker};
 
-/// Has the connection served by its event loop.
+/// What a session of an accepted connection is given to wake it with (`Config::waker`), made before the
+/// connection is.
 #[derive(Default)]
 pub(super) struct ConnectionWaker(OnceLock<Weak<Connection>>);
 

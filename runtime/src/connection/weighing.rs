@@ -1,4 +1,11 @@
 //! What an accepted connection holds of the node's memory, and its end when that is too much.
+//!
+//! State: `weight` is what the shares were told last, rounded down to `GRAIN`. It is the capacity of the
+//! input buffer, what the session holds (half messages, assemblies), bytes to be sent, large bodies of calls
+//! under way, and calls that wait for their turn. Connections of the calling side (`number` 0) weigh nothing.
+//!
+//! Invariant: nobody is made to give room while a lock of a connection is held: `heavy` is noted, and seen to
+//! when the lock is let go.
 
 use super::state::{After, Connection, Core};
 use crate::notice::Notice;
@@ -10,13 +17,14 @@ use everywire_model::{CallId, Failure, Incoming, Initiator, Kind};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Bodies of requests below this size are not counted while their call is under way.
+/// Bodies of requests below this size are not counted while their call is under way: to count each small call
+/// costs more than it saves.
 const SMALL: usize = 1 << 10;
 /// What a call counts that waits for its turn, beside a body that is counted by itself.
 const WAITING: usize = SMALL + size_of::<Incoming>();
 
 impl Connection {
-    /// Tells the node what this connection holds now, if that has changed by much.
+    /// Tells the shares what this connection holds now, if that has changed by a grain.
     #[inline]
     pub(super) fn weigh(&self, core: &mut Core) {
         if self.number == 0 {
@@ -65,7 +73,8 @@ impl Connection {
         }
     }
 
-    /// It is over, and what it held is free.
+    /// It is over, and what it held is free: buffers, and its place in the shares. What was not sent yet is
+    /// dropped.
     pub(super) fn unload(&self, core: &mut Core) {
         core.input = BytesMut::new();
         (core.large, core.weight, core.bodies) = (false, 0, 0);

@@ -21,7 +21,7 @@ pub struct AllowList {
 
 #[derive(Debug, Clone)]
 struct Rule {
-    /// Nobody: whoever calls.
+    /// Who may call; `None`: everybody.
     caller: Option<Caller>,
     call: Pattern,
 }
@@ -52,6 +52,7 @@ impl AllowList {
         self.rule(Some(caller), call)
     }
 
+    /// Adds a rule; an operation without an interface would fit nothing, so it is refused here.
     fn rule(mut self, caller: Option<Caller>, call: &str) -> Result<Self, String> {
         if call != "*" && !call.contains('.') {
             return Err(format!(
@@ -62,6 +63,7 @@ impl AllowList {
         Ok(self)
     }
 
+    /// Whether one of the rules lets this call through.
     fn lets(&self, request: &Request, name: &str) -> bool {
         // Who calls is found out only where a rule asks for it.
         let mut who = None;

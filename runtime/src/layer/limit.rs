@@ -7,9 +7,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Lets so many calls through at a time, of all callers or of each; refuses what is more as busy, before the servant sees it.
+/// Lets so many calls through at a time, of all callers or of each; refuses what is more as busy, before the
+/// servant sees it.
 ///
-/// A caller is its account where it proved one, else its address. A call counts until it is answered.
+/// A caller is its account where it proved one, else its address. A call counts until it is answered, or its
+/// request is dropped. Clones count together.
 #[derive(Debug, Clone)]
 pub struct Limit {
     most: usize,
@@ -17,13 +19,14 @@ pub struct Limit {
     taken: Arc<Taken>,
 }
 
+/// Calls under way: all, and those of each caller who has any.
 #[derive(Debug, Default)]
 struct Taken {
     all: AtomicUsize,
     each: Mutex<HashMap<String, usize>>,
 }
 
-/// The share of one call; given back when dropped.
+/// The place of one call, given back when dropped; `caller` is set if it counts for its caller, too.
 struct Share {
     of: Arc<Taken>,
     caller: Option<String>,
@@ -49,6 +52,8 @@ impl Limit {
         self.taken.all.load(Ordering::Acquire)
     }
 
+    /// Takes a place for a call, or says what there are too many of. The count is taken first and given back
+    /// on refusal, so two callers never get the last place both.
     fn take(&self, request: &Request) -> Result<Share, Failure> {
         let before = self.taken.all.fetch_add(1, Ordering::AcqRel);
         // From here on it is given back whatever happens.

@@ -113,6 +113,8 @@ impl Caller {
     }
 }
 
+/// Whether the first bits of both addresses are the same; addresses of IPv4 that came mapped into IPv6 count
+/// as IPv4.
 fn within(address: IpAddr, network: IpAddr, bits: u8) -> bool {
     let octets = |address: IpAddr| match address.to_canonical() {
         IpAddr::V4(address) => address.octets().to_vec(),
@@ -155,7 +157,8 @@ impl Who {
     }
 }
 
-/// The address in a transport's words, such as `tcp:127.0.0.1:4711` or `tcp:[::1]:4711`.
+/// The address in a transport's words, such as `tcp:127.0.0.1:4711` or `tcp:[::1]:4711`. None for a Unix
+/// socket, which names a process.
 fn address(text: &str) -> Option<IpAddr> {
     let rest =
         text.split_once(':').filter(|(transport, _)| *transport == "tcp").map_or(text, |(_, rest)| rest);

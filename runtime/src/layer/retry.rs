@@ -1,9 +1,19 @@
 //! Serving once more what failed, where that changes nothing.
 //!
-//! States of a call behind this layer: *serving*, an attempt is being handed to the servant; *apart*, the servant has it and answers
-//! later; *again*, the attempt failed while it was being handed over, and the next one follows when the servant has let go of it; *over*.
-//! Invariants: one attempt at a time; what may have run is attempted again only if it may run twice; once it may have run, no later
-//! failure says that it did not; and the caller is answered once.
+//! States of a call behind this layer: *serving*, an attempt is being handed to the servant; *apart*, the
+//! servant has it and answers later; *again*, the attempt failed while it was being handed over, and the next
+//! one follows when the servant has let go of it; *over*, once the caller was answered.
+//!
+//! The first three are `Call::turn`. The thread that hands an attempt over, and the one on which the servant
+//! answers, both exchange it, and the exchange that succeeds says who begins the next attempt: so attempts do
+//! not pile up on one stack, and two threads never attempt together.
+//!
+//! Invariants: one attempt at a time; what may have run is attempted again only if it may run twice; once it
+//! may have run, no later failure says that it did not (`Attempts::told`); the caller is answered once, since
+//! `State::request` is taken out for it. No attempt begins after `until`.
+//!
+//! Where a number of attempts is allowed, they follow each other at once: the layer does not wait between
+//! them.
 
 use super::{Later, Layer, Next, Pattern};
 use crate::sync::lock;
@@ -27,9 +37,12 @@ use std::time::{Duration, Instant};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Retry {
+    /// Attempts after the first.
     most: u32,
+    /// How many others can be asked (`Retry::at_others`).
     elsewhere: u32,
     within: Option<Duration>,
+    /// Operations that may run twice.
     twice: Arc<[Pattern]>,
 }
 
@@ -66,7 +79,9 @@ impl Retry {
 /// What is known of the attempts of one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Attempts {
+    /// Attempts so far.
     begun: u32,
+    /// One that failed may have run.
     maybe: bool,
 }
 
@@ -111,7 +126,7 @@ const SERVING: u8 = 0;
 const AGAIN: u8 = 1;
 const APART: u8 = 2;
 
-/// A call behind the layer.
+/// A call behind the layer, shared by the attempt under way and whoever made it.
 struct Call {
     retry: Retry,
     behind: Later,

@@ -27,7 +27,8 @@ use std::time::{Duration, Instant};
 
 /// Busy connections that are looked at directly; with more of them the kernel is asked which are ready.
 const HOT: usize = 4;
-/// Direct looks between two questions to the kernel, if no tick of its clock comes before.
+/// Direct looks between two questions to the kernel, if no tick of its clock comes before: so nobody whom the
+/// leader does not look at waits much longer than a tick.
 const LOOKS: u32 = 16;
 /// Events that are asked for at once.
 const EVENTS: usize = 512;
@@ -38,7 +39,8 @@ thread_local! {
     static LEADING: RefCell<Option<Rc<Leader>>> = const { RefCell::new(None) };
 }
 
-/// The thread that leads a shard.
+/// The thread that leads a shard, in one term. Known to the thread itself by `LEADING`, so that stubs that
+/// block can hand the lead over.
 pub(crate) struct Leader {
     shard: Arc<Shard>,
     term: u64,
@@ -75,6 +77,7 @@ impl Leader {
         LEADING.set(None);
     }
 
+    /// Whether this thread still leads: it may have been preempted.
     fn leads(&self) -> bool {
         self.shard.terms.is(self.term)
     }
@@ -118,6 +121,7 @@ impl Leader {
         true
     }
 
+    /// A call, or a future, begins to run on this thread: from now on the lead can be taken from it.
     fn begin_call(&self) {
         let call = self.shard.calls.load(Ordering::Relaxed) + 1;
         self.shard.calls.store(call, Ordering::Relaxed);
@@ -130,6 +134,7 @@ impl Leader {
         !self.shard.terms.finish(self.term, self.call.get())
     }
 
+    /// The loop of the thread that leads; ends when it has lost the lead, or its shard ends.
     fn run(&self) {
         let shard = &self.shard;
         // A list: there are few, and it is looked at all the time.
@@ -239,6 +244,8 @@ impl Leader {
         }
     }
 
+    /// Asks the kernel, and sleeps until it tells of something or the next alarm. `asleep` is set before the
+    /// last look at tasks and alarms: whoever queues one afterwards sees it and rings.
     fn sleep(&self, events: &mut Vec<epoll::Event>) {
         let shard = &self.shard;
         shard.asleep.store(true, Ordering::SeqCst);
@@ -364,7 +371,8 @@ pub(crate) fn led_here() -> Option<Arc<Shard>> {
     })
 }
 
-/// Tells the runtime that the calling thread is about to block: if it leads a shard, another thread takes over.
+/// Tells the runtime that the calling thread is about to block: if it leads a shard and serves a call,
+/// another thread takes over. To be called before each wait of the runtime's own that a servant can come to.
 pub(crate) fn about_to_block() {
     LEADING.with_borrow(|leading| {
         if let Some(leader) = leading

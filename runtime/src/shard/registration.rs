@@ -1,4 +1,5 @@
-//! What a connection may ask of its place in a shard.
+//! What a connection may ask of its place in a shard. A shard that has ended is asked in vain, and so is one
+//! that has forgotten the connection.
 
 use super::state::{CONTROL, Registration, Shard};
 use crate::connection::Connection;
@@ -15,7 +16,8 @@ impl Registration {
         }
     }
 
-    /// Watches for bytes, for room to write, for both, or only for the end: for that once, because it stays.
+    /// Watches an accepted connection for bytes, for room to write, for both, or for its end alone; of an end
+    /// the kernel tells once, because it stays.
     pub(crate) fn watch(&self, connection: &Connection, reading: bool, writing: bool) {
         // A bell cannot be watched for room; the peer rings it when there is some.
         if let (Some(shard), (stream, None)) = (self.shard.upgrade(), connection.stream().watched()) {
@@ -81,6 +83,7 @@ impl Registration {
     }
 }
 
+/// What epoll is to tell of a connection that serves: all the time, but for the end.
 fn flags(reading: bool, writing: bool) -> EventFlags {
     if !reading && !writing {
         // The kernel tells of an end whether it is asked or not, and would do so again and again.

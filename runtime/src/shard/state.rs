@@ -1,4 +1,22 @@
-//! What an event loop is made of, and what it watches. Its threads are in `threads`, what they do in `leader`.
+//! What an event loop is made of, and what it watches. Its threads are in `threads`, what they do in
+//! `leader`.
+//!
+//! State: the slab `watched` has the connections and listeners; `terms` says which thread leads; `serving` is
+//! the connection whose servant runs, `inherited` what the next leader begins with; `tasks` are futures that
+//! can go on, `alarms` the times at which connections want to be looked at.
+//!
+//! Who changes it: the leader handles events; any thread may register, remind, queue, or forget a connection.
+//! The leader is woken by the bell, if it is `asleep`.
+//!
+//! Tokens of epoll: bits 0 to 31 are the place in the slab, 32 to 61 a generation, bit 62 marks the calling
+//! side (`ONCE`), bit 63 the control socket of shared memory (`CONTROL`); the two largest numbers are the
+//! bell and the set of strangers. An event for a place that has a new tenant has another generation, and
+//! finds nobody.
+//!
+//! Invariants: a connection is in one shard for its whole life, and in one of the two sets of epoll at a
+//! time. `has_tasks`, and the alarms, are changed before `asleep` is looked at, and the leader does it the
+//! other way round: so it never sleeps over one. What is taken out of a lock is dropped after it: it may hold
+//! the node, whose end comes back here.
 
 use crate::alarms::Alarms;
 use crate::clock::TICK;
@@ -39,6 +57,8 @@ pub(crate) struct Shard {
     pub(super) watched: Mutex<Slab<(u32, Watched)>>,
     /// Which thread leads.
     pub(super) terms: Terms,
+    /// Numbers calls and futures that the leader runs, from 1; only the leader counts. The supervisor sees by
+    /// it whether anything happens.
     pub(super) calls: AtomicU64,
     /// The thread that leads, by the kernel's number.
     pub(super) leader: AtomicI32,
@@ -48,13 +68,17 @@ pub(crate) struct Shard {
     pub(super) serving_at: AtomicUsize,
     /// The connection whose servant blocked: calls that came together with that one are the next leader's.
     pub(super) inherited: Mutex<Option<Arc<Connection>>>,
+    /// Whether the leader sleeps, or is about to: then a change must be told by the bell.
     pub(super) asleep: AtomicBool,
+    /// Futures that can go on.
     pub(super) tasks: Mutex<VecDeque<Arc<Task<Self>>>>,
+    /// Whether there are any: looked at without the lock.
     pub(super) has_tasks: AtomicBool,
     /// When which connection is to be looked at.
     pub(super) alarms: Alarms,
     /// Connections by shared memory: a new leader has them ring.
     pub(super) bells: AtomicUsize,
+    /// Counts entries of the slab; 30 bits of it are in the token.
     pub(super) generations: AtomicU64,
     pub(super) latency: Latency,
     pub(super) supervisor: Supervisor,
@@ -92,6 +116,8 @@ impl Shard {
         self.register(connection, EventFlags::ONESHOT)
     }
 
+    /// Gives a connection its place, and has the kernel watch it by these flags: for shared memory both its
+    /// bell and its control socket.
     fn register(self: &Arc<Self>, connection: &Arc<Connection>, flags: EventFlags) -> io::Result<()> {
         let mut token = self.insert(Watched::Connection(Arc::clone(connection)));
         if flags.contains(EventFlags::ONESHOT) {
@@ -124,6 +150,7 @@ impl Shard {
         (usize::try_from(token & 0xffff_ffff).unwrap_or(usize::MAX), (token & !(CONTROL | ONCE)) >> 32)
     }
 
+    /// What a token leads to; nothing, if that is gone.
     pub(super) fn find(&self, token: u64) -> Option<Watched> {
         let (index, generation) = Self::entry(token);
         let slab = lock(&self.watched);
@@ -194,6 +221,7 @@ impl Shard {
         }
     }
 
+    /// Wakes the leader, if it sleeps or is about to.
     pub(super) fn ring(&self) {
         // A bell that cannot be rung any louder has been heard.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// The supervisor's step: a servant that is still running after two of them has blocked.
 const STEP: Duration = Duration::from_millis(10);
-/// Steps after which a servant that computes is taken for blocked, too.
+/// Steps after which a servant that computes, or waits for a CPU, is taken for blocked, too: 100 ms.
 const BUSY: u32 = 10;
 
 /// How a shard is doing.

@@ -13,7 +13,8 @@ use std::os::fd::{AsFd, OwnedFd};
 /// Name and version of the layout in `shm.rs`; changes with it.
 const HELLO: &[u8; 8] = b"EWSHM\0\0\x01";
 
-/// Offers the memory.
+/// Offers the memory: one message with all that the peer needs. The socket is new and empty, so it takes the
+/// message whole or not at all.
 pub(crate) fn send(control: &OwnedFd, offer: &Offer) -> io::Result<()> {
     let fds = [offer.memory.as_fd(), offer.bells[0].as_fd(), offer.bells[1].as_fd()];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
@@ -26,7 +27,10 @@ pub(crate) fn send(control: &OwnedFd, offer: &Offer) -> io::Result<()> {
     if sent == HELLO.len() { Ok(()) } else { Err(ErrorKind::WriteZero.into()) }
 }
 
-/// Takes the offer.
+/// Takes the offer, waiting for it as long as the socket's time limit says.
+///
+/// # Errors
+/// What came is no offer of this version, or has another number of descriptors.
 pub(crate) fn receive(control: &OwnedFd) -> io::Result<Offer> {
     let mut hello = [0u8; HELLO.len()];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];

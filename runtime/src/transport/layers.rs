@@ -20,6 +20,7 @@ pub(crate) fn listening(endpoint: &Endpoint) -> Result<Option<Arc<dyn LayerSide>
     named(layered.layer)?.listening(layered).map(Some)
 }
 
+/// A layer by the name that stands in addresses.
 fn named(name: &str) -> Result<&'static dyn TransportLayer, Failure> {
     LAYERS.iter().find(|layer| layer.name() == name).copied().ok_or_else(|| {
         let what = format!("this program was built without the layer `{name}`");

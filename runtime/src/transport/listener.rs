@@ -1,4 +1,8 @@
 //! Listening sockets.
+//!
+//! States: *bound*, from `bind` on; *closed* when dropped: then the socket's file is removed, too. A
+//! `Listener` adds what the runtime knows of whoever connects: wire, profile, layer, quotas; hubs use the
+//! `Acceptor` alone.
 
 use super::{Stream, handshake, layers, shm, unix_address};
 use crate::quotas::Allowance;
@@ -38,6 +42,8 @@ impl Listener {
         let layer = layers::listening(endpoint)?;
         let (acceptor, bound) = Acceptor::bind(endpoint.stream())?;
         let endpoint = endpoint.over(bound);
+        // A wire may want shorter segments of TCP: sockets that are accepted have the size from their
+        // listener.
         if let (Some(segment), Socket::Tcp(socket)) = (wire.segment(&profile), &acceptor.socket) {
             // Refused: then those peers are slow.
             let _ = socket2::SockRef::from(socket).set_tcp_mss(segment.into());
@@ -109,7 +115,8 @@ enum Socket {
 }
 
 impl Acceptor {
-    /// Binds and listens. A port of 0 becomes the one the kernel chose; a socket file whose server is gone is replaced.
+    /// Binds and listens, without blocking from then on. A port of 0 becomes the one the kernel chose; a
+    /// socket file whose server is gone (nobody accepts there) is replaced.
     pub(crate) fn bind(endpoint: &Endpoint) -> Result<(Self, Endpoint), Failure> {
         let failed = |error: io::Error| {
             Failure::new(Kind::Unreachable, Initiator::Here, format!("cannot listen on {endpoint}: {error}"))
@@ -185,6 +192,7 @@ impl Drop for Acceptor {
     }
 }
 
+/// Whether there is a socket at a path: nothing else is ever removed.
 fn is_socket(path: &str) -> bool {
     use std::os::unix::fs::FileTypeExt;
     std::fs::metadata(path).is_ok_and(|data| data.file_type().is_socket())

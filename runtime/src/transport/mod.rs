@@ -1,4 +1,20 @@
-//! Transports: streams of bytes, without any idea of what they carry.
+//! Transports: streams of bytes, without any idea of what they carry. A `Stream` is a socket (TCP, Unix) or a
+//! channel in shared memory; `listener` accepts them, `layers` has what may lie over them (TLS), `rights`
+//! passes descriptors.
+//!
+//! States of a stream: *open*; *ended* by the peer (`read` gives 0); *shut down* (`Stream::shutdown`), after
+//! which each read and write ends at once; its descriptor is closed when it is dropped, so that no other
+//! stream gets the number while somebody still waits on it.
+//!
+//! Invariants: all reads and writes are nonblocking by their flags (`DONTWAIT`), whatever the socket is set
+//! to; the one exception is [`Stream::sleep_and_read`], bounded by [`NAP`]. `WouldBlock` and `Interrupted`
+//! are no ends. A write never raises SIGPIPE. Bytes are counted as taken only when the transport has them.
+//!
+//! Waiting: `wait` sleeps for bytes (and room); of shared memory that is poll on a bell, after the flag for
+//! the peer is up and a last look found nothing. An event loop watches what `Stream::watched` gives.
+//!
+//! What the kernel knows of a peer (address, process, user) is asked here; it needs no word of the peer's
+//! own.
 
 pub(crate) mod handshake;
 pub(crate) mod layers;
@@ -35,12 +51,15 @@ pub(crate) enum Stream {
     Shm(Box<shm::Channel>),
 }
 
+/// Room for what is known to be missing, or for a read of the least size. The caller has bounded `wanted` if
+/// a peer announced it.
 fn make_room(into: &mut BytesMut, wanted: usize) {
     if into.capacity() - into.len() < READ.max(wanted) {
         into.reserve(READ.max(wanted));
     }
 }
 
+/// One read of a socket into the spare room, with the descriptors that come along.
 fn receive(
     fd: &OwnedFd,
     into: &mut BytesMut,
@@ -59,7 +78,11 @@ fn receive(
 }
 
 impl Stream {
-    /// Connects, within the time given.
+    /// Connects, within the time given: that is the limit for each address of a host, after its name was
+    /// resolved.
+    ///
+    /// # Errors
+    /// `TimedOut`, or `Unreachable` for all else.
     pub(crate) fn connect(endpoint: &Endpoint, within: Duration) -> Result<Self, Failure> {
         let failed = |error: io::Error| {
             let kind = if error.kind() == ErrorKind::TimedOut { Kind::TimedOut } else { Kind::Unreachable };
@@ -276,7 +299,8 @@ impl Stream {
         }
     }
 
-    /// Who is at the other end, as far as the kernel knows.
+    /// Who is at the other end, as far as the kernel knows: the address over TCP; process and user on this
+    /// machine, as they were when it connected.
     pub(crate) fn peer(&self, transport: &str) -> PeerAddress {
         let fd = match self {
             Self::Socket(fd) => fd.as_fd(),
@@ -298,7 +322,8 @@ impl Stream {
         PeerAddress { text, credentials }
     }
 
-    /// Whose share of this node's memory and connections it takes.
+    /// Whose share of this node's memory and connections it takes: the user's on this machine, or the
+    /// address's.
     pub(crate) fn source(&self, peer: &PeerAddress) -> Source {
         let address = match (self, peer.credentials) {
             (_, Some((_, user))) => return Source::User(user),
@@ -328,6 +353,7 @@ pub(crate) fn unix_address(path: &str) -> io::Result<UnixAddr> {
     }
 }
 
+/// Connects to a Unix socket; the kernel answers at once, unless the listener's queue is full.
 fn unix(path: &str) -> io::Result<UnixStream> {
     UnixStream::connect_addr(&unix_address(path)?)
 }

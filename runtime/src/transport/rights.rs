@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// The most handles the kernel passes at once (`SCM_MAX_FD`).
 const MOST: usize = 253;
 
-/// Sends bytes with handles.
+/// Sends bytes with handles: they go with the first of these bytes. The caller keeps its own copies until the
+/// bytes are taken.
 pub(super) fn send(socket: &OwnedFd, bytes: &[IoSlice<'_>], handles: &[Handle]) -> io::Result<usize> {
     if handles.len() > MOST {
         return Err(io::Error::new(
@@ -31,7 +32,11 @@ pub(super) fn send(socket: &OwnedFd, bytes: &[IoSlice<'_>], handles: &[Handle]) 
     Ok(sendmsg(socket, bytes, &mut ancillary, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?)
 }
 
-/// Receives bytes into the start of `spare`, and the handles that came with them.
+/// Receives bytes into the start of `spare`, and the handles that came with them, however many the peer sent
+/// at once; the session counts them.
+///
+/// # Errors
+/// `InvalidData`, if the kernel dropped some, as where this process has no descriptors left.
 pub(super) fn receive(
     socket: &OwnedFd,
     spare: &mut [MaybeUninit<u8>],

@@ -11,7 +11,7 @@
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::io::{self, ErrorKind};
 
-/// Looks in one glance; with the CPU's pause between two, about a microsecond.
+/// Looks in one glance: with the CPU's pause between two they take about a microsecond.
 const GLANCES: u32 = 32;
 
 /// The indices of one ring. They only grow; the place in the ring is the index modulo its size.

@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Bytes in each ring. A power of two, so that an index is masked and not divided.
 pub(crate) const RING: usize = 512 << 10;
+/// Bytes before the first ring: one page, so that rings begin at one.
 const HEADER: usize = 4096;
 const TOTAL: usize = HEADER + 2 * RING;
 
@@ -61,6 +62,7 @@ impl Channel {
         let offer =
             Offer { memory: memory.try_clone()?, bells: [own_bell.try_clone()?, peer_bell.try_clone()?] };
         let channel = Self { memory: Memory::map(&memory)?, side: 0, own_bell, peer_bell, control };
+        // Nobody has looked yet: the first bytes of either side must ring.
         channel.asleep(0).store(1, Ordering::SeqCst);
         channel.asleep(1).store(1, Ordering::SeqCst);
         Ok((channel, offer))
@@ -189,6 +191,7 @@ impl Channel {
         }
     }
 
+    /// The flag of a side, raised while it sleeps.
     fn asleep(&self, side: usize) -> &AtomicU32 {
         self.memory.flag(side * 192 + 128)
     }
@@ -204,6 +207,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
+    /// Maps the whole memory, whose size was checked or made here.
     fn map(memory: &OwnedFd) -> io::Result<Self> {
         // SAFETY: a new mapping at an address of the kernel's choice aliases nothing of ours.
         let address = unsafe {
@@ -219,12 +223,14 @@ impl Memory {
         NonNull::new(address.cast()).map(Self).ok_or_else(|| io::Error::other("mmap returned null"))
     }
 
+    /// An index at this offset of the header.
     fn word(&self, offset: usize) -> &AtomicU64 {
         debug_assert!(offset + 8 <= HEADER && offset.is_multiple_of(8));
         // SAFETY: inside the header of the mapping, aligned, mapped as long as `self`; both sides use it atomically.
         unsafe { AtomicU64::from_ptr(self.0.as_ptr().add(offset).cast()) }
     }
 
+    /// A flag at this offset of the header.
     fn flag(&self, offset: usize) -> &AtomicU32 {
         debug_assert!(offset + 4 <= HEADER && offset.is_multiple_of(4));
         // SAFETY: as in `word`.
@@ -240,6 +246,7 @@ impl Memory {
         [(base + start, first), (base, n - first)]
     }
 
+    /// Copies `n` bytes at index `at` out of a ring, to the end of `into`, which has room for them.
     fn copy_out(&self, ring: usize, at: u64, n: usize, into: &mut BytesMut) {
         for (offset, len) in Self::runs(ring, at, n) {
             let spare = into.spare_capacity_mut();
@@ -254,6 +261,7 @@ impl Memory {
         }
     }
 
+    /// Copies bytes into a ring at index `at`; the caller has checked that there is room.
     fn copy_in(&self, ring: usize, at: u64, part: &[u8]) {
         let mut rest = part;
         for (offset, len) in Self::runs(ring, at, part.len()) {

@@ -1,4 +1,23 @@
-//! One connection's TLS.
+//! One connection's TLS: a state machine without I/O, for both sides.
+//!
+//! States: *handshake*, as long as the library says that it is handshaking: the caller's bytes wait, and what
+//! comes is counted; *established*: the peer is known, and bytes go and come encrypted; *failed*, for good,
+//! after the first error of `receive`: nothing more is taken, and an alert that says why may still have to
+//! go. `close` leads from any of them to a goodbye, which is sent as the rest is.
+//!
+//! Invariants.
+//! * After each `receive` the caller calls `send` or `flush`, even when it failed, so that the alert leaves
+//!   before the connection ends.
+//! * All that came is taken: nothing stays in `input` but after a failure, and what comes behind the peer's
+//!   goodbye is thrown away.
+//! * No byte of the caller goes before the peer is established, and no identity is told before that, or where
+//!   no certificate was checked.
+//! * What is no TLS at all is known by its first two octets, before the library sees it; the answer is an
+//!   alert that any TLS understands.
+//! * A failure says who is to blame and, for certificates, what to do about it (`failed`).
+//!
+//! Bounds. `MAX_HANDSHAKE` octets before the peer is known; `PIECE` octets are encrypted at once. Records and
+//! alerts: RFC 8446, sections 5 and 6; checking names and chains is the library's, or that of `verify`.
 
 use crate::violations::ProtocolError;
 use crate::{ClientSettings, ServerSettings};
@@ -24,6 +43,7 @@ const FIRST: [u8; 2] = [0x15, 0x16];
 
 /// A state machine: [`receive`](Self::receive) takes what came, [`send`](Self::send) yields what has to go.
 pub struct Channel {
+    /// The library's side of it.
     tls: Connection,
     /// Of a client: nobody's certificate is checked.
     insecure: bool,
@@ -31,6 +51,7 @@ pub struct Channel {
     peer: Option<String>,
     /// What came during the handshake.
     heard: u64,
+    /// Whether receiving has failed: nothing more is taken.
     failed: bool,
     /// The peer speaks something else, and is to be told that TLS is spoken here.
     owes_alert: bool,
@@ -95,6 +116,7 @@ impl Channel {
         taken
     }
 
+    /// What `receive` does, without remembering how it went.
     fn take(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Failure> {
         if self.heard == 0
             && let Some(first) = input.first()

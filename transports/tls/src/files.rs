@@ -78,6 +78,7 @@ pub(super) fn system() -> Result<Arc<RootCertStore>, Failure> {
     ROOTS.get_or_init(read_system).clone()
 }
 
+/// Reads the bundle that the environment names, or the first that there is where systems keep it.
 fn read_system() -> Result<Arc<RootCertStore>, Failure> {
     let named = std::env::var_os(BUNDLE).filter(|name| !name.is_empty()).map(PathBuf::from);
     let usual = || BUNDLES.into_iter().map(PathBuf::from).find(|path| path.exists());

@@ -36,13 +36,16 @@ pub static TLS: Tls = Tls { kept: Mutex::new(Vec::new()) };
 
 /// TLS under any wire that is a stream of bytes.
 pub struct Tls {
+    /// Settings with what they were made of; all are forgotten when there are too many.
     kept: Mutex<Vec<(Asked, ClientSettings)>>,
 }
 
 /// What settings of a client are made of: the options, and when their files were written.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
+    /// What the address says, and for the rest the environment.
     options: LayerOptions,
+    /// When the files were written, so that new certificates are not missed.
     written: Vec<Option<SystemTime>>,
 }
 
@@ -107,9 +110,13 @@ impl TransportLayer for Tls {
     }
 }
 
+/// The side that connects, as an address has it.
 struct Connecting {
+    /// Shared with other connections of the same options.
     settings: ClientSettings,
+    /// Where it connects to.
     host: String,
+    /// The name that the server's certificate has to have.
     name: String,
 }
 
@@ -120,6 +127,7 @@ impl LayerSide for Connecting {
     }
 }
 
+/// The side that listens.
 struct Listening(ServerSettings);
 
 impl LayerSide for Listening {
@@ -137,6 +145,8 @@ fn environment() -> Result<LayerOptions, Failure> {
     Ok(options)
 }
 
+/// Checks that an address has no option that would mean nothing here: it is more likely a mistake than a
+/// wish.
 fn check(options: &LayerOptions, known: &[&str], who: &str) -> Result<(), Failure> {
     match options.iter().find(|(name, _)| !known.contains(name)) {
         Some((name, _)) => {

@@ -34,30 +34,39 @@ pub struct Terms {
 pub struct Secured {
     /// Or why there is none: then nothing comes or goes.
     channel: Result<Channel, Failure>,
+    /// What the bytes are for.
     above: Above,
+    /// What the wire wants of the handshake.
     terms: Terms,
+    /// When the handshake began.
     begun: Instant,
     /// Decrypted, and not taken by the session above.
     plain: BytesMut,
+    /// Encrypted, and not yet sent.
     out: SendBuffer,
     /// Bytes at the front of the buffer of the session above whose encrypted form is in `out`.
     sealed: usize,
     /// Bytes at the end of `out` that are of no message.
     behind: usize,
-    /// This side has said that nothing follows; TLS has said so.
+    /// This side has said that nothing follows.
     parting: bool,
+    /// TLS has said so.
     said: bool,
+    /// The end was told, or nobody asks for it.
     closed: bool,
     /// Why the handshake failed: it knows what to try.
     refusal: Option<Failure>,
     /// There is no place for this peer, for this reason.
     turned_away: Option<Failure>,
+    /// Octets that came, for places in violations.
     received: u64,
 }
 
 /// The session above.
 enum Above {
+    /// It is made by this once the peer is known; it is taken then.
     Later(Option<MakeSession>),
+    /// It is there, and what was proved to it.
     Open(Box<dyn Session>, Proof),
 }
 
@@ -84,6 +93,7 @@ impl Secured {
         session
     }
 
+    /// The session above, if it is there already.
     fn above(&self) -> Option<&dyn Session> {
         match &self.above {
             Above::Open(session, _) => Some(&**session),
@@ -91,6 +101,7 @@ impl Secured {
         }
     }
 
+    /// The same, to change it.
     fn above_mut(&mut self) -> Option<&mut Box<dyn Session>> {
         match &mut self.above {
             Above::Open(session, _) => Some(session),

@@ -14,8 +14,11 @@ use std::sync::Arc;
 /// A client's side: whom it believes, and its own certificate, if it has one.
 #[derive(Clone)]
 pub struct ClientSettings {
+    /// As the library has it, shared by connections.
     pub(super) config: Arc<ClientConfig>,
+    /// Whether nobody's certificate is checked.
     insecure: bool,
+    /// What it was made of.
     described: String,
 }
 
@@ -95,7 +98,9 @@ impl ClientSettings {
 /// A server's side: its certificate, and whether clients need one.
 #[derive(Clone)]
 pub struct ServerSettings {
+    /// As the library has it, shared by connections.
     pub(super) config: Arc<ServerConfig>,
+    /// Whether clients have to show a certificate.
     asks_clients: bool,
 }
 
@@ -132,16 +137,19 @@ impl ServerSettings {
     }
 }
 
+/// The library's own algorithms, whatever else is installed in the process.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
+/// The authorities of a file.
 fn authorities(path: &Path) -> Result<RootCertStore, Failure> {
     let mut roots = RootCertStore::empty();
     let (taken, _) = roots.add_parsable_certificates(files::certificates(path)?);
     if taken == 0 { Err(wrong(path, "no certificate of the file can be used")) } else { Ok(roots) }
 }
 
+/// Whom a file vouches for: its certificates themselves, and those that they sign.
 fn known(path: &Path) -> Result<Known, Failure> {
     let by_sight = files::certificates(path)?;
     let roots = Arc::new(authorities(path)?);
