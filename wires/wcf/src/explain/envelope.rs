@@ -34,7 +34,7 @@ const SHOWN: usize = 4096;
 /// it in one line. `kind` of the message becomes what it is.
 pub(super) fn explain(
     payload: &[u8],
-    /// Offset of the envelope in the message.
+    // Offset of the envelope in the message.
     at: Option<usize>,
     encoding: Option<Encoding>,
     words: &mut Words,
