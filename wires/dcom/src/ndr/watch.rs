@@ -1,5 +1,10 @@
 //! What an open composite knows of its values beyond what the visit says with each: which are held in another form, and
 //! which count others (`size_is`).
+//!
+//! Invariants: `Counts` has one entry for each field of the struct, in order; `field` is the one that is
+//! being visited. Sequence and size may come in either order, so each of both compares with the other if that
+//! was seen already. A sequence that may be shorter than its room (`length_is`) must not exceed the size; any
+//! other must equal it.
 
 use super::layout::{Form, alignment, form};
 use everywire_model::shape::{Field, Hold, Order, Sequence, Shape, Struct};
@@ -42,6 +47,7 @@ impl Forms {
     }
 
     /// Of the next value, where `left` are to come.
+    /// Of a map the keys come at even numbers of values to come, since each is followed by its value.
     #[inline]
     pub(super) fn next(&self, left: usize) -> Form {
         match self {

@@ -1,4 +1,9 @@
 //! Each way a peer can break the rules of the RPC layer is one named variant.
+//!
+//! Where a breach is found decides what it costs. In the framing (`Version` to `AuthLength`) nobody can tell
+//! where the next PDU begins, so the connection ends. In the negotiation the bind is refused with a reason,
+//! in a call the call gets a fault; the sessions choose. The text of `Display` is shown to users and
+//! operators; `name` is for programs, and must not change.
 
 use everywire_model::Violation;
 use std::fmt;
@@ -52,6 +57,8 @@ pub enum Breach {
         kind: &'static str,
     },
     /// As many connections are open as may be: nothing was wrong with the message.
+    /// The quota of connections belongs to the runtime; this is how a session says it to the peer (bind_nak,
+    /// local limit).
     Full,
     /// More presentation contexts than a connection may have.
     Contexts {
@@ -132,6 +139,7 @@ pub enum Breach {
         asked: usize,
     },
     /// A message began and did not arrive in time.
+    /// A peer that sends one octet a minute would otherwise hold the memory of a fragment for ever.
     TooSlow {
         /// Seconds it was given.
         seconds: u64,
@@ -151,6 +159,7 @@ pub enum Breach {
         level: u8,
     },
     /// The token is wrong, or whoever it speaks for is not let in.
+    /// Which of both is never told to the peer, who could try names otherwise.
     Denied,
     /// A call came before its caller had said all of who it is.
     Unfinished {
@@ -158,6 +167,7 @@ pub enum Breach {
         context: u32,
     },
     /// The caller is not the one whose association group it joined.
+    /// Connections of a group share context handles, so another principal's group is closed to it.
     Group {
         /// The group.
         group: u32,

@@ -1,4 +1,8 @@
 //! Values in stubs, and what stands before and behind them in ORPC calls.
+//!
+//! Invariants: values are aligned from the beginning of the stub, ORPCTHIS or ORPCTHAT included, so each body
+//! knows its `base`. References inside of values are counted for the connection's peer: `Talk` names the
+//! node, the peer's account and the security that calls to those references will use.
 
 use super::shield::Talk;
 use crate::exporter::{Correspondence, Exporter};
@@ -48,6 +52,8 @@ impl Talk {
 
 /// Whether there may be an OBJREF in values that begin `base` bytes into their stub: OBJREFs are aligned, and begin with a
 /// word of their own. Whole blocks are looked at without a branch, so that this is done at the speed of memory.
+/// A false alarm costs an allocation; a miss would let references of two bodies be counted together, so none
+/// may happen.
 fn mentions_objects(values: &[u8], base: usize) -> bool {
     let aligned = values.get(base.next_multiple_of(4) - base..).unwrap_or_default();
     let (words, _) = aligned.as_chunks::<4>();
@@ -78,6 +84,7 @@ pub(crate) fn put_as(
         sink = sink.with_references(Arc::clone(&talk.references) as _);
     }
     if let Err(failure) = values.encode(&mut sink) {
+        // The caller's buffer may hold other messages: it comes back as it was, also after a failure.
         *out = sink.into_buffer();
         return Err(failure);
     }

@@ -1,4 +1,7 @@
 //! What an open composite of the sink knows.
+//!
+//! A frame is pushed by `open` and popped by `close`; only `left`, `packed` of a union, and what `content`
+//! decides change in between.
 
 use super::super::watch::{Counting, Forms};
 

@@ -1,4 +1,7 @@
 //! Reading structs of numbers and variants in one go.
+//!
+//! The fast way changes nothing until the whole row is known to be readable; then it charges the budget as
+//! the slow way would, so that both accept the same messages.
 
 use super::super::variant::{self, HEADER};
 use super::super::window::Window;

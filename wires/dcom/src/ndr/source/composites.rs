@@ -1,4 +1,14 @@
 //! Reading structs, arrays, unions and pointers (C706 14.3).
+//!
+//! The counterpart of the sink: each `open_...` asks `begin` where the value stands, reads what stands before
+//! the members, and pushes a frame. For the outermost construct with pointers, `end_of` finds where it ends
+//! in place by skipping over it; its referents are there. Composites inside of it share that place by
+//! `Frame::outer`. A composite that is itself a deferred referent goes there (`go`) and comes back when it
+//! closes (`Frame::back`).
+//!
+//! Invariants: a count passes `accept` before a frame is pushed for it. Null where the contract has no null
+//! is `NullReference`. A full pointer whose id was seen before is read from the first one's referent again;
+//! that is bounded, since it takes four octets and may stand for many.
 
 use super::super::layout::{Form, Place, alignment, has_pointers, least, pair_alignment, tail_of};
 use super::super::skip::{skip, skip_items};
@@ -34,6 +44,7 @@ impl Frame {
 
 impl NdrSource<'_> {
     /// Opens a composite that is read in place; unless it is inside another, its pointers' referents follow it.
+    /// `end` is where its referents begin, or `None` if it holds no pointers.
     pub(super) fn push_construct(
         &mut self,
         kind: Kind,
@@ -60,6 +71,7 @@ impl NdrSource<'_> {
         Ok(None)
     }
 
+    /// Parameters are no construct: what their pointers point to follows each of them.
     pub(super) fn open_fields(
         &mut self,
         kind: Kind,
@@ -266,6 +278,8 @@ impl NdrSource<'_> {
             }
             let seen = if kind == PointerKind::Full { self.full.get(&id).copied() } else { None };
             match seen {
+                // The place where a pointer stood first is remembered with it: reading that one again (in a
+                // body that is skipped over and then read) is no alias.
                 Some((first, referent)) if first != id_at => {
                     // Reading a referent again takes no bytes: so a message may have it done only so often.
                     self.aliases += 1;
@@ -308,6 +322,7 @@ impl NdrSource<'_> {
     }
 }
 
+/// The shapes of one element: of a map key and value, else one.
 fn elements_of(shape: &Shape) -> [Option<&Shape>; 2] {
     match shape {
         Shape::Map(map) => [Some(&map.key), Some(&map.value)],

@@ -1,4 +1,16 @@
 //! Agreeing on contexts, sizes and who calls (C706 12.6.3, MS-RPCE 3.3.1.5.2 to 3.3.1.5.4).
+//!
+//! States: a security context begins as an `Admission`, when the first token of its number comes (bind or
+//! alter_context), and goes on with each token. If the mechanism says that the caller has proved who it is,
+//! the admission is removed and becomes a `Shield`. If it is refused, the admission stays without its
+//! acceptor, so that the number cannot be tried again, and calls by it are denied. Presentation contexts only
+//! grow, and keep their meaning.
+//!
+//! Invariants: a connection has `UNPROVED_CONTEXTS` admissions and `SECURITY_CONTEXTS` contexts at the most,
+//! checked before a mechanism is started. A number stands for one interface, and one security context, as
+//! long as the connection lasts: nobody becomes somebody else. `Event::Ready` is raised for a caller only
+//! when it has proved who it is, or at the end of a bind for callers that do not say. An association group is
+//! used by one account only (`owns_group`).
 
 use super::state::{Accepting, Admission, Presentation};
 use crate::frame::{HEADER, HEADER_SIGNING, Header, MIN_FRAGMENT, MULTIPLEX, PduKind, Trailer};
@@ -51,6 +63,7 @@ impl Accepting {
         self.channel.multiplex = header.has(MULTIPLEX);
         let size = agree_size(&bind);
         self.size = size;
+        // Some clients send fragments of 5840 octets although less was agreed on.
         self.channel.recv = size.max(FRAGMENT);
         self.channel.xmit = if bind.max_recv < MIN_FRAGMENT { size } else { size.min(bind.max_recv) };
         let results = self.negotiate_contexts(&bind.contexts)?;
@@ -89,6 +102,8 @@ impl Accepting {
     }
 
     /// The last of three tokens: nothing is answered, and who is not let in learns it from the first call.
+    /// Padding before the trailer may be part of the four octets that mean nothing, but must not reach into
+    /// the header.
     pub(super) fn auth3_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
         const KIND: &str = "auth3";
         let trailer = header.trailer(message)?.ok_or(Breach::Unprotected { kind: KIND })?;
@@ -103,6 +118,7 @@ impl Accepting {
         }
     }
 
+    /// Refuses a bind. The versions are there whatever the reason is: a reader that expects them finds them.
     pub(super) fn send_nak(&mut self, call: u32, reason: u16) {
         let nak = BindNak { reason, versions: vec![(5, 0)] };
         self.channel.negotiate(&Pdu::BindNak(nak), 0, call, None);
@@ -153,6 +169,7 @@ impl Accepting {
         Ok(results)
     }
 
+    /// A context that is refused does not fail the bind: the client sees the result of each.
     fn negotiate_context(&mut self, element: &ContextElement) -> Result<ContextResult, Breach> {
         if let Some(bits) = features_of(element) {
             let bits = bits & FEATURES;
@@ -221,6 +238,7 @@ impl Accepting {
                 return Err(refusal(&failure, &trailer));
             }
         };
+        // An auth3 has no answer, so a mechanism that still has a token to send cannot end with it.
         // After the last one nothing could be said any more, nor asked.
         let fits = leg != Leg::Last || (step.token.is_empty() && step.done.is_some());
         if !fits || step.done.as_ref().is_some_and(|established| !self.owns_group(established)) {
@@ -238,6 +256,7 @@ impl Accepting {
     }
 
     /// Which of the contexts that are being made a trailer belongs to; a new one if to none.
+    /// A place without users and without a keytab takes no authentication: there is nobody to compare with.
     fn admission(&mut self, trailer: &Trailer, first: bool) -> Result<usize, Breach> {
         if let Some(index) = self.admissions.iter().position(|held| held.id == trailer.context) {
             return Ok(index);
@@ -314,6 +333,8 @@ impl Accepting {
 
     /// How references that this caller sends are called: as the place says if it has an account of its own, else as the
     /// caller's own account, which the caller's listener lets in, protected as the caller is here.
+    /// A sink that a caller sends is called with the caller's own password where the table of users has it
+    /// (the hash is enough for NTLM), since OPC clients let their own account in and no other.
     fn callback_security(&self, principal: &Principal, trailer: &Trailer, level: Level) -> Arc<Security> {
         if self.place.credentials.is_some() {
             return Arc::clone(&self.back);
@@ -361,6 +382,7 @@ fn features_of(element: &ContextElement) -> Option<u16> {
 }
 
 /// The fragment size of both directions: Windows answers with one number, a multiple of 8 up to 5840.
+/// A client that asks for exactly `LARGE_FRAGMENT` is one of this implementation, which takes that much.
 fn agree_size(bind: &Bind) -> u16 {
     let asked = bind.max_xmit.min(bind.max_recv);
     if asked == LARGE_FRAGMENT {
@@ -394,6 +416,8 @@ pub(super) fn is_tcp(place: &Profile) -> bool {
     matches!(place.endpoints.first(), Some(Endpoint::Tcp { .. }) | None)
 }
 
+/// A mechanism that is not there, or a level that it cannot do, is told as such; everything else is a denial
+/// without a reason.
 fn refusal(failure: &Failure, trailer: &Trailer) -> Breach {
     if failure.kind() == Kind::Unsupported {
         Breach::Authentication { mechanism: trailer.mechanism, level: trailer.level }

@@ -1,4 +1,15 @@
 //! Agreeing on contexts, and saying who calls (C706 12.6.3, MS-RPCE 3.3.2.4.1).
+//!
+//! States: `Unbound`, with a bind sent, until a bind_ack comes; then `Open`. `authentication` is there until
+//! the mechanism says that it has ended; each answer with a token moves it on, by an alter_context or by a
+//! last auth3. `ready` is set once, by `become_ready`; only then calls are sent. A presentation context goes
+//! from `Asked` to `Accepted` or `Refused`; one that the peer did not answer is forgotten and asked for
+//! again.
+//!
+//! Invariants: answers to alter_contexts come in the order in which these were sent, so the first context
+//! that is `Asked` is the one meant. This side has one security context. Above level connect, a peer that
+//! takes no part in the authentication is given up; at level connect it may be silent, for nothing is
+//! protected either way.
 
 use super::state::{Connecting, Context, Stage};
 use crate::exporter::Proxy;
@@ -21,10 +32,13 @@ const CONTEXT: u32 = 1;
 
 impl Connecting {
     /// Says everything at once: the interfaces that will be called, as far as is known, and who calls.
+    /// One message instead of several, because each costs a round trip before the first call.
     pub(super) fn send_bind(&mut self, profile: &Profile) {
         let token = match self.first_token(profile) {
             Ok(token) => token,
             Err(failure) => {
+                // No ticket, no such mechanism, a missing file of keys: nothing was sent, and each call is
+                // told.
                 self.unusable = Some(failure);
                 return;
             }
@@ -65,6 +79,7 @@ impl Connecting {
         self.alter(vec![element], None);
     }
 
+    /// `xmit` and `recv` of an alter_context are ignored by all known servers; zeros upset some.
     fn alter(&mut self, contexts: Vec<ContextElement>, token: Option<&[u8]>) {
         let (max_xmit, max_recv) = (self.channel.xmit, LARGE_FRAGMENT);
         let bind = Bind { max_xmit, max_recv, group: 0, contexts };
@@ -92,6 +107,7 @@ impl Connecting {
         }
     }
 
+    /// `None` at level none. The target's name for Kerberos is made of `host`.
     fn first_token(&mut self, profile: &Profile) -> Result<Option<Vec<u8>>, Failure> {
         if self.security.level == Level::None {
             return Ok(None);
@@ -191,6 +207,7 @@ impl Connecting {
         Ok(())
     }
 
+    /// Neither answer may come in fragments (C706 12.6.4).
     fn contents(&self, header: &Header, message: &[u8]) -> Result<BindAck, Breach> {
         let kind = header.kind.word();
         if header.flags & (FIRST | LAST) != FIRST | LAST {
@@ -291,6 +308,7 @@ impl Connecting {
 }
 
 /// The interfaces that will be called on a connection made for this way.
+/// Asking for an interface that is not called costs 44 octets; not asking costs a round trip.
 fn likely(profile: &Profile) -> Vec<Uuid> {
     match profile.lease.get::<Proxy>() {
         Some(proxy) if proxy.oxid().resolution().is_some() => {

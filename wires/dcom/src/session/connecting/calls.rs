@@ -1,4 +1,18 @@
 //! Calls: sent at once where everything is known, else kept until it is.
+//!
+//! A call of an object needs the place of its exporter (else: resolve it), an IPID for the interface (else:
+//! RemQueryInterface), an accepted presentation context (else: alter_context), and a turn (where the peer
+//! takes one call at a time). `usual` finds all of it for a call like the last one; that is the hot path,
+//! which allocates nothing. Every other call is encoded and kept as a job (`hold`), and `jobs` asks for what
+//! it misses.
+//!
+//! States: `known` describes the interface that was called last, and by `recent` the object; both are
+//! replaced when another is called. `proven` is set by the first answer of ORPC: until then calls are kept,
+//! to be sent again by an older version.
+//!
+//! Invariants: each call that returns a `CallId` and expects a reply gets one `Event::Reply`, whatever
+//! happens to the connection. `Outcome::Moved` tells the runtime to make the call again at another reference,
+//! so nothing of the call was executed. Call numbers ascend, and so do the entries of `waiting`.
 
 use super::state::{Connecting, Context, Known, Purpose, Recent, Stage, Waiting};
 use super::work::{Errand, Goal, Held, Job, Passed, Results, Target, Task};
@@ -62,6 +76,7 @@ impl Connecting {
     }
 
     /// Begins a call of an object.
+    /// The place is known; what is missing may still be the interface or the context.
     fn begin_at(&mut self, proxy: &Proxy, call: &Call<'_>, beside: bool) -> Result<CallId, Failure> {
         let resolution = proxy.oxid().resolution();
         let Some(resolution) = resolution.filter(|_| is_at_exporter(call.profile)) else {
@@ -98,6 +113,7 @@ impl Connecting {
     }
 
     /// Begins a call of something that is no object at its exporter.
+    /// A class is activated first, and the call is then made at the object: `Outcome::Moved`.
     #[cold]
     fn begin_elsewhere(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         let profile = call.profile;
@@ -149,6 +165,7 @@ impl Connecting {
     }
 
     /// Asks where an object is; `profile` is the way by which that is known.
+    /// All calls for one object share one question.
     #[cold]
     pub(super) fn resolve_for(&mut self, proxy: Arc<Proxy>, profile: &Profile) -> Result<CallId, Failure> {
         let serial = self.take_serial();
@@ -165,6 +182,7 @@ impl Connecting {
         Ok(CallId(serial))
     }
 
+    /// Puts an errand into the queue on behalf of one call, and sends it if it may be sent.
     pub(super) fn ask_for(&mut self, errand: Errand, serial: u64) {
         self.jobs.push_back(Job::Errand(Box::new(Task { errand, waiters: vec![serial] })));
         self.pump();
@@ -235,6 +253,8 @@ impl Connecting {
 
     /// Sends a request; `fill` writes what follows ORPCTHIS to a buffer whose stub begins at the place it is given. ORPCTHIS is an
     /// ordinary one, unless `lead` says otherwise.
+    /// Call number and causality are used up only if the message was complete. All calls of a connection
+    /// count up one causality id: each call begins a chain of its own (MS-DCOM 2.2.13.3).
     #[inline]
     pub(super) fn send_request(
         &mut self,
@@ -276,6 +296,7 @@ impl Connecting {
         Ok(self.take_call())
     }
 
+    /// The next number for a PDU; it wraps.
     pub(super) fn take_call(&mut self) -> u32 {
         let call = self.next_call;
         self.next_call = call.wrapping_add(1);
@@ -338,6 +359,8 @@ impl Connecting {
     }
 
     /// Withdraws a call: tells the peer, and forgets it.
+    /// The peer may answer before it sees the cancel; such an answer finds nobody waiting and is dropped. A
+    /// call that waits for an errand leaves it running, since others may wait for it too.
     pub(super) fn withdraw(&mut self, serial: u64) {
         let sent = |waiting: &Waiting| waiting.purpose.serial() == Some(serial);
         if let Some(index) = self.waiting.iter().position(sent) {
@@ -378,6 +401,7 @@ struct Number {
 const INVOKE_NUMBER: u16 = 6;
 
 impl Known {
+    /// Looks everything up that does not change between calls of one interface.
     fn new(interface: &Interface) -> Self {
         let iid = iid_of(interface);
         let (major, minor) = version_of(interface);
@@ -395,6 +419,8 @@ impl Known {
         }
     }
 
+    /// The address alone could be another interface's by now, the identity alone would be slow to compare for
+    /// interfaces of one name.
     #[inline]
     fn describes(&self, interface: &Interface) -> bool {
         self.address == std::ptr::from_ref(interface).addr() && self.id == interface.id
@@ -402,6 +428,7 @@ impl Known {
 }
 
 /// The index of an operation that mostly is one of the interface's own list.
+/// Found by where it stands in memory; an operation that was copied is found by its name.
 #[inline]
 fn index_of(interface: &Interface, operation: &Operation) -> Option<usize> {
     let first = interface.operations.first()?;
@@ -414,6 +441,8 @@ fn index_of(interface: &Interface, operation: &Operation) -> Option<usize> {
 }
 
 /// How ORPC minor versions go down, where a peer refuses one.
+/// Only those that peers were seen to speak: 7 (Windows), 6, 4, then each below. `None`: there is no older
+/// one.
 pub(super) fn lower(minor: u16) -> Option<u16> {
     match minor {
         7.. => Some(6),

@@ -45,6 +45,7 @@ impl Connecting {
             let what = "an operation is named by 16 octets of its interface and 2 of its number";
             return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
         };
+        // A connection to Wine is made for one interface, which must be known beforehand.
         if self.only.is_some() {
             return Err(needs_contract("a call to Wine's COM"));
         }
@@ -124,6 +125,8 @@ impl Connecting {
     }
 
     /// The object that a way leads to, if it leads to one.
+    /// `TAG_PASSED` names an object of this node that stands for one elsewhere: its proxy is in the
+    /// exporter's table.
     fn meant(&self, profile: &Profile) -> Result<Option<Arc<Proxy>>, Failure> {
         if profile.component(TAG_PASSED).is_none() {
             return Ok(profile.lease.share::<Proxy>());
@@ -145,6 +148,8 @@ impl Connecting {
     }
 
     /// Sends a call that was kept.
+    /// What passes keeps its own ORPCTHIS and byte order; ordinary values are behind an ORPCTHIS of this
+    /// side.
     pub(super) fn send_held(&mut self, target: &Target, held: &Held) -> Visit<u32> {
         let Some(passed) = &held.passed else {
             return self.send_request(target, held.expects, None, |out, _| {
@@ -199,6 +204,7 @@ impl Connecting {
         Ok(self.ask_alone(Errand::QueryFor { proxy, iids: query.iids }))
     }
 
+    /// Asks for one caller, whose answer nobody else may share: the references granted are that caller's.
     fn ask_alone(&mut self, errand: Errand) -> CallId {
         let serial = self.take_serial();
         self.ask_for(errand, serial);
@@ -239,6 +245,7 @@ impl Connecting {
 
     /// What a method said that nobody here knows. Whether it failed is told by the last number of its results, as all methods of COM have
     /// it; the bytes are the same either way.
+    /// A method without an HRESULT would be misread, but object interfaces have none.
     pub(super) fn passed_outcome(&self, stub: &Bytes, little: bool) -> Result<Outcome<Body>, Failure> {
         let budget = self.channel.limits.budget;
         let plain = stub.first_chunk::<{ OrpcThat::LEN }>() == Some(&[0; OrpcThat::LEN]);

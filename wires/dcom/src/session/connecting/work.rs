@@ -1,4 +1,8 @@
 //! What a connecting session has to do: calls that were sent or wait, errands, and what each of them is kept by.
+//!
+//! A `Held` is made by `calls` or `passing` and consumed when it is sent, unless it may have to be sent
+//! again: then it waits for its answer as `Purpose::Held`. A `Task` is made for an errand and consumed by its
+//! answer or its failure.
 
 use crate::activation::Activation;
 use crate::exporter::Proxy;
@@ -50,6 +54,7 @@ pub(super) enum Job {
 
 /// A call that cannot be sent yet.
 pub(super) struct Held {
+    /// The number by which the runtime knows the call.
     pub(super) serial: u64,
     pub(super) goal: Goal,
     pub(super) syntax: Syntax,
@@ -61,6 +66,7 @@ pub(super) struct Held {
     pub(super) values: Vec<u8>,
     /// What passes, and what stands in front of it.
     pub(super) passed: Option<Box<Passed>>,
+    /// Whether an answer comes; a call without one is forgotten as soon as it is sent.
     pub(super) expects: Expects,
     /// What Invoke was asked for, if it is called.
     pub(super) operation: Option<Box<Operation>>,
@@ -101,6 +107,8 @@ pub(super) enum Way {
 /// An errand, and the calls that its answer answers.
 pub(super) struct Task {
     pub(super) errand: Errand,
+    /// Serials of the calls that end with the errand; empty for what nobody waits for, and for
+    /// `Errand::Query`, whose calls are jobs.
     pub(super) waiters: Vec<u64>,
 }
 
@@ -144,6 +152,7 @@ impl Task {
 /// What is kept of a call that passes, or that has headers beside its values.
 pub(super) struct Passed {
     pub(super) body: Option<Body>,
+    /// Extensions that replace or add to those of the body.
     pub(super) edits: Option<Headers>,
     /// Whether nobody here knows the operation.
     pub(super) named: bool,
