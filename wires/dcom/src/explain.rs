@@ -3,6 +3,13 @@
 //!
 //! One direction of a connection is all there is to go by. In that of the client, presentation contexts tell which
 //! interface a request is for; in that of the server, only what can be recognized by itself is explained.
+//!
+//! States: offset in the stream, and the interface of each presentation context that a bind in the same
+//! direction named.
+//!
+//! Invariants: nothing is trusted and nothing fails: each reader stops at the first thing that does not fit
+//! and notes where. Stubs are explained only in first fragments that are not encrypted, for what follows is
+//! not a beginning.
 
 mod stub;
 
@@ -73,11 +80,14 @@ struct Reading<'a> {
     parts: Vec<Part>,
     /// What to say in one line, beside kind and size.
     notes: Vec<String>,
+    /// Where the values of the stub are: offset and length.
     body: Option<(usize, usize)>,
     /// The interface of each presentation context, learned in this direction.
     contexts: &'a mut HashMap<u16, Uuid>,
 }
 
+/// Explains one PDU, of which `bytes` may be the beginning only. Offsets of parts count from its own
+/// beginning.
 fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> Explained {
     let whole = bytes.len() == usize::from(header.length);
     let trailer = if whole { header.trailer(bytes).ok().flatten() } else { None };
@@ -116,6 +126,7 @@ fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> Expl
 }
 
 impl<'a> Reading<'a> {
+    /// Notes a field by its place.
     fn part(&mut self, offset: usize, len: usize, name: &'static str, value: String) {
         self.parts.push(Part { offset, len, name, value });
     }
@@ -126,6 +137,7 @@ impl<'a> Reading<'a> {
         self.part(from, len, name, value);
     }
 
+    /// The fixed part, which has the same fields in every PDU.
     fn header(&mut self, header: &Header) {
         let order = if header.little { "little-endian" } else { "big-endian" };
         for (offset, len, name, value) in [
@@ -147,6 +159,7 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// What follows the header, by kind. `Err`: the contents end inside a field.
     fn contents(&mut self, header: &Header, trailer: Option<&Trailer>) -> Result<(), Violation> {
         let hidden = trailer.is_some_and(|trailer| trailer.level == PRIVACY);
         match header.kind {
@@ -233,6 +246,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// Remembers which interface each context stands for, so that requests can be named.
     fn bind(&mut self) -> Result<(), Violation> {
         self.fragments_and_group()?;
         let from = self.get.position();
@@ -309,6 +323,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// The allocation hint, which means nothing for what was sent.
     fn hint(&mut self) -> Result<(), Violation> {
         let from = self.get.position();
         let hint = self.get.u32()?;
@@ -316,6 +331,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// The number of the presentation context, with the interface's name if that is known.
     fn context(&mut self) -> Result<u16, Violation> {
         let from = self.get.position();
         let context = self.get.u16()?;
@@ -328,6 +344,7 @@ impl<'a> Reading<'a> {
         Ok(context)
     }
 
+    /// The count of cancels and the octet behind it.
     fn cancels(&mut self) -> Result<(), Violation> {
         let from = self.get.position();
         let count = self.get.u8()?;
@@ -336,6 +353,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// What bind, alter_context and their answers begin with.
     fn fragments_and_group(&mut self) -> Result<(), Violation> {
         let from = self.get.position();
         let sizes = (self.get.u16()?, self.get.u16()?);
@@ -388,6 +406,7 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// The flags by name; one bit has two meanings, by the kind of PDU.
 fn flags(header: &Header) -> String {
     let cancel = match header.kind {
         PduKind::Request | PduKind::Response | PduKind::Fault => "pending cancel",
@@ -411,6 +430,7 @@ fn interface_name(iid: Uuid) -> String {
     names::interface(iid).map_or_else(|| iid.to_string(), str::to_owned)
 }
 
+/// A transfer syntax in a word.
 fn syntax_name((id, major, minor): (Uuid, u16, u16)) -> String {
     if id == NDR.id {
         "NDR".to_owned()

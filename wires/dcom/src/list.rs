@@ -1,5 +1,13 @@
-//! Who is there: where a node's objects are exported, which interfaces its endpoint mapper knows, and how callers can say
-//! who they are.
+//! Who is there: where a node's objects are exported, which interfaces its endpoint mapper knows, and how
+//! callers can say who they are.
+//!
+//! ServerAlive2 of the resolver is asked first: it needs no authentication, and its answer names addresses
+//! and services. Then `ept_lookup` is read page by page. A node of DCOM has both, one of plain DCE/RPC the
+//! mapper alone.
+//!
+//! Invariants: a page has `PAGE` entries and there are `PAGES` of them at the most, so a mapper without an
+//! end is left after 20000 entries. A tower that cannot be read is an entry with an unknown endpoint.
+//! Everything that the node says is shown as text and nothing of it is called.
 
 use crate::address;
 use crate::bindings::{DualStringArray, SecurityBinding};
@@ -17,9 +25,11 @@ use everywire_model::{
 use std::time::Duration;
 
 /// How long an answer may take.
+/// A mapper of Windows answers a page within milliseconds; a node behind a firewall does not answer at all.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Entries that are asked for at once, and pages that are asked for at most.
+/// Entries that are asked for at once.
 const PAGE: u32 = 100;
+/// The most pages that are asked for.
 const PAGES: usize = 200;
 
 /// What a node says of itself: its resolver's bindings and security first, then the interfaces of its endpoint mapper. A
@@ -63,13 +73,16 @@ pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failur
 
 /// The node that is asked.
 struct Node<'a> {
+    /// Its resolver and its mapper: the node itself, without an object.
     way: Reference,
     resolver: &'a dyn Resolver,
 }
 
 /// What the endpoint mapper knows of one interface.
 struct Known {
+    /// `None` if the tower was null, or cannot be read.
     tower: Option<Tower>,
+    /// What the server wrote beside it, for people; often empty.
     annotation: String,
 }
 
@@ -89,6 +102,7 @@ impl<'a> Node<'a> {
         Ok(Self { way, resolver })
     }
 
+    /// The node as an object with this interface.
     fn object(&self, interface: &'static Interface) -> Result<Object, Failure> {
         let object = self.resolver.resolve(&self.way)?.typed(Hold::Static(interface));
         Ok(object.with_deadline(Some(PATIENCE)))
@@ -193,6 +207,7 @@ impl<'a> Node<'a> {
     }
 }
 
+/// The results of a call that cannot raise an exception.
 fn done(outcome: Outcome<Body>) -> Result<Body, Failure> {
     match outcome {
         Outcome::Done(body) => Ok(body),

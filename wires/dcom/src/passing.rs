@@ -13,7 +13,7 @@ use everywire_model::visit::Carries;
 use everywire_model::{Body, Failure, Header, Headers, Initiator, Kind, Visit};
 use uuid::Uuid;
 
-/// What stands between what is read first of ORPCTHIS and its extensions.
+/// Where the minor version stands in ORPCTHIS: its second number of 16 bits.
 const MINOR: std::ops::Range<usize> = 2..4;
 
 /// What stands in front of the values of a message.
@@ -41,6 +41,7 @@ impl<'a> Lead<'a> {
             check(body, kind)?;
             lead.came = own.map(|own| &**own.raw()).unwrap_or_default();
             lead.little = body.little;
+            // NDR aligns to 8 at the most, so the place modulo 8 is all that the values depend on.
             lead.place = body.base & 7;
         }
         let edits = [own, carries.headers];
@@ -103,6 +104,8 @@ impl<'a> Lead<'a> {
         if let Some(extents) = &self.extents {
             out.truncate(stub + head - 4);
             // Of a sender whose array has an odd length.
+            // An array with an even number of places ends at a multiple of 8 (behind ORPCTHIS as behind
+            // ORPCTHAT), one with an odd number four octets later.
             let odd = self.place == 4 && !extents.is_empty();
             put_extents(out, stub, self.little, extents, odd);
         }

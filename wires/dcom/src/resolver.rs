@@ -1,5 +1,12 @@
 //! Stubs of IObjectExporter (MS-DCOM 3.1.2.5.1): it has neither ORPCTHIS nor ORPCTHAT. What is written is
 //! little-endian.
+//!
+//! A resolver says where the exporter with an OXID is (ResolveOxid), and takes the pings of clients: a
+//! ComplexPing makes or changes a set of OIDs, a SimplePing says that all of a set are still held.
+//! ServerAlive2 says which version of ORPC is spoken, before anybody authenticates.
+//!
+//! Invariants: counts have 16 bits, and the maximum count of an array must be the count beside it. Where the
+//! status is a failure, the results before it are blank but there.
 
 use crate::bindings::DualStringArray;
 use crate::stub::{Get, Put};
@@ -24,7 +31,7 @@ pub struct Resolved {
     pub bindings: DualStringArray,
     /// IPID of its IRemUnknown.
     pub rem_unknown: Uuid,
-    /// The least authentication level it takes.
+    /// The lowest authentication level that it takes, 1 to 6; a client may use a higher one.
     pub authn_hint: u32,
     /// Its COMVERSION.
     pub version: (u16, u16),
@@ -169,6 +176,7 @@ pub fn parse_complex_ping_reply(mut stub: Get<'_>) -> Result<(u64, u16, u32), Vi
     Ok((stub.u64()?, stub.u16()?, stub.u32()?))
 }
 
+/// The OIDs behind a pointer, which is null for none.
 fn oids(stub: &mut Get<'_>, count: u16) -> Result<Vec<u64>, Violation> {
     match (stub.pointer()?, count) {
         (false, 0) => Ok(Vec::new()),
@@ -202,6 +210,7 @@ pub(crate) fn put_protseqs(out: &mut Put, protseqs: &[u16], pointed: bool) {
     protseqs.iter().for_each(|protseq| out.u16(*protseq));
 }
 
+/// Reads the results of both operations; `versioned` says whether COMVERSION is there.
 fn resolved(mut stub: Get<'_>, versioned: bool) -> Result<Result<Resolved, u32>, Violation> {
     let found = stub.pointer()?;
     let bindings = if found { DualStringArray::get(&mut stub)? } else { DualStringArray::default() };
@@ -215,6 +224,7 @@ fn resolved(mut stub: Get<'_>, versioned: bool) -> Result<Result<Resolved, u32>,
     }
 }
 
+/// Writes them.
 fn put_resolved(result: Result<&Resolved, u32>, versioned: bool) -> Vec<u8> {
     let blank = Resolved::default();
     let (resolved, status) = match result {

@@ -81,7 +81,9 @@ impl Level {
 /// Hosts that references from a caller may lead to.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Trusted {
+    /// Hosts by their addresses, in canonical form.
     addresses: Vec<IpAddr>,
+    /// Hosts by their names, as `hosts=` has them.
     names: Vec<String>,
 }
 

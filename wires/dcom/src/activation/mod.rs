@@ -1,5 +1,8 @@
 //! Activation: asking a machine for an object of a class (MS-DCOM 3.1.2.5.2). There are two interfaces for it: the
 //! older IRemoteActivation, and IRemoteSCMActivator, whose arguments are property blobs.
+//!
+//! A client tries IRemoteSCMActivator first (Windows 2000 and later), then IRemoteActivation (j-Interop,
+//! Samba's tests, Windows NT 4); a server answers both.
 
 mod blob;
 pub mod properties;
@@ -39,7 +42,7 @@ pub struct Activated {
     pub oxid: u64,
     /// Where it is.
     pub resolved: Resolved,
-    /// Of the whole.
+    /// HRESULT of the whole; each interface has one of its own beside.
     pub hresult: u32,
     /// Per interface asked for: IID, HRESULT, OBJREF.
     pub interfaces: Vec<(Uuid, u32, Option<Bytes>)>,

@@ -1,4 +1,15 @@
 //! What this node has marshalled: objects, their interfaces, and who refers to them (MS-DCOM 3.1.1.1).
+//!
+//! States: an object enters the tables when it is first exported or held, gets an OID, and an IPID for each
+//! interface that is asked for. It leaves them when no interface has a reference and nothing holds it
+//! (`forget_if_unused`), when it is withdrawn, when the ping set that had it last expires, or after `MISSES`
+//! periods without a set, a call or a new reference. Leaving disconnects its IPIDs for ever: the same key
+//! exported again has other numbers.
+//!
+//! Invariants: `oids` and `objects` have the same objects; each IPID in `ipids` is an interface of one of
+//! them. `made` counts the objects with an owner, and the room reserved for them. Numbers are random, for who
+//! knows an IPID may call it. What leaves comes out as `Dropped` and is withdrawn, or lets go of what it
+//! stood for, only when all locks are free.
 
 use super::imports::Proxy;
 use super::numbers::unguessable;
@@ -10,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use uuid::Uuid;
 
-/// Periods without a sign of life after which an object is let go.
+/// Periods without a sign of life after which an object, or a ping set, is let go (MS-DCOM 3.1.2.2, 3.1.2.6).
 pub(super) const MISSES: u8 = 3;
 
 /// What stands between the class and the number in the key of an object that stands for one elsewhere: no key that a user gives has it.
@@ -38,6 +49,7 @@ pub struct Served {
 /// What whoever keeps a [`Served`] shares with the tables.
 #[derive(Debug)]
 struct Life {
+    /// Set once, when the IPID leaves the tables.
     disconnected: AtomicBool,
     /// A call or a ping of the object came in this period.
     alive: Arc<AtomicBool>,
@@ -112,7 +124,9 @@ struct Exported {
 struct Exposed {
     iid: Uuid,
     ipid: Uuid,
+    /// Public references that are out, to whomever: one counter for all holders (MS-DCOM 2.2.16).
     public: u64,
+    /// Private references of each account that has some; only that account can give them back.
     private: Vec<(Arc<str>, u64)>,
 }
 
@@ -142,6 +156,7 @@ impl Exports {
     }
 
     /// Counts `refs` more public references to an interface of the object under a key; `foreign`: of another contract language than MIDL.
+    /// The object may be gone by then; what it gets is an IPID that nobody has.
     pub(super) fn export(&self, key: &[u8], iid: Uuid, foreign: bool, refs: u32) -> Marshalled {
         let mut table = self.table();
         let oid = table.enter(key);
@@ -213,6 +228,8 @@ impl Exports {
     }
 
     /// Adds references, and returns the HRESULT.
+    /// The owner of references is checked for private ones alone; anybody who knows an IPID may add public
+    /// ones.
     pub(super) fn add(&self, ipid: Uuid, public: u32, private: u32, holder: &Arc<str>) -> u32 {
         let mut table = self.table();
         let Some(held) = self.oid_of(ipid).and_then(|oid| table.exposed(oid, ipid)) else {
@@ -282,11 +299,13 @@ impl Exports {
         self.forget_if_unused(&mut table, oid)
     }
 
+    /// Ping sets do not keep an object that nobody refers to.
     fn forget_if_unused(&self, table: &mut Table, oid: u64) -> Option<Dropped> {
         let object = table.objects.get(&oid)?;
         (object.interfaces.is_empty() && object.holds == 0).then(|| self.forget(table, oid))?
     }
 
+    /// The order of locks is kept: `table` is held by the caller, `ipids` is taken here.
     fn forget(&self, table: &mut Table, oid: u64) -> Option<Dropped> {
         let object = table.objects.remove(&oid)?;
         table.oids.remove(&object.key);
@@ -369,6 +388,7 @@ impl Exports {
     }
 
     /// A ping set lost the object. If the set itself expired, so has an object that nobody else pings or calls.
+    /// `expired` is false when a client takes the object out itself: then its references decide.
     pub(super) fn leave_set(&self, oid: u64, expired: bool) -> Option<Dropped> {
         let mut table = self.table();
         let object = table.objects.get_mut(&oid)?;
@@ -459,10 +479,12 @@ impl Table {
         oid
     }
 
+    /// The counts of an interface, found by its IPID.
     fn exposed(&mut self, oid: u64, ipid: Uuid) -> Option<&mut Exposed> {
         self.objects.get_mut(&oid)?.interfaces.iter_mut().find(|held| held.ipid == ipid)
     }
 
+    /// One object less for this owner; an owner without any leaves no entry.
     fn give_back(&mut self, owner: &str) {
         if let Some(count) = self.made.get_mut(owner) {
             *count = count.saturating_sub(1);

@@ -1,4 +1,17 @@
 //! Objects elsewhere, and what this node holds of them (MS-DCOM 3.2.1).
+//!
+//! States: a `Proxy` is made for the first OBJREF of an object and shared by all references to it, as their
+//! lease. It gains interfaces and references (`learn`, `gain`), gives single references away (`split`), and
+//! gives all of them back when it is dropped. A `RemoteOxid` is shared by the proxies of one exporter; its
+//! `resolution` is empty until a resolver was asked, and may be replaced by a newer one. References to be
+//! given back gather in `releases` until a call to that exporter carries them away, or the keeper does after
+//! 100 ms.
+//!
+//! Invariants: there is one live proxy for each object of an exporter, and one `RemoteOxid` for each OXID,
+//! resolver and security; the same OXID at another resolver is another exporter, so a liar cannot redirect
+//! other objects. A proxy keeps `PROXY_INTERFACES` interfaces at the most; what comes beyond goes back at
+//! once. `waiting` is the length of `releases`, read without the lock. `queued` is set while the exporter
+//! stands in `releasing`.
 
 use super::clock::Clock;
 use super::places::{RESOLVER, bindings_of, endpoints};
@@ -24,6 +37,7 @@ pub struct Proxy {
     this: Weak<Self>,
     oxid: Arc<RemoteOxid>,
     oid: u64,
+    /// Whether its resolver is to be pinged for it: not with SORF_NOPING.
     pinged: bool,
     interfaces: Mutex<Vec<Held>>,
 }
@@ -32,6 +46,7 @@ pub struct Proxy {
 struct Held {
     iid: Uuid,
     ipid: Uuid,
+    /// Public references that this process holds on it.
     refs: u32,
 }
 
@@ -79,6 +94,7 @@ impl Proxy {
     }
 
     /// Keeps an interface that the object was asked for, with its references.
+    /// An IPID that is known keeps the interface by which it came first, and only its references count.
     pub fn learn(&self, iid: Uuid, std: &StdObjRef) {
         let mut interfaces = lock(&self.interfaces);
         let full = interfaces.len() >= PROXY_INTERFACES;
@@ -117,6 +133,7 @@ impl Proxy {
 
     /// Takes a reference away for somebody else (3.2.4.3), if there is more than one: the interface, and what names it with
     /// 1 or 0 references.
+    /// The last reference is never given away: it keeps the object alive for this process.
     pub(super) fn split(&self, iid: Uuid) -> (Uuid, StdObjRef) {
         let mut interfaces = lock(&self.interfaces);
         let wanted = interfaces.iter().position(|held| held.iid == iid).unwrap_or(0);
@@ -238,6 +255,7 @@ impl RemoteOxid {
     }
 
     /// Keeps where it is; `via` is how the resolver was reached, and so the way that is known to lead there comes first.
+    /// With `exporter=here`, what the resolver says is ignored, and the way by which it was reached is used.
     pub(super) fn resolve(&self, resolved: Resolved, via: Option<&Profile>) {
         let mut ways = endpoints(&resolved.bindings, self.local, RESOLVER);
         if self.security.here {
@@ -299,6 +317,7 @@ impl RemoteOxid {
     }
 }
 
+/// The host of a network endpoint.
 fn host_of(endpoint: &Endpoint) -> Option<&str> {
     match endpoint {
         Endpoint::Tcp { host, .. } => Some(host),
@@ -321,7 +340,9 @@ pub(super) struct Imports {
 }
 
 struct Remote {
+    /// The exporter, as long as a proxy or a pending release keeps it.
     oxid: Weak<RemoteOxid>,
+    /// Proxies by OID. An entry may be dead for the moment between a proxy's end and its `forget`.
     proxies: HashMap<u64, Weak<Proxy>>,
 }
 
@@ -438,6 +459,7 @@ impl Imports {
     }
 }
 
+/// The entry of an exporter in the tables.
 fn key_of(oxid: &RemoteOxid) -> OxidKey {
     (oxid.id, oxid.ways.clone(), Arc::clone(&oxid.security))
 }

@@ -1,5 +1,15 @@
-//! References out and in: OBJREFs of this node's objects and of objects elsewhere (MS-DCOM 3.1.1.5.1 to 3.1.1.5.3, 3.2.4.1.2,
-//! 3.2.4.3).
+//! References out and in: OBJREFs of this node's objects and of objects elsewhere (MS-DCOM 3.1.1.5.1 to
+//! 3.1.1.5.3, 3.2.4.1.2, 3.2.4.3).
+//!
+//! Out (`marshal`): an object of this node gets `REFS` references counted in its exports; a proxy gives one
+//! of its own away, or none if it has but one, and is then kept for a while until the receiver has asked for
+//! its own; an OBJREF in text is passed on without references, since they belong to somebody else. In
+//! (`adopt`): an OBJREF of this node's own OXID comes home as a local reference and its counted references
+//! are taken back; any other one becomes the lease of a proxy, with the references that it brings.
+//!
+//! Invariants: each OBJREF that is written was counted before, and each that is read is counted once:
+//! `Correspondence::read` remembers what was read at which offset of a body. A `Hold` keeps an object in the
+//! exports while references are moved, so that it cannot vanish between two steps.
 
 use super::imports::{Origin, Proxy};
 use super::pinger::REFS;
@@ -23,6 +33,7 @@ use uuid::Uuid;
 /// Keeps an object of this node that is known elsewhere, or came home from there.
 pub struct Hold {
     exporter: Arc<Exporter>,
+    /// The object in the exports, in whose count of holds this one is.
     oid: u64,
 }
 
@@ -47,6 +58,7 @@ impl Drop for Hold {
 
 impl Exporter {
     /// Marshals `refs` more references to an object of this node.
+    /// The ping period runs from now on, if it did not.
     pub fn export(&self, key: &[u8], iid: Uuid, refs: u32) -> StdObjRef {
         let servants = self.objects().servants(key);
         let held = servants.iter().find_map(|servant| find(servant.interface(), &|held| iid_of(held) == iid));
@@ -183,6 +195,7 @@ impl Exporter {
         Ok(Reference { type_id: objref.iid().to_string(), profiles, foreign: Vec::new() })
     }
 
+    /// The proxy of an object elsewhere. If it came without references, the keeper will ask for some.
     fn import(&self, iid: Uuid, std: &StdObjRef, origin: &Origin<'_>) -> Arc<Proxy> {
         let proxy = self.imports.adopt(iid, std, origin);
         if std.public_refs == 0 && !proxy.unheld().is_empty() && self.pinger.want(&proxy) {
@@ -193,6 +206,7 @@ impl Exporter {
     }
 
     /// An object of this node comes home: the references that it brings are no longer elsewhere.
+    /// The IPID must be one of that object, or a liar could have another's references taken back.
     fn come_home(&self, iid: Uuid, std: &StdObjRef) -> Visit<Reference> {
         let key = self
             .exports
@@ -230,6 +244,8 @@ impl Exporter {
     ///
     /// # Errors
     /// The activation failed, or the object has none of the interfaces.
+    /// All interfaces that came are kept, the first is the type of the reference. The activator also said
+    /// where the exporter is, so nobody needs to be asked.
     pub fn adopt_activated(&self, activated: &Activated, via: &Profile) -> Result<Reference, Failure> {
         if !is_success(activated.hresult) {
             return Err(hresult::failure(activated.hresult, None));
@@ -352,10 +368,12 @@ fn is_at(place: &Endpoint, endpoint: &Endpoint) -> bool {
     }
 }
 
+/// Whether a way leads over a socket of this machine.
 fn is_local(via: &Profile) -> bool {
     via.endpoints.first().is_some_and(|endpoint| !matches!(endpoint, Endpoint::Tcp { .. }))
 }
 
+/// Whether an HRESULT says that something worked; its sign bit says that it did not.
 fn is_success(hresult: u32) -> bool {
     hresult == S_OK || hresult < 0x8000_0000
 }

@@ -1,4 +1,11 @@
 //! Where this node listens, as others are told (MS-DCOM 2.2.19).
+//!
+//! States: the bindings told last, with what they were made of; compared at each question, since addresses of
+//! the machine come and go.
+//!
+//! Invariants: a node listens for its resolver and its exporter at the same places. Sockets of this machine
+//! are told only over such sockets, and believed only from there. A peer's list is cut at `ADDRESSES`, so
+//! that it cannot have this node try any number of them.
 
 use crate::bindings::{DualStringArray, RESOLVER_PORT, SecurityBinding, StringBinding, TOWER_TCP};
 use crate::security::Security;
@@ -89,6 +96,7 @@ fn services_of(places: &[Place]) -> Vec<u16> {
     SERVICES.into_iter().filter(offered).collect()
 }
 
+/// The bindings that name these endpoints, none twice, and these authentication services.
 fn with_services(listening: &[Endpoint], services: &[u16]) -> DualStringArray {
     let security =
         services.iter().map(|service| SecurityBinding { service: *service, principal: String::new() });
@@ -101,6 +109,7 @@ fn with_services(listening: &[Endpoint], services: &[u16]) -> DualStringArray {
     DualStringArray { strings, security: security.collect() }
 }
 
+/// A socket that a binding of `TOWER_LOCAL` names; `None` for what other programs write there.
 fn local_endpoint(binding: &StringBinding) -> Option<Endpoint> {
     let (transport, path) = binding.address.split_once(':')?;
     let path = path.to_owned();
@@ -124,6 +133,7 @@ fn binding(endpoint: &Endpoint) -> Option<StringBinding> {
     }
 }
 
+/// The name of this machine as the system has it; `None` if it has none, or one that no address could hold.
 fn host_name() -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/hostname")
         .or_else(|_| std::fs::read_to_string("/etc/hostname"));

@@ -1,4 +1,12 @@
 //! Ping sets: which objects a client says it still holds (MS-DCOM 3.1.2.5.1.2, 3.1.2.5.1.3, 3.1.2.6).
+//!
+//! States: a set is made by a ComplexPing with number 0 and has the OIDs that its owner added and not
+//! removed. `alive` is set by each ping, and taken by each period; `missed` counts periods without one. At
+//! `MISSES` the set is gone, and objects that were in no other set and were not called go with it.
+//!
+//! Invariants: `PING_SETS` in all, `PRINCIPAL_PING_SETS` of one account, `PING_SET_OBJECTS` in one; only the
+//! owner changes a set, for its removals end objects. A ComplexPing that was overtaken by a later one is
+//! acknowledged and changes nothing.
 
 use super::exports::{Dropped, Exports, MISSES};
 use super::numbers::unguessable;
@@ -17,9 +25,11 @@ pub(super) struct Sets {
 struct Set {
     /// Who made it: whoever knows the set's number may ping it, but only its owner may change it.
     owner: Arc<str>,
+    /// Of the last ComplexPing that was applied.
     sequence: u16,
     objects: HashSet<u64>,
     alive: bool,
+    /// Periods in a row without a ping.
     missed: u8,
 }
 
@@ -114,6 +124,7 @@ impl Sets {
 }
 
 /// Whether a sequence number is older than another; they start again after 65535.
+/// Half of all numbers count as older, as sequence numbers that wrap do.
 fn is_older(sequence: u16, than: u16) -> bool {
     let ahead = than.wrapping_sub(sequence);
     ahead != 0 && ahead < 0x8000

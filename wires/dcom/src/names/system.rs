@@ -1,4 +1,9 @@
-//! RPC itself, COM, automation, and what is often seen beside them.
+//! RPC itself, COM, automation, and what is often seen beside them in captures of Windows networks (WMI, the
+//! registry, accounts).
+//!
+//! The numbers of an interface count from `first`: 3 for COM's, whose first three operations are those of
+//! IUnknown, and 0 for those of plain DCE/RPC. An interface whose operations never travel, or are of no
+//! interest, has an empty list.
 
 use super::Known;
 use crate::{

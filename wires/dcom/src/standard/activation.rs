@@ -55,6 +55,8 @@ impl Servant for Activator {
             let exporter = alive(&self.0)?;
             let stub = Get::of(request.body());
             let broken = |violation: crate::Violation| violation.at(0);
+            // The two interfaces number their operations alike, so the servant has to know which one it
+            // serves.
             let old = std::ptr::eq(self.1, &raw const REMOTE_ACTIVATION);
             let asked = match request.index() {
                 // The session has looked at the caller's version already.

@@ -53,6 +53,8 @@ impl Servant for ObjectExporter {
     }
 }
 
+/// The stub of the answer. A status that is a failure is part of it; only a stub that cannot be read is an
+/// `Err`, and becomes a fault.
 fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
     let stub = Get::of(request.body());
     let broken = |violation: crate::Violation| violation.at(0);
@@ -94,6 +96,7 @@ fn resolution(exporter: &Exporter, request: &Request) -> resolver::Resolved {
     resolved
 }
 
+/// Where the exporter with this OXID is: this node has one exporter, so any other OXID is unknown.
 fn resolve(
     exporter: &Exporter,
     oxid: u64,

@@ -63,6 +63,7 @@ impl Servant for RemUnknown {
     }
 }
 
+/// The stub of the answer, by the number of the operation: the first three are the same in both interfaces.
 fn answer(exporter: &Exporter, request: &Request, interface: &Interface) -> Result<Vec<u8>, Failure> {
     let stub = Get::of(request.body());
     let broken = |violation: crate::Violation| violation.at(0);

@@ -1,4 +1,8 @@
 //! A sink that builds a [`Value`].
+//!
+//! Invariants: an open composite gathers its values in order and becomes one value when it closes; exactly
+//! one value is left at the end. Shapes decide what the values are together: names of fields come from the
+//! shape, since a sink is not told them.
 
 use super::misfit;
 use everywire_model::shape::{Enum, Shape, Text};
@@ -41,6 +45,7 @@ struct Frame {
 }
 
 impl Collector {
+    /// A value is complete: it belongs to what is open, or is the whole.
     fn put(&mut self, value: Value) -> Visit<()> {
         match self.open.last_mut() {
             Some(frame) => frame.items.push(value),
