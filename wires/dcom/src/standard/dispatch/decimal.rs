@@ -1,4 +1,7 @@
 //! DECIMAL (MS-OAUT 2.2.26): a number of 96 bits, a power of ten by which it is divided, and a sign.
+//!
+//! Invariants: `digits` is 96 bits at the most and `scale` 28, so that all arithmetic fits into 128 bits. A
+//! number is never normalized: 12.50 keeps its zero, as automation does.
 
 use crate::hresult::{DISP_E_OVERFLOW, DISP_E_TYPEMISMATCH};
 use everywire_model::value::Value;
@@ -13,8 +16,11 @@ const NEGATIVE: i128 = 0x80;
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Decimal {
+    /// The sign, which zero may have too.
     negative: bool,
+    /// The number without its point.
     digits: u128,
+    /// Digits behind the point.
     scale: u8,
 }
 

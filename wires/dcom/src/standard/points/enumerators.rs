@@ -44,6 +44,7 @@ pub(super) fn success(whole: bool) -> u32 {
 /// Serves IEnumConnections.
 pub(super) struct Connections {
     exporter: Weak<Exporter>,
+    /// Sinks and cookies as they were when the enumerator was made.
     tape: Tape<(Reference, u32)>,
 }
 

@@ -71,6 +71,8 @@ fn own(interface: &Interface) -> impl Iterator<Item = &Signal> {
     interface.signals.iter().filter(|signal| signal.sink.is_none()).filter(inherited)
 }
 
+/// The interface of the listeners of one that names none: its operations are the signals that it declares
+/// itself.
 fn events(interface: &Interface) -> Interface {
     let operations = own(interface).map(|signal| {
         let parameter = |field: &Field| Parameter { direction: Direction::In, field: field.clone() };

@@ -1,4 +1,16 @@
 //! Listening to an object elsewhere: a sink of this process, advised there.
+//!
+//! For each source interface that carries a wanted signal: find the connection point, serve a sink under a
+//! new key, advise it, and keep the cookie. A node that listens nowhere yet begins to listen at this side's
+//! end of the way to the peer, with the account that the object is called with, since the peer calls back by
+//! a connection of its own.
+//!
+//! States: an `Advice` is one sink that is advised; dropping it unadvises. A `Subscription` has one for each
+//! source interface; if one of them cannot be made, those before are dropped again.
+//!
+//! Invariants: the sink is withdrawn if Advise fails, and otherwise only after Unadvise was answered or could
+//! not be sent: a call of the source that is under way still finds it. Where the callbacks could not be let
+//! in, the subscription fails at once instead of staying silent.
 
 use super::listening::{FAREWELL, Listening};
 use super::source::{Source, sources};
@@ -172,11 +184,14 @@ fn spelled(text: &str) -> String {
     })
 }
 
-/// One sink that is advised.
+/// One sink that is advised of one source interface.
 struct Advice {
     exporter: std::sync::Weak<Exporter>,
+    /// The connection point elsewhere.
     point: Object,
+    /// What Unadvise has to say.
     cookie: u32,
+    /// The key of the sink here.
     key: Bytes,
     listening: Arc<Listening>,
 }
