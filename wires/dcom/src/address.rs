@@ -29,8 +29,7 @@
 //! `EVERYWIRE_DCOM_CLASSES` (the locator's file).
 //!
 //! Invariants: a text longer than `REFERENCE_TEXT` is refused before it is read. No failure, and nothing that
-//! is printed, contains a password. Options that are not known are errors, never ignored. The level of a
-//! network address is `connect` or better unless `level=none` is written; see `Security::of_endpoint`.
+//! is printed, contains a password. Options that are not known are errors, never ignored.
 
 pub use crate::tags::{TAG_OBJREF, TAG_SYSTEM};
 pub use crate::ways::{class_of, system};

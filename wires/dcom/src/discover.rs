@@ -18,8 +18,7 @@ use everywire_model::{Failure, Hold, Initiator, Kind, Object, Reference};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// English of the United States.
-/// Names and documents may differ by language; this one every server knows.
+/// English of the United States. Names and documents may differ by language; this one most servers know.
 const LCID: u32 = 0x409;
 
 /// Asks an object what it is.

@@ -176,10 +176,10 @@ impl Header {
     }
 
     /// The security trailer of the PDU `message`, which begins with this header; `None` if it has none.
+    /// The end of the value is the end of the PDU, so the trailer is found from there backwards.
     ///
     /// # Errors
     /// The trailer, its value or its padding do not fit.
-    /// The end of the value is the end of the PDU, so the trailer is found from there backwards.
     #[inline]
     pub fn trailer(&self, message: &[u8]) -> Result<Option<Trailer>, Breach> {
         if self.auth_length == 0 {
@@ -313,10 +313,10 @@ pub fn sniff(first: &[u8]) -> Sniff {
     }
 }
 
-/// Puts a PDU into the other byte order: its header, and what stands before the stub of a request or response. The stub and the trailer
-/// are left alone.
-/// Used by tests of the readers and by sessions whose peer speaks big-endian alone. A buffer that is too
-/// short is left as far as it cannot be turned.
+/// Puts a PDU into the other byte order: its header, and what stands before the stub of a request or
+/// response. The stub and the trailer are left alone. Messages that pass through this node keep the byte
+/// order of their stubs, so their PDUs are turned after they were written. A buffer that is too short is left
+/// as far as it cannot be turned.
 pub(crate) fn turn_pdu(pdu: &mut [u8]) {
     let Some(&[_, _, kind, flags, ..]) = pdu.first_chunk::<{ HEADER }>() else { return };
     let mut turn = |at: usize, size: usize| {

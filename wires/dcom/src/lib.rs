@@ -16,9 +16,9 @@
 //! (exports, proxies, ping sets) in the one `exporter::Exporter` that `wire_state` makes for it.
 //!
 //! Invariants: an `Incoming` of this wire has the IID as 16 octets (little-endian parts) in `interface` and
-//! the operation number as 2 octets, little-endian, in `operation`. A number counts from the first operation
-//! of the interface named by the IID, not from IUnknown's first (`opnum_base`). An empty key stands for the
-//! node itself: the resolver, the activators and IRemUnknown.
+//! the operation number as 2 octets, little-endian, in `operation`. The number is the one on the wire, which
+//! counts the three operations of IUnknown and the four of IDispatch where an interface has them
+//! (`opnum_base`). An empty key stands for the node itself: the resolver, the activators and IRemUnknown.
 
 #![forbid(unsafe_code)]
 
@@ -115,8 +115,8 @@ pub fn is_orpc(iid: Uuid) -> bool {
 }
 
 /// The number on the wire of the first operation that `interface` declares itself. An object's interface
-/// begins behind the three operations of IUnknown, a dispatch interface behind four more of IDispatch. Plain DCE/RPC counts from 0, and so does IRemoteActivation, which
-/// carries ORPCTHIS but is derived from nothing.
+/// begins behind the three operations of IUnknown, a dispatch interface behind four more of IDispatch. Plain
+/// DCE/RPC counts from 0, and so does IRemoteActivation, which carries ORPCTHIS but is derived from nothing.
 pub fn opnum_base(interface: &Interface) -> u16 {
     let iid = iid_of(interface);
     if interface.kind == InterfaceKind::Procedures || !is_orpc(iid) || iid == REMOTE_ACTIVATION {
@@ -171,7 +171,7 @@ impl Wire for Dcom {
             // each ORPC call is answered with an HRESULT at least.
             oneway: false,
             out_parameters: true,
-            // An HRESULT and IErrorInfo's texts are all that a failure says.
+            // An HRESULT and IErrorInfo's texts are all that COM says of a failure.
             typed_exceptions: false,
             signals: true,
             // A connection point calls the sink like any other object, on a connection that the server opens

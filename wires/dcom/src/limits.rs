@@ -2,10 +2,10 @@
 //!
 //! Each bound is checked before anything is stored: by the decoder of the value, or by the table that would
 //! grow. Bounds of values (depths, dimensions) fail the message with a named `Violation`. Bounds of a
-//! connection refuse the context that is asked for, or fail the PDU with a `Breach`. Bounds of a node
-//! (objects, ping sets, groups) refuse the one request that would exceed them, and the peer may go on. The
-//! numbers are choices of this implementation, far above what known peers were seen to need, unless a comment
-//! says where they come from.
+//! connection refuse the context that is asked for, or end it with a `Breach`. Bounds of a node (objects,
+//! ping sets, groups) refuse the one request that would exceed them, and the peer may go on. The numbers are
+//! choices of this implementation, far above what known peers were seen to need, unless a comment says where
+//! they come from.
 
 /// The most pointers that may be followed one behind another: cycles of full pointers end here. Each level is
 /// a frame here and a level of recursion in the program that reads the values.

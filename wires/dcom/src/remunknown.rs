@@ -19,9 +19,9 @@ use uuid::Uuid;
 /// References that a marshalled interface pointer carries, unless somebody asks for another number.
 pub const PUBLIC_REFS: u32 = 5;
 
-/// Least length in bytes of a REMQIRESULT: HRESULT, padding, STDOBJREF (2.2.24).
+/// Least length in bytes of a REMQIRESULT: HRESULT, padding, STDOBJREF.
 const RESULT: usize = 48;
-/// Length in bytes of a REMINTERFACEREF: IPID and two counts (2.2.23).
+/// Length in bytes of a REMINTERFACEREF: IPID and two counts.
 const REFS: usize = 24;
 
 /// Operation numbers.

@@ -2,7 +2,7 @@
 //! explain` count by name.
 //!
 //! The RPC layer below has its own list, `Breach`. A `Violation` is found inside of a stub, after the PDU was
-//! taken: it fails one call and leaves the connection open. A `Breach` fails the connection, or the PDU.
+//! taken: it fails one call and leaves the connection open. A `Breach` ends the connection.
 
 pub use crate::pdu::Breach;
 

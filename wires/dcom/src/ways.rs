@@ -1,9 +1,9 @@
 //! What the options, leases and components of a profile of this wire say: where it leads, and how calls are
 //! protected there.
 //!
-//! Invariant: a profile of this wire leads to exactly one of four: an object elsewhere (a `Proxy` as its
-//! lease, or `TAG_OBJREF` while it is not unmarshalled), an object passed on by this node (`TAG_PASSED`), an
-//! interface of a node (`TAG_SYSTEM`), or a class to be activated (none of them, and a key).
+//! Invariant: a profile of this wire leads to one of four: an object elsewhere (a `Proxy` as its lease, or
+//! `TAG_OBJREF` while it is not unmarshalled), an object passed on by this node (`TAG_PASSED`), an interface
+//! of a node (`TAG_SYSTEM`), or a class to be activated (none of them, and a key).
 
 use crate::exporter::Proxy;
 use crate::security::Security;
@@ -23,8 +23,8 @@ impl Security {
 }
 
 impl Options for Security {
-    /// A connection to Wine carries one interface.
-    // What must be the same, beside endpoint and options, for two profiles to share a connection.
+    /// What must be the same, beside endpoint and options, for two profiles to share a connection: the
+    /// interface, where the peer is Wine, whose connections carry one; nothing elsewhere.
     fn scope(&self, profile: &Profile) -> Bytes {
         let interface = interface_of(profile, &self.dialect);
         interface.map(|iid| Bytes::copy_from_slice(&iid.to_bytes_le())).unwrap_or_default()

@@ -2,8 +2,8 @@
 //!
 //! A request has six, as Windows sends them, each a struct of its own in the BLOB; a reply has two. What is
 //! read is taken leniently: unknown properties are passed over, those that say nothing to this server may be
-//! missing. What is written has all that Windows writes, in its order, since its activator is said to look at
-//! them by place.
+//! missing. What is written has all that Windows writes, in its order: that is the form of which it is known
+//! that activators accept it.
 //!
 //! States: none.
 //!
@@ -289,7 +289,7 @@ impl Instantiation {
 /// The client's context and the prototype context, each an OBJREF.
 type Contexts = (Option<Bytes>, Option<Bytes>);
 
-/// ActivationContextInfoData (2.2.22.2.3): neither context is looked into.
+/// ActivationContextInfoData (2.2.22.2.5): neither context is looked into.
 fn contexts(get: &mut Get<'_>) -> Result<Contexts, Violation> {
     get.take(16)?;
     let (client, prototype) = (get.pointer()?, get.pointer()?);

@@ -124,7 +124,7 @@ struct Exported {
 struct Exposed {
     iid: Uuid,
     ipid: Uuid,
-    /// Public references that are out, to whomever: one counter for all holders (MS-DCOM 2.2.16).
+    /// Public references that are out, to whomever: one counter for all holders.
     public: u64,
     /// Private references of each account that has some; only that account can give them back.
     private: Vec<(Arc<str>, u64)>,

@@ -1,7 +1,7 @@
 //! What the keeper asks other nodes for: pings, references, releases (MS-DCOM 3.2.4.4, 3.2.6.1).
 //!
-//! All of it waits for answers, so it runs on the keeper's thread, never on one that serves connections;
-//! `ask` has a limit of time for each request.
+//! All of it waits for answers, so it runs on the keeper's thread, or on another one that may wait, never on
+//! one that serves connections; `ask` has a limit of time for each request.
 //!
 //! States: for each resolver a `ClientSet` says what that resolver knows (set number, sequence, OIDs,
 //! failures in a row). It is changed by answers alone. After `FAILURES` in a row it is empty, and the

@@ -241,11 +241,11 @@ impl Exporter {
     }
 
     /// The object that an activation yielded, at its exporter. Its type is the first interface that it has.
+    /// All interfaces that came are kept, the first is the type of the reference. The activator also said
+    /// where the exporter is, so nobody needs to be asked.
     ///
     /// # Errors
     /// The activation failed, or the object has none of the interfaces.
-    /// All interfaces that came are kept, the first is the type of the reference. The activator also said
-    /// where the exporter is, so nobody needs to be asked.
     pub fn adopt_activated(&self, activated: &Activated, via: &Profile) -> Result<Reference, Failure> {
         if !is_success(activated.hresult) {
             return Err(hresult::failure(activated.hresult, None));

@@ -1,7 +1,7 @@
 //! What the node asks of its exporter, and the keeper's visits.
 //!
-//! `tend` runs on the keeper's thread and may block; everything else is called by threads that serve
-//! connections, and does not.
+//! `tend` runs on the keeper's thread; it, `subscribe`, `offers` and `leave` ask other nodes and wait for
+//! them. Everything else is called by threads that serve connections, and does not wait.
 
 use super::{Counts, Exporter, Hold};
 use crate::security::Security;

@@ -1,9 +1,9 @@
 //! Each way a peer can break the rules of the RPC layer is one named variant.
 //!
-//! Where a breach is found decides what it costs. In the framing (`Version` to `AuthLength`) nobody can tell
-//! where the next PDU begins, so the connection ends. In the negotiation the bind is refused with a reason,
-//! in a call the call gets a fault; the sessions choose. The text of `Display` is shown to users and
-//! operators; `name` is for programs, and must not change.
+//! Where a breach is found decides what it costs. Each ends the connection; what the peer hears before that
+//! differs. A bind is refused with a reason, a request or an alter_context gets a fault, and where the
+//! framing itself is broken (`Version` to `DataRepresentation`) nothing can be told. The sessions choose. The
+//! text of `Display` is shown to users and operators; `name` is for programs, and must not change.
 
 use everywire_model::Violation;
 use std::fmt;

@@ -181,10 +181,10 @@ impl Pdu {
     }
 
     /// Takes the contents apart: `message` from the header up to `end`, where a security trailer or its padding begins.
+    /// `end` beyond the message counts as an empty message, and the first read fails.
     ///
     /// # Errors
     /// As [`Pdu::parse`].
-    /// `end` beyond the message counts as an empty message, and the first read fails.
     pub fn contents(header: &Header, message: &[u8], end: usize) -> Result<Self, Breach> {
         let mut cursor = Cursor::new(message.get(..end).unwrap_or_default(), HEADER, header.little);
         Ok(match header.kind {

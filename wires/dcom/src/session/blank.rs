@@ -1,8 +1,8 @@
 //! Blank values: what stands for results where an operation failed.
 //!
 //! A failing HRESULT is the last value of the results, so all results before it must be there in some form
-//! (MS-DCOM 2.2.13.4 leaves their content open). Zeros, nulls and empty sequences are what any client can
-//! read.
+//! (MS-DCOM 2.2.13.4), and nobody looks at their content. Zeros, nulls and empty sequences are what any
+//! client can read.
 
 use everywire_model::shape::Shape;
 use everywire_model::visit::{Sink, Visit};

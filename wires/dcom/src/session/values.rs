@@ -50,10 +50,10 @@ impl Talk {
     }
 }
 
-/// Whether there may be an OBJREF in values that begin `base` bytes into their stub: OBJREFs are aligned, and begin with a
-/// word of their own. Whole blocks are looked at without a branch, so that this is done at the speed of memory.
-/// A false alarm costs an allocation; a miss would let references of two bodies be counted together, so none
-/// may happen.
+/// Whether there may be an OBJREF in values that begin `base` bytes into their stub: OBJREFs are aligned, and
+/// begin with a word of their own. Whole blocks are looked at without a branch, so that this is done at the
+/// speed of memory. A false alarm costs an allocation; a miss would have a body that is read twice count its
+/// references twice, so none may happen.
 fn mentions_objects(values: &[u8], base: usize) -> bool {
     let aligned = values.get(base.next_multiple_of(4) - base..).unwrap_or_default();
     let (words, _) = aligned.as_chunks::<4>();

@@ -1,8 +1,8 @@
 //! Component categories (comcat.idl): which classes a machine has, what they are good for, and how people call them. What COM keeps
 //! in its registry, for whoever tells others of classes, such as a list of servers.
 //!
-//! The program fills it (OPC servers name themselves under the categories of Data Access), and
-//! `IOPCServerList` reads it. Nothing is read from a registry of the machine.
+//! A program fills it and asks it; nothing is read from a registry of the machine, and no servant of this
+//! crate looks into it.
 
 use crate::lock::lock;
 use std::collections::BTreeMap;

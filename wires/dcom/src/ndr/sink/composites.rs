@@ -115,7 +115,7 @@ impl NdrSink {
     }
 
     /// `len` is 0 if no arm is selected, else the number of the arm plus one; the discriminator is the first
-    /// value to come. Its discriminator stands once, as in a union of MIDL that is encapsulated in a struct.
+    /// value to come.
     pub(super) fn open_union(&mut self, union: &Union, len: usize) -> Visit<()> {
         if self.begin()? == Place::Arm {
             return Err(unsupported("a union in a VARIANT"));

@@ -8,8 +8,8 @@
 //!
 //! Invariants: a connection has `UNPROVED_CONTEXTS` admissions and `SECURITY_CONTEXTS` contexts at the most,
 //! checked before a mechanism is started. A number stands for one interface, and one security context, as
-//! long as the connection lasts: nobody becomes somebody else. `Event::Ready` is raised for a caller only
-//! when it has proved who it is, or at the end of a bind for callers that do not say. An association group is
+//! long as the connection lasts: nobody becomes somebody else. `Event::Ready` comes at the end of a bind for
+//! a caller whom nobody knows yet, and again for each one who has proved who it is. An association group is
 //! used by one account only (`owns_group`).
 
 use super::state::{Accepting, Admission, Presentation};
@@ -63,7 +63,8 @@ impl Accepting {
         self.channel.multiplex = header.has(MULTIPLEX);
         let size = agree_size(&bind);
         self.size = size;
-        // Some clients send fragments of 5840 octets although less was agreed on.
+        // Fragments of the usual size are taken although less was agreed on: refusing them would gain
+        // nothing.
         self.channel.recv = size.max(FRAGMENT);
         self.channel.xmit = if bind.max_recv < MIN_FRAGMENT { size } else { size.min(bind.max_recv) };
         let results = self.negotiate_contexts(&bind.contexts)?;
@@ -102,8 +103,6 @@ impl Accepting {
     }
 
     /// The last of three tokens: nothing is answered, and who is not let in learns it from the first call.
-    /// Padding before the trailer may be part of the four octets that mean nothing, but must not reach into
-    /// the header.
     pub(super) fn auth3_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
         const KIND: &str = "auth3";
         let trailer = header.trailer(message)?.ok_or(Breach::Unprotected { kind: KIND })?;

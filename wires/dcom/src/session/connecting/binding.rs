@@ -79,7 +79,7 @@ impl Connecting {
         self.alter(vec![element], None);
     }
 
-    /// `xmit` and `recv` of an alter_context are ignored by all known servers; zeros upset some.
+    /// The sizes were agreed on by the bind, so those that stand here change nothing.
     fn alter(&mut self, contexts: Vec<ContextElement>, token: Option<&[u8]>) {
         let (max_xmit, max_recv) = (self.channel.xmit, LARGE_FRAGMENT);
         let bind = Bind { max_xmit, max_recv, group: 0, contexts };

@@ -3,8 +3,8 @@
 //! A call of an object needs the place of its exporter (else: resolve it), an IPID for the interface (else:
 //! RemQueryInterface), an accepted presentation context (else: alter_context), and a turn (where the peer
 //! takes one call at a time). `usual` finds all of it for a call like the last one; that is the hot path,
-//! which allocates nothing. Every other call is encoded and kept as a job (`hold`), and `jobs` asks for what
-//! it misses.
+//! which keeps nothing of the call but its number. Every other call is encoded and kept as a job (`hold`),
+//! and `jobs` asks for what it misses.
 //!
 //! States: `known` describes the interface that was called last, and by `recent` the object; both are
 //! replaced when another is called. `proven` is set by the first answer of ORPC: until then calls are kept,
@@ -440,9 +440,8 @@ fn index_of(interface: &Interface, operation: &Operation) -> Option<usize> {
     interface.index_of(operation.name.as_bytes())
 }
 
-/// How ORPC minor versions go down, where a peer refuses one.
-/// Only those that peers were seen to speak: 7 (Windows), 6, 4, then each below. `None`: there is no older
-/// one.
+/// How ORPC minor versions go down, where a peer refuses one. The steps are those at which peers were seen: 7
+/// (Windows), 6, 4, 3 (Wine), 2 (j-Interop), 1 (Samba). `None`: there is no older one.
 pub(super) fn lower(minor: u16) -> Option<u16> {
     match minor {
         7.. => Some(6),

@@ -13,7 +13,8 @@
 //!
 //! Invariants: `Event::Ready` comes exactly once, even if nothing can be called: then the first call gets the
 //! reason. When the connection ends for any reason (`goodbye`, `disconnected`, `give_up`), everything in
-//! `waiting` and `jobs` gets a failure, and what was not sent says so (`Completed::No`).
+//! `waiting` and `jobs` gets a failure, and calls that were still kept as jobs say that they were not sent
+//! (`Completed::No`).
 
 mod binding;
 mod calls;

@@ -6,8 +6,8 @@
 //! Invariants: answers come in any order and are found by number; one that nobody waits for is dropped, but
 //! for an answer to a doubted call, which proves a forgery and ends the connection. Where the level signs,
 //! results without a signature end the connection. A fault is taken without one, since Windows and Samba do
-//! not sign faults, but then never leads to a call being made twice. The HRESULT of a method is the last
-//! aligned number of its results.
+//! not sign faults, but then never leads to a call of the user being made twice. The HRESULT of a method is
+//! the last aligned number of its results.
 
 use super::calls::lower;
 use super::state::{Connecting, Context, Purpose, Stage, Waiting};

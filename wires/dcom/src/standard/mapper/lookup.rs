@@ -56,7 +56,7 @@ impl Servant for Mapper {
     }
 }
 
-/// `kind` is the inquiry type: 0 all, 1 by interface, 2 by object, 3 by both (C706 appendix Q).
+/// `kind` is the inquiry type: 0 all, 1 by interface, 2 by object, 3 by both.
 fn lookup(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
     admit(exporter, request)?;
     let (kind, object, interface, option, handle, most) =
