@@ -128,9 +128,8 @@ pub fn opnum_base(interface: &Interface) -> u16 {
     }
 }
 
-/// The version of an interface: COM's have none, those of plain DCE/RPC say theirs in the identity of the language `dce`
-/// (`UUID/MAJOR.MINOR`).
-/// A bind of a COM interface says version 0.0, so 0.0 is also what an
+/// The version of an interface: COM's have none, those of plain DCE/RPC say theirs in the identity of the
+/// language `dce` (`UUID/MAJOR.MINOR`). A bind of a COM interface says version 0.0, so 0.0 is also what an
 /// unreadable version becomes.
 pub fn version_of(interface: &Interface) -> (u16, u16) {
     match iid_of(interface) {
@@ -265,8 +264,8 @@ impl Wire for Dcom {
         midl::clsid_of_key(key).to_string().into()
     }
 
-    // Keys of objects that were made by activation are `CLASS`, `SEPARATOR` and a part that is unique for
-    // each: statistics count by the class, or each object would have a line of its own.
+    // Keys of objects that stand for one elsewhere are `CLASS`, `SEPARATOR` and a number of their own:
+    // statistics count by the class, or each object would have a line of its own.
     fn key_word<'k>(&self, key: &'k [u8]) -> Cow<'k, str> {
         let class = key.split(|octet| *octet == exporter::SEPARATOR).next().unwrap_or_default();
         String::from_utf8_lossy(class)

@@ -2,10 +2,10 @@
 //!
 //! Each bound is checked before anything is stored: by the decoder of the value, or by the table that would
 //! grow. Bounds of values (depths, dimensions) fail the message with a named `Violation`. Bounds of a
-//! connection refuse the context that is asked for, or end it with a `Breach`. Bounds of a node (objects,
-//! ping sets, groups) refuse the one request that would exceed them, and the peer may go on. The numbers are
-//! choices of this implementation, far above what known peers were seen to need, unless a comment says where
-//! they come from.
+//! connection refuse the context that is asked for, or end the connection with a `Breach`. Bounds of a node
+//! (objects, ping sets, groups) refuse the one request that would exceed them, and the peer may go on. The
+//! numbers are choices of this implementation, far above what known peers were seen to need, unless a comment
+//! says where they come from.
 
 /// The most pointers that may be followed one behind another: cycles of full pointers end here. Each level is
 /// a frame here and a level of recursion in the program that reads the values.
@@ -51,9 +51,8 @@ pub const PRIVATE_HOLDERS: usize = 256;
 /// The most ping sets that a node keeps.
 pub const PING_SETS: usize = 8192;
 
-/// The most ping sets that a node keeps for one principal.
-/// A client needs one set for each node, so one principal with many processes stays far
-/// below.
+/// The most ping sets that a node keeps for one principal. A client needs one set for each node, so one
+/// principal with many processes stays far below.
 pub const PRINCIPAL_PING_SETS: usize = 256;
 
 /// The most objects in one ping set.

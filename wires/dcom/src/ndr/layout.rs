@@ -33,9 +33,8 @@ pub(super) enum Form {
     Plain,
     /// A boolean of 16 bits (MS-OAUT 2.2.27).
     VariantBool,
-    /// A sequence held as a SAFEARRAY, reached through two pointers (MS-OAUT 2.2.30).
-    /// The two pointers are LPSAFEARRAY and what MIDL puts behind it, so both are written where the parameter
-    /// stands.
+    /// A sequence held as a SAFEARRAY, reached through two pointers (MS-OAUT 2.2.30). The first pointer
+    /// stands in place, the second one begins what the first points to.
     Safearray,
 }
 

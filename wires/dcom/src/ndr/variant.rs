@@ -12,7 +12,7 @@ use everywire_model::shape::{
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
 
-/// VT_EMPTY: no value at all, which is also what a parameter that was left out becomes.
+/// VT_EMPTY: no value at all.
 pub(super) const EMPTY: u16 = 0;
 /// The bit of a SAFEARRAY of the type in the low bits.
 pub(super) const ARRAY: u16 = 0x2000;

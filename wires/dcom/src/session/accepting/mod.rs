@@ -46,8 +46,8 @@ const TOLD_AT_ONCE: u32 = 256;
 
 impl Accepting {
     /// A session for a connection that came in by the place that the configuration's profile describes.
-    /// Without a `WireState` of this wire in the configuration there are no objects, and every call gets a
-    /// fault.
+    /// Without a `WireState` of this wire in the configuration there are no objects, and their calls get
+    /// faults.
     pub fn new(config: &Config) -> Self {
         let place = Security::of(&config.profile);
         let exporter = config.wire_state.as_ref().and_then(Exporter::of);

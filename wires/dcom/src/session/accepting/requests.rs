@@ -9,9 +9,8 @@
 //! can fail. `last` remembers what the last IPID stood for, as long as that object is connected.
 //!
 //! Invariants: nothing of a fragment is used before its signature was checked, but call number, flags and
-//! context number. A call is executed with the headings of its first fragment. A fault of this file has
-//! `DID_NOT_EXECUTE` where no servant has seen the call, so the client may repeat it. A breach ends the
-//! connection, a refusal (`refuse`) only the call.
+//! context number. A call is executed with the headings of its first fragment. A breach ends the connection,
+//! a refusal (`refuse`) only the call; its fault has `DID_NOT_EXECUTE`, so the client may repeat it.
 
 use super::state::{Accepting, Blame, Serving, Target};
 use crate::exporter::Served;

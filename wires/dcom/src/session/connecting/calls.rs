@@ -11,8 +11,9 @@
 //! to be sent again by an older version.
 //!
 //! Invariants: each call that returns a `CallId` and expects a reply gets one `Event::Reply`, whatever
-//! happens to the connection. `Outcome::Moved` tells the runtime to make the call again at another reference,
-//! so nothing of the call was executed. Call numbers ascend, and so do the entries of `waiting`.
+//! happens to the connection, unless it is withdrawn. `Outcome::Moved` tells the runtime to make the call
+//! again at another reference, so nothing of the call was executed. Call numbers ascend, and so do the
+//! entries of `waiting`.
 
 use super::state::{Connecting, Context, Known, Purpose, Recent, Stage, Waiting};
 use super::work::{Errand, Goal, Held, Job, Passed, Results, Target, Task};

@@ -3,8 +3,9 @@
 //! States: `jobs` holds what cannot be sent. Every event that may change that (an answer, an accepted
 //! context, readiness) calls `pump`, which looks at each job once, in order.
 //!
-//! Invariants: what a job needs stands before it in the queue. Two calls that need the same interface share
-//! one errand. Where the peer takes one call at a time, nothing is sent before its last answer has come.
+//! Invariants: what a job needs stands before it in the queue, or was sent already. Two calls that need the
+//! same interface share one errand. Where the peer takes one call at a time, nothing is sent before its last
+//! answer has come.
 
 use super::binding::syntax;
 use super::calls::no_such_interface;

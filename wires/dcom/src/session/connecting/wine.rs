@@ -1,9 +1,9 @@
 //! Calls where a connection carries one interface, as Wine's do: what is another's goes on to a connection of its own, by a
 //! way that says so.
 //!
-//! Wine's servers accept one presentation context for a connection and answer with call number 0 whatever was
-//! asked; so calls go one at a time, a call given up ends the connection, and RemQueryInterface has a
-//! connection to IRemUnknown of its own.
+//! Wine's servers accept one presentation context for a connection and do not number their answers; so calls
+//! go one at a time, a call given up ends the connection, and RemQueryInterface has a connection to
+//! IRemUnknown of its own.
 
 use super::calls::{no_interface, no_node};
 use super::state::Connecting;

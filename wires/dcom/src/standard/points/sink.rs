@@ -8,8 +8,8 @@
 //!
 //! Invariants: signals reach a sink in the order of their emission, each once or never; what is lost is
 //! counted in `lost` and told. An emitter never waits for a sink: it sends at once if the line is free, else
-//! it leaves a copy of the values. No lock is held while a call is sent, an observer told, or values dropped.
-//! A failure is told to the node's observer only where the sink has not run the call.
+//! it leaves a copy of the values. No lock is held while a call is sent or an observer told. A failure is
+//! told to the node's observer only where the sink has not run the call.
 
 use super::gone::{has_code, is_gone};
 use super::store::{Account, Store, WAITING, WAITING_BYTES};

@@ -1,7 +1,9 @@
 //! What a node keeps of connection points: the points of its objects, the sinks that were advised, and what it listens to itself.
 //!
 //! Locks: `held`, the sinks of one point, and the line of one sink each stand alone; none is taken under
-//! another but those of sinks while lists are copied. Nothing of other parts is called under them.
+//! another. Under `held` the servants of an object are looked up, under `served` the object that stands for a
+//! point is made, and under the lock of a line the emitter's arguments are copied; nothing else of other
+//! parts is called under them.
 
 use super::listening::Listening;
 use super::store::{Account, Store};
