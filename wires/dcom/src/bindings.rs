@@ -110,7 +110,7 @@ impl DualStringArray {
         self.strings.sort_by_key(|binding| match binding.tower {
             TOWER_TCP if named(binding) => 1,
             TOWER_TCP => 2,
-            // Sockets of this machine, which only its own programs are told.
+            // Sockets of this machine, which mean something to its own programs only.
             _ => 0,
         });
         self

@@ -1,9 +1,17 @@
-//! Calls and answers that pass without a contract: stubs as they came, behind an ORPCTHIS or ORPCTHAT with the same flags, causality and
-//! extensions (MS-DCOM 2.2.13, 2.2.21).
+//! Calls and answers that pass without a contract: stubs as they came, behind an ORPCTHIS or ORPCTHAT with
+//! the same flags, causality and extensions (MS-DCOM 2.2.13, 2.2.21).
 //!
-//! What a stub's bytes depend on is kept: its data representation is that of the new PDU, and what follows ORPCTHIS or ORPCTHAT begins at the
-//! same place of a block of eight. Extensions are headers, known by their GUID; where none is changed they go on as they came. The version
-//! in ORPCTHIS is the connection's own. OBJREFs in a stub are not touched: they lead past the hop.
+//! What a stub's bytes depend on is kept: its data representation is that of the new PDU, and what follows
+//! ORPCTHIS or ORPCTHAT begins at the same place of a block of eight. Extensions are headers, known by their
+//! GUID; where none is changed they go on as they came. The version in ORPCTHIS is the connection's own.
+//! OBJREFs in a stub are not touched: they lead past the hop.
+//!
+//! States: a `Lead` is made for one message and used once, when that is written.
+//!
+//! Invariants: a body of another codec, or one that is no whole stub of this kind, is refused before anything
+//! is written. No more extensions go out than a receiver here would take (`MAX_EXTENSIONS`). If the values
+//! cannot begin at their place, which happens only behind an ORPCTHIS that no known sender writes, the
+//! message fails instead of being misread.
 
 use crate::ndr::{NAME, THAT, THIS, WHOLE, WINE, extents};
 use crate::orpc::{Extent, OrpcThat, OrpcThis, put_this};

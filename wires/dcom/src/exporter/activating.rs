@@ -117,8 +117,9 @@ impl Exporter {
         }
     }
 
-    /// The class object of a class: one for all who ask, and as long as the class is there, so it needs no pings.
-    /// It belongs to nobody, so no account's quota bounds it: there is one for each class at the most.
+    /// The class object of a class: one for all who ask, and as long as the class is there, so it needs no
+    /// pings. It is made for the process itself (the empty account), whoever asks first: there is one for
+    /// each class.
     fn factory(&self, clsid: Uuid) -> Result<Bytes, u32> {
         let known = lock(&self.factories).get(&clsid).cloned();
         if let Some(key) = known.filter(|key| !self.objects().servants(key).is_empty()) {

@@ -4,8 +4,8 @@
 //! the machine come and go.
 //!
 //! Invariants: a node listens for its resolver and its exporter at the same places. Sockets of this machine
-//! are told only over such sockets, and believed only from there. A peer's list is cut at `ADDRESSES`, so
-//! that it cannot have this node try any number of them.
+//! stand among the bindings under a protocol of their own, and are believed only where they came over such a
+//! socket. A peer's list is cut at `ADDRESSES`, so that it cannot have this node try any number of them.
 
 use crate::bindings::{DualStringArray, RESOLVER_PORT, SecurityBinding, StringBinding, TOWER_TCP};
 use crate::security::Security;

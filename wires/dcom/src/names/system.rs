@@ -4,6 +4,12 @@
 //! The numbers of an interface count from `first`: 3 for COM's, whose first three operations are those of
 //! IUnknown, and 0 for those of plain DCE/RPC. An interface whose operations never travel, or are of no
 //! interest, has an empty list.
+//!
+//! States: none, the table is constant.
+//!
+//! Invariants: no interface stands here twice, nor in the table of OPC (a test holds it). Names are those of
+//! the specifications, without `Rem` or `_Proxy` of other tools. `IUnknown` is listed with its operations,
+//! for traces of programs that send them although they never should.
 
 use super::Known;
 use crate::{

@@ -3,6 +3,12 @@
 //! What is in a VARIANT says its type by a VARTYPE; a neutral value says it by its shape. `shape_of` and
 //! `type_of` go back and forth. Both refuse records (VT_RECORD), whose layout is in a type library of the
 //! peer, and everything that is no automation type.
+//!
+//! States: none.
+//!
+//! Invariants: `type_of(shape_of(vt))` is `vt` again for each type that is taken, since the types that share
+//! a plain shape (CURRENCY and VT_I8, DATE and VT_R8) are told apart by the name of an alias. `plain` knows
+//! exactly those that are one number, or nothing.
 
 use super::layout::last_part;
 use crate::violations::unsupported;

@@ -2,8 +2,11 @@
 //!
 //! Where a breach is found decides what it costs. Each ends the connection; what the peer hears before that
 //! differs. A bind is refused with a reason, a request or an alter_context gets a fault, and where the
-//! framing itself is broken (`Version` to `DataRepresentation`) nothing can be told. The sessions choose. The
-//! text of `Display` is shown to users and operators; `name` is for programs, and must not change.
+//! framing itself is broken (`Version` to `DataRepresentation`) nothing can be told. The sessions choose.
+//!
+//! The text of `Display` is shown to users and operators and may become better; `name` is for programs
+//! (tests, metrics, `trace`, the rows of `everywire explain`) and must not change. Fields carry numbers and
+//! constant words only, so a breach costs no allocation and holds nothing that the peer wrote.
 
 use everywire_model::Violation;
 use std::fmt;

@@ -1,8 +1,18 @@
-//! Calls that pass without a contract, on their way to the object that they are for; and what is asked for on behalf of somebody else.
+//! Calls that pass without a contract, on their way to the object that they are for; and what is asked for on
+//! behalf of somebody else.
 //!
-//! A call is sent at once where its object, its interface's presentation context and the peer's version are known, else kept until they
-//! are, as any other. Activations and questions for interfaces are not passed on: this side asks for the same by itself, keeps what it gets
-//! ([`Adopted`]), and the session by which they came hands out references of its own.
+//! A call is sent at once where its object, its interface's presentation context and the peer's version are
+//! known, else kept until they are, as any other. Activations and questions for interfaces are not passed on:
+//! this side asks for the same by itself, keeps what it gets ([`Adopted`]), and the session by which they
+//! came hands out references of its own.
+//!
+//! States: none of its own; kept calls are jobs like those of `calls`, with the body that passes in
+//! `Held::passed`.
+//!
+//! Invariants: the bytes of a stub are never read, but for the arguments of activations and of
+//! RemQueryInterface, which are addressed to the node, and for the HRESULT at the end of an answer. An answer
+//! passes if and only if its call did. A call of plain DCE/RPC, and one to Wine, cannot pass: they need the
+//! contract.
 
 use super::binding::syntax;
 use super::calls::{is_at_exporter, no_node};

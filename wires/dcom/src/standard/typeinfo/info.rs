@@ -116,7 +116,7 @@ pub(super) fn documentation(
     (name, text): (String, String),
     flags: u32,
 ) -> Result<(), Failure> {
-    // The flags say which of the results the caller wants (MS-OAUT 3.7.4.8); the others are empty.
+    // The flags say which of the results the caller wants; the others are empty.
     let name = if flags & 1 != 0 { name } else { String::new() };
     let text = if flags & 2 != 0 { text } else { String::new() };
     request.reply::<_, Failure>(Ok((name, text, 0_u32, String::new())))
