@@ -119,6 +119,7 @@ impl DualStringArray {
     /// Reads the IDL version behind a pointer that was not null (2.2.19.2): maximum count, counts, array.
     /// The packet version inside of it starts with the same count again: both must agree.
     pub(crate) fn get(stub: &mut Get<'_>) -> Result<Self, Violation> {
+        // Counted in words: the two counts in front of the array are not among them.
         let most = stub.conformance(2, None)?;
         let (entries, security) = (stub.u16()?, stub.u16()?);
         if most != usize::from(entries) {

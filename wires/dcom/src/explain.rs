@@ -58,6 +58,7 @@ pub fn explain(bytes: &[u8]) -> Listing {
             }
         };
         let len = usize::from(header.length);
+        // A capture may end inside of a PDU: then its beginning is explained.
         let whole = rest.get(..len);
         let mut message = pdu(&header, whole.unwrap_or(rest), &mut contexts);
         message.offset = offset;

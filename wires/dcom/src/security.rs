@@ -253,6 +253,7 @@ impl Security {
         else {
             return None;
         };
+        // Where the connection really leads to counts, not how that place is called.
         let at = address_of_peer(peer).or_else(|| address_of(host));
         if let Some(home) = &self.home {
             return self.is_away(home, host, at);

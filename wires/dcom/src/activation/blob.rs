@@ -30,6 +30,7 @@ pub(super) fn read(blob: &[u8]) -> Result<Vec<(Uuid, Get<'_>)>, Violation> {
     let mut get = Get::new(blob, true);
     let size = get.u32()? as usize;
     get.u32()?;
+    // A size beyond what is there counts as all of it.
     let streams = get.take(size.min(get.left()))?;
     let mut header = stream(streams)?;
     header.u32()?;

@@ -70,6 +70,7 @@ impl Exporter {
             return Err(E_INVALIDARG);
         }
         let class = self.class(asked.clsid).ok_or(REGDB_E_CLASSNOTREG)?;
+        // An object that runs already is what COM calls a single instance: whoever asks gets it.
         let key = match (asked.class_object, class) {
             (true, _) => self.factory(asked.clsid)?,
             (false, Found::Class(class)) => self.create(&class, principal)?,

@@ -261,6 +261,7 @@ impl Exports {
                 held.private.swap_remove(index);
             }
         }
+        // Somebody still refers to this interface.
         if held.public > 0 || !held.private.is_empty() {
             return None;
         }
@@ -393,6 +394,7 @@ impl Exports {
         let mut table = self.table();
         let object = table.objects.get_mut(&oid)?;
         object.sets = object.sets.saturating_sub(1);
+        // A call in this period is as good as a ping.
         let dead = expired && object.sets == 0 && object.holds == 0 && object.pinged;
         if dead && !object.alive.load(Ordering::Relaxed) {
             return self.forget(&mut table, oid);

@@ -261,6 +261,7 @@ impl RemoteOxid {
         if self.security.here {
             ways.clear();
         }
+        // Resolvers name all addresses of their machine; the host that has just answered comes first.
         if let Some(host) = via.and_then(|via| via.endpoints.first()).and_then(host_of) {
             ways.sort_by_key(|way| (host_of(way) != Some(host), !self.security.may_show(way)));
         }
@@ -369,6 +370,7 @@ impl Imports {
             resolver = bindings_of(&ways);
         }
         ways.sort_by_key(|way| !origin.security.may_show(way));
+        // The security is part of the key: two accounts of this process do not share references.
         let key = (std.oxid, ways, Arc::clone(origin.security));
         let mut tables = lock(&self.tables);
         let held = tables.get(&key).and_then(|remote| {

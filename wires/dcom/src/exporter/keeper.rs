@@ -43,6 +43,8 @@ impl Exporter {
     /// A period is over: every resolver is told what is held here (3.2.6.1).
     pub(super) fn ping(&self) {
         drop(std::mem::take(&mut *lock(&self.pinger.lingering)));
+        // What is held now is compared with what each resolver knows; nothing is told when a proxy comes or
+        // goes.
         let held = self.imports.pinged();
         let mut sets = std::mem::take(&mut *lock(&self.pinger.sets));
         // What is held no longer needs no ping: the set runs down there by itself.
@@ -81,6 +83,7 @@ impl Exporter {
                 status => return Err(refused("SimplePing", status)),
             }
         }
+        // A set without a number is made by the first ComplexPing.
         let mut add: Vec<u64> = held.difference(&set.objects).copied().collect();
         let mut remove: Vec<u64> = set.objects.difference(held).copied().collect();
         let mut renewed = false;
@@ -127,6 +130,7 @@ impl Exporter {
         for oxid in releasing {
             // From here on it is queued again by whoever gives up another reference.
             oxid.settled();
+            // Taken in any case: what cannot be given back is forgotten here, and runs down there.
             let releases = oxid.take_releases();
             let known = oxid.resolution().is_some() || oxid.security().level == Level::None;
             if !releases.is_empty() && known && strangers.admit(&oxid) {

@@ -94,9 +94,12 @@ impl Exporter {
             return Err(Failure::new(Kind::Unsupported, Initiator::User, what)
                 .with_hint("serve the object at an address of this wire, too"));
         };
+        // An object elsewhere that this node holds: it is passed on with its own exporter's OXID, so calls do
+        // not come through here.
         if let Some(proxy) = profile.lease.share::<Proxy>() {
             return Ok(self.pass_on(proxy, &reference.type_id));
         }
+        // An OBJREF that was given as text and never unmarshalled.
         if let Some(objref) = profile.component(TAG_OBJREF) {
             let (objref, _) = ObjRef::parse(objref).map_err(|violation| violation.at(0))?;
             return Ok(uncounted(objref));
@@ -188,6 +191,7 @@ impl Exporter {
         }
         let origin = Origin { resolver, security, local, via };
         let proxy = self.import(objref.iid(), std, &origin);
+        // Of Wine nobody can ask where its exporter is; it follows from the address.
         if let (None, Some(known)) = (proxy.oxid().resolution(), security.dialect.resolution(std.oxid)) {
             proxy.oxid().resolve(known, via);
         }
@@ -212,6 +216,7 @@ impl Exporter {
             .exports
             .key_of_oid(std.oid)
             .filter(|key| self.exports.key_of(std.ipid).as_ref() == Some(key));
+        // OXIDs are this node's, but the object is gone, or the numbers do not belong together.
         let Some(key) = key else {
             return Err(hresult::failure(hresult::E_NOINTERFACE, None).at("an object that came home"));
         };

@@ -32,6 +32,7 @@ type Told = (Vec<Endpoint>, Vec<u16>, DualStringArray);
 impl Places {
     /// The bindings of a node that listens at these places.
     pub(super) fn bindings(&self, places: &[Place], objects: &dyn Objects) -> DualStringArray {
+        // Looked up each time, since addresses of the machine change; only the array is kept.
         let reached: Vec<Endpoint> = places.iter().flat_map(|place| reached(place, objects)).collect();
         let services = services_of(places);
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);

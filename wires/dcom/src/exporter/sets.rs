@@ -48,6 +48,7 @@ impl Sets {
     /// ComplexPing: the set and the status, and objects that nobody holds any more.
     pub(super) fn change(&self, exports: &Exports, ping: &ComplexPing, who: &Arc<str>) -> (u64, u32) {
         let mut sets = self.lock();
+        // A number of 0 asks for a new set.
         let id = if ping.set == 0 {
             let own = sets.values().filter(|set| set.owner == *who).count();
             if sets.len() >= PING_SETS || own >= PRINCIPAL_PING_SETS {

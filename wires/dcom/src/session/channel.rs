@@ -206,6 +206,7 @@ impl Channel {
             if size as u64 > self.limits.message {
                 return Err(too_large(size as u64, self.limits.message));
             }
+            // The allocation hint, behind the header, was written as 0 before the size was known.
             let hint = u32::try_from(size).unwrap_or(u32::MAX).to_le_bytes();
             if let Some(place) = out.get_mut(start + HEADER..).and_then(<[u8]>::first_chunk_mut) {
                 *place = hint;
@@ -331,6 +332,7 @@ fn split(
     {
         return shield.protect(out, start, stub - start, little);
     }
+    // The stub is copied once more here, since a header goes between its parts.
     let whole = out.split_off(stub);
     out.truncate(start);
     let mut left = whole.len();

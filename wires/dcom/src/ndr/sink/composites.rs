@@ -160,6 +160,8 @@ impl NdrSink {
             }
             _ => count,
         };
+        // Said by the caller for this one sequence (`Sink::room`): an enumerator's array has room for all
+        // that were asked for.
         let room = std::mem::take(&mut self.room);
         let max = if order == Order::ConformantVarying { max.max(room) } else { max };
         let mut referent = false;

@@ -223,6 +223,7 @@ impl NdrSource<'_> {
             }
             _ => Some(self.window.u32()?),
         };
+        // A varying array says how many elements of its room are there.
         let count = match (order, max) {
             (Order::Conformant | Order::Free, Some(max)) => max,
             (_, max) => self.variance(max)?,
@@ -238,6 +239,8 @@ impl NdrSource<'_> {
             self.window.align(element_alignment(shape));
         }
         let len = self.accept(count, elements.iter().flatten().map(|shape| least(shape)).sum())?;
+        // Where the referents of its elements begin, if it is the outermost construct: behind the last
+        // element.
         let mut end = None;
         if !matches!(place, Place::Within | Place::Tail)
             && elements.iter().flatten().any(|shape| has_pointers(shape, false))

@@ -95,6 +95,7 @@ impl Accepting {
             _ if !serving.orpc => Some(hresult::fault_status(failure)),
             _ => None,
         };
+        // `DID_NOT_EXECUTE` lets the client repeat the call, so it is said only where that is known.
         let unexecuted = failure.completed() == Completed::No;
         let status = match fault {
             Some(status) => status,

@@ -96,6 +96,8 @@ impl Accepting {
             Answer::Failed(failure) | Answer::Passed { failure, .. } => failure,
             Answer::Raised { .. } | Answer::Moved(_) => &unlike,
         };
+        // A failure that somebody elsewhere gave a number, or that says that the object or the interface is
+        // not there, is the answer to the question.
         let told = failure.code().is_some()
             || matches!(failure.kind(), Kind::NoObject | Kind::NoOperation | Kind::BadArgument);
         if !told {

@@ -55,6 +55,7 @@ impl Accepting {
         if !self.admissions.is_empty() {
             self.check_admissions(header, &message)?;
         }
+        // All fragments of a call are checked by the context of the first.
         let begun = self.channel.assemblies.begun(header.call).and_then(|first| first.shield);
         let (end, shield) = self.channel.open_as(header, &mut message, begun)?;
         let shield = shield.or_else(|| self.implied());
@@ -70,6 +71,8 @@ impl Accepting {
             object: request.object,
         };
         let fragment = Fragment { heading, little: header.little, shield };
+        // A client may use a number again once the call was answered; before that, answers could not be told
+        // apart.
         if header.has(FIRST) {
             let reused =
                 |serving: &Serving| serving.call == header.call && serving.replies && !serving.cancelled;
@@ -180,17 +183,21 @@ impl Accepting {
             self.tell_level(call.shield);
             return refuse(self, hresult::NCA_ACCESS_DENIED);
         }
+        // A verification trailer is no part of the values. A reader of values stops before it by itself; only
+        // what passes on as octets has to be cut.
         let mut end = stub.len();
         if self.channel.shields.get(call.shield.unwrap_or(usize::MAX)).is_some_and(|shield| shield.signs()) {
             let said =
                 verification::Said::new(syntax, heading.call, heading.context, heading.opnum, call.little);
             end = verification::check(&stub, header, &said)?;
         }
+        // Withdrawn calls count as well, until their servants have answered.
         if self.serving.len() >= self.channel.limits.outstanding {
             return refuse(self, hresult::NCA_SERVER_TOO_BUSY);
         }
         let object = heading.object.filter(|object| !object.is_nil());
         let (mut foreign, mut passes) = (false, false);
+        // The key of the object that is called, and whether ORPCTHIS stands before the arguments.
         let (key, orpc) = match (&target, object) {
             (Target::Objects, Some(ipid)) => match self.served(ipid) {
                 // IRemUnknown has two names, and the object without a key.
@@ -209,6 +216,7 @@ impl Accepting {
             (Target::Node, Some(object)) => (Bytes::copy_from_slice(&object.to_bytes_le()), false),
             (Target::Node, None) => (Bytes::new(), false),
         };
+        // The values begin behind ORPCTHIS, but their alignment counts from the stub's beginning.
         let base = if orpc {
             match implicit_arguments(&stub, call.little) {
                 Ok(taken) => taken,
@@ -235,6 +243,7 @@ impl Accepting {
             if base > OrpcThis::LEN { values::with_extensions(body, &stub, THIS) } else { body }
         };
         self.count(1, 0);
+        // It may be the management interface that is called, and its counters are to be right.
         if matches!(target, Target::Node) {
             self.tell_counts();
         }

@@ -235,6 +235,7 @@ impl Connecting {
                 context.stage = if accepted { Stage::Accepted } else { Stage::Refused };
             }
         }
+        // Forgotten here, so that `way` reports them as missing and asks for each by an alter_context.
         let unanswered = asked.get(results..).unwrap_or_default();
         self.contexts.retain(|context| !unanswered.contains(&context.id));
         Ok(())

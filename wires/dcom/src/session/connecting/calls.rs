@@ -61,6 +61,7 @@ impl Connecting {
     fn usual(&self, call: &Call<'_>, proxy: &Proxy) -> Option<Target> {
         let (known, interface) = (self.known.as_ref()?, call.method.interface()?);
         let recent = known.recent.as_ref()?;
+        // Releases go out with the next call, so a call with some to carry takes the longer way.
         let same = std::ptr::eq(recent.proxy.as_ptr(), proxy)
             && is_at_exporter(call.profile)
             && known.describes(interface)
@@ -89,6 +90,7 @@ impl Connecting {
             return Ok(sent_on);
         }
         let Number { opnum, dispatch } = self.method(call)?;
+        // The lower of what this connection has found out and what the resolver said.
         let minor = self.orpc_minor.min(resolution.version.1);
         let Some(shared) = call.profile.lease.share::<Proxy>() else { return Err(no_interface()) };
         let Some(known) = &mut self.known else { return Err(no_interface()) };
@@ -231,6 +233,7 @@ impl Connecting {
         arguments: &dyn Encode,
         expects: Expects,
     ) -> Result<CallId, Failure> {
+        // Taken out for the time of the call, since `self` is borrowed for sending.
         let talk = self.talk.take();
         let sent = self.send_request(target, expects, None, |out, stub| {
             values::put(out, stub, arguments, talk.as_ref())

@@ -98,6 +98,7 @@ impl Connecting {
         });
         match sent {
             Ok(call) => {
+                // Asked for while the activation is under way, which saves a round trip.
                 let next = self.next_interface(&task.errand);
                 self.waiting.push_back(Waiting { call, purpose: Purpose::Errand(task) });
                 if let Some(next) = next {

@@ -101,6 +101,7 @@ impl Connecting {
         };
         let Held { serial, syntax, opnum, orpc, foreign, minor, expects, .. } = *held;
         let passed = held.passed.as_ref().is_some_and(|passed| passed.answers_pass());
+        // Results that pass, or that hold their HRESULT themselves, keep it.
         let hresult = orpc && !passed && !tells_hresult(syntax.id, opnum);
         let target = Target { syntax, context, opnum, object, orpc, hresult, foreign, minor, passed };
         let sent = self.send_held(&target, &held);

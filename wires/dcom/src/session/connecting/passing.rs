@@ -72,6 +72,7 @@ impl Connecting {
         if matches!(iid, SCM_ACTIVATOR | REMOTE_ACTIVATION) {
             return self.activate_for(carries.body, iid, opnum, meant, profile);
         }
+        // A way to a class: an object of it has to be there before it can be called.
         let Some(proxy) = meant else {
             return match class_of(profile) {
                 Some(clsid) => Ok(self.activate(clsid, IUNKNOWN, profile)),
@@ -111,6 +112,7 @@ impl Connecting {
             }
             return Ok(CallId(serial));
         }
+        // What passes is counted, not copied; only arguments of this process are encoded now.
         let mut encoded = Vec::new();
         if carries.body.is_none() {
             values::put(&mut encoded, 0, call.arguments, self.talk.as_ref())?;
@@ -266,6 +268,7 @@ impl Connecting {
             (Some(parsed.0), parsed.1)
         };
         let body = values::passing(stub, taken, little, budget, self.talk.as_ref(), THAT);
+        // The last aligned word of the stub, as in `orpc_outcome`.
         let end = (stub.len() & !3).saturating_sub(4);
         let raw = stub.get(end..).and_then(|rest| rest.first_chunk()).filter(|_| end >= taken);
         let code = raw.map(|raw| if little { u32::from_le_bytes(*raw) } else { u32::from_be_bytes(*raw) });

@@ -104,6 +104,7 @@ impl Connecting {
         let Pdu::Fault(fault) = Pdu::contents(header, &message, end)? else {
             return Err(Breach::Unexpected { kind: header.kind.word() });
         };
+        // The flag is the server's word that no servant has seen the call.
         let unexecuted = header.has(DID_NOT_EXECUTE);
         // Some know no other word for a wrong password.
         let unknown = self.unconfirmed && fault.status == hresult::NCA_PROTO_ERROR;

@@ -121,6 +121,7 @@ fn arrange(
     if !riid.0.is_nil() {
         return Err((DISP_E_UNKNOWNINTERFACE, 0));
     }
+    // DISPPARAMS says each count twice: once as a number, once by its array.
     let counts = values.len() == arguments as usize
         && names.len() == named as usize
         && names.len() <= values.len()
@@ -154,6 +155,7 @@ fn arrange(
             _ => return Err((DISP_E_BADPARAMCOUNT, 0)),
         }
     }
+    // Arguments by reference are empty among the others; `indices` says which they are.
     let by_reference = |argument: usize| indices.iter().position(|index| *index as usize == argument);
     let (mut fields, mut out) = (Vec::new(), Vec::new());
     for (parameter, argument) in operation.parameters.iter().zip(&places) {

@@ -117,6 +117,8 @@ impl Advised {
                 line.lost += 1;
                 return Ok(());
             }
+            // Nothing waits and nobody sends: then the arguments go out as they are, without a copy as
+            // values.
             let free = line.settled && !line.by_name && !line.sending && line.waiting.is_empty();
             if !(free && line.under_way < WINDOW) {
                 let lost = line.waiting.push(index, collect(arguments)?);
@@ -197,6 +199,7 @@ impl Advised {
     /// Sends a call whose arguments were kept. They are kept once more until it ends, for a sink that turns
     /// out to have IDispatch only.
     fn send_value(self: &Arc<Self>, index: usize, value: Value) {
+        // The lock is given back at once: what follows may call a servant of this process.
         let by_name = lock(&self.line).by_name;
         let Some(point) = self.point.upgrade() else { return };
         if by_name {

@@ -215,6 +215,7 @@ impl Advice {
         admits(exporter, &point)?;
         let point = resolver.resolve(&point)?.typed(Hold::Static(&CONNECTION_POINT));
         let only = signal.map(|signal| signal.name.to_string());
+        // From here on signals may come, even before Advise has returned the cookie.
         let listening = Listening::new(source, only, Arc::clone(listener), key_of(object), object.clone());
         let iid = listening.source.iid;
         let key = exporter.objects().export(vec![Arc::new(Ear(Arc::clone(&listening))) as Arc<dyn Servant>]);

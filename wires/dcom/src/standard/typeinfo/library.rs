@@ -91,6 +91,7 @@ impl Library {
             implemented.push((infos.len() + 1, SOURCE | if number == 0 { DEFAULT } else { 0 }));
             infos.push(Info::called_by_name(interface));
         }
+        // An object without a class is described as if it had one, by the CLSID that follows from its key.
         let (name, id) = class.unwrap_or_else(|| {
             let name = infos.first().map(|info| info.name().to_owned()).unwrap_or_default();
             (name, clsid_of_key(key))

@@ -6,10 +6,10 @@
 //!
 //! States: `Told` holds the object and its TYPEATTR.
 //!
-//! Invariants: a peer decides how many calls are made, so members, parameters and the depth of types are
-//! bounded (`MEMBERS`, `PARAMETERS`, `DEPTH`), and a type that leads too far, or that is not understood, is a
-//! VARIANT, which takes any value. Members that must not be called by name are left out. A property told as a
-//! variable becomes two accessors.
+//! Invariants: a peer decides how many calls are made, so members, names of parameters and the depth of types
+//! are bounded (`MEMBERS`, `PARAMETERS`, `DEPTH`), and a type that leads too far, or that is not understood,
+//! is a VARIANT, which takes any value. Members that must not be called by name are left out. A property told
+//! as a variable becomes two accessors.
 
 use super::contracts::{
     GET_DOCUMENTATION, GET_FUNC_DESC, GET_IMPL_TYPE_FLAGS, GET_NAMES, GET_REF_TYPE_INFO,
@@ -36,7 +36,7 @@ use uuid::Uuid;
 const MEMBERS: u16 = 4096;
 /// How far types lead to one another.
 const DEPTH: u32 = 8;
-/// Parameters of a member, at most.
+/// Names of parameters that are asked for, at most.
 const PARAMETERS: i128 = 256;
 /// A function that returns nothing but success.
 const VT_HRESULT: u16 = 25;
