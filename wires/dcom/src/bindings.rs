@@ -49,7 +49,7 @@ pub struct SecurityBinding {
 pub struct DualStringArray {
     /// In the order of preference.
     pub strings: Vec<StringBinding>,
-    /// Likewise.
+    /// What the server takes in authentication, in the order of its preference. Empty: callers stay unknown.
     pub security: Vec<SecurityBinding>,
 }
 
@@ -173,6 +173,7 @@ impl DualStringArray {
     /// out.
     fn units(&self) -> (Vec<u16>, u16) {
         // Room for the zeros that end both halves, two for each half that is empty.
+        // Both the count of words and the offset of the security bindings are 16-bit numbers.
         const MOST: usize = u16::MAX as usize - 4;
         let mut units = Vec::new();
         for binding in &self.strings {

@@ -177,6 +177,8 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// A request (C706 12.6.4.9). The operation has a name only if the bind was seen too, since the request
+    /// names the interface by the number of its presentation context. `hidden`: the stub is encrypted.
     fn request(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
         self.hint()?;
         let context = self.context()?;
@@ -206,6 +208,8 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// A response (C706 12.6.4.10). Nothing in it says which operation it answers, so only what is recognized
+    /// by its form is explained: an ORPCTHAT, and the result of an activation.
     fn response(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
         self.hint()?;
         self.context()?;
@@ -228,6 +232,7 @@ impl<'a> Reading<'a> {
         plain
     }
 
+    /// A fault (C706 12.6.4.7): its stub is a status, which is encrypted as results would be.
     fn fault(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
         self.hint()?;
         self.context()?;
@@ -275,6 +280,9 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// A bind_ack or an alter_context_resp (C706 12.6.4.4). Results have no numbers: they come in the order
+    /// in which the contexts were asked for. Result 3 is the answer to the negotiation of features (MS-RPCE
+    /// 2.2.2.4).
     fn bind_ack(&mut self) -> Result<(), Violation> {
         self.fragments_and_group()?;
         let from = self.get.position();
@@ -307,6 +315,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// A bind_nak (C706 12.6.4.5), with the reasons of MS-RPCE 2.2.2.5 beside those of C706.
     fn bind_nak(&mut self) -> Result<(), Violation> {
         let from = self.get.position();
         let reason = self.get.u16()?;

@@ -53,17 +53,17 @@ pub enum PduKind {
     Request = 0,
     /// Its results.
     Response = 2,
-    /// Its failure.
+    /// The call failed: a status in place of results.
     Fault = 3,
-    /// The client's first word.
+    /// The client opens the connection and says which interfaces it wants to call.
     Bind = 11,
-    /// The server lets it in.
+    /// The server accepts the connection.
     BindAck = 12,
-    /// The server does not.
+    /// The server refuses the whole connection, with a reason.
     BindNak = 13,
     /// The client needs more presentation contexts, or has more tokens.
     AlterContext = 14,
-    /// The answer to that.
+    /// The answer to an alter_context.
     AlterContextResponse = 15,
     /// The third token of three.
     Auth3 = 16,

@@ -147,6 +147,8 @@ impl<'a> Node<'a> {
         address::print_friendly(&self.way)
     }
 
+    /// The entry that stands for the node itself: the version of COM it speaks, and the string bindings of
+    /// its resolver in words.
     fn resolver_presence(
         &self,
         (major, minor): (u16, u16),
@@ -159,6 +161,9 @@ impl<'a> Node<'a> {
         self.presence("OXID resolver", what, authentication)
     }
 
+    /// One entry of the endpoint mapper. Its name is the annotation that the server registered, else the name
+    /// by which the interface is known here, else the UUID. `authentication` is what the resolver said, and
+    /// is shown for TCP only: other transports have their own.
     fn entry_presence(&self, known: Known, authentication: &str) -> Presence {
         let Some(tower) = known.tower else {
             return self.presence(
@@ -188,6 +193,7 @@ impl<'a> Node<'a> {
         self.presence(name, (String::new(), String::new(), format!("not served: {why}")), "")
     }
 
+    /// One line of the listing; all details are there in each, empty where nothing is known.
     fn presence(
         &self,
         name: &str,

@@ -84,7 +84,7 @@ pub enum ObjRef {
     Standard {
         /// The interface.
         iid: Uuid,
-        /// What names it.
+        /// OXID, OID and IPID of the object, and how many references come with it.
         std: StdObjRef,
         /// The exporter's resolver.
         resolver: DualStringArray,
@@ -93,7 +93,7 @@ pub enum ObjRef {
     Handler {
         /// The interface.
         iid: Uuid,
-        /// What names it.
+        /// OXID, OID and IPID of the object, and how many references come with it.
         std: StdObjRef,
         /// The handler's class.
         clsid: Uuid,
@@ -117,7 +117,7 @@ pub enum ObjRef {
     Extended {
         /// The interface.
         iid: Uuid,
-        /// What names it.
+        /// OXID, OID and IPID of the object, and how many references come with it.
         std: StdObjRef,
         /// The exporter's resolver.
         resolver: DualStringArray,
@@ -160,6 +160,8 @@ impl ObjRef {
         Ok((found, stub.position()))
     }
 
+    /// OBJREF_EXTENDED (2.2.18.7). Its signature stands twice, before the bindings and behind the count. The
+    /// elements are not understood here: they are measured, and passed on as they came.
     fn extended(iid: Uuid, stub: &mut Get<'_>, raw: &Bytes) -> Result<Self, Violation> {
         let std = StdObjRef::get(stub)?;
         // Fields behind the bindings, whose length may be odd in words, follow without padding.

@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 /// Referent ids as Windows gives them: the first, and how far apart they are.
 const FIRST_REFERENT: u32 = 0x0002_0000;
+/// Each id has to be another one, or a reader with full pointers takes two of them for the same.
 const NEXT_REFERENT: u32 = 4;
 
 /// A stub to read. Padding is skipped unseen: real peers leave in it what was there before.

@@ -17,8 +17,11 @@ use uuid::Uuid;
 const PROPERTIES: std::ops::RangeInclusive<usize> = 1..=10;
 /// What every stream begins with (MS-RPCE 2.2.6.1, 2.2.6.2): common and private header.
 const STREAM_HEADER: usize = 16;
+/// Version 1 of the serialization; version 2 has longer headers and serves NDR64.
 const VERSION: u8 = 1;
+/// The bit in the octet of the byte order. Big-endian streams are read too.
 const LITTLE_ENDIAN: u8 = 0x10;
+/// The length of the common header, which the header itself says.
 const COMMON_HEADER: u16 = 8;
 /// What stands in the four octets that mean nothing (MS-RPCE 2.2.6.1).
 const FILLER: u32 = 0xcccc_cccc;

@@ -39,12 +39,14 @@ pub const SCM_REPLY: Uuid = uuid!("000001b6-0000-0000-c000-000000000046");
 
 /// IID and class of a context that is marshalled (2.2.20).
 const ICONTEXT: Uuid = uuid!("000001c0-0000-0000-c000-000000000046");
+/// The class that the OBJREF_CUSTOM of a context names.
 const CONTEXT_MARSHALER: Uuid = uuid!("0000033b-0000-0000-c000-000000000046");
 
 /// Any session (dwSessionId).
 const ANY_SESSION: u32 = u32::MAX;
 /// CLSCTX_REMOTE_SERVER, alone and with CLSCTX_LOCAL_SERVER.
 const REMOTE_SERVER: u32 = 0x10;
+/// What an activation of an object says; that of a class object says `REMOTE_SERVER`.
 const SERVER: u32 = 0x14;
 /// What clients of Windows send as dwFlags.
 const SPECIAL_FLAGS: u32 = 2;
@@ -209,6 +211,7 @@ impl Request {
         put
     }
 
+    /// ScmRequestInfoData: a null pointer, then one to the impersonation level and the protocols.
     fn put_scm(&self) -> Put {
         let mut put = Put::default();
         put.pointer(false);
@@ -231,6 +234,8 @@ impl Special {
         Ok(Self { session, impersonating, partitioned, authn_level, partition, class_context, flags })
     }
 
+    /// All of SpecialPropertiesData, with what is reserved as zeros. The second word says whether a session
+    /// is named.
     fn put(&self) -> Put {
         let mut put = Put::default();
         put.u32(self.session);

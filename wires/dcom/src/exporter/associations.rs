@@ -19,6 +19,7 @@ pub(super) struct Associations {
     groups: Mutex<HashMap<u32, Group>>,
 }
 
+/// Connections that belong together, as the client says in its binds (C706 9.3.3.3).
 struct Group {
     /// The account; empty while nobody has proved to be one.
     owner: Arc<str>,

@@ -26,6 +26,8 @@ pub(super) struct Clock {
     ticking: AtomicBool,
 }
 
+/// The three things that the housekeeper comes for. `born` makes a time that is always over, for what is
+/// wanted at once.
 #[derive(Default)]
 struct Timers {
     /// The ping period.
@@ -36,6 +38,7 @@ struct Timers {
     errands: Timer,
 }
 
+/// A timer begins only when the housekeeper comes: only he knows what time it is.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Timer {
     #[default]

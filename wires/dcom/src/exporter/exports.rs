@@ -82,11 +82,13 @@ pub(super) struct Exports {
     passing: AtomicUsize,
 }
 
+/// What an IPID leads to: what calls need, and the object's number in the table.
 struct Slot {
     served: Served,
     oid: u64,
 }
 
+/// The objects, found by their key or by their OID. Each OID in `oids` is in `objects` too.
 #[derive(Default)]
 struct Table {
     oids: HashMap<Bytes, u64>,
@@ -100,6 +102,9 @@ struct Table {
 /// By which class an object elsewhere was asked for, and where its proxy is: that is kept as long as the entry.
 type PassedPlace = (Bytes, usize);
 
+/// An object that was marshalled at least once. It leaves the table when it is withdrawn or when nobody
+/// refers to it; what was made or lent is then served no longer, others get a new OID when they are
+/// marshalled again.
 struct Exported {
     key: Bytes,
     /// For whom it was made; nothing for an object that the program exported.
@@ -121,6 +126,8 @@ struct Exported {
     idle: u8,
 }
 
+/// One interface of an object, with the IPID that it got when it was marshalled first. The same IPID is used
+/// for everybody.
 struct Exposed {
     iid: Uuid,
     ipid: Uuid,
@@ -166,6 +173,9 @@ impl Exports {
         }
     }
 
+    /// Finds the IPID of an interface or makes one, and counts `refs` more public references. It is random,
+    /// since whoever knows an IPID may call it: nobody shall be able to guess one. Counts as a sign of life,
+    /// so that what was just sent is not run down before its receiver has pinged.
     fn expose(&self, oid: u64, object: &mut Exported, (iid, foreign): (Uuid, bool), refs: u32) -> Marshalled {
         let pinged = object.pinged;
         object.alive.store(true, Ordering::Relaxed);
@@ -447,6 +457,7 @@ impl Exports {
     }
 }
 
+/// Sessions remember what an IPID stands for: the flag tells them that it does no longer.
 fn disconnect(ipids: &mut HashMap<Uuid, Slot>, ipid: Uuid) {
     if let Some(slot) = ipids.remove(&ipid) {
         slot.served.life.disconnected.store(true, Ordering::Relaxed);

@@ -42,6 +42,8 @@ pub struct Proxy {
     interfaces: Mutex<Vec<Held>>,
 }
 
+/// One interface of an object elsewhere. `refs` may be 0: a reference that came without counts (a copy that
+/// somebody else holds) can be called, and `add_refs` of the housekeeper gets references of its own for it.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     iid: Uuid,
@@ -148,6 +150,8 @@ impl Proxy {
         (iid, self.named(ipid, public_refs))
     }
 
+    /// A STDOBJREF of this object that hands over so many references, which the caller has taken from its
+    /// own.
     fn named(&self, ipid: Uuid, public_refs: u32) -> StdObjRef {
         let flags = if self.pinged { 0 } else { StdObjRef::NO_PING };
         StdObjRef { flags, public_refs, oxid: self.oxid.id, oid: self.oid, ipid }
@@ -214,7 +218,7 @@ pub struct RemoteOxid {
     releases: Mutex<HashMap<Uuid, u32>>,
     /// How many entries that has.
     waiting: AtomicUsize,
-    /// Whether the keeper knows.
+    /// Whether it stands in `Imports::releasing` already, so that it is put there only once for each flush.
     queued: AtomicBool,
 }
 
@@ -223,7 +227,8 @@ struct Resolution {
     resolved: Arc<Resolved>,
     /// Where to connect to.
     ways: Vec<Endpoint>,
-    /// How it is called.
+    /// How its calls are protected: as the resolver was asked, or at the higher level that the resolver hints
+    /// at if there is an account to prove.
     security: Arc<Security>,
 }
 
@@ -332,7 +337,7 @@ pub(super) type OxidKey = (u64, Vec<Endpoint>, Arc<Security>);
 /// The tables. Their locks, and those of proxies and exporters, are never held together, except that `queued` is read under
 /// `tables`; no proxy is dropped and no code of anybody else's is entered under them.
 pub(super) struct Imports {
-    /// Has the keeper come.
+    /// To make the housekeeper come when there is something to ping or to give back.
     clock: Arc<Clock>,
     objects: Arc<dyn Objects>,
     tables: Mutex<HashMap<OxidKey, Remote>>,
@@ -340,6 +345,7 @@ pub(super) struct Imports {
     pub(super) releasing: Mutex<Vec<Arc<RemoteOxid>>>,
 }
 
+/// One exporter elsewhere, and all of its objects that this process knows.
 struct Remote {
     /// The exporter, as long as a proxy or a pending release keeps it.
     oxid: Weak<RemoteOxid>,
@@ -347,7 +353,7 @@ struct Remote {
     proxies: HashMap<u64, Weak<Proxy>>,
 }
 
-/// Where an object came from.
+/// Where an object came from. It decides which resolver is asked for the OXID and how that is done.
 pub(super) struct Origin<'a> {
     pub(super) resolver: &'a DualStringArray,
     pub(super) security: &'a Arc<Security>,

@@ -164,6 +164,9 @@ impl Exporter {
         }
     }
 
+    /// RemAddRef (3.1.1.5.6.1.2) for all interfaces of an object of which this process holds no reference. An
+    /// exporter answers with one HRESULT for each; an interface that is refused stays without references, and
+    /// the next call by it shows whether it still exists.
     fn add_refs(&self, proxy: &Proxy) -> Result<(), Failure> {
         let oxid = proxy.oxid();
         let unknown = self.locate(oxid)?;

@@ -22,6 +22,7 @@ pub(super) struct Sets {
     sets: Mutex<HashMap<u64, Set>>,
 }
 
+/// A ping set (MS-DCOM 3.1.2.1): OIDs whose holder pings them all with one number.
 struct Set {
     /// Who made it: whoever knows the set's number may ping it, but only its owner may change it.
     owner: Arc<str>,

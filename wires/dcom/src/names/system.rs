@@ -18,6 +18,7 @@ use crate::{
 };
 use uuid::uuid;
 
+/// Looked through from the front: it is asked for people who read, never for a call.
 pub(super) const INTERFACES: &[Known] = &[
     Known {
         id: ENDPOINT_MAPPER,

@@ -24,9 +24,13 @@ pub(super) const EMPTY: u16 = 0;
 pub(super) const ARRAY: u16 = 0x2000;
 /// The bit of a pointer to the type in the other bits.
 pub(super) const BYREF: u16 = 0x4000;
+/// VT_BOOL: 16 bits, all of them set for true.
 pub(super) const BOOL: u16 = 11;
+/// VT_VARIANT: never the type of a VARIANT alone, only of what `BYREF` points to or of an array's elements.
 pub(super) const VARIANT: u16 = 12;
+/// VT_DECIMAL: 16 octets, of which the first two are not used.
 pub(super) const DECIMAL: u16 = 14;
+/// VT_RECORD: a user's struct. It is known only to be refused with a hint.
 const RECORD: u16 = 36;
 
 /// `sfType` of a SAFEARRAY of interface pointers that also says of which interface (SF_HAVEIID).

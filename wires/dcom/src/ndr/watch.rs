@@ -38,6 +38,8 @@ impl Forms {
         }
     }
 
+    /// Of the fields of a struct. Only an alias can change the form of a value, so a struct without aliases
+    /// is plain and need not be kept.
     pub(super) fn of_fields(shape: &Hold<Struct>) -> Self {
         let mut aliases = shape.fields.iter().filter(|field| matches!(field.shape, Shape::Alias(_)));
         match aliases.any(|field| form(&field.shape).0 != Form::Plain) {
@@ -80,6 +82,8 @@ pub(super) struct Facts {
 }
 
 impl Known {
+    /// What is known of a struct; what was not known takes the oldest of the four places. Structs are told
+    /// apart by their address: comparing contents would cost as much as finding out anew.
     pub(super) fn of(&mut self, shape: &Shape, fields: &Hold<Struct>) -> Facts {
         for (known, facts) in self.facts.iter().flatten() {
             if std::ptr::eq::<Struct>(&**known, &**fields) {
@@ -117,6 +121,8 @@ pub(super) struct Counts {
     seen: Vec<Seen>,
 }
 
+/// What was met of one field. A size and its sequence come in any order: whichever comes second is compared
+/// with the first.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     /// The number that the field holds.
@@ -188,6 +194,8 @@ impl Counts {
         }
     }
 
+    /// Whether a sequence is as long as the field number `sizing` says. A varying array may be shorter: it
+    /// carries only a part of its room.
     fn agree(&self, count: Count, size: i64, sizing: usize) -> Result<(), Contradiction> {
         let (agrees, count) = match count {
             Count::Exactly(count) => (i64::from(count) == size, count),

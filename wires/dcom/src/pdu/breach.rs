@@ -41,7 +41,7 @@ pub enum Breach {
     },
     /// A PDU ends inside one of its parts.
     Truncated {
-        /// The part.
+        /// The part that is cut off, in a word for people.
         what: &'static str,
     },
     /// The security trailer, its padding or its value do not fit into the PDU.
@@ -87,7 +87,7 @@ pub enum Breach {
     FragmentDiffers {
         /// The call.
         call: u32,
-        /// In what.
+        /// Which field is another than in the first fragment.
         what: &'static str,
     },
     /// The fragments of a call exceed the limit together.

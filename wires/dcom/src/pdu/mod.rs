@@ -39,17 +39,17 @@ pub enum Pdu {
     Request(Request),
     /// A fragment of its results.
     Response(Response),
-    /// Its failure.
+    /// The call failed: a status in place of results.
     Fault(Fault),
-    /// The client's first word.
+    /// The client opens the connection and says which interfaces it wants to call.
     Bind(Bind),
-    /// The server lets it in.
+    /// The server accepts the connection; each presentation context has a result of its own.
     BindAck(BindAck),
-    /// The server does not.
+    /// The server refuses the whole connection, with a reason.
     BindNak(BindNak),
     /// The client needs more presentation contexts, or has more tokens.
     AlterContext(Bind),
-    /// The answer to that.
+    /// The answer to an alter_context, with the contents of a bind_ack.
     AlterContextResponse(BindAck),
     /// The third token of three.
     Auth3,

@@ -28,6 +28,8 @@ pub(crate) struct Fragment {
     pub(crate) shield: Option<usize>,
 }
 
+/// A message whose last fragment is still to come, kept under the number of its call. All other fragments
+/// must say the same as `first`. If it is not whole at `due` the connection breaks.
 #[derive(Debug)]
 struct Assembly {
     first: Fragment,

@@ -141,6 +141,10 @@ impl Channel {
         Ok((trailer.contents_end(), Some(shield)))
     }
 
+    /// Checks the signature of a PDU and decrypts its stub in place, both as the security context demands
+    /// whose number the trailer has. `begun` is the index of the context that protects the message, if this
+    /// fragment continues one. Returns the index of the context that was used, which the next fragments of
+    /// the message have to use too.
     fn verify(
         &mut self,
         header: &Header,

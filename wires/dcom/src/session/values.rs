@@ -143,7 +143,7 @@ pub(crate) fn body(bytes: Bytes, base: usize, little: bool, budget: Budget, talk
     Body { bytes, base, little, dialect, context: Context::default(), budget, codec: &NDR, beside }
 }
 
-/// Nothing to tell.
+/// A stub without an octet, for calls and answers that carry no values.
 pub(crate) fn empty_body(budget: Budget) -> Body {
     body(Bytes::new(), 0, true, budget, None)
 }

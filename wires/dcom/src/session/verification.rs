@@ -80,6 +80,10 @@ pub(crate) fn check(stub: &[u8], header: &Header, said: &Said) -> Result<usize, 
     Ok(stub.len())
 }
 
+/// Compares each command with what the request itself says, up to the command that has the flag `END`; what
+/// stands behind that one is padding and not looked at. Commands that are not known are passed over unless
+/// they must be understood. A trailer that ends before its last command is refused: the request was changed
+/// on its way.
 fn check_commands(mut rest: &[u8], header: &Header, said: &Said) -> Result<(), Breach> {
     let differs = |what| Err(Breach::Verification { what });
     loop {
@@ -109,6 +113,8 @@ fn check_commands(mut rest: &[u8], header: &Header, said: &Said) -> Result<(), B
     }
 }
 
+/// The octets of `data` that are not compared are reserved or the rest of the data representation, which says
+/// nothing about integers.
 fn check_header(data: &[u8], header: &Header, said: &Said) -> Result<(), Breach> {
     let Some(data) = data.first_chunk::<HEADER>() else {
         return Err(Breach::Verification { what: "length" });
@@ -123,6 +129,8 @@ fn check_header(data: &[u8], header: &Header, said: &Said) -> Result<(), Breach>
     }
 }
 
+/// A syntax identifier, little-endian like everything in a trailer: UUID, then major and minor version, 20
+/// octets.
 fn put_syntax(out: &mut Vec<u8>, syntax: &Syntax) {
     out.extend_from_slice(&syntax.id.to_bytes_le());
     out.extend_from_slice(&syntax.major.to_le_bytes());

@@ -43,6 +43,7 @@ pub(super) fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
     ]
 }
 
+/// One servant for each of the two interfaces of activation.
 struct Activator(Weak<Exporter>, &'static Interface);
 
 impl Servant for Activator {

@@ -18,7 +18,7 @@ pub(super) enum Told {
     Raised(String),
     /// A failure.
     Failed(Failure),
-    /// Somebody else knows.
+    /// The servant named another object that has to be asked instead.
     Moved,
 }
 

@@ -36,6 +36,7 @@ pub(super) fn servant(exporter: &Arc<Exporter>) -> Arc<dyn Servant> {
     Arc::new(ObjectExporter(Arc::downgrade(exporter)))
 }
 
+/// The servant holds its exporter weakly: the exporter holds its servants.
 struct ObjectExporter(Weak<Exporter>);
 
 impl Servant for ObjectExporter {

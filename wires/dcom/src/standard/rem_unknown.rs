@@ -46,6 +46,7 @@ pub(super) fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
     vec![Arc::new(RemUnknown(Weak::clone(&weak), &REM_UNKNOWN)), Arc::new(RemUnknown(weak, &REM_UNKNOWN2))]
 }
 
+/// One servant for each of the two interfaces, which differ in one operation.
 struct RemUnknown(Weak<Exporter>, &'static Interface);
 
 impl Servant for RemUnknown {

@@ -24,7 +24,7 @@ pub(super) const STANDARD_MARSHALER: Uuid = uuid!("00000017-0000-0000-c000-00000
 /// How the other end departs from the specification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// Not at all.
+    /// As the specification says.
     #[default]
     Standard,
     /// As Wine does; all objects are in a process that listens here.

@@ -41,6 +41,9 @@ impl NdrSink {
         Some(Style { little: self.little, pointer: USER })
     }
 
+    /// Writes a struct of numbers and VARIANTs in one piece. `raw` is its flat part in the byte order of
+    /// `rows`, with the pointers to the VARIANTs already in it; each VARIANT goes behind the outermost
+    /// construct. `false`: nothing was written, and the caller has to write field by field.
     pub(super) fn put_row(&mut self, layout: &Layout, raw: &[u8], variants: &[Scalar]) -> Visit<bool> {
         // What a variant holds must be known before anything is written.
         if !self.takes_row(layout)

@@ -56,6 +56,8 @@ impl NdrSink {
         Ok(())
     }
 
+    /// A struct that ends in a conformant array begins with that array's maximum count (C706 14.3.7.1), which
+    /// is not known yet: zeros are written, and their place goes down with the frames (`hoist`) to the array.
     pub(super) fn open_struct(&mut self, shape: &Shape, fields: &Hold<Struct>) -> Visit<()> {
         let inherited = self.frames.last().and_then(|frame| frame.hoist);
         let hoist = match self.begin()? {

@@ -23,7 +23,7 @@ pub(super) enum Kind {
     },
 }
 
-/// One that is open.
+/// A composite that was opened and is not closed yet.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) kind: Kind,

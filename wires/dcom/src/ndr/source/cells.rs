@@ -13,6 +13,8 @@ use everywire_model::shape::Shape;
 use everywire_model::visit::Visit;
 
 impl<'a> NdrSource<'a> {
+    /// Whether the next elements can be read as whole rows, and if so whether they are little-endian. Wine's
+    /// form is always read field by field.
     pub(super) fn rows_of(&mut self, shape: &Shape, layout: &'static Layout) -> Option<bool> {
         let frame = self.frames.last()?;
         let takes_rows = !self.window.wine && frame.kind == Kind::Items && frame.takes_row();

@@ -99,6 +99,9 @@ impl NdrSource<'_> {
         Ok(len)
     }
 
+    /// A struct that ends in a conformant array has that array's maximum count in front of it (C706
+    /// 14.3.7.1). The count of a struct inside of a struct was moved to the front of the outermost one: it
+    /// comes from the frame around (`inherited`). A DECIMAL is the only struct that a VARIANT holds here.
     pub(super) fn open_struct(&mut self, shape: &Shape, fields: &Hold<Struct>) -> Visit<usize> {
         let inherited = self.hoisted();
         let place = self.begin()?;
@@ -143,6 +146,8 @@ impl NdrSource<'_> {
         Ok(())
     }
 
+    /// A fixed array has no counts on the wire. Its length is the contract's and is accepted like any other,
+    /// since elements without octets would cost the peer nothing.
     pub(super) fn open_array(&mut self, shape: &Shape, array: &Array) -> Visit<usize> {
         let place = self.begin()?;
         if place == Place::Arm {
@@ -154,6 +159,8 @@ impl NdrSource<'_> {
         Ok(len)
     }
 
+    /// Its two values are the discriminator and the arm; the arm is known only when the discriminator was
+    /// read.
     pub(super) fn open_union(&mut self, shape: &Shape) -> Visit<usize> {
         let place = self.begin()?;
         if place == Place::Arm {
@@ -164,6 +171,8 @@ impl NdrSource<'_> {
         Ok(0)
     }
 
+    /// A sequence has three forms: a dimension of an open SAFEARRAY, a SAFEARRAY (always inside of a
+    /// VARIANT), and the arrays of C706.
     pub(super) fn open_sequence(&mut self, shape: &Shape, form: Form) -> Visit<usize> {
         if self.in_row() {
             self.open_row(shape)
@@ -174,6 +183,14 @@ impl NdrSource<'_> {
         }
     }
 
+    /// A sequence or a map, in the form that the contract's order asks for:
+    /// - `Free`: a struct of a count and a pointer to that many elements.
+    /// - `Conformant`: a maximum count, then the elements.
+    /// - `Varying`: offset and actual count, then the elements; the room is the contract's.
+    /// - `ConformantVarying`: maximum count, offset, actual count, elements.
+    ///
+    /// Inside of another construct a conformant array is reached by a pointer, except the last field of a
+    /// struct, whose maximum count stands in front of the struct.
     pub(super) fn open_items(&mut self, shape: &Shape) -> Visit<usize> {
         let (order, bound, values) = match shape {
             Shape::Sequence(sequence) => (sequence.order, sequence.bound, 1),
@@ -265,6 +282,9 @@ impl NdrSource<'_> {
         Ok(len)
     }
 
+    /// A pointer or an optional value: returns 0 for null, else 1. A reference pointer at the top or behind
+    /// another pointer has no octets of its own. The referent of a pointer inside of a construct stands
+    /// behind that construct (C706 14.3.12.3, `go`); the place to go back to is kept in the frame.
     pub(super) fn open_pointer(&mut self, shape: &Shape, kind: PointerKind) -> Visit<usize> {
         let counting = self.counting();
         let place = self.begin()?;

@@ -49,7 +49,8 @@ enum Leg {
 }
 
 impl Accepting {
-    /// The client's first word.
+    /// A bind: the first PDU of a connection, and the only one of its kind. Fragment sizes, the association
+    /// group, the presentation contexts and the first security context are agreed on here.
     pub(super) fn bind_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
         if self.channel.state != State::Unbound {
             return Err(Breach::Unexpected { kind: PduKind::Bind.word() });
@@ -123,6 +124,8 @@ impl Accepting {
         self.channel.negotiate(&Pdu::BindNak(nak), 0, call, None);
     }
 
+    /// The answer to a bind or an alter_context. Its trailer names the mechanism, level and security context
+    /// that the client's trailer named: a token that answers another one would be refused there.
     fn send_ack(&mut self, ack: Pdu, flags: u8, call: u32, reply: Option<&(Trailer, Vec<u8>)>) {
         let token = reply.map(|(trailer, value)| Token {
             mechanism: trailer.mechanism,
@@ -147,6 +150,9 @@ impl Accepting {
         joined.ok_or(Breach::Group { group: asked })
     }
 
+    /// One result for each element, in the order of the elements: the client tells them apart by their place
+    /// alone. The negotiation of features (MS-RPCE 2.2.2.14) is an element of its own and may be there only
+    /// once.
     fn negotiate_contexts(&mut self, asked: &[ContextElement]) -> Result<Vec<ContextResult>, Breach> {
         let features = |element: &&ContextElement| features_of(element).is_some();
         if asked.iter().filter(features).count() > 1 {

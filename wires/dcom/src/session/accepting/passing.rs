@@ -112,6 +112,9 @@ impl Accepting {
         self.put_own(serving, &refused(asked, hresult))
     }
 
+    /// Answers with what was got from elsewhere, after it was exported anew: the caller gets OBJREFs with
+    /// this node's OXID and IPIDs and comes here for each call. Bindings are those of the address by which
+    /// the caller came. A refusal travels as an HRESULT inside of an ordinary answer.
     fn put_adopted(&mut self, serving: &Serving, asked: &Asked, adopted: &Adopted) -> Result<(), Failure> {
         let Some(exporter) = &self.exporter else { return Ok(()) };
         let at = self.talk_of(serving).and_then(|talk| talk.references.address());

@@ -86,6 +86,9 @@ impl Connecting {
         self.send_negotiation(Pdu::AlterContext(bind), token);
     }
 
+    /// Sends a bind, an alter_context or an auth3, with a call number of its own. The flags that offer header
+    /// signing and several security contexts have a meaning in a bind only; Wine (`only` is set) gets
+    /// neither.
     fn send_negotiation(&mut self, pdu: Pdu, token: Option<&[u8]>) {
         let call = self.take_call();
         let token = token.map(|value| Token {
@@ -301,6 +304,7 @@ impl Connecting {
         Ok(())
     }
 
+    /// From here on calls are sent at once. Those that waited for the bind or the tokens go first.
     fn become_ready(&mut self, authentication: &'static str) {
         self.ready = true;
         self.channel.events.push_back(Event::Ready(Peer::admitted(self.peer.clone(), authentication)));

@@ -52,6 +52,7 @@ impl Connecting {
         self.waiting.is_empty() && self.contexts.iter().all(|context| context.stage != Stage::Asked)
     }
 
+    /// Takes a job as far as it can go now: it is sent, must wait, needs an errand first, or has failed.
     fn advance(&mut self, job: Job) -> Progress {
         match job {
             Job::Call(held) => self.advance_call(held),

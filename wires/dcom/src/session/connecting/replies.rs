@@ -153,6 +153,8 @@ impl Connecting {
         ))
     }
 
+    /// The oldest of `DOUBTED` calls is forgotten: a true answer to it would then pass for one that nobody
+    /// waits for, and is only ignored.
     fn remember_doubt(&mut self, call: u32) {
         if self.doubted.len() >= DOUBTED {
             self.doubted.pop_front();

@@ -100,6 +100,8 @@ fn prepare(exporter: &Exporter, key: &[u8], given: Given) -> Result<Call, (Wrong
     }
 }
 
+/// The servant, the index of its operation, the arguments as one struct, and for each parameter that comes
+/// out the place of the reference that gets its result, as in `Call::out`.
 type Arranged = (Arc<dyn Servant>, usize, Value, Vec<Option<usize>>);
 
 /// Finds the servant and its operation, and gives each parameter its value: named arguments by their number,

@@ -172,6 +172,7 @@ impl Group {
     /// The key is made for this process and the handle names group and place, so a handle cannot be made up
     /// or carried elsewhere, and nothing has to be remembered for it.
     fn seal(&self, at: u64) -> u64 {
+        // Made once: a handle has to be known again for as long as the process lives.
         static KEYS: OnceLock<RandomState> = OnceLock::new();
         KEYS.get_or_init(RandomState::new).hash_one((self.0, at))
     }

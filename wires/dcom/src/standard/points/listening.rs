@@ -35,6 +35,8 @@ pub(super) struct Listening {
     state: Mutex<State>,
 }
 
+/// Signals that came, in the order in which the source made them. Each call of the source is answered only
+/// after the listener was told.
 struct State {
     /// Calls of the source that are not answered yet, and the signals that they are.
     heard: VecDeque<(Request, Incoming)>,

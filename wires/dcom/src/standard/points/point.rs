@@ -188,6 +188,8 @@ fn answer(
 struct Asking(Arc<AtomicUsize>);
 
 impl Asking {
+    /// `None` if `ASKED` sinks are being asked already. The count goes up in any case, and down again with
+    /// the value that is dropped.
     fn begin(count: &Arc<AtomicUsize>) -> Option<Self> {
         let this = Self(Arc::clone(count));
         (count.fetch_add(1, Ordering::Relaxed) < ASKED).then_some(this)

@@ -74,6 +74,8 @@ fn find() {
 }
 
 impl Advised {
+    /// A sink that was accepted and to which nothing was sent yet. There are two objects for it: `sought` for
+    /// the first call, which may have to find the way, and `object` for the others, which have more time.
     pub(super) fn new(
         (cookie, principal, account): (u32, String, Arc<Account>),
         reference: Reference,

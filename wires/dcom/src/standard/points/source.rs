@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub struct Source {
     /// Its identity.
     pub iid: Uuid,
-    /// It.
+    /// The interface as listeners implement it: its operations are the signals.
     pub interface: Hold<Interface>,
     /// The interface whose signals these are, as the contract calls it: it itself, if the contract has it.
     pub name: String,

@@ -184,7 +184,7 @@ fn spelled(text: &str) -> String {
     })
 }
 
-/// One sink that is advised of one source interface.
+/// A subscription at a connection point elsewhere: dropping it ends it.
 struct Advice {
     exporter: std::sync::Weak<Exporter>,
     /// The connection point elsewhere.
@@ -197,6 +197,9 @@ struct Advice {
 }
 
 impl Advice {
+    /// Subscribes: finds the connection point of the source interface, exports a sink of this node under a
+    /// key of its own, and advises it. If Advise fails the sink is withdrawn at once, so that nobody can call
+    /// it any more.
     fn make(
         exporter: &Exporter,
         object: &Object,

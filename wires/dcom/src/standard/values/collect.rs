@@ -31,6 +31,8 @@ pub(in super::super) fn collect_results(values: &dyn Encode) -> Visit<(Value, i3
     }
 }
 
+/// A sink that keeps what is written as a `Value`. `whole` is set once, by the value that stands in no
+/// composite.
 #[derive(Default)]
 struct Collector {
     open: Vec<Frame>,

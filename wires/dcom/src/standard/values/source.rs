@@ -44,6 +44,7 @@ impl WireState for Held {
     }
 }
 
+/// The codec of a body that holds a `Value` in place of octets.
 struct Values;
 
 static VALUES: Values = Values;
@@ -75,6 +76,8 @@ enum Item<'a> {
     Octet(u8),
 }
 
+/// What is open, and what of it is still to be read. `One` is also a null pointer, with nothing in it. The
+/// label of `Union` and the key of `Pairs` come first; the value beside waits for its turn.
 enum Frame<'a> {
     One(Option<Item<'a>>),
     List(std::slice::Iter<'a, Value>),
@@ -85,6 +88,7 @@ enum Frame<'a> {
     Variant(&'a Shape, Option<&'a Value>),
 }
 
+/// A reader of a `Value`. The shape that is asked for must fit the value; numbers fit if they are in range.
 struct Tree<'a> {
     open: Vec<Frame<'a>>,
     budget: Budget,
