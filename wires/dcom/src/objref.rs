@@ -104,7 +104,7 @@ pub enum ObjRef {
     Custom {
         /// The interface.
         iid: Uuid,
-        /// Who can unmarshal it.
+        /// The class that knows how to read `data` in the receiver's process.
         clsid: Uuid,
         /// Size of the extension, which is never used.
         extension: u32,

@@ -35,7 +35,7 @@ const PRESENT: u32 = u32::MAX;
 /// An ORPC_EXTENT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extent {
-    /// What it is.
+    /// Which extension it is. Receivers pass over what they do not know.
     pub id: Uuid,
     /// Its data, without padding.
     pub data: Bytes,

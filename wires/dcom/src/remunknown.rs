@@ -64,7 +64,7 @@ pub fn query_request(query: &Query) -> Vec<u8> {
     out.bytes
 }
 
-/// Reads them.
+/// Reads the arguments of RemQueryInterface. The servant decides how many interfaces it takes.
 pub fn parse_query_request(mut stub: Get<'_>) -> Result<Query, Violation> {
     Ok(Query { ipid: stub.uuid()?, refs: stub.u32()?, iids: iids(&mut stub)? })
 }
@@ -167,7 +167,7 @@ pub fn refs_request(refs: &[Refs]) -> Vec<u8> {
     out.bytes
 }
 
-/// Reads them.
+/// Reads the arguments of RemAddRef and RemRelease. The count stands twice, and both must be the same.
 pub fn parse_refs_request(mut stub: Get<'_>) -> Result<Vec<Refs>, Violation> {
     let count = stub.u16()?.into();
     let count = stub.conformance(REFS, Some(count))?;
@@ -185,7 +185,8 @@ pub fn add_ref_reply(results: &[u32], hresult: u32) -> Vec<u8> {
     out.bytes
 }
 
-/// Reads them.
+/// Reads the results of RemAddRef. How many HRESULTs there are is the peer's word: the caller pairs them with
+/// what it asked for.
 pub fn parse_add_ref_reply(mut stub: Get<'_>) -> Result<(Vec<u32>, u32), Violation> {
     let count = stub.conformance(4, None)?;
     Ok((stub.items(count, 4, Get::u32)?, stub.u32()?))
@@ -196,7 +197,7 @@ pub fn release_reply(hresult: u32) -> Vec<u8> {
     hresult.to_le_bytes().to_vec()
 }
 
-/// Reads it.
+/// Reads the result of RemRelease.
 pub fn parse_release_reply(mut stub: Get<'_>) -> Result<u32, Violation> {
     stub.u32()
 }
@@ -208,7 +209,7 @@ fn iids(stub: &mut Get<'_>) -> Result<Vec<Uuid>, Violation> {
     stub.items(count, 16, Get::uuid)
 }
 
-/// Writes them.
+/// Writes what `iids` reads. The count has 16 bits: what is more is left out.
 fn put_iids(out: &mut Put, iids: &[Uuid]) {
     let iids = iids.get(..iids.len().min(usize::from(u16::MAX))).unwrap_or_default();
     out.u16(u16::try_from(iids.len()).unwrap_or_default());

@@ -27,13 +27,13 @@ pub mod opnum {
 /// Where an object exporter is and how it is spoken to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resolved {
-    /// Where it listens.
+    /// Where the exporter listens, and how it authenticates callers. Empty in an answer that found nothing.
     pub bindings: DualStringArray,
-    /// IPID of its IRemUnknown.
+    /// IPID of the exporter's IRemUnknown, to which queries and reference counts of all its objects go.
     pub rem_unknown: Uuid,
     /// The lowest authentication level that it takes, 1 to 6; a client may use a higher one.
     pub authn_hint: u32,
-    /// Its COMVERSION.
+    /// The exporter's COMVERSION: calls to it use the lower of its minor version and this side's.
     pub version: (u16, u16),
 }
 
@@ -68,7 +68,8 @@ pub fn resolve_oxid2_reply(result: Result<&Resolved, u32>) -> Vec<u8> {
     put_resolved(result, true)
 }
 
-/// Reads them.
+/// Reads the results of ResolveOxid2. The inner error is the status of a resolver that does not know the
+/// OXID.
 pub fn parse_resolve_oxid2_reply(stub: Get<'_>) -> Result<Result<Resolved, u32>, Violation> {
     resolved(stub, true)
 }
@@ -78,7 +79,7 @@ pub fn resolve_oxid_reply(result: Result<&Resolved, u32>) -> Vec<u8> {
     put_resolved(result, false)
 }
 
-/// Reads them; the version is 5.1.
+/// Reads the results of ResolveOxid. COMVERSION is taken for 5.1, since this operation does not tell it.
 pub fn parse_resolve_oxid_reply(stub: Get<'_>) -> Result<Result<Resolved, u32>, Violation> {
     resolved(stub, false)
 }
@@ -119,7 +120,7 @@ pub fn simple_ping_request(set: u64) -> Vec<u8> {
     set.to_le_bytes().to_vec()
 }
 
-/// Reads them.
+/// Reads the only argument of SimplePing: the number of the set.
 pub fn parse_simple_ping_request(mut stub: Get<'_>) -> Result<u64, Violation> {
     stub.u64()
 }
@@ -129,7 +130,7 @@ pub fn status_reply(status: u32) -> Vec<u8> {
     status.to_le_bytes().to_vec()
 }
 
-/// Reads it.
+/// Reads what `status_reply` writes; 0 is success.
 pub fn parse_status_reply(mut stub: Get<'_>) -> Result<u32, Violation> {
     stub.u32()
 }
@@ -153,7 +154,8 @@ pub fn complex_ping_request(ping: &ComplexPing) -> Vec<u8> {
     out.bytes
 }
 
-/// Reads them.
+/// Reads the arguments of ComplexPing. Both arrays are bounded by the PDU and their 16-bit counts; how many
+/// objects a set may have is for `Sets` to say.
 pub fn parse_complex_ping_request(mut stub: Get<'_>) -> Result<ComplexPing, Violation> {
     let set = stub.u64()?;
     let (sequence, add, remove) = (stub.u16()?, stub.u16()?, stub.u16()?);
@@ -199,7 +201,7 @@ pub(crate) fn protseqs(stub: &mut Get<'_>, pointed: bool) -> Result<Vec<u16>, Vi
     stub.items(count, 2, Get::u16)
 }
 
-/// Writes them.
+/// Writes what `protseqs` reads.
 pub(crate) fn put_protseqs(out: &mut Put, protseqs: &[u16], pointed: bool) {
     let protseqs = protseqs.get(..protseqs.len().min(usize::from(u16::MAX))).unwrap_or_default();
     out.u16(u16::try_from(protseqs.len()).unwrap_or_default());
@@ -224,7 +226,7 @@ fn resolved(mut stub: Get<'_>, versioned: bool) -> Result<Result<Resolved, u32>,
     }
 }
 
-/// Writes them.
+/// Writes what `resolved` reads: a failure has a null pointer and zeros in front of its status.
 fn put_resolved(result: Result<&Resolved, u32>, versioned: bool) -> Vec<u8> {
     let blank = Resolved::default();
     let (resolved, status) = match result {

@@ -35,12 +35,12 @@ pub struct Activation {
     pub impersonation: u32,
 }
 
-/// What came of it.
+/// The results of an activation, in the same form for both interfaces of activation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Activated {
     /// The object exporter; 0 if the activation failed.
     pub oxid: u64,
-    /// Where it is.
+    /// Where that exporter is, so that the client needs no ResolveOxid.
     pub resolved: Resolved,
     /// HRESULT of the whole; each interface has one of its own beside.
     pub hresult: u32,

@@ -116,13 +116,15 @@ struct Exported {
     interfaces: Vec<Exposed>,
     /// Whether it is run down when nobody shows a sign of life.
     pinged: bool,
-    /// Ping sets that it is in.
+    /// In how many ping sets it is. While there is one, the set is what ends it, and `idle` does not count.
     sets: usize,
-    /// What in this process keeps it.
+    /// How many `Hold`s there are: somebody in this process keeps it, whether or not it is referred to from
+    /// elsewhere.
     holds: usize,
     /// A call or a ping came in this period.
     alive: Arc<AtomicBool>,
-    /// Periods without one.
+    /// How many periods in a row went by without a call or a ping; the object is run down when there are too
+    /// many.
     idle: u8,
 }
 
@@ -142,7 +144,7 @@ pub(super) struct Dropped {
     pub(super) key: Bytes,
     /// Whether it was made for the wire and is to be served no longer.
     pub(super) made: bool,
-    /// What it stood for.
+    /// The object elsewhere that it stood for; dropping it gives back the references there.
     _passed: Option<Arc<Proxy>>,
 }
 

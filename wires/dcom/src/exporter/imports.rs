@@ -216,7 +216,7 @@ pub struct RemoteOxid {
     resolution: Mutex<Option<Resolution>>,
     /// References to give back.
     releases: Mutex<HashMap<Uuid, u32>>,
-    /// How many entries that has.
+    /// How many entries `releases` has, to be read without its lock.
     waiting: AtomicUsize,
     /// Whether it stands in `Imports::releasing` already, so that it is put there only once for each flush.
     queued: AtomicBool,

@@ -69,7 +69,7 @@ pub(super) fn read(body: &Body, objref: Bytes, offset: usize) -> Visit<Reference
     }
 }
 
-/// The same for writing.
+/// The counterpart: without a node only references that keep a whole OBJREF can be written.
 pub(super) fn write(references: Option<&Arc<dyn References>>, reference: &Reference) -> Visit<Bytes> {
     match references {
         Some(references) => references.marshal(reference),

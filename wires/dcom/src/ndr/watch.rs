@@ -12,14 +12,14 @@ use everywire_model::shape::{Field, Hold, Order, Sequence, Shape, Struct};
 /// The forms of the values in a composite.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Forms {
-    /// All plain.
+    /// All values are held as their shape says.
     #[default]
     Plain,
-    /// All this.
+    /// All values have this form.
     All(Form),
-    /// Keys and values.
+    /// Of a map: the form of the keys and that of the values.
     Pairs(Form, Form),
-    /// As the fields say.
+    /// Each field has a form of its own.
     Fields(Hold<Struct>),
 }
 

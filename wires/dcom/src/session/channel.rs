@@ -40,7 +40,7 @@ pub(crate) enum State {
     Over,
 }
 
-/// See the module.
+/// What both roles of a connection have in common; the module's header says what changes when.
 pub(crate) struct Channel {
     pub(crate) state: State,
     pub(crate) limits: Limits,

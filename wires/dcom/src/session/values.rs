@@ -19,7 +19,8 @@ use std::sync::Arc;
 pub(crate) struct End {
     /// It is a socket of this machine's own: such ones may be told.
     pub(crate) sockets: bool,
-    /// Its address.
+    /// The local address of the connection: bindings are told as a peer that came by it can reach them.
+    /// `None` if the connection has no IP address.
     pub(crate) address: Option<IpAddr>,
 }
 

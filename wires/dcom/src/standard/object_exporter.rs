@@ -31,7 +31,7 @@ static OPERATIONS: [Operation; 6] = [
 pub static OBJECT_EXPORTER: Interface =
     interface!("IObjectExporter", "99fcfec4-5260-101b-bbcb-00aa0021347a", [], 0, &OPERATIONS);
 
-/// Serves it.
+/// Serves IObjectExporter for the node.
 pub(super) fn servant(exporter: &Arc<Exporter>) -> Arc<dyn Servant> {
     Arc::new(ObjectExporter(Arc::downgrade(exporter)))
 }

@@ -44,7 +44,7 @@ pub(super) struct Results {
     pub(super) passed: bool,
 }
 
-/// What waits.
+/// What stands in the queue of a connection until a presentation context, an IPID or a way is known.
 pub(super) enum Job {
     /// A call of the user.
     Call(Box<Held>),
@@ -72,9 +72,10 @@ pub(super) struct Held {
     pub(super) operation: Option<Box<Operation>>,
 }
 
-/// What is called.
+/// What a held call goes to. The IPID of a proxy is looked up when the call is sent: it may have to be asked
+/// for first.
 pub(super) enum Goal {
-    /// An object that is here.
+    /// An object of which this process has a proxy.
     Object(Arc<Proxy>),
     /// An interface of the node, or an IPID that somebody else counts references of.
     Node {
@@ -112,9 +113,9 @@ pub(super) struct Task {
     pub(super) waiters: Vec<u64>,
 }
 
-/// What is asked.
+/// What this side asks on its own account, before or beside calls of the user.
 pub(super) enum Errand {
-    /// An object of a class.
+    /// An object of a class is to be made.
     Activate {
         clsid: Uuid,
         iid: Uuid,
@@ -122,7 +123,7 @@ pub(super) enum Errand {
         /// By the older of the two interfaces.
         old: bool,
     },
-    /// The same for somebody else, whose hop this is.
+    /// The same for a client of this node, which passes such requests on.
     ActivateFor {
         asked: Activation,
         profile: Profile,
@@ -137,7 +138,7 @@ pub(super) enum Errand {
     Query { proxy: Arc<Proxy>, iid: Uuid },
     /// Where procedures are served.
     Map { syntax: Syntax, profile: Arc<Profile> },
-    /// Whether there is anybody.
+    /// Whether there is anybody: ServerAlive.
     Alive,
     /// References are given back; nobody waits.
     Release { node: Uuid, minor: u16, refs: Vec<Refs> },

@@ -13,7 +13,7 @@ const MOST: u128 = (1 << 96) - 1;
 /// `sign` of negative ones.
 const NEGATIVE: i128 = 0x80;
 
-/// See the module.
+/// A DECIMAL: `digits` divided by 10 to the power of `scale`. `digits` has 96 bits at the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Decimal {
     /// The sign, which zero may have too.
@@ -38,7 +38,7 @@ impl Decimal {
         Some(Self { negative: sign & NEGATIVE != 0, digits, scale })
     }
 
-    /// Its fields.
+    /// The fields of the struct DECIMAL, in their order.
     pub(super) fn value(self) -> Value {
         let low = self.digits & u128::from(u64::MAX);
         let fields = [

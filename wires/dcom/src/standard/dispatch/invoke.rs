@@ -222,7 +222,7 @@ fn variant_of(value: Value) -> Variant {
     }
 }
 
-/// Why there is no result.
+/// Why Invoke has no result.
 enum Trouble {
     /// Something is wrong with the call.
     Wrong(Wrong),

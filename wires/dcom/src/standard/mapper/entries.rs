@@ -25,7 +25,7 @@ pub(super) struct Entry {
     pub(super) annotation: String,
 }
 
-/// Those of every node.
+/// The interfaces that every node serves itself, with their versions and annotations.
 const SYSTEM: [(Uuid, (u16, u16), &str); 7] = [
     (ENDPOINT_MAPPER, (3, 0), "Endpoint mapper"),
     (MANAGEMENT, (1, 0), "Management"),

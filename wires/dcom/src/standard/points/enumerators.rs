@@ -36,7 +36,7 @@ impl<T: Clone> Tape<T> {
     }
 }
 
-/// Success, or less than that.
+/// The HRESULT of Next and Skip: `S_FALSE` if there were fewer items than were asked for.
 pub(super) fn success(whole: bool) -> u32 {
     if whole { S_OK } else { S_FALSE }
 }

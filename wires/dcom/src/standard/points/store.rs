@@ -96,7 +96,8 @@ impl Store {
         Some((index, value))
     }
 
-    /// All of them.
+    /// Takes out all signals. The caller has to drop them without a lock: references in them may be the last
+    /// ones.
     pub(super) fn clear(&mut self) -> VecDeque<(usize, Value, usize)> {
         self.give_back(self.bytes);
         std::mem::take(&mut self.signals)

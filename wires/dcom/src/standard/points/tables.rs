@@ -116,13 +116,13 @@ impl Points {
         made
     }
 
-    /// All sinks.
+    /// The sinks of all points, copied, so that they can be called without a lock.
     pub(super) fn sinks(&self) -> Vec<Arc<Advised>> {
         let points: Vec<_> = lock(&self.held).values().flatten().cloned().collect();
         points.iter().flat_map(|point| lock(&point.sinks).clone()).collect()
     }
 
-    /// What this node listens to.
+    /// The subscriptions of this node elsewhere; those that ended are taken off the list here.
     pub(super) fn listening(&self) -> Vec<Arc<Listening>> {
         let mut listening = lock(&self.listening);
         listening.retain(|held| held.strong_count() > 0);
@@ -131,7 +131,7 @@ impl Points {
 }
 
 impl Line {
-    /// Whether it is not called now.
+    /// Whether the time is still running in which a sink that refused a call is left alone.
     pub(super) fn is_refused(&mut self) -> bool {
         let Some(until) = self.refused else { return false };
         let is_refused = Instant::now() < until;
