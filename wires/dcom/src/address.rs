@@ -23,6 +23,13 @@
 //! one is asked for and kept in memory. DOMAIN is the realm if it has a dot in it, otherwise the default one is meant. The
 //! service is `host/HOST`, HOST as it stands in the address, unless `target` says otherwise. A server with `keytab` takes
 //! Kerberos, by itself and by SPNEGO, from everybody whom the realm knows; with `users` it takes NTLM from those as well.
+//!
+//! States: none, but for two environment variables that are read each time: `EVERYWIRE_DCOM_CREDENTIALS` (a
+//! file with an account, used when the address names none and the level is above `none`) and
+//! `EVERYWIRE_DCOM_CLASSES` (the locator's file).
+//!
+//! Invariants: a text longer than `REFERENCE_TEXT` is refused before it is read. No failure, and nothing that
+//! is printed, contains a password. Options that are not known are errors, never ignored.
 
 pub use crate::tags::{TAG_OBJREF, TAG_SYSTEM};
 pub use crate::ways::{class_of, system};
@@ -48,6 +55,7 @@ pub const PORT: u16 = 135;
 /// Where the name of the file of credentials stands.
 pub const CREDENTIALS: &str = "EVERYWIRE_DCOM_CREDENTIALS";
 
+/// The hint of each failure of this file.
 const NOTATIONS: &str =
     "write dcom://USER:PASSWORD@HOST:PORT/CLASS, dcom+unix:///PATH#CLASS, or the whole objref:...";
 
@@ -74,10 +82,14 @@ pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
     if matches!(address.endpoint, Endpoint::Tcp { port: 0, .. }) {
         return Err(wrong("port 0 is for listening: no object can be reached there"));
     }
+    // An address without an account may still be used with one: that of the process, from the file that the
+    // environment names.
     let mut security = security;
     if security.credentials.is_none() && security.level > Level::None {
         security.credentials = ambient_credentials()?;
     }
+    // An address without a class means the node itself: its resolver, its activator, its management
+    // interface.
     let components = if address.key.is_empty() { vec![(TAG_SYSTEM, Bytes::new())] } else { Vec::new() };
     let endpoints = vec![address.endpoint];
     let profile = Profile {
@@ -92,7 +104,8 @@ pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
     Ok(Reference { profiles: vec![profile], ..Reference::default() })
 }
 
-/// Where to listen.
+/// Reads an address to listen at. The account of the address, if there is one, is also the only user let in
+/// when no `users` are named.
 pub(crate) fn listen(text: &str) -> Result<Place, Failure> {
     let (address, mut security) = split(text)?;
     if !address.key.is_empty() {
@@ -217,6 +230,7 @@ fn locate(class: &str) -> Result<String, Failure> {
     if !address.contains("://") {
         return Err(broken(format!("`{address}` is no address of the class `{class}`")));
     }
+    // A `/` behind the host of a network address, and a `#` behind the path of a local one, begin the class.
     // Without a class of its own the address stands for the one that was asked for.
     let (place, options) = address.split_once('?').unwrap_or((address, ""));
     let bare = match place.split_once("://") {
@@ -232,6 +246,10 @@ fn locate(class: &str) -> Result<String, Failure> {
     Ok(if options.is_empty() { place } else { format!("{place}?{options}") })
 }
 
+/// Reads `objref:BASE64:[?OPTION...]`, the text that COM's own OBJREF moniker has. The object is not resolved
+/// here: the profile keeps the OBJREF under `TAG_OBJREF`, and the exporter unmarshals it when the object is
+/// first called. The endpoints are those of the resolver; port 135 is meant where a binding names none
+/// (MS-DCOM 2.2.19.3).
 fn parse_moniker(text: &str) -> Result<Reference, Failure> {
     let (text, options) = text.split_once('?').unwrap_or((text, ""));
     let objref = ObjRef::from_moniker(text)
@@ -355,6 +373,9 @@ fn credentials(text: &str) -> Result<Credentials, Failure> {
     Ok(Credentials { domain: plain(domain)?, user: plain(user)?, password: Secret::parse(&plain(password)?) })
 }
 
+/// Applies one `NAME=VALUE` of the text behind `?` to `security`. The value may hold `%xx`. A name that this
+/// wire does not know is an error: a misspelt `level=` must not leave calls unprotected without a word. Files
+/// of accounts and keys are read, or named, right here.
 fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
     let (name, value) = option.split_once('=').unwrap_or((option, ""));
     let value = unescape(value)
@@ -397,6 +418,7 @@ fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The value of the option `mech` that stands for a mechanism.
 fn mechanism_name(mechanism: Mechanism) -> &'static str {
     match mechanism {
         Mechanism::Ntlm => "ntlm",
@@ -415,6 +437,7 @@ fn ambient_credentials() -> Result<Option<Arc<Credentials>>, Failure> {
     }
 }
 
+/// The failure of an address that its writer has to correct.
 fn wrong(what: impl Into<String>) -> Failure {
     Failure::new(Kind::BadReference, Initiator::User, format!("not an address of this wire: {}", what.into()))
         .with_hint(NOTATIONS)

@@ -1,7 +1,16 @@
-//! Where an object exporter or a resolver listens, and how it wants to be spoken to: DUALSTRINGARRAY (MS-DCOM 2.2.19).
+//! Where an object exporter or a resolver listens, and how it wants to be spoken to: DUALSTRINGARRAY (MS-DCOM
+//! 2.2.19).
 //!
-//! Invariants: strings stand in the order of preference, sockets of this machine before addresses of the network; a binding that would
-//! make the array longer than its 16-bit counts can say is left out as a whole.
+//! The array is one list of 16-bit units: string bindings, a zero, security bindings, a zero. A first count
+//! says how many units there are, a second where the security bindings begin.
+//!
+//! States: none.
+//!
+//! Invariants: strings stand in the order of preference, sockets of this machine before addresses of the
+//! network; a binding that would make the array longer than its 16-bit counts can say is left out as a whole.
+//! On reading, the counts are checked against the octets that are there before anything is allocated; missing
+//! terminators are accepted, since the counts bound the text; text that is no UTF-16 is read with replacement
+//! characters, and then simply names no host.
 
 use crate::stub::{Get, Put};
 use crate::violations::Violation;
@@ -13,7 +22,8 @@ pub const TOWER_TCP: u16 = 7;
 /// The port of resolvers: what a string binding without a port means.
 pub const RESOLVER_PORT: u16 = 135;
 
-/// The word behind the service of a security binding.
+/// The word between service and principal of a security binding (`Reserved`, MS-DCOM 2.2.19.4); it has to be
+/// 0xffff.
 const RESERVED: u16 = 0xffff;
 
 /// A STRINGBINDING: a protocol and a network address (2.2.19.3).
@@ -39,7 +49,7 @@ pub struct SecurityBinding {
 pub struct DualStringArray {
     /// In the order of preference.
     pub strings: Vec<StringBinding>,
-    /// Likewise.
+    /// What the server takes in authentication, in the order of its preference. Empty: callers stay unknown.
     pub security: Vec<SecurityBinding>,
 }
 
@@ -69,6 +79,7 @@ impl DualStringArray {
     }
 
     /// Where to connect by TCP; `default_port` for addresses without a port.
+    /// Bindings of other protocols, and such whose port is no number, are left out; the order stays.
     pub fn endpoints(&self, default_port: u16) -> Vec<Endpoint> {
         let tcp = self.strings.iter().filter(|binding| binding.tower == TOWER_TCP);
         tcp.filter_map(|binding| endpoint(&binding.address, default_port)).collect()
@@ -99,14 +110,16 @@ impl DualStringArray {
         self.strings.sort_by_key(|binding| match binding.tower {
             TOWER_TCP if named(binding) => 1,
             TOWER_TCP => 2,
-            // Sockets of this machine, which only its own programs are told.
+            // Sockets of this machine, which mean something to its own programs only.
             _ => 0,
         });
         self
     }
 
     /// Reads the IDL version behind a pointer that was not null (2.2.19.2): maximum count, counts, array.
+    /// The packet version inside of it starts with the same count again: both must agree.
     pub(crate) fn get(stub: &mut Get<'_>) -> Result<Self, Violation> {
+        // Counted in words: the two counts in front of the array are not among them.
         let most = stub.conformance(2, None)?;
         let (entries, security) = (stub.u16()?, stub.u16()?);
         if most != usize::from(entries) {
@@ -124,6 +137,8 @@ impl DualStringArray {
         out.align(4);
     }
 
+    /// Reads `entries` units, of which those from number `security` on are security bindings. Each half ends
+    /// at its first zero where a protocol or a service would stand, or at its last unit.
     fn array(stub: &mut Get<'_>, entries: u16, security: u16) -> Result<Self, Violation> {
         if security > entries {
             return Err(Violation::BadVariance);
@@ -144,6 +159,7 @@ impl DualStringArray {
         Ok(found)
     }
 
+    /// Writes both counts and the array: what the packet version and the IDL version have in common.
     fn counted(&self, out: &mut Put) {
         let (units, security) = self.units();
         out.u16(u16::try_from(units.len()).unwrap_or_default());
@@ -156,6 +172,8 @@ impl DualStringArray {
     /// The array, and where security bindings begin in it. Bindings that would make it longer than it can say are left
     /// out.
     fn units(&self) -> (Vec<u16>, u16) {
+        // Room for the zeros that end both halves, two for each half that is empty.
+        // Both the count of words and the offset of the security bindings are 16-bit numbers.
         const MOST: usize = u16::MAX as usize - 4;
         let mut units = Vec::new();
         for binding in &self.strings {
@@ -191,6 +209,8 @@ fn text(units: &[u16]) -> (String, &[u16]) {
     (String::from_utf16_lossy(text), rest.get(1..).unwrap_or_default())
 }
 
+/// Takes `HOST[PORT]` or `HOST` apart. An IPv6 address stands without brackets of its own, so the last `[`
+/// begins the port. `None`: the port is no 16-bit number, or the host is empty.
 fn endpoint(address: &str, default_port: u16) -> Option<Endpoint> {
     let (host, port) = match address.strip_suffix(']').and_then(|address| address.rsplit_once('[')) {
         Some((host, port)) => (host, port.parse().ok()?),

@@ -1,4 +1,8 @@
 //! Classes: what their objects answer, each operation by the interface that it is from. Nobody calls an object by its class.
+//!
+//! Invariants: the order of a class's operations is that of `lineage`: for each interface, bases first, the
+//! operations that it declares itself. `number` and `declared` go by this same order, so they are inverse to
+//! each other.
 
 use crate::{iid_of, opnum_base};
 use everywire_model::{Interface, InterfaceKind, Operation};

@@ -1,5 +1,9 @@
 //! Asking an object for its contract: the whole one from objects of this implementation, else what its type information
 //! tells (MS-OAUT 3.8), which are the members that can be called by name.
+//!
+//! An object of this implementation answers an interface of its own with the whole contract as MIDL. Any
+//! other is asked for ITypeInfo by IDispatch, which needs several calls for each member. Signals of a class
+//! are its source interfaces, found by IProvideClassInfo.
 
 use crate::iid_of;
 use crate::standard::contracts::{DISPATCH, GET_CLASS_INFO, GET_TYPE_INFO, PROVIDE_CLASS_INFO};
@@ -14,7 +18,7 @@ use everywire_model::{Failure, Hold, Initiator, Kind, Object, Reference};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// English of the United States.
+/// English of the United States. Names and documents may differ by language; this one most servers know.
 const LCID: u32 = 0x409;
 
 /// Asks an object what it is.
@@ -54,6 +58,7 @@ fn is_refusal(failure: &Failure) -> bool {
     )
 }
 
+/// The object as an interface of the wire, at the same target, so that it is not activated again.
 fn typed(object: &Object, interface: &'static Interface) -> Object {
     Object::new(Arc::clone(object.target())).typed(Hold::Static(interface))
 }
@@ -142,6 +147,7 @@ fn class_of(object: &Object) -> Result<Vec<Interface>, Failure> {
 }
 
 /// An interface with the signals that calls of these are.
+/// Two sources may have a signal of one name: the later one is called `SOURCE_SIGNAL`.
 fn assembled(mut interface: Interface, sources: Vec<Interface>) -> Discovery {
     let mut definitions = Vec::new();
     let mut signals: Vec<Signal> = Vec::new();

@@ -3,6 +3,13 @@
 //!
 //! One direction of a connection is all there is to go by. In that of the client, presentation contexts tell which
 //! interface a request is for; in that of the server, only what can be recognized by itself is explained.
+//!
+//! States: offset in the stream, and the interface of each presentation context that a bind in the same
+//! direction named.
+//!
+//! Invariants: nothing is trusted and nothing fails: each reader stops at the first thing that does not fit
+//! and notes where. Stubs are explained only in first fragments that are not encrypted, for what follows is
+//! not a beginning.
 
 mod stub;
 
@@ -51,6 +58,7 @@ pub fn explain(bytes: &[u8]) -> Listing {
             }
         };
         let len = usize::from(header.length);
+        // A capture may end inside of a PDU: then its beginning is explained.
         let whole = rest.get(..len);
         let mut message = pdu(&header, whole.unwrap_or(rest), &mut contexts);
         message.offset = offset;
@@ -73,11 +81,14 @@ struct Reading<'a> {
     parts: Vec<Part>,
     /// What to say in one line, beside kind and size.
     notes: Vec<String>,
+    /// Where the values of the stub are: offset and length.
     body: Option<(usize, usize)>,
     /// The interface of each presentation context, learned in this direction.
     contexts: &'a mut HashMap<u16, Uuid>,
 }
 
+/// Explains one PDU, of which `bytes` may be the beginning only. Offsets of parts count from its own
+/// beginning.
 fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> Explained {
     let whole = bytes.len() == usize::from(header.length);
     let trailer = if whole { header.trailer(bytes).ok().flatten() } else { None };
@@ -116,6 +127,7 @@ fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> Expl
 }
 
 impl<'a> Reading<'a> {
+    /// Notes a field by its place.
     fn part(&mut self, offset: usize, len: usize, name: &'static str, value: String) {
         self.parts.push(Part { offset, len, name, value });
     }
@@ -126,6 +138,7 @@ impl<'a> Reading<'a> {
         self.part(from, len, name, value);
     }
 
+    /// The fixed part, which has the same fields in every PDU.
     fn header(&mut self, header: &Header) {
         let order = if header.little { "little-endian" } else { "big-endian" };
         for (offset, len, name, value) in [
@@ -147,6 +160,7 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// What follows the header, by kind. `Err`: the contents end inside a field.
     fn contents(&mut self, header: &Header, trailer: Option<&Trailer>) -> Result<(), Violation> {
         let hidden = trailer.is_some_and(|trailer| trailer.level == PRIVACY);
         match header.kind {
@@ -163,6 +177,8 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// A request (C706 12.6.4.9). The operation has a name only if the bind was seen too, since the request
+    /// names the interface by the number of its presentation context. `hidden`: the stub is encrypted.
     fn request(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
         self.hint()?;
         let context = self.context()?;
@@ -192,6 +208,8 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// A response (C706 12.6.4.10). Nothing in it says which operation it answers, so only what is recognized
+    /// by its form is explained: an ORPCTHAT, and the result of an activation.
     fn response(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
         self.hint()?;
         self.context()?;
@@ -214,6 +232,7 @@ impl<'a> Reading<'a> {
         plain
     }
 
+    /// A fault (C706 12.6.4.7): its stub is a status, which is encrypted as results would be.
     fn fault(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
         self.hint()?;
         self.context()?;
@@ -233,6 +252,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// Remembers which interface each context stands for, so that requests can be named.
     fn bind(&mut self) -> Result<(), Violation> {
         self.fragments_and_group()?;
         let from = self.get.position();
@@ -260,6 +280,9 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// A bind_ack or an alter_context_resp (C706 12.6.4.4). Results have no numbers: they come in the order
+    /// in which the contexts were asked for. Result 3 is the answer to the negotiation of features (MS-RPCE
+    /// 2.2.2.4).
     fn bind_ack(&mut self) -> Result<(), Violation> {
         self.fragments_and_group()?;
         let from = self.get.position();
@@ -292,6 +315,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// A bind_nak (C706 12.6.4.5), with the reasons of MS-RPCE 2.2.2.5 beside those of C706.
     fn bind_nak(&mut self) -> Result<(), Violation> {
         let from = self.get.position();
         let reason = self.get.u16()?;
@@ -309,6 +333,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// The allocation hint, which means nothing for what was sent.
     fn hint(&mut self) -> Result<(), Violation> {
         let from = self.get.position();
         let hint = self.get.u32()?;
@@ -316,6 +341,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// The number of the presentation context, with the interface's name if that is known.
     fn context(&mut self) -> Result<u16, Violation> {
         let from = self.get.position();
         let context = self.get.u16()?;
@@ -328,6 +354,7 @@ impl<'a> Reading<'a> {
         Ok(context)
     }
 
+    /// The count of cancels and the octet behind it.
     fn cancels(&mut self) -> Result<(), Violation> {
         let from = self.get.position();
         let count = self.get.u8()?;
@@ -336,6 +363,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
+    /// What bind, alter_context and their answers begin with.
     fn fragments_and_group(&mut self) -> Result<(), Violation> {
         let from = self.get.position();
         let sizes = (self.get.u16()?, self.get.u16()?);
@@ -388,6 +416,7 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// The flags by name; one bit has two meanings, by the kind of PDU.
 fn flags(header: &Header) -> String {
     let cancel = match header.kind {
         PduKind::Request | PduKind::Response | PduKind::Fault => "pending cancel",
@@ -411,6 +440,7 @@ fn interface_name(iid: Uuid) -> String {
     names::interface(iid).map_or_else(|| iid.to_string(), str::to_owned)
 }
 
+/// A transfer syntax in a word.
 fn syntax_name((id, major, minor): (Uuid, u16, u16)) -> String {
     if id == NDR.id {
         "NDR".to_owned()

@@ -1,4 +1,18 @@
 //! PDU headers and security trailers (C706 12.6.3.1; MS-RPCE 2.2.2.1, 2.2.2.11).
+//!
+//! A PDU on a connection is: header (16 octets), contents by kind, stub, padding of the trailer, trailer (8
+//! octets), value of the trailer (`auth_length` octets). `frag_length` counts all of it; `auth_length` counts
+//! the value alone, and 0 means that there is neither trailer nor value.
+//!
+//! States: none. All functions work on one slice; `session::channel` splits the stream into PDUs,
+//! `session::assembly` joins fragments.
+//!
+//! Invariants: a header that `Header::read` gives back has version 5.0 or 5.1, a kind of the
+//! connection-oriented protocol, a length of 16 at least, and a known data representation (little or big
+//! endian, ASCII, IEEE). The upper bound of a length, the agreed fragment size, is not known here: the
+//! session checks it. A `Trailer` lies wholly behind the header and inside of the PDU, and its padding too,
+//! so `contents_end` cannot underflow. Contents of padding are not looked at, for Windows, impacket and Samba
+//! leave random octets there. Everything written is little-endian.
 
 use crate::pdu::Breach;
 use everywire_model::wire::Sniff;
@@ -10,6 +24,7 @@ pub const HEADER: usize = 16;
 pub const TRAILER: usize = 8;
 
 /// The smallest fragment that every implementation must take, in bytes.
+/// C706 names it `MustRecvFragSize`: it fits into one frame of Ethernet.
 pub const MIN_FRAGMENT: u16 = 1432;
 
 /// The first fragment of a call, or a PDU that is whole.
@@ -17,6 +32,7 @@ pub const FIRST: u8 = 0x01;
 /// The last fragment of a call.
 pub const LAST: u8 = 0x02;
 /// In a request or response: a cancel was pending at the sender.
+/// Neither side here acts on it: a cancel comes as a PDU of its own.
 pub const PENDING_CANCEL: u8 = 0x04;
 /// In a bind, a bind_ack and their like: headers are signed too (the same bit as [`PENDING_CANCEL`]).
 pub const HEADER_SIGNING: u8 = 0x04;
@@ -37,17 +53,17 @@ pub enum PduKind {
     Request = 0,
     /// Its results.
     Response = 2,
-    /// Its failure.
+    /// The call failed: a status in place of results.
     Fault = 3,
-    /// The client's first word.
+    /// The client opens the connection and says which interfaces it wants to call.
     Bind = 11,
-    /// The server lets it in.
+    /// The server accepts the connection.
     BindAck = 12,
-    /// The server does not.
+    /// The server refuses the whole connection, with a reason.
     BindNak = 13,
     /// The client needs more presentation contexts, or has more tokens.
     AlterContext = 14,
-    /// The answer to that.
+    /// The answer to an alter_context.
     AlterContextResponse = 15,
     /// The third token of three.
     Auth3 = 16,
@@ -111,9 +127,12 @@ pub struct Header {
     pub little: bool,
     /// Whole length of the PDU, in bytes.
     pub length: u16,
-    /// Bytes of the security trailer's value; 0 if there is no trailer.
+    /// Bytes of the security trailer's value; 0 if there is no trailer. The trailer itself (8 bytes) and its
+    /// padding are not counted.
     pub auth_length: u16,
-    /// The call.
+    /// The number of the call (`call_id`), chosen by the client and repeated in each fragment and in the
+    /// answer. Nothing keeps a client from using one number for all calls, one after another: node-dcom
+    /// always says 0.
     pub call: u32,
 }
 
@@ -129,6 +148,7 @@ impl Header {
             return Err(Breach::Version { major, minor });
         }
         let Some(kind) = PduKind::from_octet(ptype) else { return Err(Breach::PduType { ptype }) };
+        // Any other label is refused: EBCDIC, and VAX, Cray or IBM numbers, are spoken by no peer of today.
         // Byte order in the high half, ASCII or EBCDIC in the low; then the format of floating point numbers.
         let little = match drep {
             0x10 => true,
@@ -156,6 +176,7 @@ impl Header {
     }
 
     /// The security trailer of the PDU `message`, which begins with this header; `None` if it has none.
+    /// The end of the value is the end of the PDU, so the trailer is found from there backwards.
     ///
     /// # Errors
     /// The trailer, its value or its padding do not fit.
@@ -187,7 +208,7 @@ impl Header {
 pub struct Trailer {
     /// The security provider: 9 SPNEGO, 10 NTLM, 16 Kerberos.
     pub mechanism: u8,
-    /// The level of protection, 1 to 6.
+    /// The level of protection, 1 (none) to 6 (privacy), MS-RPCE 2.2.1.1.8. Not checked here.
     pub level: u8,
     /// Octets of padding before the trailer.
     pub pad: u8,
@@ -220,6 +241,7 @@ pub fn put(out: &mut Vec<u8>, minor: u8, kind: PduKind, flags: u8, auth_length: 
 
 /// Sets the length of the PDU that begins at `start` to all that follows; a longer one than the field can say becomes its
 /// greatest value.
+/// Callers cut fragments to the agreed size before, so this happens to no PDU of the sessions.
 #[inline]
 pub fn set_length(out: &mut [u8], start: usize) {
     let length = u16::try_from(out.len().saturating_sub(start)).unwrap_or(u16::MAX);
@@ -270,6 +292,9 @@ pub(crate) fn is_message(first: &[u8]) -> bool {
 }
 
 /// Whether a connection begins with a bind.
+/// The six octets that are looked at tell it from all other wires: GIOP and D-Bus begin with letters, and a
+/// request or a response never comes first. A bind that lacks one of the flags would be a fragment, which no
+/// bind may be.
 pub fn sniff(first: &[u8]) -> Sniff {
     const FIT: [fn(u8) -> bool; 6] = [
         |major| major == 5,
@@ -288,8 +313,10 @@ pub fn sniff(first: &[u8]) -> Sniff {
     }
 }
 
-/// Puts a PDU into the other byte order: its header, and what stands before the stub of a request or response. The stub and the trailer
-/// are left alone.
+/// Puts a PDU into the other byte order: its header, and what stands before the stub of a request or
+/// response. The stub and the trailer are left alone. Messages that pass through this node keep the byte
+/// order of their stubs, so their PDUs are turned after they were written. A buffer that is too short is left
+/// as far as it cannot be turned.
 pub(crate) fn turn_pdu(pdu: &mut [u8]) {
     let Some(&[_, _, kind, flags, ..]) = pdu.first_chunk::<{ HEADER }>() else { return };
     let mut turn = |at: usize, size: usize| {

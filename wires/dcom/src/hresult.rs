@@ -1,4 +1,13 @@
 //! HRESULTs and fault statuses, and what they are as failures (MS-ERREF 2.1; MS-DCOM 2.2.9; C706 appendix E).
+//!
+//! Three lists of numbers meet in one space of 32 bits: HRESULTs (the sign bit says failure, 0 and 1 are S_OK
+//! and S_FALSE), statuses of DCE/RPC (0x1c......), and errors of Windows (small numbers, such as those of the
+//! resolver). A method ends with an HRESULT; a fault PDU has any of the three. `failure` and `fault_failure`
+//! read them, `of` and `fault_status` write them.
+//!
+//! Invariants: a code goes there and back unchanged, since a failure keeps it as its own code. A code that
+//! nobody here knows is `Kind::Internal` of the peer, and shown as a number. `Completed::No` is said only
+//! where the status shows that no method has run, for the runtime makes such calls again.
 
 use crate::orpc::ErrorInfo;
 use everywire_model::{Completed, Failure, Initiator, Kind};
@@ -194,10 +203,12 @@ pub fn describe(code: u32) -> String {
     }
 }
 
+/// The code that a failure came with, if it is a number of this space.
 fn code(failure: &Failure) -> Option<u32> {
     failure.status().map(i32::cast_unsigned)
 }
 
+/// What a code means in neutral terms; several codes are one kind.
 fn kind(code: u32) -> Kind {
     match code {
         E_ACCESSDENIED | NCA_ACCESS_DENIED | NCA_SEC_PKG_ERROR | NCA_UNSPEC_REJECT => Kind::Refused,

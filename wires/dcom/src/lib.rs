@@ -1,14 +1,24 @@
 //! The DCOM wire: DCE/RPC over a byte stream (C706, MS-RPCE), NDR, and ORPC on top (MS-DCOM, MS-OAUT).
 //!
-//! Supported: connection-oriented DCE/RPC 5.0 and 5.1 with fragments, several contexts and several calls under way, NTLM and
-//! SPNEGO from level `connect` to `privacy`, Kerberos with the cargo feature `kerberos` of `everywire-auth`; transfer syntax
-//! NDR 2.0 (32 bits), in both byte orders on reading; activation, OXID resolution, reference counting and pings in both
-//! roles; connection points as subscriptions; `IDispatch` and type information for every object served; endpoint mapper and
-//! management interface, all behind one port. Not supported: NDR64, the connectionless protocol, named pipes, VT_RECORD,
-//! custom marshalling. `docs/wires/dcom.md` says which peers were seen working.
+//! Supported: connection-oriented DCE/RPC 5.0 and 5.1 with fragments, several contexts and several calls
+//! under way, NTLM and SPNEGO from level `connect` to `privacy`, Kerberos with the cargo feature `kerberos`
+//! of `everywire-auth`; transfer syntax NDR 2.0 (32 bits), in both byte orders on reading; activation, OXID
+//! resolution, reference counting and pings in both roles; connection points as subscriptions; `IDispatch`
+//! and type information for every object served; endpoint mapper and management interface, all behind one
+//! port. Not supported: NDR64, the connectionless protocol, named pipes, VT_RECORD, custom marshalling.
+//! `docs/wires/dcom.md` says which peers were seen working.
 //!
-//! [`address`] reads references and places, [`session`] has the state machines of both roles, [`exporter`] what outlives
-//! connections, [`standard`] the interfaces that every node and every object answers, [`ndr`] the values.
+//! [`address`] reads references and places, [`session`] has the state machines of both roles, [`exporter`]
+//! what outlives connections, [`standard`] the interfaces that every node and every object answers, [`ndr`]
+//! the values.
+//!
+//! States: this file has none; `Dcom` is a unit struct. A connection's state is in a `Session`, a node's
+//! (exports, proxies, ping sets) in the one `exporter::Exporter` that `wire_state` makes for it.
+//!
+//! Invariants: an `Incoming` of this wire has the IID as 16 octets (little-endian parts) in `interface` and
+//! the operation number as 2 octets, little-endian, in `operation`. The number is the one on the wire, which
+//! counts the three operations of IUnknown and the four of IDispatch where an interface has them
+//! (`opnum_base`). An empty key stands for the node itself: the resolver, the activators and IRemUnknown.
 
 #![forbid(unsafe_code)]
 
@@ -84,7 +94,7 @@ pub const REMOTE_ACTIVATION: Uuid = uuid!("4d9f4ab8-7d1c-11cf-861e-0020af6e7c57"
 /// The wire, for the registry.
 pub static DCOM: Dcom = Dcom;
 
-/// See the crate.
+/// The implementation of `Wire` for DCOM; it holds no state.
 #[derive(Debug, Clone, Copy)]
 pub struct Dcom;
 
@@ -104,7 +114,9 @@ pub fn is_orpc(iid: Uuid) -> bool {
     !matches!(iid, ENDPOINT_MAPPER | MANAGEMENT | OBJECT_EXPORTER)
 }
 
-/// The number of an interface's first operation: IUnknown's three and IDispatch's four are never sent by number here.
+/// The number on the wire of the first operation that `interface` declares itself. An object's interface
+/// begins behind the three operations of IUnknown, a dispatch interface behind four more of IDispatch. Plain
+/// DCE/RPC counts from 0, and so does IRemoteActivation, which carries ORPCTHIS but is derived from nothing.
 pub fn opnum_base(interface: &Interface) -> u16 {
     let iid = iid_of(interface);
     if interface.kind == InterfaceKind::Procedures || !is_orpc(iid) || iid == REMOTE_ACTIVATION {
@@ -116,14 +128,16 @@ pub fn opnum_base(interface: &Interface) -> u16 {
     }
 }
 
-/// The version of an interface: COM's have none, those of plain DCE/RPC say theirs in the identity of the language `dce`
-/// (`UUID/MAJOR.MINOR`).
+/// The version of an interface: COM's have none, those of plain DCE/RPC say theirs in the identity of the
+/// language `dce` (`UUID/MAJOR.MINOR`). A bind of a COM interface says version 0.0, so 0.0 is also what an
+/// unreadable version becomes.
 pub fn version_of(interface: &Interface) -> (u16, u16) {
     match iid_of(interface) {
         ENDPOINT_MAPPER => return (3, 0),
         MANAGEMENT => return (1, 0),
         _ => {}
     }
+    // The IDL reader keeps `UUID/MAJOR.MINOR`; a version without a UUID before it is taken as well.
     let told = interface.identities.iter().find(|(language, _)| language == "dce").map(|(_, id)| id.as_ref());
     let told = told.map(|id: &str| id.rsplit_once('/').map_or(id, |(_, version)| version));
     let (major, minor) = told.and_then(|version| version.split_once('.')).unwrap_or(("0", "0"));
@@ -131,6 +145,7 @@ pub fn version_of(interface: &Interface) -> (u16, u16) {
 }
 
 /// Whether an interface is derived from IDispatch.
+/// Such an interface has IDispatch's four operations before its own, which moves its numbers by four.
 pub fn dispatches(interface: &Interface) -> bool {
     matches!(interface.kind, InterfaceKind::Dual | InterfaceKind::Dispatch)
         || interface.bases.iter().any(|base| iid_of(base) == IDISPATCH || dispatches(base))
@@ -151,10 +166,15 @@ impl Wire for Dcom {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
+            // A call without an answer (`MAYBE`, `[maybe]`) is a form of plain DCE/RPC that COM never uses:
+            // each ORPC call is answered with an HRESULT at least.
             oneway: false,
             out_parameters: true,
+            // An HRESULT and IErrorInfo's texts are all that COM says of a failure.
             typed_exceptions: false,
             signals: true,
+            // A connection point calls the sink like any other object, on a connection that the server opens
+            // to the client's exporter.
             signals_are_calls: true,
             handles: false,
             references: true,
@@ -239,10 +259,13 @@ impl Wire for Dcom {
         asked.key.is_empty() || iid.is_some_and(|iid| !is_orpc(iid))
     }
 
+    // The CLSID that a client must name in an activation to reach the object under this key.
     fn named_as<'k>(&self, key: &'k [u8]) -> Cow<'k, str> {
         midl::clsid_of_key(key).to_string().into()
     }
 
+    // Keys of objects that stand for one elsewhere are `CLASS`, `SEPARATOR` and a number of their own:
+    // statistics count by the class, or each object would have a line of its own.
     fn key_word<'k>(&self, key: &'k [u8]) -> Cow<'k, str> {
         let class = key.split(|octet| *octet == exporter::SEPARATOR).next().unwrap_or_default();
         String::from_utf8_lossy(class)
@@ -318,6 +341,9 @@ impl Wire for Dcom {
 
 /// The number in `interface` of the operation that is number `opnum` on the wire of the interface `iid`, which is this one or a
 /// base of it.
+/// `None`: `iid` is neither of them, or `opnum` lies beyond the last operation or among those of IUnknown and
+/// IDispatch, which `standard` answers. The search of bases goes by name, since a derived interface lists the
+/// operations of its bases among its own.
 fn number(interface: &Interface, iid: Uuid, opnum: u16) -> Option<usize> {
     if interface.kind == InterfaceKind::Class {
         return classes::number(interface, iid, opnum);

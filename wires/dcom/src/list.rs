@@ -1,5 +1,13 @@
-//! Who is there: where a node's objects are exported, which interfaces its endpoint mapper knows, and how callers can say
-//! who they are.
+//! Who is there: where a node's objects are exported, which interfaces its endpoint mapper knows, and how
+//! callers can say who they are.
+//!
+//! ServerAlive2 of the resolver is asked first: it needs no authentication, and its answer names addresses
+//! and services. Then `ept_lookup` is read page by page. A node of DCOM has both, one of plain DCE/RPC the
+//! mapper alone.
+//!
+//! Invariants: a page has `PAGE` entries and there are `PAGES` of them at the most, so a mapper without an
+//! end is left after 20000 entries. A tower that cannot be read is an entry with an unknown endpoint.
+//! Everything that the node says is shown as text and nothing of it is called.
 
 use crate::address;
 use crate::bindings::{DualStringArray, SecurityBinding};
@@ -17,9 +25,11 @@ use everywire_model::{
 use std::time::Duration;
 
 /// How long an answer may take.
+/// A mapper of Windows answers a page within milliseconds; a node behind a firewall does not answer at all.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Entries that are asked for at once, and pages that are asked for at most.
+/// Entries that are asked for at once.
 const PAGE: u32 = 100;
+/// The most pages that are asked for.
 const PAGES: usize = 200;
 
 /// What a node says of itself: its resolver's bindings and security first, then the interfaces of its endpoint mapper. A
@@ -63,13 +73,16 @@ pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failur
 
 /// The node that is asked.
 struct Node<'a> {
+    /// Its resolver and its mapper: the node itself, without an object.
     way: Reference,
     resolver: &'a dyn Resolver,
 }
 
 /// What the endpoint mapper knows of one interface.
 struct Known {
+    /// `None` if the tower was null, or cannot be read.
     tower: Option<Tower>,
+    /// What the server wrote beside it, for people; often empty.
     annotation: String,
 }
 
@@ -89,6 +102,7 @@ impl<'a> Node<'a> {
         Ok(Self { way, resolver })
     }
 
+    /// The node as an object with this interface.
     fn object(&self, interface: &'static Interface) -> Result<Object, Failure> {
         let object = self.resolver.resolve(&self.way)?.typed(Hold::Static(interface));
         Ok(object.with_deadline(Some(PATIENCE)))
@@ -133,6 +147,8 @@ impl<'a> Node<'a> {
         address::print_friendly(&self.way)
     }
 
+    /// The entry that stands for the node itself: the version of COM it speaks, and the string bindings of
+    /// its resolver in words.
     fn resolver_presence(
         &self,
         (major, minor): (u16, u16),
@@ -145,6 +161,9 @@ impl<'a> Node<'a> {
         self.presence("OXID resolver", what, authentication)
     }
 
+    /// One entry of the endpoint mapper. Its name is the annotation that the server registered, else the name
+    /// by which the interface is known here, else the UUID. `authentication` is what the resolver said, and
+    /// is shown for TCP only: other transports have their own.
     fn entry_presence(&self, known: Known, authentication: &str) -> Presence {
         let Some(tower) = known.tower else {
             return self.presence(
@@ -174,6 +193,7 @@ impl<'a> Node<'a> {
         self.presence(name, (String::new(), String::new(), format!("not served: {why}")), "")
     }
 
+    /// One line of the listing; all details are there in each, empty where nothing is known.
     fn presence(
         &self,
         name: &str,
@@ -193,6 +213,7 @@ impl<'a> Node<'a> {
     }
 }
 
+/// The results of a call that cannot raise an exception.
 fn done(outcome: Outcome<Body>) -> Result<Body, Failure> {
     match outcome {
         Outcome::Done(body) => Ok(body),

@@ -1,4 +1,4 @@
-//! Locks, whatever happened to others who held them.
+//! Locks that stay usable when a thread panics while it holds one.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

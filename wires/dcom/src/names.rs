@@ -1,4 +1,7 @@
 //! Names of well-known interfaces and their operations, and of other well-known numbers.
+//!
+//! Only for people: `trace`, messages, and lists. Nothing that is served or called depends on what is known
+//! here.
 
 mod opc;
 mod system;
@@ -7,10 +10,12 @@ use uuid::Uuid;
 
 /// An interface that is known.
 struct Known {
+    /// The IID, or the UUID of an interface of plain DCE/RPC.
     id: Uuid,
     name: &'static str,
     /// Number of the first operation: 3 where those of IUnknown come first.
     first: u16,
+    /// Their names in the order of their numbers; empty where only the interface's name is known.
     operations: &'static [&'static str],
 }
 
@@ -67,6 +72,7 @@ pub fn protocol(tower: u16) -> &'static str {
     }
 }
 
+/// A short list, searched from its beginning.
 fn known(iid: Uuid) -> Option<&'static Known> {
     system::INTERFACES.iter().chain(opc::INTERFACES).find(|known| known.id == iid)
 }

@@ -1,4 +1,14 @@
 //! Marshalled interface pointers: OBJREF (MS-DCOM 2.2.18).
+//!
+//! An OBJREF names an interface of an object for everybody: by its exporter (OXID), object (OID) and
+//! interface (IPID), with the resolver that knows where the exporter is. It also carries references that the
+//! sender has counted for the receiver. All of it is little-endian in any stub.
+//!
+//! States: none.
+//!
+//! Invariants: what was parsed and is written again has the same octets, as far as they mean something
+//! (missing terminators of bindings are added). A custom OBJREF ends only with what it stands in. The number
+//! of elements of an extended one is bounded; they are kept unread.
 
 use crate::bindings::DualStringArray;
 use crate::stub::{Get, Put};
@@ -15,11 +25,16 @@ const EXTENDED_SIGNATURE: u32 = 0x4e53_5956;
 /// The most elements that an extended OBJREF may claim; there is but one.
 const MAX_ELEMENTS: u32 = 16;
 
+/// OBJREF_STANDARD, the form of nearly all.
 const STANDARD: u32 = 1;
+/// OBJREF_HANDLER.
 const HANDLER: u32 = 2;
+/// OBJREF_CUSTOM.
 const CUSTOM: u32 = 4;
+/// OBJREF_EXTENDED.
 const EXTENDED: u32 = 8;
 
+/// What the text of an OBJREF begins with.
 const MONIKER: &str = "objref:";
 
 /// What names an interface of an object anywhere: STDOBJREF (2.2.18.2).
@@ -69,7 +84,7 @@ pub enum ObjRef {
     Standard {
         /// The interface.
         iid: Uuid,
-        /// What names it.
+        /// OXID, OID and IPID of the object, and how many references come with it.
         std: StdObjRef,
         /// The exporter's resolver.
         resolver: DualStringArray,
@@ -78,7 +93,7 @@ pub enum ObjRef {
     Handler {
         /// The interface.
         iid: Uuid,
-        /// What names it.
+        /// OXID, OID and IPID of the object, and how many references come with it.
         std: StdObjRef,
         /// The handler's class.
         clsid: Uuid,
@@ -89,7 +104,7 @@ pub enum ObjRef {
     Custom {
         /// The interface.
         iid: Uuid,
-        /// Who can unmarshal it.
+        /// The class that knows how to read `data` in the receiver's process.
         clsid: Uuid,
         /// Size of the extension, which is never used.
         extension: u32,
@@ -102,7 +117,7 @@ pub enum ObjRef {
     Extended {
         /// The interface.
         iid: Uuid,
-        /// What names it.
+        /// OXID, OID and IPID of the object, and how many references come with it.
         std: StdObjRef,
         /// The exporter's resolver.
         resolver: DualStringArray,
@@ -145,6 +160,8 @@ impl ObjRef {
         Ok((found, stub.position()))
     }
 
+    /// OBJREF_EXTENDED (2.2.18.7). Its signature stands twice, before the bindings and behind the count. The
+    /// elements are not understood here: they are measured, and passed on as they came.
     fn extended(iid: Uuid, stub: &mut Get<'_>, raw: &Bytes) -> Result<Self, Violation> {
         let std = StdObjRef::get(stub)?;
         // Fields behind the bindings, whose length may be odd in words, follow without padding.
@@ -161,6 +178,8 @@ impl ObjRef {
         }
         let from = stub.position();
         for _ in 0..count {
+            // A DATAELEMENT: its GUID and its size; then the size rounded up to 8, which is what it takes
+            // (2.2.18.8).
             stub.take(20)?;
             let rounded = packed(stub)?;
             stub.take(usize::try_from(rounded).map_err(|_| Violation::Truncated)?)?;
@@ -280,6 +299,7 @@ fn bindings(stub: &mut Get<'_>, raw: &Bytes) -> Result<DualStringArray, Violatio
     DualStringArray::parse(taken)
 }
 
+/// Four octets that follow without padding.
 fn packed(stub: &mut Get<'_>) -> Result<u32, Violation> {
     stub.take(4)?.try_into().map(u32::from_le_bytes).map_err(|_| Violation::Truncated)
 }

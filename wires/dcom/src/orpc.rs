@@ -1,5 +1,16 @@
-//! What every ORPC request and response begins with: ORPCTHIS and ORPCTHAT (MS-DCOM 2.2.13), and the extensions in
-//! them (2.2.21).
+//! What every ORPC request and response begins with: ORPCTHIS and ORPCTHAT (MS-DCOM 2.2.13), and the
+//! extensions in them (2.2.21).
+//!
+//! The fixed part of ORPCTHIS is 32 octets, that of ORPCTHAT 8. Extensions are behind a pointer, in an array
+//! whose length is rounded up to an even number, with null in the place that is too much; each has its size,
+//! and as many octets as that rounded up to 8. This wire uses the extension of error information, and one of
+//! its own for exceptions.
+//!
+//! States: none.
+//!
+//! Invariants: `MAX_EXTENSIONS` bounds the array before it is read; a size beyond the room of an extension is
+//! refused; data is a slice of the stub and not copied. Error information that cannot be understood is left
+//! out, since the HRESULT already says what failed.
 
 use crate::objref::ObjRef;
 use crate::stub::{Get, Put};
@@ -13,6 +24,7 @@ pub const ERROR_EXTENSION: Uuid = uuid!("0000031c-0000-0000-c000-000000000046");
 pub const CONTEXT_EXTENSION: Uuid = uuid!("00000334-0000-0000-c000-000000000046");
 /// Who unmarshals error information that travels by value.
 const ERROR_OBJECT: Uuid = uuid!("0000031b-0000-0000-c000-000000000046");
+/// IErrorInfo, the interface that the custom OBJREF of error information names.
 const IERRORINFO: Uuid = uuid!("1cf2b120-547d-101b-8e65-08002b2bd119");
 
 /// The most extensions in one message; two are known.
@@ -23,7 +35,7 @@ const PRESENT: u32 = u32::MAX;
 /// An ORPC_EXTENT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extent {
-    /// What it is.
+    /// Which extension it is. Receivers pass over what they do not know.
     pub id: Uuid,
     /// Its data, without padding.
     pub data: Bytes,
@@ -131,6 +143,7 @@ fn extents(get: &mut Get<'_>, stub: &Bytes) -> Result<Vec<Extent>, Violation> {
     Ok(found)
 }
 
+/// The pointer and what it points to; a null pointer where there are no extensions.
 fn put_extents(put: &mut Put, extensions: &[Extent]) {
     put.pointer(!extensions.is_empty());
     if extensions.is_empty() {
@@ -213,6 +226,7 @@ pub fn error_extent(info: &ErrorInfo) -> Extent {
     Extent { id: ERROR_EXTENSION, data: objref.write() }
 }
 
+/// The octets that OLE's error object marshals itself as; they are no NDR, and the specification leaves gaps.
 fn read_error(data: &[u8]) -> Result<ErrorInfo, Violation> {
     let mut get = Get::new(data, true);
     get.u32()?;
@@ -225,6 +239,7 @@ fn read_error(data: &[u8]) -> Result<ErrorInfo, Violation> {
     Ok(ErrorInfo { source, description, help_file, help_context, iid })
 }
 
+/// A string of it, from `at` on, which moves behind it.
 fn error_text(data: &[u8], at: &mut usize) -> Result<String, Violation> {
     let word = |at: usize| data.get(at..)?.first_chunk().map(|raw| u32::from_le_bytes(*raw));
     // Aligned or not: whichever place holds one of the two values there are.
@@ -241,6 +256,7 @@ fn error_text(data: &[u8], at: &mut usize) -> Result<String, Violation> {
 }
 
 /// Writes ORPCTHIS without extensions.
+/// The hot path of `OrpcThis::write`.
 #[inline]
 pub(crate) fn put_this(out: &mut Vec<u8>, minor: u16, causality: u128) {
     let mut this = [0; OrpcThis::LEN];

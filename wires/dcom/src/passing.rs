@@ -1,9 +1,17 @@
-//! Calls and answers that pass without a contract: stubs as they came, behind an ORPCTHIS or ORPCTHAT with the same flags, causality and
-//! extensions (MS-DCOM 2.2.13, 2.2.21).
+//! Calls and answers that pass without a contract: stubs as they came, behind an ORPCTHIS or ORPCTHAT with
+//! the same flags, causality and extensions (MS-DCOM 2.2.13, 2.2.21).
 //!
-//! What a stub's bytes depend on is kept: its data representation is that of the new PDU, and what follows ORPCTHIS or ORPCTHAT begins at the
-//! same place of a block of eight. Extensions are headers, known by their GUID; where none is changed they go on as they came. The version
-//! in ORPCTHIS is the connection's own. OBJREFs in a stub are not touched: they lead past the hop.
+//! What a stub's bytes depend on is kept: its data representation is that of the new PDU, and what follows
+//! ORPCTHIS or ORPCTHAT begins at the same place of a block of eight. Extensions are headers, known by their
+//! GUID; where none is changed they go on as they came. The version in ORPCTHIS is the connection's own.
+//! OBJREFs in a stub are not touched: they lead past the hop.
+//!
+//! States: a `Lead` is made for one message and used once, when that is written.
+//!
+//! Invariants: a body of another codec, or one that is no whole stub of this kind, is refused before anything
+//! is written. No more extensions go out than a receiver here would take (`MAX_EXTENSIONS`). If the values
+//! cannot begin at their place, which happens only behind an ORPCTHIS that no known sender writes, the
+//! message fails instead of being misread.
 
 use crate::ndr::{NAME, THAT, THIS, WHOLE, WINE, extents};
 use crate::orpc::{Extent, OrpcThat, OrpcThis, put_this};
@@ -13,7 +21,7 @@ use everywire_model::visit::Carries;
 use everywire_model::{Body, Failure, Header, Headers, Initiator, Kind, Visit};
 use uuid::Uuid;
 
-/// What stands between what is read first of ORPCTHIS and its extensions.
+/// Where the minor version stands in ORPCTHIS: its second number of 16 bits.
 const MINOR: std::ops::Range<usize> = 2..4;
 
 /// What stands in front of the values of a message.
@@ -41,6 +49,7 @@ impl<'a> Lead<'a> {
             check(body, kind)?;
             lead.came = own.map(|own| &**own.raw()).unwrap_or_default();
             lead.little = body.little;
+            // NDR aligns to 8 at the most, so the place modulo 8 is all that the values depend on.
             lead.place = body.base & 7;
         }
         let edits = [own, carries.headers];
@@ -103,6 +112,8 @@ impl<'a> Lead<'a> {
         if let Some(extents) = &self.extents {
             out.truncate(stub + head - 4);
             // Of a sender whose array has an odd length.
+            // An array with an even number of places ends at a multiple of 8 (behind ORPCTHIS as behind
+            // ORPCTHAT), one with an odd number four octets later.
             let odd = self.place == 4 && !extents.is_empty();
             put_extents(out, stub, self.little, extents, odd);
         }

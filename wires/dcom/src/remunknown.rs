@@ -1,5 +1,13 @@
-//! Stubs of IRemUnknown and IRemUnknown2 after ORPCTHIS and ORPCTHAT (MS-DCOM 3.1.1.5.6, 3.1.1.5.7). What is written
-//! is little-endian and takes alignment from a multiple of 8.
+//! Stubs of IRemUnknown and IRemUnknown2 after ORPCTHIS and ORPCTHAT (MS-DCOM 3.1.1.5.6, 3.1.1.5.7). What is
+//! written is little-endian and takes alignment from a multiple of 8.
+//!
+//! These calls are addressed to the exporter's IRemUnknown and name the objects that they mean by IPIDs in
+//! their arguments. Both interfaces are served under one IPID: j-Interop calls RemQueryInterface2 on
+//! IRemUnknown2, Windows the older operations on it, impacket those of IRemUnknown.
+//!
+//! Invariants: counts on the wire have 16 bits, so what is longer is cut on writing; on reading the count and
+//! the maximum count must agree and fit into the stub. A reply without results carries the HRESULT of the
+//! whole, which must be a failure then.
 
 use crate::hresult;
 use crate::objref::StdObjRef;
@@ -11,8 +19,9 @@ use uuid::Uuid;
 /// References that a marshalled interface pointer carries, unless somebody asks for another number.
 pub const PUBLIC_REFS: u32 = 5;
 
-/// Least lengths in bytes of REMQIRESULT and REMINTERFACEREF.
+/// Least length in bytes of a REMQIRESULT: HRESULT, padding, STDOBJREF.
 const RESULT: usize = 48;
+/// Length in bytes of a REMINTERFACEREF: IPID and two counts.
 const REFS: usize = 24;
 
 /// Operation numbers.
@@ -42,7 +51,7 @@ pub struct Refs {
     pub ipid: Uuid,
     /// Public references.
     pub public: u32,
-    /// Private references.
+    /// Private references, which only the caller's account can give back.
     pub private: u32,
 }
 
@@ -55,7 +64,7 @@ pub fn query_request(query: &Query) -> Vec<u8> {
     out.bytes
 }
 
-/// Reads them.
+/// Reads the arguments of RemQueryInterface. The servant decides how many interfaces it takes.
 pub fn parse_query_request(mut stub: Get<'_>) -> Result<Query, Violation> {
     Ok(Query { ipid: stub.uuid()?, refs: stub.u32()?, iids: iids(&mut stub)? })
 }
@@ -158,7 +167,7 @@ pub fn refs_request(refs: &[Refs]) -> Vec<u8> {
     out.bytes
 }
 
-/// Reads them.
+/// Reads the arguments of RemAddRef and RemRelease. The count stands twice, and both must be the same.
 pub fn parse_refs_request(mut stub: Get<'_>) -> Result<Vec<Refs>, Violation> {
     let count = stub.u16()?.into();
     let count = stub.conformance(REFS, Some(count))?;
@@ -166,6 +175,8 @@ pub fn parse_refs_request(mut stub: Get<'_>) -> Result<Vec<Refs>, Violation> {
 }
 
 /// Results of RemAddRef: an HRESULT per IPID, then that of the whole.
+/// There is no pointer before the array, unlike in RemQueryInterface: the parameter is a reference to the
+/// array itself.
 pub fn add_ref_reply(results: &[u32], hresult: u32) -> Vec<u8> {
     let mut out = Put::default();
     out.count(results.len());
@@ -174,7 +185,8 @@ pub fn add_ref_reply(results: &[u32], hresult: u32) -> Vec<u8> {
     out.bytes
 }
 
-/// Reads them.
+/// Reads the results of RemAddRef. How many HRESULTs there are is the peer's word: the caller pairs them with
+/// what it asked for.
 pub fn parse_add_ref_reply(mut stub: Get<'_>) -> Result<(Vec<u32>, u32), Violation> {
     let count = stub.conformance(4, None)?;
     Ok((stub.items(count, 4, Get::u32)?, stub.u32()?))
@@ -185,17 +197,19 @@ pub fn release_reply(hresult: u32) -> Vec<u8> {
     hresult.to_le_bytes().to_vec()
 }
 
-/// Reads it.
+/// Reads the result of RemRelease.
 pub fn parse_release_reply(mut stub: Get<'_>) -> Result<u32, Violation> {
     stub.u32()
 }
 
+/// A count of 16 bits and an array of IIDs.
 fn iids(stub: &mut Get<'_>) -> Result<Vec<Uuid>, Violation> {
     let count = stub.u16()?.into();
     let count = stub.conformance(16, Some(count))?;
     stub.items(count, 16, Get::uuid)
 }
 
+/// Writes what `iids` reads. The count has 16 bits: what is more is left out.
 fn put_iids(out: &mut Put, iids: &[Uuid]) {
     let iids = iids.get(..iids.len().min(usize::from(u16::MAX))).unwrap_or_default();
     out.u16(u16::try_from(iids.len()).unwrap_or_default());

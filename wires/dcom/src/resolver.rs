@@ -1,5 +1,12 @@
 //! Stubs of IObjectExporter (MS-DCOM 3.1.2.5.1): it has neither ORPCTHIS nor ORPCTHAT. What is written is
 //! little-endian.
+//!
+//! A resolver says where the exporter with an OXID is (ResolveOxid), and takes the pings of clients: a
+//! ComplexPing makes or changes a set of OIDs, a SimplePing says that all of a set are still held.
+//! ServerAlive2 says which version of ORPC is spoken, before anybody authenticates.
+//!
+//! Invariants: counts have 16 bits, and the maximum count of an array must be the count beside it. Where the
+//! status is a failure, the results before it are blank but there.
 
 use crate::bindings::DualStringArray;
 use crate::stub::{Get, Put};
@@ -20,13 +27,13 @@ pub mod opnum {
 /// Where an object exporter is and how it is spoken to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resolved {
-    /// Where it listens.
+    /// Where the exporter listens, and how it authenticates callers. Empty in an answer that found nothing.
     pub bindings: DualStringArray,
-    /// IPID of its IRemUnknown.
+    /// IPID of the exporter's IRemUnknown, to which queries and reference counts of all its objects go.
     pub rem_unknown: Uuid,
-    /// The least authentication level it takes.
+    /// The lowest authentication level that it takes, 1 to 6; a client may use a higher one.
     pub authn_hint: u32,
-    /// Its COMVERSION.
+    /// The exporter's COMVERSION: calls to it use the lower of its minor version and this side's.
     pub version: (u16, u16),
 }
 
@@ -61,7 +68,8 @@ pub fn resolve_oxid2_reply(result: Result<&Resolved, u32>) -> Vec<u8> {
     put_resolved(result, true)
 }
 
-/// Reads them.
+/// Reads the results of ResolveOxid2. The inner error is the status of a resolver that does not know the
+/// OXID.
 pub fn parse_resolve_oxid2_reply(stub: Get<'_>) -> Result<Result<Resolved, u32>, Violation> {
     resolved(stub, true)
 }
@@ -71,7 +79,7 @@ pub fn resolve_oxid_reply(result: Result<&Resolved, u32>) -> Vec<u8> {
     put_resolved(result, false)
 }
 
-/// Reads them; the version is 5.1.
+/// Reads the results of ResolveOxid. COMVERSION is taken for 5.1, since this operation does not tell it.
 pub fn parse_resolve_oxid_reply(stub: Get<'_>) -> Result<Result<Resolved, u32>, Violation> {
     resolved(stub, false)
 }
@@ -112,7 +120,7 @@ pub fn simple_ping_request(set: u64) -> Vec<u8> {
     set.to_le_bytes().to_vec()
 }
 
-/// Reads them.
+/// Reads the only argument of SimplePing: the number of the set.
 pub fn parse_simple_ping_request(mut stub: Get<'_>) -> Result<u64, Violation> {
     stub.u64()
 }
@@ -122,7 +130,7 @@ pub fn status_reply(status: u32) -> Vec<u8> {
     status.to_le_bytes().to_vec()
 }
 
-/// Reads it.
+/// Reads what `status_reply` writes; 0 is success.
 pub fn parse_status_reply(mut stub: Get<'_>) -> Result<u32, Violation> {
     stub.u32()
 }
@@ -146,7 +154,8 @@ pub fn complex_ping_request(ping: &ComplexPing) -> Vec<u8> {
     out.bytes
 }
 
-/// Reads them.
+/// Reads the arguments of ComplexPing. Both arrays are bounded by the PDU and their 16-bit counts; how many
+/// objects a set may have is for `Sets` to say.
 pub fn parse_complex_ping_request(mut stub: Get<'_>) -> Result<ComplexPing, Violation> {
     let set = stub.u64()?;
     let (sequence, add, remove) = (stub.u16()?, stub.u16()?, stub.u16()?);
@@ -169,6 +178,7 @@ pub fn parse_complex_ping_reply(mut stub: Get<'_>) -> Result<(u64, u16, u32), Vi
     Ok((stub.u64()?, stub.u16()?, stub.u32()?))
 }
 
+/// The OIDs behind a pointer, which is null for none.
 fn oids(stub: &mut Get<'_>, count: u16) -> Result<Vec<u64>, Violation> {
     match (stub.pointer()?, count) {
         (false, 0) => Ok(Vec::new()),
@@ -191,7 +201,7 @@ pub(crate) fn protseqs(stub: &mut Get<'_>, pointed: bool) -> Result<Vec<u16>, Vi
     stub.items(count, 2, Get::u16)
 }
 
-/// Writes them.
+/// Writes what `protseqs` reads.
 pub(crate) fn put_protseqs(out: &mut Put, protseqs: &[u16], pointed: bool) {
     let protseqs = protseqs.get(..protseqs.len().min(usize::from(u16::MAX))).unwrap_or_default();
     out.u16(u16::try_from(protseqs.len()).unwrap_or_default());
@@ -202,6 +212,7 @@ pub(crate) fn put_protseqs(out: &mut Put, protseqs: &[u16], pointed: bool) {
     protseqs.iter().for_each(|protseq| out.u16(*protseq));
 }
 
+/// Reads the results of both operations; `versioned` says whether COMVERSION is there.
 fn resolved(mut stub: Get<'_>, versioned: bool) -> Result<Result<Resolved, u32>, Violation> {
     let found = stub.pointer()?;
     let bindings = if found { DualStringArray::get(&mut stub)? } else { DualStringArray::default() };
@@ -215,6 +226,7 @@ fn resolved(mut stub: Get<'_>, versioned: bool) -> Result<Result<Resolved, u32>,
     }
 }
 
+/// Writes what `resolved` reads: a failure has a null pointer and zeros in front of its status.
 fn put_resolved(result: Result<&Resolved, u32>, versioned: bool) -> Vec<u8> {
     let blank = Resolved::default();
     let (resolved, status) = match result {

@@ -81,7 +81,9 @@ impl Level {
 /// Hosts that references from a caller may lead to.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Trusted {
+    /// Hosts by their addresses, in canonical form.
     addresses: Vec<IpAddr>,
+    /// Hosts by their names, as `hosts=` has them.
     names: Vec<String>,
 }
 
@@ -251,6 +253,7 @@ impl Security {
         else {
             return None;
         };
+        // Where the connection really leads to counts, not how that place is called.
         let at = address_of_peer(peer).or_else(|| address_of(host));
         if let Some(home) = &self.home {
             return self.is_away(home, host, at);

@@ -3,6 +3,9 @@
 //! `channel` takes PDUs off the stream and puts messages on it, `assembly` joins fragments, `shield` signs and seals,
 //! `verification` is what stands behind a stub where headers are not signed. The accepting side is in `accepting`, the
 //! connecting side in `connecting`.
+//!
+//! Nothing here reads or writes a socket, or looks at a clock: bytes, times and calls come in as arguments;
+//! bytes and events are taken out by the runtime.
 
 mod accepting;
 mod assembly;

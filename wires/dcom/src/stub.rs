@@ -1,4 +1,13 @@
-//! The bytes of a stub with NDR alignment, for the system interfaces, whose layout is fixed.
+//! The bytes of a stub with NDR alignment, for the system interfaces, whose layout is fixed: the resolver,
+//! the activators, IRemUnknown, the endpoint mapper.
+//!
+//! Those need no shapes: their readers and writers call these methods in the order of the wire. `Get` reads
+//! both byte orders, `Put` writes little-endian. Referents are not deferred by themselves; whoever writes a
+//! struct with pointers writes the pointers first and their referents behind.
+//!
+//! Invariants: a count from the wire is compared with the octets that are left before anything is allocated
+//! (`conformance`, `items`, `wide`). Every read is checked; padding is never looked at. Alignment counts from
+//! the first octet of the stub.
 
 use crate::violations::Violation;
 use bytes::Bytes;
@@ -7,6 +16,7 @@ use uuid::Uuid;
 
 /// Referent ids as Windows gives them: the first, and how far apart they are.
 const FIRST_REFERENT: u32 = 0x0002_0000;
+/// Each id has to be another one, or a reader with full pointers takes two of them for the same.
 const NEXT_REFERENT: u32 = 4;
 
 /// A stub to read. Padding is skipped unseen: real peers leave in it what was there before.
@@ -68,6 +78,7 @@ impl<'a> Get<'a> {
 
     /// The maximum count of an array of elements of at least `least` bytes: no more than the rest can hold, and no less
     /// than `count`, if the count is known already.
+    /// The elements follow only after the fields around them, so what is left is an upper bound.
     pub fn conformance(&mut self, least: usize, count: Option<usize>) -> Result<usize, Violation> {
         let found = self.u32()? as usize;
         if found > self.left() / least.max(1) {
@@ -80,6 +91,7 @@ impl<'a> Get<'a> {
     }
 
     /// As many values as `count`, each of at least `least` bytes.
+    /// The vector grows as elements are read; the check bounds it beforehand.
     pub fn items<T>(
         &mut self,
         count: usize,
@@ -132,6 +144,7 @@ impl<'a> Get<'a> {
     }
 
     /// Skips padding.
+    /// The place may pass the end; the next read then fails.
     pub fn align(&mut self, alignment: usize) {
         let place = self.base.wrapping_add(self.at);
         self.at += place.next_multiple_of(alignment) - place;
@@ -158,6 +171,7 @@ impl<'a> Get<'a> {
 pub struct Put {
     /// What was written.
     pub bytes: Vec<u8>,
+    /// Pointers written so far, each of which has an id of its own.
     pointers: u32,
 }
 

@@ -1,4 +1,7 @@
 //! The tags of the components that ways of this wire have ([`everywire_model::Profile::components`]).
+//!
+//! Tags are numbers for this process alone, apart from the word `MEOW`; each is four letters, so that a dump
+//! can be read. None of them travels: they are made anew for each reference that comes in.
 
 /// The component that keeps an OBJREF which nobody has unmarshalled yet: the word `MEOW`.
 pub const TAG_OBJREF: u32 = crate::objref::SIGNATURE;

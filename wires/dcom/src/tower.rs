@@ -1,5 +1,9 @@
 //! Protocol towers as octets (C706 appendix L; MS-RPCE 2.2.1.2): what the endpoint mapper speaks of. Numbers are
 //! little-endian, except for ports and addresses.
+//!
+//! A tower is a count of floors, and for each floor two counted sides without any alignment. The first two
+//! floors are the interface and the transfer syntax (UUID and major version on the left, minor version on the
+//! right), the others the protocols from RPC down to the network.
 
 use crate::pdu::NDR;
 use crate::violations::Violation;
@@ -10,10 +14,13 @@ use uuid::Uuid;
 /// The transfer syntax that is spoken.
 const TRANSFER: (Uuid, u16, u16) = (NDR.id, NDR.major, NDR.minor);
 
-/// Protocol identifiers.
+/// A floor that is a UUID.
 const UUID: u8 = 0x0d;
+/// RPC over connections, version 5.
 const CONNECTION_ORIENTED: u8 = 0x0b;
+/// The floor whose right side is a port.
 const TCP: u8 = 0x07;
+/// The floor whose right side is an IPv4 address.
 const IP: u8 = 0x09;
 
 /// The most floors that a tower may have; six are known.
@@ -119,6 +126,7 @@ impl fmt::Display for Tower {
     }
 }
 
+/// The next floor. One without a protocol is refused.
 fn floor(rest: &mut &[u8]) -> Result<Floor, Violation> {
     let left = side(rest)?;
     let right = side(rest)?.to_vec();
@@ -126,6 +134,7 @@ fn floor(rest: &mut &[u8]) -> Result<Floor, Violation> {
     Ok(Floor { protocol, left: left.to_vec(), right })
 }
 
+/// One counted side of a floor.
 fn side<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], Violation> {
     let len = u16::from_le_bytes(*chunk(rest)?);
     let (side, behind) = rest.split_at_checked(len.into()).ok_or(Violation::CountBeyondMessage)?;
@@ -133,12 +142,14 @@ fn side<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], Violation> {
     Ok(side)
 }
 
+/// The next `N` octets.
 fn chunk<'a, const N: usize>(rest: &mut &'a [u8]) -> Result<&'a [u8; N], Violation> {
     let (chunk, behind) = rest.split_first_chunk().ok_or(Violation::Truncated)?;
     *rest = behind;
     Ok(chunk)
 }
 
+/// Interface or transfer syntax with its version, from one of the first two floors.
 fn syntax(floor: &Floor) -> Result<(Uuid, u16, u16), Violation> {
     let mut left = floor.left.as_slice();
     let mut right = floor.right.as_slice();

@@ -49,6 +49,7 @@ types! {
 }
 
 /// A value as another type. `VT_EMPTY` asks for no type in particular: the value stays as it is.
+/// Used by the servers of OPC for a requested data type, and by `IDispatch` for arguments.
 ///
 /// # Errors
 /// A failure with the HRESULT that says why it cannot be: [`hresult::DISP_E_OVERFLOW`], [`hresult::DISP_E_TYPEMISMATCH`],

@@ -1,4 +1,8 @@
-//! The ways in which a peer's NDR can be wrong.
+//! The ways in which a peer's NDR can be wrong: one variant each, so that tests, metrics and `everywire
+//! explain` count by name.
+//!
+//! The RPC layer below has its own list, `Breach`. A `Violation` is found inside of a stub, after the PDU was
+//! taken: it fails one call and leaves the connection open. A `Breach` ends the connection.
 
 pub use crate::pdu::Breach;
 
@@ -50,6 +54,8 @@ pub enum Violation {
 
 impl Violation {
     /// The failure for this violation, `offset` bytes into the stub.
+    /// Depths are limits of this side and become `LimitExceeded`; `Misuse` is a mistake of the caller here
+    /// and blames no peer; all others are `Malformed` by the peer.
     #[cold]
     pub fn at(self, offset: usize) -> Failure {
         let failure = match self {

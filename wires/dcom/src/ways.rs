@@ -1,4 +1,9 @@
-//! Ways of this wire: what their options, leases and components say of where they lead, and how calls are protected there.
+//! What the options, leases and components of a profile of this wire say: where it leads, and how calls are
+//! protected there.
+//!
+//! Invariant: a profile of this wire leads to one of four: an object elsewhere (a `Proxy` as its lease, or
+//! `TAG_OBJREF` while it is not unmarshalled), an object passed on by this node (`TAG_PASSED`), an interface
+//! of a node (`TAG_SYSTEM`), or a class to be activated (none of them, and a key).
 
 use crate::exporter::Proxy;
 use crate::security::Security;
@@ -11,14 +16,15 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 impl Security {
-    /// The security of a way, as its options say.
+    /// The security of a profile: its options, or else what is usual for its first endpoint.
     pub fn of(profile: &Profile) -> Arc<Self> {
         profile.options.get().unwrap_or_else(|| Arc::new(Self::of_endpoint(profile.endpoints.first())))
     }
 }
 
 impl Options for Security {
-    /// A connection to Wine carries one interface.
+    /// What must be the same, beside endpoint and options, for two profiles to share a connection: the
+    /// interface, where the peer is Wine, whose connections carry one; nothing elsewhere.
     fn scope(&self, profile: &Profile) -> Bytes {
         let interface = interface_of(profile, &self.dialect);
         interface.map(|iid| Bytes::copy_from_slice(&iid.to_bytes_le())).unwrap_or_default()

@@ -1,5 +1,13 @@
 //! Activation properties BLOBs (MS-DCOM 2.2.22): a header and properties, each a stream of its own as type
 //! serialization version 1 has it (MS-RPCE 2.2.6).
+//!
+//! A BLOB is: its size, a reserved word, the stream of the header, the streams of the properties. The header
+//! lists the class and the size of each property. A stream is 16 octets of headers and NDR, padded to a
+//! multiple of 8, whose alignment counts from behind the headers.
+//!
+//! Invariants: the number of properties is bounded before anything is allocated; the sizes that the header
+//! lists must fit into what is there. Sizes that are said twice need not agree: impacket and Windows count
+//! them in different ways.
 
 use crate::stub::{Get, Put};
 use crate::violations::Violation;
@@ -9,9 +17,13 @@ use uuid::Uuid;
 const PROPERTIES: std::ops::RangeInclusive<usize> = 1..=10;
 /// What every stream begins with (MS-RPCE 2.2.6.1, 2.2.6.2): common and private header.
 const STREAM_HEADER: usize = 16;
+/// Version 1 of the serialization; version 2 has longer headers and serves NDR64.
 const VERSION: u8 = 1;
+/// The bit in the octet of the byte order. Big-endian streams are read too.
 const LITTLE_ENDIAN: u8 = 0x10;
+/// The length of the common header, which the header itself says.
 const COMMON_HEADER: u16 = 8;
+/// What stands in the four octets that mean nothing (MS-RPCE 2.2.6.1).
 const FILLER: u32 = 0xcccc_cccc;
 /// MSHCTX_DIFFERENTMACHINE.
 const DIFFERENT_MACHINE: u32 = 2;
@@ -21,6 +33,7 @@ pub(super) fn read(blob: &[u8]) -> Result<Vec<(Uuid, Get<'_>)>, Violation> {
     let mut get = Get::new(blob, true);
     let size = get.u32()? as usize;
     get.u32()?;
+    // A size beyond what is there counts as all of it.
     let streams = get.take(size.min(get.left()))?;
     let mut header = stream(streams)?;
     header.u32()?;
@@ -103,6 +116,7 @@ fn stream(raw: &[u8]) -> Result<Get<'_>, Violation> {
     Ok(Get::new(contents.get(..len).unwrap_or(contents), little))
 }
 
+/// A property as a stream: both headers, and its contents padded to a multiple of 8.
 fn framed(mut contents: Put) -> Vec<u8> {
     contents.align(8);
     let mut out = Put::beginning(vec![VERSION, LITTLE_ENDIAN]);

@@ -1,5 +1,8 @@
 //! Activation: asking a machine for an object of a class (MS-DCOM 3.1.2.5.2). There are two interfaces for it: the
 //! older IRemoteActivation, and IRemoteSCMActivator, whose arguments are property blobs.
+//!
+//! A client tries IRemoteSCMActivator first (Windows 2000 and later), then IRemoteActivation (j-Interop,
+//! Samba's tests, Windows NT 4); a server answers both.
 
 mod blob;
 pub mod properties;
@@ -32,14 +35,14 @@ pub struct Activation {
     pub impersonation: u32,
 }
 
-/// What came of it.
+/// The results of an activation, in the same form for both interfaces of activation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Activated {
     /// The object exporter; 0 if the activation failed.
     pub oxid: u64,
-    /// Where it is.
+    /// Where that exporter is, so that the client needs no ResolveOxid.
     pub resolved: Resolved,
-    /// Of the whole.
+    /// HRESULT of the whole; each interface has one of its own beside.
     pub hresult: u32,
     /// Per interface asked for: IID, HRESULT, OBJREF.
     pub interfaces: Vec<(Uuid, u32, Option<Bytes>)>,

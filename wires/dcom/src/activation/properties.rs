@@ -1,4 +1,15 @@
 //! The properties of an activation (MS-DCOM 2.2.22.2).
+//!
+//! A request has six, as Windows sends them, each a struct of its own in the BLOB; a reply has two. What is
+//! read is taken leniently: unknown properties are passed over, those that say nothing to this server may be
+//! missing. What is written has all that Windows writes, in its order: that is the form of which it is known
+//! that activators accept it.
+//!
+//! States: none.
+//!
+//! Invariants: the number of interfaces is bounded by `MAX_INTERFACES` before they are read, and each array's
+//! maximum count must be that number. Alignment counts from the beginning of each property, so that a
+//! property written here is the same wherever it stands.
 
 use super::{Activated, Activation, MAX_INTERFACES, blob};
 use crate::bindings::DualStringArray;
@@ -28,12 +39,14 @@ pub const SCM_REPLY: Uuid = uuid!("000001b6-0000-0000-c000-000000000046");
 
 /// IID and class of a context that is marshalled (2.2.20).
 const ICONTEXT: Uuid = uuid!("000001c0-0000-0000-c000-000000000046");
+/// The class that the OBJREF_CUSTOM of a context names.
 const CONTEXT_MARSHALER: Uuid = uuid!("0000033b-0000-0000-c000-000000000046");
 
 /// Any session (dwSessionId).
 const ANY_SESSION: u32 = u32::MAX;
 /// CLSCTX_REMOTE_SERVER, alone and with CLSCTX_LOCAL_SERVER.
 const REMOTE_SERVER: u32 = 0x10;
+/// What an activation of an object says; that of a class object says `REMOTE_SERVER`.
 const SERVER: u32 = 0x14;
 /// What clients of Windows send as dwFlags.
 const SPECIAL_FLAGS: u32 = 2;
@@ -168,6 +181,7 @@ impl Request {
         ])
     }
 
+    /// Four words that say nothing of interest, then both contexts.
     fn put_contexts(&self) -> Put {
         let mut put = Put::default();
         (0..4).for_each(|_| put.u32(0));
@@ -179,6 +193,7 @@ impl Request {
         put
     }
 
+    /// COSERVERINFO has the name of the server and nothing else.
     fn put_server(&self) -> Put {
         let mut put = Put::default();
         put.u32(0);
@@ -196,6 +211,7 @@ impl Request {
         put
     }
 
+    /// ScmRequestInfoData: a null pointer, then one to the impersonation level and the protocols.
     fn put_scm(&self) -> Put {
         let mut put = Put::default();
         put.pointer(false);
@@ -218,6 +234,8 @@ impl Special {
         Ok(Self { session, impersonating, partitioned, authn_level, partition, class_context, flags })
     }
 
+    /// All of SpecialPropertiesData, with what is reserved as zeros. The second word says whether a session
+    /// is named.
     fn put(&self) -> Put {
         let mut put = Put::default();
         put.u32(self.session);
@@ -273,8 +291,10 @@ impl Instantiation {
     }
 }
 
+/// The client's context and the prototype context, each an OBJREF.
 type Contexts = (Option<Bytes>, Option<Bytes>);
 
+/// ActivationContextInfoData (2.2.22.2.5): neither context is looked into.
 fn contexts(get: &mut Get<'_>) -> Result<Contexts, Violation> {
     get.take(16)?;
     let (client, prototype) = (get.pointer()?, get.pointer()?);
@@ -282,6 +302,7 @@ fn contexts(get: &mut Get<'_>) -> Result<Contexts, Violation> {
     Ok((objref(client)?, objref(prototype)?))
 }
 
+/// SecurityInfoData (2.2.22.2.7): only the name in COSERVERINFO is kept.
 fn server(get: &mut Get<'_>) -> Result<Option<Option<String>>, Violation> {
     get.u32()?;
     let held = get.pointer()?;
@@ -296,6 +317,7 @@ fn server(get: &mut Get<'_>) -> Result<Option<Option<String>>, Violation> {
     Ok(Some(if named { Some(get.wide()?) } else { None }))
 }
 
+/// ScmRequestInfoData (2.2.22.2.4).
 fn scm_request(get: &mut Get<'_>) -> Result<(u32, Vec<u16>), Violation> {
     if get.pointer()? {
         return Err(Violation::BadActivation);
@@ -345,6 +367,7 @@ pub(super) fn read_results(data: &[u8]) -> Result<Activated, Violation> {
     if interfaces && exporter { Ok(found) } else { Err(Violation::BadActivation) }
 }
 
+/// PropsOutInfo (2.2.22.2.9): three arrays of the same length, then the OBJREFs of those that are there.
 fn put_interfaces(activated: &Activated) -> Put {
     let interfaces = &activated.interfaces;
     let mut put = Put::default();
@@ -362,6 +385,7 @@ fn put_interfaces(activated: &Activated) -> Put {
     put
 }
 
+/// Its counterpart: IID, HRESULT and OBJREF of each interface asked for.
 fn get_interfaces(get: &mut Get<'_>) -> Result<Vec<(Uuid, u32, Option<Bytes>)>, Violation> {
     let count = get.u32()? as usize;
     if !(1..=MAX_INTERFACES).contains(&count) {
@@ -381,6 +405,7 @@ fn get_interfaces(get: &mut Get<'_>) -> Result<Vec<(Uuid, u32, Option<Bytes>)>, 
     Ok(found)
 }
 
+/// ScmReplyInfoData (2.2.22.2.8): where the object's exporter is.
 fn put_exporter(activated: &Activated) -> Put {
     let resolved = &activated.resolved;
     let mut put = Put::default();
@@ -396,6 +421,7 @@ fn put_exporter(activated: &Activated) -> Put {
     put
 }
 
+/// Its counterpart: OXID, and what ResolveOxid would have said.
 fn get_exporter(get: &mut Get<'_>) -> Result<(u64, Resolved), Violation> {
     get.pointer()?;
     get.reference()?;

@@ -1,4 +1,8 @@
 //! Stubs of IRemoteActivation (MS-DCOM 3.1.2.5.2.3.1) after ORPCTHIS and ORPCTHAT.
+//!
+//! There is no pointer to in-parameters that are reference pointers; the array of interfaces has one, since
+//! it is a unique pointer. j-Interop leaves ten octets behind the arguments, so what follows them is not
+//! looked at.
 
 use super::{Activated, Activation, MAX_INTERFACES};
 use crate::bindings::DualStringArray;

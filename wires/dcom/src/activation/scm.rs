@@ -1,4 +1,7 @@
 //! Stubs of IRemoteSCMActivator (MS-DCOM 3.1.2.5.2.3) after ORPCTHIS and ORPCTHAT.
+//!
+//! Arguments and results travel in an OBJREF of the custom form, whose class says how to unmarshal them: a
+//! way to let old proxies pass new structs.
 
 use super::properties::{self, PROPS_OUT, Request};
 use super::{Activated, Activation};
@@ -13,8 +16,11 @@ pub const GET_CLASS_OBJECT: u16 = 3;
 /// Operation number of RemoteCreateInstance.
 pub const CREATE_INSTANCE: u16 = 4;
 
+/// IActivationPropertiesIn.
 const PROPERTIES_IN: Uuid = uuid!("000001a2-0000-0000-c000-000000000046");
+/// The class that unmarshals it.
 const PROPERTIES_IN_CLASS: Uuid = uuid!("00000338-0000-0000-c000-000000000046");
+/// IActivationPropertiesOut; its class is that of the property `PROPS_OUT`.
 const PROPERTIES_OUT: Uuid = uuid!("000001a3-0000-0000-c000-000000000046");
 
 /// The operation for an activation.
@@ -85,6 +91,7 @@ fn failed(hresult: u32) -> Activated {
     Activated { hresult, ..Activated::default() }
 }
 
+/// The BLOB in the custom OBJREF of this class.
 fn blob(stub: &mut Get<'_>, class: Uuid) -> Result<bytes::Bytes, Violation> {
     match ObjRef::parse(&stub.interface_pointer()?)?.0 {
         ObjRef::Custom { clsid, data, .. } if clsid == class => Ok(data),
@@ -92,6 +99,7 @@ fn blob(stub: &mut Get<'_>, class: Uuid) -> Result<bytes::Bytes, Violation> {
     }
 }
 
+/// Writes a BLOB in a custom OBJREF.
 fn custom(out: &mut Put, iid: Uuid, clsid: Uuid, data: Vec<u8>) {
     // Windows counts 8 bytes more than there are.
     let reserved = u32::try_from(data.len() + 8).unwrap_or_default();

@@ -134,6 +134,7 @@ fn said(iid: Uuid, opnum: u16, version: (u16, u16), stub: Get<'_>) -> Option<Res
     })
 }
 
+/// The tower that is asked for.
 fn ept_map(mut stub: Get<'_>) -> Result<String, Violation> {
     if stub.pointer()? {
         stub.uuid()?;
@@ -144,6 +145,7 @@ fn ept_map(mut stub: Get<'_>) -> Result<String, Violation> {
     Tower::parse(stub.take(len)?).map(|tower| tower.to_string())
 }
 
+/// What an activation asks for, in a line.
 fn activation(asked: &Activation) -> String {
     let what = if asked.class_object { "class object of" } else { "new object of" };
     format!("{what} {}, {}, by {}", asked.clsid, iids(&asked.iids), protocols(&asked.protseqs))
@@ -157,6 +159,7 @@ fn protocols(protseqs: &[u16]) -> String {
     protseqs.iter().map(|protseq| names::protocol(*protseq)).collect::<Vec<_>>().join(", ")
 }
 
+/// The extensions of ORPCTHIS or ORPCTHAT, with the text of error information.
 fn extensions(extensions: &[Extent]) -> String {
     let mut text = String::new();
     for extent in extensions {
@@ -192,6 +195,7 @@ fn objrefs(stub: &Bytes) -> Vec<(usize, usize, ObjRef)> {
     found
 }
 
+/// An OBJREF in a line.
 fn objref_text(objref: &ObjRef) -> String {
     let iid = interface_name(objref.iid());
     match (objref, objref.standard()) {
@@ -213,6 +217,7 @@ fn objref_text(objref: &ObjRef) -> String {
     }
 }
 
+/// String bindings and security bindings in a line.
 fn bindings(array: &DualStringArray) -> String {
     let strings = array.strings.iter();
     let mut text = strings

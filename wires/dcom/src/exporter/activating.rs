@@ -1,4 +1,8 @@
 //! Making objects for whoever asks (MS-DCOM 3.1.2.5.2.3).
+//!
+//! What a client gets has `REFS` public references for each interface, and belongs to the client's account:
+//! an object that was made is withdrawn when its last reference is given back or its holder is silent for
+//! three ping periods. `limits::PRINCIPAL_OBJECTS` bounds how many one account may have.
 
 use super::Exporter;
 use super::pinger::REFS;
@@ -29,6 +33,8 @@ impl Exporter {
     }
 
     /// What a CLSID leads to here.
+    /// Keys and classes that the program registered come first; then whatever runs under a key, or of a
+    /// class, with that CLSID.
     pub(super) fn class(&self, clsid: Uuid) -> Option<Found> {
         let classes = self.objects().classes();
         let by_key = classes.iter().find(|(key, _)| clsid_of_key(key) == clsid);
@@ -53,6 +59,8 @@ impl Exporter {
         }
     }
 
+    /// The HRESULT of an activation that yields nothing is the error; `Activated::interfaces` has one of its
+    /// own for each interface.
     fn try_activate(&self, asked: &Activation, principal: &str) -> Result<Activated, u32> {
         let (major, minor) = asked.version;
         if major != u16::from(VERSION.0) || minor > u16::from(VERSION.1) {
@@ -62,6 +70,7 @@ impl Exporter {
             return Err(E_INVALIDARG);
         }
         let class = self.class(asked.clsid).ok_or(REGDB_E_CLASSNOTREG)?;
+        // An object that runs already is what COM calls a single instance: whoever asks gets it.
         let key = match (asked.class_object, class) {
             (true, _) => self.factory(asked.clsid)?,
             (false, Found::Class(class)) => self.create(&class, principal)?,
@@ -80,6 +89,7 @@ impl Exporter {
         Ok(Activated { oxid, resolved, hresult: S_OK, interfaces })
     }
 
+    /// One element of the answer: an OBJREF that counts `REFS` references, or the reason why there is none.
     fn first_reference(&self, key: &[u8], iid: Uuid) -> (Uuid, u32, Option<Bytes>) {
         if self.offers(key, iid) {
             (iid, S_OK, Some(self.objref(key, iid, REFS).write()))
@@ -90,6 +100,7 @@ impl Exporter {
 
     /// Makes an object of a class, which is served until nobody refers to it.
     fn create(&self, class: &[u8], principal: &str) -> Result<Bytes, u32> {
+        // Room is reserved before the program's own code runs, and given back if it makes nothing.
         let owner = self.reserve(principal).map_err(|_| hresult::RPC_S_SERVER_TOO_BUSY)?;
         match self.objects().create(class) {
             Some(Ok(key)) => {
@@ -107,7 +118,9 @@ impl Exporter {
         }
     }
 
-    /// The class object of a class: one for all who ask, and as long as the class is there, so it needs no pings.
+    /// The class object of a class: one for all who ask, and as long as the class is there, so it needs no
+    /// pings. It is made for the process itself (the empty account), whoever asks first: there is one for
+    /// each class.
     fn factory(&self, clsid: Uuid) -> Result<Bytes, u32> {
         let known = lock(&self.factories).get(&clsid).cloned();
         if let Some(key) = known.filter(|key| !self.objects().servants(key).is_empty()) {

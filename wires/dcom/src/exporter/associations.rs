@@ -1,4 +1,12 @@
 //! Association groups: connections of one client (C706 9.3.3.3, MS-RPCE 3.3.1.5.6).
+//!
+//! States: a group is made by the first connection (`join` with 0), counts its connections, and is gone with
+//! the last one. Its owner is the empty name until a caller of a group with one connection proves who it is;
+//! after that it never changes.
+//!
+//! Invariants: there are `ASSOCIATION_GROUPS` at the most. A connection that says nothing of who calls joins
+//! only groups without an owner; one that will prove it may enter any, and is refused in `own` if the group
+//! is somebody else's.
 
 use super::numbers::unguessable;
 use crate::limits::ASSOCIATION_GROUPS;
@@ -11,13 +19,17 @@ pub(super) struct Associations {
     groups: Mutex<HashMap<u32, Group>>,
 }
 
+/// Connections that belong together, as the client says in its binds (C706 9.3.3.3).
 struct Group {
+    /// The account; empty while nobody has proved to be one.
     owner: Arc<str>,
+    /// Connections that are open, never 0.
     connections: usize,
 }
 
 impl Associations {
     /// Joins a connection to the group asked for, or to a new one if that is 0.
+    /// `None`: no such group, another's, or too many.
     pub(super) fn join(&self, asked: u32, principal: &str) -> Option<u32> {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         if asked != 0 {

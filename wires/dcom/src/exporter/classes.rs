@@ -51,6 +51,8 @@ impl Running {
     }
 }
 
+/// The identities by which an object is found: that which follows from its key, and that of a class or of
+/// procedures that it serves.
 fn clsids(key: &[u8], interface: Option<&Interface>) -> impl Iterator<Item = Uuid> {
     let found = |kind| matches!(kind, InterfaceKind::Class | InterfaceKind::Procedures);
     let class = interface.filter(|interface| found(interface.kind)).map(iid_of);

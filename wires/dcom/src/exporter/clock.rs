@@ -1,5 +1,12 @@
 //! When the keeper is wanted. The only clock is the one that the keeper brings: what begins between its visits counts from the
 //! next one.
+//!
+//! States: each of three timers is `Off`, `Wanted` (something asked for it since the last visit) or `At` an
+//! instant. A visit turns `Wanted` into `At`, and `At` that has passed into `Off`, reporting it as due.
+//! Errands have no delay: they are due at the visit that finds them wanted.
+//!
+//! Invariant: whoever wants a timer calls `Objects::attend` after the lock is released, so that the keeper
+//! comes at once and starts it.
 
 use crate::lock::lock;
 use everywire_model::Objects;
@@ -19,13 +26,19 @@ pub(super) struct Clock {
     ticking: AtomicBool,
 }
 
+/// The three things that the housekeeper comes for. `born` makes a time that is always over, for what is
+/// wanted at once.
 #[derive(Default)]
 struct Timers {
+    /// The ping period.
     period: Timer,
+    /// References to be given back that no call has carried away.
     flush: Timer,
+    /// References to be asked for.
     errands: Timer,
 }
 
+/// A timer begins only when the housekeeper comes: only he knows what time it is.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Timer {
     #[default]
@@ -52,6 +65,7 @@ impl Clock {
     }
 
     /// There is something to be pinged or run down.
+    /// The flag spares the lock when the period runs already, which is nearly always.
     pub(super) fn tick(&self, objects: &Arc<dyn Objects>) {
         if !self.ticking.load(Ordering::Relaxed) && !self.ticking.swap(true, Ordering::AcqRel) {
             lock(&self.timers).period = Timer::Wanted;

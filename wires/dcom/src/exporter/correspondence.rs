@@ -51,6 +51,7 @@ impl Correspondence {
     }
 
     /// The same for a single body.
+    /// Cloning is cheap beside what it is for: only bodies in which the word `MEOW` stands get one.
     #[must_use]
     pub fn of_one_body(&self) -> Self {
         Self {

@@ -1,4 +1,15 @@
 //! What this node has marshalled: objects, their interfaces, and who refers to them (MS-DCOM 3.1.1.1).
+//!
+//! States: an object enters the tables when it is first exported or held, gets an OID, and an IPID for each
+//! interface that is asked for. It leaves them when no interface has a reference and nothing holds it
+//! (`forget_if_unused`), when it is withdrawn, when the ping set that had it last expires, or after `MISSES`
+//! periods without a set, a call or a new reference. Leaving disconnects its IPIDs for ever: the same key
+//! exported again has other numbers.
+//!
+//! Invariants: `oids` and `objects` have the same objects; each IPID in `ipids` is an interface of one of
+//! them. `made` counts the objects with an owner, and the room reserved for them. Numbers are random, for who
+//! knows an IPID may call it. What leaves comes out as `Dropped` and is withdrawn, or lets go of what it
+//! stood for, only when all locks are free.
 
 use super::imports::Proxy;
 use super::numbers::unguessable;
@@ -10,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use uuid::Uuid;
 
-/// Periods without a sign of life after which an object is let go.
+/// Periods without a sign of life after which an object, or a ping set, is let go (MS-DCOM 3.1.2.2, 3.1.2.6).
 pub(super) const MISSES: u8 = 3;
 
 /// What stands between the class and the number in the key of an object that stands for one elsewhere: no key that a user gives has it.
@@ -38,6 +49,7 @@ pub struct Served {
 /// What whoever keeps a [`Served`] shares with the tables.
 #[derive(Debug)]
 struct Life {
+    /// Set once, when the IPID leaves the tables.
     disconnected: AtomicBool,
     /// A call or a ping of the object came in this period.
     alive: Arc<AtomicBool>,
@@ -70,11 +82,13 @@ pub(super) struct Exports {
     passing: AtomicUsize,
 }
 
+/// What an IPID leads to: what calls need, and the object's number in the table.
 struct Slot {
     served: Served,
     oid: u64,
 }
 
+/// The objects, found by their key or by their OID. Each OID in `oids` is in `objects` too.
 #[derive(Default)]
 struct Table {
     oids: HashMap<Bytes, u64>,
@@ -88,6 +102,9 @@ struct Table {
 /// By which class an object elsewhere was asked for, and where its proxy is: that is kept as long as the entry.
 type PassedPlace = (Bytes, usize);
 
+/// An object that was marshalled at least once. It leaves the table when it is withdrawn or when nobody
+/// refers to it; what was made or lent is then served no longer, others get a new OID when they are
+/// marshalled again.
 struct Exported {
     key: Bytes,
     /// For whom it was made; nothing for an object that the program exported.
@@ -99,20 +116,26 @@ struct Exported {
     interfaces: Vec<Exposed>,
     /// Whether it is run down when nobody shows a sign of life.
     pinged: bool,
-    /// Ping sets that it is in.
+    /// In how many ping sets it is. While there is one, the set is what ends it, and `idle` does not count.
     sets: usize,
-    /// What in this process keeps it.
+    /// How many `Hold`s there are: somebody in this process keeps it, whether or not it is referred to from
+    /// elsewhere.
     holds: usize,
     /// A call or a ping came in this period.
     alive: Arc<AtomicBool>,
-    /// Periods without one.
+    /// How many periods in a row went by without a call or a ping; the object is run down when there are too
+    /// many.
     idle: u8,
 }
 
+/// One interface of an object, with the IPID that it got when it was marshalled first. The same IPID is used
+/// for everybody.
 struct Exposed {
     iid: Uuid,
     ipid: Uuid,
+    /// Public references that are out, to whomever: one counter for all holders.
     public: u64,
+    /// Private references of each account that has some; only that account can give them back.
     private: Vec<(Arc<str>, u64)>,
 }
 
@@ -121,7 +144,7 @@ pub(super) struct Dropped {
     pub(super) key: Bytes,
     /// Whether it was made for the wire and is to be served no longer.
     pub(super) made: bool,
-    /// What it stood for.
+    /// The object elsewhere that it stood for; dropping it gives back the references there.
     _passed: Option<Arc<Proxy>>,
 }
 
@@ -142,6 +165,7 @@ impl Exports {
     }
 
     /// Counts `refs` more public references to an interface of the object under a key; `foreign`: of another contract language than MIDL.
+    /// The object may be gone by then; what it gets is an IPID that nobody has.
     pub(super) fn export(&self, key: &[u8], iid: Uuid, foreign: bool, refs: u32) -> Marshalled {
         let mut table = self.table();
         let oid = table.enter(key);
@@ -151,6 +175,9 @@ impl Exports {
         }
     }
 
+    /// Finds the IPID of an interface or makes one, and counts `refs` more public references. It is random,
+    /// since whoever knows an IPID may call it: nobody shall be able to guess one. Counts as a sign of life,
+    /// so that what was just sent is not run down before its receiver has pinged.
     fn expose(&self, oid: u64, object: &mut Exported, (iid, foreign): (Uuid, bool), refs: u32) -> Marshalled {
         let pinged = object.pinged;
         object.alive.store(true, Ordering::Relaxed);
@@ -213,6 +240,8 @@ impl Exports {
     }
 
     /// Adds references, and returns the HRESULT.
+    /// The owner of references is checked for private ones alone; anybody who knows an IPID may add public
+    /// ones.
     pub(super) fn add(&self, ipid: Uuid, public: u32, private: u32, holder: &Arc<str>) -> u32 {
         let mut table = self.table();
         let Some(held) = self.oid_of(ipid).and_then(|oid| table.exposed(oid, ipid)) else {
@@ -244,6 +273,7 @@ impl Exports {
                 held.private.swap_remove(index);
             }
         }
+        // Somebody still refers to this interface.
         if held.public > 0 || !held.private.is_empty() {
             return None;
         }
@@ -282,11 +312,13 @@ impl Exports {
         self.forget_if_unused(&mut table, oid)
     }
 
+    /// Ping sets do not keep an object that nobody refers to.
     fn forget_if_unused(&self, table: &mut Table, oid: u64) -> Option<Dropped> {
         let object = table.objects.get(&oid)?;
         (object.interfaces.is_empty() && object.holds == 0).then(|| self.forget(table, oid))?
     }
 
+    /// The order of locks is kept: `table` is held by the caller, `ipids` is taken here.
     fn forget(&self, table: &mut Table, oid: u64) -> Option<Dropped> {
         let object = table.objects.remove(&oid)?;
         table.oids.remove(&object.key);
@@ -369,10 +401,12 @@ impl Exports {
     }
 
     /// A ping set lost the object. If the set itself expired, so has an object that nobody else pings or calls.
+    /// `expired` is false when a client takes the object out itself: then its references decide.
     pub(super) fn leave_set(&self, oid: u64, expired: bool) -> Option<Dropped> {
         let mut table = self.table();
         let object = table.objects.get_mut(&oid)?;
         object.sets = object.sets.saturating_sub(1);
+        // A call in this period is as good as a ping.
         let dead = expired && object.sets == 0 && object.holds == 0 && object.pinged;
         if dead && !object.alive.load(Ordering::Relaxed) {
             return self.forget(&mut table, oid);
@@ -425,6 +459,7 @@ impl Exports {
     }
 }
 
+/// Sessions remember what an IPID stands for: the flag tells them that it does no longer.
 fn disconnect(ipids: &mut HashMap<Uuid, Slot>, ipid: Uuid) {
     if let Some(slot) = ipids.remove(&ipid) {
         slot.served.life.disconnected.store(true, Ordering::Relaxed);
@@ -459,10 +494,12 @@ impl Table {
         oid
     }
 
+    /// The counts of an interface, found by its IPID.
     fn exposed(&mut self, oid: u64, ipid: Uuid) -> Option<&mut Exposed> {
         self.objects.get_mut(&oid)?.interfaces.iter_mut().find(|held| held.ipid == ipid)
     }
 
+    /// One object less for this owner; an owner without any leaves no entry.
     fn give_back(&mut self, owner: &str) {
         if let Some(count) = self.made.get_mut(owner) {
             *count = count.saturating_sub(1);

@@ -1,4 +1,17 @@
 //! Objects elsewhere, and what this node holds of them (MS-DCOM 3.2.1).
+//!
+//! States: a `Proxy` is made for the first OBJREF of an object and shared by all references to it, as their
+//! lease. It gains interfaces and references (`learn`, `gain`), gives single references away (`split`), and
+//! gives all of them back when it is dropped. A `RemoteOxid` is shared by the proxies of one exporter; its
+//! `resolution` is empty until a resolver was asked, and may be replaced by a newer one. References to be
+//! given back gather in `releases` until a call to that exporter carries them away, or the keeper does after
+//! 100 ms.
+//!
+//! Invariants: there is one live proxy for each object of an exporter, and one `RemoteOxid` for each OXID,
+//! resolver and security; the same OXID at another resolver is another exporter, so a liar cannot redirect
+//! other objects. A proxy keeps `PROXY_INTERFACES` interfaces at the most; what comes beyond goes back at
+//! once. `waiting` is the length of `releases`, read without the lock. `queued` is set while the exporter
+//! stands in `releasing`.
 
 use super::clock::Clock;
 use super::places::{RESOLVER, bindings_of, endpoints};
@@ -24,14 +37,18 @@ pub struct Proxy {
     this: Weak<Self>,
     oxid: Arc<RemoteOxid>,
     oid: u64,
+    /// Whether its resolver is to be pinged for it: not with SORF_NOPING.
     pinged: bool,
     interfaces: Mutex<Vec<Held>>,
 }
 
+/// One interface of an object elsewhere. `refs` may be 0: a reference that came without counts (a copy that
+/// somebody else holds) can be called, and `add_refs` of the housekeeper gets references of its own for it.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     iid: Uuid,
     ipid: Uuid,
+    /// Public references that this process holds on it.
     refs: u32,
 }
 
@@ -79,6 +96,7 @@ impl Proxy {
     }
 
     /// Keeps an interface that the object was asked for, with its references.
+    /// An IPID that is known keeps the interface by which it came first, and only its references count.
     pub fn learn(&self, iid: Uuid, std: &StdObjRef) {
         let mut interfaces = lock(&self.interfaces);
         let full = interfaces.len() >= PROXY_INTERFACES;
@@ -117,6 +135,7 @@ impl Proxy {
 
     /// Takes a reference away for somebody else (3.2.4.3), if there is more than one: the interface, and what names it with
     /// 1 or 0 references.
+    /// The last reference is never given away: it keeps the object alive for this process.
     pub(super) fn split(&self, iid: Uuid) -> (Uuid, StdObjRef) {
         let mut interfaces = lock(&self.interfaces);
         let wanted = interfaces.iter().position(|held| held.iid == iid).unwrap_or(0);
@@ -131,6 +150,8 @@ impl Proxy {
         (iid, self.named(ipid, public_refs))
     }
 
+    /// A STDOBJREF of this object that hands over so many references, which the caller has taken from its
+    /// own.
     fn named(&self, ipid: Uuid, public_refs: u32) -> StdObjRef {
         let flags = if self.pinged { 0 } else { StdObjRef::NO_PING };
         StdObjRef { flags, public_refs, oxid: self.oxid.id, oid: self.oid, ipid }
@@ -195,9 +216,9 @@ pub struct RemoteOxid {
     resolution: Mutex<Option<Resolution>>,
     /// References to give back.
     releases: Mutex<HashMap<Uuid, u32>>,
-    /// How many entries that has.
+    /// How many entries `releases` has, to be read without its lock.
     waiting: AtomicUsize,
-    /// Whether the keeper knows.
+    /// Whether it stands in `Imports::releasing` already, so that it is put there only once for each flush.
     queued: AtomicBool,
 }
 
@@ -206,7 +227,8 @@ struct Resolution {
     resolved: Arc<Resolved>,
     /// Where to connect to.
     ways: Vec<Endpoint>,
-    /// How it is called.
+    /// How its calls are protected: as the resolver was asked, or at the higher level that the resolver hints
+    /// at if there is an account to prove.
     security: Arc<Security>,
 }
 
@@ -238,11 +260,13 @@ impl RemoteOxid {
     }
 
     /// Keeps where it is; `via` is how the resolver was reached, and so the way that is known to lead there comes first.
+    /// With `exporter=here`, what the resolver says is ignored, and the way by which it was reached is used.
     pub(super) fn resolve(&self, resolved: Resolved, via: Option<&Profile>) {
         let mut ways = endpoints(&resolved.bindings, self.local, RESOLVER);
         if self.security.here {
             ways.clear();
         }
+        // Resolvers name all addresses of their machine; the host that has just answered comes first.
         if let Some(host) = via.and_then(|via| via.endpoints.first()).and_then(host_of) {
             ways.sort_by_key(|way| (host_of(way) != Some(host), !self.security.may_show(way)));
         }
@@ -299,6 +323,7 @@ impl RemoteOxid {
     }
 }
 
+/// The host of a network endpoint.
 fn host_of(endpoint: &Endpoint) -> Option<&str> {
     match endpoint {
         Endpoint::Tcp { host, .. } => Some(host),
@@ -312,7 +337,7 @@ pub(super) type OxidKey = (u64, Vec<Endpoint>, Arc<Security>);
 /// The tables. Their locks, and those of proxies and exporters, are never held together, except that `queued` is read under
 /// `tables`; no proxy is dropped and no code of anybody else's is entered under them.
 pub(super) struct Imports {
-    /// Has the keeper come.
+    /// To make the housekeeper come when there is something to ping or to give back.
     clock: Arc<Clock>,
     objects: Arc<dyn Objects>,
     tables: Mutex<HashMap<OxidKey, Remote>>,
@@ -320,12 +345,15 @@ pub(super) struct Imports {
     pub(super) releasing: Mutex<Vec<Arc<RemoteOxid>>>,
 }
 
+/// One exporter elsewhere, and all of its objects that this process knows.
 struct Remote {
+    /// The exporter, as long as a proxy or a pending release keeps it.
     oxid: Weak<RemoteOxid>,
+    /// Proxies by OID. An entry may be dead for the moment between a proxy's end and its `forget`.
     proxies: HashMap<u64, Weak<Proxy>>,
 }
 
-/// Where an object came from.
+/// Where an object came from. It decides which resolver is asked for the OXID and how that is done.
 pub(super) struct Origin<'a> {
     pub(super) resolver: &'a DualStringArray,
     pub(super) security: &'a Arc<Security>,
@@ -348,6 +376,7 @@ impl Imports {
             resolver = bindings_of(&ways);
         }
         ways.sort_by_key(|way| !origin.security.may_show(way));
+        // The security is part of the key: two accounts of this process do not share references.
         let key = (std.oxid, ways, Arc::clone(origin.security));
         let mut tables = lock(&self.tables);
         let held = tables.get(&key).and_then(|remote| {
@@ -438,6 +467,7 @@ impl Imports {
     }
 }
 
+/// The entry of an exporter in the tables.
 fn key_of(oxid: &RemoteOxid) -> OxidKey {
     (oxid.id, oxid.ways.clone(), Arc::clone(&oxid.security))
 }

@@ -20,6 +20,7 @@ impl Exporter {
     }
 
     /// Whether the object under a key can be asked for an interface.
+    /// What stands for an object elsewhere offers what was found there so far, and IUnknown.
     pub fn offers(&self, key: &[u8], iid: Uuid) -> bool {
         let servants = self.objects.servants(key);
         if servants.is_empty() {

@@ -1,4 +1,15 @@
 //! What the keeper asks other nodes for: pings, references, releases (MS-DCOM 3.2.4.4, 3.2.6.1).
+//!
+//! All of it waits for answers, so it runs on the keeper's thread, or on another one that may wait, never on
+//! one that serves connections; `ask` has a limit of time for each request.
+//!
+//! States: for each resolver a `ClientSet` says what that resolver knows (set number, sequence, OIDs,
+//! failures in a row). It is changed by answers alone. After `FAILURES` in a row it is empty, and the
+//! resolver is tried once in `RETRY` periods.
+//!
+//! Invariants: no lock is held while another node is asked. A node that was made up by a peer costs little:
+//! `STRANGERS` bounds how many are asked for the first time in one go, one that cannot be reached is not
+//! asked again in the same go, and this node does not show its account to a node it never called.
 
 use super::Exporter;
 use super::imports::{Proxy, RemoteOxid};
@@ -32,6 +43,8 @@ impl Exporter {
     /// A period is over: every resolver is told what is held here (3.2.6.1).
     pub(super) fn ping(&self) {
         drop(std::mem::take(&mut *lock(&self.pinger.lingering)));
+        // What is held now is compared with what each resolver knows; nothing is told when a proxy comes or
+        // goes.
         let held = self.imports.pinged();
         let mut sets = std::mem::take(&mut *lock(&self.pinger.sets));
         // What is held no longer needs no ping: the set runs down there by itself.
@@ -57,6 +70,8 @@ impl Exporter {
         *lock(&self.pinger.sets) = sets;
     }
 
+    /// SimplePing if nothing has changed, else as many ComplexPings as the changes need. A set that the
+    /// resolver has forgotten is built anew, once.
     fn ping_one(&self, resolver: &Resolver, set: &mut ClientSet, held: &HashSet<u64>) -> Result<(), Failure> {
         if set.id != 0 && set.objects == *held {
             let stub = resolver::simple_ping_request(set.id);
@@ -68,6 +83,7 @@ impl Exporter {
                 status => return Err(refused("SimplePing", status)),
             }
         }
+        // A set without a number is made by the first ComplexPing.
         let mut add: Vec<u64> = held.difference(&set.objects).copied().collect();
         let mut remove: Vec<u64> = set.objects.difference(held).copied().collect();
         let mut renewed = false;
@@ -85,6 +101,7 @@ impl Exporter {
             let reply =
                 resolver::parse_complex_ping_reply(Get::of(&body)).map_err(|violation| violation.at(0))?;
             match reply {
+                // An OID that is gone there is no failure of the set; the next call to the object shows it.
                 (id, _, S_OK | OR_INVALID_OID) => {
                     set.id = id;
                     set.objects.extend(&ping.add);
@@ -113,6 +130,7 @@ impl Exporter {
         for oxid in releasing {
             // From here on it is queued again by whoever gives up another reference.
             oxid.settled();
+            // Taken in any case: what cannot be given back is forgotten here, and runs down there.
             let releases = oxid.take_releases();
             let known = oxid.resolution().is_some() || oxid.security().level == Level::None;
             if !releases.is_empty() && known && strangers.admit(&oxid) {
@@ -122,6 +140,7 @@ impl Exporter {
         }
     }
 
+    /// Stops at the first part that fails: what remains is run down there.
     fn release_at(&self, oxid: &RemoteOxid, releases: &[(Uuid, u32)]) -> Result<(), Failure> {
         let ipid = self.locate(oxid)?;
         let ways = oxid.exporter_ways().unwrap_or_default();
@@ -145,6 +164,9 @@ impl Exporter {
         }
     }
 
+    /// RemAddRef (3.1.1.5.6.1.2) for all interfaces of an object of which this process holds no reference. An
+    /// exporter answers with one HRESULT for each; an interface that is refused stays without references, and
+    /// the next call by it shows whether it still exists.
     fn add_refs(&self, proxy: &Proxy) -> Result<(), Failure> {
         let oxid = proxy.oxid();
         let unknown = self.locate(oxid)?;
@@ -270,6 +292,7 @@ impl Strangers {
     }
 }
 
+/// The failure of a resolver that answers with a status.
 fn refused(what: &str, status: u32) -> Failure {
     Failure::new(Kind::NoObject, Initiator::Peer, format!("{what} was refused"))
         .with_code(format!("{:#010x}", if status == S_OK { RPC_E_DISCONNECTED } else { status }))

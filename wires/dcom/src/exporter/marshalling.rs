@@ -1,5 +1,15 @@
-//! References out and in: OBJREFs of this node's objects and of objects elsewhere (MS-DCOM 3.1.1.5.1 to 3.1.1.5.3, 3.2.4.1.2,
-//! 3.2.4.3).
+//! References out and in: OBJREFs of this node's objects and of objects elsewhere (MS-DCOM 3.1.1.5.1 to
+//! 3.1.1.5.3, 3.2.4.1.2, 3.2.4.3).
+//!
+//! Out (`marshal`): an object of this node gets `REFS` references counted in its exports; a proxy gives one
+//! of its own away, or none if it has but one, and is then kept for a while until the receiver has asked for
+//! its own; an OBJREF in text is passed on without references, since they belong to somebody else. In
+//! (`adopt`): an OBJREF of this node's own OXID comes home as a local reference and its counted references
+//! are taken back; any other one becomes the lease of a proxy, with the references that it brings.
+//!
+//! Invariants: each OBJREF that is written was counted before, and each that is read is counted once:
+//! `Correspondence::read` remembers what was read at which offset of a body. A `Hold` keeps an object in the
+//! exports while references are moved, so that it cannot vanish between two steps.
 
 use super::imports::{Origin, Proxy};
 use super::pinger::REFS;
@@ -23,6 +33,7 @@ use uuid::Uuid;
 /// Keeps an object of this node that is known elsewhere, or came home from there.
 pub struct Hold {
     exporter: Arc<Exporter>,
+    /// The object in the exports, in whose count of holds this one is.
     oid: u64,
 }
 
@@ -47,6 +58,7 @@ impl Drop for Hold {
 
 impl Exporter {
     /// Marshals `refs` more references to an object of this node.
+    /// The ping period runs from now on, if it did not.
     pub fn export(&self, key: &[u8], iid: Uuid, refs: u32) -> StdObjRef {
         let servants = self.objects().servants(key);
         let held = servants.iter().find_map(|servant| find(servant.interface(), &|held| iid_of(held) == iid));
@@ -82,9 +94,12 @@ impl Exporter {
             return Err(Failure::new(Kind::Unsupported, Initiator::User, what)
                 .with_hint("serve the object at an address of this wire, too"));
         };
+        // An object elsewhere that this node holds: it is passed on with its own exporter's OXID, so calls do
+        // not come through here.
         if let Some(proxy) = profile.lease.share::<Proxy>() {
             return Ok(self.pass_on(proxy, &reference.type_id));
         }
+        // An OBJREF that was given as text and never unmarshalled.
         if let Some(objref) = profile.component(TAG_OBJREF) {
             let (objref, _) = ObjRef::parse(objref).map_err(|violation| violation.at(0))?;
             return Ok(uncounted(objref));
@@ -176,6 +191,7 @@ impl Exporter {
         }
         let origin = Origin { resolver, security, local, via };
         let proxy = self.import(objref.iid(), std, &origin);
+        // Of Wine nobody can ask where its exporter is; it follows from the address.
         if let (None, Some(known)) = (proxy.oxid().resolution(), security.dialect.resolution(std.oxid)) {
             proxy.oxid().resolve(known, via);
         }
@@ -183,6 +199,7 @@ impl Exporter {
         Ok(Reference { type_id: objref.iid().to_string(), profiles, foreign: Vec::new() })
     }
 
+    /// The proxy of an object elsewhere. If it came without references, the keeper will ask for some.
     fn import(&self, iid: Uuid, std: &StdObjRef, origin: &Origin<'_>) -> Arc<Proxy> {
         let proxy = self.imports.adopt(iid, std, origin);
         if std.public_refs == 0 && !proxy.unheld().is_empty() && self.pinger.want(&proxy) {
@@ -193,11 +210,13 @@ impl Exporter {
     }
 
     /// An object of this node comes home: the references that it brings are no longer elsewhere.
+    /// The IPID must be one of that object, or a liar could have another's references taken back.
     fn come_home(&self, iid: Uuid, std: &StdObjRef) -> Visit<Reference> {
         let key = self
             .exports
             .key_of_oid(std.oid)
             .filter(|key| self.exports.key_of(std.ipid).as_ref() == Some(key));
+        // OXIDs are this node's, but the object is gone, or the numbers do not belong together.
         let Some(key) = key else {
             return Err(hresult::failure(hresult::E_NOINTERFACE, None).at("an object that came home"));
         };
@@ -227,6 +246,8 @@ impl Exporter {
     }
 
     /// The object that an activation yielded, at its exporter. Its type is the first interface that it has.
+    /// All interfaces that came are kept, the first is the type of the reference. The activator also said
+    /// where the exporter is, so nobody needs to be asked.
     ///
     /// # Errors
     /// The activation failed, or the object has none of the interfaces.
@@ -352,10 +373,12 @@ fn is_at(place: &Endpoint, endpoint: &Endpoint) -> bool {
     }
 }
 
+/// Whether a way leads over a socket of this machine.
 fn is_local(via: &Profile) -> bool {
     via.endpoints.first().is_some_and(|endpoint| !matches!(endpoint, Endpoint::Tcp { .. }))
 }
 
+/// Whether an HRESULT says that something worked; its sign bit says that it did not.
 fn is_success(hresult: u32) -> bool {
     hresult == S_OK || hresult < 0x8000_0000
 }

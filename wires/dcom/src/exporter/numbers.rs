@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 /// A number that nobody can guess: where one half of a random UUID has fixed bits, the other has random ones.
+/// Who knows a number may use it: OXIDs, OIDs and sets are not secret, but must not be found by counting.
 pub(super) fn unguessable() -> u64 {
     let (high, low) = Uuid::new_v4().as_u64_pair();
     high.rotate_left(32) ^ low

@@ -37,6 +37,8 @@ impl WireState for Adopted {
 
 impl Adopted {
     /// The HRESULT of an interface, as far as it is known: one that the object has is [`S_OK`].
+    /// The proxy may have refused to keep an interface that was found (`PROXY_INTERFACES`): `E_OUTOFMEMORY`
+    /// then.
     fn hresult(&self, iid: Uuid) -> u32 {
         let told = self.found.iter().find(|(held, _)| *held == iid).map(|(_, hresult)| *hresult);
         match told {

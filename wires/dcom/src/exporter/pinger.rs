@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
 
 /// Public references that are asked for at once.
+/// Windows asks for five: enough for most, and one message instead of five.
 pub(crate) const REFS: u32 = 5;
 /// Where a resolver is, and how it is called.
 pub(super) type Resolver = (Vec<Endpoint>, Arc<Security>);
@@ -27,14 +28,19 @@ pub(super) struct Pinger {
 /// Objects of one resolver that it knows to be held here.
 #[derive(Default)]
 pub(super) struct ClientSet {
+    /// The set's number at the resolver; 0 before the first ComplexPing.
     pub(super) id: u64,
+    /// Of the last ComplexPing; it wraps.
     pub(super) sequence: u16,
+    /// OIDs that the resolver has in the set, as far as its answers say.
     pub(super) objects: HashSet<u64>,
+    /// Pings in a row without an answer.
     pub(super) failures: u32,
 }
 
 impl Pinger {
     /// A proxy needs references. Returns whether the keeper is to be told.
+    /// Beyond `LINGERING` a proxy is not noted, and goes on with the references it has.
     pub(super) fn want(&self, proxy: &Arc<Proxy>) -> bool {
         let mut wanting = lock(&self.wanting);
         let known = wanting.iter().any(|held| held.as_ptr() == Arc::as_ptr(proxy));
@@ -45,6 +51,8 @@ impl Pinger {
     }
 
     /// Keeps a proxy for a period or two.
+    /// If too many linger, the older half goes at once: what was passed on without a count may then be gone
+    /// before the receiver asks.
     pub(super) fn linger(&self, proxy: Arc<Proxy>) {
         let mut lingering = lock(&self.lingering);
         let oldest = if lingering.len() >= LINGERING {

@@ -1,4 +1,11 @@
 //! Where this node listens, as others are told (MS-DCOM 2.2.19).
+//!
+//! States: the bindings told last, with what they were made of; compared at each question, since addresses of
+//! the machine come and go.
+//!
+//! Invariants: a node listens for its resolver and its exporter at the same places. Sockets of this machine
+//! stand among the bindings under a protocol of their own, and are believed only where they came over such a
+//! socket. A peer's list is cut at `ADDRESSES`, so that it cannot have this node try any number of them.
 
 use crate::bindings::{DualStringArray, RESOLVER_PORT, SecurityBinding, StringBinding, TOWER_TCP};
 use crate::security::Security;
@@ -25,6 +32,7 @@ type Told = (Vec<Endpoint>, Vec<u16>, DualStringArray);
 impl Places {
     /// The bindings of a node that listens at these places.
     pub(super) fn bindings(&self, places: &[Place], objects: &dyn Objects) -> DualStringArray {
+        // Looked up each time, since addresses of the machine change; only the array is kept.
         let reached: Vec<Endpoint> = places.iter().flat_map(|place| reached(place, objects)).collect();
         let services = services_of(places);
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,6 +97,7 @@ fn services_of(places: &[Place]) -> Vec<u16> {
     SERVICES.into_iter().filter(offered).collect()
 }
 
+/// The bindings that name these endpoints, none twice, and these authentication services.
 fn with_services(listening: &[Endpoint], services: &[u16]) -> DualStringArray {
     let security =
         services.iter().map(|service| SecurityBinding { service: *service, principal: String::new() });
@@ -101,6 +110,7 @@ fn with_services(listening: &[Endpoint], services: &[u16]) -> DualStringArray {
     DualStringArray { strings, security: security.collect() }
 }
 
+/// A socket that a binding of `TOWER_LOCAL` names; `None` for what other programs write there.
 fn local_endpoint(binding: &StringBinding) -> Option<Endpoint> {
     let (transport, path) = binding.address.split_once(':')?;
     let path = path.to_owned();
@@ -124,6 +134,7 @@ fn binding(endpoint: &Endpoint) -> Option<StringBinding> {
     }
 }
 
+/// The name of this machine as the system has it; `None` if it has none, or one that no address could hold.
 fn host_name() -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/hostname")
         .or_else(|_| std::fs::read_to_string("/etc/hostname"));

@@ -12,6 +12,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// How long the keeper waits for another node.
+/// The keeper does one thing after another: a node that does not answer delays all others by so much.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A stub that was made elsewhere, as the only parameter or result.
@@ -38,6 +39,7 @@ pub(crate) fn answer(request: &mut Request, stub: &[u8]) {
 
 impl Exporter {
     /// Calls a system interface of the node at these endpoints, and waits. Only for threads that serve no connection.
+    /// The connection is one of the runtime's pool, as any call's. The body is what stands behind ORPCTHAT.
     pub(super) fn ask(
         &self,
         (endpoints, security): (&[Endpoint], &Arc<Security>),

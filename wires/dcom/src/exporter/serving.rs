@@ -18,6 +18,7 @@ impl Exporter {
         self.serve_as(servants, principal, true)
     }
 
+    /// `pinged` is false for what lives without pings, such as class objects.
     pub(super) fn serve_as(
         &self,
         servants: Vec<Arc<dyn Servant>>,
@@ -38,6 +39,7 @@ impl Exporter {
         self.clock.tick(&self.objects);
     }
 
+    /// Room for one more object of this account, to be given back by `unreserve` or by the end of the object.
     pub(super) fn reserve(&self, principal: &str) -> Result<Arc<str>, Failure> {
         let owner: Arc<str> = principal.into();
         if self.exports.reserve(&owner) {

@@ -1,4 +1,12 @@
 //! Ping sets: which objects a client says it still holds (MS-DCOM 3.1.2.5.1.2, 3.1.2.5.1.3, 3.1.2.6).
+//!
+//! States: a set is made by a ComplexPing with number 0 and has the OIDs that its owner added and not
+//! removed. `alive` is set by each ping, and taken by each period; `missed` counts periods without one. At
+//! `MISSES` the set is gone, and objects that were in no other set and were not called go with it.
+//!
+//! Invariants: `PING_SETS` in all, `PRINCIPAL_PING_SETS` of one account, `PING_SET_OBJECTS` in one; only the
+//! owner changes a set, for its removals end objects. A ComplexPing that was overtaken by a later one is
+//! acknowledged and changes nothing.
 
 use super::exports::{Dropped, Exports, MISSES};
 use super::numbers::unguessable;
@@ -14,12 +22,15 @@ pub(super) struct Sets {
     sets: Mutex<HashMap<u64, Set>>,
 }
 
+/// A ping set (MS-DCOM 3.1.2.1): OIDs whose holder pings them all with one number.
 struct Set {
     /// Who made it: whoever knows the set's number may ping it, but only its owner may change it.
     owner: Arc<str>,
+    /// Of the last ComplexPing that was applied.
     sequence: u16,
     objects: HashSet<u64>,
     alive: bool,
+    /// Periods in a row without a ping.
     missed: u8,
 }
 
@@ -38,6 +49,7 @@ impl Sets {
     /// ComplexPing: the set and the status, and objects that nobody holds any more.
     pub(super) fn change(&self, exports: &Exports, ping: &ComplexPing, who: &Arc<str>) -> (u64, u32) {
         let mut sets = self.lock();
+        // A number of 0 asks for a new set.
         let id = if ping.set == 0 {
             let own = sets.values().filter(|set| set.owner == *who).count();
             if sets.len() >= PING_SETS || own >= PRINCIPAL_PING_SETS {
@@ -114,6 +126,7 @@ impl Sets {
 }
 
 /// Whether a sequence number is older than another; they start again after 65535.
+/// Half of all numbers count as older, as sequence numbers that wrap do.
 fn is_older(sequence: u16, than: u16) -> bool {
     let ahead = than.wrapping_sub(sequence);
     ahead != 0 && ahead < 0x8000

@@ -2,6 +2,10 @@
 //!
 //! The parts know nothing of each other but what their constructors are given; what takes several of them is above, in the files
 //! beside this one.
+//!
+//! Invariants: an exporter is made once for a node and lives as long as it. `this` leads to itself for what
+//! must keep or find it. OXID and the IPID of IRemUnknown are random and never change. Each part locks for
+//! itself.
 
 use super::associations::Associations;
 use super::classes::Running;
@@ -33,7 +37,7 @@ pub struct Exporter {
     pub(super) objects: Arc<dyn Objects>,
     pub(super) oxid: u64,
     pub(super) rem_unknown: Uuid,
-    /// What that IPID stands for.
+    /// What the IPID of IRemUnknown stands for: an empty key, so that calls go to the node's own servants.
     pub(super) unknown: Served,
     pub(super) exports: Exports,
     pub(super) sets: Sets,
@@ -144,6 +148,8 @@ impl Exporter {
     }
 
     /// Where this exporter is, for OXID resolution and activation.
+    /// The hint is the lowest level of all places: a client that starts there is let in somewhere, and is
+    /// told more by the answer.
     pub fn resolution(&self) -> Resolved {
         let places = self.objects.places();
         let least =

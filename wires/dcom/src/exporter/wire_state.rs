@@ -1,4 +1,7 @@
 //! What the node asks of its exporter, and the keeper's visits.
+//!
+//! `tend` runs on the keeper's thread; it, `subscribe`, `offers` and `leave` ask other nodes and wait for
+//! them. Everything else is called by threads that serve connections, and does not wait.
 
 use super::{Counts, Exporter, Hold};
 use crate::security::Security;
@@ -19,6 +22,8 @@ impl Exporter {
     }
 
     /// A ping period is over.
+    /// Ping sets come first: what only a dead set held then counts as silent in this same period. The clock
+    /// goes on as long as any table has an entry, so an idle node costs nothing.
     fn end_period(&self, now: Instant) {
         self.clock.stop_ticking();
         let mut gone = self.sets.tick(&self.exports);

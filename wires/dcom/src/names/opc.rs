@@ -1,4 +1,7 @@
 //! OPC Classic Data Access 2.05a and 3.0, and OPC Common 1.1.
+//!
+//! The operations are those of the OPC Foundation's `opcda.idl` and `opccomn.idl`, in the order of the files;
+//! derived interfaces repeat those of their bases.
 
 use super::Known;
 use uuid::uuid;

@@ -1,4 +1,15 @@
-//! RPC itself, COM, automation, and what is often seen beside them.
+//! RPC itself, COM, automation, and what is often seen beside them in captures of Windows networks (WMI, the
+//! registry, accounts).
+//!
+//! The numbers of an interface count from `first`: 3 for COM's, whose first three operations are those of
+//! IUnknown, and 0 for those of plain DCE/RPC. An interface whose operations never travel, or are of no
+//! interest, has an empty list.
+//!
+//! States: none, the table is constant.
+//!
+//! Invariants: no interface stands here twice, nor in the table of OPC (a test holds it). Names are those of
+//! the specifications, without `Rem` or `_Proxy` of other tools. `IUnknown` is listed with its operations,
+//! for traces of programs that send them although they never should.
 
 use super::Known;
 use crate::{
@@ -7,6 +18,7 @@ use crate::{
 };
 use uuid::uuid;
 
+/// Looked through from the front: it is asked for people who read, never for a call.
 pub(super) const INTERFACES: &[Known] = &[
     Known {
         id: ENDPOINT_MAPPER,

@@ -1,4 +1,8 @@
 //! What a body of this codec says of itself: its codec, and how its values are held.
+//!
+//! `Body::dialect` is a set of the bits below. `WINE` and `POINTED` change how values are read. `THIS`,
+//! `THAT`, `WHOLE` and `FAULT` are set by the sessions, and tell a body that passes through this node what it
+//! is made of, so that it can be sent on without being read.
 
 /// What [`everywire_model::Body::dialect`] says of values of Wine's dialect ([`crate::wine`]).
 pub(crate) const WINE: u32 = 1;

@@ -1,4 +1,13 @@
-//! Structs of numbers and variants in arrays: NDR lays them out as their row is, so that nothing is to be done for a number.
+//! Rows of structs: arrays whose elements NDR lays out as the caller's rows are in memory, so that a row is
+//! copied as a whole.
+//!
+//! A `Layout` (from generated code) says where each member of a row stands. `Agreed` walks the struct's shape
+//! with NDR's alignment and compares; if all cells stand where the layout has them, and each has its plain
+//! form, the array is copied row by row. VARIANTs inside of a row are not copied: the row has their place
+//! (four octets, the pointer), and their contents follow.
+//!
+//! Invariant: a cached answer is for the same struct and the same layout by address; the cache owns a handle
+//! to the struct, so that the address cannot be used again while it is compared.
 
 use super::layout::{Form, alignment, form};
 use super::variant::{self, HEADER};
@@ -25,6 +34,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// Returns the struct's alignment.
     fn fields(&mut self, fields: &Struct) -> Option<usize> {
+        // A struct begins at a multiple of its widest member, wherever it stands (C706 14.3.2).
         let own = fields.fields.iter().map(|field| alignment(&field.shape, false)).max()?;
         self.size = self.size.next_multiple_of(own);
         for field in fields.fields.iter() {
@@ -60,6 +70,8 @@ pub(super) struct Agreed(Option<(Hold<Struct>, &'static Layout, bool)>);
 const VARIANT_ALONE: &[(usize, CellKind)] = &[(0, CellKind::Variant)];
 
 impl Agreed {
+    /// Whether the elements `shape` look as `layout` says. An array of VARIANTs alone has no struct: its
+    /// layout is the one cell of a VARIANT.
     pub(super) fn of(&mut self, shape: &Shape, layout: &'static Layout) -> bool {
         let fields = match shape.resolved() {
             Shape::Struct(fields) => fields,
@@ -106,10 +118,13 @@ pub(super) const VARIANT_BYTES: usize = HEADER + 12;
 /// A wireVARIANT that holds one number (MS-OAUT 2.2.29.1): its bytes, and how many they are.
 #[inline]
 pub(super) fn variant_bytes(vt: u16, width: usize, value: Scalar) -> ([u8; VARIANT_BYTES], usize) {
+    // VARIANT_TRUE is -1, all 16 bits (MS-OAUT 2.2.27).
     let bits = if vt == variant::BOOL && value.bits() != 0 { u64::from(u16::MAX) } else { value.bits() };
     let [low, high] = vt.to_le_bytes();
     let mut whole = [0; VARIANT_BYTES];
     [whole[8], whole[9]] = [low, high];
+    // The discriminant of the union repeats the VARTYPE; the header's octets 4 to 8 and 10 to 16 are reserved
+    // and zero.
     [whole[16], whole[17]] = [low, high];
     // The value stands behind the header at a multiple of its width; clSize counts all in units of 8 bytes.
     let at = if width == 8 { HEADER + 4 } else { HEADER };

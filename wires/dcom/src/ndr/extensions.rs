@@ -11,6 +11,7 @@ pub(super) fn headers(body: &Body) -> Visit<Vec<Header>> {
 }
 
 /// The same as they are.
+/// Empty where the body has no headers, or its dialect does not say which of both they are.
 pub(crate) fn extents(body: &Body) -> Visit<Vec<Extent>> {
     let Some(headers) = body.headers() else { return Ok(Vec::new()) };
     let found = match body.dialect & (THIS | THAT) {

@@ -1,4 +1,13 @@
 //! What a shape alone tells about its bytes: alignment, least size, pointers, conformance.
+//!
+//! All functions are pure and look at the shape alone, never at a message. They stop at pointers, so that a
+//! type which contains itself by a pointer ends. `least` and `fixed` serve the checks before anything is
+//! allocated: a count from the wire is accepted only if the rest of the stub can hold so many times the least
+//! size.
+//!
+//! The rules are those of C706 14.2 and 14.3: a primitive is aligned to its width, a struct to its widest
+//! member, a union to its widest arm or its discriminator, a pointer (any string, sequence or map that is not
+//! in place) to four.
 
 use everywire_model::shape::{Alias, Enum, Name, Order, Sequence, Shape, Struct};
 
@@ -24,7 +33,8 @@ pub(super) enum Form {
     Plain,
     /// A boolean of 16 bits (MS-OAUT 2.2.27).
     VariantBool,
-    /// A sequence held as a SAFEARRAY, reached through two pointers (MS-OAUT 2.2.30).
+    /// A sequence held as a SAFEARRAY, reached through two pointers (MS-OAUT 2.2.30). The first pointer
+    /// stands in place, the second one begins what the first points to.
     Safearray,
 }
 
@@ -56,6 +66,7 @@ pub(super) fn last_part(name: &Name) -> &str {
 }
 
 /// Bytes of an enumeration.
+/// An enumeration has 16 bits on the wire unless MIDL says `v1_enum` (C706 14.2.5).
 pub(super) fn enum_width(shape: &Enum) -> usize {
     if shape.bits == 16 { 2 } else { 4 }
 }
@@ -81,6 +92,7 @@ pub(crate) fn alignment(shape: &Shape, tail: bool) -> usize {
             arms.max().unwrap_or(1).max(alignment(&shape.discriminator, false))
         }
         Shape::Array(shape) => alignment(&shape.element, false),
+        // Count and pointer, in a struct.
         Shape::Sequence(shape) if shape.order == Order::Free => 4,
         Shape::Sequence(shape) if shape.order == Order::Varying => alignment(&shape.element, false).max(4),
         Shape::Sequence(shape) if tail => alignment(&shape.element, false),
@@ -174,6 +186,7 @@ pub(super) fn has_pointers(shape: &Shape, tail: bool) -> bool {
 }
 
 /// The conformant array that ends a struct, directly or as the end of its last struct.
+/// C706 14.3.7.1: the maximum count of such an array stands before the outermost struct that it ends.
 pub(super) fn tail_of(shape: &Struct) -> Option<&Sequence> {
     match form(&shape.fields.last()?.shape) {
         (Form::Plain, Shape::Sequence(last)) if !matches!(last.order, Order::Varying | Order::Free) => {

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// Turns OBJREFs into references and references into OBJREFs. Without one, an OBJREF is kept as it came, and only such
 /// references can be written.
+/// A node implements it by `Correspondence`; `unmarshal` there counts the references that the OBJREF grants,
+/// and `marshal` grants references, which the peer has to give back by RemRelease (MS-DCOM 3.1.1.5.6).
 pub trait References: Send + Sync {
     /// The reference that an OBJREF (MS-DCOM 2.2.18), found `offset` bytes into the values, stands for. It runs whenever
     /// the OBJREF is read, so for a body that is read twice it runs twice.
@@ -67,7 +69,7 @@ pub(super) fn read(body: &Body, objref: Bytes, offset: usize) -> Visit<Reference
     }
 }
 
-/// The same for writing.
+/// The counterpart: without a node only references that keep a whole OBJREF can be written.
 pub(super) fn write(references: Option<&Arc<dyn References>>, reference: &Reference) -> Visit<Bytes> {
     match references {
         Some(references) => references.marshal(reference),

@@ -4,6 +4,10 @@
 //! visit comes depth first and so does the stub: it is enough to keep one segment for each depth of open referents,
 //! and to put each behind the one around it when that ends. Padding is inserted at once where the offset is known
 //! modulo the alignment that is asked for; where it is not, a mark is left.
+//!
+//! Invariants: alignment never exceeds 8; `shift` and `modulus` describe what is known of the final offset of
+//! the next byte; a mark is set only when an alignment greater than `modulus` is asked for, which then
+//! becomes the modulus, so there are three marks at the most and both their members ascend.
 
 /// Alignments that can be unknown, one after another, before all are known: 2, 4, 8.
 const MARKS: usize = 3;
@@ -17,6 +21,7 @@ pub(super) struct Segment {
     marked: usize,
     /// The final offset of the next byte is `shift + bytes.len()` modulo `modulus`.
     modulus: usize,
+    /// What is added to the length, see `modulus`.
     shift: usize,
 }
 
@@ -46,6 +51,7 @@ impl Segment {
     }
 
     /// Makes the next byte stand at a multiple of `alignment`, which is a power of two up to 8.
+    /// Padding is always zeros.
     #[inline]
     pub(super) fn align(&mut self, alignment: usize) {
         let len = self.bytes.len();
@@ -76,6 +82,8 @@ impl Segment {
     }
 
     /// Puts what `deferred` holds behind this, and empties it.
+    /// Where `deferred` has marks, its bytes are cut there and padded for the offset that is known now. That
+    /// changes no padding between marks, since each part was aligned relative to its mark.
     pub(super) fn settle(&mut self, deferred: &mut Self) {
         if deferred.bytes.is_empty() && deferred.marked == 0 {
             return;

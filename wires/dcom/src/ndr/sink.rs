@@ -1,4 +1,14 @@
-//! Writing NDR.
+//! Writing NDR: a `Sink` whose visit is depth first, into a stub where referents stand behind everything
+//! around them.
+//!
+//! States: a stack of frames, one for each open composite, with the number of values still to come; `depth`,
+//! the number of open deferred referents, which selects the segment being written; the counts of open structs
+//! with `size_is`; the open SAFEARRAYs of several dimensions.
+//!
+//! Invariants: every value passes `begin`, which counts it against its frame, and `end`, which settles what
+//! was deferred once a parameter is complete. A failure in the middle leaves half a value in the buffer, so
+//! callers drop all of it (`into_buffer`). Nesting is bounded by `WRITE_DEPTH`. Lengths that 32 bits cannot
+//! say are failures, never cut.
 
 mod automation;
 mod cells;
@@ -45,6 +55,7 @@ pub struct NdrSink {
     depth: usize,
     frames: Stack<Frame>,
     next_referent: u32,
+    /// Open VARIANTs, against `VARIANT_DEPTH`.
     variants: u32,
     /// The counts of the open structs that hold sequences whose size is said beside them.
     counts: Vec<Counts>,
@@ -170,6 +181,7 @@ impl NdrSink {
     }
 
     /// The HRESULT of success that was said with the values; S_OK if none was.
+    /// Codes of success other than S_OK (S_FALSE, say) travel with results; failures never do.
     pub(crate) fn said_status(&self) -> u32 {
         self.status.cast_unsigned()
     }
@@ -259,6 +271,8 @@ impl NdrSink {
     }
 
     /// A value ended: what the pointers of a parameter point to follows it.
+    /// Inside of a composite nothing is settled: C706 14.3.12.3 puts referents behind the outermost
+    /// construct.
     #[inline]
     fn end(&mut self) {
         if !self.deferred.is_empty() && self.frames.last().is_none_or(|frame| frame.kind == Kind::Parameters)
@@ -287,6 +301,8 @@ impl NdrSink {
         self.frames.last_mut().ok_or_else(|| Violation::Misuse.at(0))
     }
 
+    /// The content of a VARIANT: booleans have 16 bits, texts are BSTRs, sequences SAFEARRAYs, and all is
+    /// little-endian.
     fn automation(&self) -> bool {
         self.frames.last().is_some_and(|frame| frame.automation)
     }
@@ -315,6 +331,8 @@ impl NdrSink {
         Ok(())
     }
 
+    /// The value means nothing but "not null"; it has to differ for each pointer, since equal ones of full
+    /// pointers mean the same referent.
     fn referent_id(&mut self) {
         let id = self.next_referent;
         self.next_referent = id.wrapping_add(4).max(FIRST_REFERENT);
@@ -322,6 +340,7 @@ impl NdrSink {
     }
 
     /// Goes where the next deferred referent is written.
+    /// A segment for each depth is kept and used again, since settling empties it.
     fn descend(&mut self) {
         self.depth += 1;
         if self.deferred.len() < self.depth {
@@ -390,6 +409,7 @@ impl Sink for NdrSink {
     fn text(&mut self, shape: &Text, value: &str) -> Visit<()> {
         let counted = shape.kind == TextKind::Counted || self.automation();
         let narrow = shape.kind == TextKind::Narrow && !counted;
+        // A string ends at its first NUL for every reader in C; a BSTR is counted and may hold some.
         if !counted && value.contains('\0') {
             return Err(Failure::new(Why::BadArgument, Initiator::User, "a string with a NUL inside it"));
         }
@@ -411,6 +431,8 @@ impl Sink for NdrSink {
     }
 
     fn bytes(&mut self, shape: &Shape, value: &[u8]) -> Visit<()> {
+        // The frame that `open` pushed has counted nothing yet; all octets are written at once, and it is set
+        // to complete.
         self.open(shape, value.len())?;
         self.segment().bytes().extend_from_slice(value);
         if let Some(frame) = self.frames.last_mut() {
@@ -458,6 +480,7 @@ impl Sink for NdrSink {
         let place = self.begin()?;
         let place = if in_place { Place::Behind } else { place };
         match objref {
+            // Wine has neither a referent id nor a second length, and no padding; an empty one means null.
             objref if bare => {
                 let objref = objref.unwrap_or_default();
                 let len = count_of(objref.len())?.to_le_bytes();

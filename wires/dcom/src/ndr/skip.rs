@@ -1,4 +1,8 @@
 //! Passing over values in place: how a source finds where the referents of a construct begin.
+//!
+//! Invariants: nothing is kept and nothing allocated. Work is bounded by the octets there are: a run of fixed
+//! size is passed over at once, any other count must fit into the rest of the stub at the least size of its
+//! element (or one octet) before its elements are looked at one by one.
 
 use super::layout::{Form, alignment, enum_width, fixed_run, form, least};
 use super::window::Window;
@@ -36,11 +40,14 @@ pub(super) fn skip(window: &mut Window<'_>, shape: &Shape, hoist: Option<u32>) -
         Shape::Sequence(sequence) => match (sequence.order, hoist) {
             (Order::Free, _) => skip_width(window, 4, 2),
             (Order::Conformant, Some(count)) => skip_items(window, &sequence.element, count),
+            // Offset and actual count; the maximum count was moved to the front. `NdrSource` checks them when
+            // it reads the array.
             (Order::Varying, _) | (_, Some(_)) => {
                 window.u32()?;
                 let actual = window.u32()?;
                 skip_items(window, &sequence.element, actual)
             }
+            // In any other place it is a pointer.
             _ => skip_width(window, 4, 1),
         },
         Shape::Union(union) => {

@@ -1,8 +1,13 @@
 //! Reading NDR.
 //!
-//! The visit asks for values depth first, as if every referent stood where its pointer is. The source therefore keeps
-//! two places for each outermost construct: where its next value in place is, and where the next referent of its
-//! pointers is. The latter begins where the construct ends in place, which is found by skipping over it once.
+//! The visit asks for values depth first, as if every referent stood where its pointer is. The source
+//! therefore keeps two places for each outermost construct: where its next value in place is (`window.at`),
+//! and where the next referent of its pointers is (`Frame::deferred`). The latter begins where the construct
+//! ends in place, which is found by skipping over it once.
+//!
+//! Invariants: no count is believed before the rest of the stub can hold so many elements (`accept`) and the
+//! budget was charged. Depth is bounded by the budget, `POINTER_DEPTH` and `VARIANT_DEPTH`. A read beyond the
+//! stub is `Truncated`.
 
 mod automation;
 mod cells;
@@ -45,7 +50,7 @@ pub struct NdrSource<'a> {
     grids: Vec<Grid>,
     known: Known,
     agreed: Agreed,
-    /// Referents read again for another full pointer to them.
+    /// Times that a referent was read again for another full pointer to it; bounded.
     aliases: usize,
     pointers: u32,
     variants: u32,

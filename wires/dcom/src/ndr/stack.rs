@@ -1,6 +1,7 @@
 //! A stack whose top stands in place: most calls open nothing but their parameters, and need no memory for that.
 
-/// See the module.
+/// A stack that allocates nothing for its first item. `top` is `None` only if the stack is empty; `below` has
+/// the others, the deepest first.
 #[derive(Debug)]
 pub(super) struct Stack<T> {
     top: Option<T>,

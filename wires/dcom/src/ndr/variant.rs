@@ -1,4 +1,14 @@
 //! The automation types: VARTYPEs and what they are in neutral terms (MS-OAUT 2.2.7, 2.2.29, 2.2.30).
+//!
+//! What is in a VARIANT says its type by a VARTYPE; a neutral value says it by its shape. `shape_of` and
+//! `type_of` go back and forth. Both refuse records (VT_RECORD), whose layout is in a type library of the
+//! peer, and everything that is no automation type.
+//!
+//! States: none.
+//!
+//! Invariants: `type_of(shape_of(vt))` is `vt` again for each type that is taken, since the types that share
+//! a plain shape (CURRENCY and VT_I8, DATE and VT_R8) are told apart by the name of an alias. `plain` knows
+//! exactly those that are one number, or nothing.
 
 use super::layout::last_part;
 use crate::violations::unsupported;
@@ -8,12 +18,19 @@ use everywire_model::shape::{
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
 
+/// VT_EMPTY: no value at all.
 pub(super) const EMPTY: u16 = 0;
+/// The bit of a SAFEARRAY of the type in the low bits.
 pub(super) const ARRAY: u16 = 0x2000;
+/// The bit of a pointer to the type in the other bits.
 pub(super) const BYREF: u16 = 0x4000;
+/// VT_BOOL: 16 bits, all of them set for true.
 pub(super) const BOOL: u16 = 11;
+/// VT_VARIANT: never the type of a VARIANT alone, only of what `BYREF` points to or of an array's elements.
 pub(super) const VARIANT: u16 = 12;
+/// VT_DECIMAL: 16 octets, of which the first two are not used.
 pub(super) const DECIMAL: u16 = 14;
+/// VT_RECORD: a user's struct. It is known only to be refused with a hint.
 const RECORD: u16 = 36;
 
 /// `sfType` of a SAFEARRAY of interface pointers that also says of which interface (SF_HAVEIID).
@@ -26,6 +43,7 @@ pub(super) const HAVE_VARTYPE: u16 = 0x80;
 pub(super) const USER: u32 = 0x7265_7355;
 
 /// Bytes of a wireVARIANT before its union's arm, discriminant included.
+/// clSize, rpcReserved, vt, three reserved words, discriminant: 4 + 4 + 2 + 6 + 4.
 pub(super) const HEADER: usize = 20;
 
 /// `cBytes` of a null BSTR.
@@ -74,11 +92,14 @@ pub(crate) fn is_decimal(shape: &Struct) -> bool {
 }
 
 /// The shape of a VARIANT's content; a SAFEARRAY of several dimensions is a sequence of sequences.
+/// A reference to a VARIANT is `Shape::Variant` itself: that is how a VARIANT inside of a VARIANT travels.
 pub(crate) fn shape_of(vt: u16, dimensions: u32) -> Visit<Shape> {
     let base = vt & !(ARRAY | BYREF);
     let content = match (vt & ARRAY != 0, base) {
         (false, VARIANT) if vt & BYREF != 0 => return Ok(Shape::Variant),
         (false, _) => scalar(base)?,
+        // A SAFEARRAY of nothing does not exist, and one of DECIMALs has no form on the wire (MS-OAUT
+        // 2.2.30).
         (true, 0 | 1 | DECIMAL) => return Err(refused(vt)),
         (true, _) => {
             let element = if base == VARIANT { Shape::Variant } else { scalar(base)? };
@@ -237,6 +258,8 @@ pub(super) fn dimensions(sequence: &Sequence) -> usize {
 }
 
 /// The discriminant of the union in a wireVARIANT.
+/// An array says no more than that it is one (and whether behind a pointer): the type of its elements is in
+/// `sfType` (MS-OAUT 2.2.29.1).
 pub(super) fn discriminant(vt: u16) -> u32 {
     u32::from(if vt & ARRAY != 0 { vt & (ARRAY | BYREF) } else { vt })
 }
@@ -244,7 +267,11 @@ pub(super) fn discriminant(vt: u16) -> u32 {
 /// How a SAFEARRAY holds its elements.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Holding {
+    /// `sfType`, the discriminant of the union of element kinds: a VARTYPE, or the one that stands for all of
+    /// the same width.
     pub(super) sf_type: u32,
+    /// `fFeatures`: which kind of pointers the elements are (0x100 BSTR, 0x200 IUnknown, 0x400 IDispatch,
+    /// 0x800 VARIANT), and that the VARTYPE is kept.
     pub(super) features: u16,
     /// `cbElements`: bytes of an element in memory.
     pub(super) size: u32,

@@ -1,5 +1,10 @@
 //! What an open composite knows of its values beyond what the visit says with each: which are held in another form, and
 //! which count others (`size_is`).
+//!
+//! Invariants: `Counts` has one entry for each field of the struct, in order; `field` is the one that is
+//! being visited. Sequence and size may come in either order, so each of both compares with the other if that
+//! was seen already. A sequence that may be shorter than its room (`length_is`) must not exceed the size; any
+//! other must equal it.
 
 use super::layout::{Form, alignment, form};
 use everywire_model::shape::{Field, Hold, Order, Sequence, Shape, Struct};
@@ -7,14 +12,14 @@ use everywire_model::shape::{Field, Hold, Order, Sequence, Shape, Struct};
 /// The forms of the values in a composite.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Forms {
-    /// All plain.
+    /// All values are held as their shape says.
     #[default]
     Plain,
-    /// All this.
+    /// All values have this form.
     All(Form),
-    /// Keys and values.
+    /// Of a map: the form of the keys and that of the values.
     Pairs(Form, Form),
-    /// As the fields say.
+    /// Each field has a form of its own.
     Fields(Hold<Struct>),
 }
 
@@ -33,6 +38,8 @@ impl Forms {
         }
     }
 
+    /// Of the fields of a struct. Only an alias can change the form of a value, so a struct without aliases
+    /// is plain and need not be kept.
     pub(super) fn of_fields(shape: &Hold<Struct>) -> Self {
         let mut aliases = shape.fields.iter().filter(|field| matches!(field.shape, Shape::Alias(_)));
         match aliases.any(|field| form(&field.shape).0 != Form::Plain) {
@@ -42,6 +49,7 @@ impl Forms {
     }
 
     /// Of the next value, where `left` are to come.
+    /// Of a map the keys come at even numbers of values to come, since each is followed by its value.
     #[inline]
     pub(super) fn next(&self, left: usize) -> Form {
         match self {
@@ -74,6 +82,8 @@ pub(super) struct Facts {
 }
 
 impl Known {
+    /// What is known of a struct; what was not known takes the oldest of the four places. Structs are told
+    /// apart by their address: comparing contents would cost as much as finding out anew.
     pub(super) fn of(&mut self, shape: &Shape, fields: &Hold<Struct>) -> Facts {
         for (known, facts) in self.facts.iter().flatten() {
             if std::ptr::eq::<Struct>(&**known, &**fields) {
@@ -111,6 +121,8 @@ pub(super) struct Counts {
     seen: Vec<Seen>,
 }
 
+/// What was met of one field. A size and its sequence come in any order: whichever comes second is compared
+/// with the first.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     /// The number that the field holds.
@@ -182,6 +194,8 @@ impl Counts {
         }
     }
 
+    /// Whether a sequence is as long as the field number `sizing` says. A varying array may be shorter: it
+    /// carries only a part of its room.
     fn agree(&self, count: Count, size: i64, sizing: usize) -> Result<(), Contradiction> {
         let (agrees, count) = match count {
             Count::Exactly(count) => (i64::from(count) == size, count),

@@ -1,4 +1,7 @@
 //! The bytes of a stub, read with alignment.
+//!
+//! Invariants: `at` may pass the end by padding alone, and the next read then fails; nothing is allocated.
+//! `base` counts in alignment, so that a body cut out of its stub is read as it was written.
 
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
@@ -15,6 +18,7 @@ pub(super) struct Window<'a> {
     /// Whether the values are Wine's.
     pub(super) wine: bool,
     /// Whether the next value follows without padding.
+    /// Set around one value by the source, for Wine's packed structs.
     pub(super) loose: bool,
 }
 

@@ -1,4 +1,12 @@
 //! Each way a peer can break the rules of the RPC layer is one named variant.
+//!
+//! Where a breach is found decides what it costs. Each ends the connection; what the peer hears before that
+//! differs. A bind is refused with a reason, a request or an alter_context gets a fault, and where the
+//! framing itself is broken (`Version` to `DataRepresentation`) nothing can be told. The sessions choose.
+//!
+//! The text of `Display` is shown to users and operators and may become better; `name` is for programs
+//! (tests, metrics, `trace`, the rows of `everywire explain`) and must not change. Fields carry numbers and
+//! constant words only, so a breach costs no allocation and holds nothing that the peer wrote.
 
 use everywire_model::Violation;
 use std::fmt;
@@ -33,7 +41,7 @@ pub enum Breach {
     },
     /// A PDU ends inside one of its parts.
     Truncated {
-        /// The part.
+        /// The part that is cut off, in a word for people.
         what: &'static str,
     },
     /// The security trailer, its padding or its value do not fit into the PDU.
@@ -52,6 +60,8 @@ pub enum Breach {
         kind: &'static str,
     },
     /// As many connections are open as may be: nothing was wrong with the message.
+    /// The quota of connections belongs to the runtime; this is how a session says it to the peer (bind_nak,
+    /// local limit).
     Full,
     /// More presentation contexts than a connection may have.
     Contexts {
@@ -77,7 +87,7 @@ pub enum Breach {
     FragmentDiffers {
         /// The call.
         call: u32,
-        /// In what.
+        /// Which field is another than in the first fragment.
         what: &'static str,
     },
     /// The fragments of a call exceed the limit together.
@@ -132,6 +142,7 @@ pub enum Breach {
         asked: usize,
     },
     /// A message began and did not arrive in time.
+    /// A peer that sends one octet a minute would otherwise hold the memory of a fragment for ever.
     TooSlow {
         /// Seconds it was given.
         seconds: u64,
@@ -151,6 +162,7 @@ pub enum Breach {
         level: u8,
     },
     /// The token is wrong, or whoever it speaks for is not let in.
+    /// Which of both is never told to the peer, who could try names otherwise.
     Denied,
     /// A call came before its caller had said all of who it is.
     Unfinished {
@@ -158,6 +170,7 @@ pub enum Breach {
         context: u32,
     },
     /// The caller is not the one whose association group it joined.
+    /// Connections of a group share context handles, so another principal's group is closed to it.
     Group {
         /// The group.
         group: u32,

@@ -1,4 +1,7 @@
-//! Reading the fixed parts of a PDU.
+//! Reading the fixed parts of a PDU, in the byte order of its header.
+//!
+//! Invariant: the position never exceeds the length of the slice; a read beyond it is `Breach::Truncated`
+//! with the name of the part. Nothing is allocated here.
 
 use super::Breach;
 use std::ops::Range;
@@ -8,6 +11,7 @@ use uuid::Uuid;
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
+    /// Octets from the beginning of the PDU, where C706 counts alignment from.
     at: usize,
     little: bool,
 }
@@ -45,6 +49,7 @@ impl<'a> Cursor<'a> {
         Ok(if self.little { Uuid::from_bytes_le(raw) } else { Uuid::from_bytes(raw) })
     }
 
+    /// `len` comes from the peer; the sum is checked before the slice is.
     pub(crate) fn take(&mut self, len: usize, what: &'static str) -> Result<&'a [u8], Breach> {
         let end = self.at.checked_add(len).ok_or(Breach::Truncated { what })?;
         let found = self.bytes.get(self.at..end).ok_or(Breach::Truncated { what })?;

@@ -1,6 +1,17 @@
 //! The contents of each PDU (C706 12.6.4; MS-RPCE 2.2.2).
 //!
 //! [`Pdu::parse`] takes whole PDUs apart, in both byte orders; [`Pdu::write`] writes them, little-endian.
+//!
+//! States: none. A `Pdu` is a value; what may come when is the business of the sessions.
+//!
+//! Invariants: stubs are not copied, they are ranges of the message, which lie between the contents of the
+//! header and the security trailer. Counts of contexts and results have 8 bits on the wire and each element
+//! takes 24 octets at least, so the vectors are bounded by the length of the PDU (65535 octets); contexts are
+//! bounded by `limits::CONTEXTS_AT_ONCE` as well. What `alloc_hint` says allocates nothing. Octets behind the
+//! last counted element are ignored, since peers pad.
+//!
+//! Hot paths (request, response) do not come through `Pdu::parse` but call `Request::read` and
+//! `Response::read` directly, and write with `put_request` and `put_response`.
 
 mod breach;
 pub(crate) mod cursor;
@@ -28,17 +39,17 @@ pub enum Pdu {
     Request(Request),
     /// A fragment of its results.
     Response(Response),
-    /// Its failure.
+    /// The call failed: a status in place of results.
     Fault(Fault),
-    /// The client's first word.
+    /// The client opens the connection and says which interfaces it wants to call.
     Bind(Bind),
-    /// The server lets it in.
+    /// The server accepts the connection; each presentation context has a result of its own.
     BindAck(BindAck),
-    /// The server does not.
+    /// The server refuses the whole connection, with a reason.
     BindNak(BindNak),
     /// The client needs more presentation contexts, or has more tokens.
     AlterContext(Bind),
-    /// The answer to that.
+    /// The answer to an alter_context, with the contents of a bind_ack.
     AlterContextResponse(BindAck),
     /// The third token of three.
     Auth3,
@@ -55,11 +66,14 @@ pub enum Pdu {
 pub struct Request {
     /// How long the sender thinks the stub is; never trusted.
     pub alloc_hint: u32,
-    /// Presentation context.
+    /// The presentation context, so the interface: a number that the client chose in a bind or an
+    /// alter_context.
     pub context: u16,
-    /// Operation.
+    /// The operation, counted from 0 with the first operation of the interface that the presentation context
+    /// names; for an object's interface IUnknown's three are counted.
     pub opnum: u16,
-    /// Object.
+    /// The object: the IPID in a call of ORPC. `None` if the flag `OBJECT` is not set, as in calls of plain
+    /// DCE/RPC.
     pub object: Option<Uuid>,
     /// Where the stub is.
     pub stub: Range<usize>,
@@ -87,9 +101,9 @@ pub struct Fault {
     pub cancels: u8,
     /// 1: extended error information follows (MS-RPCE 2.2.2.9).
     pub flags: u8,
-    /// What failed.
+    /// What failed: a status of DCE (`nca_s_...`), a Win32 error, or an HRESULT; see `hresult`.
     pub status: u32,
-    /// What follows.
+    /// What follows: extended error information if `flags` say so, which is skipped; otherwise nothing.
     pub stub: Range<usize>,
 }
 
@@ -113,18 +127,20 @@ pub struct BindAck {
     pub max_xmit: u16,
     /// The largest fragment that its sender takes.
     pub max_recv: u16,
-    /// The association group.
+    /// The association group that the server chose, or confirms; never 0. Further connections of the same
+    /// client may name it.
     pub group: u32,
-    /// The secondary address, without the final NUL; empty in an alter_context_resp.
+    /// The secondary address, without the final NUL; empty in an alter_context_resp. For TCP it is the port
+    /// as decimal digits, and no client needs it.
     pub address: Vec<u8>,
-    /// One for each context that was asked for.
+    /// One for each context that was asked for, in the same order; the number of a context is not repeated.
     pub results: Vec<ContextResult>,
 }
 
 /// A bind_nak.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BindNak {
-    /// Why.
+    /// Why, as one of the numbers in `nak`.
     pub reason: u16,
     /// The versions that its sender speaks.
     pub versions: Vec<(u8, u8)>,
@@ -165,6 +181,7 @@ impl Pdu {
     }
 
     /// Takes the contents apart: `message` from the header up to `end`, where a security trailer or its padding begins.
+    /// `end` beyond the message counts as an empty message, and the first read fails.
     ///
     /// # Errors
     /// As [`Pdu::parse`].

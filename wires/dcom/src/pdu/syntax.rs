@@ -1,4 +1,10 @@
 //! Abstract and transfer syntaxes, and what a bind asks and answers about them (C706 12.6.3.1, MS-RPCE 2.2.2.4).
+//!
+//! States: none.
+//!
+//! Invariants: a `Syntax` is 20 octets on the wire, a UUID and a version whose halves follow the byte order.
+//! Bind-time features (MS-RPCE 2.2.2.14) travel disguised as the transfer syntax of a presentation context; a
+//! server that does not know them refuses that one context, and the client goes on without.
 
 use super::Breach;
 use super::cursor::Cursor;
@@ -7,7 +13,7 @@ use uuid::{Uuid, uuid};
 /// An interface or an encoding, with its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Syntax {
-    /// Which.
+    /// The UUID of the interface or of the encoding.
     pub id: Uuid,
     /// Major version.
     pub major: u16,
@@ -74,11 +80,13 @@ impl Syntax {
 /// A presentation context that a client asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextElement {
-    /// The number that the client gives it.
+    /// The number that the client gives the context; calls name it. Numbers need not be dense, and the same
+    /// one may be negotiated again.
     pub id: u16,
     /// The interface.
     pub interface: Syntax,
-    /// The encodings that will do.
+    /// The encodings that the client can use, in its order of preference. A bind with none is an error
+    /// (`Breach::Empty`), which the session finds.
     pub transfers: Vec<Syntax>,
 }
 
@@ -111,9 +119,10 @@ impl ContextElement {
 pub struct ContextResult {
     /// 0 accepted, 1 refused by the user, 2 by the provider, 3 features were negotiated.
     pub result: u16,
-    /// Why it was refused; the accepted features.
+    /// For result 2: 1 the interface is unknown, 2 no encoding is known, 3 a limit. For result 3: the bits of
+    /// the accepted features. Otherwise 0.
     pub reason: u16,
-    /// The encoding that was chosen.
+    /// The encoding that was chosen; all zero if the context was refused, or for features.
     pub transfer: Syntax,
 }
 

@@ -1,4 +1,8 @@
-//! Writing PDUs.
+//! Writing PDUs, always little-endian: the receiver converts (C706 14.1).
+//!
+//! Invariants: a count that has 8 bits on the wire is cut together with its list, so the two never disagree.
+//! Lengths are patched in when the PDU is complete (`frame::set_length`). A security trailer is added by
+//! `session::shield`, not here.
 
 use super::{Bind, BindAck, BindNak, Fault, Pdu};
 use crate::frame::{self, HEADER, PduKind};
@@ -34,6 +38,7 @@ impl Pdu {
     }
 
     /// Appends the contents; the header was put at `start`.
+    /// An auth3 has four octets before its trailer, which mean nothing and keep it aligned (MS-RPCE 2.2.2.7).
     pub(crate) fn write_contents(&self, out: &mut Vec<u8>, start: usize, stub: &[u8]) {
         match self {
             Self::Request(request) => {
@@ -77,6 +82,8 @@ pub(crate) fn put_response(out: &mut Vec<u8>, alloc_hint: u32, context: u16, can
 
 impl Fault {
     fn write(&self, out: &mut Vec<u8>) {
+        // The hint of a fault is the length of the whole PDU without trailer, which is what Windows says. The
+        // octet that is reserved in a response has the flags of a fault.
         put_response(out, 32, self.context, self.cancels);
         if let Some(flags) = out.last_mut() {
             *flags = self.flags;
@@ -131,6 +138,7 @@ impl BindNak {
     }
 }
 
+/// The first eight octets of bind, bind_ack, alter_context and alter_context_resp.
 fn put_sizes(out: &mut Vec<u8>, max_xmit: u16, max_recv: u16, group: u32) {
     out.extend_from_slice(&max_xmit.to_le_bytes());
     out.extend_from_slice(&max_recv.to_le_bytes());

@@ -1,4 +1,11 @@
 //! The host that an account was given for: whatever its references say of where they lead, the account is shown to no other.
+//!
+//! States: a table of this process, from an account and the names it was given for to the addresses to which
+//! connections by those names led. An entry is made with the first `Home` of its key and removed with the
+//! last one.
+//!
+//! Invariants: addresses are learnt only from connections that this side opened by one of the names, never
+//! from what a peer says. There are `ADDRESSES` for one home; the oldest goes.
 
 use everywire_auth::security::Credentials;
 use std::collections::HashMap;

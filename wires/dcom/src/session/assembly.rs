@@ -1,4 +1,8 @@
 //! Joining fragments: bounded before anything is kept, each from the same caller as the first.
+//!
+//! Invariants: there is one entry for a call at the most; `held` is the sum of the lengths of all stubs and
+//! never exceeds the limit of one message; there are `limits.assemblies` entries at the most. A breach ends
+//! the connection, so what it leaves behind needs no care.
 
 use super::heading::Heading;
 use crate::frame::{FIRST, LAST};
@@ -24,6 +28,8 @@ pub(crate) struct Fragment {
     pub(crate) shield: Option<usize>,
 }
 
+/// A message whose last fragment is still to come, kept under the number of its call. All other fragments
+/// must say the same as `first`. If it is not whole at `due` the connection breaks.
 #[derive(Debug)]
 struct Assembly {
     first: Fragment,
@@ -118,6 +124,8 @@ impl Assemblies {
 
 impl Fragment {
     /// What differs in another fragment of the same call.
+    /// Whatever a later fragment says beside its stub must repeat the first one: the call is executed as the
+    /// first one said, so a difference could only deceive.
     fn differs(&self, other: &Self) -> Option<&'static str> {
         let (mine, theirs) = (&self.heading, &other.heading);
         if self.shield != other.shield {

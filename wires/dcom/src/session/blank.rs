@@ -1,4 +1,8 @@
 //! Blank values: what stands for results where an operation failed.
+//!
+//! A failing HRESULT is the last value of the results, so all results before it must be there in some form
+//! (MS-DCOM 2.2.13.4), and nobody looks at their content. Zeros, nulls and empty sequences are what any
+//! client can read.
 
 use everywire_model::shape::Shape;
 use everywire_model::visit::{Sink, Visit};
@@ -62,6 +66,7 @@ fn fill(shape: &Shape, sink: &mut dyn Sink, depth: u32) -> Visit<()> {
             sink.close(shape)
         }
         Shape::Pointer(pointer) => {
+            // Only a reference pointer cannot be null.
             let full = pointer.kind == everywire_model::shape::PointerKind::Ref;
             sink.open(shape, full.into())?;
             if full {

@@ -1,4 +1,15 @@
 //! What both sides of a connection share: taking PDUs off the stream, putting messages on it.
+//!
+//! States: `state` goes from `Unbound` to `Open` (the bind was accepted) to `Over`, and never back; the
+//! accepting and the connecting session change it. `xmit` and `recv` are set by the bind. `shields` only
+//! grows, so an index into it stays valid as long as the connection lasts. `due` runs while a PDU has begun
+//! and is not whole; each open assembly has a time of its own.
+//!
+//! Invariants: a PDU is given out only when all of it is there. Once `Over`, input is dropped unread. A
+//! message that is put on the stream is either complete or not there at all: if its stub fails or exceeds
+//! `limits.message`, the buffer is cut back to where it began. Every fragment has `xmit` octets at the most.
+//! A sequence number of a shield is used only for a fragment that stays in the buffer: `split` runs after the
+//! stub is complete, since a signature cannot be taken back.
 
 use super::assembly::Assemblies;
 use super::heading::Heading;
@@ -11,10 +22,11 @@ use everywire_model::{Event, Failure, Initiator, Limits, SendBuffer, Violation, 
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// The largest fragment that peers of any make get and may send.
+/// The largest fragment that peers of any make get and may send: what Windows answers on TCP.
 pub(crate) const FRAGMENT: u16 = 5840;
 
 /// The largest fragment where the peer asks for exactly that: fewer headers and signatures in large messages.
+/// The greatest multiple of 8 that the 16 bits of `frag_length` can say.
 pub(crate) const LARGE_FRAGMENT: u16 = 65_528;
 
 /// How far a connection is.
@@ -28,7 +40,7 @@ pub(crate) enum State {
     Over,
 }
 
-/// See the module.
+/// What both roles of a connection have in common; the module's header says what changes when.
 pub(crate) struct Channel {
     pub(crate) state: State,
     pub(crate) limits: Limits,
@@ -36,7 +48,7 @@ pub(crate) struct Channel {
     pub(crate) events: VecDeque<Event>,
     /// Minor version of the protocol, as the client said.
     pub(crate) minor: u8,
-    /// Most bytes of a fragment that is sent.
+    /// Most bytes of a fragment that is sent, trailer included.
     pub(crate) xmit: u16,
     /// Most bytes of a fragment that is taken.
     pub(crate) recv: u16,
@@ -44,6 +56,7 @@ pub(crate) struct Channel {
     pub(crate) header_signing: bool,
     /// Whether several calls may be under way.
     pub(crate) multiplex: bool,
+    /// The security contexts that stand, in the order in which they came to. None is ever removed.
     pub(crate) shields: Vec<Shield>,
     pub(crate) assemblies: Assemblies,
     /// Bytes of whole PDUs received so far.
@@ -128,6 +141,10 @@ impl Channel {
         Ok((trailer.contents_end(), Some(shield)))
     }
 
+    /// Checks the signature of a PDU and decrypts its stub in place, both as the security context demands
+    /// whose number the trailer has. `begun` is the index of the context that protects the message, if this
+    /// fragment continues one. Returns the index of the context that was used, which the next fragments of
+    /// the message have to use too.
     fn verify(
         &mut self,
         header: &Header,
@@ -142,6 +159,9 @@ impl Channel {
         let context = trailer.context;
         // The newest is the one in use.
         let named = || self.shields.iter().rposition(|shield| shield.id == context);
+        // A fragment of a protected message is checked with the keys of the first one, even if its trailer
+        // names another context: then its signature is tried, and the difference is told apart from a
+        // forgery.
         let index = begun.or_else(named).ok_or(Breach::UnknownSecurityContext { context })?;
         let Some(shield) = self.shields.get_mut(index) else {
             return Err(Breach::UnknownSecurityContext { context });
@@ -190,6 +210,7 @@ impl Channel {
             if size as u64 > self.limits.message {
                 return Err(too_large(size as u64, self.limits.message));
             }
+            // The allocation hint, behind the header, was written as 0 before the size was known.
             let hint = u32::try_from(size).unwrap_or(u32::MAX).to_le_bytes();
             if let Some(place) = out.get_mut(start + HEADER..).and_then(<[u8]>::first_chunk_mut) {
                 *place = hint;
@@ -212,6 +233,7 @@ impl Channel {
     }
 
     /// Appends a PDU that is no part of a call, with a token of authentication if there is one.
+    /// The token's padding is to 4 octets, relative to the PDU; such PDUs are never signed or sealed.
     pub(crate) fn negotiate(&mut self, pdu: &Pdu, flags: u8, call: u32, token: Option<&Token<'_>>) {
         let out = self.out.flat();
         let start = out.len();
@@ -244,10 +266,12 @@ impl Channel {
         self.due.allow(now, self.limits.message_time);
     }
 
+    /// When `check_time` has something to say at the earliest.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.due.due().into_iter().chain(self.assemblies.due()).min()
     }
 
+    /// Fails if a PDU or a fragmented message that had begun is not whole by `now`.
     pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), Breach> {
         let assemblies = self.assemblies.due().filter(|due| *due <= now);
         let late = self.due.late(now).or_else(|| assemblies.map(|_| self.limits.message_time.as_secs()));
@@ -263,6 +287,7 @@ impl Channel {
     }
 
     /// The violation.
+    /// After this nothing is read any more; what is in `out` (a fault, a bind_nak) is still sent.
     #[cold]
     pub(crate) fn broken(&mut self, breach: Breach) -> Violation {
         self.state = State::Over;
@@ -301,6 +326,8 @@ fn split(
     let Cut { minor, heading, limit, little } = *cut;
     let limit = limit.max(MIN_FRAGMENT.into());
     let overhead = heading.len() + shield.as_ref().map_or(0, |shield| shield.overhead());
+    // The trailer's padding counts in the fragment, so a room of whole 16s keeps each fragment below the
+    // limit.
     // Fragments but the last carry a multiple of 16, which needs no padding.
     let room = (limit.saturating_sub(overhead) & !15).max(16);
     let size = out.len().saturating_sub(stub);
@@ -309,6 +336,7 @@ fn split(
     {
         return shield.protect(out, start, stub - start, little);
     }
+    // The stub is copied once more here, since a header goes between its parts.
     let whole = out.split_off(stub);
     out.truncate(start);
     let mut left = whole.len();

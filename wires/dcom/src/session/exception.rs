@@ -1,4 +1,9 @@
-//! Exceptions of contract languages that have them: a failing HRESULT, and an extension that says which.
+//! Exceptions of contract languages that have them (CORBA, D-Bus): a failing HRESULT, and an extension that
+//! says which.
+//!
+//! COM has no exceptions with members. The call gets DISP_E_EXCEPTION, which any client of COM understands as
+//! a failure, and an ORPC_EXTENT in its ORPCTHAT has identity and members for a client of this
+//! implementation. Others skip it, as MS-DCOM 2.2.21 has them do.
 
 use crate::ndr::{NDR, NdrSink};
 use crate::orpc::Extent;
@@ -23,11 +28,13 @@ pub(crate) fn put(shape: &Struct, fields: &dyn Encode) -> Visit<Extent> {
 }
 
 /// The exception among these extensions.
+/// `None`: no such extension, or one that cannot be read; the failing HRESULT is then all there is.
 pub(crate) fn get(extents: &[Extent], budget: Budget, beside: Option<Arc<Beside>>) -> Option<Outcome<Body>> {
     let data = &extents.iter().find(|extent| extent.id == EXTENT)?.data;
     let len = usize::try_from(u32::from_le_bytes(*data.first_chunk()?)).ok()?;
     let end = len.checked_add(4)?;
     let id = String::from_utf8(data.get(4..end)?.to_vec()).ok()?;
+    // What is too short for its id is no exception; too short a body fails when the members are read.
     let base = end.next_multiple_of(8);
     let bytes = if base <= data.len() { data.slice(base..) } else { Bytes::new() };
     let body = Body {

@@ -12,9 +12,9 @@ pub(crate) struct Heading {
     pub(crate) flags: u8,
     pub(crate) call: u32,
     pub(crate) context: u16,
-    /// Of a request.
+    /// The operation of a request; 0 in answers, which do not carry it.
     pub(crate) opnum: u16,
-    /// Of a request.
+    /// The object of a request: the IPID in calls of ORPC, `None` in calls of plain DCE/RPC and in answers.
     pub(crate) object: Option<Uuid>,
 }
 

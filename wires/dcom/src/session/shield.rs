@@ -1,4 +1,16 @@
 //! Security contexts that stand: signing, sealing and checking single PDUs (MS-RPCE 2.2.2.11, 3.3.1.5.2).
+//!
+//! A PDU of a call at level integrity or privacy ends with padding to 16, the security trailer, and the
+//! signature. Signed are header, contents, padding and trailer (if headers are signed, and always with NTLM),
+//! or contents and padding of the stub alone. Sealed, at level privacy, are stub and padding.
+//!
+//! States: keys and sequence numbers of both directions, inside of `protection`; they advance with each PDU,
+//! so PDUs must be protected and checked in the order in which they travel. `whole` may turn on once, by an
+//! alter_context that agrees on header signing.
+//!
+//! Invariants: `head` is where the stub begins, which the sender's header alone decides; what is decrypted
+//! never lies before it. The length of a signature is constant for what is sent; for what is received the
+//! trailer's length counts, and the mechanism checks it.
 
 use crate::exporter::Correspondence;
 use crate::frame::{self, Header, TRAILER, Trailer};
@@ -22,6 +34,7 @@ pub(crate) struct Shield {
     protection: Box<dyn Protection>,
     /// Whether the headers are signed as well as the stub.
     whole: bool,
+    /// Octets of a signature that this side makes.
     signature: usize,
     /// For references in what was protected by it; `None`: those of the connection.
     pub(crate) correspondence: Option<Talk>,
@@ -111,6 +124,7 @@ impl Shield {
         frame::set_length(out, start);
         frame::set_auth_length(out, start, self.signature);
         if !little {
+            // The byte order is turned before signing, since the signature covers what travels.
             frame::turn_pdu(out.get_mut(start..).unwrap_or_default());
             if let Some(context) = out.get_mut(signed - 4..signed) {
                 context.reverse();
@@ -134,6 +148,8 @@ impl Shield {
     }
 
     /// Checks a PDU, and decrypts its stub in place, which begins at `head`.
+    /// On failure the connection has to end: after one PDU that does not fit, the keys of the direction are
+    /// out of step.
     pub(crate) fn verify(
         &mut self,
         message: &mut [u8],
@@ -180,6 +196,8 @@ pub(crate) fn name(principal: &Principal) -> String {
 }
 
 /// Where the part of a PDU begins that may be sealed.
+/// C706 12.6.4.9 and 12.6.4.10: the fixed fields behind the header take 8 octets in requests, responses and
+/// faults; an object's UUID takes 16 more.
 #[inline]
 pub(crate) fn head(header: &Header) -> usize {
     const CALL: usize = frame::HEADER + 8;

@@ -1,4 +1,8 @@
 //! Values in stubs, and what stands before and behind them in ORPC calls.
+//!
+//! Invariants: values are aligned from the beginning of the stub, ORPCTHIS or ORPCTHAT included, so each body
+//! knows its `base`. References inside of values are counted for the connection's peer: `Talk` names the
+//! node, the peer's account and the security that calls to those references will use.
 
 use super::shield::Talk;
 use crate::exporter::{Correspondence, Exporter};
@@ -15,7 +19,8 @@ use std::sync::Arc;
 pub(crate) struct End {
     /// It is a socket of this machine's own: such ones may be told.
     pub(crate) sockets: bool,
-    /// Its address.
+    /// The local address of the connection: bindings are told as a peer that came by it can reach them.
+    /// `None` if the connection has no IP address.
     pub(crate) address: Option<IpAddr>,
 }
 
@@ -46,8 +51,10 @@ impl Talk {
     }
 }
 
-/// Whether there may be an OBJREF in values that begin `base` bytes into their stub: OBJREFs are aligned, and begin with a
-/// word of their own. Whole blocks are looked at without a branch, so that this is done at the speed of memory.
+/// Whether there may be an OBJREF in values that begin `base` bytes into their stub: OBJREFs are aligned, and
+/// begin with a word of their own. Whole blocks are looked at without a branch, so that this is done at the
+/// speed of memory. A false alarm costs an allocation; a miss would have a body that is read twice count its
+/// references twice, so none may happen.
 fn mentions_objects(values: &[u8], base: usize) -> bool {
     let aligned = values.get(base.next_multiple_of(4) - base..).unwrap_or_default();
     let (words, _) = aligned.as_chunks::<4>();
@@ -78,6 +85,7 @@ pub(crate) fn put_as(
         sink = sink.with_references(Arc::clone(&talk.references) as _);
     }
     if let Err(failure) = values.encode(&mut sink) {
+        // The caller's buffer may hold other messages: it comes back as it was, also after a failure.
         *out = sink.into_buffer();
         return Err(failure);
     }
@@ -136,7 +144,7 @@ pub(crate) fn body(bytes: Bytes, base: usize, little: bool, budget: Budget, talk
     Body { bytes, base, little, dialect, context: Context::default(), budget, codec: &NDR, beside }
 }
 
-/// Nothing to tell.
+/// A stub without an octet, for calls and answers that carry no values.
 pub(crate) fn empty_body(budget: Budget) -> Body {
     body(Bytes::new(), 0, true, budget, None)
 }

@@ -1,13 +1,23 @@
 //! Verification trailers: what a request says again behind its stub, where its header is not signed (MS-RPCE 2.2.2.13).
+//!
+//! Clients of Samba send them, and clients here where a security context does not sign headers. A trailer
+//! stands behind the stub at a multiple of 4: a magic number, then commands (type, length, data) up to the
+//! one with the flag `END`. Nothing in the PDU says that there is one; it is found by its magic number.
 
 use crate::frame::{HEADER, Header};
 use crate::pdu::{Breach, NDR, Syntax};
 
+/// The `signature` of MS-RPCE 2.2.2.13.1.
 const MAGIC: [u8; 8] = [0x8a, 0xe3, 0x13, 0x71, 0x02, 0xf4, 0x36, 0x71];
+/// SEC_VT_COMMAND_END: no command follows.
 const END: u16 = 0x4000;
+/// SEC_VT_MUST_PROCESS_COMMAND: a receiver that does not know the command has to refuse the request.
 const MUST_PROCESS: u16 = 0x8000;
+/// SEC_VT_COMMAND_BITMASK_1: 32 bits of what the client can do.
 const BITMASK: u16 = 1;
+/// SEC_VT_COMMAND_PCONTEXT: interface and encoding, 40 octets.
 const PRESENTATION: u16 = 2;
+/// SEC_VT_COMMAND_HEADER2: the fields of the request's header that an attacker could change, 16 octets.
 const HEADER2: u16 = 3;
 /// In the bitmask: the client can sign headers.
 const CAN_SIGN_HEADERS: u32 = 1;
@@ -56,6 +66,8 @@ pub(crate) fn put(out: &mut Vec<u8>, stub: usize, said: &Said) {
 
 /// Checks the trailer at the end of a stub, if there is one, and returns where the stub ends without. What merely looks like its
 /// beginning is left alone.
+/// The search goes from the end, so that a magic number inside of the values loses against the real trailer
+/// behind them.
 pub(crate) fn check(stub: &[u8], header: &Header, said: &Said) -> Result<usize, Breach> {
     let from = stub.len().saturating_sub(REACH).next_multiple_of(4);
     let Some(tail) = stub.get(from..) else { return Ok(stub.len()) };
@@ -68,6 +80,10 @@ pub(crate) fn check(stub: &[u8], header: &Header, said: &Said) -> Result<usize, 
     Ok(stub.len())
 }
 
+/// Compares each command with what the request itself says, up to the command that has the flag `END`; what
+/// stands behind that one is padding and not looked at. Commands that are not known are passed over unless
+/// they must be understood. A trailer that ends before its last command is refused: the request was changed
+/// on its way.
 fn check_commands(mut rest: &[u8], header: &Header, said: &Said) -> Result<(), Breach> {
     let differs = |what| Err(Breach::Verification { what });
     loop {
@@ -97,6 +113,8 @@ fn check_commands(mut rest: &[u8], header: &Header, said: &Said) -> Result<(), B
     }
 }
 
+/// The octets of `data` that are not compared are reserved or the rest of the data representation, which says
+/// nothing about integers.
 fn check_header(data: &[u8], header: &Header, said: &Said) -> Result<(), Breach> {
     let Some(data) = data.first_chunk::<HEADER>() else {
         return Err(Breach::Verification { what: "length" });
@@ -111,6 +129,8 @@ fn check_header(data: &[u8], header: &Header, said: &Said) -> Result<(), Breach>
     }
 }
 
+/// A syntax identifier, little-endian like everything in a trailer: UUID, then major and minor version, 20
+/// octets.
 fn put_syntax(out: &mut Vec<u8>, syntax: &Syntax) {
     out.extend_from_slice(&syntax.id.to_bytes_le());
     out.extend_from_slice(&syntax.major.to_le_bytes());

@@ -43,6 +43,7 @@ pub(super) fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
     ]
 }
 
+/// One servant for each of the two interfaces of activation.
 struct Activator(Weak<Exporter>, &'static Interface);
 
 impl Servant for Activator {
@@ -55,6 +56,8 @@ impl Servant for Activator {
             let exporter = alive(&self.0)?;
             let stub = Get::of(request.body());
             let broken = |violation: crate::Violation| violation.at(0);
+            // The two interfaces number their operations alike, so the servant has to know which one it
+            // serves.
             let old = std::ptr::eq(self.1, &raw const REMOTE_ACTIVATION);
             let asked = match request.index() {
                 // The session has looked at the caller's version already.

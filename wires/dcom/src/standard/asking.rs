@@ -18,11 +18,13 @@ pub(super) enum Told {
     Raised(String),
     /// A failure.
     Failed(Failure),
-    /// Somebody else knows.
+    /// The servant named another object that has to be asked instead.
     Moved,
 }
 
 /// Calls the operation number `index` of a servant; `done` gets what it says. It is dropped if nothing is ever said.
+/// The caller's thread runs the servant as long as that does not hand the request on. References in
+/// `arguments` are passed as they are and count nothing.
 pub(super) fn ask(
     exporter: &Exporter,
     key: &[u8],

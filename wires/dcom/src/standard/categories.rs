@@ -1,5 +1,8 @@
 //! Component categories (comcat.idl): which classes a machine has, what they are good for, and how people call them. What COM keeps
 //! in its registry, for whoever tells others of classes, such as a list of servers.
+//!
+//! A program fills it and asks it; nothing is read from a registry of the machine, and no servant of this
+//! crate looks into it.
 
 use crate::lock::lock;
 use std::collections::BTreeMap;

@@ -1,6 +1,10 @@
 //! The interfaces that every node serves for its objects (MS-OAUT 3.1.4, 3.7.4; MS-COMOLE's connection points).
 //!
 //! Results named `hresult` are those of [`super::keeps_hresult`]: the method tells its HRESULT itself.
+//!
+//! These are descriptions alone, in the order of the operations on the wire; the servants are in `points`,
+//! `dispatch` and `typeinfo`. `max` in the results of a Next is the maximum count of the array behind it,
+//! which stands before the array because the sequence itself is described as varying only.
 
 use super::guid::GUID;
 use everywire_model::contract::{Interface, Operation};
@@ -104,6 +108,7 @@ pub static ENUM_CONNECTIONS: Interface = interface!(
     &ENUM_CONNECTIONS_OPERATIONS
 );
 
+/// CONNECTDATA (ocidl.idl): a sink and the cookie of its connection.
 static CONNECT_DATA: Struct = record!("CONNECTDATA", "", { "pUnk": ANY_OBJECT, "dwCookie": Shape::U32 });
 
 static ENUM_CONNECTIONS_OPERATIONS: [Operation; 4] = [

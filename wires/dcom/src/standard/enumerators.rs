@@ -1,8 +1,15 @@
-//! Enumerators: IEnumString, IEnumGUID, IEnumUnknown, and every other interface of Next, Skip, Reset and Clone (objidl.idl; the
-//! pattern is that of MS-OAUT 3.3 and of OPC Common 1.10).
+//! Enumerators: IEnumString, IEnumGUID, IEnumUnknown, and every other interface of Next, Skip, Reset and
+//! Clone (objidl.idl; the pattern is that of MS-OAUT 3.3 and of OPC Common 1.10).
 //!
-//! A servant over a list is ready for each; whoever hands one out lends it, so that it ends with the last reference to it. The other
-//! way, [`all`] reads an enumerator to its end.
+//! A servant over a list is ready for each; whoever hands one out lends it, so that it ends with the last
+//! reference to it. The other way, [`all`] reads an enumerator to its end.
+//!
+//! States: a place in a list that never changes; Next and Skip move it on, Reset puts it back, Clone makes
+//! another enumerator with a place of its own.
+//!
+//! Invariants: the place never passes the end. Next answers S_FALSE exactly if fewer elements are left than
+//! were asked for, and the maximum count of its array is the number asked for, as proxies of Windows expect.
+//! A reader stops after `MOST` elements, for an enumerator elsewhere may have no end.
 
 use super::guid::{GUID, Guid};
 use super::serving::{principal, serve};
@@ -65,10 +72,12 @@ pub static ENUM_UNKNOWN: Interface =
 /// A list and a place in it.
 pub(crate) struct Tape<T> {
     items: Arc<[T]>,
+    /// Elements that were given out or left out so far.
     at: Mutex<usize>,
 }
 
 impl<T: Clone> Tape<T> {
+    /// A tape at its beginning.
     pub(super) fn new(items: Vec<T>) -> Self {
         Self { items: items.into(), at: Mutex::new(0) }
     }
@@ -90,6 +99,7 @@ impl<T: Clone> Tape<T> {
         rest >= count as usize
     }
 
+    /// Back to the first item.
     pub(super) fn reset(&self) {
         *lock(&self.at) = 0;
     }
@@ -190,6 +200,7 @@ impl<T: Marshal + Clone + Send + Sync + 'static> Enumerator<T> {
             sink.status(if whole { Success::PLAIN } else { Success::LESS })?;
             sink.open(results, results.fields().len())?;
             for field in results.fields() {
+                // The only number among the results is the count; the array is whatever else there is.
                 if field.shape.width().is_some() {
                     fetched.marshal(&field.shape, sink)?;
                 } else {

@@ -10,6 +10,7 @@ pub const GUID: Shape = structure(&GUID_STRUCT);
 static GUID_STRUCT: Struct =
     record!("GUID", "", { "data1": Shape::U32, "data2": Shape::U16, "data3": Shape::U16, "data4": DATA4 });
 
+/// The last eight octets, which have no byte order.
 const DATA4: Shape = Shape::Array(Hold::Static(&OCTETS));
 static OCTETS: Array = Array { element: Shape::U8, len: 8 };
 

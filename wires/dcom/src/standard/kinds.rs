@@ -42,6 +42,7 @@ pub fn dispatch_index(interface: &Interface, asked: Uuid, opnum: u16) -> Option<
 }
 
 /// Whether an identity is that of an interface of the node or of every object, none of which is derived from IDispatch.
+/// Such an interface has operations of its own at IDispatch's numbers.
 fn is_system(iid: Uuid) -> bool {
     let others = [
         REMOTE_ACTIVATION,

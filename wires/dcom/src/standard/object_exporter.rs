@@ -31,11 +31,12 @@ static OPERATIONS: [Operation; 6] = [
 pub static OBJECT_EXPORTER: Interface =
     interface!("IObjectExporter", "99fcfec4-5260-101b-bbcb-00aa0021347a", [], 0, &OPERATIONS);
 
-/// Serves it.
+/// Serves IObjectExporter for the node.
 pub(super) fn servant(exporter: &Arc<Exporter>) -> Arc<dyn Servant> {
     Arc::new(ObjectExporter(Arc::downgrade(exporter)))
 }
 
+/// The servant holds its exporter weakly: the exporter holds its servants.
 struct ObjectExporter(Weak<Exporter>);
 
 impl Servant for ObjectExporter {
@@ -53,6 +54,8 @@ impl Servant for ObjectExporter {
     }
 }
 
+/// The stub of the answer. A status that is a failure is part of it; only a stub that cannot be read is an
+/// `Err`, and becomes a fault.
 fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
     let stub = Get::of(request.body());
     let broken = |violation: crate::Violation| violation.at(0);
@@ -94,6 +97,7 @@ fn resolution(exporter: &Exporter, request: &Request) -> resolver::Resolved {
     resolved
 }
 
+/// Where the exporter with this OXID is: this node has one exporter, so any other OXID is unknown.
 fn resolve(
     exporter: &Exporter,
     oxid: u64,

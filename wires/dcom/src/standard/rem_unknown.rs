@@ -46,6 +46,7 @@ pub(super) fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
     vec![Arc::new(RemUnknown(Weak::clone(&weak), &REM_UNKNOWN)), Arc::new(RemUnknown(weak, &REM_UNKNOWN2))]
 }
 
+/// One servant for each of the two interfaces, which differ in one operation.
 struct RemUnknown(Weak<Exporter>, &'static Interface);
 
 impl Servant for RemUnknown {
@@ -63,6 +64,7 @@ impl Servant for RemUnknown {
     }
 }
 
+/// The stub of the answer, by the number of the operation: the first three are the same in both interfaces.
 fn answer(exporter: &Exporter, request: &Request, interface: &Interface) -> Result<Vec<u8>, Failure> {
     let stub = Get::of(request.body());
     let broken = |violation: crate::Violation| violation.at(0);

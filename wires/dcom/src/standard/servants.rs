@@ -26,6 +26,8 @@ pub fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
 }
 
 /// Whether the object under `key` has an interface that [`servants`] answer for it.
+/// An object of the wire's own (a connection point, an enumerator, type information) has only what it serves
+/// itself.
 pub fn offers(exporter: &Exporter, key: &[u8], iid: Uuid) -> bool {
     let given = [
         IDISPATCH,

@@ -8,6 +8,7 @@ use everywire_model::date::civil;
 const EPOCH: i64 = 25_569;
 /// The first and the last day that a DATE has: 0100-01-01 and 9999-12-31.
 const DAYS: std::ops::RangeInclusive<i64> = -657_434..=2_958_465;
+/// Seconds in a day.
 const SECONDS: i64 = 86_400;
 
 /// A DATE as text; nothing for one out of range.
@@ -18,6 +19,7 @@ pub(crate) fn text(date: f64) -> Option<String> {
     }
     let whole = date.trunc();
     let mut days = whole as i64;
+    // Before 1899-12-30 the fraction still counts forwards in the day: -1.25 is 06:00 of the day before.
     let mut seconds = ((date - whole).abs() * SECONDS as f64).round() as i64;
     if seconds >= SECONDS {
         (days, seconds) = (days + 1, 0);
@@ -70,6 +72,7 @@ pub(crate) fn parse(text: &str) -> Option<f64> {
     Some(if days < 0.0 { days - fraction } else { days + fraction })
 }
 
+/// One to four digits: no sign and no space, which `parse` of the standard library would take.
 fn is_digits(part: &str) -> bool {
     !part.is_empty() && part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -76,6 +76,7 @@ impl Plain<'_> {
     pub fn whole(&self, least: i128, most: i128) -> Result<i128, u32> {
         let number = match self {
             Self::Empty => 0,
+            // A range without negative numbers has no -1: all bits are its greatest number.
             Self::Bool(true) if least < 0 => -1,
             Self::Bool(true) => most,
             Self::Bool(false) => 0,
@@ -151,7 +152,8 @@ impl Plain<'_> {
     }
 }
 
-/// To the nearest, halves to the even one.
+/// Rounds to the nearest, halves to the even one, as VariantChangeType does; what is no finite number, or far
+/// beyond 64 bits, overflows.
 #[allow(clippy::cast_possible_truncation)]
 fn rounded(number: f64) -> Result<i128, u32> {
     let rounded = number.round_ties_even();

@@ -11,9 +11,11 @@ use everywire_model::{Endpoint, Profile};
 use uuid::{Uuid, uuid};
 
 /// The newest minor version of ORPC that it takes.
+/// Wine's `COM_MINOR_VERSION`; it refuses a greater one.
 pub(crate) const MINOR: u16 = 3;
 
 /// Octets of a standard OBJREF before its bindings.
+/// Signature, flags and IID take 24 of them.
 const NAMING: usize = 24 + StdObjRef::LEN;
 
 /// The class of what the standard marshaler wrote, where an OBJREF of the custom form says so.
@@ -22,7 +24,7 @@ pub(super) const STANDARD_MARSHALER: Uuid = uuid!("00000017-0000-0000-c000-00000
 /// How the other end departs from the specification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// Not at all.
+    /// As the specification says.
     #[default]
     Standard,
     /// As Wine does; all objects are in a process that listens here.
@@ -60,6 +62,7 @@ impl Dialect {
         let Self::Wine(at) = self else { return None };
         let bindings = DualStringArray::of(std::slice::from_ref(at), Vec::new());
         // A UUID whose last 8 octets are those of the number.
+        // Wine makes the IPID of an apartment's IRemUnknown like this, so it can be told without asking.
         let mut ipid = [0xff; 16];
         if let Some(last) = ipid.last_chunk_mut() {
             *last = oxid.to_le_bytes();

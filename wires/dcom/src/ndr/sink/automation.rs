@@ -1,4 +1,14 @@
 //! Writing the automation types: VARIANT, BSTR and SAFEARRAY (MS-OAUT 2.2.23, 2.2.29, 2.2.30).
+//!
+//! These are user-marshalled: in place stands a word that is not null (`User`), and what it stands for is a
+//! referent like any other, but aligned to 8 for a VARIANT. Inside of a VARIANT or SAFEARRAY all numbers are
+//! little-endian, whatever the stub is, so the byte order is changed when one opens and restored when it
+//! closes (`Frame::order`).
+//!
+//! Invariants: `variants` counts the open VARIANTs and is bounded by `VARIANT_DEPTH`. `clSize` and the counts
+//! of SAFEARRAYs of several dimensions are written as they begin and patched as they end, in the segment
+//! where they stand. A SAFEARRAY is rectangular: a row of another length than its neighbour is refused. The
+//! fast way (`plain_variant`) writes the same octets as the visit would.
 
 use super::super::cells::variant_bytes;
 use super::super::layout::Place;
@@ -31,6 +41,7 @@ pub(super) struct Grid {
 }
 
 impl NdrSink {
+    /// The content follows by `variant_header`, since its type decides how the rest is written.
     pub(super) fn open_variant(&mut self) -> Visit<()> {
         if self.variants >= VARIANT_DEPTH {
             return Err(Violation::VariantDepth.at(0));
@@ -68,6 +79,7 @@ impl NdrSink {
         let Some(frame) = self.frames.last() else { return Ok(false) };
         let inside = matches!(frame.kind, Kind::Struct | Kind::Items) && frame.pairs == 1;
         let last = frame.left == 1 && frame.hoist.is_some();
+        // Wherever the place of the value needs more than the usual pointer, the slow way knows what.
         if self.wine || !inside || last || self.variants >= VARIANT_DEPTH {
             return Ok(false);
         }
@@ -84,6 +96,7 @@ impl NdrSink {
         Ok(true)
     }
 
+    /// `shape` is that of the content: one value is to come, or none if it is empty.
     pub(super) fn variant_header(&mut self, shape: &Shape) -> Visit<()> {
         let vt = variant::type_of(shape)?;
         match self.frames.last_mut() {
@@ -184,6 +197,8 @@ impl NdrSink {
         self.u16(dimensions as u16);
         self.u16(holding.features);
         self.u32(holding.size);
+        // cLocks, whose high word is the VARTYPE of the elements (`HAVE_VARTYPE`); the locks themselves mean
+        // nothing on the wire.
         self.u32(u32::from(element) << 16);
         self.u32(holding.sf_type);
         let first_size = self.segment().len();
@@ -196,6 +211,7 @@ impl NdrSink {
         }
         let sizes = [first_size, self.segment().len()];
         self.u32(count);
+        // Counts and bounds of several dimensions are known no earlier than their last row: see `close_grid`.
         let mut kind = Kind::Items;
         if dimensions > 1 {
             kind = Kind::Row { dimension: 0 };
@@ -300,6 +316,7 @@ impl NdrSink {
 }
 
 /// The number that the visit gives to the element which the stub holds at `index`.
+/// `bounds` has the leftmost first; the stub's first index runs fastest.
 fn row_major(index: usize, bounds: &[usize]) -> usize {
     let mut rest = index;
     let mut number = 0;

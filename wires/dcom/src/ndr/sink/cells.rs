@@ -1,4 +1,7 @@
 //! Writing structs of numbers and variants in one go.
+//!
+//! A row that cannot be written so (`Ok(false)`, `None`) is written by the visit of its fields instead, so
+//! nothing may have been put into the buffer by then.
 
 use super::super::cells::{VARIANT_BYTES, variant_bytes};
 use super::super::segment::Segment;
@@ -11,7 +14,7 @@ use everywire_model::cells::{Layout, Style};
 use everywire_model::shape::Shape;
 use everywire_model::visit::Visit;
 
-/// Room is made for no more elements than this at once.
+/// Elements for which room is made at once: a count that the caller gave wrongly must not reserve all memory.
 const ROOM: usize = 4096;
 
 impl NdrSink {
@@ -24,6 +27,7 @@ impl NdrSink {
             && (self.variants < VARIANT_DEPTH || layout.variant_count() == 0)
     }
 
+    /// `None`: the elements are visited one by one.
     pub(super) fn rows_of(&mut self, shape: &Shape, layout: &'static Layout, count: usize) -> Option<Style> {
         if !self.takes_row(layout) || !self.agreed.of(shape, layout) {
             return None;
@@ -37,6 +41,9 @@ impl NdrSink {
         Some(Style { little: self.little, pointer: USER })
     }
 
+    /// Writes a struct of numbers and VARIANTs in one piece. `raw` is its flat part in the byte order of
+    /// `rows`, with the pointers to the VARIANTs already in it; each VARIANT goes behind the outermost
+    /// construct. `false`: nothing was written, and the caller has to write field by field.
     pub(super) fn put_row(&mut self, layout: &Layout, raw: &[u8], variants: &[Scalar]) -> Visit<bool> {
         // What a variant holds must be known before anything is written.
         if !self.takes_row(layout)

@@ -1,4 +1,10 @@
 //! Writing structs, arrays, unions and pointers (C706 14.3).
+//!
+//! Each `open_...` function first asks `begin` where the value stands (`Place`), then writes what NDR puts
+//! before the members: a maximum count that was moved to the front, a pointer, offset and actual count. Then
+//! it pushes a frame that knows how many values are to come. A composite behind a pointer of its own, inside
+//! another one, is a deferred referent: `descend` selects the segment behind, and the frame ends it
+//! (`Frame::referent`).
 
 use super::super::layout::{Form, Place, alignment, form, pair_alignment, tail_of};
 use super::super::variant;
@@ -28,6 +34,8 @@ impl NdrSink {
         }
     }
 
+    /// `hoist` is where the maximum count of the array at the struct's end stands in the segment; `plain`
+    /// says that no field needs a second look (`Facts::plain`).
     pub(super) fn open_fields(
         &mut self,
         kind: Kind,
@@ -48,12 +56,15 @@ impl NdrSink {
         Ok(())
     }
 
+    /// A struct that ends in a conformant array begins with that array's maximum count (C706 14.3.7.1), which
+    /// is not known yet: zeros are written, and their place goes down with the frames (`hoist`) to the array.
     pub(super) fn open_struct(&mut self, shape: &Shape, fields: &Hold<Struct>) -> Visit<()> {
         let inherited = self.frames.last().and_then(|frame| frame.hoist);
         let hoist = match self.begin()? {
             Place::Arm if !variant::is_decimal(fields) => return Err(unsupported("a struct in a VARIANT")),
             Place::Tail => inherited,
             Place::Within | Place::Arm => None,
+            // Room for the maximum count, which is patched when the array opens.
             Place::Top | Place::Behind => tail_of(fields).map(|_| {
                 self.u32(0);
                 self.segment().len() - 4
@@ -93,6 +104,7 @@ impl NdrSink {
         Ok(())
     }
 
+    /// A fixed array has no counts on the wire: the contract says its length.
     pub(super) fn open_array(&mut self, shape: &Shape, array: &Array, len: usize) -> Visit<()> {
         if self.begin()? == Place::Arm {
             return Err(unsupported("a fixed array in a VARIANT"));
@@ -104,6 +116,8 @@ impl NdrSink {
         Ok(())
     }
 
+    /// `len` is 0 if no arm is selected, else the number of the arm plus one; the discriminator is the first
+    /// value to come.
     pub(super) fn open_union(&mut self, union: &Union, len: usize) -> Visit<()> {
         if self.begin()? == Place::Arm {
             return Err(unsupported("a union in a VARIANT"));
@@ -148,6 +162,8 @@ impl NdrSink {
             }
             _ => count,
         };
+        // Said by the caller for this one sequence (`Sink::room`): an enumerator's array has room for all
+        // that were asked for.
         let room = std::mem::take(&mut self.room);
         let max = if order == Order::ConformantVarying { max.max(room) } else { max };
         let mut referent = false;
@@ -192,6 +208,7 @@ impl NdrSink {
         Ok(())
     }
 
+    /// `len` is 0 for null. A null reference pointer is refused, since no reader expects one.
     pub(super) fn open_pointer(&mut self, shape: &Shape, kind: PointerKind, len: usize) -> Visit<()> {
         let counting = self.counting();
         let place = self.begin()?;

@@ -1,4 +1,7 @@
 //! What an open composite of the sink knows.
+//!
+//! A frame is pushed by `open` and popped by `close`; only `left`, `packed` of a union, and what `content`
+//! decides change in between.
 
 use super::super::watch::{Counting, Forms};
 
@@ -20,7 +23,7 @@ pub(super) enum Kind {
     },
 }
 
-/// One that is open.
+/// A composite that was opened and is not closed yet.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) kind: Kind,

@@ -4,6 +4,7 @@ use super::NdrSink;
 
 impl NdrSink {
     /// A string as a conformant and varying array of characters, ended by a NUL.
+    /// `count` is the number of units with the NUL, as the maximum and as the actual count; the offset is 0.
     pub(super) fn string(&mut self, narrow: bool, count: u32, value: &str) {
         self.u32(count);
         self.u32(0);

@@ -1,4 +1,6 @@
 //! What cannot be written, and why.
+//!
+//! All of these are mistakes of the caller on this side, so they blame the user and nothing was sent.
 
 use super::NdrSink;
 use crate::ndr::watch::Contradiction;

@@ -1,4 +1,12 @@
 //! Reading the automation types: VARIANT, BSTR and SAFEARRAY (MS-OAUT 2.2.23, 2.2.29, 2.2.30).
+//!
+//! A null pointer in place of a VARIANT is an empty one, and in place of a SAFEARRAY or BSTR an array without
+//! elements and an empty text: some peers send them so, and the neutral values know no other nothing.
+//!
+//! Invariants: sizes that a peer says twice must agree (conformance and word count, product of bounds and
+//! element count), and what nothing depends on is not believed (`clSize`, `cbElements`, locks). A VARIANT
+//! says its type twice as well, and both must fit. Each VARIANT, pointer and element is charged to the budget
+//! before it is read.
 
 use super::super::layout::{Place, has_pointers};
 use super::super::skip::skip_items;
@@ -19,6 +27,7 @@ impl<'a> NdrSource<'a> {
         self.window.wine && self.frames.last().is_some_and(element)
     }
 
+    /// The frame counts one value until `content` has told its shape.
     pub(super) fn open_variant(&mut self) -> Visit<usize> {
         let in_place = self.is_in_place();
         let mut place = self.begin()?;
@@ -31,6 +40,7 @@ impl<'a> NdrSource<'a> {
         if place == Place::Arm && self.window.u32()? == 0 {
             return self.wrong(Violation::BadVariant);
         }
+        // Any word but 0 means that a value follows; `User` is only what Windows writes.
         let marker = if in_place { 1 } else { self.window.u32()? };
         let order = self.window.little;
         let mut back = None;
@@ -51,6 +61,7 @@ impl<'a> NdrSource<'a> {
         Ok(1)
     }
 
+    /// Stops before the value: its own alignment follows from its shape.
     fn variant_header(&mut self) -> Visit<Kind> {
         self.window.align(8);
         // Always little-endian: clSize, a reserved word, vt, three more, and the discriminant. The size, in units of 8 bytes,
@@ -78,6 +89,7 @@ impl<'a> NdrSource<'a> {
             return Ok(None);
         }
         let (mut pointer, mut behind) = (self.window, self.window);
+        // Nothing of this source is changed until the whole VARIANT is known to be plain.
         (behind.at, behind.little) = (at, true);
         if !pointer.u32().is_ok_and(|id| id != 0) {
             return Ok(None);
@@ -101,6 +113,8 @@ impl<'a> NdrSource<'a> {
     }
 
     /// How many dimensions the SAFEARRAY has that the VARIANT just opened holds; what is wrong with it, reading it finds.
+    /// The shape of an array must be known before it is visited, so its count of dimensions is read ahead,
+    /// behind the pointers.
     pub(super) fn dimensions(&self, vt: u16) -> u32 {
         let mut ahead = self.window;
         let mut count = || {
@@ -179,6 +193,7 @@ impl<'a> NdrSource<'a> {
     }
 
     /// SAFEARRAY, up to its elements (MS-OAUT 2.2.30.10); nothing if it has no data.
+    /// Checked in the order of the wire; elements are not touched.
     fn safearray(&mut self, shape: &Sequence) -> Visit<Option<Elements>> {
         let holding = variant::safearray_of(variant::element_type(shape)?)?;
         let depth = variant::dimensions(shape);
@@ -194,6 +209,7 @@ impl<'a> NdrSource<'a> {
         // Any interface will do where interfaces are expected, and the array may say which.
         let fits = |found: u32| found == holding.sf_type || interfaces && matches!(found, 9 | 13 | HAVE_IID);
         if sf_type == HAVE_IID {
+            // The identity of the interface.
             self.window.take(16)?;
         }
         // The high word of the lock count is the type of the elements, if it is said to be; 0 says nothing.

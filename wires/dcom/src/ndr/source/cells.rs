@@ -1,4 +1,7 @@
 //! Reading structs of numbers and variants in one go.
+//!
+//! The fast way changes nothing until the whole row is known to be readable; then it charges the budget as
+//! the slow way would, so that both accept the same messages.
 
 use super::super::variant::{self, HEADER};
 use super::super::window::Window;
@@ -10,6 +13,8 @@ use everywire_model::shape::Shape;
 use everywire_model::visit::Visit;
 
 impl<'a> NdrSource<'a> {
+    /// Whether the next elements can be read as whole rows, and if so whether they are little-endian. Wine's
+    /// form is always read field by field.
     pub(super) fn rows_of(&mut self, shape: &Shape, layout: &'static Layout) -> Option<bool> {
         let frame = self.frames.last()?;
         let takes_rows = !self.window.wine && frame.kind == Kind::Items && frame.takes_row();

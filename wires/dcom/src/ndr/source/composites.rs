@@ -1,4 +1,14 @@
 //! Reading structs, arrays, unions and pointers (C706 14.3).
+//!
+//! The counterpart of the sink: each `open_...` asks `begin` where the value stands, reads what stands before
+//! the members, and pushes a frame. For the outermost construct with pointers, `end_of` finds where it ends
+//! in place by skipping over it; its referents are there. Composites inside of it share that place by
+//! `Frame::outer`. A composite that is itself a deferred referent goes there (`go`) and comes back when it
+//! closes (`Frame::back`).
+//!
+//! Invariants: a count passes `accept` before a frame is pushed for it. Null where the contract has no null
+//! is `NullReference`. A full pointer whose id was seen before is read from the first one's referent again;
+//! that is bounded, since it takes four octets and may stand for many.
 
 use super::super::layout::{Form, Place, alignment, has_pointers, least, pair_alignment, tail_of};
 use super::super::skip::{skip, skip_items};
@@ -34,6 +44,7 @@ impl Frame {
 
 impl NdrSource<'_> {
     /// Opens a composite that is read in place; unless it is inside another, its pointers' referents follow it.
+    /// `end` is where its referents begin, or `None` if it holds no pointers.
     pub(super) fn push_construct(
         &mut self,
         kind: Kind,
@@ -60,6 +71,7 @@ impl NdrSource<'_> {
         Ok(None)
     }
 
+    /// Parameters are no construct: what their pointers point to follows each of them.
     pub(super) fn open_fields(
         &mut self,
         kind: Kind,
@@ -87,6 +99,9 @@ impl NdrSource<'_> {
         Ok(len)
     }
 
+    /// A struct that ends in a conformant array has that array's maximum count in front of it (C706
+    /// 14.3.7.1). The count of a struct inside of a struct was moved to the front of the outermost one: it
+    /// comes from the frame around (`inherited`). A DECIMAL is the only struct that a VARIANT holds here.
     pub(super) fn open_struct(&mut self, shape: &Shape, fields: &Hold<Struct>) -> Visit<usize> {
         let inherited = self.hoisted();
         let place = self.begin()?;
@@ -131,6 +146,8 @@ impl NdrSource<'_> {
         Ok(())
     }
 
+    /// A fixed array has no counts on the wire. Its length is the contract's and is accepted like any other,
+    /// since elements without octets would cost the peer nothing.
     pub(super) fn open_array(&mut self, shape: &Shape, array: &Array) -> Visit<usize> {
         let place = self.begin()?;
         if place == Place::Arm {
@@ -142,6 +159,8 @@ impl NdrSource<'_> {
         Ok(len)
     }
 
+    /// Its two values are the discriminator and the arm; the arm is known only when the discriminator was
+    /// read.
     pub(super) fn open_union(&mut self, shape: &Shape) -> Visit<usize> {
         let place = self.begin()?;
         if place == Place::Arm {
@@ -152,6 +171,8 @@ impl NdrSource<'_> {
         Ok(0)
     }
 
+    /// A sequence has three forms: a dimension of an open SAFEARRAY, a SAFEARRAY (always inside of a
+    /// VARIANT), and the arrays of C706.
     pub(super) fn open_sequence(&mut self, shape: &Shape, form: Form) -> Visit<usize> {
         if self.in_row() {
             self.open_row(shape)
@@ -162,6 +183,14 @@ impl NdrSource<'_> {
         }
     }
 
+    /// A sequence or a map, in the form that the contract's order asks for:
+    /// - `Free`: a struct of a count and a pointer to that many elements.
+    /// - `Conformant`: a maximum count, then the elements.
+    /// - `Varying`: offset and actual count, then the elements; the room is the contract's.
+    /// - `ConformantVarying`: maximum count, offset, actual count, elements.
+    ///
+    /// Inside of another construct a conformant array is reached by a pointer, except the last field of a
+    /// struct, whose maximum count stands in front of the struct.
     pub(super) fn open_items(&mut self, shape: &Shape) -> Visit<usize> {
         let (order, bound, values) = match shape {
             Shape::Sequence(sequence) => (sequence.order, sequence.bound, 1),
@@ -211,6 +240,7 @@ impl NdrSource<'_> {
             }
             _ => Some(self.window.u32()?),
         };
+        // A varying array says how many elements of its room are there.
         let count = match (order, max) {
             (Order::Conformant | Order::Free, Some(max)) => max,
             (_, max) => self.variance(max)?,
@@ -226,6 +256,8 @@ impl NdrSource<'_> {
             self.window.align(element_alignment(shape));
         }
         let len = self.accept(count, elements.iter().flatten().map(|shape| least(shape)).sum())?;
+        // Where the referents of its elements begin, if it is the outermost construct: behind the last
+        // element.
         let mut end = None;
         if !matches!(place, Place::Within | Place::Tail)
             && elements.iter().flatten().any(|shape| has_pointers(shape, false))
@@ -250,6 +282,9 @@ impl NdrSource<'_> {
         Ok(len)
     }
 
+    /// A pointer or an optional value: returns 0 for null, else 1. A reference pointer at the top or behind
+    /// another pointer has no octets of its own. The referent of a pointer inside of a construct stands
+    /// behind that construct (C706 14.3.12.3, `go`); the place to go back to is kept in the frame.
     pub(super) fn open_pointer(&mut self, shape: &Shape, kind: PointerKind) -> Visit<usize> {
         let counting = self.counting();
         let place = self.begin()?;
@@ -266,6 +301,8 @@ impl NdrSource<'_> {
             }
             let seen = if kind == PointerKind::Full { self.full.get(&id).copied() } else { None };
             match seen {
+                // The place where a pointer stood first is remembered with it: reading that one again (in a
+                // body that is skipped over and then read) is no alias.
                 Some((first, referent)) if first != id_at => {
                     // Reading a referent again takes no bytes: so a message may have it done only so often.
                     self.aliases += 1;
@@ -308,6 +345,7 @@ impl NdrSource<'_> {
     }
 }
 
+/// The shapes of one element: of a map key and value, else one.
 fn elements_of(shape: &Shape) -> [Option<&Shape>; 2] {
     match shape {
         Shape::Map(map) => [Some(&map.key), Some(&map.value)],

@@ -1,5 +1,12 @@
 //! SAFEARRAYs of several dimensions: the visit goes row by row, the leftmost index slowest; the stub holds the leftmost
 //! index fastest.
+//!
+//! The stub's order cannot be read in one pass, so each element of the innermost dimension is looked up where
+//! it stands (`seek`). Elements that are pointers have referents in the stub's order too: `referents` finds
+//! where each begins, by the sizes that BSTRs, VARIANTs and interface pointers begin with.
+//!
+//! Invariants: `strides` and `bounds` are as long as the dimensions; the elements in place lie wholly in the
+//! window, which was checked when the grid opened; rows are charged to the budget, since they take no octets.
 
 use super::super::variant::{self, Holding};
 use super::{Kind, NdrSource};
@@ -72,6 +79,7 @@ impl NdrSource<'_> {
             let size = ahead.u32()? as usize;
             let len = match u32::from(variant::VARIANT) == holding.sf_type {
                 // clSize, in units of 8 bytes.
+                // Here `clSize` has to be believed: nothing else says where the next VARIANT begins.
                 true => size.saturating_mul(8),
                 // The conformance of an MInterfacePointer, in bytes, or of a FLAGGED_WORD_BLOB, in words.
                 false if interfaces => size.saturating_add(8),
@@ -110,6 +118,7 @@ impl NdrSource<'_> {
     }
 
     /// The number, as the stub counts, of the first element in what comes next.
+    /// 0 where no grid is open, which no caller asks.
     fn next_element(&self) -> usize {
         let (Some(frame), Some(grid)) = (self.frames.last(), self.grids.last()) else { return 0 };
         let Kind::Row { dimension, first } = frame.kind else { return 0 };

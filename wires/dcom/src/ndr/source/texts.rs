@@ -1,4 +1,7 @@
 //! Reading strings (C706 14.3.4).
+//!
+//! Text that is no UTF-16, or no UTF-8 where the contract has octets, is refused: replacing characters would
+//! change names and keys without anybody knowing.
 
 use super::NdrSource;
 use crate::violations::Violation;

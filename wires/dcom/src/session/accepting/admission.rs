@@ -1,4 +1,7 @@
 //! Whether a call is let through: what the place demands, and what anybody may ask.
+//!
+//! A peer's level is that of the security context by which the call came. Whoever is refused hears `access
+//! denied` alone; the node's log gets the reason, once for a connection.
 
 use super::state::Accepting;
 use crate::security::{Level, address_of_peer};
@@ -46,6 +49,8 @@ impl Accepting {
     fn is_open(&self, iid: Uuid, opnum: u16) -> bool {
         let lookups = self.place.open_lookups || self.local;
         match iid {
+            // A client asks before it authenticates whether anybody is there, and which version of ORPC is
+            // spoken.
             // ServerAlive and ServerAlive2 (MS-DCOM 3.1.2.5.1.4).
             OBJECT_EXPORTER => matches!(opnum, 3 | 5),
             // All but stopping it.

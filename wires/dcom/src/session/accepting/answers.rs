@@ -1,4 +1,9 @@
 //! Answers: results, failing HRESULTs with blank results, exceptions, faults (MS-DCOM 3.1.1.5.4, 2.2.13.4).
+//!
+//! Which form a failure has: what no servant saw is a fault (the status says what went wrong before the call
+//! was executed); what a servant said of an ORPC call is an HRESULT behind blank results, with the text in an
+//! error extension; plain DCE/RPC has no HRESULT, so everything is a fault there. An answer that cannot be
+//! encoded becomes a failure of its own, marked as executed.
 
 use super::state::{Accepting, Serving};
 use crate::frame::PduKind;
@@ -12,6 +17,8 @@ use everywire_model::{Answer, Completed, Encode, Failure, Initiator, Kind, Sink,
 
 impl Accepting {
     /// Answers a call; one whose results do not encode gets that failure instead.
+    /// `Err` tells the runtime that the servant's results did not travel; the peer has got its failure by
+    /// then.
     pub(super) fn answer_call(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
         self.count(0, 1);
         if let Some(asked) = &serving.hop {
@@ -51,6 +58,8 @@ impl Accepting {
         })
     }
 
+    /// ORPCTHAT is eight zeros: no flags, no extensions. Results that keep their HRESULT themselves
+    /// (`Serving::keeps_hresult`) end with it already.
     #[inline]
     fn put_results(&mut self, serving: &Serving, results: &dyn Encode) -> Visit<()> {
         let talk = self.talk_of(serving);
@@ -86,6 +95,7 @@ impl Accepting {
             _ if !serving.orpc => Some(hresult::fault_status(failure)),
             _ => None,
         };
+        // `DID_NOT_EXECUTE` lets the client repeat the call, so it is said only where that is known.
         let unexecuted = failure.completed() == Completed::No;
         let status = match fault {
             Some(status) => status,
@@ -104,6 +114,8 @@ impl Accepting {
     }
 
     /// A failing HRESULT behind blank results.
+    /// Fails if the results are not known, as for an interface that passes without a contract; then the
+    /// failure becomes a fault.
     fn put_failed(&mut self, serving: &Serving, code: u32, extensions: Vec<Extent>) -> Visit<()> {
         let shape = self
             .exporter
@@ -127,12 +139,15 @@ impl Accepting {
         })
     }
 
+    /// What references in the answer are counted for: the caller by its security context, or the connection
+    /// as a whole.
     pub(super) fn talk_of(&self, serving: &Serving) -> Option<Talk> {
         let shield = serving.shield.and_then(|index| self.channel.shields.get(index));
         shield.map_or(self.talk.as_ref(), |shield| shield.correspondence.as_ref()).cloned()
     }
 }
 
+/// What stands before the stub of an answer to this call.
 pub(super) fn heading(serving: &Serving) -> Heading {
     Heading {
         kind: PduKind::Response,

@@ -1,4 +1,16 @@
 //! Agreeing on contexts, sizes and who calls (C706 12.6.3, MS-RPCE 3.3.1.5.2 to 3.3.1.5.4).
+//!
+//! States: a security context begins as an `Admission`, when the first token of its number comes (bind or
+//! alter_context), and goes on with each token. If the mechanism says that the caller has proved who it is,
+//! the admission is removed and becomes a `Shield`. If it is refused, the admission stays without its
+//! acceptor, so that the number cannot be tried again, and calls by it are denied. Presentation contexts only
+//! grow, and keep their meaning.
+//!
+//! Invariants: a connection has `UNPROVED_CONTEXTS` admissions and `SECURITY_CONTEXTS` contexts at the most,
+//! checked before a mechanism is started. A number stands for one interface, and one security context, as
+//! long as the connection lasts: nobody becomes somebody else. `Event::Ready` comes at the end of a bind for
+//! a caller whom nobody knows yet, and again for each one who has proved who it is. An association group is
+//! used by one account only (`owns_group`).
 
 use super::state::{Accepting, Admission, Presentation};
 use crate::frame::{HEADER, HEADER_SIGNING, Header, MIN_FRAGMENT, MULTIPLEX, PduKind, Trailer};
@@ -37,7 +49,8 @@ enum Leg {
 }
 
 impl Accepting {
-    /// The client's first word.
+    /// A bind: the first PDU of a connection, and the only one of its kind. Fragment sizes, the association
+    /// group, the presentation contexts and the first security context are agreed on here.
     pub(super) fn bind_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
         if self.channel.state != State::Unbound {
             return Err(Breach::Unexpected { kind: PduKind::Bind.word() });
@@ -51,6 +64,8 @@ impl Accepting {
         self.channel.multiplex = header.has(MULTIPLEX);
         let size = agree_size(&bind);
         self.size = size;
+        // Fragments of the usual size are taken although less was agreed on: refusing them would gain
+        // nothing.
         self.channel.recv = size.max(FRAGMENT);
         self.channel.xmit = if bind.max_recv < MIN_FRAGMENT { size } else { size.min(bind.max_recv) };
         let results = self.negotiate_contexts(&bind.contexts)?;
@@ -103,11 +118,14 @@ impl Accepting {
         }
     }
 
+    /// Refuses a bind. The versions are there whatever the reason is: a reader that expects them finds them.
     pub(super) fn send_nak(&mut self, call: u32, reason: u16) {
         let nak = BindNak { reason, versions: vec![(5, 0)] };
         self.channel.negotiate(&Pdu::BindNak(nak), 0, call, None);
     }
 
+    /// The answer to a bind or an alter_context. Its trailer names the mechanism, level and security context
+    /// that the client's trailer named: a token that answers another one would be refused there.
     fn send_ack(&mut self, ack: Pdu, flags: u8, call: u32, reply: Option<&(Trailer, Vec<u8>)>) {
         let token = reply.map(|(trailer, value)| Token {
             mechanism: trailer.mechanism,
@@ -132,6 +150,9 @@ impl Accepting {
         joined.ok_or(Breach::Group { group: asked })
     }
 
+    /// One result for each element, in the order of the elements: the client tells them apart by their place
+    /// alone. The negotiation of features (MS-RPCE 2.2.2.14) is an element of its own and may be there only
+    /// once.
     fn negotiate_contexts(&mut self, asked: &[ContextElement]) -> Result<Vec<ContextResult>, Breach> {
         let features = |element: &&ContextElement| features_of(element).is_some();
         if asked.iter().filter(features).count() > 1 {
@@ -153,6 +174,7 @@ impl Accepting {
         Ok(results)
     }
 
+    /// A context that is refused does not fail the bind: the client sees the result of each.
     fn negotiate_context(&mut self, element: &ContextElement) -> Result<ContextResult, Breach> {
         if let Some(bits) = features_of(element) {
             let bits = bits & FEATURES;
@@ -221,6 +243,7 @@ impl Accepting {
                 return Err(refusal(&failure, &trailer));
             }
         };
+        // An auth3 has no answer, so a mechanism that still has a token to send cannot end with it.
         // After the last one nothing could be said any more, nor asked.
         let fits = leg != Leg::Last || (step.token.is_empty() && step.done.is_some());
         if !fits || step.done.as_ref().is_some_and(|established| !self.owns_group(established)) {
@@ -238,6 +261,7 @@ impl Accepting {
     }
 
     /// Which of the contexts that are being made a trailer belongs to; a new one if to none.
+    /// A place without users and without a keytab takes no authentication: there is nobody to compare with.
     fn admission(&mut self, trailer: &Trailer, first: bool) -> Result<usize, Breach> {
         if let Some(index) = self.admissions.iter().position(|held| held.id == trailer.context) {
             return Ok(index);
@@ -314,6 +338,8 @@ impl Accepting {
 
     /// How references that this caller sends are called: as the place says if it has an account of its own, else as the
     /// caller's own account, which the caller's listener lets in, protected as the caller is here.
+    /// A sink that a caller sends is called with the caller's own password where the table of users has it
+    /// (the hash is enough for NTLM), since OPC clients let their own account in and no other.
     fn callback_security(&self, principal: &Principal, trailer: &Trailer, level: Level) -> Arc<Security> {
         if self.place.credentials.is_some() {
             return Arc::clone(&self.back);
@@ -361,6 +387,7 @@ fn features_of(element: &ContextElement) -> Option<u16> {
 }
 
 /// The fragment size of both directions: Windows answers with one number, a multiple of 8 up to 5840.
+/// A client that asks for exactly `LARGE_FRAGMENT` is one of this implementation, which takes that much.
 fn agree_size(bind: &Bind) -> u16 {
     let asked = bind.max_xmit.min(bind.max_recv);
     if asked == LARGE_FRAGMENT {
@@ -394,6 +421,8 @@ pub(super) fn is_tcp(place: &Profile) -> bool {
     matches!(place.endpoints.first(), Some(Endpoint::Tcp { .. }) | None)
 }
 
+/// A mechanism that is not there, or a level that it cannot do, is told as such; everything else is a denial
+/// without a reason.
 fn refusal(failure: &Failure, trailer: &Trailer) -> Breach {
     if failure.kind() == Kind::Unsupported {
         Breach::Authentication { mechanism: trailer.mechanism, level: trailer.level }

@@ -1,7 +1,18 @@
 //! The side that was connected to.
 //!
-//! `state` is what a session knows; the other files are what it does: `binding` agrees on contexts, sizes and who calls, `requests` takes calls, `admission` decides whether they are let
-//! through, `answers` answers them, `passing` those that pass without a contract.
+//! `state` is what a session knows; the other files are what it does: `binding` agrees on contexts, sizes and
+//! who calls, `requests` takes calls, `admission` decides whether they are let through, `answers` answers
+//! them, `passing` those that pass without a contract, `targets` knows where the calls of an interface go.
+//!
+//! States: `channel.state` is `Unbound` until a bind was accepted, then `Open`, then `Over` (the peer broke
+//! the protocol, the connection ended, or `close`). `serving` has the calls that were taken and not answered,
+//! in the order of their serials; the runtime answers each once by its serial. The association group is
+//! entered with the bind and left once, by `close`, `disconnected` or drop.
+//!
+//! Invariants: a PDU that breaks the protocol is answered, as far as it has a call that can be told of it,
+//! and ends the connection. A call withdrawn by the peer keeps its entry until the servant answers, so that
+//! the limit of calls at a time holds. An answer to an unknown or withdrawn call is dropped without a
+//! failure. Nothing is called back over this connection.
 
 mod admission;
 mod answers;
@@ -35,6 +46,8 @@ const TOLD_AT_ONCE: u32 = 256;
 
 impl Accepting {
     /// A session for a connection that came in by the place that the configuration's profile describes.
+    /// Without a `WireState` of this wire in the configuration there are no objects, and their calls get
+    /// faults.
     pub fn new(config: &Config) -> Self {
         let place = Security::of(&config.profile);
         let exporter = config.wire_state.as_ref().and_then(Exporter::of);
@@ -77,6 +90,7 @@ impl Accepting {
     #[inline]
     fn take(&mut self, now: Instant, header: &Header, message: BytesMut) -> Result<(), Breach> {
         match header.kind {
+            // The runtime's quota of connections is used up; the bind learns it as a local limit.
             _ if self.turned_away => Err(Breach::Full),
             PduKind::Request => self.request_in(now, header, message),
             PduKind::Bind => self.bind_in(header, &message),
@@ -95,6 +109,9 @@ impl Accepting {
     }
 
     /// Tells the peer of a breach, as far as the protocol has a word for it.
+    /// `None` as header: the framing itself is broken, so no call can be named. A bind is answered by a
+    /// bind_nak, everything else by a fault. Statuses are those that Windows and Samba send for the same
+    /// mistake, as Samba's tests of raw PDUs expect them.
     #[cold]
     fn breach(&mut self, breach: Breach, header: Option<&Header>) -> Violation {
         use crate::hresult::{
@@ -132,6 +149,8 @@ impl Accepting {
     }
 
     /// Tells of a call's failure, protected as the call was where the client takes that.
+    /// Only a client that asked for signed faults at the bind takes them with a trailer; see
+    /// `FEATURE_SIGNED_FAULTS`.
     #[cold]
     fn send_fault_by(
         &mut self,
@@ -157,6 +176,8 @@ impl Accepting {
         self.send_fault(call, context, status, unexecuted);
     }
 
+    /// An unsigned fault: header, context, status. `unexecuted` says that no servant has seen the call, so
+    /// the client may try again.
     fn send_fault(&mut self, call: u32, context: u16, status: u32, unexecuted: bool) {
         let flags = if unexecuted { crate::frame::DID_NOT_EXECUTE } else { 0 };
         let fault = Fault { context, cancels: 0, flags: 0, status, stub: 0..0 };
@@ -185,6 +206,7 @@ impl Accepting {
         }
     }
 
+    /// Tells what was counted, and gives the association group back; safe to be called more than once.
     fn leave(&mut self) {
         self.tell_counts();
         if let (Some(group), Some(exporter)) = (self.group.take(), &self.exporter) {

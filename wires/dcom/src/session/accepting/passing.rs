@@ -26,6 +26,7 @@ use uuid::Uuid;
 
 impl Accepting {
     /// The key of what is asked for, if that is elsewhere: what cannot be read, or is known here, is answered here.
+    /// Asked only for interfaces of the node (`!ordinary`), so that calls of objects do not pay for it.
     #[cold]
     pub(super) fn asked_elsewhere(
         &self,
@@ -61,6 +62,8 @@ impl Accepting {
         }
     }
 
+    /// The key of the object here that stands for a class elsewhere. A version or a number of interfaces that
+    /// the activator would refuse is left to it to refuse.
     fn class_elsewhere(&self, activation: Activation, old: bool) -> Option<(Bytes, Box<Asked>)> {
         let (major, minor) = activation.version;
         let usable = major == u16::from(VERSION.0) && minor <= u16::from(VERSION.1);
@@ -93,6 +96,8 @@ impl Accepting {
             Answer::Failed(failure) | Answer::Passed { failure, .. } => failure,
             Answer::Raised { .. } | Answer::Moved(_) => &unlike,
         };
+        // A failure that somebody elsewhere gave a number, or that says that the object or the interface is
+        // not there, is the answer to the question.
         let told = failure.code().is_some()
             || matches!(failure.kind(), Kind::NoObject | Kind::NoOperation | Kind::BadArgument);
         if !told {
@@ -107,6 +112,9 @@ impl Accepting {
         self.put_own(serving, &refused(asked, hresult))
     }
 
+    /// Answers with what was got from elsewhere, after it was exported anew: the caller gets OBJREFs with
+    /// this node's OXID and IPIDs and comes here for each call. Bindings are those of the address by which
+    /// the caller came. A refusal travels as an HRESULT inside of an ordinary answer.
     fn put_adopted(&mut self, serving: &Serving, asked: &Asked, adopted: &Adopted) -> Result<(), Failure> {
         let Some(exporter) = &self.exporter else { return Ok(()) };
         let at = self.talk_of(serving).and_then(|talk| talk.references.address());
@@ -138,6 +146,7 @@ impl Accepting {
         self.put_own(serving, &stub)
     }
 
+    /// Sends a stub that was written here, behind an ORPCTHAT without extensions.
     fn put_own(&mut self, serving: &Serving, stub: &[u8]) -> Result<(), Failure> {
         let talk = self.talk_of(serving);
         self.channel.message(&heading(serving), serving.shield, |out| {
@@ -187,6 +196,8 @@ impl Accepting {
     }
 
     /// Answers with a failure as it came: a failing HRESULT behind whatever results, or a fault.
+    /// `Encoded::id` is the HRESULT or status as `0x` and eight digits. What another codec wrote cannot be
+    /// sent here, and the plain failure is.
     #[cold]
     pub(super) fn put_encoded(
         &mut self,

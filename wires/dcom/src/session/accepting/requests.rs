@@ -1,4 +1,16 @@
 //! Calls: taken, withdrawn, forgotten (C706 12.6.4.9; MS-DCOM 2.2.13, 3.1.1.5.4).
+//!
+//! The way of a request: its order among other fragments (`is_in_order`), its security context
+//! (`check_admissions`, `Channel::open_as`), its fragments (`Assemblies::take`), then the whole call
+//! (`call_in`): presentation context, level, verification trailer, quota, object, ORPCTHIS. The first check
+//! that fails decides the status of the fault.
+//!
+//! States: `blame` says which call and context a fault about the PDU in hand names; it is set before anything
+//! can fail. `last` remembers what the last IPID stood for, as long as that object is connected.
+//!
+//! Invariants: nothing of a fragment is used before its signature was checked, but call number, flags and
+//! context number. A call is executed with the headings of its first fragment. A breach ends the connection,
+//! a refusal (`refuse`) only the call; its fault has `DID_NOT_EXECUTE`, so the client may repeat it.
 
 use super::state::{Accepting, Blame, Serving, Target};
 use crate::exporter::Served;
@@ -34,6 +46,7 @@ impl Accepting {
         let context = context_of(header, &message)?;
         self.blame = Blame { call: header.call, context, crowded: false };
         let whole = header.flags & (FIRST | LAST) == FIRST | LAST;
+        // Nearly every call is one fragment and finds no other one open.
         let usual = whole && self.channel.assemblies.is_empty();
         let known = usual && self.contexts.iter().any(|known| known.id == context);
         if !known && !self.is_in_order(header, context)? {
@@ -42,6 +55,7 @@ impl Accepting {
         if !self.admissions.is_empty() {
             self.check_admissions(header, &message)?;
         }
+        // All fragments of a call are checked by the context of the first.
         let begun = self.channel.assemblies.begun(header.call).and_then(|first| first.shield);
         let (end, shield) = self.channel.open_as(header, &mut message, begun)?;
         let shield = shield.or_else(|| self.implied());
@@ -57,6 +71,8 @@ impl Accepting {
             object: request.object,
         };
         let fragment = Fragment { heading, little: header.little, shield };
+        // A client may use a number again once the call was answered; before that, answers could not be told
+        // apart.
         if header.has(FIRST) {
             let reused =
                 |serving: &Serving| serving.call == header.call && serving.replies && !serving.cancelled;
@@ -81,6 +97,8 @@ impl Accepting {
     }
 
     /// Whether a fragment may come now, as far as its header says. `false`: it was answered by a fault.
+    /// Which mistake is a fault and which one ends the connection is what Samba's tests of raw PDUs expect of
+    /// a server.
     #[cold]
     fn is_in_order(&mut self, header: &Header, context: u16) -> Result<bool, Breach> {
         let call = header.call;
@@ -119,6 +137,7 @@ impl Accepting {
     }
 
     /// Whether a request comes by a security context that stands, as far as it needs one.
+    /// Called only while an authentication has begun and not ended, or was refused.
     #[cold]
     fn check_admissions(&self, header: &Header, message: &[u8]) -> Result<(), Breach> {
         let implied = self.implied().is_some();
@@ -143,6 +162,8 @@ impl Accepting {
     }
 
     /// A whole call.
+    /// Everything that the runtime needs goes into one `Incoming`; what the answer needs stays here in
+    /// `Serving`.
     #[inline]
     fn call_in(&mut self, header: &Header, call: &Fragment, stub: Bytes) -> Result<(), Breach> {
         let heading = &call.heading;
@@ -162,17 +183,21 @@ impl Accepting {
             self.tell_level(call.shield);
             return refuse(self, hresult::NCA_ACCESS_DENIED);
         }
+        // A verification trailer is no part of the values. A reader of values stops before it by itself; only
+        // what passes on as octets has to be cut.
         let mut end = stub.len();
         if self.channel.shields.get(call.shield.unwrap_or(usize::MAX)).is_some_and(|shield| shield.signs()) {
             let said =
                 verification::Said::new(syntax, heading.call, heading.context, heading.opnum, call.little);
             end = verification::check(&stub, header, &said)?;
         }
+        // Withdrawn calls count as well, until their servants have answered.
         if self.serving.len() >= self.channel.limits.outstanding {
             return refuse(self, hresult::NCA_SERVER_TOO_BUSY);
         }
         let object = heading.object.filter(|object| !object.is_nil());
         let (mut foreign, mut passes) = (false, false);
+        // The key of the object that is called, and whether ORPCTHIS stands before the arguments.
         let (key, orpc) = match (&target, object) {
             (Target::Objects, Some(ipid)) => match self.served(ipid) {
                 // IRemUnknown has two names, and the object without a key.
@@ -180,6 +205,7 @@ impl Accepting {
                     (foreign, passes) = (served.foreign, served.passes);
                     (served.key.clone(), true)
                 }
+                // IRemUnknown called on an object's IPID, or an object's interface on that of IRemUnknown.
                 Some(_) => return refuse(self, hresult::RPC_E_INVALID_IPID),
                 None => return refuse(self, hresult::RPC_E_DISCONNECTED),
             },
@@ -190,6 +216,7 @@ impl Accepting {
             (Target::Node, Some(object)) => (Bytes::copy_from_slice(&object.to_bytes_le()), false),
             (Target::Node, None) => (Bytes::new(), false),
         };
+        // The values begin behind ORPCTHIS, but their alignment counts from the stub's beginning.
         let base = if orpc {
             match implicit_arguments(&stub, call.little) {
                 Ok(taken) => taken,
@@ -216,6 +243,7 @@ impl Accepting {
             if base > OrpcThis::LEN { values::with_extensions(body, &stub, THIS) } else { body }
         };
         self.count(1, 0);
+        // It may be the management interface that is called, and its counters are to be right.
         if matches!(target, Target::Node) {
             self.tell_counts();
         }
@@ -260,6 +288,8 @@ impl Accepting {
             || (tells_hresult(IDISPATCH, heading.opnum) && self.dispatches(key, iid, heading.context))
     }
 
+    /// Looked up once for a presentation context and kept there: servants of one interface do not differ in
+    /// what it is derived from.
     #[cold]
     fn dispatches(&mut self, key: &[u8], iid: Uuid, context: u16) -> bool {
         let Some(context) = self.contexts.iter_mut().find(|known| known.id == context) else { return false };
@@ -273,6 +303,7 @@ impl Accepting {
     }
 
     /// What an IPID stands for.
+    /// A served object that was disconnected in the meantime is looked up again.
     #[inline]
     fn served(&mut self, ipid: Uuid) -> Option<&Served> {
         if self.last.as_ref().is_none_or(|(last, served)| *last != ipid || !served.is_connected()) {
@@ -297,6 +328,7 @@ impl Accepting {
     }
 
     /// The peer has forgotten a call, or will not send the rest of it.
+    /// No answer is sent for it, not even a fault (C706 12.6.4.8).
     pub(super) fn orphaned_in(&mut self, header: &Header) {
         // Without that feature, others wait for the rest of a call (MS-RPCE 2.2.2.14).
         if self.keeps_on_orphan {
@@ -337,6 +369,7 @@ fn implicit_arguments(stub: &Bytes, little: bool) -> Result<usize, u32> {
     check_version(this.version.0, this.version.1).map(|()| taken)
 }
 
+/// MS-DCOM 2.2.11: the same major version, and a minor one that is not greater than this side's.
 fn check_version(major: u16, minor: u16) -> Result<(), u32> {
     if major == u16::from(VERSION.0) && minor <= u16::from(VERSION.1) {
         Ok(())

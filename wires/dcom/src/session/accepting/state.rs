@@ -1,4 +1,7 @@
 //! What an accepting session knows: of the connection, of what was agreed on, and of the calls that it has to answer.
+//!
+//! Each field is owned by the session alone; nothing of it is shared but the exporter, which outlives
+//! connections.
 
 use crate::activation::Activation;
 use crate::exporter::{Exporter, Served};
@@ -109,18 +112,24 @@ pub(super) struct Admission {
 
 /// A call of the peer.
 pub(super) struct Serving {
+    /// The number that the runtime knows the call by: unique on this connection, unlike `call`, which the
+    /// client chooses.
     pub(super) serial: u64,
     pub(super) call: u32,
     pub(super) context: u16,
+    /// Index in `Channel::shields` of the context by which it came, and by which its answer is protected.
     pub(super) shield: Option<usize>,
+    /// The object that was called, as the node knows it; empty for the node itself.
     pub(super) key: Bytes,
     pub(super) iid: Uuid,
     pub(super) opnum: u16,
+    /// Whether ORPCTHIS came before its values, so that ORPCTHAT and an HRESULT belong to the answer.
     pub(super) orpc: bool,
     /// Whether results hold their HRESULT themselves.
     pub(super) keeps_hresult: bool,
     /// Whether the interface is of another contract language than MIDL.
     pub(super) foreign: bool,
+    /// Whether the client waits for an answer.
     pub(super) replies: bool,
     /// Withdrawn: the answer will be dropped. The entry stays until then, so that withdrawing calls does not let a peer
     /// have more of them executed at a time than the limit.

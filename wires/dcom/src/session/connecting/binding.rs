@@ -1,4 +1,15 @@
 //! Agreeing on contexts, and saying who calls (C706 12.6.3, MS-RPCE 3.3.2.4.1).
+//!
+//! States: `Unbound`, with a bind sent, until a bind_ack comes; then `Open`. `authentication` is there until
+//! the mechanism says that it has ended; each answer with a token moves it on, by an alter_context or by a
+//! last auth3. `ready` is set once, by `become_ready`; only then calls are sent. A presentation context goes
+//! from `Asked` to `Accepted` or `Refused`; one that the peer did not answer is forgotten and asked for
+//! again.
+//!
+//! Invariants: answers to alter_contexts come in the order in which these were sent, so the first context
+//! that is `Asked` is the one meant. This side has one security context. Above level connect, a peer that
+//! takes no part in the authentication is given up; at level connect it may be silent, for nothing is
+//! protected either way.
 
 use super::state::{Connecting, Context, Stage};
 use crate::exporter::Proxy;
@@ -21,10 +32,13 @@ const CONTEXT: u32 = 1;
 
 impl Connecting {
     /// Says everything at once: the interfaces that will be called, as far as is known, and who calls.
+    /// One message instead of several, because each costs a round trip before the first call.
     pub(super) fn send_bind(&mut self, profile: &Profile) {
         let token = match self.first_token(profile) {
             Ok(token) => token,
             Err(failure) => {
+                // No ticket, no such mechanism, a missing file of keys: nothing was sent, and each call is
+                // told.
                 self.unusable = Some(failure);
                 return;
             }
@@ -65,12 +79,16 @@ impl Connecting {
         self.alter(vec![element], None);
     }
 
+    /// The sizes were agreed on by the bind, so those that stand here change nothing.
     fn alter(&mut self, contexts: Vec<ContextElement>, token: Option<&[u8]>) {
         let (max_xmit, max_recv) = (self.channel.xmit, LARGE_FRAGMENT);
         let bind = Bind { max_xmit, max_recv, group: 0, contexts };
         self.send_negotiation(Pdu::AlterContext(bind), token);
     }
 
+    /// Sends a bind, an alter_context or an auth3, with a call number of its own. The flags that offer header
+    /// signing and several security contexts have a meaning in a bind only; Wine (`only` is set) gets
+    /// neither.
     fn send_negotiation(&mut self, pdu: Pdu, token: Option<&[u8]>) {
         let call = self.take_call();
         let token = token.map(|value| Token {
@@ -92,6 +110,7 @@ impl Connecting {
         }
     }
 
+    /// `None` at level none. The target's name for Kerberos is made of `host`.
     fn first_token(&mut self, profile: &Profile) -> Result<Option<Vec<u8>>, Failure> {
         if self.security.level == Level::None {
             return Ok(None);
@@ -191,6 +210,7 @@ impl Connecting {
         Ok(())
     }
 
+    /// Neither answer may come in fragments (C706 12.6.4).
     fn contents(&self, header: &Header, message: &[u8]) -> Result<BindAck, Breach> {
         let kind = header.kind.word();
         if header.flags & (FIRST | LAST) != FIRST | LAST {
@@ -218,6 +238,7 @@ impl Connecting {
                 context.stage = if accepted { Stage::Accepted } else { Stage::Refused };
             }
         }
+        // Forgotten here, so that `way` reports them as missing and asks for each by an alter_context.
         let unanswered = asked.get(results..).unwrap_or_default();
         self.contexts.retain(|context| !unanswered.contains(&context.id));
         Ok(())
@@ -283,6 +304,7 @@ impl Connecting {
         Ok(())
     }
 
+    /// From here on calls are sent at once. Those that waited for the bind or the tokens go first.
     fn become_ready(&mut self, authentication: &'static str) {
         self.ready = true;
         self.channel.events.push_back(Event::Ready(Peer::admitted(self.peer.clone(), authentication)));
@@ -291,6 +313,7 @@ impl Connecting {
 }
 
 /// The interfaces that will be called on a connection made for this way.
+/// Asking for an interface that is not called costs 44 octets; not asking costs a round trip.
 fn likely(profile: &Profile) -> Vec<Uuid> {
     match profile.lease.get::<Proxy>() {
         Some(proxy) if proxy.oxid().resolution().is_some() => {

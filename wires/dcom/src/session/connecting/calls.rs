@@ -1,4 +1,19 @@
 //! Calls: sent at once where everything is known, else kept until it is.
+//!
+//! A call of an object needs the place of its exporter (else: resolve it), an IPID for the interface (else:
+//! RemQueryInterface), an accepted presentation context (else: alter_context), and a turn (where the peer
+//! takes one call at a time). `usual` finds all of it for a call like the last one; that is the hot path,
+//! which keeps nothing of the call but its number. Every other call is encoded and kept as a job (`hold`),
+//! and `jobs` asks for what it misses.
+//!
+//! States: `known` describes the interface that was called last, and by `recent` the object; both are
+//! replaced when another is called. `proven` is set by the first answer of ORPC: until then calls are kept,
+//! to be sent again by an older version.
+//!
+//! Invariants: each call that returns a `CallId` and expects a reply gets one `Event::Reply`, whatever
+//! happens to the connection, unless it is withdrawn. `Outcome::Moved` tells the runtime to make the call
+//! again at another reference, so nothing of the call was executed. Call numbers ascend, and so do the
+//! entries of `waiting`.
 
 use super::state::{Connecting, Context, Known, Purpose, Recent, Stage, Waiting};
 use super::work::{Errand, Goal, Held, Job, Passed, Results, Target, Task};
@@ -46,6 +61,7 @@ impl Connecting {
     fn usual(&self, call: &Call<'_>, proxy: &Proxy) -> Option<Target> {
         let (known, interface) = (self.known.as_ref()?, call.method.interface()?);
         let recent = known.recent.as_ref()?;
+        // Releases go out with the next call, so a call with some to carry takes the longer way.
         let same = std::ptr::eq(recent.proxy.as_ptr(), proxy)
             && is_at_exporter(call.profile)
             && known.describes(interface)
@@ -62,6 +78,7 @@ impl Connecting {
     }
 
     /// Begins a call of an object.
+    /// The place is known; what is missing may still be the interface or the context.
     fn begin_at(&mut self, proxy: &Proxy, call: &Call<'_>, beside: bool) -> Result<CallId, Failure> {
         let resolution = proxy.oxid().resolution();
         let Some(resolution) = resolution.filter(|_| is_at_exporter(call.profile)) else {
@@ -73,6 +90,7 @@ impl Connecting {
             return Ok(sent_on);
         }
         let Number { opnum, dispatch } = self.method(call)?;
+        // The lower of what this connection has found out and what the resolver said.
         let minor = self.orpc_minor.min(resolution.version.1);
         let Some(shared) = call.profile.lease.share::<Proxy>() else { return Err(no_interface()) };
         let Some(known) = &mut self.known else { return Err(no_interface()) };
@@ -98,6 +116,7 @@ impl Connecting {
     }
 
     /// Begins a call of something that is no object at its exporter.
+    /// A class is activated first, and the call is then made at the object: `Outcome::Moved`.
     #[cold]
     fn begin_elsewhere(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         let profile = call.profile;
@@ -149,6 +168,7 @@ impl Connecting {
     }
 
     /// Asks where an object is; `profile` is the way by which that is known.
+    /// All calls for one object share one question.
     #[cold]
     pub(super) fn resolve_for(&mut self, proxy: Arc<Proxy>, profile: &Profile) -> Result<CallId, Failure> {
         let serial = self.take_serial();
@@ -165,6 +185,7 @@ impl Connecting {
         Ok(CallId(serial))
     }
 
+    /// Puts an errand into the queue on behalf of one call, and sends it if it may be sent.
     pub(super) fn ask_for(&mut self, errand: Errand, serial: u64) {
         self.jobs.push_back(Job::Errand(Box::new(Task { errand, waiters: vec![serial] })));
         self.pump();
@@ -212,6 +233,7 @@ impl Connecting {
         arguments: &dyn Encode,
         expects: Expects,
     ) -> Result<CallId, Failure> {
+        // Taken out for the time of the call, since `self` is borrowed for sending.
         let talk = self.talk.take();
         let sent = self.send_request(target, expects, None, |out, stub| {
             values::put(out, stub, arguments, talk.as_ref())
@@ -235,6 +257,8 @@ impl Connecting {
 
     /// Sends a request; `fill` writes what follows ORPCTHIS to a buffer whose stub begins at the place it is given. ORPCTHIS is an
     /// ordinary one, unless `lead` says otherwise.
+    /// Call number and causality are used up only if the message was complete. All calls of a connection
+    /// count up one causality id: each call begins a chain of its own (MS-DCOM 2.2.13.3).
     #[inline]
     pub(super) fn send_request(
         &mut self,
@@ -276,6 +300,7 @@ impl Connecting {
         Ok(self.take_call())
     }
 
+    /// The next number for a PDU; it wraps.
     pub(super) fn take_call(&mut self) -> u32 {
         let call = self.next_call;
         self.next_call = call.wrapping_add(1);
@@ -338,6 +363,8 @@ impl Connecting {
     }
 
     /// Withdraws a call: tells the peer, and forgets it.
+    /// The peer may answer before it sees the cancel; such an answer finds nobody waiting and is dropped. A
+    /// call that waits for an errand leaves it running, since others may wait for it too.
     pub(super) fn withdraw(&mut self, serial: u64) {
         let sent = |waiting: &Waiting| waiting.purpose.serial() == Some(serial);
         if let Some(index) = self.waiting.iter().position(sent) {
@@ -378,6 +405,7 @@ struct Number {
 const INVOKE_NUMBER: u16 = 6;
 
 impl Known {
+    /// Looks everything up that does not change between calls of one interface.
     fn new(interface: &Interface) -> Self {
         let iid = iid_of(interface);
         let (major, minor) = version_of(interface);
@@ -395,6 +423,8 @@ impl Known {
         }
     }
 
+    /// The address alone could be another interface's by now, the identity alone would be slow to compare for
+    /// interfaces of one name.
     #[inline]
     fn describes(&self, interface: &Interface) -> bool {
         self.address == std::ptr::from_ref(interface).addr() && self.id == interface.id
@@ -402,6 +432,7 @@ impl Known {
 }
 
 /// The index of an operation that mostly is one of the interface's own list.
+/// Found by where it stands in memory; an operation that was copied is found by its name.
 #[inline]
 fn index_of(interface: &Interface, operation: &Operation) -> Option<usize> {
     let first = interface.operations.first()?;
@@ -413,7 +444,8 @@ fn index_of(interface: &Interface, operation: &Operation) -> Option<usize> {
     interface.index_of(operation.name.as_bytes())
 }
 
-/// How ORPC minor versions go down, where a peer refuses one.
+/// How ORPC minor versions go down, where a peer refuses one. The steps are those at which peers were seen: 7
+/// (Windows), 6, 4, 3 (Wine), 2 (j-Interop), 1 (Samba). `None`: there is no older one.
 pub(super) fn lower(minor: u16) -> Option<u16> {
     match minor {
         7.. => Some(6),

@@ -1,4 +1,15 @@
-//! Errands: what this side asks the peer by itself, so that a call can be made (MS-DCOM 3.2.4.1, 3.2.4.2, 3.2.4.4).
+//! Errands: what this side asks the peer by itself, so that a call can be made (MS-DCOM 3.2.4.1, 3.2.4.2,
+//! 3.2.4.4).
+//!
+//! An errand is a `Task` with the serials of the calls that wait for it. It waits among the jobs until its
+//! interface has a presentation context, then it is sent and stands in `waiting` as a `Purpose::Errand`. Its
+//! answer becomes an `Outcome::Moved` (the call goes on at the reference that was found), or wakes the jobs
+//! that need what was learnt (`Errand::Query`).
+//!
+//! Invariants: whoever waits for an errand gets its failure if it fails. An activation is tried by
+//! IRemoteSCMActivator, then by the older IRemoteActivation, and by lower versions of ORPC, as long as the
+//! peer says that it has not executed anything. References that an answer grants are entered in the proxy
+//! before anybody is told.
 
 use super::binding::syntax;
 use super::calls::{lower, no_node, no_such_interface};
@@ -23,11 +34,12 @@ use bytes::Bytes;
 use everywire_model::{Expects, Failure, Initiator, Kind, Outcome, Profile, Reference};
 use uuid::Uuid;
 
-/// References asked for with an interface.
+/// References asked for with an interface. They are given back together, so that one more call of RemAddRef
+/// is rarely needed; Windows asks for as many.
 const REFERENCES: u32 = 5;
 /// Protocol sequences that are offered: `ncacn_ip_tcp`.
 const PROTSEQS: [u16; 1] = [7];
-/// Impersonation level: identify.
+/// Impersonation level RPC_C_IMP_LEVEL_IDENTIFY: the server may know who calls, but not act as the caller.
 const IDENTIFY: u32 = 2;
 
 /// What a request for an errand says.
@@ -86,6 +98,7 @@ impl Connecting {
         });
         match sent {
             Ok(call) => {
+                // Asked for while the activation is under way, which saves a round trip.
                 let next = self.next_interface(&task.errand);
                 self.waiting.push_back(Waiting { call, purpose: Purpose::Errand(task) });
                 if let Some(next) = next {
@@ -106,6 +119,7 @@ impl Connecting {
         (here && matches!(self.way(&next), Way::Missing { asked: false })).then_some(next)
     }
 
+    /// The request of an errand. `Err`: what it asks for cannot be asked, since the proxy is not resolved.
     fn question(&self, errand: &Errand) -> Result<Question, Failure> {
         let minor = self.orpc_minor;
         Ok(match errand {
@@ -151,6 +165,7 @@ impl Connecting {
         })
     }
 
+    /// RemQueryInterface, addressed to the exporter's own IRemUnknown; any IPID of the object will do.
     fn querying(&self, proxy: &Proxy, iids: Vec<Uuid>) -> Result<Question, Failure> {
         let resolution = proxy.oxid().resolution().ok_or_else(no_node)?;
         let query = Query { ipid: proxy.any_ipid(), refs: REFERENCES, iids };
@@ -170,6 +185,8 @@ impl Connecting {
     }
 
     /// Gives references back along with the next call, without waiting for the answer.
+    /// The references are taken out of the exporter's list here: if the connection ends first, the peer finds
+    /// out by the missing pings.
     #[cold]
     pub(super) fn send_releases(&mut self, oxid: &RemoteOxid, node: Uuid, minor: u16) {
         if self.only.is_some_and(|only| only != REM_UNKNOWN) {
@@ -228,6 +245,7 @@ impl Connecting {
         self.pump();
     }
 
+    /// The reference, and what the activator said of each interface.
     pub(super) fn activated(
         &self,
         stub: &Bytes,
@@ -247,6 +265,7 @@ impl Connecting {
         Ok((found, activated))
     }
 
+    /// The answer also tells the exporter's version and bindings, which are kept with the OXID.
     fn resolved(
         &self,
         stub: &Bytes,
@@ -264,6 +283,8 @@ impl Connecting {
     }
 
     /// An errand failed at the peer: there may be another way.
+    /// Only a fault that says "no such interface" or "not this version" has another way; whoever waits gets
+    /// all others.
     pub(super) fn errand_fault(&mut self, mut task: Task, status: u32, failure: &Failure) {
         let unknown = matches!(status, hresult::NCA_UNK_IF | hresult::NCA_OP_RNG_ERROR);
         let again = match &task.errand {
@@ -312,6 +333,7 @@ fn activating(activation: &Activation, old: bool, minor: u16) -> Question {
     Question { iid: SCM_ACTIVATOR, opnum, object: None, minor, stub }
 }
 
+/// Whether an HRESULT has its sign bit set.
 fn is_failing(hresult: u32) -> bool {
     hresult & 0x8000_0000 != 0
 }

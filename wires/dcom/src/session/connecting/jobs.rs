@@ -1,4 +1,11 @@
 //! What waits: calls that miss something, and errands for what they miss, in the order in which they came.
+//!
+//! States: `jobs` holds what cannot be sent. Every event that may change that (an answer, an accepted
+//! context, readiness) calls `pump`, which looks at each job once, in order.
+//!
+//! Invariants: what a job needs stands before it in the queue, or was sent already. Two calls that need the
+//! same interface share one errand. Where the peer takes one call at a time, nothing is sent before its last
+//! answer has come.
 
 use super::binding::syntax;
 use super::calls::no_such_interface;
@@ -45,6 +52,7 @@ impl Connecting {
         self.waiting.is_empty() && self.contexts.iter().all(|context| context.stage != Stage::Asked)
     }
 
+    /// Takes a job as far as it can go now: it is sent, must wait, needs an errand first, or has failed.
     fn advance(&mut self, job: Job) -> Progress {
         match job {
             Job::Call(held) => self.advance_call(held),
@@ -52,6 +60,8 @@ impl Connecting {
         }
     }
 
+    /// An errand that the call needs is returned, not queued here: only `pump` knows the call's place in the
+    /// queue.
     fn advance_call(&mut self, mut held: Box<Held>) -> Progress {
         // The one begins as the other, and is mostly agreed on by then.
         if held.syntax == syntax(REM_UNKNOWN) && matches!(self.way(&syntax(REM_UNKNOWN2)), Way::Open(_)) {
@@ -92,11 +102,13 @@ impl Connecting {
         };
         let Held { serial, syntax, opnum, orpc, foreign, minor, expects, .. } = *held;
         let passed = held.passed.as_ref().is_some_and(|passed| passed.answers_pass());
+        // Results that pass, or that hold their HRESULT themselves, keep it.
         let hresult = orpc && !passed && !tells_hresult(syntax.id, opnum);
         let target = Target { syntax, context, opnum, object, orpc, hresult, foreign, minor, passed };
         let sent = self.send_held(&target, &held);
         match sent {
             Ok(call) if expects == Expects::Reply => {
+                // Kept with its values: it may have to be sent again, or its results are those of Invoke.
                 if held.operation.is_some() || (orpc && !self.proven) {
                     self.waiting.push_back(Waiting { call, purpose: Purpose::Held(held) });
                 } else {
@@ -160,6 +172,7 @@ impl Connecting {
         }
     }
 
+    /// Whether the same interface of the same object is being asked for.
     fn is_asked(&mut self, task: &Task) -> bool {
         let Errand::Query { proxy, iid } = &task.errand else { return false };
         self.tasks().any(|other| {
@@ -167,6 +180,7 @@ impl Connecting {
         })
     }
 
+    /// A job that will never be sent: whoever waits for it is told.
     pub(super) fn fail_job(&mut self, job: Job, failure: &Failure) {
         match job {
             Job::Call(held) => self.reply(held.serial, Outcome::Failed(failure.clone())),
@@ -175,6 +189,7 @@ impl Connecting {
     }
 
     /// An errand failed: so does whoever waits for it.
+    /// For an interface that was asked for, the calls that need it are among the jobs and fail with it.
     pub(super) fn fail_task(&mut self, task: Task, failure: &Failure) {
         for serial in task.waiters {
             self.reply(serial, Outcome::Failed(failure.clone()));

@@ -13,6 +13,7 @@ use std::net::Ipv4Addr;
 pub(super) const MAP: u16 = 3;
 
 /// The most towers that are asked for.
+/// One host has few ports for one interface; the first that is not the mapper's own is taken.
 const TOWERS: u32 = 16;
 
 /// Whether procedures that are not served by this way may be served at another port: the mapper's own is the one that all

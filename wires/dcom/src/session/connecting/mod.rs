@@ -1,9 +1,20 @@
 //! The side that connects.
 //!
-//! `state` is what a session knows and `work` what it has to do; the other files are what it does:
-//! `binding` agrees on contexts and says who calls, `calls` sends calls, `jobs` are the calls that wait for something
-//! and the errands they wait for, `errands` asks for what they need, `mapping` where procedures are, `passing` has calls
-//! that pass without a contract, `replies` takes answers, `wine` sends calls on where a connection carries one interface.
+//! `state` is what a session knows and `work` what it has to do; the other files are what it does: `binding`
+//! agrees on contexts and says who calls, `calls` sends calls, `jobs` are the calls that wait for something
+//! and the errands they wait for, `errands` asks for what they need, `mapping` where procedures are,
+//! `passing` has calls that pass without a contract, `replies` takes answers, `wine` sends calls on where a
+//! connection carries one interface.
+//!
+//! States: `channel.state` goes from `Unbound` (a bind was sent) to `Open` (it was accepted) to `Over`;
+//! `ready` follows `Open` once the authentication has ended. `unusable` holds the reason why nothing can be
+//! called; the first call takes it and ends the session. A request stands in `waiting` until its answer
+//! comes, everything that cannot be sent yet in `jobs`; both count against `limits.outstanding`.
+//!
+//! Invariants: `Event::Ready` comes exactly once, even if nothing can be called: then the first call gets the
+//! reason. When the connection ends for any reason (`goodbye`, `disconnected`, `give_up`), everything in
+//! `waiting` and `jobs` gets a failure, and calls that were still kept as jobs say that they were not sent
+//! (`Completed::No`).
 
 mod binding;
 mod calls;
@@ -38,6 +49,8 @@ use uuid::Uuid;
 
 impl Connecting {
     /// A session for a way: speaks at once.
+    /// The bind is in the send buffer when this returns, unless the profile lacks what its level needs or
+    /// points where the account must not be shown.
     pub fn new(config: &Config) -> Self {
         let security = Security::of(&config.profile);
         let exporter = config.wire_state.as_ref().and_then(Exporter::of);
@@ -93,7 +106,8 @@ impl Connecting {
         }
     }
 
-    /// Nothing is sent after goodbye, or to who does not let this side in.
+    /// Fails if no call can be begun: the peer is unusable, the connection is over, or as many calls are
+    /// outstanding as may be.
     fn check_open(&mut self) -> Result<(), Failure> {
         if let Some(failure) = self.unusable.take() {
             // Told once: the next call tries anew, by then there may be a ticket, or the peer may think otherwise.
@@ -113,6 +127,7 @@ impl Connecting {
         serial
     }
 
+    /// Ends a call of the user.
     fn reply(&mut self, serial: u64, outcome: Outcome<Body>) {
         self.channel.events.push_back(Event::Reply { id: CallId(serial), outcome });
     }
@@ -136,6 +151,8 @@ impl Connecting {
     }
 
     /// Nothing can be called here, now or later.
+    /// If nobody was told yet that the connection is ready, the runtime waits for that: it is told so, and
+    /// the next call gets the failure.
     fn give_up(&mut self, failure: Failure) {
         self.channel.state = State::Over;
         self.fail_all(&failure);

@@ -1,8 +1,18 @@
-//! Calls that pass without a contract, on their way to the object that they are for; and what is asked for on behalf of somebody else.
+//! Calls that pass without a contract, on their way to the object that they are for; and what is asked for on
+//! behalf of somebody else.
 //!
-//! A call is sent at once where its object, its interface's presentation context and the peer's version are known, else kept until they
-//! are, as any other. Activations and questions for interfaces are not passed on: this side asks for the same by itself, keeps what it gets
-//! ([`Adopted`]), and the session by which they came hands out references of its own.
+//! A call is sent at once where its object, its interface's presentation context and the peer's version are
+//! known, else kept until they are, as any other. Activations and questions for interfaces are not passed on:
+//! this side asks for the same by itself, keeps what it gets ([`Adopted`]), and the session by which they
+//! came hands out references of its own.
+//!
+//! States: none of its own; kept calls are jobs like those of `calls`, with the body that passes in
+//! `Held::passed`.
+//!
+//! Invariants: the bytes of a stub are never read, but for the arguments of activations and of
+//! RemQueryInterface, which are addressed to the node, and for the HRESULT at the end of an answer. An answer
+//! passes if and only if its call did. A call of plain DCE/RPC, and one to Wine, cannot pass: they need the
+//! contract.
 
 use super::binding::syntax;
 use super::calls::{is_at_exporter, no_node};
@@ -45,6 +55,7 @@ impl Connecting {
             let what = "an operation is named by 16 octets of its interface and 2 of its number";
             return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
         };
+        // A connection to Wine is made for one interface, which must be known beforehand.
         if self.only.is_some() {
             return Err(needs_contract("a call to Wine's COM"));
         }
@@ -61,6 +72,7 @@ impl Connecting {
         if matches!(iid, SCM_ACTIVATOR | REMOTE_ACTIVATION) {
             return self.activate_for(carries.body, iid, opnum, meant, profile);
         }
+        // A way to a class: an object of it has to be there before it can be called.
         let Some(proxy) = meant else {
             return match class_of(profile) {
                 Some(clsid) => Ok(self.activate(clsid, IUNKNOWN, profile)),
@@ -100,6 +112,7 @@ impl Connecting {
             }
             return Ok(CallId(serial));
         }
+        // What passes is counted, not copied; only arguments of this process are encoded now.
         let mut encoded = Vec::new();
         if carries.body.is_none() {
             values::put(&mut encoded, 0, call.arguments, self.talk.as_ref())?;
@@ -124,6 +137,8 @@ impl Connecting {
     }
 
     /// The object that a way leads to, if it leads to one.
+    /// `TAG_PASSED` names an object of this node that stands for one elsewhere: its proxy is in the
+    /// exporter's table.
     fn meant(&self, profile: &Profile) -> Result<Option<Arc<Proxy>>, Failure> {
         if profile.component(TAG_PASSED).is_none() {
             return Ok(profile.lease.share::<Proxy>());
@@ -145,6 +160,8 @@ impl Connecting {
     }
 
     /// Sends a call that was kept.
+    /// What passes keeps its own ORPCTHIS and byte order; ordinary values are behind an ORPCTHIS of this
+    /// side.
     pub(super) fn send_held(&mut self, target: &Target, held: &Held) -> Visit<u32> {
         let Some(passed) = &held.passed else {
             return self.send_request(target, held.expects, None, |out, _| {
@@ -199,6 +216,7 @@ impl Connecting {
         Ok(self.ask_alone(Errand::QueryFor { proxy, iids: query.iids }))
     }
 
+    /// Asks for one caller, whose answer nobody else may share: the references granted are that caller's.
     fn ask_alone(&mut self, errand: Errand) -> CallId {
         let serial = self.take_serial();
         self.ask_for(errand, serial);
@@ -239,6 +257,7 @@ impl Connecting {
 
     /// What a method said that nobody here knows. Whether it failed is told by the last number of its results, as all methods of COM have
     /// it; the bytes are the same either way.
+    /// A method without an HRESULT would be misread, but object interfaces have none.
     pub(super) fn passed_outcome(&self, stub: &Bytes, little: bool) -> Result<Outcome<Body>, Failure> {
         let budget = self.channel.limits.budget;
         let plain = stub.first_chunk::<{ OrpcThat::LEN }>() == Some(&[0; OrpcThat::LEN]);
@@ -249,6 +268,7 @@ impl Connecting {
             (Some(parsed.0), parsed.1)
         };
         let body = values::passing(stub, taken, little, budget, self.talk.as_ref(), THAT);
+        // The last aligned word of the stub, as in `orpc_outcome`.
         let end = (stub.len() & !3).saturating_sub(4);
         let raw = stub.get(end..).and_then(|rest| rest.first_chunk()).filter(|_| end >= taken);
         let code = raw.map(|raw| if little { u32::from_le_bytes(*raw) } else { u32::from_be_bytes(*raw) });

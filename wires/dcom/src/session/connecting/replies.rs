@@ -1,4 +1,13 @@
 //! Answers: results, failing HRESULTs, exceptions, faults.
+//!
+//! States: `waiting` loses the entry of an answered call (`settle`); `proven` and `unconfirmed` change with
+//! the first answers; `doubted` remembers the calls that an unsigned fault ended.
+//!
+//! Invariants: answers come in any order and are found by number; one that nobody waits for is dropped, but
+//! for an answer to a doubted call, which proves a forgery and ends the connection. Where the level signs,
+//! results without a signature end the connection. A fault is taken without one, since Windows and Samba do
+//! not sign faults, but then never leads to a call of the user being made twice. The HRESULT of a method is
+//! the last aligned number of its results.
 
 use super::calls::lower;
 use super::state::{Connecting, Context, Purpose, Stage, Waiting};
@@ -19,7 +28,8 @@ use bytes::{Bytes, BytesMut};
 use everywire_model::{Body, Completed, Failure, Initiator, Kind, Outcome};
 use std::time::Instant;
 
-/// The most calls that are remembered for having been ended by a fault without a signature.
+/// The most calls that are remembered for having been ended by a fault without a signature. One that falls
+/// out of the list loses only the proof of a forgery.
 const DOUBTED: usize = 64;
 
 impl Connecting {
@@ -94,6 +104,7 @@ impl Connecting {
         let Pdu::Fault(fault) = Pdu::contents(header, &message, end)? else {
             return Err(Breach::Unexpected { kind: header.kind.word() });
         };
+        // The flag is the server's word that no servant has seen the call.
         let unexecuted = header.has(DID_NOT_EXECUTE);
         // Some know no other word for a wrong password.
         let unknown = self.unconfirmed && fault.status == hresult::NCA_PROTO_ERROR;
@@ -142,6 +153,8 @@ impl Connecting {
         ))
     }
 
+    /// The oldest of `DOUBTED` calls is forgotten: a true answer to it would then pass for one that nobody
+    /// waits for, and is only ignored.
     fn remember_doubt(&mut self, call: u32) {
         if self.doubted.len() >= DOUBTED {
             self.doubted.pop_front();
@@ -194,12 +207,15 @@ impl Connecting {
     }
 
     /// Numbers ascend from the first, wrapping.
+    /// Entries are appended in the order of their numbers, so the distance from the first one ascends even
+    /// across the wrap.
     fn find(&self, call: u32, first: u32) -> Option<usize> {
         let distance = |waiting: &Waiting| waiting.call.wrapping_sub(first);
         self.waiting.binary_search_by_key(&call.wrapping_sub(first), distance).ok()
     }
 
     /// Whole results.
+    /// Results of plain DCE/RPC are the whole stub, and have no HRESULT that the wire knows of.
     #[inline]
     fn results_in(&mut self, purpose: Purpose, stub: Bytes, little: bool) {
         let (serial, orpc, kind) = match purpose {
@@ -278,6 +294,7 @@ impl Connecting {
         Err(hresult::failure(code, error_info(&extensions).as_ref()))
     }
 
+    /// Results of a foreign interface have their texts behind pointers; see `is_foreign`.
     #[inline]
     fn body(&self, bytes: Bytes, base: usize, little: bool, foreign: bool) -> Body {
         let mut body = values::body(bytes, base, little, self.channel.limits.budget, self.talk.as_ref());
@@ -298,6 +315,7 @@ fn extended(body: Body, stub: &Bytes, that: &Option<OrpcThat>) -> Body {
 }
 
 /// The failure for a fault.
+/// A refusal is told as what it nearly always is: a wrong account or too low a level.
 #[cold]
 fn fault_failure(status: u32, unexecuted: bool) -> Failure {
     let failure = hresult::fault_failure(status, unexecuted);
@@ -308,6 +326,7 @@ fn fault_failure(status: u32, unexecuted: bool) -> Failure {
     failure
 }
 
+/// The failure of a caller that the peer refuses.
 #[cold]
 fn not_let_in(status: u32) -> Failure {
     Failure::new(Kind::Refused, Initiator::Peer, "the peer does not let this caller in")
@@ -315,6 +334,7 @@ fn not_let_in(status: u32) -> Failure {
         .with_hint("check the credentials, and that the level is one the server takes")
 }
 
+/// The method has run, but what it said cannot be read.
 #[cold]
 pub(super) fn undecodable(failure: Failure) -> Failure {
     failure.with_completed(Completed::Maybe)

@@ -59,6 +59,7 @@ pub(super) struct Context {
     pub(super) call: u32,
 }
 
+/// How far the negotiation of a presentation context is. It never goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The peer was asked.
@@ -75,6 +76,8 @@ pub(super) struct Waiting {
     pub(super) purpose: Purpose,
 }
 
+/// What the answer to a call is for. `Call` keeps only what reading its results needs; a call that may have
+/// to be sent again keeps all of it.
 pub(super) enum Purpose {
     /// A call of the user.
     Call {

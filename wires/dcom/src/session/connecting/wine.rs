@@ -1,5 +1,9 @@
 //! Calls where a connection carries one interface, as Wine's do: what is another's goes on to a connection of its own, by a
 //! way that says so.
+//!
+//! Wine's servers accept one presentation context for a connection and do not number their answers; so calls
+//! go one at a time, a call given up ends the connection, and RemQueryInterface has a connection to
+//! IRemUnknown of its own.
 
 use super::calls::{no_interface, no_node};
 use super::state::Connecting;
@@ -71,6 +75,7 @@ impl Connecting {
         self.channel.events.push_back(Event::Closed);
     }
 
+    /// The call ends with `Outcome::Moved`, and the runtime makes it again by the other connection.
     fn send_on(&mut self, proxy: &Proxy, iid: Uuid) -> Result<CallId, Failure> {
         let way = self.way_on(proxy, iid)?;
         let serial = self.take_serial();
@@ -78,6 +83,8 @@ impl Connecting {
         Ok(CallId(serial))
     }
 
+    /// The reference by which the interface `iid` of an object is called: its profiles name the interface,
+    /// which keeps connections apart.
     fn way_on(&self, proxy: &Proxy, iid: Uuid) -> Result<Reference, Failure> {
         let mut way = self.exporter.as_ref().ok_or_else(no_node)?.located(proxy, None);
         for profile in &mut way.profiles {

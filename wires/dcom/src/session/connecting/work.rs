@@ -1,4 +1,8 @@
 //! What a connecting session has to do: calls that were sent or wait, errands, and what each of them is kept by.
+//!
+//! A `Held` is made by `calls` or `passing` and consumed when it is sent, unless it may have to be sent
+//! again: then it waits for its answer as `Purpose::Held`. A `Task` is made for an errand and consumed by its
+//! answer or its failure.
 
 use crate::activation::Activation;
 use crate::exporter::Proxy;
@@ -40,7 +44,7 @@ pub(super) struct Results {
     pub(super) passed: bool,
 }
 
-/// What waits.
+/// What stands in the queue of a connection until a presentation context, an IPID or a way is known.
 pub(super) enum Job {
     /// A call of the user.
     Call(Box<Held>),
@@ -50,6 +54,7 @@ pub(super) enum Job {
 
 /// A call that cannot be sent yet.
 pub(super) struct Held {
+    /// The number by which the runtime knows the call.
     pub(super) serial: u64,
     pub(super) goal: Goal,
     pub(super) syntax: Syntax,
@@ -61,14 +66,16 @@ pub(super) struct Held {
     pub(super) values: Vec<u8>,
     /// What passes, and what stands in front of it.
     pub(super) passed: Option<Box<Passed>>,
+    /// Whether an answer comes; a call without one is forgotten as soon as it is sent.
     pub(super) expects: Expects,
     /// What Invoke was asked for, if it is called.
     pub(super) operation: Option<Box<Operation>>,
 }
 
-/// What is called.
+/// What a held call goes to. The IPID of a proxy is looked up when the call is sent: it may have to be asked
+/// for first.
 pub(super) enum Goal {
-    /// An object that is here.
+    /// An object of which this process has a proxy.
     Object(Arc<Proxy>),
     /// An interface of the node, or an IPID that somebody else counts references of.
     Node {
@@ -101,12 +108,14 @@ pub(super) enum Way {
 /// An errand, and the calls that its answer answers.
 pub(super) struct Task {
     pub(super) errand: Errand,
+    /// Serials of the calls that end with the errand; empty for what nobody waits for, and for
+    /// `Errand::Query`, whose calls are jobs.
     pub(super) waiters: Vec<u64>,
 }
 
-/// What is asked.
+/// What this side asks on its own account, before or beside calls of the user.
 pub(super) enum Errand {
-    /// An object of a class.
+    /// An object of a class is to be made.
     Activate {
         clsid: Uuid,
         iid: Uuid,
@@ -114,7 +123,7 @@ pub(super) enum Errand {
         /// By the older of the two interfaces.
         old: bool,
     },
-    /// The same for somebody else, whose hop this is.
+    /// The same for a client of this node, which passes such requests on.
     ActivateFor {
         asked: Activation,
         profile: Profile,
@@ -129,7 +138,7 @@ pub(super) enum Errand {
     Query { proxy: Arc<Proxy>, iid: Uuid },
     /// Where procedures are served.
     Map { syntax: Syntax, profile: Arc<Profile> },
-    /// Whether there is anybody.
+    /// Whether there is anybody: ServerAlive.
     Alive,
     /// References are given back; nobody waits.
     Release { node: Uuid, minor: u16, refs: Vec<Refs> },
@@ -144,6 +153,7 @@ impl Task {
 /// What is kept of a call that passes, or that has headers beside its values.
 pub(super) struct Passed {
     pub(super) body: Option<Body>,
+    /// Extensions that replace or add to those of the body.
     pub(super) edits: Option<Headers>,
     /// Whether nobody here knows the operation.
     pub(super) named: bool,

@@ -2,6 +2,11 @@
 //!
 //! An operation of an interface that is called by name only ([`everywire_model::InterfaceKind::Dispatch`]) is a call of
 //! Invoke: [`Invocation`] is what it carries, [`results`] what its answer means.
+//!
+//! Invariants: the arguments of Invoke stand in reverse order, and those by reference stand in a second list,
+//! with their places in the first; both are undone when the answer is read. An exception of the member comes
+//! as DISP_E_EXCEPTION with EXCEPINFO, and is told by its own code. Which shape a result has is what the
+//! contract says, whatever VARIANT came: it is converted.
 
 use super::ExcepInfo;
 use super::coerce::{content, empty, room, to_shape, to_variant};
@@ -27,12 +32,17 @@ const LCID: u32 = 0x409;
 /// A call of Invoke: writes its arguments.
 #[derive(Debug, Clone)]
 pub struct Invocation {
+    /// DISPID of the member.
     id: i32,
+    /// How it is called: method, get, put or putref (`DISPATCH_METHOD` and so on, MS-OAUT 3.1.4.4).
     flags: u32,
     /// In reverse order; those by reference are empty here.
     values: Vec<Variant>,
+    /// DISPIDs of named arguments: only DISPID_PROPERTYPUT, for the new value of a property.
     names: Vec<i32>,
+    /// For each argument by reference, its number among `values`.
     indices: Vec<u32>,
+    /// The arguments by reference.
     references: Vec<Variant>,
 }
 
@@ -114,6 +124,7 @@ fn by_reference(shape: &Shape, held: Value) -> Result<Variant, Failure> {
     Ok(Variant::new(Shape::Pointer(Hold::new(pointer)), value))
 }
 
+/// The VARIANT that a value is; an empty one if it is none.
 fn variant_of(value: Value) -> Variant {
     match value {
         Value::Variant(held) => Variant::new(held.0.0, held.1),
@@ -137,6 +148,7 @@ pub fn results(operation: &Operation, body: &Body) -> Outcome<Body> {
     }
 }
 
+/// The results that an answer has, as one struct.
 fn understood(operation: &Operation, answered: Answered) -> Result<Value, Failure> {
     let (result, info, argument, references, code) = answered;
     check(info, argument, code)?;

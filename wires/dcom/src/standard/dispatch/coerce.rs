@@ -1,4 +1,14 @@
 //! Between VARIANTs and the shapes of parameters, as VariantChangeType converts (MS-OAUT 3.1.4.4.4).
+//!
+//! A caller by name gives whatever VARIANT its language has; a servant has the parameters that its contract
+//! says. `to_shape` goes from the one to the other: references are followed, numbers, texts and booleans
+//! converted with checks of their range (`variant::Plain`), arrays and structs element by element.
+//! `to_variant` goes back: every value gets the VARTYPE that is nearest; what automation has no type for
+//! (enumerations, structs, characters) becomes numbers, arrays and texts.
+//!
+//! Invariants: a failure is the HRESULT that the caller of Invoke has to get. Nesting is bounded by `DEPTH`
+//! in both directions. Unions, maps and handles have no VARIANT. Aliases by name (DATE, CURRENCY, SCODE,
+//! NULL) count on both sides, for their shapes alone are those of plain numbers.
 
 use super::decimal::Decimal;
 use crate::hresult::{DISP_E_BADVARTYPE, DISP_E_OVERFLOW, DISP_E_PARAMNOTFOUND, DISP_E_TYPEMISMATCH};
@@ -12,6 +22,7 @@ use everywire_model::value::{TypedShape, Value};
 use std::borrow::Cow;
 
 /// Nesting of arrays that is converted.
+/// As deep as VARIANTs may be nested on the wire (`limits::VARIANT_DEPTH`).
 const DEPTH: u32 = 16;
 
 /// An IDispatch pointer.
@@ -55,6 +66,7 @@ pub(crate) fn to_shape(variant: &Value, target: &Shape) -> Result<Value, u32> {
     convert(shape, value, target, DEPTH)
 }
 
+/// `from` is the shape by which the value came, which tells a DATE from a number.
 fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Value, u32> {
     let depth = depth.checked_sub(1).ok_or(DISP_E_TYPEMISMATCH)?;
     let nothing = matches!(value, Value::Nothing);
@@ -140,6 +152,8 @@ fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Va
     })
 }
 
+/// The elements of an array, each converted; octets are elements as well, and nothing is an array without
+/// any.
 fn items(from: &Shape, value: &Value, element: &Shape, depth: u32) -> Result<Vec<Value>, u32> {
     match value {
         Value::List(items) => {
@@ -155,6 +169,7 @@ fn items(from: &Shape, value: &Value, element: &Shape, depth: u32) -> Result<Vec
     }
 }
 
+/// Numbers as octets: how sequences of `U8` are held as values.
 fn octets(items: &[Value]) -> Result<Value, u32> {
     let octet = |item: &Value| match item {
         Value::Integer(number) => u8::try_from(*number).map_err(|_| DISP_E_OVERFLOW),
@@ -163,6 +178,7 @@ fn octets(items: &[Value]) -> Result<Value, u32> {
     items.iter().map(octet).collect::<Result<Vec<u8>, u32>>().map(|octets| Value::Bytes(Bytes::from(octets)))
 }
 
+/// The name of an alias, without its scope, by which automation knows it; two have an older name.
 fn alias_of(shape: &Shape) -> Option<&str> {
     match shape {
         Shape::Alias(alias) => {
@@ -207,6 +223,7 @@ fn number<'v, T>(
     }
 }
 
+/// Whether a shape is that of a DECIMAL.
 fn is_decimal_shape(shape: &Shape) -> bool {
     matches!(shape.resolved(), Shape::Struct(fields) if is_decimal(fields))
 }
@@ -233,6 +250,7 @@ fn integer(from: &Shape, value: &Value, target: &Shape, least: i128, most: i128)
     if (least..=most).contains(&found) { Ok(Value::Integer(found)) } else { Err(DISP_E_OVERFLOW) }
 }
 
+/// Any value without parts as text.
 fn text(from: &Shape, value: &Value) -> Result<String, u32> {
     match value {
         Value::Char(character) => Ok(character.to_string()),
@@ -329,6 +347,7 @@ pub(crate) fn room(shape: &Shape) -> Option<Shape> {
     }
 }
 
+/// A value as an element of an array of VARIANTs.
 fn within(shape: &Shape, value: &Value, depth: u32) -> Result<Value, u32> {
     let (shape, value) = held(shape, value, depth)?;
     Ok(Value::Variant(Box::new((TypedShape(shape), value))))

@@ -1,4 +1,7 @@
 //! DECIMAL (MS-OAUT 2.2.26): a number of 96 bits, a power of ten by which it is divided, and a sign.
+//!
+//! Invariants: `digits` is 96 bits at the most and `scale` 28, so that all arithmetic fits into 128 bits. A
+//! number is never normalized: 12.50 keeps its zero, as automation does.
 
 use crate::hresult::{DISP_E_OVERFLOW, DISP_E_TYPEMISMATCH};
 use everywire_model::value::Value;
@@ -10,11 +13,14 @@ const MOST: u128 = (1 << 96) - 1;
 /// `sign` of negative ones.
 const NEGATIVE: i128 = 0x80;
 
-/// See the module.
+/// A DECIMAL: `digits` divided by 10 to the power of `scale`. `digits` has 96 bits at the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Decimal {
+    /// The sign, which zero may have too.
     negative: bool,
+    /// The number without its point.
     digits: u128,
+    /// Digits behind the point.
     scale: u8,
 }
 
@@ -32,7 +38,7 @@ impl Decimal {
         Some(Self { negative: sign & NEGATIVE != 0, digits, scale })
     }
 
-    /// Its fields.
+    /// The fields of the struct DECIMAL, in their order.
     pub(super) fn value(self) -> Value {
         let low = self.digits & u128::from(u64::MAX);
         let fields = [

@@ -1,4 +1,16 @@
 //! Invoke, of the objects served here (MS-OAUT 3.1.4.4).
+//!
+//! A call is arranged (`arrange`: the member by its DISPID and flags, each argument to the parameter that it
+//! is for, converted to its shape), then the servant is asked like any other caller would (`asking`), then
+//! what it says is put back into VARIANTs (`conclude`).
+//!
+//! States: none; everything of one call is in `Call`, and later in the closure that waits for the servant.
+//!
+//! Invariants: counts that a caller says twice must agree, or the call is E_INVALIDARG. Each parameter gets
+//! one argument at the most. An argument that is missing is allowed where the parameter can be empty.
+//! Arguments by reference go back to the caller, with new values or as they came, whatever the outcome. The
+//! servant's failure is an exception of the member; only what is wrong with the call itself is another
+//! HRESULT.
 
 use super::coerce::{content, empty, is_missing, room, to_shape, to_variant};
 use super::members::{Access, PROPERTY_PUT, members};
@@ -29,7 +41,9 @@ type Wrong = (u32, u32);
 
 /// What is to be done with what the servant says.
 struct Call {
+    /// Whose member it is.
     servant: Arc<dyn Servant>,
+    /// The operation.
     index: usize,
     /// The `in` parameters as one struct.
     arguments: Value,
@@ -37,6 +51,7 @@ struct Call {
     out: Vec<Option<usize>>,
     /// The arguments given by reference.
     references: Vec<Variant>,
+    /// The flags of Invoke.
     flags: u32,
 }
 
@@ -85,8 +100,12 @@ fn prepare(exporter: &Exporter, key: &[u8], given: Given) -> Result<Call, (Wrong
     }
 }
 
+/// The servant, the index of its operation, the arguments as one struct, and for each parameter that comes
+/// out the place of the reference that gets its result, as in `Call::out`.
 type Arranged = (Arc<dyn Servant>, usize, Value, Vec<Option<usize>>);
 
+/// Finds the servant and its operation, and gives each parameter its value: named arguments by their number,
+/// the others from the last to the first, as DISPPARAMS has them reversed.
 fn arrange(
     exporter: &Exporter,
     key: &[u8],
@@ -104,6 +123,7 @@ fn arrange(
     if !riid.0.is_nil() {
         return Err((DISP_E_UNKNOWNINTERFACE, 0));
     }
+    // DISPPARAMS says each count twice: once as a number, once by its array.
     let counts = values.len() == arguments as usize
         && names.len() == named as usize
         && names.len() <= values.len()
@@ -137,6 +157,7 @@ fn arrange(
             _ => return Err((DISP_E_BADPARAMCOUNT, 0)),
         }
     }
+    // Arguments by reference are empty among the others; `indices` says which they are.
     let by_reference = |argument: usize| indices.iter().position(|index| *index as usize == argument);
     let (mut fields, mut out) = (Vec::new(), Vec::new());
     for (parameter, argument) in operation.parameters.iter().zip(&places) {
@@ -170,6 +191,7 @@ fn arrange(
     Ok((Arc::clone(&servant), index, Value::Struct(fields), out))
 }
 
+/// The first servant of the object that has a member with this DISPID, called in this way.
 fn find(exporter: &Exporter, key: &[u8], id: i32, flags: u32) -> Option<(Arc<dyn Servant>, usize)> {
     let wanted = |access: Access| flags & access as u32 != 0;
     callable(exporter, key).into_iter().find_map(|servant| {
@@ -187,10 +209,12 @@ fn find(exporter: &Exporter, key: &[u8], id: i32, flags: u32) -> Option<(Arc<dyn
     })
 }
 
+/// The number of an argument as `puArgErr` has it.
 fn number(argument: usize) -> u32 {
     u32::try_from(argument).unwrap_or_default()
 }
 
+/// The VARIANT that a value is; an empty one if it is none.
 fn variant_of(value: Value) -> Variant {
     match value {
         Value::Variant(held) => Variant::new(held.0.0, held.1),
@@ -198,8 +222,11 @@ fn variant_of(value: Value) -> Variant {
     }
 }
 
+/// Why Invoke has no result.
 enum Trouble {
+    /// Something is wrong with the call.
     Wrong(Wrong),
+    /// The member failed.
     Exception(ExcepInfo),
 }
 
@@ -282,6 +309,7 @@ fn automatic(exporter: &Exporter, variant: Value) -> Value {
     Value::Variant(held)
 }
 
+/// The EXCEPINFO of a call that raised none.
 fn no_exception() -> ExcepInfo {
     (0, 0, String::new(), String::new(), String::new(), 0, 0, 0, 0)
 }

@@ -20,7 +20,9 @@ pub(crate) enum Access {
 /// A member.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
+    /// Its DISPID; the accessors of one property share it.
     pub(crate) id: i32,
+    /// Its name, for a property without `get_` or `put_`.
     pub(crate) name: String,
     pub(crate) access: Access,
     /// Number of the operation.
@@ -47,10 +49,12 @@ pub(crate) fn members(interface: &Interface) -> Vec<Member> {
     all
 }
 
+/// The DISPID of an operation that has none in its contract.
 fn number(index: usize) -> i32 {
     i32::try_from(index).map_or(i32::MAX, |index| index.saturating_add(1))
 }
 
+/// The DISPID of the property that an operation sets, if the operation that reads it stands behind it.
 fn getter_of(interface: &Interface, setter: usize) -> Option<i32> {
     let (attribute, _) = interface.attribute_of(setter)?;
     let getter = interface.operations.get(attribute.getter)?;

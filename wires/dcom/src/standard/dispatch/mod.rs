@@ -1,4 +1,8 @@
 //! IDispatch (MS-OAUT 3.1): calls by name and number, with VARIANTs as arguments, of every object.
+//!
+//! One servant stands by for all objects of the node: the key of the request says which one is meant. It has
+//! one description (GetTypeInfoCount is 1), finds names without regard to case, and calls members by their
+//! DISPIDs.
 
 pub mod call;
 pub(super) mod coerce;

@@ -26,6 +26,7 @@ pub(super) fn look_up(exporter: &Exporter, request: &mut Request) -> Result<(), 
     request.reply::<_, Failure>(Ok((ids, code)))
 }
 
+/// DISPIDs and the HRESULT of the whole: the first name is a member's, of whichever servant has it first.
 fn found(exporter: &Exporter, key: &[u8], names: &[String]) -> (Vec<i32>, u32) {
     let unknown = (vec![UNKNOWN; names.len()], DISP_E_UNKNOWNNAME);
     let Some((first, rest)) = names.split_first() else { return (Vec::new(), S_OK) };

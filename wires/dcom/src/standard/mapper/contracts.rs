@@ -11,7 +11,7 @@ use everywire_model::{Marshal, Sink, Source, Unmarshal, Visit};
 pub(crate) const ENTRY_HANDLE: Shape = structure(&HANDLE);
 static HANDLE: Struct = record!("ept_lookup_handle_t", "", { "attributes": Shape::U32, "uuid": GUID });
 
-/// A context handle; null before the first page and after the last.
+/// A context handle: attributes, which are 0, and a UUID; null before the first page and after the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Handle(pub(crate) Guid);
 

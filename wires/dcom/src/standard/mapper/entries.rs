@@ -19,12 +19,13 @@ const INTERFACES: usize = 4096;
 /// An interface that is served, with its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
+    /// The interface, or the CLSID of a class.
     pub(super) iid: Uuid,
     pub(super) version: (u16, u16),
     pub(super) annotation: String,
 }
 
-/// Those of every node.
+/// The interfaces that every node serves itself, with their versions and annotations.
 const SYSTEM: [(Uuid, (u16, u16), &str); 7] = [
     (ENDPOINT_MAPPER, (3, 0), "Endpoint mapper"),
     (MANAGEMENT, (1, 0), "Management"),
@@ -114,6 +115,8 @@ fn is_open(exporter: &Exporter, by: &Endpoint) -> bool {
     })
 }
 
+/// Whether the text of a peer's address is one of this machine: a loopback address, or no network address at
+/// all.
 fn is_loopback(address: &str) -> bool {
     let host = address.strip_prefix("tcp:").unwrap_or(address);
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host).trim_matches(['[', ']']);

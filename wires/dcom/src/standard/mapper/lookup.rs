@@ -56,6 +56,7 @@ impl Servant for Mapper {
     }
 }
 
+/// `kind` is the inquiry type: 0 all, 1 by interface, 2 by object, 3 by both.
 fn lookup(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
     admit(exporter, request)?;
     let (kind, object, interface, option, handle, most) =
@@ -89,6 +90,7 @@ fn lookup(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
     request.reply::<_, Failure>(Ok((next, found.len() as u32, most, found, status)))
 }
 
+/// ept_map: the towers of one interface by TCP. Any other protocol is not found here.
 fn map(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
     admit(exporter, request)?;
     let (_, tower_of, handle, most) = request.arguments::<(Option<Guid>, Octets, Handle, u32)>()?;
@@ -167,7 +169,10 @@ impl Group {
     }
 
     /// What nobody knows to whom it was not given.
+    /// The key is made for this process and the handle names group and place, so a handle cannot be made up
+    /// or carried elsewhere, and nothing has to be remembered for it.
     fn seal(&self, at: u64) -> u64 {
+        // Made once: a handle has to be known again for as long as the process lives.
         static KEYS: OnceLock<RandomState> = OnceLock::new();
         KEYS.get_or_init(RandomState::new).hash_one((self.0, at))
     }
@@ -187,6 +192,7 @@ fn is_version(entry: &Entry, wanted: &(Guid, u16, u16), option: u32) -> bool {
     entry.iid == wanted.0.0 && fits
 }
 
+/// A tower as the operations carry it: its length twice, for the inner one is that of the conformant array.
 fn octets(tower: Vec<u8>) -> Octets {
     Some((tower.len() as u32, tower))
 }

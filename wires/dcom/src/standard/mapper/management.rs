@@ -1,4 +1,7 @@
 //! The management interface.
+//!
+//! What it tells of the server (interfaces, statistics, principal names) is no secret among those who may
+//! look up; stopping the server is refused to all.
 
 use super::contracts::MANAGEMENT;
 use super::entries::{admit, entries};

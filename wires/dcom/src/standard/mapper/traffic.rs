@@ -18,6 +18,7 @@ impl Traffic {
         self.add(3, fragments);
     }
 
+    /// Counters wrap, as those of the specification do.
     fn add(&self, index: usize, count: u32) {
         if let Some(counter) = self.0.get(index) {
             counter.fetch_add(count, Ordering::Relaxed);

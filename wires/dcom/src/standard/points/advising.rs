@@ -1,4 +1,8 @@
 //! A connection point, and who is advised of its signals.
+//!
+//! Invariants: cookies of one point are never 0 and never the same as another that is in use. `SINKS` and
+//! `SINKS_OF_PRINCIPAL` are checked twice: before a sink is asked for its interface, and under the lock when
+//! it is entered. Observers are told when no lock is held.
 
 use super::source::{Source, sources};
 use super::store::Account;
@@ -20,6 +24,7 @@ pub const SINKS_OF_PRINCIPAL: usize = 256;
 pub const SINKS: usize = 4096;
 impl Points {
     /// The connection point of an object for a source interface, if it has that.
+    /// Points are made when somebody asks for them, and stay until the object is withdrawn.
     pub(super) fn find(&self, exporter: &Exporter, key: &[u8], iid: Uuid) -> Option<Arc<Point>> {
         let mut held = lock(&self.held);
         let found = held.get(key).and_then(|points| points.iter().find(|point| point.iid == iid).cloned());

@@ -49,6 +49,7 @@ impl Servant for Container {
 
 /// Serves IEnumConnectionPoints.
 struct Enumerator {
+    /// The node, which the enumerator must not keep alive.
     exporter: Weak<Exporter>,
     tape: Tape<Arc<Point>>,
 }

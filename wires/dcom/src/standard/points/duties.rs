@@ -1,4 +1,7 @@
 //! What the exporter asks of connection points: signals go out, objects go, and whoever was silent for long is asked.
+//!
+//! `emit` is called by whoever emits, `tend` by the keeper; the locks of the tables are held for copying
+//! lists only, never while a sink is called.
 
 use super::source;
 use crate::exporter::Exporter;

@@ -36,7 +36,7 @@ impl<T: Clone> Tape<T> {
     }
 }
 
-/// Success, or less than that.
+/// The HRESULT of Next and Skip: `S_FALSE` if there were fewer items than were asked for.
 pub(super) fn success(whole: bool) -> u32 {
     if whole { S_OK } else { S_FALSE }
 }
@@ -44,6 +44,7 @@ pub(super) fn success(whole: bool) -> u32 {
 /// Serves IEnumConnections.
 pub(super) struct Connections {
     exporter: Weak<Exporter>,
+    /// Sinks and cookies as they were when the enumerator was made.
     tape: Tape<(Reference, u32)>,
 }
 

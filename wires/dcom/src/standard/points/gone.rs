@@ -1,4 +1,5 @@
-//! Who is no more.
+//! Which failures of a call say that the other end does not exist any more, so that a sink or a source is
+//! given up at once.
 
 use crate::hresult::{RPC_E_DISCONNECTED, RPC_E_INVALID_IPID, RPC_E_INVALID_OBJECT};
 use everywire_model::{Failure, Kind};

@@ -1,4 +1,12 @@
 //! What this node hears of a source elsewhere, and how the end of the source is noticed.
+//!
+//! States: `heard` queues what came while another thread tells; `telling` says that one does; `over` is set
+//! once, when the subscription ends or the source is found gone, and nothing is told to the listener after
+//! that.
+//!
+//! Invariants: signals are told in the order in which they came, by one thread at a time, without a lock.
+//! Each call of the source is answered after its signal was told, so a source that waits for answers is held
+//! up by its listener and not by memory here. A listener that panics loses that one signal.
 
 use super::gone::is_gone;
 use super::source::Source;
@@ -27,10 +35,16 @@ pub(super) struct Listening {
     state: Mutex<State>,
 }
 
+/// Signals that came, in the order in which the source made them. Each call of the source is answered only
+/// after the listener was told.
 struct State {
+    /// Calls of the source that are not answered yet, and the signals that they are.
     heard: VecDeque<(Request, Incoming)>,
+    /// Somebody tells what is queued; others only add to it.
     telling: bool,
+    /// Nothing more is told.
     over: bool,
+    /// When the source was last heard of, or asked.
     last: Instant,
 }
 
@@ -81,6 +95,7 @@ impl Listening {
         }
     }
 
+    /// Tells the listener one thing.
     fn hear(&self, event: SignalEvent<Incoming>) {
         // A listener that panics has told the log; it still gets what comes next.
         let _ = catch_unwind(AssertUnwindSafe(|| (self.listener)(event)));

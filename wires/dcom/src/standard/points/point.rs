@@ -1,4 +1,11 @@
 //! IConnectionPoint.
+//!
+//! States: the object that stands for a point is made when somebody asks for it, and again when the last one
+//! is gone; the point itself, with its sinks, stays as long as the object that it belongs to.
+//!
+//! Invariants: Advise is answered when it is known how the sink is to be called, or that it cannot be. A sink
+//! elsewhere is asked on a thread of its own, of which `ASKED` run at a time for a node. A sink whose account
+//! or level makes calling it back impossible is refused at once.
 
 use super::enumerators::Connections;
 use super::tables::{Manner, Point};
@@ -16,8 +23,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Sinks of other nodes that are asked for their interface at a time, each on a thread of its own.
+/// Beyond that, Advise fails with RPC_S_SERVER_TOO_BUSY, and the client may try again.
 pub const ASKED: usize = 64;
-/// Serves one.
+/// The servant of a connection point.
 struct Served {
     exporter: Weak<Exporter>,
     point: Arc<Point>,
@@ -120,6 +128,7 @@ impl Served {
         let exporter = alive(&self.exporter)?;
         let (sink,) = request.arguments::<(Option<Reference>,)>()?;
         let sink = sink.ok_or_else(|| refused(E_POINTER))?;
+        // Asked before any thread or connection is used for it.
         Point::admit(&lock(&self.point.sinks), &principal(request))?;
         let way = sink.profiles.first().ok_or_else(|| refused(CONNECT_E_CANNOTCONNECT))?;
         let proxy = way.lease.share::<Proxy>();
@@ -138,6 +147,8 @@ impl Served {
 }
 
 /// How a sink elsewhere is to be called.
+/// Asks for the source interface first, then for IDispatch, as listeners written in scripting languages have
+/// it.
 fn manner_of(exporter: &Exporter, proxy: &Proxy, point: &Point) -> Result<Manner, Failure> {
     let cannot = |failure: Failure| {
         let what = format!("the sink cannot be asked for the interface: {failure}");
@@ -177,6 +188,8 @@ fn answer(
 struct Asking(Arc<AtomicUsize>);
 
 impl Asking {
+    /// `None` if `ASKED` sinks are being asked already. The count goes up in any case, and down again with
+    /// the value that is dropped.
     fn begin(count: &Arc<AtomicUsize>) -> Option<Self> {
         let this = Self(Arc::clone(count));
         (count.fetch_add(1, Ordering::Relaxed) < ASKED).then_some(this)

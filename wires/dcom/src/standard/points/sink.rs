@@ -1,4 +1,15 @@
 //! A sink that was advised: calls to it, in order, and how its death is noticed.
+//!
+//! States, all in `Line` under one lock: `waiting` has the signals to be sent; `under_way` counts calls
+//! without an answer (`WINDOW` at the most); `sending` says that a thread is in the middle of sending;
+//! `settled` is false until the first call was sent, which may take long and so runs on a thread of
+//! `FINDERS`; `by_name` turns on when the sink has IDispatch only; `refused` is set for `REFUSED` after the
+//! sink did not let this node in; `gone` is set once and ends everything.
+//!
+//! Invariants: signals reach a sink in the order of their emission, each once or never; what is lost is
+//! counted in `lost` and told. An emitter never waits for a sink: it sends at once if the line is free, else
+//! it leaves a copy of the values. No lock is held while a call is sent or an observer told. A failure is
+//! told to the node's observer only where the sink has not run the call.
 
 use super::gone::{has_code, is_gone};
 use super::store::{Account, Store, WAITING, WAITING_BYTES};
@@ -35,11 +46,14 @@ const FINDING: Duration = Duration::from_secs(8);
 /// Threads that find the way to sinks at the same time: hosts that never answer cost no thread each.
 const FINDERS_AT_ONCE: usize = 16;
 
+/// One queue for the process: whoever finds the way to a sink takes the next from it.
 static FINDERS: Mutex<Finders> = Mutex::new(Finders { sinks: VecDeque::new(), running: 0 });
 
 /// Sinks to which nothing was sent yet: their points hold them, as long as they are advised.
 struct Finders {
+    /// Sinks whose first call is to be sent.
     sinks: VecDeque<Weak<Advised>>,
+    /// Threads that take from the queue.
     running: usize,
 }
 
@@ -60,6 +74,8 @@ fn find() {
 }
 
 impl Advised {
+    /// A sink that was accepted and to which nothing was sent yet. There are two objects for it: `sought` for
+    /// the first call, which may have to find the way, and `object` for the others, which have more time.
     pub(super) fn new(
         (cookie, principal, account): (u32, String, Arc<Account>),
         reference: Reference,
@@ -103,6 +119,8 @@ impl Advised {
                 line.lost += 1;
                 return Ok(());
             }
+            // Nothing waits and nobody sends: then the arguments go out as they are, without a copy as
+            // values.
             let free = line.settled && !line.by_name && !line.sending && line.waiting.is_empty();
             if !(free && line.under_way < WINDOW) {
                 let lost = line.waiting.push(index, collect(arguments)?);
@@ -180,7 +198,10 @@ impl Advised {
         }
     }
 
+    /// Sends a call whose arguments were kept. They are kept once more until it ends, for a sink that turns
+    /// out to have IDispatch only.
     fn send_value(self: &Arc<Self>, index: usize, value: Value) {
+        // The lock is given back at once: what follows may call a servant of this process.
         let by_name = lock(&self.line).by_name;
         let Some(point) = self.point.upgrade() else { return };
         if by_name {
@@ -198,12 +219,14 @@ impl Advised {
         );
     }
 
+    /// Sends a call with the emitter's own arguments, which are encoded before this returns.
     fn send(self: &Arc<Self>, index: usize, arguments: &dyn Encode) {
         if let Some(point) = self.point.upgrade() {
             self.submit(&point, index, arguments, None);
         }
     }
 
+    /// Hands the call to the runtime; `ended` is called with its outcome, maybe before this returns.
     fn submit(self: &Arc<Self>, point: &Point, index: usize, arguments: &dyn Encode, again: Option<Value>) {
         let Some(operation) = point.interface.operations.get(index) else { return };
         let this = Arc::clone(self);
@@ -299,6 +322,7 @@ impl Advised {
         point.tell(&Audience::Failed { interface, listener: self.cookie, failure, lost });
     }
 
+    /// Whose sink it is, for messages.
     fn who(&self) -> &str {
         if self.principal.is_empty() { "this process" } else { &self.principal }
     }
@@ -372,6 +396,7 @@ impl Advised {
     }
 
     /// Asks whether it is still there.
+    /// Waits for the answer; only for the keeper's thread.
     pub(super) fn check(self: &Arc<Self>) {
         let answer = self.object.target().probe();
         lock(&self.line).last = Instant::now();

@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub struct Source {
     /// Its identity.
     pub iid: Uuid,
-    /// It.
+    /// The interface as listeners implement it: its operations are the signals.
     pub interface: Hold<Interface>,
     /// The interface whose signals these are, as the contract calls it: it itself, if the contract has it.
     pub name: String,
@@ -71,6 +71,8 @@ fn own(interface: &Interface) -> impl Iterator<Item = &Signal> {
     interface.signals.iter().filter(|signal| signal.sink.is_none()).filter(inherited)
 }
 
+/// The interface of the listeners of one that names none: its operations are the signals that it declares
+/// itself.
 fn events(interface: &Interface) -> Interface {
     let operations = own(interface).map(|signal| {
         let parameter = |field: &Field| Parameter { direction: Direction::In, field: field.clone() };

@@ -1,4 +1,9 @@
 //! Signals that wait for a sink, and what they hold of its principal's room.
+//!
+//! Invariants: a store has `WAITING` signals and `WAITING_BYTES` at the most, all stores of a principal
+//! `PRINCIPAL_BYTES` together; one signal alone may exceed any of them, or it could never be sent. What is
+//! charged for a signal stands beside it and is given back when it leaves, so the account is exact however
+//! the weight is estimated.
 
 use everywire_model::value::Value;
 use std::collections::VecDeque;
@@ -32,7 +37,9 @@ impl Account {
 /// The signals of one sink, the oldest first: numbers of operations, and their arguments.
 #[derive(Debug, Default)]
 pub(super) struct Store {
+    /// Number of the operation, arguments, bytes charged; the oldest first.
     signals: VecDeque<(usize, Value, usize)>,
+    /// The sum of the charges.
     bytes: usize,
     account: Arc<Account>,
 }
@@ -89,12 +96,14 @@ impl Store {
         Some((index, value))
     }
 
-    /// All of them.
+    /// Takes out all signals. The caller has to drop them without a lock: references in them may be the last
+    /// ones.
     pub(super) fn clear(&mut self) -> VecDeque<(usize, Value, usize)> {
         self.give_back(self.bytes);
         std::mem::take(&mut self.signals)
     }
 
+    /// Bytes that are held no longer.
     fn give_back(&mut self, bytes: usize) {
         self.bytes -= bytes;
         self.account.0.fetch_sub(bytes, Ordering::AcqRel);

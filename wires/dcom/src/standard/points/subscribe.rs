@@ -1,4 +1,16 @@
 //! Listening to an object elsewhere: a sink of this process, advised there.
+//!
+//! For each source interface that carries a wanted signal: find the connection point, serve a sink under a
+//! new key, advise it, and keep the cookie. A node that listens nowhere yet begins to listen at this side's
+//! end of the way to the peer, with the account that the object is called with, since the peer calls back by
+//! a connection of its own.
+//!
+//! States: an `Advice` is one sink that is advised; dropping it unadvises. A `Subscription` has one for each
+//! source interface; if one of them cannot be made, those before are dropped again.
+//!
+//! Invariants: the sink is withdrawn if Advise fails, and otherwise only after Unadvise was answered or could
+//! not be sent: a call of the source that is under way still finds it. Where the callbacks could not be let
+//! in, the subscription fails at once instead of staying silent.
 
 use super::listening::{FAREWELL, Listening};
 use super::source::{Source, sources};
@@ -172,16 +184,22 @@ fn spelled(text: &str) -> String {
     })
 }
 
-/// One sink that is advised.
+/// A subscription at a connection point elsewhere: dropping it ends it.
 struct Advice {
     exporter: std::sync::Weak<Exporter>,
+    /// The connection point elsewhere.
     point: Object,
+    /// What Unadvise has to say.
     cookie: u32,
+    /// The key of the sink here.
     key: Bytes,
     listening: Arc<Listening>,
 }
 
 impl Advice {
+    /// Subscribes: finds the connection point of the source interface, exports a sink of this node under a
+    /// key of its own, and advises it. If Advise fails the sink is withdrawn at once, so that nobody can call
+    /// it any more.
     fn make(
         exporter: &Exporter,
         object: &Object,
@@ -200,6 +218,7 @@ impl Advice {
         admits(exporter, &point)?;
         let point = resolver.resolve(&point)?.typed(Hold::Static(&CONNECTION_POINT));
         let only = signal.map(|signal| signal.name.to_string());
+        // From here on signals may come, even before Advise has returned the cookie.
         let listening = Listening::new(source, only, Arc::clone(listener), key_of(object), object.clone());
         let iid = listening.source.iid;
         let key = exporter.objects().export(vec![Arc::new(Ear(Arc::clone(&listening))) as Arc<dyn Servant>]);

@@ -1,4 +1,9 @@
 //! What a node keeps of connection points: the points of its objects, the sinks that were advised, and what it listens to itself.
+//!
+//! Locks: `held`, the sinks of one point, and the line of one sink each stand alone; none is taken under
+//! another. Under `held` the servants of an object are looked up, under `served` the object that stands for a
+//! point is made, and under the lock of a line the emitter's arguments are copied; nothing else of other
+//! parts is called under them.
 
 use super::listening::Listening;
 use super::store::{Account, Store};
@@ -25,25 +30,35 @@ pub(in crate::standard) struct Points {
 
 /// A connection point: an object and one of its source interfaces.
 pub(super) struct Point {
+    /// The object whose signals these are.
     pub(super) key: Bytes,
+    /// The source interface.
     pub(super) iid: Uuid,
+    /// The source interface as listeners implement it.
     pub(super) interface: Hold<Interface>,
     /// The objects of its node.
     pub(super) objects: Weak<dyn Objects>,
     /// The key of the object that stands for it, as long as that is served.
     pub(super) served: Mutex<Option<Bytes>>,
+    /// In the order in which they were advised, which is that of emission.
     pub(super) sinks: Mutex<Vec<Arc<Advised>>>,
+    /// The cookie given last; it wraps.
     pub(super) last_cookie: AtomicU32,
 }
 
 /// A sink and its connection.
 pub(super) struct Advised {
+    /// What the listener unadvises by.
     pub(super) cookie: u32,
+    /// Who advised it: quotas count by it. Empty for this process.
     pub(super) principal: String,
+    /// The sink as it came; it holds the references that the listener gave.
     pub(super) reference: Reference,
+    /// The same as an object to be called, with the time that a call may take.
     pub(super) object: Object,
     /// The same, for the first call.
     pub(super) sought: Object,
+    /// The point, which holds the sinks.
     pub(super) point: Weak<Point>,
     pub(super) line: Mutex<Line>,
 }
@@ -51,6 +66,7 @@ pub(super) struct Advised {
 /// What waits for a sink, and how it is called now.
 pub(super) struct Line {
     pub(super) waiting: Store,
+    /// Calls that were sent and have not ended.
     pub(super) under_way: usize,
     /// Somebody sends: what others want sent they leave in `waiting`.
     pub(super) sending: bool,
@@ -58,7 +74,9 @@ pub(super) struct Line {
     pub(super) settled: bool,
     /// It is called by IDispatch.
     pub(super) by_name: bool,
+    /// It is advised no more: nothing is sent.
     pub(super) gone: bool,
+    /// When a call of it ended last, or it was asked whether it is there.
     pub(super) last: Instant,
     /// Signals that were given up since the last failure that was told.
     pub(super) lost: u64,
@@ -98,13 +116,13 @@ impl Points {
         made
     }
 
-    /// All sinks.
+    /// The sinks of all points, copied, so that they can be called without a lock.
     pub(super) fn sinks(&self) -> Vec<Arc<Advised>> {
         let points: Vec<_> = lock(&self.held).values().flatten().cloned().collect();
         points.iter().flat_map(|point| lock(&point.sinks).clone()).collect()
     }
 
-    /// What this node listens to.
+    /// The subscriptions of this node elsewhere; those that ended are taken off the list here.
     pub(super) fn listening(&self) -> Vec<Arc<Listening>> {
         let mut listening = lock(&self.listening);
         listening.retain(|held| held.strong_count() > 0);
@@ -113,7 +131,7 @@ impl Points {
 }
 
 impl Line {
-    /// Whether it is not called now.
+    /// Whether the time is still running in which a sink that refused a call is left alone.
     pub(super) fn is_refused(&mut self) -> bool {
         let Some(until) = self.refused else { return false };
         let is_refused = Instant::now() < until;

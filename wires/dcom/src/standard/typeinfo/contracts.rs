@@ -1,4 +1,7 @@
 //! ITypeInfo, ITypeLib and what they carry (MS-OAUT 2.2.37 to 2.2.45, 3.7.4, 3.11.4).
+//!
+//! Descriptions alone, in the order of the wire. Pointers that Windows calls "dirty" or reserved are kept as
+//! numbers, and operations that never travel have their places, so that the numbers of the others are right.
 
 use crate::standard::contracts::BSTR;
 use crate::standard::guid::GUID;
@@ -12,6 +15,7 @@ use everywire_model::describe::{
 pub(crate) static TYPEDESC: Struct =
     record!("TYPEDESC", "", { "_tdUnion": union(&TD_UNION), "vt": Shape::U16 });
 
+/// What a TYPEDESC leads to: another type, an array, or a handle of a type with a name.
 static TD_UNION: Union = arms!("_tdUnion", "", Shape::U16, {
     [26, 27] "lptdesc": pointer!(Unique, structure(&TYPEDESC)),
     [28] "lpadesc": pointer!(Unique, structure(&ARRAYDESC)),
@@ -28,8 +32,10 @@ static ARRAYDESC: Struct = record!("ARRAYDESC", "", {
     "rgbounds": sequence!(structure(&SAFEARRAYBOUND), None, Conformant),
 });
 
+/// PARAMDESCEX (2.2.39).
 static PARAMDESCEX: Struct =
     record!("PARAMDESCEX", "", { "cBytes": Shape::U32, "varDefaultValue": Shape::Variant });
+/// PARAMDESC (2.2.40): flags of a parameter, and its default value.
 static PARAMDESC: Struct = record!("PARAMDESC", "", {
     "pparamdescex": pointer!(Unique, structure(&PARAMDESCEX)),
     "wParamFlags": Shape::U16,
@@ -55,6 +61,7 @@ pub(crate) static FUNCDESC: Struct = record!("FUNCDESC", "", {
     "wFuncFlags": Shape::U16,
 });
 
+/// What a VARDESC has: an offset in an instance, or the value of a constant.
 static VD_UNION: Union = arms!("_vdUnion", "", Shape::I32, {
     [0, 1, 3] "oInst": Shape::U32,
     [2] "lpvarValue": pointer!(Unique, Shape::Variant),

@@ -1,4 +1,7 @@
 //! ITypeInfo (MS-OAUT 3.7.4).
+//!
+//! HREFTYPEs (handles of referred types) are the numbers of descriptions in the library, counted from 1, so
+//! that 0 is none.
 
 use super::contracts::{GET_FUNC_DESC, GET_TYPE_ATTR, TYPE_INFO};
 use super::library::{Info, Library};
@@ -24,6 +27,7 @@ impl TypeInfo {
     }
 }
 
+/// There is nothing of that number or name.
 fn missing() -> Failure {
     refused(TYPE_E_ELEMENTNOTFOUND)
 }
@@ -112,6 +116,7 @@ pub(super) fn documentation(
     (name, text): (String, String),
     flags: u32,
 ) -> Result<(), Failure> {
+    // The flags say which of the results the caller wants; the others are empty.
     let name = if flags & 1 != 0 { name } else { String::new() };
     let text = if flags & 2 != 0 { text } else { String::new() };
     request.reply::<_, Failure>(Ok((name, text, 0_u32, String::new())))

@@ -20,6 +20,7 @@ const SYSTEM_KIND: i32 = 3;
 pub(super) struct TypeLib(pub(super) Arc<Library>);
 
 impl TypeLib {
+    /// Answers with a description of the library; those of IDispatch and IUnknown are another library's.
     fn answer_info(&self, request: &mut Request, index: Option<usize>) -> Result<(), Failure> {
         let index = index
             .filter(|index| *index < self.0.own().len())

@@ -1,4 +1,13 @@
 //! The type information of one object: its class, its interfaces, and those that it calls.
+//!
+//! States: the descriptions never change; `served` remembers the objects that stand for them, so that one
+//! object is made for a description however often it is asked for. A library is made anew for each caller of
+//! GetTypeInfo or GetClassInfo and lives as long as one of its pointers.
+//!
+//! Invariants: the class is number 0, the object's interfaces follow in the order of its servants, then the
+//! source interfaces, then IDispatch and IUnknown, which belong to another library and are not counted as its
+//! own (`BASES`). All interfaces are told as dispinterfaces: what cannot be called by name is not told.
+//! Counts are cut to 16 bits, as TYPEATTR has them.
 
 use super::types::{VT_PTR, VT_VOID, behind, elemdesc, simple, typedesc};
 use crate::exporter::{Exporter, exposed};
@@ -15,14 +24,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use uuid::Uuid;
 
-/// IMPLTYPEFLAG_FDEFAULT and IMPLTYPEFLAG_FSOURCE (MS-OAUT 2.2.13).
+/// IMPLTYPEFLAG_FDEFAULT: the one that is meant when only the class is named (MS-OAUT 2.2.13).
 pub(crate) const DEFAULT: i32 = 1;
+/// IMPLTYPEFLAG_FSOURCE: the class calls this interface, its listeners implement it.
 pub(crate) const SOURCE: i32 = 2;
-/// TKIND_INTERFACE, TKIND_DISPATCH and TKIND_COCLASS (MS-OAUT 2.2.17).
+/// TKIND_INTERFACE (MS-OAUT 2.2.17).
 const KIND_INTERFACE: i32 = 3;
+/// TKIND_DISPATCH.
 pub(crate) const KIND_DISPATCH: i32 = 4;
+/// TKIND_COCLASS.
 pub(crate) const KIND_CLASS: i32 = 5;
-/// IDispatch and IUnknown.
+/// Descriptions of other libraries at the end: IDispatch and IUnknown.
 const BASES: usize = 2;
 /// Bytes of a pointer on SYS_WIN64.
 const POINTER: u16 = 8;
@@ -79,6 +91,7 @@ impl Library {
             implemented.push((infos.len() + 1, SOURCE | if number == 0 { DEFAULT } else { 0 }));
             infos.push(Info::called_by_name(interface));
         }
+        // An object without a class is described as if it had one, by the CLSID that follows from its key.
         let (name, id) = class.unwrap_or_else(|| {
             let name = infos.first().map(|info| info.name().to_owned()).unwrap_or_default();
             (name, clsid_of_key(key))
@@ -153,6 +166,7 @@ impl Info {
         }
     }
 
+    /// Of a class its interfaces; of an interface what it is derived from.
     pub(super) fn implemented(&self) -> &[(usize, i32)] {
         match self {
             Self::Class { implemented, .. } => implemented,
@@ -266,6 +280,7 @@ impl Info {
     }
 }
 
+/// A numeric field of a structure.
 fn named(name: &str, number: impl Into<i128>) -> (String, Value) {
     (name.to_owned(), Value::Integer(number.into()))
 }

@@ -1,4 +1,8 @@
 //! Type information (MS-OAUT 3.7, 3.11): what an object is, for those who ask by IDispatch and IProvideClassInfo.
+//!
+//! Windows, Visual Basic and scripts ask ITypeInfo; programs of this implementation ask for the whole
+//! contract as MIDL in one call (`WholeContract`), which type information could not tell: structs,
+//! directions, several interfaces.
 
 pub(crate) mod contracts;
 mod info;

@@ -23,6 +23,7 @@ impl Library {
         principal: &str,
     ) -> Result<Reference, Failure> {
         let iid = iid_of(if index.is_some() { &TYPE_INFO } else { &TYPE_LIB });
+        // The lock is kept while the object is made, so that two callers get the same one.
         let mut served = lock(&self.served);
         if let Some(key) = served.get(&index).filter(|key| !exporter.objects().servants(key).is_empty()) {
             return Ok(pointer(exporter, iid, key));

@@ -1,4 +1,15 @@
 //! Reading the type information of objects elsewhere.
+//!
+//! A description is an ITypeInfo that is asked step by step: TYPEATTR first, then each function by its number
+//! with its names, then each variable. What comes of it is an interface of kind `Dispatch`, whose operations
+//! are called by Invoke.
+//!
+//! States: `Told` holds the object and its TYPEATTR.
+//!
+//! Invariants: a peer decides how many calls are made, so members, names of parameters and the depth of types
+//! are bounded (`MEMBERS`, `PARAMETERS`, `DEPTH`), and a type that leads too far, or that is not understood,
+//! is a VARIANT, which takes any value. Members that must not be called by name are left out. A property told
+//! as a variable becomes two accessors.
 
 use super::contracts::{
     GET_DOCUMENTATION, GET_FUNC_DESC, GET_IMPL_TYPE_FLAGS, GET_NAMES, GET_REF_TYPE_INFO,
@@ -25,10 +36,11 @@ use uuid::Uuid;
 const MEMBERS: u16 = 4096;
 /// How far types lead to one another.
 const DEPTH: u32 = 8;
-/// Parameters of a member, at most.
+/// Names of parameters that are asked for, at most.
 const PARAMETERS: i128 = 256;
-/// VT_HRESULT and VT_USERDEFINED.
+/// A function that returns nothing but success.
 const VT_HRESULT: u16 = 25;
+/// A type with a name, to be asked for by its handle.
 const VT_USERDEFINED: u16 = 29;
 /// FUNCFLAG_FRESTRICTED: IUnknown's and IDispatch's methods, and others that are not to be called by name.
 const RESTRICTED: i128 = 1;
@@ -53,10 +65,12 @@ impl Told {
         Ok(Self { info, attributes })
     }
 
+    /// A number of the TYPEATTR.
     fn number(&self, name: &str) -> i128 {
         number(&self.attributes, name)
     }
 
+    /// The GUID of the TYPEATTR.
     fn id(&self) -> Uuid {
         let fields = match member(&self.attributes, "guid") {
             Some(Value::Struct(fields)) => fields.as_slice(),
@@ -95,11 +109,13 @@ impl Told {
         Ok(found)
     }
 
+    /// The description behind a handle of a referred type.
     fn part(&self, handle: u32) -> Result<Self, Failure> {
         let (info,) = self.info.call::<_, (Option<Reference>,), Failure>(GET_REF_TYPE_INFO, (handle,))?;
         Self::of(&self.info, info)
     }
 
+    /// -1 as `id` means the type itself; the flags ask for both texts.
     fn documentation(&self, id: i32) -> Result<(String, String), Failure> {
         let (name, text, _, _) =
             self.info.call::<_, (String, String, u32, String), Failure>(GET_DOCUMENTATION, (id, 3_u32))?;
@@ -265,12 +281,12 @@ impl Told {
     }
 }
 
-/// The shape of a type without parts (VARENUM, MS-OAUT 2.2.7).
 /// Whether there is nothing of that number.
 fn is_beyond(failure: &Failure) -> bool {
     failure.code() == Some(&*format!("{TYPE_E_ELEMENTNOTFOUND:#010x}"))
 }
 
+/// The shape of a type without parts (VARENUM, MS-OAUT 2.2.7).
 fn plain(vt: u16) -> Shape {
     match vt {
         8 | 30 | 31 => BSTR,
@@ -334,6 +350,7 @@ fn first(results: &[(String, Value)]) -> Result<Vec<(String, Value)>, Failure> {
     }
 }
 
+/// The fields of a structure; none of anything else.
 fn fields(value: &Value) -> &[(String, Value)] {
     match value {
         Value::Struct(fields) => fields,
@@ -341,10 +358,12 @@ fn fields(value: &Value) -> &[(String, Value)] {
     }
 }
 
+/// A field of a structure by name.
 fn member<'a>(fields: &'a [(String, Value)], name: &str) -> Option<&'a Value> {
     fields.iter().find(|(held, _)| held == name).map(|(_, value)| value)
 }
 
+/// A field that is a number; 0 where there is none.
 fn number(fields: &[(String, Value)], name: &str) -> i128 {
     match member(fields, name) {
         Some(Value::Integer(number)) => *number,

@@ -4,9 +4,13 @@ use crate::ndr::is_decimal;
 use everywire_model::shape::Shape;
 use everywire_model::value::Value;
 
+/// Any value.
 pub(crate) const VT_VARIANT: u16 = 12;
+/// No value: the return type of a method without a result.
 pub(crate) const VT_VOID: u16 = 24;
+/// A pointer to another type.
 pub(crate) const VT_PTR: u16 = 26;
+/// An array of another type.
 pub(crate) const VT_SAFEARRAY: u16 = 27;
 
 /// The type by which IDispatch carries values of a shape, as a TYPEDESC: the one that a VARIANT holds them by.
@@ -61,6 +65,7 @@ pub(super) fn behind(vt: u16, target: Value) -> Value {
     made(vt, Some(Box::new(("lptdesc".to_owned(), target))))
 }
 
+/// A TYPEDESC: its type, and what that leads to.
 fn made(vt: u16, arm: Option<Box<(String, Value)>>) -> Value {
     Value::Struct(vec![
         ("_tdUnion".to_owned(), Value::Union(vt.into(), arm)),

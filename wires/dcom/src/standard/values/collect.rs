@@ -1,4 +1,8 @@
 //! A sink that builds a [`Value`].
+//!
+//! Invariants: an open composite gathers its values in order and becomes one value when it closes; exactly
+//! one value is left at the end. Shapes decide what the values are together: names of fields come from the
+//! shape, since a sink is not told them.
 
 use super::misfit;
 use everywire_model::shape::{Enum, Shape, Text};
@@ -27,6 +31,8 @@ pub(in super::super) fn collect_results(values: &dyn Encode) -> Visit<(Value, i3
     }
 }
 
+/// A sink that keeps what is written as a `Value`. `whole` is set once, by the value that stands in no
+/// composite.
 #[derive(Default)]
 struct Collector {
     open: Vec<Frame>,
@@ -41,6 +47,7 @@ struct Frame {
 }
 
 impl Collector {
+    /// A value is complete: it belongs to what is open, or is the whole.
     fn put(&mut self, value: Value) -> Visit<()> {
         match self.open.last_mut() {
             Some(frame) => frame.items.push(value),

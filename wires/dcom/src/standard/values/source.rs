@@ -1,4 +1,14 @@
 //! A body that is a [`Value`]: its codec hands out a source over the tree.
+//!
+//! Arguments of a call by name (IDispatch) exist as values before anybody knows the operation's shapes. A
+//! servant of this process reads them like a body that came over a wire; no octets are made.
+//!
+//! States: a stack of open composites, each an iterator over its members; `One` at the bottom is the whole
+//! value.
+//!
+//! Invariants: a value is given out once, in order. A value that does not fit the shape that is asked for is
+//! a failure of the caller (`BadArgument`), never a panic. Numbers are checked for the range of the type
+//! asked for. Nesting is charged to the budget of the body.
 
 use super::misfit;
 use bytes::Bytes;
@@ -34,6 +44,7 @@ impl WireState for Held {
     }
 }
 
+/// The codec of a body that holds a `Value` in place of octets.
 struct Values;
 
 static VALUES: Values = Values;
@@ -59,10 +70,14 @@ impl Codec for Values {
 #[derive(Clone, Copy)]
 enum Item<'a> {
     Value(&'a Value),
+    /// The discriminator of a union, which a `Value` keeps as a number.
     Label(i64),
+    /// One octet of a value that is kept as bytes, where a sequence of numbers is read.
     Octet(u8),
 }
 
+/// What is open, and what of it is still to be read. `One` is also a null pointer, with nothing in it. The
+/// label of `Union` and the key of `Pairs` come first; the value beside waits for its turn.
 enum Frame<'a> {
     One(Option<Item<'a>>),
     List(std::slice::Iter<'a, Value>),
@@ -73,6 +88,7 @@ enum Frame<'a> {
     Variant(&'a Shape, Option<&'a Value>),
 }
 
+/// A reader of a `Value`. The shape that is asked for must fit the value; numbers fit if they are in range.
 struct Tree<'a> {
     open: Vec<Frame<'a>>,
     budget: Budget,
@@ -80,6 +96,7 @@ struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
+    /// The next value of what is open.
     fn next(&mut self) -> Visit<Item<'a>> {
         let item = match self.open.last_mut() {
             Some(Frame::One(item)) => item.take(),
@@ -103,6 +120,7 @@ impl<'a> Tree<'a> {
         item.ok_or_else(|| misfit("a value is missing"))
     }
 
+    /// The same where only a whole value will do.
     fn value(&mut self) -> Visit<&'a Value> {
         match self.next()? {
             Item::Value(value) => Ok(value),
@@ -110,6 +128,7 @@ impl<'a> Tree<'a> {
         }
     }
 
+    /// An integer of the type asked for, from a number, a discriminator or an octet.
     fn integer<T: TryFrom<i128>>(&mut self) -> Visit<T> {
         let number = match self.next()? {
             Item::Value(Value::Integer(number)) => *number,
