@@ -6,16 +6,17 @@
 //!
 //! Invariants.
 //! * The order of what was put in is the order of what is sent, whatever was copied and whatever was spliced.
-//! * `position` counts from the first byte since the buffer was last empty, taken or not: so offsets that a
-//!   codec keeps, and what it aligns by, stay valid while the front is being sent.
+//! * `position` counts from a byte before the first that is not sent yet, the same one until bytes are taken
+//!   (`consume`), and then one that is a multiple of 16 behind it: so what a codec aligns by stays aligned.
+//!   Marks and positions hold until bytes are taken.
 //! * A message that cannot be encoded to its end is taken back as a whole (`mark`, `truncate`) before any
 //!   byte of it is sent.
 //! * Handles leave once, with the first byte of those that they were attached to; nothing is sent across the
 //!   place where the next ones stand.
 //!
 //! Bounds. None of its own: whoever puts in looks at `len`. Memory of what was taken is given back when the
-//! buffer is empty, and not before; a buffer that never empties keeps it all. A buffer that was large is then
-//! given back as a whole.
+//! buffer is empty, or when it is more than that of the rest: a buffer that never empties holds twice its rest
+//! at most. An empty buffer that was large is given back as a whole.
 
 use crate::body::Handle;
 use bytes::Bytes;
@@ -24,6 +25,11 @@ use std::io::IoSlice;
 
 /// Parts at least this long are spliced in by reference; shorter ones are cheaper to copy.
 pub const SPLICE: usize = 16 << 10;
+/// Bytes taken from the front from which on they are dropped, if there are more of them than of the rest.
+const STALE: usize = 64 << 10;
+/// Taken bytes are dropped in multiples of this, so that a codec's alignment by position stays (16: a `long double` of CDR has no larger
+/// one, nor has anything else).
+const ALIGNMENT: usize = 16;
 
 /// Bytes to send: a flat buffer, with large shared parts spliced in at offsets.
 #[derive(Debug, Default)]
@@ -55,7 +61,7 @@ impl SendBuffer {
         self.len() == 0
     }
 
-    /// Length counted from the first byte ever put in since the send buffer was last empty: what a codec aligns by.
+    /// Length counted from a byte that was put in before the first that is left: what a codec aligns by.
     pub fn position(&self) -> usize {
         self.flat.len() + self.spliced
     }
@@ -196,10 +202,43 @@ impl SendBuffer {
             self.splices.clear();
             self.attached.clear();
             self.flat.clear();
-            if self.flat.capacity() > 64 << 10 {
+            if self.flat.capacity() > STALE {
                 self.flat = Vec::new();
             }
+        } else if self.taken > STALE && self.taken > self.len() {
+            self.drop_taken();
         }
+    }
+
+    /// Gives back the memory of what was taken from the front.
+    #[cold]
+    fn drop_taken(&mut self) {
+        let cut = self.taken - self.taken % ALIGNMENT;
+        // Bytes still to be dropped, flat bytes that go, and splices that go as a whole.
+        let (mut left, mut flat, mut gone) = (cut, 0, 0);
+        for (at, part) in &mut self.splices {
+            let run = at.saturating_sub(flat).min(left);
+            flat += run;
+            left -= run;
+            let begin = part.len().min(left);
+            left -= begin;
+            self.spliced -= begin;
+            if begin < part.len() {
+                *part = part.slice(begin..);
+                break;
+            }
+            gone += 1;
+        }
+        flat += left;
+        self.splices.drain(..gone);
+        self.flat.drain(..flat);
+        for (at, _) in &mut self.splices {
+            *at -= flat;
+        }
+        for (at, _) in &mut self.attached {
+            *at = at.saturating_sub(cut);
+        }
+        self.taken -= cut;
     }
 
     /// Gives back the memory of An empty buffer: connections that fall idle call this.
@@ -304,6 +343,51 @@ mod tests {
             assert_eq!(seen, all);
         }
         assert_eq!(buffer.to_vec(), all);
+    }
+
+    #[test]
+    fn a_buffer_that_never_empties_drops_what_was_sent() {
+        let mut buffer = SendBuffer::new();
+        let (mut put, mut seen, mut seed) = (Vec::new(), Vec::new(), 1_u32);
+        for round in 0..2_000_u32 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let small = vec![round.to_le_bytes()[0]; seed as usize >> 20];
+            buffer.flat().extend_from_slice(&small);
+            put.extend_from_slice(&small);
+            if round % 7 == 0 {
+                let large = vec![round.to_le_bytes()[1]; SPLICE + (seed as usize >> 22)];
+                buffer.splice(Bytes::from(large.clone()));
+                put.extend_from_slice(&large);
+            }
+            // Sometimes within a flat run, sometimes within a splice; never all.
+            let taken = (buffer.len() - 1).min(seed as usize >> 18);
+            seen.extend(buffer.slices(usize::MAX, taken).iter().flat_map(|slice| slice.iter().copied()));
+            let aligned = buffer.position() % ALIGNMENT;
+            buffer.consume(taken);
+            assert_eq!(buffer.position() % ALIGNMENT, aligned);
+            assert_eq!(buffer.len(), put.len() - seen.len());
+            assert!(
+                buffer.position() <= 2 * buffer.len() + STALE + 2 * ALIGNMENT,
+                "{} octets are kept of {}",
+                buffer.position(),
+                buffer.len()
+            );
+        }
+        seen.extend(buffer.to_vec());
+        assert_eq!(seen, put);
+    }
+
+    #[test]
+    fn handles_keep_their_place_when_what_was_sent_is_dropped() {
+        let mut buffer = SendBuffer::new();
+        buffer.flat().extend_from_slice(&vec![0; 3 * STALE]);
+        let at = buffer.position();
+        buffer.flat().extend_from_slice(b"with them");
+        buffer.attach(at, Vec::new());
+        buffer.consume(2 * STALE + 5);
+        assert_eq!(buffer.handles().1, STALE - 5, "so many octets go before them");
+        buffer.consume(STALE - 5);
+        assert!(buffer.handles().0.is_some() && buffer.to_vec() == b"with them");
     }
 
     #[test]
