@@ -67,8 +67,8 @@ pub(crate) struct PoolKey {
 /// How often an object may point elsewhere in one call: a circle of forwards ends.
 pub(crate) const FORWARDS: usize = 3;
 
-/// Nodes of this process that in-process addresses reach, by name. An entry whose node is gone is removed
-/// when the next name is taken.
+/// Nodes of this process that in-process addresses reach, by name. An entry whose node is gone or stopped is
+/// removed when the next name is taken.
 static NAMED: Mutex<Vec<(String, Weak<Shared>)>> = Mutex::new(Vec::new());
 
 /// What is shared of a node.
@@ -218,7 +218,8 @@ impl Shared {
     /// Serves at an in-process address of that name.
     pub(crate) fn listen_in_process(&self, name: &str) -> Result<(), Failure> {
         let mut named = lock(&NAMED);
-        named.retain(|(_, node)| node.strong_count() > 0);
+        // The name of a node that was stopped is free, also while somebody still holds an object of it.
+        named.retain(|(_, node)| node.upgrade().is_some_and(|node| !node.stopped.load(Ordering::Acquire)));
         if named.iter().any(|(held, _)| *held == name) {
             return Err(Failure::new(
                 Kind::Refused,
@@ -401,13 +402,21 @@ impl Shared {
     pub(crate) fn shard(&self) -> std::io::Result<&Arc<Shard>> {
         if self.shards.get().is_none() {
             let mut made = Vec::with_capacity(self.shard_count);
+            let stop = |shards: &[Arc<Shard>], why| {
+                let why = Failure::new(Kind::Cancelled, Initiator::Here, why);
+                shards.iter().for_each(|shard| shard.stop(&why));
+            };
             for _ in 0..self.shard_count {
-                made.push(Shard::start(self.latency, self.allowance.quotas.blocked_threads)?);
+                match Shard::start(self.latency, self.allowance.quotas.blocked_threads) {
+                    Ok(shard) => made.push(shard),
+                    Err(error) => {
+                        stop(&made, "an event loop could not be started");
+                        return Err(error);
+                    }
+                }
             }
             if let Err(late) = self.shards.set(made) {
-                let why =
-                    Failure::new(Kind::Cancelled, Initiator::Here, "another thread started the event loops");
-                late.iter().for_each(|shard| shard.stop(&why));
+                stop(&late, "another thread started the event loops");
             }
         }
         let shards = self.shards();

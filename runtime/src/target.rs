@@ -14,9 +14,10 @@
 //! lead to another attempt. Deadlines are times of the clock, made once for each call; connecting, waiting
 //! for a turn, forwards and the answer all come out of them.
 //!
-//! The lock of `way` is held while a connection is made, so that threads that begin at the same time make one
-//! connection and not several. What must not block asks before (`Target::is_ready`, `prepare`): a search runs
-//! on a thread of the pool, one for all futures with the same deadline.
+//! One thread at a time makes a connection (`Ways::connecting`), so that threads that begin at the same time make
+//! one and not several; what was found before can be seen meanwhile (`Ways::now`). What must not block asks
+//! before (`Target::is_ready`, `prepare`): a search runs on a thread of the pool, one for all futures with the
+//! same deadline.
 
 use crate::apart::Apart;
 use crate::clock::{TICK, lately};
@@ -48,11 +49,20 @@ pub(crate) struct Remote {
     deadline: Option<Duration>,
     /// Where it was reached last. Copies share it: where a reference leads to somebody who makes an object for each that asks,
     /// they are to find the same one.
-    way: Arc<Mutex<Option<Arc<Way>>>>,
+    ways: Arc<Ways>,
     /// Futures whose calls begin when the way is found.
     seekers: Arc<Mutex<Seekers>>,
     /// Whose connections it uses, if not everybody's.
     apart: Option<Arc<Apart>>,
+}
+
+/// Where the copies of a target reach its object.
+#[derive(Default)]
+struct Ways {
+    /// The way in use; the lock is held for a moment only.
+    now: Mutex<Option<Arc<Way>>>,
+    /// Held by the thread that looks for another way, as long as that takes.
+    connecting: Mutex<()>,
 }
 
 /// Where an object was reached: the profile whose key is sent, and the connection to its endpoint.
@@ -70,7 +80,7 @@ static TICKETS: AtomicU64 = AtomicU64::new(1);
 
 impl Remote {
     pub(crate) fn new(node: Arc<Shared>, reference: Reference, deadline: Option<Duration>) -> Self {
-        Self { node, reference, deadline, way: Arc::default(), seekers: Arc::default(), apart: None }
+        Self { node, reference, deadline, ways: Arc::default(), seekers: Arc::default(), apart: None }
     }
 
     /// The same, over connections that no other object uses.
@@ -81,12 +91,17 @@ impl Remote {
     /// The connection in use, or a new one, and the turn to call on it. May block for as long as connecting
     /// takes; others who want the way wait for it meanwhile.
     fn way(&self, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
-        let mut held = lock(&self.way);
-        let (way, turn) = match &*held {
+        if let Some(found) = self.at_hand() {
+            return Ok(found);
+        }
+        let _connecting = lock(&self.ways.connecting);
+        // Whoever looked before this thread may have found one.
+        if let Some(found) = self.at_hand() {
+            return Ok(found);
+        }
+        let before = lock(&self.ways.now).clone();
+        let (way, turn) = match before {
             Some(way) if !way.connection.is_over() => {
-                if let Some(turn) = way.connection.take() {
-                    return Ok((Arc::clone(way), turn));
-                }
                 // The connection carries one call at a time and has one: another connection to the same place
                 // is found, or made.
                 let reference = Reference { profiles: vec![way.profile.clone()], ..Reference::default() };
@@ -95,11 +110,18 @@ impl Remote {
                 (other, turn)
             }
             // An object that was found elsewhere is probably still there.
-            Some(way) => self.again(way, until).or_else(|_| self.find(&self.reference, until))?,
+            Some(way) => self.again(&way, until).or_else(|_| self.find(&self.reference, until))?,
             None => self.find(&self.reference, until)?,
         };
-        *held = Some(Arc::clone(&way));
+        *lock(&self.ways.now) = Some(Arc::clone(&way));
         Ok((way, turn))
+    }
+
+    /// The connection in use, with the turn to call on it, if it can carry one more call now.
+    fn at_hand(&self) -> Option<(Arc<Way>, Turn)> {
+        let way = lock(&self.ways.now).clone().filter(|way| !way.connection.is_over())?;
+        let turn = way.connection.take()?;
+        Some((way, turn))
     }
 
     /// Connects anew where the object was reached last.
@@ -144,13 +166,14 @@ impl Remote {
     fn times(&self) -> (Instant, Option<Instant>) {
         match self.deadline {
             None => (lately(), None),
+            // Where the clock has no such time, the deadline is never.
             Some(deadline) if deadline >= LONG => {
                 let now = lately();
-                (now, Some(now + deadline + TICK))
+                (now, deadline.checked_add(TICK).and_then(|time| now.checked_add(time)))
             }
             Some(deadline) => {
                 let now = Instant::now();
-                (now, Some(now + deadline))
+                (now, now.checked_add(deadline))
             }
         }
     }
@@ -184,7 +207,7 @@ impl Remote {
                     match self.find(&reference, until) {
                         Ok((next, turn)) => {
                             next.located.store(true, Ordering::Relaxed);
-                            *lock(&self.way) = (!under_way).then(|| Arc::clone(&next));
+                            *lock(&self.ways.now) = (!under_way).then(|| Arc::clone(&next));
                             (way, _turn) = (next, turn);
                             continue;
                         }
@@ -206,7 +229,7 @@ impl Remote {
                 {
                     match self.find(&self.reference, until) {
                         Ok((next, turn)) => {
-                            *lock(&self.way) = Some(Arc::clone(&next));
+                            *lock(&self.ways.now) = Some(Arc::clone(&next));
                             (way, _turn) = (next, turn);
                             continue;
                         }
@@ -260,7 +283,7 @@ impl Remote {
             node: Arc::clone(&self.node),
             reference: self.reference.clone(),
             deadline,
-            way: Arc::clone(&self.way),
+            ways: Arc::clone(&self.ways),
             seekers: Arc::clone(&self.seekers),
             apart: self.apart.clone(),
         }
@@ -270,7 +293,7 @@ impl Remote {
     /// follow a `Moved`, so it asks before it calls. One call of a probe, which this thread waits for.
     fn locate(&self, until: Option<Instant>) -> Result<(), Failure> {
         let located = |way: &Arc<Way>| way.located.load(Ordering::Relaxed) && !way.connection.is_over();
-        if !lock(&self.way).as_ref().is_some_and(located) && self.may_be_elsewhere() {
+        if !lock(&self.ways.now).as_ref().is_some_and(located) && self.may_be_elsewhere() {
             self.probe()?;
             self.way(until)?.0.located.store(true, Ordering::Relaxed);
         }
@@ -358,7 +381,7 @@ impl Target for Remote {
     }
 
     fn found_at(&self) -> Option<Reference> {
-        let way = lock(&self.way).clone()?;
+        let way = lock(&self.ways.now).clone()?;
         let told = way.located.load(Ordering::Relaxed) && !self.reference.profiles.contains(&way.profile);
         let type_id = self.reference.type_id.clone();
         told.then(|| Reference { type_id, profiles: vec![way.profile.clone()], foreign: Vec::new() })
@@ -431,7 +454,7 @@ impl Target for Remote {
                 }
                 Err((_, back)) => {
                     asker = back;
-                    *lock(&self.way) = None;
+                    *lock(&self.ways.now) = None;
                 }
             }
         }
@@ -439,10 +462,9 @@ impl Target for Remote {
     }
 
     fn is_ready(&self) -> bool {
-        let way = lock(&self.way);
-        let Some(way) = way.as_ref().filter(|way| !way.connection.is_over()) else { return false };
         // Where one call at a time is carried, another connection may have to be made.
-        (way.located.load(Ordering::Relaxed) || !self.may_be_elsewhere()) && way.connection.take().is_some()
+        let Some((way, _turn)) = self.at_hand() else { return false };
+        way.located.load(Ordering::Relaxed) || !self.may_be_elsewhere()
     }
 
     fn prepare(&self, ready: Ready) {
@@ -461,7 +483,7 @@ impl Target for Remote {
     }
 
     fn withdraw(&self, ticket: Ticket) {
-        let way = lock(&self.way).clone();
+        let way = lock(&self.ways.now).clone();
         if way.is_none_or(|way| !way.connection.withdraw(ticket.0)) {
             // Where a connection carries one call at a time, later calls went by others.
             self.node.withdraw_abreast(ticket.0);
@@ -512,7 +534,7 @@ impl Target for Remote {
             let interest = Interest { profile: &way.profile, interface, signal };
             match way.connection.subscribe(&interest, &subscriber, now, until) {
                 Err(_) if way.connection.is_over() && !retried => {
-                    *lock(&self.way) = None;
+                    *lock(&self.ways.now) = None;
                     (way, _turn) = self.way(until)?;
                     retried = true;
                 }

@@ -5,7 +5,7 @@
 use crate::plain;
 use crate::plain::{Does, Honest, LONG, PLAIN, Probe, addresses, block_on, call, interface, probe_at};
 use everywire_model::visit::Nothing;
-use everywire_model::{Failure, Kind, Outcome, Ref};
+use everywire_model::{Completed, Failure, Kind, Outcome, Ref};
 use everywire_runtime::{Builder, Latency, Node};
 use rustix::net::{AddressFamily, SocketType};
 use std::future::Future;
@@ -287,11 +287,63 @@ fn a_thread_that_begins_a_call_does_not_wait_for_its_connection() {
     let mut pending = std::pin::pin!(lost.call_async::<_, (i32,), Failure>(&operations[0], (1,)));
     let mut context = Context::from_waker(Waker::noop());
     assert!(pending.as_mut().poll(&mut context).is_pending());
+    // Whether a call could begin now is told at once, too.
+    assert!(!lost.target().is_ready());
     // Meanwhile the same thread calls somebody who is there, and whose connection has to be made as well.
     let object = client.object(&probe_at(&bound)).unwrap();
     let answer = block_on(object.call_async::<_, (i32,), Failure>(&operations[0], (1,)));
     assert_eq!(answer.unwrap().unwrap(), (2,));
     assert!(pending.as_mut().poll(&mut context).is_pending(), "it was waited for");
+}
+
+#[test]
+fn a_unix_socket_that_nobody_accepts_from_ends_the_call_in_time() {
+    let name = format!("everywire-full-{}", std::process::id());
+    let address = rustix::net::SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
+    let hole = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&hole, &address).unwrap();
+    rustix::net::listen(&hole, 0).unwrap();
+    let mut taken = Vec::new();
+    loop {
+        let flags = rustix::net::SocketFlags::NONBLOCK;
+        let next = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        let connected = rustix::net::connect(&next, &address);
+        taken.push(next);
+        if connected.is_err() {
+            break;
+        }
+    }
+    let client = node();
+    let lost = client.object(&format!("plain+unix://@{name}#probe")).unwrap();
+    let lost = lost.with_deadline(Some(Duration::from_millis(50))).into_typed::<dyn Probe>();
+    let failure = lost.add_one(1).unwrap_err();
+    assert_eq!((failure.kind(), failure.completed()), (Kind::TimedOut, Completed::No), "{failure}");
+}
+
+#[test]
+fn a_deadline_beyond_the_clock_is_no_deadline() {
+    let server = node();
+    let bound = server.listen("plain://127.0.0.1:0").unwrap();
+    server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+    let client = node();
+    for deadline in [Duration::MAX, Duration::from_secs(u64::MAX / 4)] {
+        let object = client.object(&probe_at(&bound)).unwrap().with_deadline(Some(deadline));
+        assert_eq!(object.into_typed::<dyn Probe>().add_one(1).unwrap(), 2);
+    }
+}
+
+#[test]
+fn the_name_of_a_node_that_was_stopped_is_free() {
+    let name = format!("inproc://stopped-{}", std::process::id());
+    let first = node();
+    first.listen(&name).unwrap();
+    first.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+    let held = first.connect::<dyn Probe>(&format!("{name}/probe")).unwrap();
+    assert_eq!(node().listen(&name).unwrap_err().kind(), Kind::Refused);
+    first.stop();
+    let second = node();
+    second.listen(&name).unwrap();
+    drop(held);
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl Back {
         match (self.connection(), profile.first()) {
             (Ok(connection), Some(profile)) => {
                 let call = Call { profile, method, arguments, expects };
-                let until = self.deadline.map(|deadline| now + deadline);
+                let until = self.deadline.and_then(|deadline| now.checked_add(deadline));
                 let asker = Asker::new(ticket, done);
                 if let Err((failure, asker)) = connection.call_and_go(call, now, until, asker) {
                     asker.tell(Outcome::Failed(failure));

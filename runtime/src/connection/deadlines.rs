@@ -136,9 +136,9 @@ impl Connection {
         } else if core.served || core.session.outstanding() > 0 {
             // Whoever takes nothing of what was answered is as good as silent.
             let silent = quiet || core.watched.writing;
-            self.allowance.quotas.idle.filter(|_| silent).map(|idle| core.used + idle)
+            self.allowance.quotas.idle.filter(|_| silent).and_then(|idle| core.used.checked_add(idle))
         } else {
-            Some(core.begun + self.allowance.quotas.first_message)
+            core.begun.checked_add(self.allowance.quotas.first_message)
         }
     }
 

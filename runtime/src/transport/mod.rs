@@ -28,18 +28,23 @@ use bytes::BytesMut;
 use everywire_model::{Endpoint, Failure, Handle, Initiator, Kind, PeerAddress, SendBuffer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg, sockopt};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags, SocketType, recv,
+    send, sendmsg, sockopt,
+};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr as UnixAddr, UnixStream};
+use std::os::unix::net::SocketAddr as UnixAddr;
 use std::time::{Duration, Instant};
 
 /// The least room a read is given.
 const READ: usize = 16 << 10;
 /// How long a read sleeps at most. Whoever waits longer sleeps in `poll`, which is told exactly for how long.
 pub(crate) const NAP: Duration = Duration::from_millis(200);
+/// The least time that can be asked for: 0 would be for ever.
+const SHORTEST: Duration = Duration::from_millis(1);
 /// The most parts one write gathers.
 const GATHER: usize = 16;
 
@@ -93,8 +98,11 @@ impl Stream {
             Endpoint::Tcp { host, port } => {
                 let addresses = (host.as_str(), *port).to_socket_addrs().map_err(failed)?;
                 let mut last = io::Error::new(ErrorKind::NotFound, "the host name has no address");
+                let begun = Instant::now();
                 for address in addresses {
-                    match TcpStream::connect_timeout(&address, within) {
+                    // All addresses together have this time; nothing is no time that can be asked for.
+                    let left = within.saturating_sub(begun.elapsed()).max(SHORTEST);
+                    match TcpStream::connect_timeout(&address, left) {
                         Ok(stream) => {
                             stream.set_nodelay(true).map_err(failed)?;
                             return Ok(Self::Socket(stream.into()));
@@ -104,11 +112,11 @@ impl Stream {
                 }
                 Err(failed(last))
             }
-            Endpoint::Unix { path } => Ok(Self::Socket(unix(path).map_err(failed)?.into())),
+            Endpoint::Unix { path } => Ok(Self::Socket(unix(path, within).map_err(failed)?)),
             Endpoint::Shm { path } => {
-                let control = unix(path).map_err(failed)?;
-                control.set_read_timeout(Some(within)).map_err(failed)?;
-                let control: OwnedFd = control.into();
+                let control = unix(path, within).map_err(failed)?;
+                sockopt::set_socket_timeout(&control, sockopt::Timeout::Recv, Some(within.max(SHORTEST)))
+                    .map_err(|error| failed(error.into()))?;
                 let offer = handshake::receive(&control).map_err(failed)?;
                 Ok(Self::Shm(Box::new(shm::Channel::accept(offer, control).map_err(failed)?)))
             }
@@ -353,7 +361,17 @@ pub(crate) fn unix_address(path: &str) -> io::Result<UnixAddr> {
     }
 }
 
-/// Connects to a Unix socket; the kernel answers at once, unless the listener's queue is full.
-fn unix(path: &str) -> io::Result<UnixStream> {
-    UnixStream::connect_addr(&unix_address(path)?)
+/// Connects to a Unix socket. The kernel answers at once, unless the listener's queue is full: then it waits as long as a send may.
+fn unix(path: &str, within: Duration) -> io::Result<OwnedFd> {
+    let address = match path.strip_prefix('@') {
+        Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes())?,
+        None => SocketAddrUnix::new(path)?,
+    };
+    let socket =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(within.max(SHORTEST)))?;
+    match rustix::net::connect(&socket, &address) {
+        Err(Errno::AGAIN) => Err(ErrorKind::TimedOut.into()),
+        connected => Ok(connected.map(|()| socket)?),
+    }
 }
