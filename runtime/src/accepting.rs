@@ -44,11 +44,7 @@ impl Shared {
             let stream = match listener.accept() {
                 Ok(stream) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) =>
-                {
-                    continue;
-                }
+                Err(error) if has_left(&error) => continue,
                 Err(error) => {
                     self.notice(&Notice::Starved {
                         why: format!("accepting at {}: {error}", listener.endpoint()),
@@ -120,6 +116,19 @@ impl Shared {
             }
         }
     }
+}
+
+/// Whether accepting failed because the newcomer has left already, or a signal came: nothing is short. Over shared memory it may
+/// leave while it is told where the memory is.
+fn has_left(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Interrupted
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::ConnectionReset
+            | ErrorKind::BrokenPipe
+            | ErrorKind::NotConnected
+    )
 }
 
 /// A server holds a descriptor for each connection: take all the system allows.

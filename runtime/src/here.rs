@@ -216,7 +216,11 @@ impl Target for Here {
                 Some(next) => next.once(method, arguments, until),
                 // It follows what is elsewhere by itself.
                 None => match self.node.resolve(reference) {
-                    Ok(object) => return object.with_deadline(rest).target().invoke(method, arguments),
+                    Ok(object) => {
+                        let outcome = object.with_deadline(rest).target().invoke(method, arguments);
+                        span.end(&outcome);
+                        return outcome;
+                    }
                     Err(failure) => Outcome::Failed(failure),
                 },
             };

@@ -63,9 +63,12 @@ impl Housekeeper {
             return;
         }
         let (bell, node) = (Arc::clone(&self.bell), Arc::downgrade(node));
-        let started = std::thread::Builder::new()
-            .name("everywire-housekeeper".to_owned())
-            .spawn(move || keep(&bell, &node));
+        let started = std::thread::Builder::new().name("everywire-housekeeper".to_owned()).spawn(move || {
+            // What panics has told the log. The next occasion starts another thread.
+            if catch_unwind(AssertUnwindSafe(|| keep(&bell, &node))).is_err() {
+                lock(&bell.state).running = false;
+            }
+        });
         // Without a thread nothing is kept until the next occasion to start one.
         state.running = started.is_ok();
     }

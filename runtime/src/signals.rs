@@ -134,7 +134,12 @@ impl Delivery {
 impl Drop for Delivery {
     fn drop(&mut self) {
         if !self.made {
-            let items = std::mem::take(&mut lock(&self.event_queue.queue).items);
+            let items = {
+                let mut queue = lock(&self.event_queue.queue);
+                // The next event needs another delivery.
+                queue.delivering = false;
+                std::mem::take(&mut queue.items)
+            };
             // Without the lock: dropping listeners runs code of the user's, and so does an outcome.
             for item in items {
                 if let Item::Answer(asker, _) = item {

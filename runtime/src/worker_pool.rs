@@ -75,7 +75,9 @@ pub(crate) struct Pool {
 /// `threads` counts all, `idle` those that wait for a job at this moment.
 #[derive(Default)]
 struct State {
-    jobs: VecDeque<Job>,
+    /// Each with its number.
+    jobs: VecDeque<(u64, Job)>,
+    numbers: u64,
     threads: usize,
     idle: usize,
     over: bool,
@@ -88,14 +90,26 @@ impl Pool {
     }
 
     /// Runs a call on a thread of the pool, now or when one is done with others. A job is given back, if
-    /// there is no thread and none can be had.
+    /// there is no thread and none can be had; those of others that counted on that thread run here first.
     pub(crate) fn run(&self, job: Job) -> Result<(), Job> {
+        self.run_on(job, |pool| {
+            std::thread::Builder::new().name("everywire-blocks".into()).spawn(move || work(&pool.0, &pool.1))
+        })
+    }
+
+    fn run_on<T>(
+        &self,
+        job: Job,
+        spawn: impl FnOnce(Arc<(Mutex<State>, Condvar)>) -> std::io::Result<T>,
+    ) -> Result<(), Job> {
         let (mutex, bell) = &*self.state;
         let mut state = lock(mutex);
         if state.over || self.most == 0 {
             return Err(job);
         }
-        state.jobs.push_back(job);
+        state.numbers += 1;
+        let number = state.numbers;
+        state.jobs.push_back((number, job));
         if state.idle >= state.jobs.len() {
             drop(state);
             bell.notify_one();
@@ -106,19 +120,28 @@ impl Pool {
         }
         state.threads += 1;
         drop(state);
-        let own = Arc::clone(&self.state);
-        let spawned =
-            std::thread::Builder::new().name("everywire-blocks".into()).spawn(move || work(&own.0, &own.1));
-        if spawned.is_ok() {
+        if spawn(Arc::clone(&self.state)).is_ok() {
             return Ok(());
         }
         let mut state = lock(mutex);
         state.threads -= 1;
-        // Others will come to it, unless there are none.
-        match state.threads {
-            0 => state.jobs.pop_back().map_or(Ok(()), Err),
-            _ => Ok(()),
+        if state.threads > 0 {
+            // Others will come to it.
+            return Ok(());
         }
+        let left = std::mem::take(&mut state.jobs);
+        drop(state);
+        let mut own = None;
+        for (held, job) in left {
+            if held == number {
+                own = Some(job);
+            } else {
+                // What panics has told the log.
+                let _ = catch_unwind(AssertUnwindSafe(job.run));
+            }
+        }
+        // Not there: another thread that got no thread either has run it.
+        own.map_or(Ok(()), Err)
     }
 
     /// Its threads end; what has not begun is dropped.
@@ -138,7 +161,7 @@ impl Pool {
 fn work(mutex: &Mutex<State>, bell: &Condvar) {
     let mut state = lock(mutex);
     loop {
-        if let Some(Job { run, records, index }) = state.jobs.pop_front() {
+        if let Some((_, Job { run, records, index })) = state.jobs.pop_front() {
             drop(state);
             let (begun, sleeps) = (Instant::now(), sleeps());
             // What panics has told the log.
@@ -198,6 +221,27 @@ mod tests {
         assert_eq!(told.iter().collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
         pool.stop();
         assert!(pool.run(job(&records, || {})).is_err());
+    }
+
+    #[test]
+    fn where_no_thread_can_be_had_each_caller_gets_its_own_job_back() {
+        let pool = Pool::new(1);
+        let records = blocking_records(1);
+        let (tell, told) = mpsc::channel();
+        let mine = job(&records, || unreachable!("it is given back"));
+        let given_back = pool.run_on(mine, |_| {
+            // Another caller counts on the thread that is being started.
+            let tell = tell.clone();
+            assert!(pool.run(job(&records, move || tell.send("another's").unwrap())).is_ok());
+            Err::<(), _>(std::io::ErrorKind::WouldBlock.into())
+        });
+        assert!(given_back.is_err());
+        assert_eq!(told.try_recv(), Ok("another's"));
+        // And now there is a thread.
+        let next = job(&records, move || tell.send("next").unwrap());
+        assert!(pool.run(next).is_ok());
+        assert_eq!(told.recv(), Ok("next"));
+        pool.stop();
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl Connection {
         self.stream.shutdown();
         if let Some(registration) = self.registration() {
             // Its place is given up soon, also if nothing that is watched tells of its end.
-            registration.remind(lately(), None);
+            registration.remind(lately(), core.reminded.take());
         }
         let hear = self.node.directory.prefix_servants();
         if !hear.is_empty() {

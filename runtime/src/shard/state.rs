@@ -102,8 +102,12 @@ impl Shard {
     /// Watches a listening socket.
     pub(crate) fn listen(&self, listener: Arc<Listener>, node: Arc<Shared>) -> io::Result<()> {
         let token = self.insert(Watched::Listener(Arc::clone(&listener), node));
-        epoll::add(&self.strangers, listener.watched(), EventData::new_u64(token), EventFlags::IN)?;
-        Ok(())
+        let watched =
+            epoll::add(&self.strangers, listener.watched(), EventData::new_u64(token), EventFlags::IN);
+        if watched.is_err() {
+            self.remove(token);
+        }
+        Ok(watched?)
     }
 
     /// Watches an accepted connection for requests.
@@ -124,13 +128,28 @@ impl Shard {
             token |= ONCE;
         }
         connection.set_registration(Registration { shard: Arc::downgrade(self), token });
+        let control = connection.stream().watched().1.is_some();
+        if control {
+            self.bells.fetch_add(1, Ordering::Relaxed);
+        }
+        let watched = self.watch_first(connection, token, flags);
+        if watched.is_err() {
+            // The kernel watches no more: nobody would ever take it out.
+            self.forget(connection);
+        }
+        watched
+    }
+
+    /// Has the kernel watch a connection that it does not know yet.
+    fn watch_first(&self, connection: &Connection, token: u64, flags: EventFlags) -> io::Result<()> {
         let (stream, control) = connection.stream().watched();
         epoll::add(self.watching(connection), stream, EventData::new_u64(token), flags)?;
-        if let Some(control) = control {
-            self.bells.fetch_add(1, Ordering::Relaxed);
-            epoll::add(&self.epoll, control, EventData::new_u64(token | CONTROL), flags)?;
+        match control {
+            Some(control) => {
+                Ok(epoll::add(&self.epoll, control, EventData::new_u64(token | CONTROL), flags)?)
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Where a connection is watched.
@@ -183,16 +202,23 @@ impl Shard {
             self.put_serving(&mut serving, None);
         }
         drop(serving);
-        let (index, generation) = Self::entry(registration.token);
-        let mut slab = lock(&self.watched);
-        if slab.get(index).is_some_and(|(held, _)| u64::from(*held) == generation) {
-            let removed = slab.remove(index);
-            drop(slab);
-            drop(removed);
-            if control.is_some() {
-                self.bells.fetch_sub(1, Ordering::Relaxed);
-            }
+        if self.remove(registration.token) && control.is_some() {
+            self.bells.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    /// Lets go of what a token leads to. Whether it was there.
+    fn remove(&self, token: u64) -> bool {
+        let (index, generation) = Self::entry(token);
+        let mut slab = lock(&self.watched);
+        if slab.get(index).is_none_or(|(held, _)| u64::from(*held) != generation) {
+            return false;
+        }
+        let removed = slab.remove(index);
+        drop(slab);
+        // Without the lock: it may be the last that holds a node.
+        drop(removed);
+        true
     }
 
     /// Closes all listening sockets.

@@ -8,7 +8,7 @@ use crate::patience::Latency;
 use crate::supervisor::Supervisor;
 use crate::sync::lock;
 use crate::terms::{Successor, Terms};
-use everywire_model::Failure;
+use everywire_model::{Failure, Initiator, Kind};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
@@ -57,9 +57,17 @@ impl Shard {
         epoll::add(&shard.epoll, &shard.strangers, EventData::new_u64(STRANGERS), EventFlags::IN)?;
         shard.spawn(1)?;
         let watched = Arc::downgrade(&shard);
-        std::thread::Builder::new()
+        let supervised = std::thread::Builder::new()
             .name("everywire-watch".into())
-            .spawn(move || Self::supervise(&watched))?;
+            .spawn(move || Self::supervise(&watched));
+        if let Err(error) = supervised {
+            shard.stop(&Failure::new(
+                Kind::Cancelled,
+                Initiator::Here,
+                "the supervisor could not be started",
+            ));
+            return Err(error);
+        }
         Ok(shard)
     }
 
