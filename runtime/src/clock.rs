@@ -1,5 +1,6 @@
 //! The time, where some milliseconds more or less do not matter.
 
+use rustix::event::Timespec;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,14 @@ pub(crate) fn lately() -> Instant {
         }
     });
     *anchor + Duration::from_nanos(nanos_of(libc::CLOCK_MONOTONIC_COARSE).saturating_sub(*nanos))
+}
+
+/// A time to wait, as the kernel's calls take it; beyond what they can say, the most they can.
+pub(crate) fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    }
 }
 
 /// A moment in units of the fastest clock there is, to see how long something took: only [`since`]

@@ -21,11 +21,12 @@
 //! left in it; one write takes `PIECE` at most. What may wait for a peer that does not read is for the hub to
 //! bound.
 
+use crate::clock::timespec;
 use crate::patience::{Latency, Patience};
 use crate::transport::Stream;
 use crate::transport::listener::Acceptor;
 use bytes::BytesMut;
-use everywire_model::{Failure, Handle, Hub, HubEvent, PeerAddress, PeerId, Violation};
+use everywire_model::{Failure, Hub, HubEvent, PeerAddress, PeerId, Violation};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
@@ -146,7 +147,6 @@ struct Peer {
     /// What has come and the hub has not taken: the beginning of a message.
     input: BytesMut,
     /// Descriptors that came with those bytes. Not read at present: hubs get bytes alone.
-    handles: Vec<Handle>,
     /// Whether the kernel was asked to tell of room to write.
     writing: bool,
 }
@@ -201,10 +201,7 @@ impl Driver<'_> {
     fn rest(&self) -> Option<Timespec> {
         let rest =
             self.hub.deadline()?.saturating_duration_since(Instant::now()) + Duration::from_micros(500);
-        Some(Timespec {
-            tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: rest.subsec_nanos().into(),
-        })
+        Some(timespec(rest))
     }
 
     /// Handles one event of the kernel, by its token.
@@ -259,8 +256,8 @@ impl Driver<'_> {
             if watched.is_err() {
                 continue;
             }
-            let (input, handles) = (BytesMut::new(), Vec::new());
-            entry.insert(Peer { id, stream, address: address.clone(), input, handles, writing: false });
+            let input = BytesMut::new();
+            entry.insert(Peer { id, stream, address: address.clone(), input, writing: false });
             self.hub.connected(id, address, Instant::now());
             self.settle();
         }
@@ -289,13 +286,13 @@ impl Driver<'_> {
             Ok(_) => {
                 let mut input = std::mem::take(&mut peer.input);
                 let large = input.len() > KEEP;
-                let mut handles = std::mem::take(&mut peer.handles);
+                // No router passes handles on.
+                let mut handles = Vec::new();
                 let received = self.hub.receive(id, Instant::now(), &mut input, &mut handles);
                 if let Some(peer) = self.peer(id) {
                     // A large buffer is not kept by a peer that has little left to say.
                     let own = large && input.len() <= KEEP;
                     peer.input = if own { BytesMut::from(&input[..]) } else { input };
-                    peer.handles = handles;
                 }
                 self.settle();
                 if let Err(violation) = received {

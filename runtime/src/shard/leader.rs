@@ -11,7 +11,7 @@
 
 use super::many_callers::ManyCallers;
 use super::state::{BELL, CONTROL, ONCE, STRANGERS, Shard, Watched};
-use crate::clock::lately;
+use crate::clock::{lately, timespec};
 use crate::connection::{Connection, Served};
 use crate::patience::Patience;
 use crate::sync::lock;
@@ -253,10 +253,7 @@ impl Leader {
         if !shard.has_tasks.load(Ordering::SeqCst) {
             let timeout = until.map(|until| {
                 let rest = until.saturating_duration_since(Instant::now()) + Duration::from_micros(500);
-                Timespec {
-                    tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX),
-                    tv_nsec: rest.subsec_nanos().into(),
-                }
+                timespec(rest)
             });
             // Interrupted: the loop comes back here.
             let _ = epoll::wait(&shard.epoll, spare_capacity(events), timeout.as_ref());

@@ -23,10 +23,11 @@ mod rights;
 mod ring;
 pub(crate) mod shm;
 
+use crate::clock::timespec;
 use crate::shares::Source;
 use bytes::BytesMut;
 use everywire_model::{Endpoint, Failure, Handle, Initiator, Kind, PeerAddress, SendBuffer};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags, SocketType, recv,
@@ -193,10 +194,7 @@ impl Stream {
     /// Sleeps until something can be read (or written, if `writing`), or the time is over.
     pub(crate) fn wait(&self, writing: bool, until: Option<Instant>) -> io::Result<()> {
         let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let timeout = rest.map(|rest| Timespec {
-            tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(rest.subsec_nanos()),
-        });
+        let timeout = rest.map(timespec);
         match self {
             Self::Socket(fd) => {
                 let flags = if writing { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
@@ -229,10 +227,7 @@ impl Stream {
         let rest = until.saturating_duration_since(Instant::now());
         match self {
             Self::Socket(fd) => {
-                let timeout = Timespec {
-                    tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX),
-                    tv_nsec: rest.subsec_nanos().into(),
-                };
+                let timeout = timespec(rest);
                 // Whether there is room shows at the next write.
                 let _ = poll(&mut [PollFd::new(fd, PollFlags::OUT)], Some(&timeout));
             }
