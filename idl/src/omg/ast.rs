@@ -46,6 +46,10 @@ pub(crate) enum ItemKind {
     Constant(TypeSpec, Ident, Expr),
     Operation(Operation),
     Attribute(Attribute),
+    /// `#pragma signal`, or an operation behind `@signal`.
+    Signal(Signal),
+    /// `#pragma idempotent`.
+    Idempotent(Ident),
     /// The name of something that is not supported, and what that is: whatever needs it is left out.
     Unsupported(Ident, &'static str),
     /// `typeid` or `#pragma ID`.
@@ -158,6 +162,16 @@ pub(crate) struct Operation {
     pub(crate) returns: TypeSpec,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) raises: Vec<ScopedName>,
+    /// Whether `@idempotent` stands before it.
+    pub(crate) idempotent: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Signal {
+    pub(crate) ident: Ident,
+    pub(crate) fields: Vec<(TypeSpec, Declarator)>,
+    /// Whether other compilers see an operation of this name.
+    pub(crate) is_operation: bool,
 }
 
 #[derive(Debug)]

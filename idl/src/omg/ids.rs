@@ -84,6 +84,8 @@ impl Finder<'_> {
                 }
                 ItemKind::Operation(_)
                 | ItemKind::Attribute(_)
+                | ItemKind::Signal(_)
+                | ItemKind::Idempotent(_)
                 | ItemKind::Prefix(_)
                 | ItemKind::Unsupported(..) => {}
             }

@@ -40,6 +40,13 @@ pub(super) fn joined(
     all
 }
 
+/// The names of the types that definitions use, not of the exceptions that they raise.
+pub(super) fn types_in(definitions: &[Definition]) -> HashSet<Name> {
+    let mut needs = Needs { types_alone: true, ..Needs::default() };
+    definitions.iter().for_each(|definition| needs.definition(definition));
+    needs.names
+}
+
 pub(super) fn name(definition: &Definition) -> &str {
     match definition {
         Definition::Type(shape) => super::types::name_of(shape).unwrap_or_default(),
@@ -55,6 +62,8 @@ struct Needs {
     names: HashSet<Name>,
     /// Those that were not looked at yet.
     new: Vec<Name>,
+    /// What is raised is no need.
+    types_alone: bool,
 }
 
 impl Needs {
@@ -82,6 +91,11 @@ impl Needs {
         for operation in interface.operations.iter().skip(interface.inherited) {
             self.shape(&operation.returns, 0);
             operation.parameters.iter().for_each(|parameter| self.shape(&parameter.field.shape, 0));
+            if !self.types_alone {
+                for raised in operation.raises.iter() {
+                    self.name(&raised.name);
+                }
+            }
         }
         for signal in interface.signals.iter() {
             self.parts(&signal.fields, 0);

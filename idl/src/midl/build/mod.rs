@@ -3,6 +3,7 @@
 mod background;
 mod classes;
 mod constants;
+mod exceptions;
 mod interfaces;
 mod methods;
 mod places;
@@ -13,7 +14,7 @@ use super::known;
 use crate::omg::limits;
 use crate::report::{Problem, Report, Span};
 use everywire_model::contract::Constant;
-use everywire_model::shape::{Name, PointerKind, Referent};
+use everywire_model::shape::{Name, PointerKind, Referent, Struct};
 use everywire_model::{Contract, Definition, Hold, Interface, Shape, Value};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -76,6 +77,12 @@ struct Builder<'a> {
     /// Identities of all interfaces of the files.
     ids: HashMap<String, String>,
     interfaces: HashMap<String, Hold<Interface>>,
+    /// What methods may raise, by name, and where each was defined.
+    exceptions: HashMap<String, (Hold<Struct>, Span)>,
+    /// Where each interface stands.
+    announced: HashMap<&'a str, &'a Item>,
+    /// Interfaces that were defined before their turn, because their methods are the signals of others.
+    early: HashSet<String>,
     /// Where each name was defined.
     places: HashMap<String, Span>,
     definitions: Vec<Definition>,
@@ -103,6 +110,9 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
         reals: HashMap::new(),
         ids: HashMap::new(),
         interfaces: HashMap::new(),
+        exceptions: HashMap::new(),
+        announced: HashMap::new(),
+        early: HashSet::new(),
         places: HashMap::new(),
         definitions: Vec::new(),
         background: Vec::new(),
@@ -116,6 +126,7 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
     builder.is_last = true;
     builder.classes(items);
     let missing = builder.settle();
+    builder.settle_exceptions();
     let definitions = background::joined(builder.background, builder.definitions, missing, report);
     let mut contract = Contract { definitions };
     if !report.failed() {
@@ -124,14 +135,15 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
     contract
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
     /// Notes what may be mentioned before it is defined: interfaces, and the names of structs.
-    fn announce(&mut self, items: &[Item]) {
+    fn announce(&mut self, items: &'a [Item]) {
         for item in items {
             match &item.kind {
                 ItemKind::Interface(interface) => {
                     let id = self.uuid(&item.attributes).unwrap_or_else(|| interface.ident.name.clone());
                     self.ids.entry(interface.ident.name.clone()).or_insert(id);
+                    self.announced.entry(interface.ident.name.as_str()).or_insert(item);
                     self.announce(&interface.items);
                 }
                 ItemKind::Class(ident, _) => {
@@ -196,10 +208,15 @@ impl Builder<'_> {
                 });
             }
             ItemKind::Interface(interface) => {
+                if self.early.contains(&interface.ident.name) {
+                    return;
+                }
                 // Types inside an interface are as good as those beside it.
                 self.items(&interface.items);
+                self.listeners(interface);
                 self.interface(item, interface);
             }
+            ItemKind::Exception(exception) => self.exception(exception),
             ItemKind::Class(ident, faces) => self.class(item, ident, faces),
             ItemKind::Library(items) => self.items(items),
         }

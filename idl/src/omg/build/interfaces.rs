@@ -1,6 +1,6 @@
 //! Interfaces: what they inherit, their operations and attributes.
 
-use super::super::ast::{self, Item, ItemKind, ScopedName, TypeSpec};
+use super::super::ast::{self, Ident, Item, ItemKind, ScopedName, TypeSpec};
 use super::super::limits;
 use super::Builder;
 use super::names::What;
@@ -9,7 +9,7 @@ use crate::report::{Problem, Span};
 use everywire_model::contract::LEFT_OUT;
 use everywire_model::shape::{Field, Name, Struct};
 use everywire_model::{
-    Attribute, Definition, Direction, Hold, Interface, Notify, Operation, Parameter, Shape,
+    Attribute, Definition, Direction, Hold, Interface, Notify, Operation, Parameter, Shape, Signal,
 };
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -17,30 +17,37 @@ use std::rc::Rc;
 
 /// An interface that is defined.
 pub(super) struct Built {
-    hold: Hold<Interface>,
+    pub(super) hold: Hold<Interface>,
     /// Scoped names of all it inherits from, the nearer first.
     pub(super) ancestors: Rc<[String]>,
     /// Scoped name of the interface that defines each operation.
     origins: Vec<String>,
+    /// The same of each signal, by its name in lower case.
+    pub(super) signal_origins: HashMap<String, String>,
     /// Ways up to its bases.
     ways: usize,
 }
 
 /// An interface while its body is read.
 #[derive(Default)]
-struct Draft {
+pub(super) struct Draft {
     /// Number of each operation by its name in lower case.
-    numbers: HashMap<String, usize>,
-    operations: Vec<Operation>,
+    pub(super) numbers: HashMap<String, usize>,
+    pub(super) operations: Vec<Operation>,
     origins: Vec<String>,
     attributes: Vec<Attribute>,
+    pub(super) signals: Vec<Signal>,
+    /// Scoped name of the interface that defines each signal, by its name in lower case.
+    pub(super) signal_origins: HashMap<String, String>,
+    /// What `#pragma idempotent` names.
+    pub(super) idempotent: Vec<Ident>,
     /// What was left out, and why.
     left_out: Vec<(Name, Name)>,
 }
 
 impl Draft {
     /// Something needs what is not supported. Where nothing of that kind was met, a mistake was reported.
-    fn leave_out(&mut self, name: &str, lacking: Option<Rc<str>>) {
+    pub(super) fn leave_out(&mut self, name: &str, lacking: Option<Rc<str>>) {
         if let Some(lacking) = lacking {
             self.left_out.push((
                 Name::Borrowed(LEFT_OUT),
@@ -70,12 +77,14 @@ impl Builder<'_> {
         }
         for base in &bases {
             self.inherit(base, &mut draft, interface.ident.span);
+            self.inherit_signals(base, &mut draft, interface.ident.span);
         }
         let inherited = draft.operations.len();
         self.inside(&interface.ident.name, Rc::clone(&ancestors), |b| {
             for item in &interface.items {
                 b.export(item, &mut draft);
             }
+            b.mark_idempotent(&mut draft, inherited);
         });
         label_setters(&mut draft, inherited);
         let hold = Hold::new(Interface {
@@ -88,10 +97,11 @@ impl Builder<'_> {
             operations: Cow::Owned(draft.operations),
             inherited,
             attributes: Cow::Owned(draft.attributes),
-            signals: Cow::Borrowed(&[]),
+            signals: Cow::Owned(draft.signals),
             doc: Name::from(doc.to_owned()),
         });
-        let built = Built { hold: hold.clone(), ancestors, origins: draft.origins, ways };
+        let (origins, signal_origins) = (draft.origins, draft.signal_origins);
+        let built = Built { hold: hold.clone(), ancestors, origins, signal_origins, ways };
         self.symbols.get_mut(&key)?.what = What::Interface(Some(Rc::new(built)));
         self.definitions.push(Definition::Interface(hold));
         Some(())
@@ -139,7 +149,7 @@ impl Builder<'_> {
     }
 
     /// What is lacking where nobody said it and no mistake was reported: nothing is left out without a word.
-    fn unnamed(&self) -> Option<Rc<str>> {
+    pub(super) fn unnamed(&self) -> Option<Rc<str>> {
         (!self.report.failed()).then(|| "something that it needs".into())
     }
 
@@ -241,6 +251,8 @@ impl Builder<'_> {
                     });
                 }
             }
+            ItemKind::Signal(signal) => self.signal(signal, &item.doc, draft)?,
+            ItemKind::Idempotent(ident) => draft.idempotent.push(ident.clone()),
             _ => self.item(item)?,
         }
         Some(())
@@ -299,18 +311,24 @@ impl Builder<'_> {
         let mut built = Operation::new(operation.ident.name.clone(), parameters?, returns);
         built.raises = Cow::Owned(raises);
         built.oneway = operation.oneway.is_some();
+        built.idempotent = operation.idempotent;
         Some(built)
     }
 
     /// A type that an operation carries.
     fn usable(&mut self, spec: &TypeSpec, void: bool) -> Option<Shape> {
+        self.finished(spec, void).map(|typed| typed.shape)
+    }
+
+    /// A type that is defined whole.
+    pub(super) fn finished(&mut self, spec: &TypeSpec, void: bool) -> Option<Typed> {
         let typed = self.spec(spec)?;
         let typed = if void { typed } else { self.not_void(typed, spec.span)? };
         if !typed.complete {
             let problem = Problem::new(spec.span, "this type is announced but not defined here");
             self.report.add(problem.help("define it before the operation that uses it"));
         }
-        Some(typed.shape)
+        Some(typed)
     }
 
     fn raises(&mut self, names: &[ScopedName]) -> Vec<Hold<Struct>> {

@@ -35,6 +35,12 @@ impl Parser<'_> {
 
     /// What may stand in an interface.
     pub(super) fn export(&mut self) -> Parse<ItemKind> {
+        let annotations = std::mem::take(&mut self.annotations);
+        let item = self.unmarked_export()?;
+        self.annotated(item, &annotations)
+    }
+
+    fn unmarked_export(&mut self) -> Parse<ItemKind> {
         match self.current.kind {
             Kind::Keyword("readonly" | "attribute") => self.attribute(),
             Kind::Keyword("oneway") => self.operation(),
@@ -88,7 +94,8 @@ impl Parser<'_> {
             self.list(Self::text_literal)?;
             self.expect(")")?;
         }
-        Ok(ItemKind::Operation(Operation { ident, oneway, returns, parameters, raises }))
+        let idempotent = false;
+        Ok(ItemKind::Operation(Operation { ident, oneway, returns, parameters, raises, idempotent }))
     }
 
     fn parameter(&mut self) -> Parse<Parameter> {

@@ -215,7 +215,7 @@ impl Parser<'_> {
         self.list(Self::declarator)
     }
 
-    fn declarator(&mut self) -> Parse<Declarator> {
+    pub(super) fn declarator(&mut self) -> Parse<Declarator> {
         let ident = self.ident()?;
         let mut dimensions = Vec::new();
         while self.accept("[") {

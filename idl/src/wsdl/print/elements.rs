@@ -1,6 +1,7 @@
 //! The elements of a description beside its types.
 
 use super::super::names::{QName, SCHEMA};
+use super::super::services::EVERYWIRE;
 use super::super::tree::WSDL;
 use super::messages::{Part, Printed, Way};
 use super::paper::Paper;
@@ -78,6 +79,9 @@ impl Elements {
             }
             if method.terminating {
                 attributes.push(("msc:isTerminating", "true"));
+            }
+            if method.idempotent {
+                attributes.extend([("xmlns:ew", EVERYWIRE), ("ew:idempotent", "true")]);
             }
             attributes.push(("name", method.name.as_str()));
             paper.open("wsdl:operation", &attributes);
