@@ -13,6 +13,7 @@
 use crate::config::{Config, Mistakes, Mode};
 use crate::cross;
 use crate::plan::{Plan, RoutePlan, referents};
+use everywire::layer::Pattern;
 use everywire_model::{Capabilities, Codec, Failure, Interface, Operation, Shape, Sink, Visit, Wire};
 use std::fmt;
 
@@ -42,6 +43,9 @@ pub struct Report {
     pub key: String,
     /// Operations by name.
     pub operations: Vec<(String, Crossing)>,
+    /// Names of operations that are attempted again where they may have run: the route retries, and the contract or the route says that
+    /// they may run twice.
+    pub twice: Vec<String>,
     /// Signals by name.
     pub signals: Vec<(String, Crossing)>,
 }
@@ -82,6 +86,11 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report 
         };
         (operation.label.to_string(), crossing)
     });
+    let twice = interface.operations.iter().enumerate().filter(|(index, operation)| {
+        let named = |pattern: &Pattern| pattern.fits(&operation.label) || pattern.fits(&operation.name);
+        let twice = interface.is_idempotent(*index) || route.config.idempotent.iter().any(named);
+        twice && !operation.oneway && route.config.retries > 0 && asked(operation)
+    });
     let signals = interface.signals.iter().map(|signal| {
         let lacks = [near, far].into_iter().find(|wire| !wire.capabilities().signals);
         let crossing = match lacks {
@@ -100,6 +109,7 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report 
         interface: interface.name.to_string(),
         key: everywire_model::reference::escape(&route.key),
         operations: operations.collect(),
+        twice: twice.map(|(_, operation)| operation.label.to_string()).collect(),
         signals: signals.collect(),
     }
 }
@@ -274,7 +284,7 @@ fn sample(kind: everywire_model::shape::TextKind) -> &'static str {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { route, listener, wires: (near, far), interface, key, .. } = self;
+        let Self { route, listener, wires: (near, far), interface, key, twice, .. } = self;
         writeln!(f, "route {route}: {interface} from {listener} ({near}, key {key}) to {far}")?;
         let width = self.operations.iter().chain(&self.signals).map(|(name, _)| name.chars().count()).max();
         let width = width.unwrap_or_default();
@@ -282,13 +292,14 @@ impl fmt::Display for Report {
         let all =
             self.operations.iter().map(|one| (one, false)).chain(self.signals.iter().map(|one| (one, true)));
         for ((name, crossing), signal) in all {
+            let again = if !signal && twice.contains(name) { ", may run twice" } else { "" };
             match crossing {
-                Crossing::Whole => writeln!(f, "  {name:width$}  {}crosses", tag(signal))?,
+                Crossing::Whole => writeln!(f, "  {name:width$}  {}crosses{again}", tag(signal))?,
                 Crossing::Never(why) => {
                     writeln!(f, "  {name:width$}  {}does not cross: {why}", tag(signal))?;
                 }
                 Crossing::Loses(lost) => {
-                    writeln!(f, "  {name:width$}  {}crosses, but {}", tag(signal), lost.join("; "))?;
+                    writeln!(f, "  {name:width$}  {}crosses{again}, but {}", tag(signal), lost.join("; "))?;
                 }
             }
         }

@@ -10,7 +10,7 @@
 //! * [`Broker`]: runs the routes; [`Broker::reload`] swaps them without dropping a call.
 //!
 //! At most once holds over the hop: a call that may have run at a target is told as one that may have run, and is tried again only
-//! where the route says that its operation is idempotent.
+//! where the contract or the route says that its operation is idempotent.
 
 #![forbid(unsafe_code)]
 

@@ -107,7 +107,7 @@ struct Lists {
 pub(crate) struct Facts {
     /// Whether the route is for it.
     matched: bool,
-    /// Whether it may run twice.
+    /// Whether it may run twice, by the contract or by the route.
     pub(crate) idempotent: bool,
     /// Whether its arguments, or what it answers, may hold references.
     pub(crate) arguments_carry: bool,
@@ -200,8 +200,8 @@ impl Route {
         }))
     }
 
-    /// The route to an object behind a reference that this one passes on: calls to it are neither matched nor copied, and nothing is
-    /// known of what may run twice. Who may call this one may call that one; `faces_callers` says whether it is they who do.
+    /// The route to an object behind a reference that this one passes on: calls to it are neither matched nor copied, and none is
+    /// attempted twice. Who may call this one may call that one; `faces_callers` says whether it is they who do.
     pub(crate) fn behind(
         &self,
         interface: Hold<Interface>,
@@ -281,14 +281,14 @@ impl Route {
 /// What is known of each operation; `of` says whether the route is for it, and whether it may run twice, by
 /// its name in the contract and on the wire.
 fn facts(interface: &Interface, of: impl Fn(&str, &str) -> (bool, bool)) -> Vec<Facts> {
-    let each = interface.operations.iter().map(|operation| {
+    let each = interface.operations.iter().enumerate().map(|(index, operation)| {
         let (matched, idempotent) = of(&operation.label, &operation.name);
         let raised = |raised: &Hold<everywire_model::shape::Struct>| {
             raised.fields.iter().any(|field| carries(&field.shape))
         };
         Facts {
             matched,
-            idempotent,
+            idempotent: idempotent || interface.is_idempotent(index),
             arguments_carry: carries(&operation.arguments),
             answers_carry: carries(&operation.results) || operation.raises.iter().any(raised),
         }

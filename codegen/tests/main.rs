@@ -73,6 +73,30 @@ pub mod clock_wsdl {
     include!("golden/clock_wsdl.rs");
 }
 
+/// What OMG IDL says by pragmas.
+#[deny(warnings)]
+pub mod vault {
+    include!("golden/vault.rs");
+}
+
+/// What introspection XML says by annotations.
+#[deny(warnings)]
+pub mod vault_xml {
+    include!("golden/vault_xml.rs");
+}
+
+/// What kidl says by elements and attributes of ours.
+#[deny(warnings)]
+pub mod vault_kidl {
+    include!("golden/vault_kidl.rs");
+}
+
+/// What MIDL says by pragmas.
+#[deny(warnings)]
+pub mod vault_midl {
+    include!("golden/vault_midl.rs");
+}
+
 mod build;
 mod calls;
 mod cycles;
@@ -87,4 +111,5 @@ mod midl;
 mod recorded;
 mod tape;
 mod values;
+mod vaults;
 mod wsdl;

@@ -112,6 +112,11 @@ fn clock_of_wsdl_is_current() {
 }
 
 #[test]
+fn vaults_are_current() {
+    ["vault.idl", "vault.xml", "vault.kidl", "vault.midl"].into_iter().for_each(check);
+}
+
+#[test]
 fn one_face_can_be_left_out() {
     let contract = everywire_idl::omg::parse("interface Clock { long long now(); };", "clock.idl").unwrap();
     let blocking = rust::generate(&contract, &Options { asynchronous: false, ..Options::default() });

@@ -15,7 +15,8 @@ pub fn last_part(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
 }
 
-/// An operation as a line: `deposit(amount: i64, inout note: text) -> i64 raises Bank::Overdrawn`.
+/// An operation as a line: `deposit(amount: i64, inout note: text) -> i64 raises Bank::Overdrawn`; before
+/// it, whether it may run twice (`idempotent`), and whether nobody answers (`oneway`).
 pub fn signature(operation: &Operation) -> String {
     let parameters: Vec<_> = operation
         .parameters
@@ -29,10 +30,11 @@ pub fn signature(operation: &Operation) -> String {
             format!("{direction}{}: {}", parameter.field.name, noun(&parameter.field.shape))
         })
         .collect();
+    let twice = if operation.idempotent { "idempotent " } else { "" };
     let oneway = if operation.oneway { "oneway " } else { "" };
     // A wire name may hold the types; people see them once.
     let name = if operation.name.contains('(') { &operation.label } else { &operation.name };
-    let mut line = format!("{oneway}{name}({})", parameters.join(", "));
+    let mut line = format!("{twice}{oneway}{name}({})", parameters.join(", "));
     if !matches!(operation.returns, Shape::Void) {
         // Writing to a string cannot fail; likewise below.
         let _ = write!(line, " -> {}", noun(&operation.returns));

@@ -146,6 +146,12 @@ impl Interface {
         })
     }
 
+    /// Whether the operation with this number may run twice, because its contract says so or because it reads an attribute.
+    pub fn is_idempotent(&self, index: usize) -> bool {
+        self.operations.get(index).is_some_and(|operation| operation.idempotent)
+            || self.attributes.iter().any(|attribute| attribute.getter == index)
+    }
+
     /// The interface, this one or a base, whose own operation has this wire name.
     pub fn declaring(&self, operation: &str) -> &Self {
         let inherits = |base: &&Hold<Self>| base.operations.iter().any(|held| held.name == operation);
@@ -246,6 +252,9 @@ pub struct Operation {
     pub raises: Cow<'static, [Hold<Struct>]>,
     /// Whether the caller gets no reply.
     pub oneway: bool,
+    /// Whether the contract says that it may run twice: a second time changes nothing. What reads an attribute may, without
+    /// this; see [`Interface::is_idempotent`].
+    pub idempotent: bool,
     /// The number that the contract gives it for callers who look it up by name, if it gives one.
     pub id: Option<i32>,
     /// What else its contract says for one wire only: (what, value), in that wire's words.
@@ -276,6 +285,7 @@ impl Operation {
             parameters: Cow::Owned(parameters),
             raises: Cow::Borrowed(&[]),
             oneway: false,
+            idempotent: false,
             id: None,
             notes: Cow::Borrowed(&[]),
             doc: Cow::Borrowed(""),

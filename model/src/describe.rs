@@ -97,6 +97,12 @@ pub const fn numbered(mut operation: Operation, id: i32) -> Operation {
     operation
 }
 
+/// An operation that may run twice, as its contract says.
+pub const fn idempotent(mut operation: Operation) -> Operation {
+    operation.idempotent = true;
+    operation
+}
+
 /// An interface of another kind than [`InterfaceKind::Plain`].
 pub const fn of_kind(mut interface: Interface, kind: InterfaceKind) -> Interface {
     interface.kind = kind;
@@ -450,6 +456,7 @@ macro_rules! __describe_operation {
             raises: $crate::__describe_held!([$crate::shape::Hold<$crate::shape::Struct>]
                 $($crate::shape::Hold::Static($raised)),*),
             oneway: $oneway,
+            idempotent: false,
             id: None,
             notes: ::std::borrow::Cow::Borrowed(&[]),
             doc: ::std::borrow::Cow::Borrowed(""),

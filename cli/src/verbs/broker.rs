@@ -182,6 +182,6 @@ fn told(report: &Report) -> Json {
     json!({
         "route": report.route, "listener": report.listener, "from": report.wires.0, "to": report.wires.1,
         "interface": report.interface, "key": report.key,
-        "operations": each(&report.operations), "signals": each(&report.signals),
+        "operations": each(&report.operations), "may_run_twice": report.twice, "signals": each(&report.signals),
     })
 }

@@ -329,6 +329,10 @@ impl Describe<'_, '_> {
             if raises.is_empty() { String::new() } else { format!(", raises [{}]", raises.join(", ")) };
         let mut head = format!("operation!({oneway}{:?}{label}, (", operation.name);
         let mut tail = format!(") -> {}{raises})", self.shape(&operation.returns));
+        if operation.idempotent {
+            head.insert_str(0, "idempotent(");
+            tail.push(')');
+        }
         if let Some(id) = operation.id {
             head.insert_str(0, "numbered(");
             tail = format!("{tail}, {id})");

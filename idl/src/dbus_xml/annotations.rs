@@ -15,6 +15,12 @@ pub(super) const IS_DEPRECATED: &str = "org.freedesktop.DBus.Deprecated";
 pub(super) const NO_REPLY: &str = "org.freedesktop.DBus.Method.NoReply";
 pub(super) const EMITS: &str = "org.freedesktop.DBus.Property.EmitsChangedSignal";
 pub(super) const DOCUMENTATION: &str = "org.gtk.GDBus.DocString";
+/// Those of ours: an error that a method, or a property that is read or written, may answer with, and what it carries
+/// (`org.example.Broke(d missing)`), once for each; and that a method may run twice.
+pub(super) const RAISES: &str = "everywire.Method.Raises";
+pub(super) const GET_RAISES: &str = "everywire.Property.GetRaises";
+pub(super) const SET_RAISES: &str = "everywire.Property.SetRaises";
+pub(super) const IDEMPOTENT: &str = "everywire.Method.Idempotent";
 
 /// What the annotations of an element say.
 #[derive(Default)]
@@ -25,6 +31,7 @@ pub(super) struct Annotations {
     pub(super) no_reply: bool,
     /// How changes of a property are announced; None where nothing is said, which leaves it to the interface.
     pub(super) notify: Option<Notify>,
+    pub(super) idempotent: bool,
 }
 
 impl Annotations {
@@ -46,6 +53,7 @@ impl Annotations {
                         IS_DEPRECATED => deprecated = value == "true",
                         NO_REPLY => found.no_reply = value == "true",
                         DOCUMENTATION => value.clone_into(&mut annotated),
+                        IDEMPOTENT => found.idempotent = truth(child, report),
                         EMITS => found.notify = notify(child, report),
                         _ => {}
                     }
@@ -74,6 +82,18 @@ pub(super) fn emits(notify: Notify) -> &'static str {
     }
 }
 
+/// Whether an annotation of ours says yes.
+fn truth(annotation: &Element<'_>, report: &mut Report) -> bool {
+    let value = annotation.attribute("value");
+    match value.map(|value| value.value.as_ref()) {
+        Some("true") => return true,
+        Some("false") => return false,
+        _ => {}
+    }
+    let span = value.map_or(annotation.span, |value| value.span);
+    report.add(Problem::new(span, "this says neither yes nor no").expected(["`true`", "`false`"]));
+    false
+}
 /// The four values of the specification; any other is a mistake.
 fn notify(annotation: &Element<'_>, report: &mut Report) -> Option<Notify> {
     let all = [Notify::Value, Notify::Change, Notify::Constant, Notify::Nothing];

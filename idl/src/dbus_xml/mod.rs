@@ -12,6 +12,7 @@
 //! are passed over.
 
 mod annotations;
+mod exceptions;
 pub mod names;
 mod print;
 mod properties;
@@ -67,7 +68,8 @@ pub fn parse_node(text: &str) -> Result<Node, Diagnostics> {
 }
 
 /// The contract as introspection XML, one node with all interfaces; what an interface inherits is left to its bases.
-/// Exceptions and named types are not part of introspection data.
+/// Exceptions, and methods that may run twice, are annotations of ours, which other readers pass over; named types are not
+/// part of introspection data.
 ///
 /// # Errors
 /// A type that has no signature, such as one that contains itself.

@@ -10,11 +10,15 @@
 //! All names pass `names` and `escape`, so text of another language cannot become markup. `INTERFACES` bounds
 //! what inheritance can multiply, and signatures are bounded by their own 255 bytes.
 
-use super::annotations::{DEPRECATED, DOCUMENTATION, EMITS, IS_DEPRECATED, NO_REPLY, emits};
+use super::annotations::{
+    DEPRECATED, DOCUMENTATION, EMITS, GET_RAISES, IDEMPOTENT, IS_DEPRECATED, NO_REPLY, RAISES, SET_RAISES,
+    emits,
+};
 use super::names;
 use crate::signature::{self, SignatureError};
 use crate::unprintable::Unprintable;
 use crate::xml::escape;
+use everywire_model::shape::Struct;
 use everywire_model::{Attribute, Contract, Direction, Interface, Notify, Operation, Shape, Signal};
 use std::collections::HashSet;
 
@@ -97,7 +101,8 @@ impl Printer {
         }
         for attribute in interface.attributes.iter().filter(|own| own.getter >= interface.inherited) {
             let getter = interface.operations.get(attribute.getter);
-            self.member(interface, &attribute.name, |printer| printer.property(attribute, getter))?;
+            let setter = attribute.setter.and_then(|setter| interface.operations.get(setter));
+            self.member(interface, &attribute.name, |printer| printer.property(attribute, getter, setter))?;
         }
         self.out.push_str("  </interface>\n");
         Ok(())
@@ -140,6 +145,10 @@ impl Printer {
         if operation.oneway {
             self.annotation(3, NO_REPLY, "true");
         }
+        if operation.idempotent {
+            self.annotation(3, IDEMPOTENT, "true");
+        }
+        self.raises(RAISES, operation)?;
         for parameter in operation.parameters.iter().filter(|p| p.direction.goes_in()) {
             self.argument(&parameter.field.shape, &parameter.field.name, Some(Direction::In))?;
         }
@@ -167,7 +176,12 @@ impl Printer {
         Ok(())
     }
 
-    fn property(&mut self, attribute: &Attribute, getter: Option<&Operation>) -> Result<(), SignatureError> {
+    fn property(
+        &mut self,
+        attribute: &Attribute,
+        getter: Option<&Operation>,
+        setter: Option<&Operation>,
+    ) -> Result<(), SignatureError> {
         let read = getter.is_none_or(|getter| !matches!(getter.returns, Shape::Void));
         // A getter that returns nothing stands for a property that can only be written.
         let access = match (read, attribute.setter.is_some()) {
@@ -184,6 +198,9 @@ impl Printer {
         self.notes(3, getter.map_or("", |getter| &getter.doc));
         if attribute.notify != Notify::Value {
             self.annotation(3, EMITS, emits(attribute.notify));
+        }
+        for (annotation, accessor) in [(GET_RAISES, getter), (SET_RAISES, setter)] {
+            accessor.map_or(Ok(()), |accessor| self.raises(annotation, accessor))?;
         }
         self.end("property", head, body);
         Ok(())
@@ -207,6 +224,18 @@ impl Printer {
             });
         }
         self.out.push_str("/>\n");
+        Ok(())
+    }
+
+    /// The errors that an operation may answer with. Where one carries what D-Bus cannot say and that is no mistake, the rest is said.
+    fn raises(&mut self, annotation: &str, operation: &Operation) -> Result<(), SignatureError> {
+        for raised in operation.raises.iter() {
+            match exception(raised) {
+                Ok(text) => self.annotation(3, annotation, &text),
+                Err(error) if self.strict => return Err(error),
+                Err(_) => {}
+            }
+        }
         Ok(())
     }
 
@@ -255,4 +284,20 @@ impl Printer {
             self.out.push_str(&format!("    </{name}>\n"));
         }
     }
+}
+
+/// An error and what it carries, as an annotation says it.
+fn exception(raised: &Struct) -> Result<String, SignatureError> {
+    let mut text = names::of_exception(raised).into_owned();
+    let mut lead = '(';
+    for field in raised.fields.iter() {
+        let mut kind = String::new();
+        signature::of(&field.shape, &mut kind)?;
+        text.push_str(&format!("{lead}{kind} {}", names::identifier(&field.name)));
+        lead = ',';
+    }
+    if lead == ',' {
+        text.push(')');
+    }
+    Ok(text.replace(',', ", "))
 }

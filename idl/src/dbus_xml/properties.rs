@@ -4,7 +4,8 @@
 //! as an attribute with two operations, which the wire turns into those calls. So their names begin with
 //! `_get_` and `_set_`, which no method of D-Bus can be confused with in practice.
 
-use super::annotations::Annotations;
+use super::annotations::{Annotations, GET_RAISES, SET_RAISES};
+use super::exceptions;
 use super::names::{self, identifier};
 use super::read::Reader;
 use crate::report::Problem;
@@ -51,6 +52,7 @@ pub(super) fn read(
     let mut getter = Operation::new(format!("_get_{name}"), Vec::new(), returns);
     getter.label = Name::from(labels.name(&label));
     getter.doc = Name::from(annotations.doc.clone());
+    getter.raises = exceptions::of(reader, element, GET_RAISES)?.into();
     let at = operations.len();
     operations.push(getter);
     if write {
@@ -59,6 +61,7 @@ pub(super) fn read(
         let mut setter = Operation::new(format!("_set_{name}"), vec![parameter], Shape::Void);
         setter.label = Name::from(labels.name(&format!("set_{}", identifier(&name))));
         setter.doc = Name::from(annotations.doc);
+        setter.raises = exceptions::of(reader, element, SET_RAISES)?.into();
         operations.push(setter);
     }
     Some(Attribute {

@@ -7,7 +7,8 @@
 //! Labels are what people and stubs call a member; the wire name stays as it is. Methods may be overloaded in
 //! the XML, and properties may have the name of a method, so labels are made unique here.
 
-use super::annotations::Annotations;
+use super::annotations::{Annotations, RAISES};
+use super::exceptions::{self, Exceptions};
 use super::names::{self, identifier};
 use super::{Node, properties};
 use crate::report::{Problem, Report, Span};
@@ -27,7 +28,7 @@ const SIGNATURES: usize = 256 << 10;
 
 /// The interfaces of a node and of all nodes in it.
 pub(super) fn all(root: &Element<'_>, report: &mut Report) -> Contract {
-    let mut reader = Reader { report, seen: HashMap::new(), signatures: 0 };
+    let mut reader = Reader::new(root, report);
     let mut contract = Contract::default();
     if reader.is_node(root) {
         reader.node(root, &mut contract, true, &mut Vec::new());
@@ -37,7 +38,7 @@ pub(super) fn all(root: &Element<'_>, report: &mut Report) -> Contract {
 
 /// What one object says of itself.
 pub(super) fn node(root: &Element<'_>, report: &mut Report) -> Node {
-    let mut reader = Reader { report, seen: HashMap::new(), signatures: 0 };
+    let mut reader = Reader::new(root, report);
     let mut node = Node::default();
     if reader.is_node(root) {
         node.name = root.attribute("name").map_or_else(String::new, |name| name.value.to_string());
@@ -50,8 +51,15 @@ pub(super) struct Reader<'r> {
     pub(super) report: &'r mut Report,
     /// Where each interface was found first, by its dotted name.
     seen: HashMap<String, Span>,
+    pub(super) exceptions: Exceptions,
     /// Bytes of signatures so far.
     signatures: usize,
+}
+
+impl<'r> Reader<'r> {
+    fn new(root: &Element<'_>, report: &'r mut Report) -> Self {
+        Self { report, seen: HashMap::new(), exceptions: Exceptions::beside(root), signatures: 0 }
+    }
 }
 
 impl Reader<'_> {
@@ -78,6 +86,8 @@ impl Reader<'_> {
             match child.name {
                 "interface" => {
                     if let Some(interface) = self.interface(child, !deep) {
+                        let new = self.exceptions.take_new().map(Definition::Exception);
+                        contract.definitions.extend(new);
                         contract.definitions.push(Definition::Interface(Hold::new(interface)));
                     }
                 }
@@ -175,6 +185,12 @@ impl Reader<'_> {
         operation.label = Name::from(labels.name(&name));
         // An answer that is promised is waited for, whatever the annotation says.
         operation.oneway = annotations.no_reply && outs == 0;
+        operation.idempotent = annotations.idempotent;
+        operation.raises = exceptions::of(self, element, RAISES)?.into();
+        if operation.oneway && !operation.raises.is_empty() {
+            let problem = Problem::new(element.span, "a method without an answer raises nothing");
+            self.report.add(problem);
+        }
         operation.doc = Name::from(annotations.doc);
         Some(operation)
     }
@@ -226,16 +242,21 @@ impl Reader<'_> {
     /// The type of an argument or a property. The signature is one complete type.
     pub(super) fn shape(&mut self, element: &Element<'_>) -> Option<Shape> {
         let text = self.needed(element, "type")?;
-        self.signatures += text.value.len();
+        self.signature(&text.value, text.span)
+    }
+
+    /// The type that a signature means.
+    pub(super) fn signature(&mut self, text: &str, span: Span) -> Option<Shape> {
+        self.signatures += text.len();
         if self.signatures > SIGNATURES {
-            self.report.add(Problem::new(text.span, "the file has too many types"));
+            self.report.add(Problem::new(span, "the file has too many types"));
             return None;
         }
-        match signature::parse_one(&text.value) {
+        match signature::parse_one(text) {
             Ok(shape) => Some(shape),
             Err(error) => {
-                let message = format!("{} is no type: {error}", shown(&text.value));
-                self.report.add(Problem::new(text.span, message).expected(["one complete type"]));
+                let message = format!("{} is no type: {error}", shown(text));
+                self.report.add(Problem::new(span, message).expected(["one complete type"]));
                 None
             }
         }

@@ -9,14 +9,14 @@
 //! Bounds: functions and arguments with the inherited copies, and parts of types, because one short name of a
 //! template stands for many shapes.
 
-use super::document::{Class, Member, Type};
+use super::document::{Argument, Class, Exception, Member, Type};
 use super::read::{ClassPlace, Found, MemberPlace};
 use super::types;
 use crate::report::{Problem, Report, Span};
 use crate::unique::Unique;
 use crate::xml::shown;
 use everywire_model::contract::LEFT_OUT;
-use everywire_model::shape::{Field, Name};
+use everywire_model::shape::{Field, Name, Struct};
 use everywire_model::{
     Contract, Definition, Direction, Hold, Interface, Operation, Parameter, Shape, Signal,
 };
@@ -36,13 +36,19 @@ pub(super) fn contract(found: &Found, report: &mut Report) -> Contract {
         known: HashSet::new(),
         classes: HashMap::new(),
         interfaces: Vec::new(),
+        exceptions: HashMap::new(),
+        raised: Vec::new(),
         inherited: 0,
         shapes: 0,
     };
+    for (exception, place) in found.document.exceptions.iter().zip(&found.exceptions) {
+        builder.exception(exception, place);
+    }
     for (class, place) in found.document.classes.iter().zip(&found.places) {
         builder.class(class, place);
     }
     let types = builder.types.into_iter().map(Definition::Type);
+    let types = types.chain(builder.raised.into_iter().map(Definition::Exception));
     let definitions = types.chain(builder.interfaces.into_iter().map(Definition::Interface)).collect();
     Contract { definitions }
 }
@@ -56,6 +62,10 @@ struct Builder<'r> {
     /// The classes so far.
     classes: HashMap<String, (Hold<Interface>, Span)>,
     interfaces: Vec<Hold<Interface>>,
+    /// What functions may raise, by name.
+    exceptions: HashMap<String, (Hold<Struct>, Span)>,
+    /// The same, in the order of the file.
+    raised: Vec<Hold<Struct>>,
     /// What `weigh` counted; at most `INHERITED`, and what is beyond is reported.
     inherited: usize,
     /// Parts of types so far; at most `SHAPES`.
@@ -83,6 +93,11 @@ impl Builder<'_> {
         if let Some((_, first)) = self.classes.get(&class.name) {
             let problem = Problem::new(place.name, format!("{} is defined twice", shown(&class.name)));
             self.report.add(problem.note(*first, "the first definition"));
+            return;
+        }
+        if let Some((_, first)) = self.exceptions.get(&class.name) {
+            let problem = Problem::new(place.name, format!("{} is an exception already", shown(&class.name)));
+            self.report.add(problem.note(*first, "it is defined here"));
             return;
         }
         if types::shape(&class.name).is_some() {
@@ -129,6 +144,59 @@ impl Builder<'_> {
         self.interfaces.push(hold);
     }
 
+    /// What functions may raise. Nobody but us writes it, so a type that is not known is a mistake.
+    fn exception(&mut self, exception: &Exception, place: &MemberPlace) -> Option<()> {
+        let name = &exception.name;
+        if let Some((_, first)) = self.exceptions.get(name) {
+            let problem = Problem::new(place.name, format!("{} is defined twice", shown(name)));
+            self.report.add(problem.note(*first, "the first definition"));
+            return None;
+        }
+        if types::shape(name).is_some() {
+            let message = format!("{} is the name of a type already", shown(name));
+            self.report.add(Problem::new(place.name, message));
+            return None;
+        }
+        self.weigh(1 + exception.fields.len(), place.name);
+        for (field, span) in exception.fields.iter().zip(&place.arguments) {
+            if types::shape(&field.kind.name).is_none() {
+                let message = format!("the type {} is not known", shown(&field.kind.name));
+                self.report.add(Problem::new(*span, message));
+            }
+        }
+        let fields = self.fields(&exception.fields, place)?.into();
+        let scoped = Name::from(name.clone());
+        let held = Hold::new(Struct { id: scoped.clone(), name: scoped, fields });
+        self.exceptions.insert(name.clone(), (held.clone(), place.name));
+        self.raised.push(held);
+        Some(())
+    }
+    /// The exceptions that a function names.
+    fn raises(&mut self, member: &Member, place: &MemberPlace) -> Option<Vec<Hold<Struct>>> {
+        let mut raises: Vec<Hold<Struct>> = Vec::with_capacity(member.raises.len());
+        let mut seen = HashSet::new();
+        for name in &member.raises {
+            let message = match self.exceptions.get(name) {
+                None => format!("there is no exception {}", shown(name)),
+                Some(_) if !seen.insert(name.as_str()) => {
+                    format!("{} is named twice", shown(name))
+                }
+                Some((held, _)) => {
+                    raises.push(held.clone());
+                    continue;
+                }
+            };
+            self.report.add(Problem::new(place.raises, message));
+            return None;
+        }
+        if member.returns.name == "ASYNC" && !raises.is_empty() {
+            self.report.add(Problem::new(place.raises, "a function without an answer raises nothing"));
+            return None;
+        }
+        self.weigh(raises.len(), place.raises);
+        Some(raises)
+    }
+
     /// Copies what a base has, unless it came by another base already.
     fn inherit(&mut self, base: &Interface, draft: &mut Draft, span: Span) {
         for operation in base.operations.iter() {
@@ -155,12 +223,13 @@ impl Builder<'_> {
             _ => self.shape(&member.returns, place.returns),
         };
         // The types are looked at before the decision, so that all mistakes are found.
-        let fields = self.fields(member, place);
+        let fields = self.fields(&member.arguments, place);
         if let Some(unknown) = unknown(member) {
             let what = format!("{} {}: {unknown}", member.returns.name, signature(member));
             draft.left_out.push(what);
             return None;
         }
+        let raises = self.raises(member, place)?;
         let (returns, fields) = (returns?, fields?);
         let parameters =
             fields.into_iter().map(|field| Parameter { direction: Direction::In, field }).collect();
@@ -170,6 +239,8 @@ impl Builder<'_> {
             let mut operation = Operation::new(name, parameters, returns);
             operation.label = Name::from(draft.labels.name(&member.name));
             operation.oneway = oneway;
+            operation.idempotent = member.idempotent;
+            operation.raises = raises.into();
             draft.operations.push(operation);
         }
         Some(())
@@ -177,7 +248,7 @@ impl Builder<'_> {
 
     /// One signal; None where it is left out.
     fn signal(&mut self, member: &Member, place: &MemberPlace, draft: &mut Draft) -> Option<()> {
-        let fields = self.fields(member, place);
+        let fields = self.fields(&member.arguments, place);
         if let Some(unknown) = unknown(member) {
             draft.left_out.push(format!("signal {}: {unknown}", signature(member)));
             return None;
@@ -193,10 +264,10 @@ impl Builder<'_> {
     }
 
     /// The arguments as fields; None where one has a type that is not known.
-    fn fields(&mut self, member: &Member, place: &MemberPlace) -> Option<Vec<Field>> {
+    fn fields(&mut self, arguments: &[Argument], place: &MemberPlace) -> Option<Vec<Field>> {
         let mut names = Unique::default();
-        let mut fields = Vec::with_capacity(member.arguments.len());
-        for (number, (argument, span)) in (1..).zip(member.arguments.iter().zip(&place.arguments)) {
+        let mut fields = Vec::with_capacity(arguments.len());
+        for (number, (argument, span)) in (1..).zip(arguments.iter().zip(&place.arguments)) {
             let name = argument.name.clone().unwrap_or_else(|| format!("arg_{number}"));
             let shape = self.shape(&argument.kind, *span);
             fields.push(shape.map(|shape| Field { name: Name::from(names.name(&name)), shape }));

@@ -10,8 +10,19 @@ pub struct Document {
     pub source: Option<String>,
     /// What that header includes.
     pub includes: Vec<String>,
+    /// What functions may raise. An addition of ours, over which `dcopidl2cpp` steps.
+    pub exceptions: Vec<Exception>,
     /// Its classes.
     pub classes: Vec<Class>,
+}
+
+/// What a function may raise.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exception {
+    /// Its name, namespaces included.
+    pub name: String,
+    /// What it carries.
+    pub fields: Vec<Argument>,
 }
 
 /// A class with DCOP functions.
@@ -38,6 +49,10 @@ pub struct Member {
     /// Whether it is left out of lists of functions. They can be called all the same (`hidden="yes"`, from
     /// `k_dcop_hidden`).
     pub hidden: bool,
+    /// The names of what it may raise. As `idempotent`, an addition of ours that `dcopidl2cpp` does not look at.
+    pub raises: Vec<String>,
+    /// Whether it may run twice.
+    pub idempotent: bool,
     /// What it returns; the name `ASYNC` where nobody waits for it.
     pub returns: Type,
     /// Its name.

@@ -25,7 +25,7 @@ use everywire_model::Contract;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use document::{Argument, Class, Document, Member, Type};
+pub use document::{Argument, Class, Document, Exception, Member, Type};
 
 /// Reads a contract; `file_name` is for messages only. Functions and signals with types whose encoding is not known are
 /// left out; a note of the interface, [`LEFT_OUT`](everywire_model::contract::LEFT_OUT), names each.
@@ -64,7 +64,7 @@ pub fn parse_document(text: &str, file_name: &str) -> Result<Document, Diagnosti
 }
 
 /// The contract as kidl, as if `dcopidl` had read a header with these classes. Attributes are their accessors;
-/// exceptions are not part of the language.
+/// exceptions, and functions that may run twice, are additions of ours, which `dcopidl2cpp` does not look at.
 ///
 /// # Errors
 /// A function with more than one result, or a type that DCOP has not.

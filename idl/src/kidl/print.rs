@@ -3,7 +3,7 @@
 //! Files of the tool are compared byte for byte with what is printed here, so even its slips are kept: five
 //! blanks before a closing tag, two before a qualifier.
 
-use super::document::{Argument, Class, Document, Member, Type};
+use super::document::{Argument, Class, Document, Exception, Member, Type};
 use super::types;
 use crate::xml::escape;
 use std::fmt::{self, Display, Formatter};
@@ -17,8 +17,17 @@ impl Display for Document {
         for include in &self.includes {
             writeln!(f, "<INCLUDE>{}</INCLUDE>", escaped(include))?;
         }
+        self.exceptions.iter().try_for_each(|exception| write!(f, "{exception}"))?;
         self.classes.iter().try_for_each(|class| write!(f, "{class}"))?;
         writeln!(f, "</DCOP-IDL>")
+    }
+}
+
+impl Display for Exception {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "<EXCEPTION>\n    <NAME>{}</NAME>", escaped(&self.name))?;
+        self.fields.iter().try_for_each(|field| writeln!(f, "    {field}"))?;
+        writeln!(f, "</EXCEPTION>")
     }
 }
 
@@ -45,6 +54,12 @@ impl Display for Member {
         }
         if let Some(qualifier) = &self.qualifier {
             write!(f, " qual=\"{}\"", escaped(qualifier))?;
+        }
+        if !self.raises.is_empty() {
+            write!(f, " raises=\"{}\"", escaped(&self.raises.join(",")))?;
+        }
+        if self.idempotent {
+            write!(f, " idempotent=\"yes\"")?;
         }
         // The line breaks are those of the tool, which writes one part a line.
         write!(f, ">\n        {}\n        <NAME>{}</NAME>", self.returns, escaped(&self.name))?;

@@ -4,7 +4,7 @@
 //! Places are kept beside the document, in lists of the same length and order: the builder reports mistakes
 //! that only it can see.
 
-use super::document::{Argument, Class, Document, Member, Type};
+use super::document::{Argument, Class, Document, Exception, Member, Type};
 use super::types;
 use crate::report::{Problem, Report, Span};
 use crate::xml::{Element, shown};
@@ -17,6 +17,8 @@ pub(super) struct Found {
     pub(super) document: Document,
     /// As long as the classes of the document.
     pub(super) places: Vec<ClassPlace>,
+    /// Where the parts of the exceptions stand.
+    pub(super) exceptions: Vec<MemberPlace>,
 }
 
 /// Where the parts of a class stand.
@@ -32,6 +34,7 @@ pub(super) struct MemberPlace {
     pub(super) returns: Span,
     /// As long as the arguments of the member.
     pub(super) arguments: Vec<Span>,
+    pub(super) raises: Span,
 }
 
 /// Reads a whole file. None where the root is another element.
@@ -42,7 +45,7 @@ pub(super) fn document(root: &Element<'_>, report: &mut Report) -> Option<Found>
         return None;
     }
     let mut document = Document::default();
-    let mut places = Vec::new();
+    let (mut places, mut exceptions) = (Vec::new(), Vec::new());
     for element in root.elements() {
         match element.name {
             "SOURCE" => document.source = Some(element.text()),
@@ -53,10 +56,16 @@ pub(super) fn document(root: &Element<'_>, report: &mut Report) -> Option<Found>
                     places.push(place);
                 }
             }
+            "EXCEPTION" => {
+                if let Some((exception, place)) = exception(element, report) {
+                    document.exceptions.push(exception);
+                    exceptions.push(place);
+                }
+            }
             _ => {}
         }
     }
-    Some(Found { document, places })
+    Some(Found { document, places, exceptions })
 }
 
 /// One class; None without a valid name.
@@ -80,27 +89,44 @@ fn class(element: &Element<'_>, report: &mut Report) -> Option<(Class, ClassPlac
     Some((class, place))
 }
 
+fn exception(element: &Element<'_>, report: &mut Report) -> Option<(Exception, MemberPlace)> {
+    let (name, span) = name(element, report, is_scoped)?;
+    let mut place = MemberPlace { name: span, returns: span, arguments: Vec::new(), raises: span };
+    let fields = arguments(element, &mut place, report)?;
+    Some((Exception { name, fields }, place))
+}
 /// A function or a signal; None after a mistake in any part of it.
 fn member(element: &Element<'_>, report: &mut Report) -> Option<(Member, MemberPlace)> {
     let (name, name_span) = name(element, report, is_identifier)?;
     let (returns, returns_span) = kind(element, report)?;
+    let raises = element.attribute("raises").filter(|_| element.name == "FUNC");
     let mut member = Member {
         signal: element.name == "SIGNAL",
         qualifier: element.attribute("qual").map(|qualifier| qualifier.value.to_string()),
         hidden: element.attribute("hidden").is_some_and(|hidden| hidden.value == "yes"),
+        raises: raises.map(|list| list.value.split(',').map(types::normal).collect()).unwrap_or_default(),
+        idempotent: element.attribute("idempotent").is_some_and(|idempotent| idempotent.value == "yes"),
         returns,
         name,
         arguments: Vec::new(),
     };
-    let mut place = MemberPlace { name: name_span, returns: returns_span, arguments: Vec::new() };
+    let raises = raises.map_or(name_span, |list| list.span);
+    let mut place = MemberPlace { name: name_span, returns: returns_span, arguments: Vec::new(), raises };
+    member.arguments = arguments(element, &mut place, report)?;
+    Some((member, place))
+}
+
+/// The arguments of a function, or what an exception carries.
+fn arguments(element: &Element<'_>, place: &mut MemberPlace, report: &mut Report) -> Option<Vec<Argument>> {
+    let mut arguments = Vec::new();
     for child in element.elements().filter(|child| child.name == "ARG") {
         let (kind, span) = kind(child, report)?;
         let named = child.elements().any(|part| part.name == "NAME");
         let name = if named { Some(name_of(child, report)?) } else { None };
-        member.arguments.push(Argument { kind, name });
+        arguments.push(Argument { kind, name });
         place.arguments.push(span);
     }
-    Some((member, place))
+    Some(arguments)
 }
 
 /// The name of an argument.

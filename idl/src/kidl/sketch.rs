@@ -4,11 +4,12 @@
 //! (`dcopidl2cpp`) can make stubs from it: the headers that declare the types are listed, and a class without
 //! a base is a `DCOPObject`.
 
-use super::document::{Argument, Class, Document, Member, Type};
+use super::document::{Argument, Class, Document, Exception, Member, Type};
 use super::types;
 use crate::unprintable::Unprintable;
-use everywire_model::{Contract, Interface, Operation, Shape, Signal};
-use std::collections::BTreeSet;
+use everywire_model::shape::Struct;
+use everywire_model::{Contract, Definition, Interface, Operation, Shape, Signal};
+use std::collections::{BTreeSet, HashSet};
 
 /// Types, and the headers of Qt 3 and KDE 3 that declare them.
 const HEADERS: &[(&str, &str)] = &[
@@ -33,9 +34,18 @@ const HEADERS: &[(&str, &str)] = &[
 
 /// The document that describes a contract. The first type or function that DCOP has not ends it.
 pub(super) fn document(contract: &Contract) -> Result<Document, Unprintable> {
-    let mut document = Document::default();
-    for interface in contract.interfaces() {
-        document.classes.push(class(interface)?);
+    let (mut document, mut known) = (Document::default(), HashSet::new());
+    for definition in &contract.definitions {
+        match definition {
+            Definition::Exception(raised) => exception(raised, &mut document, &mut known)?,
+            Definition::Interface(interface) => {
+                let own = interface.operations.iter().skip(interface.inherited);
+                own.flat_map(|own| own.raises.iter())
+                    .try_for_each(|raised| exception(raised, &mut document, &mut known))?;
+                document.classes.push(class(interface)?);
+            }
+            _ => {}
+        }
     }
     let first = document.classes.first().map_or("contract", |class| class.name.as_str());
     let stem = first.rsplit("::").next().unwrap_or(first).to_ascii_lowercase();
@@ -44,6 +54,20 @@ pub(super) fn document(contract: &Contract) -> Result<Document, Unprintable> {
     Ok(document)
 }
 
+/// Adds an exception, once.
+fn exception(
+    raised: &Struct,
+    document: &mut Document,
+    known: &mut HashSet<String>,
+) -> Result<(), Unprintable> {
+    let name = raised.name.to_string();
+    if !known.insert(name.clone()) {
+        return Ok(());
+    }
+    let fields = arguments(&raised.fields).map_err(|reason| unprintable(name.clone(), reason))?;
+    document.exceptions.push(Exception { name, fields });
+    Ok(())
+}
 /// Own functions and signals; inherited ones stand in the bases.
 fn class(interface: &Interface) -> Result<Class, Unprintable> {
     let mut bases: Vec<String> = interface.bases.iter().map(|base| base.name.to_string()).collect();
@@ -51,9 +75,9 @@ fn class(interface: &Interface) -> Result<Class, Unprintable> {
         bases.push("DCOPObject".to_owned());
     }
     let mut class = Class { name: interface.name.to_string(), link_scope: None, bases, members: Vec::new() };
-    for operation in interface.operations.iter().skip(interface.inherited) {
+    for (index, operation) in interface.operations.iter().enumerate().skip(interface.inherited) {
         class.members.push(
-            function(operation)
+            function(operation, interface.is_idempotent(index))
                 .map_err(|reason| unprintable(format!("{}.{}", interface.name, operation.label), reason))?,
         );
     }
@@ -69,7 +93,7 @@ fn class(interface: &Interface) -> Result<Class, Unprintable> {
 }
 
 /// Results are all that comes back: the return value and `out` parameters. DCOP's reply has one value.
-fn function(operation: &Operation) -> Result<Member, String> {
+fn function(operation: &Operation, idempotent: bool) -> Result<Member, String> {
     let returns = match operation.results.fields() {
         [] if operation.oneway => Type::new("ASYNC"),
         [] => Type::new("void"),
@@ -77,7 +101,9 @@ fn function(operation: &Operation) -> Result<Member, String> {
         _ => return Err("a function has one result at most".to_owned()),
     };
     let arguments = arguments(operation.arguments.fields())?;
-    Ok(Member { returns, name: bare(&operation.name), arguments, ..Member::default() })
+    let raises = operation.raises.iter().map(|raised| raised.name.to_string()).collect();
+    let name = bare(&operation.name);
+    Ok(Member { raises, idempotent, returns, name, arguments, ..Member::default() })
 }
 
 /// A signal, which is declared as a function that returns nothing.
@@ -103,7 +129,7 @@ fn named(shape: &Shape) -> Result<String, String> {
     })
 }
 
-/// The headers of all types that are used, and that of every DCOP object.
+/// The headers of all types that are used, and that of every DCOP object. What exceptions carry is in no header's text.
 fn includes(classes: &[Class]) -> Vec<String> {
     let mut headers = BTreeSet::from(["dcopobject.h".to_owned()]);
     let members = classes.iter().flat_map(|class| &class.members);

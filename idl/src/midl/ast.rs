@@ -158,6 +158,32 @@ pub(super) enum ItemKind {
     Class(Ident, Vec<Face>),
     /// A `library` or `module`: what is inside counts like what stands beside it.
     Library(Vec<Item>),
+    /// `#pragma exception`.
+    Exception(Exception),
+}
+
+/// What a method may raise: a struct that a pragma of ours makes an exception.
+#[derive(Debug)]
+pub(super) struct Exception {
+    pub(super) ident: Ident,
+    /// It carries nothing, and there is no struct of it: C has no empty one.
+    pub(super) is_empty: bool,
+    /// Its identity, where that is another one than its name.
+    pub(super) id: Option<String>,
+}
+
+/// `#pragma signals`: whose methods are the signals of an interface; all of them, if none is named.
+#[derive(Debug)]
+pub(super) struct Signals {
+    pub(super) interface: Ident,
+    pub(super) methods: Option<Vec<Ident>>,
+}
+
+/// `#pragma raises`: what a method may raise.
+#[derive(Debug)]
+pub(super) struct Raises {
+    pub(super) method: Ident,
+    pub(super) exceptions: Vec<Ident>,
 }
 
 /// An interface or dispinterface.
@@ -173,6 +199,8 @@ pub(super) struct Interface {
     /// Types and constants inside.
     pub(super) items: Vec<Item>,
     pub(super) methods: Vec<Method>,
+    pub(super) raises: Vec<Raises>,
+    pub(super) signals: Vec<Signals>,
 }
 
 /// A method, or a property of a dispinterface.

@@ -56,6 +56,10 @@ pub(crate) enum ItemKind {
     Constant(TypeSpec, Ident, Expr),
     Operation(Operation),
     Attribute(Attribute),
+    /// `#pragma signal`, or an operation behind `@signal`.
+    Signal(Signal),
+    /// `#pragma idempotent`.
+    Idempotent(Ident),
     /// The name of something that is not supported, and what that is: whatever needs it is left out.
     Unsupported(Ident, &'static str),
     /// `typeid` or `#pragma ID`: the name, and the repository id as a whole.
@@ -178,6 +182,16 @@ pub(crate) struct Operation {
     pub(crate) parameters: Vec<Parameter>,
     /// Names of exceptions, not yet looked up.
     pub(crate) raises: Vec<ScopedName>,
+    /// Whether `@idempotent` stands before it.
+    pub(crate) idempotent: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Signal {
+    pub(crate) ident: Ident,
+    pub(crate) fields: Vec<(TypeSpec, Declarator)>,
+    /// Whether other compilers see an operation of this name.
+    pub(crate) is_operation: bool,
 }
 
 #[derive(Debug)]

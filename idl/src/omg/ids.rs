@@ -93,6 +93,8 @@ impl Finder<'_> {
                 }
                 ItemKind::Operation(_)
                 | ItemKind::Attribute(_)
+                | ItemKind::Signal(_)
+                | ItemKind::Idempotent(_)
                 | ItemKind::Prefix(_)
                 | ItemKind::Unsupported(..) => {}
             }

@@ -21,7 +21,7 @@ use crate::report::{Problem, Report, Span};
 use std::sync::Arc;
 
 /// A token, its place, and the documentation before it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Token {
     pub(crate) kind: Kind,
     pub(crate) span: Span,
@@ -72,9 +72,38 @@ pub(crate) enum Directive {
     Id(Vec<(String, Span)>, String),
     /// `#pragma version`, as written, because 1.10 is not 1.1.
     Version(Vec<(String, Span)>, String),
+    /// A pragma of ours whose words are for the parser.
+    Mark(Mark, Vec<Token>),
     /// From here on tokens come from an included file.
     EnterFile,
     LeaveFile,
+}
+
+/// The pragmas of ours, which other compilers pass over: what they say has no word in a language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// OMG IDL: `#pragma signal NAME(in TYPE name, ...)`.
+    Signal,
+    /// OMG IDL: `#pragma idempotent NAME`.
+    Idempotent,
+    /// MIDL: `#pragma exception NAME "identity"`.
+    Exception,
+    /// MIDL: `#pragma raises METHOD(EXCEPTION, ...)`.
+    Raises,
+    /// MIDL: `#pragma signals INTERFACE`, or `#pragma signals INTERFACE(METHOD, ...)`.
+    Signals,
+}
+
+impl Mark {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Signal => "signal",
+            Self::Idempotent => "idempotent",
+            Self::Exception => "exception",
+            Self::Raises => "raises",
+            Self::Signals => "signals",
+        }
+    }
 }
 
 /// All words that cannot be identifiers, whatever their case.

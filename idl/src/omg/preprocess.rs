@@ -16,7 +16,7 @@
 //! text it makes.
 
 use super::conditions::Conditions;
-use super::lexer::{Directive, Kind, Lexer, Token};
+use super::lexer::{Directive, Kind, Lexer, Mark, Token};
 use super::limits;
 use super::macros::{self, Function};
 use crate::preprocessing::Preprocessing;
@@ -158,7 +158,7 @@ impl Preprocessor {
             let token = frame.lexer.next(report);
             match &token.kind {
                 Kind::Hash => {
-                    if let Some(directive) = self.directive(token.span, report) {
+                    if let Some(directive) = self.directive(&token, report) {
                         return Token { kind: Kind::Directive(directive), ..token };
                     }
                 }
@@ -205,7 +205,8 @@ impl Preprocessor {
     }
 
     /// Takes the line after a `#`. What the parser must know comes back; None for what is done here.
-    fn directive(&mut self, hash: Span, report: &mut Report) -> Option<Directive> {
+    fn directive(&mut self, hash: &Token, report: &mut Report) -> Option<Directive> {
+        let midl = self.known.is_some();
         let frame = self.frames.last_mut()?;
         let mut line = frame.lexer.split_line();
         let name = line.next(report);
@@ -232,10 +233,10 @@ impl Preprocessor {
                 }
             }
             "include" => return self.include(&mut line, report),
-            "pragma" => return pragma(&mut line, report),
+            "pragma" => return pragma(&mut line, hash.doc.clone(), midl, report),
             "error" => report.add(Problem::new(name.span, format!("#error {}", line.remainder()))),
             "line" | "warning" | "ident" => {}
-            _ => report.add(Problem::new(hash.to(name.span), "unknown directive").expected([
+            _ => report.add(Problem::new(hash.span.to(name.span), "unknown directive").expected([
                 "`#include`",
                 "`#define`",
                 "`#ifdef`",
@@ -470,11 +471,17 @@ fn sample(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Takes what follows `#pragma`; a pragma nobody knows is passed over, as the language demands. OMG IDL
-/// defines three (CORBA 3.0, 10.7.5): `prefix`, `ID` and `version`.
-fn pragma(line: &mut Lexer, report: &mut Report) -> Option<Directive> {
+/// Takes what follows `#pragma`, with the documentation before it; a pragma nobody knows is passed over, as the language demands.
+fn pragma(line: &mut Lexer, doc: Option<Arc<str>>, midl: bool, report: &mut Report) -> Option<Directive> {
     let kind = line.next(report);
     let Kind::Word(word) = &kind.kind else { return None };
+    let marks: &[Mark] = match midl {
+        true => &[Mark::Exception, Mark::Raises, Mark::Signals],
+        false => &[Mark::Signal, Mark::Idempotent],
+    };
+    if let Some(mark) = marks.iter().copied().find(|mark| mark.word() == word) {
+        return mark_tokens(mark, line, doc, report);
+    }
     match word.as_str() {
         "prefix" => match line.next(report) {
             Token { kind: Kind::Text { value, .. }, .. } => Some(Directive::Prefix(value)),
@@ -512,6 +519,33 @@ fn pragma(line: &mut Lexer, report: &mut Report) -> Option<Directive> {
         }
         _ => None,
     }
+}
+
+/// The words of a pragma of ours, and last the end of its line; the first has the documentation before it.
+fn mark_tokens(
+    mark: Mark,
+    line: &mut Lexer,
+    doc: Option<Arc<str>>,
+    report: &mut Report,
+) -> Option<Directive> {
+    line.plain = false;
+    let mut tokens = Vec::new();
+    loop {
+        let token = line.next(report);
+        if tokens.len() >= limits::MACRO_BODY {
+            report.add(Problem::new(token.span, "this pragma is too long"));
+            return None;
+        }
+        let ends = token.kind == Kind::End;
+        tokens.push(token);
+        if ends {
+            break;
+        }
+    }
+    if let Some(first) = tokens.first_mut() {
+        first.doc = doc;
+    }
+    Some(Directive::Mark(mark, tokens))
 }
 
 /// A scoped name, and the token after it. An empty first part stands for a leading `::`.

@@ -24,7 +24,8 @@ use std::fmt::Write;
 /// The contract as OMG IDL: modules nested again, identities kept by `#pragma`, announcements where they are needed.
 ///
 /// What other languages have and OMG IDL has not (maps, pointers, handles, signed octets, nameless structs) is written as
-/// `any` with a comment that says so; signals are comments.
+/// `any` with a comment that says so. Signals, and operations that may run twice, are pragmas of ours, which other
+/// compilers pass over.
 pub fn print(contract: &Contract) -> String {
     let mut printer = Printer {
         contract,

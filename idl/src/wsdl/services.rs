@@ -38,6 +38,9 @@ const ACTIONS: [&str; 3] = [
     "http://www.w3.org/2007/05/addressing/metadata",
     "http://schemas.xmlsoap.org/ws/2004/08/addressing",
 ];
+/// Our word for an operation that may run twice stands in this; WSDL 2.0's (WSDL 2.0 Adjuncts, 3.1) in the other.
+pub(super) const EVERYWIRE: &str = "urn:everywire:contract";
+const EXTENSIONS: &str = "http://www.w3.org/ns/wsdl-extensions";
 /// The namespace of WCF's own attributes of port types and operations.
 const CONTRACT: &str = "http://schemas.microsoft.com/ws/2005/12/wsdl/contract";
 
@@ -317,10 +320,26 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         let (parameters, returns) = parameters(&name, join(request), join(reply));
         let mut operation = Operation::new(name, parameters, returns);
         operation.oneway = ways.reply.is_none();
+        operation.idempotent = self.may_run_twice(node);
         operation.raises = Cow::Owned(raises);
         operation.notes = Notes::Owned(notes);
         operation.doc = Name::from(documentation(node));
         Some(operation)
+    }
+
+    /// Whether an operation says that it may run twice: in our words, or in those of WSDL 2.0 for what is safe, which is more.
+    fn may_run_twice(&mut self, node: &'n Node<'t>) -> bool {
+        let said = node.foreign(&[EVERYWIRE], "idempotent").or_else(|| node.foreign(&[EXTENSIONS], "safe"));
+        match said.map(str::trim) {
+            Some("true" | "1") => true,
+            None | Some("false" | "0") => false,
+            Some(_) => {
+                let problem =
+                    Problem::new(node.span(), "this says neither yes nor no whether it may run twice");
+                self.types.report.add(problem.expected(["`true`", "`false`"]));
+                false
+            }
+        }
     }
 
     /// What the message of one way carries. `output` tells which of the two messages it is in the

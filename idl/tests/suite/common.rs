@@ -71,6 +71,9 @@ pub(crate) fn outline(contract: &Contract) -> Vec<String> {
                     let (a, r) = (fields(o.arguments.fields()), fields(o.results.fields()));
                     write!(line, "\n  {} {} {a} -> {r} {raises:?} {} {:?}", o.name, o.label, o.oneway, o.doc)
                         .unwrap();
+                    if o.idempotent {
+                        write!(line, " idempotent").unwrap();
+                    }
                     for p in o.parameters.iter() {
                         write!(line, " {:?} {}", p.direction, p.field.name).unwrap();
                     }

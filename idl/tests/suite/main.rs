@@ -7,6 +7,7 @@ mod corpus;
 mod dbus_xml;
 mod kidl;
 mod left_out;
+mod marks;
 mod midl;
 mod midl_corpus;
 mod midl_files;

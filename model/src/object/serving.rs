@@ -191,6 +191,11 @@ impl Request {
         }
     }
 
+    /// Whether its operation may run twice ([`Interface::is_idempotent`]).
+    pub fn may_run_twice(&self) -> bool {
+        self.servant.interface().is_idempotent(self.index)
+    }
+
     /// Does something when the call is over: right before its answer leaves; of one that wants none, when its servant lets go of it.
     pub fn on_end(&mut self, told: impl FnOnce() + Send + 'static) {
         self.ended = Some(match self.ended.take() {

@@ -22,8 +22,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Has a call that failed served again: one that did not run, whatever it is; one that may have run, only if it may run twice, which is
-/// said of operations by their names ([`Retry::idempotent`]).
+/// Has a call that failed served again: one that did not run, whatever it is; one that may have run, only if it may run twice, which the
+/// contract says of operations ([`everywire_model::Interface::is_idempotent`]), or whoever makes the layer, by their names
+/// ([`Retry::idempotent`]).
 ///
 /// Only failures are meant that say nothing of the call itself: what is needed for it could not be reached, had no room for it, or took too long
 /// ([`Kind::Unreachable`], [`Kind::Busy`], [`Kind::TimedOut`]). Exceptions and other failures are answers. Calls that want no answer are
@@ -53,7 +54,7 @@ impl Retry {
         Self { most, elsewhere: 0, within: None, twice: Arc::default() }
     }
 
-    /// Operations that may run twice: `INTERFACE.OPERATION` as in [`super::AllowList::anyone`].
+    /// More operations that may run twice than the contract says: `INTERFACE.OPERATION` as in [`super::AllowList::anyone`].
     #[must_use]
     pub fn idempotent(mut self, operations: &str) -> Self {
         self.twice = self.twice.iter().cloned().chain([Pattern::new(operations)]).collect();
@@ -201,10 +202,11 @@ impl Layer for Retry {
         if self.most == 0 || request.expects() == Expects::Nothing {
             return next.serve(request);
         }
-        let twice = !self.twice.is_empty() && {
+        let named = || {
             let name = request.full_name();
             self.twice.iter().any(|pattern| pattern.fits(&name))
         };
+        let twice = request.may_run_twice() || (!self.twice.is_empty() && named());
         let call = Call {
             behind: next.later(),
             twice,

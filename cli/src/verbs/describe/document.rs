@@ -92,6 +92,7 @@ fn operation(operation: &Operation, inherited: bool) -> Json {
         "label": operation.label,
         "signature": people::signature(operation),
         "oneway": operation.oneway,
+        "idempotent": operation.idempotent,
         "inherited": inherited,
         "parameters": operation.parameters.iter().map(|parameter| json!({
             "direction": match parameter.direction {

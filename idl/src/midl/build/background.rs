@@ -46,6 +46,12 @@ pub(super) fn joined(
     all
 }
 
+/// The names of the types that definitions use, not of the exceptions that they raise.
+pub(super) fn types_in(definitions: &[Definition]) -> HashSet<Name> {
+    let mut needs = Needs { types_alone: true, ..Needs::default() };
+    definitions.iter().for_each(|definition| needs.definition(definition));
+    needs.names
+}
 /// The name of a definition; empty for a type without one.
 pub(super) fn name(definition: &Definition) -> &str {
     match definition {
@@ -63,6 +69,8 @@ struct Needs {
     names: HashSet<Name>,
     /// Those that were not looked at yet.
     new: Vec<Name>,
+    /// What is raised is no need.
+    types_alone: bool,
 }
 
 impl Needs {
@@ -93,6 +101,11 @@ impl Needs {
         for operation in interface.operations.iter().skip(interface.inherited) {
             self.shape(&operation.returns, 0);
             operation.parameters.iter().for_each(|parameter| self.shape(&parameter.field.shape, 0));
+            if !self.types_alone {
+                for raised in operation.raises.iter() {
+                    self.name(&raised.name);
+                }
+            }
         }
         for signal in interface.signals.iter() {
             self.parts(&signal.fields, 0);

@@ -116,6 +116,8 @@ impl Builder<'_> {
             self.wrap(wraps, &mut draft)?;
         }
         self.methods(interface, is_local(attributes), style, &mut draft);
+        self.raises(interface, draft.operations.get_mut(inherited..).unwrap_or_default());
+        let signals = self.signals(interface, base.as_deref());
         properties(&mut draft);
         let kind = if style == Style::Procedure {
             InterfaceKind::Procedures
@@ -137,7 +139,7 @@ impl Builder<'_> {
             operations: Cow::Owned(draft.operations),
             inherited,
             attributes: Cow::Owned(draft.attributes),
-            signals: Cow::Borrowed(&[]),
+            signals: Cow::Owned(signals),
             doc: doc(attributes, &item.doc),
         })
     }

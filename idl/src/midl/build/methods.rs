@@ -78,7 +78,10 @@ impl Builder<'_> {
             Some(Access::PutReference) => format!("putref_{}", ident.name),
             None => ident.name.clone(),
         };
+        let asks = access == Some(Access::Get) && !parameters.is_empty();
         let mut operation = Operation::new(name, parameters, returns);
+        // A property that is an attribute is read by its nature; one with parameters is an operation.
+        operation.idempotent = has(attributes, "idempotent") || asks;
         operation.doc = doc(attributes, &method.doc);
         operation.id = self.dispid(attributes)?;
         // `maybe`: the caller waits for nothing, so there can be no result.

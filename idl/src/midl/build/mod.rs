@@ -19,6 +19,7 @@
 mod background;
 mod classes;
 mod constants;
+mod exceptions;
 mod interfaces;
 mod methods;
 mod places;
@@ -29,7 +30,7 @@ use super::known;
 use crate::omg::limits;
 use crate::report::{Problem, Report, Span};
 use everywire_model::contract::Constant;
-use everywire_model::shape::{Name, PointerKind, Referent};
+use everywire_model::shape::{Name, PointerKind, Referent, Struct};
 use everywire_model::{Contract, Definition, Hold, Interface, Shape, Value};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -101,6 +102,12 @@ struct Builder<'a> {
     ids: HashMap<String, String>,
     /// Interfaces that are built, by name, local ones and classes too.
     interfaces: HashMap<String, Hold<Interface>>,
+    /// What methods may raise, by name, and where each was defined.
+    exceptions: HashMap<String, (Hold<Struct>, Span)>,
+    /// Where each interface stands.
+    announced: HashMap<&'a str, &'a Item>,
+    /// Interfaces that were defined before their turn, because their methods are the signals of others.
+    early: HashSet<String>,
     /// Where each name was defined.
     places: HashMap<String, Span>,
     definitions: Vec<Definition>,
@@ -129,6 +136,9 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
         reals: HashMap::new(),
         ids: HashMap::new(),
         interfaces: HashMap::new(),
+        exceptions: HashMap::new(),
+        announced: HashMap::new(),
+        early: HashSet::new(),
         places: HashMap::new(),
         definitions: Vec::new(),
         background: Vec::new(),
@@ -143,6 +153,7 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
     builder.is_last = true;
     builder.classes(items);
     let missing = builder.settle();
+    builder.settle_exceptions();
     let definitions = background::joined(builder.background, builder.definitions, missing, report);
     let mut contract = Contract { definitions };
     // After a mistake nobody uses the contract.
@@ -152,14 +163,15 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
     contract
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
     /// Notes what may be mentioned before it is defined: interfaces, and the names of structs.
-    fn announce(&mut self, items: &[Item]) {
+    fn announce(&mut self, items: &'a [Item]) {
         for item in items {
             match &item.kind {
                 ItemKind::Interface(interface) => {
                     let id = self.uuid(&item.attributes).unwrap_or_else(|| interface.ident.name.clone());
                     self.ids.entry(interface.ident.name.clone()).or_insert(id);
+                    self.announced.entry(interface.ident.name.as_str()).or_insert(item);
                     self.announce(&interface.items);
                 }
                 ItemKind::Class(ident, _) => {
@@ -228,10 +240,15 @@ impl Builder<'_> {
                 });
             }
             ItemKind::Interface(interface) => {
+                if self.early.contains(&interface.ident.name) {
+                    return;
+                }
                 // Types inside an interface are visible everywhere, like those beside it.
                 self.items(&interface.items);
+                self.listeners(interface);
                 self.interface(item, interface);
             }
+            ItemKind::Exception(exception) => self.exception(exception),
             ItemKind::Class(ident, faces) => self.class(item, ident, faces),
             ItemKind::Library(items) => self.items(items),
         }

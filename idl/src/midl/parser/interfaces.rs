@@ -19,8 +19,8 @@ impl Parser<'_> {
             return Ok(ItemKind::Forward(ident));
         }
         let base = if self.accept(":") { Some(self.ident()?) } else { None };
-        let mut interface =
-            Interface { ident, base, dispatch, wraps: None, items: Vec::new(), methods: Vec::new() };
+        let (items, methods, raises, signals) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut interface = Interface { ident, base, dispatch, wraps: None, items, methods, raises, signals };
         self.nested(|p| p.braced(|p| p.body(&mut interface)))?;
         self.accept(";");
         Ok(ItemKind::Interface(interface))
@@ -30,6 +30,7 @@ impl Parser<'_> {
     fn body(&mut self, interface: &mut Interface) -> Parse<()> {
         let mut properties = false;
         while !matches!(self.current.kind, Kind::End | Kind::Punct("}")) {
+            self.take_pragmas(interface);
             if self.accept(";") {
                 continue;
             }
@@ -42,6 +43,7 @@ impl Parser<'_> {
                 self.recover();
             }
         }
+        self.take_pragmas(interface);
         Ok(())
     }
 

@@ -15,10 +15,11 @@
 mod attributes;
 mod expressions;
 mod interfaces;
+mod pragmas;
 mod types;
 
 use super::ast::{Attribute, Declarator, Ident, Item, ItemKind};
-use crate::omg::lexer::{Kind, Token};
+use crate::omg::lexer::{Directive, Kind, Mark, Token};
 use crate::omg::limits;
 use crate::omg::preprocess::Preprocessor;
 use crate::report::{Problem, Report, Span};
@@ -34,6 +35,8 @@ pub(super) struct Parser<'a> {
     current: Token,
     /// The place of the token before `current`; where it ends, a missing `;` belongs.
     last: Span,
+    /// Pragmas of ours before `current` that nobody took yet.
+    pragmas: Vec<(Mark, Vec<Token>)>,
     /// How many `nested` calls are open; at most `NESTING`.
     depth: usize,
     /// What `count` counted; at most `NODES`.
@@ -43,7 +46,7 @@ pub(super) struct Parser<'a> {
 /// Parses all that a source yields. A stray `}` is reported, and reading goes on behind it.
 pub(super) fn parse(source: Preprocessor, report: &mut Report) -> Vec<Item> {
     let (current, last) = (Token::default(), Span::default());
-    let mut parser = Parser { source, report, current, last, depth: 0, nodes: 0 };
+    let mut parser = Parser { source, report, current, last, pragmas: Vec::new(), depth: 0, nodes: 0 };
     parser.advance();
     let mut items = Vec::new();
     loop {
@@ -60,7 +63,7 @@ pub(super) fn parse(source: Preprocessor, report: &mut Report) -> Vec<Item> {
 impl Parser<'_> {
     /// Definitions up to the end of the file or the closing brace, which is left.
     fn items(&mut self) -> Vec<Item> {
-        let mut items = Vec::new();
+        let mut items = self.take_exceptions();
         while !matches!(self.current.kind, Kind::End | Kind::Punct("}")) {
             if self.accept(";") {
                 continue;
@@ -70,6 +73,7 @@ impl Parser<'_> {
                 Ok(item) => items.extend(item),
                 Err(Skip) => self.recover(),
             }
+            items.append(&mut self.take_exceptions());
         }
         items
     }
@@ -378,8 +382,13 @@ impl Parser<'_> {
         self.last = self.current.span;
         loop {
             self.current = self.source.next(self.report);
-            if !matches!(self.current.kind, Kind::Directive(_)) {
-                return;
+            match &mut self.current.kind {
+                Kind::Directive(Directive::Mark(mark, tokens)) => {
+                    let pragma = (*mark, std::mem::take(tokens));
+                    self.pragmas.push(pragma);
+                }
+                Kind::Directive(_) => {}
+                _ => return,
             }
         }
     }

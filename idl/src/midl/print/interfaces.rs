@@ -56,18 +56,23 @@ impl Printer {
             (None, Some(_)) => String::new(),
         };
         let _ = write!(out, "interface {name}{base}\n{{\n");
+        let listener = self.listener(interface);
+        self.signals(interface, listener.as_deref(), out);
         // What the first base answers comes first; what other bases add is listed here, by the same numbers.
         let first = interface.bases.first().map_or(0, |base| base.operations.len());
         let style = if syntax.is_some() { Style::Procedure } else { Style::Object };
         self.members(interface, first, style, out);
         out.push_str("};\n");
-        self.sink(interface, out);
+        if let Some(listener) = listener {
+            self.sink(interface, &listener, out);
+        }
     }
 
     /// A dispinterface: its methods are called by DISPID.
     pub(super) fn dispinterface(&mut self, interface: &Interface, out: &mut String) {
         self.head(interface, vec![format!("uuid({})", iid(interface))], out);
         let _ = write!(out, "dispinterface {}\n{{\n    properties:\n    methods:\n", ident(&interface.name));
+        self.signals(interface, None, out);
         let first = interface.bases.first().map_or(0, |base| base.operations.len());
         self.members(interface, first, Style::Dispatch, out);
         out.push_str("};\n");
@@ -133,21 +138,40 @@ impl Printer {
             if operation.oneway && style == Style::Procedure {
                 attributes.push("maybe".to_owned());
             }
+            if operation.idempotent && property.is_none() {
+                attributes.push("idempotent".to_owned());
+            }
             if is_help(&operation.doc) {
                 attributes.push(format!("helpstring(\"{}\")", escaped(&operation.doc, false)));
             } else {
                 comment(&operation.doc, "    ", out);
-            }
-            for raised in operation.raises.iter() {
-                let _ = writeln!(out, "    // raises {}", raised.name);
             }
             let lead =
                 if attributes.is_empty() { String::new() } else { format!("[{}] ", attributes.join(", ")) };
             // A contract of another language, in which nobody says how large a buffer is.
             let foreign = plain(&interface.id).is_none();
             let text = self.method(&name, operation, property.is_some(), foreign, style);
+            let called = match property {
+                Some((attribute, _)) => accessor(operation, attribute, index) + &name,
+                None => name,
+            };
+            self.raises(&called, operation, out);
             let _ = writeln!(out, "    {lead}{text};");
         }
+    }
+
+    /// What a method may raise: a pragma, and before the interface what nothing has defined yet.
+    fn raises(&mut self, name: &str, operation: &Operation, out: &mut String) {
+        let named: Vec<String> = operation.raises.iter().map(|raised| ident(&raised.name)).collect();
+        if named.is_empty() {
+            return;
+        }
+        for raised in operation.raises.iter() {
+            let mut text = String::new();
+            self.exception(raised, &mut text);
+            self.pending.push_str(&text);
+        }
+        let _ = writeln!(out, "#pragma raises {name}({})", named.join(", "));
     }
 
     /// Return type, name and parameters. `property` is set for accessors, whose value has a name of its own.
@@ -225,18 +249,39 @@ impl Printer {
         format!("{returns}{space}{name}({parameters})")
     }
 
-    /// The interface that a listener implements, where the contract has signals and names none. Nothing where
-    /// all signals are delivered through interfaces of the contract.
-    fn sink(&mut self, interface: &Interface, out: &mut String) {
-        let own = |signal: &&Signal| {
-            signal.sink.is_none()
-                && !interface.bases.iter().any(|base| base.signal(signal.name.as_bytes()).is_some())
-        };
-        let signals: Vec<&Signal> = interface.signals.iter().filter(own).collect();
-        if signals.is_empty() {
-            return;
+    /// The name of the interface that a listener implements, where the contract has signals and names none.
+    fn listener(&mut self, interface: &Interface) -> Option<String> {
+        let made = own_signals(interface).any(|signal| signal.sink.is_none());
+        made.then(|| self.names.name(&format!("{}Events", ident(&interface.name))))
+    }
+
+    /// Says whose methods are the signals of an interface.
+    fn signals(&self, interface: &Interface, listener: Option<&str>, out: &mut String) {
+        if let Some(listener) = listener {
+            let _ = writeln!(out, "#pragma signals {listener}");
         }
-        let name = self.names.name(&format!("{}Events", ident(&interface.name)));
+        let mut sinks: Vec<(&Interface, Vec<usize>)> = Vec::new();
+        for (sink, index) in own_signals(interface).filter_map(|signal| signal.sink.as_ref()) {
+            match sinks.iter_mut().find(|(known, _)| known.name == sink.name) {
+                Some((_, indices)) => indices.push(*index),
+                None => sinks.push((sink, vec![*index])),
+            }
+        }
+        for (sink, mut indices) in sinks {
+            if !self.contract.contains(sink.name.as_ref()) {
+                continue;
+            }
+            indices.sort_unstable();
+            let whole = indices.iter().copied().eq(sink.inherited..sink.operations.len());
+            let methods = indices.iter().filter_map(|index| sink.operations.get(*index));
+            let methods: Vec<String> = methods.map(|method| ident(&method.label)).collect();
+            let list = if whole { String::new() } else { format!("({})", methods.join(", ")) };
+            let _ = writeln!(out, "#pragma signals {}{list}", ident(&sink.name));
+        }
+    }
+
+    fn sink(&mut self, interface: &Interface, name: &str, out: &mut String) {
+        let signals: Vec<&Signal> = own_signals(interface).filter(|signal| signal.sink.is_none()).collect();
         let uuid = sink_iid(interface);
         let _ = write!(
             out,
@@ -258,6 +303,12 @@ impl Printer {
         }
         out.push_str("};\n");
     }
+}
+
+/// The signals that no base has.
+fn own_signals(interface: &Interface) -> impl Iterator<Item = &Signal> {
+    let inherited = |name: &[u8]| interface.bases.iter().any(|base| base.signal(name).is_some());
+    interface.signals.iter().filter(move |signal| !inherited(signal.name.as_bytes()))
 }
 
 /// Whether a value is text that stands in place, or behind a pointer.
@@ -285,4 +336,14 @@ fn access(operation: &Operation, attribute: &Attribute, index: usize) -> &'stati
     } else {
         "propput"
     }
+}
+
+/// What stands before the name of a property in that of its accessor.
+fn accessor(operation: &Operation, attribute: &Attribute, index: usize) -> String {
+    match access(operation, attribute, index) {
+        "propget" => "get_",
+        "propputref" => "putref_",
+        _ => "put_",
+    }
+    .to_owned()
 }

@@ -32,7 +32,8 @@ use uuid::Uuid;
 /// What other languages have and MIDL has not is put in its terms: names of modules become part of names, sequences that
 /// no field counts become structs with a count, maps become sequences of pairs, signals the methods of an interface of
 /// their own, and a second base's operations are listed where they stand. UUIDs that the contract does not give are made
-/// from its identities ([`super::iid`]); exceptions become comments.
+/// from its identities ([`super::iid`]). Exceptions become structs, and pragmas say that they are exceptions and what raises
+/// them.
 ///
 /// # Errors
 /// Handles of an operating system: they cannot travel.
@@ -102,9 +103,7 @@ impl Printer {
             let mut text = String::new();
             match definition {
                 Definition::Type(shape) => self.named_type(shape, &mut text),
-                Definition::Exception(exception) => {
-                    let _ = writeln!(text, "// exception {}", exception.name);
-                }
+                Definition::Exception(exception) => self.exception(exception, &mut text),
                 Definition::Constant(constant) => self.constant(constant, &mut text),
                 Definition::Interface(interface) => {
                     self.place = interface.name.to_string();

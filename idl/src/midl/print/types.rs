@@ -5,9 +5,9 @@
 
 use super::super::made::{MAP, PAIR, SEQUENCE};
 use super::declare::Place;
-use super::{Printer, ident, is_known};
-use everywire_model::shape::{Arm, Enum, Field, Struct, Union};
-use everywire_model::{Contract, Definition, Shape};
+use super::{Printer, escaped, ident, is_known};
+use everywire_model::shape::{Arm, Enum, Field, Pointer, PointerKind, Struct, TextKind, Union};
+use everywire_model::{Contract, Definition, Hold, Shape};
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -49,6 +49,26 @@ impl Printer {
         self.defined.insert(record.name.to_string());
     }
 
+    /// An exception, once: a struct and the pragma that makes it one. C has no empty struct.
+    pub(super) fn exception(&mut self, exception: &Struct, out: &mut String) {
+        if exception.name.is_empty() || self.defined.contains(exception.name.as_ref()) {
+            return;
+        }
+        let place = std::mem::replace(&mut self.place, exception.name.to_string());
+        let name = ident(&exception.name);
+        if !exception.fields.is_empty() {
+            let fields = exception.fields.iter().map(present).collect();
+            self.structure(&Struct { fields, ..exception.clone() }, out);
+        }
+        self.defined.insert(exception.name.to_string());
+        let empty = if exception.fields.is_empty() { "()" } else { "" };
+        let id = match exception.id.as_ref() {
+            id if id.is_empty() || id == name => String::new(),
+            id => format!(" \"{}\"", escaped(id, false)),
+        };
+        let _ = writeln!(out, "#pragma exception {name}{empty}{id}");
+        self.place = place;
+    }
     /// Fields; `beside` lets a size that is a pointer be said with a star.
     fn fields(&mut self, fields: &[Field], out: &mut String) {
         let beside: Vec<(String, bool)> =
@@ -215,6 +235,17 @@ fn stem(element: &str) -> String {
     let mut text: String = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_");
     text.truncate(100);
     text
+}
+
+/// A field of an exception: text in a struct may be missing, unless it says that it is there.
+fn present(field: &Field) -> Field {
+    match field.shape.resolved() {
+        Shape::Text(text) if text.kind != TextKind::Counted => {
+            let pointer = Pointer { kind: PointerKind::Ref, target: field.shape.clone() };
+            Field { name: field.name.clone(), shape: Shape::Pointer(Hold::new(pointer)) }
+        }
+        _ => field.clone(),
+    }
 }
 
 /// Whether a field is a pointer to its value.

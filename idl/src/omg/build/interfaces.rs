@@ -14,7 +14,7 @@
 //! Bounds: ways up to the bases (diamonds double them), ancestors, and operations with their parameters and
 //! exceptions, counted again in each interface that inherits them.
 
-use super::super::ast::{self, Item, ItemKind, ScopedName, TypeSpec};
+use super::super::ast::{self, Ident, Item, ItemKind, ScopedName, TypeSpec};
 use super::super::limits;
 use super::Builder;
 use super::names::What;
@@ -23,7 +23,7 @@ use crate::report::{Problem, Span};
 use everywire_model::contract::LEFT_OUT;
 use everywire_model::shape::{Field, Name, Struct};
 use everywire_model::{
-    Attribute, Definition, Direction, Hold, Interface, Notify, Operation, Parameter, Shape,
+    Attribute, Definition, Direction, Hold, Interface, Notify, Operation, Parameter, Shape, Signal,
 };
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -31,24 +31,31 @@ use std::rc::Rc;
 
 /// An interface that is defined.
 pub(super) struct Built {
-    hold: Hold<Interface>,
+    pub(super) hold: Hold<Interface>,
     /// Scoped names of all it inherits from, the nearer first.
     pub(super) ancestors: Rc<[String]>,
     /// Scoped name of the interface that defines each operation; as long as the operations.
     origins: Vec<String>,
+    /// The same of each signal, by its name in lower case.
+    pub(super) signal_origins: HashMap<String, String>,
     /// Ways up to its bases. At most `ANCESTRY`.
     ways: usize,
 }
 
 /// An interface while its body is read.
 #[derive(Default)]
-struct Draft {
+pub(super) struct Draft {
     /// Number of each operation by its name in lower case.
-    numbers: HashMap<String, usize>,
-    operations: Vec<Operation>,
+    pub(super) numbers: HashMap<String, usize>,
+    pub(super) operations: Vec<Operation>,
     /// Scoped name of the interface that defines each operation; as long as `operations`.
     origins: Vec<String>,
     attributes: Vec<Attribute>,
+    pub(super) signals: Vec<Signal>,
+    /// Scoped name of the interface that defines each signal, by its name in lower case.
+    pub(super) signal_origins: HashMap<String, String>,
+    /// What `#pragma idempotent` names.
+    pub(super) idempotent: Vec<Ident>,
     /// What was left out, and why.
     left_out: Vec<(Name, Name)>,
 }
@@ -56,7 +63,7 @@ struct Draft {
 impl Draft {
     /// Something needs what is not supported. Where nothing of that kind was met, a mistake was reported.
     /// `name` is the operation, attribute or base that is missing.
-    fn leave_out(&mut self, name: &str, lacking: Option<Rc<str>>) {
+    pub(super) fn leave_out(&mut self, name: &str, lacking: Option<Rc<str>>) {
         if let Some(lacking) = lacking {
             self.left_out.push((
                 Name::Borrowed(LEFT_OUT),
@@ -88,12 +95,14 @@ impl Builder<'_> {
         }
         for base in &bases {
             self.inherit(base, &mut draft, interface.ident.span);
+            self.inherit_signals(base, &mut draft, interface.ident.span);
         }
         let inherited = draft.operations.len();
         self.inside(&interface.ident.name, Rc::clone(&ancestors), |b| {
             for item in &interface.items {
                 b.export(item, &mut draft);
             }
+            b.mark_idempotent(&mut draft, inherited);
         });
         label_setters(&mut draft, inherited);
         let hold = Hold::new(Interface {
@@ -106,10 +115,11 @@ impl Builder<'_> {
             operations: Cow::Owned(draft.operations),
             inherited,
             attributes: Cow::Owned(draft.attributes),
-            signals: Cow::Borrowed(&[]),
+            signals: Cow::Owned(draft.signals),
             doc: Name::from(doc.to_owned()),
         });
-        let built = Built { hold: hold.clone(), ancestors, origins: draft.origins, ways };
+        let (origins, signal_origins) = (draft.origins, draft.signal_origins);
+        let built = Built { hold: hold.clone(), ancestors, origins, signal_origins, ways };
         self.symbols.get_mut(&key)?.what = What::Interface(Some(Rc::new(built)));
         self.definitions.push(Definition::Interface(hold));
         Some(())
@@ -158,8 +168,8 @@ impl Builder<'_> {
         bases
     }
 
-    /// The reason for leaving out where no other reason is known and no mistake was reported, since the note of an operation that is left out needs one.
-    fn unnamed(&self) -> Option<Rc<str>> {
+    /// What is lacking where nobody said it and no mistake was reported: nothing is left out without a word.
+    pub(super) fn unnamed(&self) -> Option<Rc<str>> {
         (!self.report.failed()).then(|| "something that it needs".into())
     }
 
@@ -265,6 +275,8 @@ impl Builder<'_> {
                     });
                 }
             }
+            ItemKind::Signal(signal) => self.signal(signal, &item.doc, draft)?,
+            ItemKind::Idempotent(ident) => draft.idempotent.push(ident.clone()),
             _ => self.item(item)?,
         }
         Some(())
@@ -326,18 +338,24 @@ impl Builder<'_> {
         let mut built = Operation::new(operation.ident.name.clone(), parameters?, returns);
         built.raises = Cow::Owned(raises);
         built.oneway = operation.oneway.is_some();
+        built.idempotent = operation.idempotent;
         Some(built)
     }
 
     /// A type that an operation carries. Results may be `void`, parameters may not.
     fn usable(&mut self, spec: &TypeSpec, void: bool) -> Option<Shape> {
+        self.finished(spec, void).map(|typed| typed.shape)
+    }
+
+    /// A type that is defined whole.
+    pub(super) fn finished(&mut self, spec: &TypeSpec, void: bool) -> Option<Typed> {
         let typed = self.spec(spec)?;
         let typed = if void { typed } else { self.not_void(typed, spec.span)? };
         if !typed.complete {
             let problem = Problem::new(spec.span, "this type is announced but not defined here");
             self.report.add(problem.help("define it before the operation that uses it"));
         }
-        Some(typed.shape)
+        Some(typed)
     }
 
     /// What is no exception is reported; what is not supported is left out, and then `lacking` says so.

@@ -15,10 +15,11 @@
 mod constants;
 mod interfaces;
 mod names;
+mod signals;
 mod types;
 mod unions;
 
-use super::ast::{Item, ItemKind};
+use super::ast::{self, Item, ItemKind};
 use super::ids::{Ids, join};
 use crate::report::{Problem, Report};
 use everywire_model::shape::{Alias, Name};
@@ -143,6 +144,12 @@ impl Builder<'_> {
                 let name = self.identity(&ident.name).0;
                 let doc = Name::from(item.doc.clone());
                 self.definitions.push(Definition::Constant(Constant { name, shape, value, doc }));
+            }
+            ItemKind::Signal(ast::Signal { ident, .. }) | ItemKind::Idempotent(ident) => {
+                let is_signal = matches!(item.kind, ItemKind::Signal(_));
+                let pragma = if is_signal { "signal" } else { "idempotent" };
+                let problem = Problem::new(ident.span, format!("`#pragma {pragma}` stands in an interface"));
+                self.report.add(problem.help("put it between the `{` and the `}` of the interface"));
             }
             // Operations and attributes are taken by their interface, identities before.
             _ => {}

@@ -401,7 +401,7 @@ fn familiar(word: &str) -> Option<&'static str> {
 
 /// Edits from one word to another; both are short. The usual table of Levenshtein, of which one row is kept.
 /// The case of letters counts nothing.
-fn distance(a: &str, b: &str) -> usize {
+pub(super) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().map(|c| c.to_ascii_lowercase()).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, ca) in a.chars().map(|c| c.to_ascii_lowercase()).enumerate() {

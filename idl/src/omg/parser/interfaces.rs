@@ -39,6 +39,12 @@ impl Parser<'_> {
     /// What may stand in an interface. What begins with no word of its own is an operation, which begins with
     /// its result.
     pub(super) fn export(&mut self) -> Parse<ItemKind> {
+        let annotations = std::mem::take(&mut self.annotations);
+        let item = self.unmarked_export()?;
+        self.annotated(item, &annotations)
+    }
+
+    fn unmarked_export(&mut self) -> Parse<ItemKind> {
         match self.current.kind {
             Kind::Keyword("readonly" | "attribute") => self.attribute(),
             Kind::Keyword("oneway") => self.operation(),
@@ -98,7 +104,8 @@ impl Parser<'_> {
             self.list(Self::text_literal)?;
             self.expect(")")?;
         }
-        Ok(ItemKind::Operation(Operation { ident, oneway, returns, parameters, raises }))
+        let idempotent = false;
+        Ok(ItemKind::Operation(Operation { ident, oneway, returns, parameters, raises, idempotent }))
     }
 
     fn parameter(&mut self) -> Parse<Parameter> {

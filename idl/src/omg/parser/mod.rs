@@ -17,6 +17,7 @@
 
 mod expressions;
 mod interfaces;
+mod marks;
 mod types;
 
 use super::ast::{Ident, Item, ItemKind, ScopedName};
@@ -38,6 +39,10 @@ pub(crate) struct Parser<'a> {
     last: Span,
     /// Directives met inside a definition; they take effect behind it.
     directives: Vec<Item>,
+    /// What is left of the pragma that is being read, where one is.
+    line: Option<std::vec::IntoIter<Token>>,
+    /// The annotations right before `current`, those that are understood.
+    annotations: marks::Annotations,
     /// How many `nested` calls are open; at most `NESTING`.
     depth: usize,
     /// What `count` counted; at most `NODES`.
@@ -60,6 +65,8 @@ pub(crate) fn parse(source: Preprocessor, report: &mut Report) -> Vec<Item> {
         current: Token::default(),
         last: Span::default(),
         directives: Vec::new(),
+        line: None,
+        annotations: marks::Annotations::default(),
         depth: 0,
         nodes: 0,
     };
@@ -91,7 +98,7 @@ impl Parser<'_> {
                     let doc = self.current.doc.clone().map(|doc| doc.to_string()).unwrap_or_default();
                     let item = match place {
                         Place::Interface => self.export(),
-                        _ => self.definition(),
+                        Place::File | Place::Module => self.definition(),
                     };
                     match item {
                         Ok(kind) => {
@@ -303,6 +310,11 @@ impl Parser<'_> {
     /// Goes to the next token that the grammar knows. Annotations are passed over, directives are put aside.
     fn advance(&mut self) {
         self.last = self.current.span;
+        self.annotations = marks::Annotations::default();
+        if let Some(line) = &mut self.line {
+            self.current = line.next().unwrap_or_default();
+            return;
+        }
         self.current = self.source.next(self.report);
         loop {
             if self.current.kind == Kind::Punct("@") {
@@ -324,6 +336,11 @@ impl Parser<'_> {
                 Directive::Prefix(prefix) => ItemKind::Prefix(prefix),
                 Directive::Id(parts, id) => ItemKind::Id(name(parts), id),
                 Directive::Version(parts, version) => ItemKind::Version(name(parts), version),
+                Directive::Mark(mark, tokens) => {
+                    self.marked(mark, tokens);
+                    self.current = self.source.next(self.report);
+                    continue;
+                }
                 Directive::EnterFile => ItemKind::EnterFile,
                 Directive::LeaveFile => ItemKind::LeaveFile,
             };
@@ -333,10 +350,12 @@ impl Parser<'_> {
     }
 
     /// Steps over an annotation (IDL 4.2, 8): `@key`, `@A::B(x = 1)`, and the declaration of one, `@annotation a { ... };`.
-    /// What they say is for other wires.
+    /// Of what they say two words are understood; the rest is for other wires.
     fn annotation(&mut self) {
+        let at = self.current.span;
         let mut next = || self.source.next(self.report);
         let mut token = next();
+        self.annotations.note(&token, at);
         // Here `token` is what stands behind the `@`; the next one tells whether parameters follow.
         let declares = token.kind == Kind::Word("annotation".to_owned());
         token = next();
@@ -464,6 +483,7 @@ impl Parser<'_> {
             Kind::Integer(_) | Kind::Float(_) => "a number does not belong here".to_owned(),
             Kind::Text { .. } => "a string does not belong here".to_owned(),
             Kind::Char { .. } => "a character does not belong here".to_owned(),
+            Kind::End if self.line.is_some() => "the line ends too early".to_owned(),
             Kind::End => "the file ends too early".to_owned(),
             _ => otherwise.to_owned(),
         };

@@ -236,7 +236,7 @@ impl Parser<'_> {
     }
 
     /// A name, and one size in brackets for each dimension.
-    fn declarator(&mut self) -> Parse<Declarator> {
+    pub(super) fn declarator(&mut self) -> Parse<Declarator> {
         let ident = self.ident()?;
         let mut dimensions = Vec::new();
         while self.accept("[") {

@@ -10,6 +10,7 @@
 use super::{Printer, names};
 use everywire_model::shape::{Enum, Field, Struct, Text, TextKind, Union};
 use everywire_model::{Attribute, Direction, Hold, Interface, Operation, Shape, Signal};
+use std::fmt::Write;
 
 impl Printer<'_> {
     /// A type's definition. Where it stands inside another, `lead` are the labels of its arm and `tail` is the member.
@@ -123,6 +124,7 @@ impl Printer<'_> {
         for parameter in operation.parameters.iter() {
             self.usable(&parameter.field.shape, &format!("{}_{}", operation.label, parameter.field.name));
         }
+        let before = self.out.len();
         self.doc(&operation.doc);
         // Parameters stand in a scope of the operation, where types may have other names than around it.
         self.scope.push(operation.name.to_string());
@@ -143,15 +145,21 @@ impl Printer<'_> {
             .collect();
         self.scope.pop();
         let raises = self.raises("raises", operation);
+        if operation.idempotent {
+            // Before the documentation, which is of what follows it.
+            self.out.insert_str(before, &format!("#pragma idempotent {name}\n"));
+        }
         self.line(format_args!("{oneway}{returns} {name}({}){raises};", parameters.join(", ")));
     }
 
-    /// OMG IDL has no signals.
+    /// OMG IDL has no signals: a pragma, which other compilers pass over. Types need no name there.
     pub(super) fn signal(&mut self, signal: &Signal) {
         self.doc(&signal.doc);
         let fields = signal.fields.fields().iter();
-        let fields: Vec<String> = fields.map(|field| self.declarator(&field.shape, &field.name)).collect();
-        self.line(format_args!("// signal {}({})", names::ident(&signal.label), fields.join(", ")));
+        let fields = fields.map(|field| format!("in {}", self.declarator(&field.shape, &field.name)));
+        let fields: Vec<String> = fields.collect();
+        let name = names::ident(&signal.label);
+        let _ = writeln!(self.out, "#pragma signal {name}({})", fields.join(", "));
     }
 
     pub(super) fn attribute(&mut self, interface: &Interface, attribute: &Attribute) {

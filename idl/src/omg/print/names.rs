@@ -162,6 +162,8 @@ pub(super) fn needs(
                 used(&operation.returns, needed);
                 operation.parameters.iter().for_each(|parameter| used(&parameter.field.shape, needed));
             }
+            let fields = interface.signals.iter().flat_map(|signal| signal.fields.fields());
+            fields.for_each(|field| used(&field.shape, needed));
             for inner in &contract.definitions {
                 if super::identity(inner).is_some_and(|(name, _)| parent(name) == interface.name)
                     && !matches!(inner, Definition::Interface(_))

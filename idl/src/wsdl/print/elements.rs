@@ -4,6 +4,7 @@
 //! order, and each interface adds to all of them.
 
 use super::super::names::{QName, SCHEMA};
+use super::super::services::EVERYWIRE;
 use super::super::tree::WSDL;
 use super::messages::{Part, Printed, Way};
 use super::paper::Paper;
@@ -90,6 +91,9 @@ impl Elements {
             }
             if method.terminating {
                 attributes.push(("msc:isTerminating", "true"));
+            }
+            if method.idempotent {
+                attributes.extend([("xmlns:ew", EVERYWIRE), ("ew:idempotent", "true")]);
             }
             attributes.push(("name", method.name.as_str()));
             paper.open("wsdl:operation", &attributes);

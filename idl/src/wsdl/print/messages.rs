@@ -33,18 +33,32 @@ pub(super) struct Method<'i> {
     calls_back: bool,
     /// Whether it is a signal without an operation behind it.
     signal: bool,
+    /// Whether it may run twice.
+    idempotent: bool,
 }
 
 impl<'i> Method<'i> {
-    /// An operation that clients call.
-    pub(super) fn call(interface: &'i Interface, operation: &'i Operation) -> Self {
+    /// The operation with this number.
+    pub(super) fn call(interface: &'i Interface, index: usize, operation: &'i Operation) -> Self {
         let operation = Cow::Borrowed(operation);
-        Self { interface, of: interface, operation, calls_back: false, signal: false }
+        let idempotent = interface.is_idempotent(index);
+        Self { interface, of: interface, operation, calls_back: false, signal: false, idempotent }
     }
 
-    /// An operation that the service calls; `of` is the interface that the client implements.
-    pub(super) fn callback(interface: &'i Interface, of: &'i Interface, operation: &'i Operation) -> Self {
-        Self { interface, of, operation: Cow::Borrowed(operation), calls_back: true, signal: false }
+    /// An operation of the callers' interface; `signal`: it is a signal, of which nobody waits for an answer, whatever other languages
+    /// have made of it.
+    pub(super) fn callback(
+        interface: &'i Interface,
+        of: &'i Interface,
+        operation: &'i Operation,
+        signal: bool,
+    ) -> Self {
+        let idempotent = operation.idempotent;
+        let mut operation = Cow::Borrowed(operation);
+        if signal && !operation.oneway && operation.results.fields().is_empty() {
+            operation.to_mut().oneway = true;
+        }
+        Self { interface, of, operation, calls_back: true, signal: false, idempotent }
     }
 
     /// A signal as the one-way call that carries it.
@@ -57,7 +71,8 @@ impl<'i> Method<'i> {
         operation.label = signal.label.clone();
         operation.oneway = true;
         operation.doc = signal.doc.clone();
-        Self { interface, of: interface, operation: Cow::Owned(operation), calls_back: true, signal: true }
+        let operation = Cow::Owned(operation);
+        Self { interface, of: interface, operation, calls_back: true, signal: true, idempotent: false }
     }
 
     /// The action of the request.
@@ -82,6 +97,7 @@ pub(super) struct Printed {
     pub(super) reply: Option<Way>,
     /// Name, message and action of each.
     pub(super) faults: Vec<(String, String, String)>,
+    pub(super) idempotent: bool,
     /// Whether a session may begin with it.
     pub(super) initiating: bool,
     /// Whether it ends the session.
@@ -177,6 +193,7 @@ impl Messages<'_, '_> {
             request,
             reply,
             faults,
+            idempotent: method.idempotent,
             initiating: note(&operation.notes, "wcf:initiating") != Some("false"),
             terminating: note(&operation.notes, "wcf:terminating") == Some("true"),
         })

@@ -29,7 +29,7 @@ use crate::xml::escape;
 use bindings::Bindings;
 use elements::Elements;
 use everywire_model::contract::note;
-use everywire_model::{Contract, Definition, Interface, Shape};
+use everywire_model::{Contract, Definition, Hold, Interface, Shape};
 use families::Families;
 use messages::{Messages, Method};
 use sayable::Sayable;
@@ -163,8 +163,8 @@ pub(super) fn describe(
             documents.entry(at).or_insert_with(|| (name.namespace.clone(), Elements::default()));
         let mut messages = Messages { schemas: &mut schemas, elements, contract: &name };
         let mut methods = Vec::new();
-        for operation in interface.operations.iter() {
-            print(&mut messages, Method::call(interface, operation), &mut methods, &mut left_out);
+        for (index, operation) in interface.operations.iter().enumerate() {
+            print(&mut messages, Method::call(interface, index, operation), &mut methods, &mut left_out);
         }
         for method in callbacks_of(interface, interfaces) {
             print(&mut messages, method, &mut methods, &mut left_out);
@@ -215,8 +215,14 @@ fn callbacks_of<'i>(interface: &'i Interface, all: &[&'i Interface]) -> Vec<Meth
     let sink = || interface.signals.iter().find_map(|signal| Some(&*signal.sink.as_ref()?.0));
     let callback: Option<&Interface> = noted.or_else(sink);
     if let Some(callback) = callback {
+        let told = |index: usize| {
+            let is = |(sink, at): &(Hold<Interface>, usize)| sink.id == callback.id && *at == index;
+            interface.signals.iter().any(|signal| signal.sink.as_ref().is_some_and(is))
+        };
+        let operations = callback.operations.iter().enumerate();
         methods.extend(
-            callback.operations.iter().map(|operation| Method::callback(interface, callback, operation)),
+            operations
+                .map(|(index, operation)| Method::callback(interface, callback, operation, told(index))),
         );
     }
     for signal in interface.signals.iter().filter(|signal| {
