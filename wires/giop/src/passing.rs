@@ -29,7 +29,7 @@ use everywire_model::{
 
 impl GiopSession {
     /// Sends a call whose body is passed on, or that has headers. The character sets of the connection are
-    /// settled by the first request, here as in `request`: a body that passes brings its own.
+    /// settled by the first request that tells any, here as in `request`: a body that passes brings its own.
     ///
     /// # Errors
     /// The body cannot leave by this connection as it is, or a header names no service context. Nothing was
@@ -85,8 +85,9 @@ impl GiopSession {
             session.values_or_body(start, dialect, call.arguments, carries.body)
         })?;
         self.take_id();
-        if self.dialect.is_none() && dialect != Dialect::default() {
-            self.dialect = Some(dialect);
+        // Sets that the peer was not told of hold for this body alone.
+        if told.is_some() {
+            self.dialect = told;
         }
         if is_asked {
             self.waiting.push_back(id);
