@@ -84,7 +84,7 @@ impl GiopSession {
             }
             session.values_or_body(start, dialect, call.arguments, carries.body)
         })?;
-        self.take_id();
+        self.take_id(minor);
         // Sets that the peer was not told of hold for this body alone.
         if told.is_some() {
             self.dialect = told;

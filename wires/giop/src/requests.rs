@@ -58,7 +58,7 @@ impl GiopSession {
         self.put_request(id, is_asked, call.profile, call.method.name(), told, dialect, |session, start| {
             session.body(start, dialect, call.arguments)
         })?;
-        self.take_id();
+        self.take_id(minor);
         if says {
             self.dialect = Some(dialect);
         }
@@ -285,6 +285,7 @@ impl GiopSession {
         expects: Expects,
     ) -> Result<Option<CallId>, Wrong> {
         let serial = self.next_serial;
+        self.minor = dialect.minor;
         if expects == Expects::Reply {
             if self.serving.iter().any(|serving| serving.id == id && !serving.cancelled) {
                 return Err(Wrong::RequestIdReused { id });
@@ -308,7 +309,7 @@ impl GiopSession {
 
     /// Tells the peer that nobody waits for this call any more. The servant may run all the same.
     pub(crate) fn send_cancel(&mut self, id: u32) {
-        let sent = self.message(2, MessageKind::CancelRequest, |session, start| {
+        let sent = self.message(self.minor, MessageKind::CancelRequest, |session, start| {
             Put { shift: shift(session, start), out: session.out.flat(), swap: false }.u32(id);
             Ok(())
         });
