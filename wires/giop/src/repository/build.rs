@@ -13,9 +13,10 @@
 //! The input is contracts of this process, so nothing here is hostile; `DEPTH` bounds recursion for contracts
 //! that contain themselves through types without a name.
 
-use super::shapes::{DEPTH, has_code, id_around, id_inside, id_of, last, raises, travels};
+use super::shapes::{DEPTH, has_code, id_around, id_inside, last, raises, travels};
 use super::{Definition, Repository, Type, What};
 use crate::contracts::corba::{DefinitionKind, PrimitiveKind};
+use crate::contracts::id_of;
 use crate::typecodes;
 use everywire_model::describe::{Interface, InterfaceKind, Struct, TextKind};
 use everywire_model::{Constant, Hold, Objects, Shape};
