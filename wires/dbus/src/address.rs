@@ -11,7 +11,7 @@
 //! wires, where it loses nothing.
 //!
 //! Text is bounded by `REFERENCE_TEXT`. It comes from users and, inside of messages, from peers (`source`
-//! reads references by `parse`), so names and paths are checked before they are used in messages or match
+//! reads references by `received`), so names and paths are checked before they are used in messages or match
 //! rules.
 
 use crate::addresses::{self, Environment, ServerAddress, wrong};
@@ -61,6 +61,30 @@ pub const DO_NOT_QUEUE: u8 = 4;
 pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
     let profile = profile(text, false, &addresses::environment)?;
     Ok(Reference { profiles: vec![profile], ..Reference::default() })
+}
+
+/// Reads a reference that a peer wrote. What only the user may say is left out: a peer names no files to read
+/// (that of a nonce is sent to the address beside it), and says nothing of how to trust it (options of layers).
+/// The words for buses stay: what they mean is the user's to say, and no more than the address of a socket of
+/// this host.
+///
+/// # Errors
+/// As `parse`.
+pub(crate) fn received(text: &str) -> Result<Reference, Failure> {
+    let mut reference = parse(text)?;
+    for profile in &mut reference.profiles {
+        if profile.component(TAG_BUS).is_some_and(|bus| is_word(bus)) {
+            continue;
+        }
+        profile.components.retain(|(tag, _)| *tag != TAG_NONCE);
+        profile.endpoints.iter_mut().for_each(|endpoint| *endpoint = endpoint.bare());
+        // The bus as written has the same in it.
+        let list = Bytes::from(list(profile));
+        for (_, bus) in profile.components.iter_mut().filter(|(tag, _)| *tag == TAG_BUS) {
+            bus.clone_from(&list);
+        }
+    }
+    Ok(reference)
 }
 
 /// Where to serve: under a name on a bus (`Place::Join`), or at an address where peers connect
@@ -348,25 +372,35 @@ fn ours(reference: &Reference) -> Option<&Profile> {
     reference.profiles.iter().find(|profile| profile.wire == WIRE)
 }
 
+/// Whether a bus is given by a word, which this process looks up.
+fn is_word(bus: &[u8]) -> bool {
+    matches!(bus, b"session" | b"system")
+}
+
+/// The addresses of a profile, with `;` between them, as far as its endpoints have one.
+fn list(profile: &Profile) -> String {
+    let print = |endpoint| {
+        let of = |tag| component_of(profile, endpoint, tag);
+        addresses::print(endpoint, of(TAG_NONCE), of(TAG_GUID))
+    };
+    profile.endpoints.iter().filter_map(print).collect::<Vec<_>>().join(";")
+}
+
 /// Empty for a profile whose endpoints have no address in the specification's notation.
 fn print_profile(profile: &Profile) -> String {
     let path = if profile.key.is_empty() { String::new() } else { names::path_of_key(&profile.key) };
     let name = profile.component(TAG_NAME).map(|name| String::from_utf8_lossy(name)).unwrap_or_default();
     match profile.component(TAG_BUS).map(|bus| String::from_utf8_lossy(bus)) {
-        Some(bus) if matches!(&*bus, "session" | "system") && name.is_empty() => format!("dbus:{bus}"),
-        Some(bus) if matches!(&*bus, "session" | "system") => format!("dbus:{bus}/{name}{path}"),
+        Some(bus) if is_word(bus.as_bytes()) && name.is_empty() => format!("dbus:{bus}"),
+        Some(bus) if is_word(bus.as_bytes()) => format!("dbus:{bus}/{name}{path}"),
         Some(bus) => format!("dbus:{bus}#{name}{path}"),
         None => {
-            let print = |endpoint| {
-                let of = |tag| component_of(profile, endpoint, tag);
-                addresses::print(endpoint, of(TAG_NONCE), of(TAG_GUID))
-            };
-            let list: Vec<_> = profile.endpoints.iter().filter_map(print).collect();
+            let list = list(profile);
             if list.is_empty() {
                 return String::new();
             }
             let hash = if path.is_empty() { "" } else { "#" };
-            format!("dbus:{}{hash}{path}", list.join(";"))
+            format!("dbus:{list}{hash}{path}")
         }
     }
 }

@@ -8,6 +8,7 @@
 //! `tls:` and `shm:` are this implementation's own transports; other programs pass over entries that they do
 //! not know.
 
+use crate::limits;
 use bytes::Bytes;
 use everywire_model::layered::TLS;
 use everywire_model::{Endpoint, Failure, Initiator, Kind, LayerOptions};
@@ -181,8 +182,8 @@ impl<'a> Entry<'a> {
     /// Reads one entry.
     ///
     /// # Errors
-    /// It has no transport, a pair has no `=`, a key stands twice, an escape is broken, or the `guid` is
-    /// none.
+    /// It has no transport or too many keys, a pair has no `=`, a key stands twice, an escape is broken, or the
+    /// `guid` is none.
     fn read(text: &'a str) -> Result<Self, Failure> {
         let (transport, rest) =
             text.split_once(':').ok_or_else(|| wrong(format!("`{text}` has no `:` after its transport")))?;
@@ -190,6 +191,9 @@ impl<'a> Entry<'a> {
         for pair in rest.split(',').filter(|pair| !pair.is_empty()) {
             let (key, value) =
                 pair.split_once('=').ok_or_else(|| wrong(format!("`{pair}` is no KEY=VALUE")))?;
+            if pairs.len() >= limits::ADDRESS_KEYS {
+                return Err(wrong(format!("an address has more than {} keys", limits::ADDRESS_KEYS)));
+            }
             if pairs.iter().any(|(held, _)| *held == key) {
                 return Err(wrong(format!("`{key}` stands twice in `{text}`")));
             }
@@ -403,6 +407,14 @@ mod tests {
         let nonce = connecting("nonce-tcp:host=h,port=1,noncefile=/n%3d;unix:path=/x", &none).unwrap();
         assert_eq!((nonce.len(), nonce[0].nonce.as_deref()), (2, Some(&b"/n="[..])));
         assert_eq!(nonce[1].nonce, None);
+    }
+
+    #[test]
+    fn an_address_has_few_keys() {
+        let keys = |many: usize| (0..many).map(|n| format!(",k{n}=v")).collect::<String>();
+        assert!(connecting(&format!("unix:path=/x{}", keys(31)), &none).is_ok());
+        let failure = connecting(&format!("unix:path=/x{}", keys(32)), &none).unwrap_err();
+        assert!(failure.message().contains("more than 32"), "{failure}");
     }
 
     #[test]

@@ -18,8 +18,7 @@ use everywire_model::{Body, Failure, Header, Headers, Initiator, Kind, Visit};
 /// 8, so whatever stands behind keeps its place within its block.
 ///
 /// # Errors
-/// A change names no field that may be written, or has a NUL in its text; or the fields are too many for one
-/// message.
+/// A change names no field that may be written, or has a NUL in its text.
 pub(crate) fn fields(carries: Carries<'_>, little: bool) -> Visit<Vec<u8>> {
     let own = carries.body.and_then(Body::headers);
     let edits = carries.headers;
@@ -55,10 +54,6 @@ pub(crate) fn fields(carries: Carries<'_>, little: bool) -> Visit<Vec<u8>> {
             }
         }
         put.align(8);
-    }
-    if out.len() > limits::FIELDS {
-        let (size, limit) = (out.len() as u64, limits::FIELDS as u64);
-        return Err(Failure::over_limit(Initiator::Here, "bytes of header fields", size, limit));
     }
     Ok(out)
 }

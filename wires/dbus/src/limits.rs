@@ -60,6 +60,9 @@ pub const REMEMBERED_BYTES: usize = 1024;
 /// Longest reference as text, in characters.
 pub const REFERENCE_TEXT: usize = 16 << 10;
 
+/// Most keys of one address. Each is compared with all before it; addresses of the specification have five at most.
+pub const ADDRESS_KEYS: usize = 32;
+
 /// Most subscriptions on one connection. Each costs up to two match rules at the bus, which bounds those as
 /// well.
 pub const SUBSCRIPTIONS: usize = 4096;

@@ -136,29 +136,38 @@ struct Beside<'e, E> {
 impl<E: Envelope> Beside<'_, E> {
     /// Completes what was written from `start` on: the header, and perhaps values behind it. The additional
     /// fields become the first ones, directly behind the fixed part.
-    fn complete(&self, start: usize, flat: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// The fields of the header are too many together: a peer of this kind would end the connection.
+    fn complete(&self, start: usize, flat: &mut Vec<u8>) -> Visit<()> {
         if self.little != NATIVE_LITTLE {
             turn(flat, start);
         }
         if self.fields.is_empty() {
-            return;
+            return Ok(());
         }
         let at = start + 12;
-        let Some(held) = flat.get(at..).and_then(<[u8]>::first_chunk) else { return };
+        let Some(held) = flat.get(at..).and_then(<[u8]>::first_chunk) else { return Ok(()) };
         let held = if self.little { u32::from_le_bytes(*held) } else { u32::from_be_bytes(*held) };
         let len = held.saturating_add(u32::try_from(self.fields.len()).unwrap_or(u32::MAX));
+        if len as usize > limits::FIELDS {
+            let (size, limit) = (len.into(), limits::FIELDS as u64);
+            return Err(Failure::over_limit(Initiator::Here, "bytes of header fields", size, limit));
+        }
         Put { out: flat, shift: 0, swap: self.little != NATIVE_LITTLE }.patch(at, len);
         let first = start + HEADER;
         flat.splice(first..first, self.fields.iter().copied());
+        Ok(())
     }
 }
 
 impl<E: Envelope> Head for Beside<'_, E> {
     fn repeat(&mut self, list: &Hold<Struct>, flat: &mut Vec<u8>) -> bool {
         let start = flat.len();
-        let repeated = self.envelope.repeat(list, flat);
-        if repeated {
-            self.complete(start, flat);
+        let repeated = self.envelope.repeat(list, flat) && self.complete(start, flat).is_ok();
+        if !repeated {
+            // `begin` says why.
+            flat.truncate(start);
         }
         repeated
     }
@@ -166,8 +175,7 @@ impl<E: Envelope> Head for Beside<'_, E> {
     fn begin(&mut self, signature: &str, list: Option<&Hold<Struct>>, flat: &mut Vec<u8>) -> Visit<()> {
         let start = flat.len();
         self.envelope.begin(signature, list, flat)?;
-        self.complete(start, flat);
-        Ok(())
+        self.complete(start, flat)
     }
 }
 

@@ -356,7 +356,7 @@ impl<'a> Source<'a> for DbusSource<'a> {
         let at = self.get.pos;
         match self.string()? {
             "" => Ok(None),
-            text => match address::parse(text) {
+            text => match address::received(text) {
                 Ok(reference) => Ok(Some(reference)),
                 Err(failure) => Err(Failure::malformed(failure.message(), at)),
             },

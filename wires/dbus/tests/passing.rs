@@ -579,3 +579,26 @@ fn a_body_larger_than_the_next_limit_is_refused() {
     assert!(back.said().is_empty());
     assert_eq!(received(&hop.passes(&incoming)).body.bytes, body);
 }
+
+#[test]
+fn a_header_that_grows_over_the_limit_fails_its_call_alone() {
+    // The limit holds for all fields of a header: the peer would end the connection.
+    for (size, fits) in [(32 << 10, false), ((32 << 10) - 40, false), ((32 << 10) - 400, true)] {
+        let mut hop = Hop::new();
+        let incoming = hop.takes(&message(true, 1, 0, &call_fields(true), b""));
+        let mut headers = Headers::default();
+        headers.add(Header::text("77", "x".repeat(size - 16)));
+        let sent = hop.tries(&incoming, &WithHeaders { values: &incoming.body, headers: &headers });
+        let values = hop.tries(&incoming, &WithHeaders { values: nothing(), headers: &headers });
+        for sent in [&sent, &values] {
+            assert_eq!(
+                sent.as_ref().err().map(Failure::kind),
+                (!fits).then_some(Kind::LimitExceeded),
+                "{size}"
+            );
+        }
+        let said = hop.back.said();
+        assert_eq!(said.is_empty(), !fits);
+        Side::admitted().hear(&said).unwrap();
+    }
+}

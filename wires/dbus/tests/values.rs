@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use bytes::Bytes;
-use everywire_dbus::{VALUES, Values};
+use everywire_dbus::{DBUS, TAG_NONCE, VALUES, Values};
 use everywire_model::describe::*;
 use everywire_model::shape::{Order, Sequence};
-use everywire_model::{Body, Codec, Failure, Kind, MarshalList, Sink, UnmarshalList, Value, Variant};
+use everywire_model::{
+    Body, Codec, Failure, Hold, Kind, MarshalList, Sink, UnmarshalList, Value, Variant, Wire, shape,
+};
 
 /// A generator of pseudo-random numbers (an LCG of Knuth's), so that a failure comes again.
 struct Dice(u64);
@@ -332,4 +334,31 @@ fn large_octets_are_not_copied() {
     let (back,): (Bytes,) = body.decode(&shape).unwrap();
     assert_eq!(back, large);
     assert_eq!(back.as_ptr(), body.bytes[4..].as_ptr(), "it lies where it was received");
+}
+
+#[test]
+fn a_peer_names_places_and_none_of_our_files() {
+    let any = Shape::Reference(Hold::new(shape::Referent { name: "".into(), id: "".into() }));
+    for (text, name) in [
+        ("dbus:nonce-tcp:host=evil,port=1,noncefile=/etc/hostname#a.b/c", "tcp:evil:1"),
+        ("dbus:tls:host=evil,port=1,ca=/ca,identity=/key#/c", "tls:tcp:evil:1"),
+        ("dbus+tls://evil:1/c?ca=/ca", "tls:tcp:evil:1"),
+    ] {
+        // The user may say so.
+        assert!(DBUS.parse(text).unwrap().profiles[0].endpoints[0].to_string().contains("evil"), "{text}");
+        let raw = [&u32::try_from(text.len()).unwrap().to_le_bytes()[..], text.as_bytes(), b"\0"].concat();
+        let body = Values::body(raw.into(), 0, true, b"s"[..].into(), Vec::new());
+        let Value::Reference(Some(read)) = body.read(|source| Value::decode(&any, source)).unwrap() else {
+            panic!()
+        };
+        let profile = &read.profiles[0];
+        assert_eq!(profile.endpoints[0].to_string(), name, "{text}");
+        assert!(profile.component(TAG_NONCE).is_none(), "{text}");
+        assert!(
+            profile.endpoints[0].layer().is_none_or(|layered| layered.options.iter().next().is_none()),
+            "{text}"
+        );
+        let printed = DBUS.print(&read);
+        assert!(!["noncefile", "ca=", "identity="].iter().any(|key| printed.contains(key)), "{printed}");
+    }
 }

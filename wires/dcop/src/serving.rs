@@ -37,6 +37,18 @@ fn is_search(came: &Came) -> bool {
     came.object.ends_with(b"*") || (came.object == DEFAULT && came.function.is_empty())
 }
 
+/// The kind of an answer, and what it begins with: the names, and the number under which it was announced.
+fn front(came: &Came, announced: Option<i32>) -> (u8, Vec<u8>) {
+    let mut front = came.back.clone();
+    match announced {
+        None => (minor::REPLY, front),
+        Some(number) => {
+            front.extend_from_slice(&number.to_be_bytes());
+            (minor::REPLY_DELAYED, front)
+        }
+    }
+}
+
 impl DcopSession {
     /// A call, a send or a search of somebody behind the server. Sends may also be signals that this side
     /// subscribed to, or news of the server.
@@ -76,7 +88,7 @@ impl DcopSession {
             };
             if asks == Wants::Object && came.object.is_empty() {
                 // The application as such is here.
-                self.put_found(key, &came, &came.object);
+                self.put_found(key, &came, None, &came.object);
                 return;
             }
             if !self.enter(serial, key, &came, asks) {
@@ -210,12 +222,12 @@ impl DcopSession {
                 })
             }
             (Answer::Done(_), Wants::Object) => {
-                self.put_found(served.key, &served.came, &served.came.object);
+                self.put_found(served.key, &served.came, served.announced, &served.came.object);
                 Ok(())
             }
             (Answer::Done(results), Wants::Yes) => {
                 if says_yes(results) {
-                    self.put_found(served.key, &served.came, &served.came.object);
+                    self.put_found(served.key, &served.came, served.announced, &served.came.object);
                 } else {
                     self.put_refusal(&served);
                 }
@@ -227,7 +239,7 @@ impl DcopSession {
                     _ => standard::found(results),
                 };
                 match found {
-                    Some(object) => self.put_found(served.key, &served.came, &object),
+                    Some(object) => self.put_found(served.key, &served.came, served.announced, &object),
                     None => self.put_refusal(&served),
                 }
                 Ok(())
@@ -270,31 +282,28 @@ impl DcopSession {
     }
 
     /// A search succeeded: a `DCOPRef` to the object. An object of another application is never found here,
-    /// so the reference has this side's name.
-    fn put_found(&mut self, key: u32, came: &Came, object: &[u8]) {
+    /// so the reference has this side's name. `announced` is the number of an announcement.
+    fn put_found(&mut self, key: u32, came: &Came, announced: Option<i32>, object: &[u8]) {
         let mut reference = Vec::new();
         for part in [&self.name[..], object, b""] {
             put_nullable(&mut reference, part);
         }
-        let mut rest = came.back.clone();
+        let (kind, mut rest) = front(came, announced);
         put_name(&mut rest, b"DCOPRef");
         rest.extend_from_slice(&u32::try_from(reference.len()).unwrap_or(u32::MAX).to_be_bytes());
         rest.extend_from_slice(&reference);
-        self.put_plain(minor::REPLY, key, &rest);
+        self.put_plain(kind, key, &rest);
     }
 
     /// A call failed. After an announcement that is an answer without a type: a failure would answer another call.
     fn put_refusal(&mut self, served: &Serving) {
-        match served.announced {
-            None => self.put_failed(served.key, &served.came),
-            Some(number) => {
-                let mut rest = served.came.back.clone();
-                rest.extend_from_slice(&number.to_be_bytes());
-                put_name(&mut rest, b"");
-                rest.extend_from_slice(&[0; 4]);
-                self.put_plain(minor::REPLY_DELAYED, served.key, &rest);
-            }
+        if served.announced.is_none() {
+            return self.put_failed(served.key, &served.came);
         }
+        let (kind, mut rest) = front(&served.came, served.announced);
+        put_name(&mut rest, b"");
+        rest.extend_from_slice(&[0; 4]);
+        self.put_plain(kind, served.key, &rest);
     }
 
     /// The names are all that a failure has.

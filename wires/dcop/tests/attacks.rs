@@ -323,3 +323,32 @@ fn any_pieces_of_any_messages_never_panic() {
         assert_eq!(session.outstanding(), 0);
     }
 }
+
+#[test]
+fn c5_a_search_that_is_overtaken_is_answered_under_the_number_that_was_announced() {
+    let mut session = ready("app", Purpose::Serving);
+    let yes = |sink: &mut dyn Sink| (true,).marshal_list(&operation("f()", "bool").results, sink);
+    for (object, function) in [("o", ""), ("o", "is()")] {
+        feed(&mut *session, &call(7, 100, "kde", object, function, b"")).unwrap();
+        feed(&mut *session, &call(2, 100, "kde", "o", "second()", b"")).unwrap();
+        let all = events(&mut *session);
+        let found = match &all[0] {
+            Event::Probe { id, .. } => *id,
+            Event::Call(call) => call.id,
+            other => panic!("{other:?}"),
+        };
+        let Event::Call(second) = &all[1] else { panic!("{all:?}") };
+        session.answer(second.id, Answer::Done(&Nothing)).unwrap();
+        session.answer(found, Answer::Done(&yes)).unwrap();
+        let sent = messages(&drain(&mut *session));
+        let kinds: Vec<_> = sent.iter().map(|message| (message[1], key(message))).collect();
+        assert_eq!(kinds, [(5, 100), (3, 100), (6, 100)], "`{object}` `{function}`");
+        let (mut wait, mut last) = (Walk(&sent[0][12..]), Walk(&sent[2][12..]));
+        let number = (wait.name(), wait.name(), wait.u32()).2;
+        assert_eq!((last.name(), last.name(), last.u32()), ("app".into(), "kde".into(), number));
+        assert_eq!(
+            (last.name(), last.data()),
+            ("DCOPRef".into(), &names(&["app", "o"]).into_iter().chain([0; 4]).collect::<Vec<_>>()[..])
+        );
+    }
+}

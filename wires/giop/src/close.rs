@@ -3,9 +3,12 @@
 //! What a caller may conclude differs. After CloseConnection no request without an answer has run, so each
 //! may be tried again (`Completed::No`). After MessageError, or when the connection ends without a word,
 //! nobody knows (`Completed::Maybe`).
+//!
+//! Both messages have the version of the connection's requests (`GiopSession::minor`): a peer that reads no other
+//! would answer another by MessageError.
 
 use crate::frame::{self, Header, MessageKind};
-use crate::session::{GiopSession, State};
+use crate::session::{GiopSession, Role, State};
 use crate::violations::Wrong;
 use everywire_model::{Completed, Event, Failure, Initiator, Kind};
 
@@ -16,8 +19,9 @@ impl GiopSession {
     /// this side has sent stay in `waiting`; they fail when the link reports that the connection has ended.
     pub(crate) fn say_goodbye(&mut self) {
         if self.state == State::Open {
-            if self.serving.is_empty() {
-                frame::put(self.out.flat(), 2, MessageKind::CloseConnection);
+            // Before 1.2 only servers say goodbye (section 9.4.1).
+            if self.serving.is_empty() && (self.minor >= 2 || self.role == Role::Accepting) {
+                frame::put(self.out.flat(), self.minor, MessageKind::CloseConnection);
             }
             self.state = State::Closed;
             self.due.stop();
@@ -29,7 +33,7 @@ impl GiopSession {
     /// the caller.
     pub(crate) fn send_error(&mut self) {
         if self.state == State::Open {
-            frame::put(self.out.flat(), 2, MessageKind::MessageError);
+            frame::put(self.out.flat(), self.minor, MessageKind::MessageError);
         }
     }
 

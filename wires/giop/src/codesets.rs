@@ -117,8 +117,7 @@ impl Offer {
         };
         // The specification's fallbacks need not be listed.
         let narrow_fits = narrow == UTF_8 || self.narrow.contains(&narrow);
-        narrow_fits
-            && (dialect.wide == Wide::Utf16 || self.wide.is_empty() || dialect.narrow == Narrow::Latin1)
+        narrow_fits && (dialect.wide == Wide::Utf16 || dialect.narrow == Narrow::Latin1)
     }
 
     /// The sets for requests to that server: ISO 8859-1 if it lists that and not UTF-8, else UTF-8, which is
@@ -155,18 +154,24 @@ impl fmt::Display for Offer {
 /// is the number of a set that this side does not know: the request is refused (CODESET_INCOMPATIBLE), and
 /// the connection stays.
 pub(crate) fn read_context(data: &[u8], minor: u8) -> Result<Result<Dialect, u32>, Bad> {
-    let mut get = Get::encapsulation(data)?;
-    let narrow = match get.u32()? {
+    let (narrow, wide) = told(data)?;
+    let narrow = match narrow {
         ISO_8859_1 | 0 => Narrow::Latin1,
         UTF_8 => Narrow::Utf8,
         other => return Ok(Err(other)),
     };
-    let wide = match get.u32()? {
+    let wide = match wide {
         UTF_16 => Wide::Utf16,
         0 => Wide::Unknown,
         other => return Ok(Err(other)),
     };
     Ok(Ok(Dialect { minor, narrow, wide }))
+}
+
+/// The numbers in a code-sets service context: of the set for narrow text, and of that for wide.
+pub(crate) fn told(data: &[u8]) -> Result<(u32, u32), Bad> {
+    let mut get = Get::encapsulation(data)?;
+    Ok((get.u32()?, get.u32()?))
 }
 
 /// Writes the content of the code-sets service context.

@@ -12,10 +12,11 @@
 
 use crate::cdr::{Bad, Get, encapsulation};
 use crate::codesets::Offer;
+use crate::limits::{PLACE_TEXT, PROFILE_ENDPOINTS};
 use crate::ssl;
 use bytes::Bytes;
 use everywire_model::reach::Wildcard;
-use everywire_model::{Endpoint, Lease, Profile};
+use everywire_model::{Endpoint, Lease, Profile, Reference};
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
@@ -104,26 +105,55 @@ pub(crate) fn is_endpoint(tag: u32) -> bool {
 }
 
 /// Where a profile's server listens: shared memory and Unix sockets of this host first, then TCP, then TLS.
-/// Components that do not decode are passed over; they are kept in the profile all the same. Endpoints with
-/// TLS that are told twice stand in the list once.
-pub(crate) fn endpoints(host: String, port: u16, components: &[(u32, Bytes)]) -> Vec<Endpoint> {
+/// Components that do not decode, and names that no host can have, are passed over; they are kept in the
+/// profile all the same. An endpoint that is told twice stands in the list once. Of those of this host the
+/// first few are taken, so that the profile's own host always finds room.
+pub(crate) fn endpoints(host: &str, port: u16, components: &[(u32, Bytes)]) -> Vec<Endpoint> {
+    let host = if host.len() > PLACE_TEXT { "" } else { host };
+    let tagged = |wanted| components.iter().filter(move |(tag, _)| *tag == wanted);
+    let locals = [TAG_SHARED_MEMORY, TAG_OMNIORB_UNIX_TRANS].into_iter().flat_map(tagged);
+    let locals =
+        locals.filter_map(|(tag, data)| local(*tag, data).ok().flatten()).take(PROFILE_ENDPOINTS / 2);
+    let primary = (port != 0 && !host.is_empty()).then(|| Endpoint::Tcp { host: host.to_owned(), port });
+    let alternates =
+        tagged(TAG_ALTERNATE_IIOP_ADDRESS).filter_map(|(_, data)| alternate(data).ok()).filter(short);
+    let secured = ssl::endpoints(host, components).filter(short);
     let mut found = Vec::with_capacity(2);
-    for wanted in [TAG_SHARED_MEMORY, TAG_OMNIORB_UNIX_TRANS] {
-        let tagged = components.iter().filter(|(tag, _)| *tag == wanted);
-        found.extend(tagged.filter_map(|(tag, data)| local(*tag, data).ok().flatten()));
-    }
-    let secured: Vec<Endpoint> = ssl::endpoints(&host, components).collect();
-    if port != 0 && !host.is_empty() {
-        found.push(Endpoint::Tcp { host, port });
-    }
-    let alternates = components.iter().filter(|(tag, _)| *tag == TAG_ALTERNATE_IIOP_ADDRESS);
-    found.extend(alternates.filter_map(|(_, data)| alternate(data).ok()));
-    for endpoint in secured {
+    add(&mut found, locals.chain(primary).chain(alternates).chain(secured));
+    found
+}
+
+/// Adds endpoints that are not in the list yet, as long as there is room.
+fn add(found: &mut Vec<Endpoint>, more: impl Iterator<Item = Endpoint>) {
+    for endpoint in more {
+        if found.len() >= PROFILE_ENDPOINTS {
+            return;
+        }
         if !found.contains(&endpoint) {
             found.push(endpoint);
         }
     }
-    found
+}
+
+/// Whether the name in an endpoint is one that can be.
+fn short(endpoint: &Endpoint) -> bool {
+    text_of(endpoint).len() <= PLACE_TEXT
+}
+
+/// The name or path in an endpoint; of one with a layer, that below.
+fn text_of(endpoint: &Endpoint) -> &str {
+    match endpoint.stream() {
+        Endpoint::Tcp { host: text, .. } | Endpoint::Unix { path: text } | Endpoint::Shm { path: text } => {
+            text
+        }
+        Endpoint::InProcess { .. } | Endpoint::Layered(_) => "",
+    }
+}
+
+/// What the endpoints of a reference take in memory, in bytes.
+pub(crate) fn cost(reference: &Reference) -> u64 {
+    let all = reference.profiles.iter().flat_map(|profile| &profile.endpoints);
+    all.map(|endpoint| (size_of::<Endpoint>() + text_of(endpoint).len()) as u64).sum()
 }
 
 /// A Unix socket or shared memory out of its component; nothing if it is on another host.
@@ -131,7 +161,7 @@ fn local(tag: u32, data: &[u8]) -> Result<Option<Endpoint>, Bad> {
     let mut get = Get::encapsulation(data)?;
     let host = get.text()?;
     let path = get.text()?;
-    if host != host_name() || path.is_empty() {
+    if host != host_name() || path.is_empty() || path.len() > PLACE_TEXT {
         return Ok(None);
     }
     Ok(Some(if tag == TAG_SHARED_MEMORY { Endpoint::Shm { path } } else { Endpoint::Unix { path } }))
@@ -152,14 +182,10 @@ pub(crate) fn code_sets(profile: &Profile) -> Option<Offer> {
     Offer::read(data).ok()
 }
 
-/// Has a profile use what stands in a TAG_MULTIPLE_COMPONENTS profile of its reference: its endpoints are
-/// tried after the profile's own of the same kind, and its code sets are found (`code_sets`).
-pub(crate) fn share(profile: &mut Profile, shared: &Arc<Shared>) {
-    for endpoint in endpoints(String::new(), 0, &shared.0) {
-        if !profile.endpoints.contains(&endpoint) {
-            profile.endpoints.push(endpoint);
-        }
-    }
+/// Has a profile use what stands in a TAG_MULTIPLE_COMPONENTS profile of its reference: its endpoints
+/// (`told`) are tried after the profile's own of the same kind, and its code sets are found (`code_sets`).
+pub(crate) fn share(profile: &mut Profile, told: &[Endpoint], shared: &Arc<Shared>) {
+    add(&mut profile.endpoints, told.iter().cloned());
     // Sockets of this host come first, as they do of a profile's own.
     profile.endpoints.sort_by_key(|endpoint| match endpoint {
         Endpoint::Shm { .. } => 0,

@@ -84,31 +84,33 @@ pub(crate) fn header_name(id: u32) -> String {
 /// cannot make a loop look shorter by a second context. 0 if none does, or if what stands there is no number.
 pub(crate) fn hops(body: &Body) -> Visit<u32> {
     let mut hops = 0;
-    if let Some(headers) = body.headers().filter(|headers| !headers.raw().is_empty()) {
-        let mut get = Get { bytes: headers.raw(), pos: 0, base: 0, little: body.little };
-        each(&mut get, |id, data| {
-            if id == HOPS {
-                hops = hops.max(number(data));
-            }
-            Ok(())
-        })?;
-    }
+    beside(body, |_, id, data| {
+        if id == HOPS {
+            hops = hops.max(number(data));
+        }
+    })?;
     Ok(hops)
+}
+
+/// Shows each context that came beside a body to `see`, with the list that it is in.
+fn beside(body: &Body, mut see: impl FnMut(&Bytes, u32, &[u8])) -> Visit<()> {
+    let Some(raw) = body.headers().map(Headers::raw).filter(|raw| !raw.is_empty()) else { return Ok(()) };
+    let mut get = Get { bytes: raw, pos: 0, base: 0, little: body.little };
+    each(&mut get, |id, data| {
+        see(raw, id, data);
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// The contexts that came beside a body and may pass on, as headers: each named by its number, with its
 /// octets shared with the message.
 pub(crate) fn headers(body: &Body) -> Visit<Vec<Header>> {
     let mut all = Vec::new();
-    if let Some(headers) = body.headers().filter(|headers| !headers.raw().is_empty()) {
-        let raw = headers.raw();
-        let mut get = Get { bytes: raw, pos: 0, base: 0, little: body.little };
-        each(&mut get, |id, data| {
-            if passes(id) {
-                all.push(Header::bytes(header_name(id), raw.slice_ref(data)));
-            }
-            Ok(())
-        })?;
-    }
+    beside(body, |raw, id, data| {
+        if passes(id) {
+            all.push(Header::bytes(header_name(id), raw.slice_ref(data)));
+        }
+    })?;
     Ok(all)
 }

@@ -38,3 +38,10 @@ pub(crate) static INTERFACE: &Operation = &OBJECT_OPERATIONS[0];
 
 /// Asks an object elsewhere for its type; here this is no call of a servant.
 pub(crate) static IS_A: Operation = operation!("_is_a", (in "logical_type_id": TEXT) -> Shape::Bool);
+
+/// The repository id of something with this name: its own identity, or the usual form of its name, where its
+/// contract gave it none (as in a language without ids). The same name gives the same id each time, so
+/// references by it stay valid.
+pub(crate) fn id_of(id: &str, name: &str) -> String {
+    if id.is_empty() { format!("IDL:{}:1.0", name.replace("::", "/")) } else { id.to_owned() }
+}

@@ -20,6 +20,10 @@ use everywire_model::hex::preview as hex;
 use everywire_model::wire::{Explained, Listing, Part};
 use everywire_model::{Body, Budget};
 
+/// What stands before the names in a part that says which character sets a request tells. `body` finds it by
+/// that.
+const TOLD: &str = "code sets: ";
+
 /// Lists the messages of one direction of a connection. After a header that is none of GIOP's nothing more is
 /// listed, since the next message cannot be found.
 pub(crate) fn explain(bytes: &[u8]) -> Listing {
@@ -352,9 +356,9 @@ impl Reading<'_> {
                 value = format!("{value}: {}", hex(data));
             }
             if id == contexts::CODE_SETS
-                && let Ok((narrow, wide)) = code_sets(data)
+                && let Ok((narrow, wide)) = codesets::told(data)
             {
-                value = format!("code sets: {} and {}", codesets::name(narrow), codesets::name(wide));
+                value = format!("{TOLD}{} and {}", codesets::name(narrow), codesets::name(wide));
             }
             self.note(from, "context", value);
         }
@@ -391,11 +395,6 @@ impl Reading<'_> {
     }
 }
 
-fn code_sets(data: &[u8]) -> Result<(u32, u32), Bad> {
-    let mut get = Get::encapsulation(data)?;
-    Ok((get.u32()?, get.u32()?))
-}
-
 /// A key as text if it is readable, else as hexadecimal digits.
 fn readable(key: &[u8]) -> String {
     let printable = !key.is_empty() && key.iter().all(|octet| (0x20..0x7f).contains(octet));
@@ -408,7 +407,8 @@ fn readable(key: &[u8]) -> String {
 pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
     let (at, len) = explained.body?;
     let header = Header::read(message.first_chunk::<HEADER>()?).ok()?;
-    let latin = explained.parts.iter().any(|part| part.value.starts_with("code sets: ISO 8859-1"));
+    let told = format!("{TOLD}{}", codesets::name(codesets::ISO_8859_1));
+    let latin = explained.parts.iter().any(|part| part.value.starts_with(&told));
     let narrow = if latin { Narrow::Latin1 } else { Narrow::Utf8 };
     let dialect = Dialect { minor: header.minor, narrow, ..Dialect::OURS };
     let bytes = Bytes::copy_from_slice(message.get(at..at.checked_add(len)?)?);

@@ -121,7 +121,8 @@ impl GiopSession {
             MessageKind::CancelRequest => self.cancel_in(header, &message),
             MessageKind::CloseConnection => self.goodbye_in(header),
             MessageKind::MessageError => self.error_in(header),
-            MessageKind::Fragment => Err(Wrong::StrayFragment { id: 0 }),
+            // Fragments were taken before (`begin_fragment`).
+            MessageKind::Fragment => Ok(()),
         };
         handled.map_err(|wrong| self.wrong(wrong))
     }

@@ -3,7 +3,8 @@
 //! An IOR is a repository id and a list of tagged profiles; nil is an empty id and no profile. Profiles of
 //! IIOP become `Profile`s of the model; all others are kept as octets (`Reference::foreign`) and written
 //! behind those of IIOP, so a reference that is passed on loses nothing but the order. Counts of profiles and
-//! components are bounded (`Get::parts`) before anything is reserved.
+//! components are bounded (`Get::parts`) before anything is reserved, and so are the endpoints of each profile
+//! (`components::endpoints`); whoever reads a reference out of a message pays for those (`components::cost`).
 
 use crate::cdr::{Bad, Get, Put};
 use crate::components::Shared;
@@ -106,8 +107,10 @@ pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, Bad> {
         reference.foreign.push((tag, Bytes::copy_from_slice(data)));
     }
     if !shared.is_empty() {
+        // Read once, however many profiles take them.
+        let told = components::endpoints("", 0, &shared);
         let shared = Arc::new(Shared(shared));
-        reference.profiles.iter_mut().for_each(|profile| components::share(profile, &shared));
+        reference.profiles.iter_mut().for_each(|profile| components::share(profile, &told, &shared));
     }
     Ok(Some(reference))
 }
@@ -133,7 +136,7 @@ pub(crate) fn get_profile(data: &[u8]) -> Result<Profile, Bad> {
             held.push((tag, Bytes::copy_from_slice(get.octets()?)));
         }
     }
-    let endpoints = components::endpoints(host, port, &held);
+    let endpoints = components::endpoints(&host, port, &held);
     Ok(Profile { wire: "giop", version, endpoints, key, components: held, ..Profile::default() })
 }
 

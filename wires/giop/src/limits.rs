@@ -17,6 +17,14 @@ pub const TYPECODE_DEPTH: usize = 32;
 /// servers have fewer than ten.
 pub const REFERENCE_PARTS: usize = 256;
 
+/// Most endpoints of a profile; those beyond are passed over. A profile has copies of those that its reference tells for all
+/// profiles, so a small reference could name millions.
+pub const PROFILE_ENDPOINTS: usize = 32;
+
+/// Longest name of a host, and longest path, that an endpoint is made of, in bytes. DNS allows names of 253, Unix sockets
+/// paths of 108.
+pub const PLACE_TEXT: usize = 255;
+
 /// Longest stringified reference, in characters: 128 KiB, which is 64 KiB of IOR.
 pub const REFERENCE_TEXT: usize = 128 << 10;
 

@@ -37,7 +37,7 @@ impl GiopSession {
         let minor = profile.version.1.min(2);
         let id = self.next_id;
         self.put_locate(id, profile)?;
-        self.take_id();
+        self.take_id(minor);
         self.waiting.push_back(id);
         if minor >= 2 && self.trials.is_on() {
             self.keep_locate(id, profile);

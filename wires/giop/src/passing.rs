@@ -16,7 +16,7 @@
 use crate::cdr::{Get, NATIVE_LITTLE, Put};
 use crate::codesets::{self, Dialect};
 use crate::frame::{self, MessageKind};
-use crate::requests::{put_target, shift};
+use crate::requests::{put_header, shift};
 use crate::session::{GiopSession, Serving};
 use crate::values::CDR_NAME;
 use crate::{components, contexts};
@@ -29,7 +29,7 @@ use everywire_model::{
 
 impl GiopSession {
     /// Sends a call whose body is passed on, or that has headers. The character sets of the connection are
-    /// settled by the first request, here as in `request`: a body that passes brings its own.
+    /// settled by the first request that tells any, here as in `request`: a body that passes brings its own.
     ///
     /// # Errors
     /// The body cannot leave by this connection as it is, or a header names no service context. Nothing was
@@ -65,28 +65,16 @@ impl GiopSession {
             let addressing = session.addressing;
             let swap = carries.body.is_some_and(|body| body.little != NATIVE_LITTLE);
             let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap };
-            if minor >= 2 {
-                put.u32(id);
-                put.out.extend_from_slice(&[if is_asked { 3 } else { 0 }, 0, 0, 0]);
-                put_target(call.profile, addressing, &mut put);
-                put.string(call.method.name());
-                beside.put(&mut put, None);
-            } else {
-                beside.put(&mut put, fill.map(|fill| fill & 4));
-                put.u32(id);
-                put.u8(is_asked.into());
-                if minor == 1 {
-                    put.out.extend_from_slice(&[0; 3]);
-                }
-                put.octets(&call.profile.key);
-                put.string(call.method.name());
-                put.octets(&[0; 3][..fill.unwrap_or_default() & 3]);
-            }
+            let (profile, operation) = (call.profile, call.method.name());
+            let contexts = |put: &mut Put<'_>| beside.put(put, fill);
+            let principal = &[0; 3][..fill.unwrap_or_default() & 3];
+            put_header(&mut put, minor, id, is_asked, profile, addressing, operation, contexts, principal);
             session.values_or_body(start, dialect, call.arguments, carries.body)
         })?;
-        self.take_id();
-        if self.dialect.is_none() && dialect != Dialect::default() {
-            self.dialect = Some(dialect);
+        self.take_id(minor);
+        // Sets that the peer was not told of hold for this body alone.
+        if told.is_some() {
+            self.dialect = told;
         }
         if is_asked {
             self.waiting.push_back(id);

@@ -12,6 +12,7 @@
 
 use crate::cdr::{Get, Put};
 use crate::codesets::Dialect;
+use crate::contracts::id_of;
 use crate::exceptions::{self, Explained, SystemException};
 use crate::frame::{HEADER, Header, MessageKind};
 use crate::requests::shift;
@@ -20,7 +21,6 @@ use crate::values::Cdr;
 use crate::violations::Wrong;
 use crate::{contexts, ior};
 use bytes::Bytes;
-use everywire_model::shape::Struct;
 use everywire_model::{
     Answer, Body, Completed, Encode, Encoded, Failure, Initiator, Kind, Outcome, Raised, Reference, Sink,
     Visit,
@@ -58,7 +58,7 @@ impl GiopSession {
             }
             Answer::Done(results) => self.put_reply(serving, NO_EXCEPTION, results),
             Answer::Raised { shape, fields } => {
-                let id = exception_id(shape);
+                let id = id_of(&shape.id, &shape.name);
                 self.put_reply(serving, USER_EXCEPTION, &|sink: &mut dyn Sink| {
                     sink.text(&everywire_model::shape::Text::NARROW, &id)?;
                     fields.encode(sink)
@@ -251,14 +251,4 @@ pub(crate) fn forwarded(get: &mut Get<'_>) -> Outcome<Body> {
 /// The failure of an answer that came and cannot be read: the servant may have run.
 pub(crate) fn undecodable(what: &str, failure: Failure) -> Failure {
     failure.with_completed(Completed::Maybe).at(what)
-}
-
-/// An exception's repository id. One that its contract gave none (from a language without ids) gets the usual
-/// form of its scoped name.
-fn exception_id(shape: &Struct) -> String {
-    if shape.id.is_empty() {
-        format!("IDL:{}:1.0", shape.name.replace("::", "/"))
-    } else {
-        shape.id.to_string()
-    }
 }

@@ -58,7 +58,7 @@ impl GiopSession {
         self.put_request(id, is_asked, call.profile, call.method.name(), told, dialect, |session, start| {
             session.body(start, dialect, call.arguments)
         })?;
-        self.take_id();
+        self.take_id(minor);
         if says {
             self.dialect = Some(dialect);
         }
@@ -72,10 +72,7 @@ impl GiopSession {
         Ok(CallId(id.into()))
     }
 
-    /// Writes a request, with the values that `values` appends. The header of 1.2 has the target and the
-    /// contexts behind the number, that of 1.0 and 1.1 has the contexts in front and a principal, which is
-    /// empty, at its end. `told` are the character sets to tell the peer. The response flags are 3
-    /// (SYNC_WITH_TARGET, an answer comes) or 0 (no answer).
+    /// Writes a request, with the values that `values` appends. `told` are the character sets to tell the peer.
     #[inline]
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn put_request(
@@ -92,23 +89,8 @@ impl GiopSession {
         self.message(minor, MessageKind::Request, |session, start| {
             let addressing = session.addressing;
             let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
-            if minor >= 2 {
-                put.u32(id);
-                put.out.extend_from_slice(&[if is_asked { 3 } else { 0 }, 0, 0, 0]);
-                put_target(profile, addressing, &mut put);
-                put.string(operation);
-                put_contexts(told, &mut put);
-            } else {
-                put_contexts(told, &mut put);
-                put.u32(id);
-                put.u8(is_asked.into());
-                if minor == 1 {
-                    put.out.extend_from_slice(&[0; 3]);
-                }
-                put.octets(&profile.key);
-                put.string(operation);
-                put.octets(b"");
-            }
+            let contexts = |put: &mut Put<'_>| put_contexts(told, put);
+            put_header(&mut put, minor, id, is_asked, profile, addressing, operation, contexts, b"");
             values(session, start)
         })
     }
@@ -285,6 +267,7 @@ impl GiopSession {
         expects: Expects,
     ) -> Result<Option<CallId>, Wrong> {
         let serial = self.next_serial;
+        self.minor = dialect.minor;
         if expects == Expects::Reply {
             if self.serving.iter().any(|serving| serving.id == id && !serving.cancelled) {
                 return Err(Wrong::RequestIdReused { id });
@@ -308,7 +291,7 @@ impl GiopSession {
 
     /// Tells the peer that nobody waits for this call any more. The servant may run all the same.
     pub(crate) fn send_cancel(&mut self, id: u32) {
-        let sent = self.message(2, MessageKind::CancelRequest, |session, start| {
+        let sent = self.message(self.minor, MessageKind::CancelRequest, |session, start| {
             Put { shift: shift(session, start), out: session.out.flat(), swap: false }.u32(id);
             Ok(())
         });
@@ -360,6 +343,40 @@ fn put_contexts(says: Option<Dialect>, put: &mut Put<'_>) {
     put.u32(1);
     put.u32(contexts::CODE_SETS);
     put.encapsulated(|put| codesets::put_context(dialect, put));
+}
+
+/// Writes the header of a request. That of 1.2 has the target and the contexts behind the number, that of 1.0
+/// and 1.1 has the contexts in front and a principal, which nobody reads, at its end. The response flags are 3
+/// (SYNC_WITH_TARGET, an answer comes) or 0 (no answer).
+#[inline]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn put_header(
+    put: &mut Put<'_>,
+    minor: u8,
+    id: u32,
+    is_asked: bool,
+    profile: &Profile,
+    addressing: Addressing,
+    operation: &[u8],
+    contexts: impl FnOnce(&mut Put<'_>),
+    principal: &[u8],
+) {
+    if minor >= 2 {
+        put.u32(id);
+        put.out.extend_from_slice(&[if is_asked { 3 } else { 0 }, 0, 0, 0]);
+        put_target(profile, addressing, put);
+        put.string(operation);
+        return contexts(put);
+    }
+    contexts(put);
+    put.u32(id);
+    put.u8(is_asked.into());
+    if minor == 1 {
+        put.out.extend_from_slice(&[0; 3]);
+    }
+    put.octets(&profile.key);
+    put.string(operation);
+    put.octets(principal);
 }
 
 /// Names the target in GIOP 1.2 (section 9.4.2.1): by its key, its profile, or a reference of that profile

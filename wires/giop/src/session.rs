@@ -52,6 +52,9 @@ pub(crate) struct GiopSession {
     pub(crate) waiting: VecDeque<u32>,
     /// Those of them whose body was passed on: their answers will be, too.
     pub(crate) passed: VecDeque<u32>,
+    /// The minor version of GIOP of the last request, of either side: messages without a version of their own, such as a
+    /// withdrawal, have it, since the peer has shown that it reads it. 2 before the first.
+    pub(crate) minor: u8,
     /// The number of the next request; it goes up by one and starts again at 0 after the greatest.
     pub(crate) next_id: u32,
     /// Calls taken and not answered; their serials ascend.
@@ -185,6 +188,7 @@ impl GiopSession {
             events: VecDeque::from([ready]),
             waiting: VecDeque::new(),
             passed: VecDeque::new(),
+            minor: 2,
             next_id: 1,
             serving: Vec::new(),
             next_serial: 1,
@@ -263,11 +267,10 @@ impl GiopSession {
             .with_hint("connect again; a reference does so by itself"))
     }
 
-    /// Uses up the number of the request that was just written.
-    pub(crate) fn take_id(&mut self) -> u32 {
-        let id = self.next_id;
+    /// Uses up the number of the request that was just written, in this minor version.
+    pub(crate) fn take_id(&mut self, minor: u8) {
+        self.minor = minor;
         self.next_id = self.next_id.wrapping_add(1);
-        id
     }
 
     /// Forgets a call that was sent; whether it was known. The first in the list is looked at first, as most

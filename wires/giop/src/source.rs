@@ -18,8 +18,8 @@
 
 use crate::cdr::{Bad, Get};
 use crate::codesets::{self, Dialect, Narrow};
-use crate::ior;
 use crate::typecodes::{self, Boxed};
+use crate::{components, ior};
 use bytes::Bytes;
 use everywire_model::shape::{Enum, Hold, Text, TextKind};
 use everywire_model::visit::NumbersMut;
@@ -321,7 +321,10 @@ impl<'a> Source<'a> for CdrSource<'a> {
     fn reference(&mut self) -> Visit<Option<Reference>> {
         let before = self.get.pos;
         let reference = ior::get(&mut self.get)?;
-        self.budget.charge_bytes(self.get.pos.saturating_sub(before) as u64)?;
+        // Profiles have copies of what their reference says once. How much that is at most is bounded, so it may be
+        // charged afterwards.
+        let copied = reference.as_ref().map_or(0, components::cost);
+        self.budget.charge_bytes(self.get.pos.saturating_sub(before) as u64 + copied)?;
         Ok(reference)
     }
 

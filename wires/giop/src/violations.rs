@@ -60,17 +60,12 @@ pub enum Wrong {
         /// Minor version.
         minor: u8,
     },
-    /// A fragment stands where none can; those of unknown requests are passed over.
-    StrayFragment {
-        /// The request it names; 0 in GIOP 1.1, which names none.
-        id: u32,
-    },
     /// A fragmented message begins while another with the same number is open.
     FragmentedTwice {
         /// The request.
         id: u32,
     },
-    /// A fragment differs from its message in version or byte order.
+    /// A fragment differs from its message in byte order. (One of another version continues none.)
     FragmentDiffers {
         /// The request.
         id: u32,
@@ -138,7 +133,6 @@ impl Wrong {
             Self::Header { .. } => "Header",
             Self::Trailing { .. } => "Trailing",
             Self::NotFragmentable { .. } => "NotFragmentable",
-            Self::StrayFragment { .. } => "StrayFragment",
             Self::FragmentedTwice { .. } => "FragmentedTwice",
             Self::FragmentDiffers { .. } => "FragmentDiffers",
             Self::FragmentLength { .. } => "FragmentLength",
@@ -186,14 +180,11 @@ impl std::fmt::Display for Wrong {
             Self::NotFragmentable { kind, minor } => {
                 write!(f, "a {kind} of GIOP 1.{minor} cannot be fragmented")
             }
-            Self::StrayFragment { id } => {
-                write!(f, "a fragment continues request {id}, of which nothing came before")
-            }
             Self::FragmentedTwice { id } => {
                 write!(f, "request {id} begins again before its last fragment came")
             }
             Self::FragmentDiffers { id } => {
-                write!(f, "a fragment of request {id} has another version or byte order than its message")
+                write!(f, "a fragment of request {id} has another byte order than its message")
             }
             Self::FragmentLength { size } => {
                 write!(f, "a fragment of size {size} is not the last and ends off an 8-byte boundary")

@@ -6,7 +6,9 @@
 
 use crate::repository::{self, Repository};
 use crate::{naming, repository::key};
-use everywire_model::{Failure, Initiator, Interface, Kind, Objects, Servant, WireState};
+use everywire_model::{
+    Failure, Initiator, Interface, Kind, MarshalList, Objects, Request, Servant, WireState,
+};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -131,4 +133,9 @@ impl WireState for Node {
 /// It does not.
 pub(crate) fn alive(node: &Weak<Node>) -> Result<Arc<Node>, Failure> {
     node.upgrade().ok_or_else(|| Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped"))
+}
+
+/// Answers with these results; what does not encode becomes the failure.
+pub(crate) fn reply<R: MarshalList>(request: &mut Request, results: R) -> Result<(), Failure> {
+    request.reply::<R, Failure>(Ok(results))
 }

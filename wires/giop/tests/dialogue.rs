@@ -523,3 +523,32 @@ fn calls_go_out_again_as_the_peer_wants_them_addressed() {
     }
     assert_eq!(rude.client.outstanding(), 0);
 }
+
+#[test]
+fn what_follows_a_request_has_its_version() {
+    for minor in [0, 1, 2] {
+        let mut profile = profile(b"k");
+        profile.version = (1, minor);
+        // A withdrawal: a server of 1.0 would answer it by MessageError in any other version.
+        let mut pair = Pair::new(Limits::default());
+        let (id, incoming) = pair.call(&profile, &int(), &put_int(1));
+        pair.client.cancel(id);
+        let sent = drain(&mut *pair.client);
+        assert_eq!((sent[5], sent[7]), (minor, 2));
+        // The goodbye of a server.
+        pair.server.answer(incoming.id, Answer::Done(&put_int(1))).unwrap();
+        pair.server.close();
+        let sent = drain(&mut *pair.server);
+        assert_eq!((sent[sent.len() - 7], sent[sent.len() - 5]), (minor, 5));
+        // That of a client is a message of 1.2 alone.
+        pair.client.close();
+        let sent = drain(&mut *pair.client);
+        assert_eq!(sent.get(5..8).map(|sent| (sent[0], sent[2])), (minor == 2).then_some((2, 5)));
+        // What was not understood.
+        let mut pair = Pair::new(Limits::default());
+        pair.call(&profile, &int(), &put_int(1));
+        assert!(feed(&mut *pair.server, &[0; 12]).is_err());
+        let sent = drain(&mut *pair.server);
+        assert_eq!((sent[5], sent[7]), (minor, 6));
+    }
+}

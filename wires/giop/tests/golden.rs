@@ -317,3 +317,24 @@ fn no_damage_to_a_capture_does_more_than_end_its_connection() {
         }
     }
 }
+
+#[test]
+fn text_is_shown_in_the_character_sets_that_its_request_tells() {
+    for (set, text) in [(0x0001_0001u32, "\u{c3}\u{a9}"), (0x0501_0001, "\u{e9}")] {
+        let mut raw = b"GIOP\x01\x02\x00\x00\0\0\0\0\0\0\0\x07\x03\0\0\0\0\0\0\0\0\0\0\x01k\0\0\0\0\0\0\x05echo\0\0\0\0".to_vec();
+        raw.extend(b"\0\0\0\x01\0\0\0\x01\0\0\0\x0c\0\0\0\0");
+        raw.extend(set.to_be_bytes());
+        raw.extend(b"\0\x01\x01\x09");
+        raw.resize(raw.len().next_multiple_of(8), 0);
+        raw.extend(b"\0\0\0\x03\xc3\xa9\0");
+        raw[11] = u8::try_from(raw.len() - 12).unwrap();
+        let listing = GIOP.explain(&raw);
+        let body = GIOP.body_of(&raw, &listing.messages[0]).unwrap();
+        assert_eq!(
+            value(&crate::support::text(), &body),
+            Value::Text(text.into()),
+            "{:?}",
+            listing.messages[0].parts
+        );
+    }
+}

@@ -281,3 +281,14 @@ fn the_same_question_is_passed_as_the_call_that_it_is() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn a_body_that_told_no_character_sets_settles_none() {
+    let mut chain = Chain::new(2);
+    let (_, _, arrived) = chain.pass(&request(2, true, 0, &|_| Ok(())), None);
+    assert!(arrived.body.bytes.is_empty());
+    // Later calls choose as the first of a connection does.
+    let put = |sink: &mut dyn Sink| sink.text(&shape::Text::NARROW, "日本");
+    let (_, arrived) = chain.far.call(&profile(b"k"), &in_out("echo", text()), &put);
+    assert_eq!(value(&text(), &arrived.body), Value::Text("日本".into()));
+}

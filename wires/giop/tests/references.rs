@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::support::*;
+use everywire_giop::codesets::Dialect;
 use everywire_giop::{GIOP, components};
 use everywire_model::*;
 
@@ -271,4 +272,89 @@ fn what_stands_beside_and_does_not_decode_is_kept_and_not_used() {
     let broken = text.replace("0100010000000000", "ffffffffffffffff");
     let reference = GIOP.parse(&broken).unwrap();
     assert_eq!(reference.foreign.len(), 1);
+}
+
+/// A big-endian encapsulation, or a message's part, that is written by hand.
+#[derive(Default)]
+struct Raw(Vec<u8>);
+
+impl Raw {
+    fn u16(&mut self, number: u16) -> &mut Self {
+        self.0.resize(self.0.len().next_multiple_of(2), 0);
+        self.0.extend(number.to_be_bytes());
+        self
+    }
+
+    fn u32(&mut self, number: usize) -> &mut Self {
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        self.0.extend(u32::try_from(number).unwrap().to_be_bytes());
+        self
+    }
+
+    fn octets(&mut self, octets: &[u8]) -> &mut Self {
+        self.u32(octets.len()).0.extend_from_slice(octets);
+        self
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        self.octets(format!("{text}\0").as_bytes())
+    }
+}
+
+/// A reference of `profiles` small profiles and, beside them, components that name `addresses` hosts, with and without TLS.
+fn crowded(profiles: usize, addresses: usize, host: &str) -> Vec<u8> {
+    let mut shared = Raw(vec![0]);
+    shared.u32(addresses + 1);
+    let mut transport = Raw(vec![0]);
+    transport.u16(0x66).u16(6).u32(addresses);
+    for port in 1..=addresses {
+        let port = u16::try_from(port).unwrap();
+        let mut address = Raw(vec![0]);
+        address.text(host).u16(port);
+        shared.u32(3).octets(&address.0);
+        transport.text(host).u16(port);
+    }
+    let mut mechanisms = Raw(vec![0, 1]);
+    mechanisms.u32(1).u16(0x46).u32(36).octets(&transport.0);
+    shared.u32(33).octets(&mechanisms.0);
+    let mut profile = Raw(vec![0, 1, 0]);
+    profile.text("h").u16(1).octets(b"k");
+    let mut reference = Raw::default();
+    reference.text("IDL:x:1.0").u32(profiles + 1);
+    for _ in 0..profiles {
+        reference.u32(0).octets(&profile.0);
+    }
+    reference.u32(1).octets(&shared.0);
+    reference.0
+}
+
+/// A reference in a message that may cost `bytes`.
+fn taken(raw: Vec<u8>, bytes: u64) -> Result<Value, Failure> {
+    let any = Shape::Reference(Hold::new(shape::Referent { name: "".into(), id: "".into() }));
+    let budget = Budget { bytes, ..Budget::default() };
+    let body = everywire_giop::Cdr::body(raw.into(), 0, false, Dialect::OURS, budget);
+    body.read(|source| Value::decode(&any, source))
+}
+
+#[test]
+fn a_profile_has_few_endpoints_and_its_own_is_among_them() {
+    let Value::Reference(Some(reference)) = taken(crowded(4, 200, "far"), 1 << 20).unwrap() else { panic!() };
+    for profile in &reference.profiles {
+        assert!(profile.endpoints.len() <= 32, "{} endpoints", profile.endpoints.len());
+        assert_eq!(profile.endpoints[0], tcp("h", 1));
+    }
+}
+
+#[test]
+fn endpoints_that_profiles_share_are_paid_for_by_each() {
+    let raw = crowded(100, 32, "far");
+    assert!(raw.len() < 8 << 10, "{}", raw.len());
+    let failure = taken(raw.clone(), 32 << 10).unwrap_err();
+    assert_eq!(failure.kind(), Kind::LimitExceeded, "{failure}");
+    assert!(taken(raw, 1 << 20).is_ok());
+    // A name that no host can have is copied to no profile.
+    let Value::Reference(Some(reference)) = taken(crowded(4, 32, &"x".repeat(300)), 1 << 20).unwrap() else {
+        panic!()
+    };
+    assert!(reference.profiles.iter().all(|profile| profile.endpoints == [tcp("h", 1)]));
 }

@@ -5,7 +5,8 @@
 //! lock that its accessor needs.
 //!
 //! State: for each property whose value is being asked for, the number of its newest change. Only the answer
-//! to that one is told (`finish`), and ends the entry.
+//! to that one is told (`finish`), and ends the entry; the end of the object does so, too (`forget`), since an
+//! accessor may never answer.
 
 use super::asking::{Ask, Behalf, ask};
 use super::bundle::Values;
@@ -102,6 +103,13 @@ impl Changes {
         let number = pending.next;
         pending.newest.insert(property, number);
         number
+    }
+
+    /// The object is gone, and so are its changes.
+    pub(super) fn forget(&self, key: &[u8]) {
+        if let Ok(mut pending) = self.0.lock() {
+            pending.newest.retain(|(held, ..), _| held != key);
+        }
     }
 
     /// Ends a change; says whether no newer one took its place.

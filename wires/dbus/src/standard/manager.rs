@@ -40,6 +40,10 @@ impl Servant for Manager {
         };
         // First: what is exported while the objects are gathered is told of.
         self.0.asked().note(if path == "/" { b"/" } else { &key });
+        if path != "/" && self.0.0.servants(&key).is_empty() {
+            // It went before it was noted, so nobody else will forget it.
+            self.0.asked().forget(&key);
+        }
         let objects = self.0.below(&path);
         let behalf = Behalf::of(&request);
         let mut request = request;

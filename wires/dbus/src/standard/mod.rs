@@ -66,6 +66,9 @@ impl WireState for Standard {
     }
 
     fn withdrawn(&self, key: &[u8], interface: &Interface) {
+        if self.tree.0.servants(key).is_empty() {
+            self.changes.forget(key);
+        }
         manager::tell_removed(&self.tree, key, interface);
     }
 

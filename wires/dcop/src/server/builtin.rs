@@ -103,14 +103,14 @@ impl Router {
         self.notify(slot, "applicationRegistered", &name);
     }
 
-    /// Tells everybody who wants to know, but the connection that it is about. Whoever lags behind already is
-    /// left out.
+    /// Tells everybody who wants to know, but the connection that it is about. Whose queue has no room is left
+    /// out.
     pub(super) fn notify(&mut self, about: Slot, function: &str, name: &[u8]) {
         if self.listening == 0 {
             return;
         }
         for (slot, peer) in self.peers.iter_mut() {
-            if peer.notifications == 0 || slot == about || peer.out.len() > self.post.quota {
+            if peer.notifications == 0 || slot == about || !self.post.has_room(peer, name.len()) {
                 continue;
             }
             let function = format!("{function}({})", if peer.trinity { "TQCString" } else { "QCString" });

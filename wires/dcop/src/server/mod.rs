@@ -2,8 +2,8 @@
 //!
 //! It stands in for the `dcopserver` of KDE 3 and Trinity: same handshake, same functions, same files. It
 //! differs where that one trusts its clients: a client that keeps silent, lies about its id, does not read,
-//! or sends lengths that do not fit, harms itself alone. (One that sends faster than its receiver reads has
-//! the receiver closed, when that one's queue is over its quota.)
+//! or sends lengths that do not fit, harms itself alone. Of one that sends faster than its receiver reads, calls
+//! fail, and sends and signals are dropped, once the receiver's queue is full.
 //!
 //! The way through it: `router` keeps the connections' lives, `route` passes messages, `builtin` has the
 //! server's own functions, `signals` the signal connections, `peers` the tables and queues; `place` and

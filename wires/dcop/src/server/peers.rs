@@ -9,8 +9,11 @@
 //! of somebody else (`serving`, `calling`, names, rules) is told when that leaves (`Router::leave`), so no
 //! slot is held over its end; `last` is checked against the name.
 //!
-//! A queue over its quota marks its connection as lagging, and the router closes it; nothing else is done
-//! meanwhile, since many messages may be written in one go.
+//! What others send to a connection (calls, sends, signals, news) finds room in its queue up to the quota
+//! (`Post::has_room`) and is dropped beyond it: nobody can have somebody else closed by sending faster than he
+//! reads. What a connection has asked for itself has as much room once more; a queue over that marks its
+//! connection as lagging, and the router closes it. Nothing else is done meanwhile, since many messages may be
+//! written in one go.
 
 use crate::ice::{Acceptor, FRAME_HEADER, Framing, put_message, set_length};
 use bytes::{Buf, Bytes, BytesMut};
@@ -218,16 +221,23 @@ pub(super) struct Post {
     pub(super) events: VecDeque<HubEvent>,
     /// Connections whose queue has grown too long.
     pub(super) lagging: Vec<Slot>,
-    /// Bytes that a queue may hold.
+    /// Bytes that a queue may hold of what others send; of answers, twice as many.
     pub(super) quota: usize,
 }
 
 impl Post {
+    /// Whether a message of others with `len` more bytes finds room in a connection's queue. One always does in
+    /// an empty queue.
+    #[inline]
+    pub(super) fn has_room(&self, peer: &Peer, len: usize) -> bool {
+        peer.out.is_empty() || peer.out.len() + len <= self.quota
+    }
+
     /// Has the driver send what is in a connection's queue. One event for each connection is under way at
     /// most.
     #[inline]
     pub(super) fn flush(&mut self, slot: Slot, peer: &mut Peer) {
-        if peer.out.len() > self.quota {
+        if peer.out.len() > 2 * self.quota {
             self.lagging.push(slot);
         } else if peer.out.position() > 2 * self.quota {
             // A queue that never runs empty would keep all that was ever sent.

@@ -162,10 +162,12 @@ impl Place {
         self.published = true;
         let mut failure = None;
         let mut written = false;
-        let dead = self.files.recorded().map(|(ids, _)| ids).unwrap_or_default();
+        let recorded = self.files.recorded().map(|(ids, _)| ids).unwrap_or_default();
+        // An empty id would be that of cookies which are for no place.
+        let dead = || recorded.split(',').map(str::trim).filter(|id| !id.is_empty());
         for authority in &self.files.authorities {
             // What a server left that could not say goodbye: of use to nobody, and in nobody's way.
-            drop(authority.remove(|entry| dead.split(',').any(|id| id.trim().as_bytes() == entry.netid)));
+            drop(authority.remove(|entry| dead().any(|id| id.as_bytes() == entry.netid)));
             match authority.add(&self.entries) {
                 Ok(()) => written = true,
                 Err(error) => failure = Some(Failure::from(error)),
@@ -353,6 +355,17 @@ mod tests {
         let authority = AuthorityFile::at(home.0.join(".ICEauthority"));
         assert_eq!(authority.read().unwrap().len(), 2, "those of the dead one are gone");
         next.take_back();
+    }
+
+    #[test]
+    fn cookies_of_others_stay_where_no_server_was_recorded() {
+        let home = Home::new("cookies");
+        let authority = AuthorityFile::at(home.0.join(".ICEauthority"));
+        let other = Entry::fresh("ICE", "", system_random).unwrap();
+        authority.add(std::slice::from_ref(&other)).unwrap();
+        let socket = home.0.join("socket").display().to_string();
+        Place::new(Some(&socket), home.files()).unwrap().publish().unwrap();
+        assert!(authority.find("ICE", "").unwrap().is_some_and(|held| held.secret == other.secret));
     }
 
     #[test]

@@ -10,8 +10,8 @@
 //! noted, and one that nobody waits for is dropped.
 //!
 //! What protects others: a caller must give its own id, or nobody could answer it; calls are bounded for each
-//! caller, each callee and each tree; a call that finds no room in the callee's queue fails, and anything
-//! else that finds none marks the receiver as lagging. A payload whose first fields reach beyond its end is a
+//! caller, each callee and each tree; a call that finds no room in the callee's queue fails, a send is
+//! dropped, and an answer that finds none marks the receiver as lagging. A payload whose first fields reach beyond its end is a
 //! violation of its sender.
 
 use super::fields::{Fields, Text, put_data, put_text};
@@ -148,7 +148,8 @@ impl Router {
         }
     }
 
-    /// A message that nobody answers. Whoever gives another id than its own is not heard.
+    /// A message that nobody answers. Whoever gives another id than its own is not heard, and what finds no room
+    /// in the receiver's queue is dropped.
     fn send(
         &mut self,
         slot: Slot,
@@ -172,7 +173,8 @@ impl Router {
             return Ok(None);
         }
         if let Some(target) = self.find(slot, to) {
-            return Ok(self.admit(target, head.len));
+            let peer = self.peers.get(target);
+            return Ok(peer.filter(|peer| self.post.has_room(peer, head.len)).map(|_| target));
         }
         if let Some(prefix) = to.strip_suffix(b"*") {
             self.multicast(prefix, head.key, payload);
@@ -185,8 +187,7 @@ impl Router {
         let shared = (payload.len() >= SPLICE).then(|| Bytes::copy_from_slice(payload));
         for (_, &target) in self.names.iter().filter(|(name, _)| name.starts_with(prefix)) {
             let Some(peer) = self.peers.get_mut(target) else { continue };
-            // Whoever lags behind is noticed once its queue is over the quota.
-            if peer.out.len() > self.post.quota {
+            if !self.post.has_room(peer, payload.len()) {
                 continue;
             }
             match &shared {
@@ -209,7 +210,7 @@ impl Router {
             if let Some(depth) = self.may_call(slot, ends.from, head.key)
                 && let Some(callee) = self.peers.get_mut(target)
                 && callee.serving.len() < self.settings.waiting
-                && (callee.out.is_empty() || callee.out.len() + head.len <= self.post.quota)
+                && self.post.has_room(callee, head.len)
             {
                 callee.serving.push(Wait { caller: slot, key: head.key, depth, delayed: None });
                 if let Some(caller) = self.peers.get_mut(slot) {
@@ -351,11 +352,12 @@ impl Router {
         Some(found)
     }
 
-    /// The same connection, if its queue has room for so many bytes; else it lags too far behind.
+    /// The same connection, if its queue has room for so many bytes that it has asked for; else it lags too far
+    /// behind.
     #[inline]
     fn admit(&mut self, slot: Slot, len: usize) -> Option<Slot> {
         let queued = self.peers.get(slot)?.out.len();
-        if queued == 0 || queued + len <= self.post.quota {
+        if queued == 0 || queued + len <= 2 * self.post.quota {
             return Some(slot);
         }
         self.post.lagging.push(slot);

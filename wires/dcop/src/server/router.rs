@@ -10,7 +10,8 @@
 //! tests look at.
 //!
 //! What protects others: connections and handshakes are bounded, the oldest handshake gives way to a new one;
-//! messages and handshakes have a time; a queue over its quota ends its connection (`settle`).
+//! messages and handshakes have a time; what others send to a full queue is dropped, and a queue over twice its
+//! quota, of answers that its connection does not read, ends the connection (`settle`).
 
 use super::Settings;
 use super::peers::{Peer, Peers, Post, Slot, State};

@@ -16,8 +16,9 @@ pub struct Settings {
     pub handshake: Duration,
     /// How long a message that has begun may take to arrive, for each started MiB.
     pub message_time: Duration,
-    /// Bytes that may wait to be sent to one connection. A call that finds no room fails; a connection that lets more
-    /// of anything else pile up is closed.
+    /// Bytes that may wait to be sent to one connection of what others send. A call that finds no room fails; a send, a
+    /// signal or news are dropped. Answers have as much room once more; a connection that lets more of them pile up is
+    /// closed.
     pub queue: usize,
     /// Bytes that may wait to be sent to a connection whose handshake is not over.
     pub greeting: usize,

@@ -211,7 +211,7 @@ impl Signals {
     }
 
     /// Delivers a signal: `SIGNATURE` or `OBJECT#SIGNATURE`. `emitter` is a connection, or the server.
-    /// Whoever lags behind already is left out.
+    /// Whose queue has no room is left out.
     pub(super) fn emit(
         &self,
         emitter: Option<(Slot, &[u8])>,
@@ -235,7 +235,7 @@ impl Signals {
                 continue;
             }
             let Some(peer) = peers.get_mut(rule.receiver) else { continue };
-            if peer.out.len() > post.quota {
+            if !post.has_room(peer, data.len()) {
                 continue;
             }
             // The name is written while the queue that belongs to it is, too.

@@ -1,6 +1,6 @@
 //! Clients that mean no good, by the numbers of the list of attacks (C1 to C6).
 
-use crate::server::net::{COOKIE, KEY, Net, arguments, call, frame, keyed_reply, send, text};
+use crate::server::net::{COOKIE, KEY, Net, arguments, call, frame, keyed_reply, reply, send, text};
 use bytes::BytesMut;
 use everywire_dcop::ice::{Initiator, minor};
 use everywire_dcop::server::Settings;
@@ -253,24 +253,39 @@ fn c6_nobody_speaks_under_anothers_id() {
 }
 
 #[test]
-fn a_client_that_does_not_read_is_closed_at_the_quota_and_its_callers_fail() {
-    let mut net = Net::new();
-    let (a, slow) = (net.application("a"), net.application("slow"));
-    net.deaf.insert(slow);
-    net.feed(a, &call("a", "slow", "o", "f()", b""));
-    let megabyte = send("a", "slow", "o", "f()", &vec![0; 1 << 20]);
-    let mut sent = 0;
-    while !net.closed.contains_key(&slow) {
-        net.feed(a, &megabyte);
-        sent += 1;
-        assert!(sent < 20, "there is no end");
+fn what_a_slow_client_did_not_ask_for_is_dropped_and_costs_it_nothing_else() {
+    let connect = "connectSignal(QCString,QCString,QCString,QCString,QCString,bool)";
+    let mut wish = ["", "", "s()", "o", "f()"].map(text).concat();
+    wish.push(0);
+    let data = vec![0; 1 << 20];
+    let floods = [
+        send("evil", "slow", "o", "f()", &data),
+        send("evil", "slo*", "o", "f()", &data),
+        call("evil", "slow", "o", "f()", &data),
+        send("evil", "DCOPServer", "emit", "s()", &data),
+        call("", "DCOPServer", "", "registerAs(QCString)", &text(&"x".repeat(200))).repeat(2000),
+    ];
+    for flood in floods {
+        let mut net = Net::new();
+        let (a, slow, evil) = (net.application("a"), net.application("slow"), net.application("evil"));
+        assert_eq!(net.ask(slow, connect, &wish).payload.pop(), Some(1));
+        net.ask(slow, "setNotifications(bool)", &[1]);
+        net.deaf.insert(slow);
+        for _ in 0..40 {
+            net.feed(evil, &flood);
+        }
+        // It calls somebody itself, and there is room for the answer.
+        net.feed(slow, &call("slow", "a", "o", "f()", b""));
+        assert_eq!(net.one(a).minor, minor::CALL);
+        net.feed(a, &reply("a", "slow", "void", &data));
+        assert!(net.closed.is_empty());
+        net.deaf.remove(&slow);
+        net.feed(slow, &call("", "DCOPServer", "", "serverVersion()", b""));
+        let came: usize = net.messages(slow).iter().map(|message| message.payload.len()).sum();
+        assert!((1 << 20..10 << 20).contains(&came), "{came} bytes were kept");
+        net.take(evil);
+        assert!(net.works((a, "a"), (slow, "slow")));
     }
-    assert_eq!(sent, 8);
-    let failure = net.one(a);
-    assert_eq!((failure.minor, failure.payload.len()), (minor::REPLY_FAILED, 0));
-    net.feed(a, &megabyte);
-    let b = net.application("slow");
-    assert!(net.works((a, "a"), (b, "slow")));
 }
 
 #[test]
@@ -284,6 +299,17 @@ fn a_client_that_asks_and_does_not_read_is_closed_at_the_quota() {
     }
     assert!(net.closed.contains_key(&evil));
     assert_eq!(net.server.entries(), 0);
+    // Who waits for it hears so.
+    let (a, evil) = (net.application("a"), net.application("evil"));
+    net.deaf.insert(evil);
+    net.feed(a, &call("a", "evil", "o", "f()", b""));
+    for _ in 0..100 {
+        net.feed(evil, &ping);
+    }
+    let failure = net.one(a);
+    assert_eq!((failure.minor, failure.payload.len()), (minor::REPLY_FAILED, 0));
+    let evil = net.application("evil");
+    assert!(net.works((a, "a"), (evil, "evil")));
 }
 
 #[test]

@@ -13,10 +13,10 @@ use super::{KEY, names};
 use crate::contracts::cos_naming::naming_context::{InvalidName, NotFound, NotFoundReason};
 use crate::contracts::cos_naming::naming_context_ext::InvalidAddress;
 use crate::contracts::cos_naming::{Binding, BindingType, NameComponent, describe};
-use crate::wire_state::{Node, alive};
+use crate::wire_state::{Node, alive, reply};
 use bytes::Bytes;
 use everywire_model::object::{Exception, answer_raised, no_operation};
-use everywire_model::{Failure, Initiator, Interface, Kind, MarshalList, Reference, Request, Servant};
+use everywire_model::{Failure, Initiator, Interface, Kind, Reference, Request, Servant};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -111,10 +111,6 @@ fn bindings(node: &Node, after: Option<&[u8]>, most: usize) -> (Vec<Binding>, Op
 /// A number of bindings as a client asks for it. Nothing is reserved for it.
 fn most(asked: u32) -> usize {
     usize::try_from(asked).unwrap_or(usize::MAX)
-}
-
-fn reply<R: MarshalList>(request: &mut Request, results: R) -> Result<(), Failure> {
-    request.reply::<R, Failure>(Ok(results))
 }
 
 /// Serves the context. Operations are told apart by name, as their numbers follow the order in the IDL.

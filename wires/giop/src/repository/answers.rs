@@ -10,16 +10,16 @@
 
 pub(super) use super::describing::Asked;
 
-use super::shapes::{id_of, raises};
+use super::shapes::raises;
 use super::{Definition, Type, What};
 use crate::contracts::corba::{
     AttributeMode, DefinitionKind, OperationMode, PrimitiveKind, contained, container,
 };
+use crate::contracts::id_of;
 use crate::typecodes;
+use crate::wire_state::reply;
 use everywire_model::object::no_operation;
-use everywire_model::{
-    Failure, Initiator, Interface, Kind, MarshalList, Reference, Request, Shape, TypeCode, Variant,
-};
+use everywire_model::{Failure, Initiator, Interface, Kind, Reference, Request, Shape, TypeCode, Variant};
 
 /// Answers a request to the definition. Operations that write or create are not in the list: the repository
 /// can only be read.
@@ -192,11 +192,6 @@ pub(super) fn answer(asked: &Asked<'_>, request: &mut Request) -> Result<(), Fai
         }
         _ => Err(no_operation(interface)),
     }
-}
-
-/// Answers with these results; what does not encode becomes the failure.
-fn reply<R: MarshalList>(request: &mut Request, results: R) -> Result<(), Failure> {
-    request.reply::<R, Failure>(Ok(results))
 }
 
 /// Whether an interface has this id, or a base of it has. Interfaces cannot be circular, since their bases

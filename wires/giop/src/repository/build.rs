@@ -13,9 +13,10 @@
 //! The input is contracts of this process, so nothing here is hostile; `DEPTH` bounds recursion for contracts
 //! that contain themselves through types without a name.
 
-use super::shapes::{DEPTH, has_code, id_around, id_inside, id_of, last, raises, travels};
+use super::shapes::{DEPTH, has_code, id_around, id_inside, last, raises, travels};
 use super::{Definition, Repository, Type, What};
 use crate::contracts::corba::{DefinitionKind, PrimitiveKind};
+use crate::contracts::id_of;
 use crate::typecodes;
 use everywire_model::describe::{Interface, InterfaceKind, Struct, TextKind};
 use everywire_model::{Constant, Hold, Objects, Shape};
@@ -45,10 +46,10 @@ const PRIMITIVES: &[(PrimitiveKind, &str, Shape)] = &[
     (PrimitiveKind::PkWstring, "pk_wstring", everywire_model::describe::WIDE_TEXT),
 ];
 
-/// The id by which a primitive type is found here; empty for one that there is not. (The
-/// empty id is also that of the repository itself.)
-pub(super) fn primitive_id(kind: PrimitiveKind) -> &'static str {
-    PRIMITIVES.iter().find(|(known, ..)| *known == kind).map_or("", |(_, id, _)| id)
+/// The id by which a primitive type is found here; nothing for one that there is not. (The empty id is that of
+/// the repository itself.)
+pub(super) fn primitive_id(kind: PrimitiveKind) -> Option<&'static str> {
+    PRIMITIVES.iter().find(|(known, ..)| *known == kind).map(|(_, id, _)| *id)
 }
 
 /// What values of a primitive type look like; nothing for kinds that this side does not have, such as `long
@@ -66,12 +67,7 @@ pub(super) fn id_of_object(key: &[u8]) -> String {
 
 /// The repository of all that is served.
 pub(super) fn build(objects: &dyn Objects) -> Repository {
-    let mut builder = Builder::default();
-    let root = builder.add(DefinitionKind::DkRepository, String::new(), "", 0, What::Scope);
-    builder.repository.by_name.insert(String::new(), root);
-    for (kind, id, _) in PRIMITIVES {
-        builder.add(DefinitionKind::DkPrimitive, (*id).to_owned(), "", root, What::Primitive(*kind));
-    }
+    let mut builder = Builder::begun();
     // Interfaces come first, so that types are defined inside those whose names say so.
     let (mut interfaces, mut constants) = (Vec::new(), Vec::new());
     for key in objects.keys() {
@@ -100,6 +96,17 @@ struct Builder {
 }
 
 impl Builder {
+    /// The repository itself, and the primitive types.
+    fn begun() -> Self {
+        let mut builder = Self::default();
+        let root = builder.add(DefinitionKind::DkRepository, String::new(), "", 0, What::Scope);
+        builder.repository.by_name.insert(String::new(), root);
+        for (kind, id, _) in PRIMITIVES {
+            builder.add(DefinitionKind::DkPrimitive, (*id).to_owned(), "", root, What::Primitive(*kind));
+        }
+        builder
+    }
+
     /// Adds a definition; its number. `within` is the number of its scope. One without a name (`""`) is not
     /// listed in its scope.
     fn add(&mut self, kind: DefinitionKind, id: String, name: &str, within: usize, what: What) -> usize {
@@ -382,7 +389,8 @@ impl Builder {
 
     /// The definition of a primitive type.
     fn primitive(&self, kind: PrimitiveKind) -> Type {
-        Type::At(self.repository.by_id.get(primitive_id(kind)).copied().unwrap_or_default())
+        let id = primitive_id(kind);
+        Type::At(id.and_then(|id| self.repository.by_id.get(id)).copied().unwrap_or_default())
     }
 }
 
@@ -412,4 +420,17 @@ where
 {
     let mut seen = HashSet::new();
     all.filter(move |one| seen.insert(*one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_primitive_that_is_not_here_is_not_the_repository() {
+        let repository = Builder::begun().repository;
+        assert!(repository.primitive(PrimitiveKind::PkNull).is_none());
+        assert!(repository.primitive(PrimitiveKind::PkLongdouble).is_none());
+        assert_eq!(repository.primitive(PrimitiveKind::PkLong).map(|found| &*found.id), Some("pk_long"));
+    }
 }

@@ -10,7 +10,7 @@
 
 use super::build::attribute;
 use super::key;
-use super::shapes::{id_inside, id_of, last, mode, parameter_name, raises, travels, version};
+use super::shapes::{id_inside, last, mode, parameter_name, raises, travels, version};
 use super::{Definition, Repository, Type, What};
 use crate::contracts::corba::interface_attr_extension::ExtFullInterfaceDescription;
 use crate::contracts::corba::interface_def::FullInterfaceDescription;
@@ -19,6 +19,7 @@ use crate::contracts::corba::{
     ExtAttributeDescription, InterfaceDescription, ModuleDescription, OperationDescription, OperationMode,
     ParameterDescription, StructMember, TypeDescription, UnionMember, describe,
 };
+use crate::contracts::id_of;
 use crate::typecodes;
 use crate::wire_state::Node;
 use everywire_model::describe::{Attribute, Hold, Interface, Operation, Referent, Struct, structure};

@@ -129,7 +129,7 @@ impl Repository {
 
     /// The definition of a primitive type, if this repository has it.
     fn primitive(&self, kind: PrimitiveKind) -> Option<&Definition> {
-        self.get(*self.by_id.get(build::primitive_id(kind))?)
+        self.get(*self.by_id.get(build::primitive_id(kind)?)?)
     }
 }
 

@@ -1,10 +1,9 @@
 //! What every object answers without a contract (CORBA 3.3 part 2, section 9.4.2.2): its description in the repository, its component,
 //! its type.
 
-use super::shapes::id_of;
 use super::{build, key};
-use crate::contracts::OBJECT;
 use crate::contracts::corba::DefinitionKind;
+use crate::contracts::{OBJECT, id_of};
 use crate::naming;
 use crate::wire_state::{Node, Wanted, alive};
 use everywire_model::object::no_operation;

@@ -51,12 +51,6 @@ fn shape_has_code(shape: &Shape, seen: &mut HashSet<usize>, depth: usize) -> boo
     }
 }
 
-/// The repository id of something with this name: its own identity, or the usual form of its name. The same
-/// name gives the same id each time, so references by it stay valid.
-pub(super) fn id_of(id: &str, name: &str) -> String {
-    if id.is_empty() { format!("IDL:{}:1.0", name.replace("::", "/")) } else { id.to_owned() }
-}
-
 /// The id of what an interface or a module contains, by the rule of the specification for ids of the format `IDL:`.
 pub(super) fn id_inside(around: &str, name: &str) -> String {
     match around.strip_prefix("IDL:").and_then(|rest| rest.rsplit_once(':')) {
@@ -110,6 +104,7 @@ pub(super) fn mode(direction: Direction) -> crate::contracts::corba::ParameterMo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contracts::id_of;
 
     #[test]
     fn ids_follow_the_rules_of_the_specification() {

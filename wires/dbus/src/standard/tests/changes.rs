@@ -89,6 +89,20 @@ fn an_old_value_never_follows_a_new_one() {
 }
 
 #[test]
+fn a_change_ends_with_its_object() {
+    let house = House::new();
+    let slow = Slow::new(&["a"], &Shape::I32);
+    house.export("slow", Arc::clone(&slow) as _);
+    tell(&house, "slow", slow.interface(), "a");
+    house.settle();
+    house.remove("slow");
+    house.wire_state.withdrawn(b"slow", slow.interface());
+    // Its accessor may answer never, or now.
+    slow.answer(0, (10,));
+    assert!(house.sent().is_empty());
+}
+
+#[test]
 fn a_servant_may_tell_while_it_holds_its_lock() {
     let (house, lamp) = (House::new(), Lamp::new("desk"));
     house.export("lamp", Arc::clone(&lamp) as _);
