@@ -300,9 +300,10 @@ impl Strangers {
         if self.silent.contains(&oxid.ways) {
             return false;
         }
-        if oxid.resolution().is_none() {
-            self.asked += 1;
+        if oxid.resolution().is_some() {
+            return true;
         }
+        self.asked += 1;
         self.asked <= STRANGERS
     }
 

@@ -2,9 +2,10 @@
 
 use super::house::{Net, Node};
 use super::lamp::{BELL, Bell, LAMP, Lamp};
-use everywire_dcom::exporter::{Counts, PING_PERIOD};
+use everywire_dcom::bindings::{DualStringArray, StringBinding};
+use everywire_dcom::exporter::{Counts, PING_PERIOD, Proxy};
 use everywire_dcom::hresult::{OR_INVALID_OID, OR_INVALID_SET, S_OK};
-use everywire_dcom::objref::StdObjRef;
+use everywire_dcom::objref::{ObjRef, StdObjRef};
 use everywire_dcom::resolver::{self, ComplexPing};
 use everywire_dcom::standard::points::SILENCE;
 use everywire_dcom::stub::Get;
@@ -295,4 +296,33 @@ fn a_sink_that_answers_no_question_is_let_go_and_holds_up_no_keeper() {
         assert_eq!(deadline, Some(Duration::from_secs(5)));
     }
     assert!(matches!(audience.recv_timeout(LONG).unwrap(), Audience::Left { .. }));
+}
+
+#[test]
+fn strangers_take_no_releases_from_those_who_are_known() {
+    let net = Arc::new(Net::default());
+    let (server, client) = (net.node(7001), net.node(7002));
+    // 17 exporters that nobody has resolved: the same node, said to be at other resolvers, which are not there.
+    let strange = |port| {
+        let objref = ObjRef::Standard {
+            iid: iid_of(&LAMP),
+            std: StdObjRef { public_refs: 1, oxid: 5, oid: 6, ..StdObjRef::default() },
+            resolver: DualStringArray {
+                strings: vec![StringBinding { tower: 7, address: format!("127.0.0.1[{port}]") }],
+                security: Vec::new(),
+            },
+        };
+        client.adopt(&objref.write()).unwrap()
+    };
+    let strangers: Vec<_> = (8001..8018).map(strange).collect();
+    let (key, std) = made(&server);
+    let lamp = client.adopt(&server.exporter.objref(&key, iid_of(&LAMP), 5).write()).unwrap();
+    let body = server.call(b"", OBJECT_EXPORTER, 4, &resolver::resolve_oxid2_request(std.oxid, &[7]), "a");
+    let resolved = resolver::parse_resolve_oxid2_reply(Get::of(&body.unwrap())).unwrap().unwrap();
+    let proxy = lamp.profiles[0].lease.share::<Proxy>().unwrap();
+    client.exporter.resolved(&proxy, resolved, &lamp.profiles[0]);
+    drop((strangers, proxy, lamp));
+    Clock::new(&[&client]).pass(1, &[&client]);
+    let calls = net.calls.lock().unwrap();
+    assert_eq!(calls.iter().filter(|(_, opnum)| *opnum == 5).count(), 1, "RemRelease");
 }
