@@ -250,24 +250,21 @@ impl Accepting {
         let replies = heading.flags & frame::MAYBE == 0;
         let serial = self.next_serial;
         self.next_serial += 1;
-        // Of a call that nobody waits for, no answer will come that could end it here.
-        if replies {
-            self.serving.push(Serving {
-                serial,
-                call: heading.call,
-                context: heading.context,
-                shield: call.shield,
-                key: key.clone(),
-                iid: syntax.id,
-                opnum: heading.opnum,
-                orpc,
-                keeps_hresult,
-                foreign,
-                replies,
-                cancelled: false,
-                hop,
-            });
-        }
+        self.serving.push(Serving {
+            serial,
+            call: heading.call,
+            context: heading.context,
+            shield: call.shield,
+            key: key.clone(),
+            iid: syntax.id,
+            opnum: heading.opnum,
+            orpc,
+            keeps_hresult,
+            foreign,
+            replies,
+            cancelled: false,
+            hop,
+        });
         self.channel.events.push_back(Event::Call(Box::new(Incoming {
             id: CallId(serial),
             sender,
@@ -275,7 +272,8 @@ impl Accepting {
             interface,
             operation: operation(heading.opnum),
             body,
-            expects: if replies { Expects::Reply } else { Expects::Nothing },
+            // The servant's answer says that the call is over, also where the client gets none.
+            expects: Expects::Reply,
         })));
         Ok(())
     }
