@@ -191,8 +191,14 @@ impl Accepting {
                 verification::Said::new(syntax, heading.call, heading.context, heading.opnum, call.little);
             end = verification::check(&stub, header, &said)?;
         }
-        // Withdrawn calls count as well, until their servants have answered.
-        if self.serving.len() >= self.channel.limits.outstanding {
+        // Withdrawn calls count as well, until their servants have answered. Those without a reply count apart: who sends them
+        // cannot know how many there are, and may lose some.
+        let replies = heading.flags & frame::MAYBE == 0;
+        let most = self.channel.limits.outstanding;
+        if !replies && self.unheard >= most {
+            return Ok(());
+        }
+        if replies && self.serving.len() - self.unheard >= most {
             return refuse(self, hresult::NCA_SERVER_TOO_BUSY);
         }
         let object = heading.object.filter(|object| !object.is_nil());
@@ -247,9 +253,9 @@ impl Accepting {
         if matches!(target, Target::Node) {
             self.tell_counts();
         }
-        let replies = heading.flags & frame::MAYBE == 0;
         let serial = self.next_serial;
         self.next_serial += 1;
+        self.unheard += usize::from(!replies);
         self.serving.push(Serving {
             serial,
             call: heading.call,
