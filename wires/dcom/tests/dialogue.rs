@@ -437,6 +437,27 @@ fn the_end_of_the_connection_comes_back_to_everybody_who_waits() {
 }
 
 #[test]
+fn a_call_that_waits_for_an_answered_question_was_not_made() {
+    let (mut pair, way, _) = counter(Terms::OPEN);
+    let held = pair.call(&way, &support::interface("Ledger", LEDGER), 0, &put_int(1));
+    // The interface is asked for; the answer does not come.
+    for _ in 0..2 {
+        feed(&mut *pair.server, &drain(&mut *pair.client)).unwrap();
+        feed(&mut *pair.client, &drain(&mut *pair.server)).unwrap();
+    }
+    let asked = std::iter::from_fn(|| pair.server.poll());
+    assert_eq!(asked.filter(|event| matches!(event, Event::Call(_))).count(), 1);
+    let lost = Failure::new(Kind::Unreachable, Initiator::Here, "the cable was cut")
+        .with_completed(Completed::Maybe);
+    pair.client.disconnected(&lost);
+    let told = std::iter::from_fn(|| pair.client.poll()).find_map(|event| match event {
+        Event::Reply { id, outcome } if id == held => Some(failure(outcome).completed()),
+        _ => None,
+    });
+    assert_eq!(told, Some(Completed::No));
+}
+
+#[test]
 fn goodbye_of_the_server_ends_the_session() {
     let (mut pair, way, interface) = counter(Terms::OPEN);
     let id = pair.call(&way, &interface, 0, &put_int(1));

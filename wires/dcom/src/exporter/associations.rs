@@ -1,8 +1,8 @@
 //! Association groups: connections of one client (C706 9.3.3.3, MS-RPCE 3.3.1.5.6).
 //!
 //! States: a group is made by the first connection (`join` with 0), counts its connections, and is gone with
-//! the last one. Its owner is the empty name until a caller of a group with one connection proves who it is;
-//! after that it never changes.
+//! the last one. Its owner is the empty name until a caller proves who it is; after that it never changes. A group
+//! stays nobody's that another connection joined which says nothing of who calls.
 //!
 //! Invariants: there are `ASSOCIATION_GROUPS` at the most. A connection that says nothing of who calls joins
 //! only groups without an owner; one that will prove it may enter any, and is refused in `own` if the group
@@ -10,8 +10,9 @@
 
 use super::numbers::unguessable;
 use crate::limits::ASSOCIATION_GROUPS;
+use crate::lock::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The groups.
 #[derive(Default)]
@@ -23,6 +24,8 @@ pub(super) struct Associations {
 struct Group {
     /// The account; empty while nobody has proved to be one.
     owner: Arc<str>,
+    /// Whether a connection joined that says nothing of who calls.
+    anonymous: bool,
     /// Connections that are open, never 0.
     connections: usize,
 }
@@ -31,43 +34,34 @@ impl Associations {
     /// Joins a connection to the group asked for, or to a new one if that is 0.
     /// `None`: no such group, another's, or too many.
     pub(super) fn join(&self, asked: u32, principal: &str) -> Option<u32> {
-        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut groups = lock(&self.groups);
         if asked != 0 {
             let group = groups.get_mut(&asked).filter(|group| &*group.owner == principal)?;
             group.connections += 1;
+            group.anonymous |= principal.is_empty();
             return Some(asked);
         }
-        if groups.len() >= ASSOCIATION_GROUPS {
-            return None;
-        }
-        loop {
-            // The low half is as good as the whole.
-            let id = (unguessable() & u64::from(u32::MAX)) as u32;
-            if id != 0 && !groups.contains_key(&id) {
-                groups.insert(id, Group { owner: principal.into(), connections: 1 });
-                return Some(id);
-            }
-        }
+        make(&mut groups, Group { owner: principal.into(), anonymous: principal.is_empty(), connections: 1 })
     }
 
     /// Joins a connection whose caller will prove who it is to the group asked for, or to a new one if that is 0.
     pub(super) fn enter(&self, asked: u32) -> Option<u32> {
+        let mut groups = lock(&self.groups);
         if asked == 0 {
-            return self.join(0, "");
+            return make(&mut groups, Group { owner: "".into(), anonymous: false, connections: 1 });
         }
-        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         groups.get_mut(&asked).map(|group| {
             group.connections += 1;
             asked
         })
     }
 
-    /// A connection's caller proved who it is: whether the group is of the same one. A group of one connection that
-    /// belonged to nobody becomes the caller's.
+    /// A connection's caller proved who it is: whether the group is of the same one. A group that belonged to nobody becomes
+    /// the caller's, who may have entered it by several connections by now.
     pub(super) fn own(&self, id: u32, principal: &str) -> bool {
-        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut groups = lock(&self.groups);
         let Some(group) = groups.get_mut(&id) else { return false };
-        if group.owner.is_empty() && group.connections == 1 {
+        if group.owner.is_empty() && (!group.anonymous || group.connections == 1) {
             group.owner = principal.into();
         }
         *group.owner == *principal
@@ -75,7 +69,7 @@ impl Associations {
 
     /// A connection ended; with the last one, the group does.
     pub(super) fn leave(&self, id: u32) {
-        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut groups = lock(&self.groups);
         if let Some(group) = groups.get_mut(&id) {
             group.connections = group.connections.saturating_sub(1);
             if group.connections == 0 {
@@ -86,6 +80,45 @@ impl Associations {
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.groups.lock().unwrap_or_else(PoisonError::into_inner).len()
+        lock(&self.groups).len()
+    }
+}
+
+/// Enters a new group, if there is room for it.
+fn make(groups: &mut HashMap<u32, Group>, group: Group) -> Option<u32> {
+    if groups.len() >= ASSOCIATION_GROUPS {
+        return None;
+    }
+    loop {
+        // The low half is as good as the whole.
+        let id = (unguessable() & u64::from(u32::MAX)) as u32;
+        if id != 0 && !groups.contains_key(&id) {
+            groups.insert(id, group);
+            return Some(id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_connection_may_come_before_the_first_has_proved_who_calls() {
+        let groups = Associations::default();
+        let id = groups.enter(0).unwrap_or_default();
+        assert_eq!(groups.enter(id), Some(id));
+        assert_eq!(
+            [groups.own(id, "ali"), groups.own(id, "ali"), groups.own(id, "eve")],
+            [true, true, false]
+        );
+    }
+
+    #[test]
+    fn a_group_that_somebody_unknown_joined_is_nobodys() {
+        let groups = Associations::default();
+        let id = groups.enter(0).unwrap_or_default();
+        assert_eq!(groups.join(id, ""), Some(id));
+        assert!(!groups.own(id, "ali"));
     }
 }

@@ -96,11 +96,11 @@ impl Proxy {
     }
 
     /// Keeps an interface that the object was asked for, with its references.
-    /// An IPID that is known keeps the interface by which it came first, and only its references count.
+    /// An IPID that is known by another interface stands there twice: each is found by its IID.
     pub fn learn(&self, iid: Uuid, std: &StdObjRef) {
         let mut interfaces = lock(&self.interfaces);
         let full = interfaces.len() >= PROXY_INTERFACES;
-        let spare = match interfaces.iter_mut().find(|held| held.ipid == std.ipid) {
+        let spare = match interfaces.iter_mut().find(|held| held.ipid == std.ipid && held.iid == iid) {
             Some(held) => match held.refs.checked_add(std.public_refs) {
                 Some(refs) => {
                     held.refs = refs;
@@ -122,10 +122,14 @@ impl Proxy {
 
     /// More references to an IPID were got from its exporter.
     pub(super) fn gain(&self, ipid: Uuid, refs: u32) {
-        match lock(&self.interfaces).iter_mut().find(|held| held.ipid == ipid) {
-            Some(held) => held.refs = held.refs.saturating_add(refs),
-            None => self.oxid.release([(ipid, refs)]),
+        let mut interfaces = lock(&self.interfaces);
+        let held = interfaces.iter_mut().filter(|held| held.ipid == ipid).min_by_key(|held| held.refs);
+        if let Some(held) = held {
+            held.refs = held.refs.saturating_add(refs);
+            return;
         }
+        drop(interfaces);
+        self.oxid.release([(ipid, refs)]);
     }
 
     /// The IPIDs of which this process holds no reference.

@@ -1,6 +1,6 @@
 //! What the keeper asks other nodes for: pings, references, releases (MS-DCOM 3.2.4.4, 3.2.6.1).
 //!
-//! All of it waits for answers, so it runs on the keeper's thread, or on another one that may wait, never on
+//! All of it waits for answers, so it runs on the keeper's thread, or on others that may wait (pings: `PINGS_AT_ONCE`), never on
 //! one that serves connections; `ask` has a limit of time for each request.
 //!
 //! States: for each resolver a `ClientSet` says what that resolver knows (set number, sequence, OIDs,
@@ -26,7 +26,7 @@ use crate::standard::rem_unknown::REM_UNKNOWN;
 use crate::stub::Get;
 use everywire_model::{Endpoint, Failure, Initiator, Kind, Object};
 use std::collections::HashSet;
-use std::sync::Weak;
+use std::sync::{Mutex, Weak};
 use uuid::Uuid;
 
 /// Pings in a row that a resolver may leave unanswered before its set is taken for lost.
@@ -36,38 +36,62 @@ const RETRY: u32 = 8;
 /// Nodes never asked before that the keeper asks in one go. Whoever makes up references may make up addresses, too; what is not
 /// given back there is run down.
 const STRANGERS: usize = 16;
+/// Resolvers that are pinged at the same time.
+const PINGS_AT_ONCE: usize = 16;
 /// OIDs in one ComplexPing.
 const OIDS_AT_ONCE: usize = 8192;
 
 impl Exporter {
     /// A period is over: every resolver is told what is held here (3.2.6.1).
+    /// Some are asked at the same time, and those that answered the last ping come first, so that silent ones hold up nobody.
     pub(super) fn ping(&self) {
-        drop(std::mem::take(&mut *lock(&self.pinger.lingering)));
+        let lingering = std::mem::take(&mut *lock(&self.pinger.lingering));
+        // Without the lock: dropping a proxy enters others.
+        drop(lingering);
         // What is held now is compared with what each resolver knows; nothing is told when a proxy comes or
         // goes.
         let held = self.imports.pinged();
-        let mut sets = std::mem::take(&mut *lock(&self.pinger.sets));
         // What is held no longer needs no ping: the set runs down there by itself.
-        sets.retain(|resolver, _| held.contains_key(resolver));
-        for (resolver, oids) in held {
-            let set = sets.entry(resolver.clone()).or_default();
-            if set.failures >= FAILURES && !set.failures.is_multiple_of(RETRY) {
-                // Others must not wait for it.
-                set.failures += 1;
-                continue;
+        let mut sets = std::mem::take(&mut *lock(&self.pinger.sets));
+        let mut asked: Vec<_> = held
+            .into_iter()
+            .map(|(resolver, oids)| {
+                let set = sets.remove(&resolver).unwrap_or_default();
+                (resolver, set, oids.into_iter().collect())
+            })
+            .collect();
+        asked.sort_by_key(|(_, set, _)| (set.failures, set.id == 0));
+        let threads = asked.len().min(PINGS_AT_ONCE);
+        let next = Mutex::new(asked.iter_mut());
+        let work = || {
+            while let Some((resolver, set, oids)) = { lock(&next).next() } {
+                self.ping_set(resolver, set, oids);
             }
-            match self.ping_one(&resolver, set, &oids.into_iter().collect()) {
-                Ok(()) => set.failures = 0,
-                Err(_) => {
-                    set.failures += 1;
-                    if set.failures >= FAILURES {
-                        // By now the resolver has forgotten the set, or has itself been started anew.
-                        *set = ClientSet { failures: set.failures, ..ClientSet::default() };
-                    }
-                }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                // Where there are no more threads, this one does it all.
+                let _ =
+                    std::thread::Builder::new().name("everywire-ping".to_owned()).spawn_scoped(scope, work);
+            }
+            work();
+        });
+        *lock(&self.pinger.sets) = asked.into_iter().map(|(resolver, set, _)| (resolver, set)).collect();
+    }
+
+    /// Tells a resolver what is held of it, unless it was silent too often.
+    fn ping_set(&self, resolver: &Resolver, set: &mut ClientSet, oids: &HashSet<u64>) {
+        if set.failures >= FAILURES && !set.failures.is_multiple_of(RETRY) {
+            set.failures += 1;
+        } else if self.ping_one(resolver, set, oids).is_ok() {
+            set.failures = 0;
+        } else {
+            set.failures += 1;
+            if set.failures >= FAILURES {
+                // By now the resolver has forgotten the set, or has itself been started anew.
+                *set = ClientSet { failures: set.failures, ..ClientSet::default() };
             }
         }
-        *lock(&self.pinger.sets) = sets;
     }
 
     /// SimplePing if nothing has changed, else as many ComplexPings as the changes need. A set that the
@@ -276,9 +300,10 @@ impl Strangers {
         if self.silent.contains(&oxid.ways) {
             return false;
         }
-        if oxid.resolution().is_none() {
-            self.asked += 1;
+        if oxid.resolution().is_some() {
+            return true;
         }
+        self.asked += 1;
         self.asked <= STRANGERS
     }
 

@@ -2,6 +2,9 @@
 
 use super::*;
 use crate::support::*;
+use everywire_dcom::exporter::Proxy;
+use everywire_dcom::objref::StdObjRef;
+use everywire_dcom::remunknown::query_reply;
 
 /// R8: a client believes a server no more than a server believes a client.
 #[test]
@@ -161,4 +164,56 @@ fn no_octet_is_believed_blindly() {
             let _ = events(&mut *other.client);
         }
     }
+}
+
+/// Calls the counter as a ledger, where the server names an IPID that is known: how often it is asked for one, and what
+/// became of the call.
+fn asked_for_a_ledger(known: usize) -> (usize, usize, Option<(Kind, Completed)>) {
+    let mut pair = Pair::new(Terms::OPEN);
+    let counter = interface("Counter", COUNTER);
+    let way = pair.activate(&class_way(Terms::OPEN.way()), &counter);
+    let proxy = way.lease.share::<Proxy>().unwrap();
+    for _ in 0..known {
+        let std = StdObjRef { ipid: Uuid::new_v4(), public_refs: 1, ..StdObjRef::default() };
+        proxy.learn(Uuid::new_v4(), &std);
+    }
+    let id = pair.call(&way, &interface("Ledger", LEDGER), 0, &put_int(1));
+    let std = StdObjRef { ipid: proxy.any_ipid(), public_refs: 5, ..StdObjRef::default() };
+    let (mut queries, mut calls, mut failed) = (0, 0, None);
+    for _ in 0..8 {
+        feed(&mut *pair.server, &drain(&mut *pair.client)).unwrap();
+        for event in events(&mut *pair.server) {
+            let Event::Call(call) = event else { continue };
+            if call.key.is_empty() {
+                // What is not kept is released.
+                queries += usize::from(*call.operation == 3_u16.to_le_bytes());
+                let reply = query_reply(&[Ok(std)]);
+                let put = |sink: &mut dyn Sink| put_octets(&reply, sink);
+                pair.server.answer(call.id, Answer::Done(&put)).unwrap();
+            } else {
+                calls += 1;
+            }
+        }
+        feed(&mut *pair.client, &drain(&mut *pair.server)).unwrap();
+        for event in events(&mut *pair.client) {
+            if let Event::Reply { id: of, outcome } = event {
+                assert_eq!(of, id);
+                let failure = failure(outcome);
+                failed = Some((failure.kind(), failure.completed()));
+            }
+        }
+    }
+    (queries, calls, failed)
+}
+
+#[test]
+fn an_interface_with_a_known_ipid_is_asked_for_once() {
+    let (queries, calls, failed) = asked_for_a_ledger(0);
+    assert_eq!((queries, calls, failed), (1, 1, None));
+}
+
+#[test]
+fn an_interface_beyond_those_that_are_kept_fails_its_call() {
+    let (queries, calls, failed) = asked_for_a_ledger(everywire_dcom::limits::PROXY_INTERFACES);
+    assert_eq!((queries, calls, failed), (1, 0, Some((Kind::LimitExceeded, Completed::No))));
 }

@@ -10,6 +10,7 @@ use everywire_dcom::standard::rem_unknown::{REM_UNKNOWN2, REM_UNKNOWN2_ID};
 use everywire_dcom::stub::Get;
 use everywire_dcom::{DCOM, NDR, NdrSink, OBJECT_EXPORTER, iid_of, opnum_base};
 use everywire_model::object::{Completion, Local, Target, Ticket};
+use everywire_model::signal::Audience;
 use everywire_model::{
     Answer, Beside, Body, BoxFuture, Budget, Bytes, CallId, Encode, Endpoint, Expects, Failure, Hold,
     Incoming, Initiator, Interface, Kind, Link, Method, NodeState, Object, Objects, Outcome, Peer, Place,
@@ -17,8 +18,9 @@ use everywire_model::{
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::thread::ThreadId;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -28,12 +30,19 @@ pub(crate) type Make = Box<dyn Fn() -> Result<Arc<dyn Servant>, Failure> + Send 
 /// What its objects will be, and what makes them.
 type Class = (Hold<Interface>, Arc<Make>);
 
+/// Who asks whether an object is there, and how long the answer may take.
+pub(crate) type Question = (ThreadId, Option<Duration>);
+
 /// All nodes there are, and who can reach whom.
 #[derive(Default)]
 pub(crate) struct Net {
     nodes: Mutex<HashMap<Endpoint, Weak<Node>>>,
     /// Calls made, by interface and opnum.
     pub(crate) calls: Mutex<Vec<(Uuid, u16)>>,
+    /// Done before each call of a system interface.
+    pub(crate) before: Mutex<Option<Arc<dyn Fn() + Send + Sync>>>,
+    /// Where it is told of such questions: then none is answered.
+    pub(crate) mute: Mutex<Option<Sender<Question>>>,
 }
 
 /// One node.
@@ -52,6 +61,8 @@ pub(crate) struct Store {
     exporter: Mutex<Weak<Exporter>>,
     fresh: AtomicUsize,
     pub(crate) attended: AtomicUsize,
+    /// Where it is told who listens.
+    pub(crate) audience: Mutex<Option<Sender<Audience>>>,
 }
 
 impl Net {
@@ -71,6 +82,7 @@ impl Net {
             exporter: Mutex::default(),
             fresh: AtomicUsize::new(0),
             attended: AtomicUsize::new(0),
+            audience: Mutex::default(),
         });
         let exporter = Exporter::with_period(Arc::clone(&store) as Arc<dyn Objects>, period);
         *store.exporter.lock().unwrap() = exporter.weak();
@@ -256,6 +268,12 @@ impl Objects for Store {
         self.this.upgrade().unwrap()
     }
 
+    fn audience(&self, _: &[u8], told: &Audience) {
+        if let Some(audience) = &*self.audience.lock().unwrap() {
+            audience.send(told.clone()).unwrap();
+        }
+    }
+
     fn attend(&self) {
         self.attended.fetch_add(1, Ordering::Relaxed);
     }
@@ -264,7 +282,7 @@ impl Objects for Store {
 impl Resolver for Store {
     fn resolve(&self, reference: &Reference) -> Result<Object, Failure> {
         let store = self.this.upgrade().unwrap();
-        Ok(Object::new(Arc::new(Way { store, reference: reference.clone() })))
+        Ok(Object::new(Arc::new(Way { store, reference: reference.clone(), deadline: None })))
     }
 
     fn local(&self, _: &Reference, _: &str) -> Option<Local> {
@@ -276,6 +294,7 @@ impl Resolver for Store {
 struct Way {
     store: Arc<Store>,
     reference: Reference,
+    deadline: Option<Duration>,
 }
 
 impl Way {
@@ -291,6 +310,8 @@ impl Way {
         opnum: u16,
         stub: &[u8],
     ) -> Result<Body, Failure> {
+        let before = self.store.net.before.lock().unwrap().clone();
+        before.inspect(|before| before());
         let node = self.store.net.at(to)?;
         self.store.net.calls.lock().unwrap().push((iid, opnum));
         let key = ipid.map(|ipid| node.exporter.served(ipid).map(|served| served.key)).unwrap_or_default();
@@ -366,11 +387,13 @@ impl Target for Way {
     fn withdraw(&self, _: Ticket) {}
 
     fn probe(&self) -> Result<(), Failure> {
-        Ok(())
+        let Some(mute) = &*self.store.net.mute.lock().unwrap() else { return Ok(()) };
+        mute.send((std::thread::current().id(), self.deadline)).unwrap();
+        Err(Failure::new(Kind::TimedOut, Initiator::Here, "no answer"))
     }
 
-    fn with_deadline(&self, _: Option<Duration>) -> Arc<dyn Target> {
-        Arc::new(Self { store: Arc::clone(&self.store), reference: self.reference.clone() })
+    fn with_deadline(&self, deadline: Option<Duration>) -> Arc<dyn Target> {
+        Arc::new(Self { store: Arc::clone(&self.store), reference: self.reference.clone(), deadline })
     }
 
     fn resolver(&self) -> Arc<dyn Resolver> {

@@ -1,7 +1,7 @@
 //! The objects of the tests: a lamp that hands out others.
 
-use everywire_model::contract::{Interface, Operation};
-use everywire_model::describe::{ANY_OBJECT, InterfaceKind, Shape, interface, of_kind, operation};
+use everywire_model::contract::{Interface, Operation, Signal};
+use everywire_model::describe::{ANY_OBJECT, InterfaceKind, Shape, interface, of_kind, operation, signal};
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Reference, Request, Servant};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -60,5 +60,23 @@ impl Servant for Lamp {
             }
             _ => Err(no_operation(&LAMP)),
         });
+    }
+}
+
+static BELL_SIGNALS: [Signal; 1] = [signal!("Rang", {})];
+/// Whatever rings.
+pub(crate) static BELL: Interface =
+    interface!("Bell", "6f0e8c5a-0b1d-4b0e-9a3c-7d1f0d9a1b03", [], 0, &[], [], signals & BELL_SIGNALS);
+
+/// Serves it.
+pub(crate) struct Bell;
+
+impl Servant for Bell {
+    fn interface(&self) -> &Interface {
+        &BELL
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.finish(Err(no_operation(&BELL)));
     }
 }

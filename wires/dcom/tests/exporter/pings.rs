@@ -1,16 +1,23 @@
 //! Ping sets and rundown, with a clock of the test's own.
 
 use super::house::{Net, Node};
-use super::lamp::{LAMP, Lamp};
-use everywire_dcom::exporter::{Counts, PING_PERIOD};
+use super::lamp::{BELL, Bell, LAMP, Lamp};
+use everywire_dcom::bindings::{DualStringArray, StringBinding};
+use everywire_dcom::exporter::{Counts, PING_PERIOD, Proxy};
 use everywire_dcom::hresult::{OR_INVALID_OID, OR_INVALID_SET, S_OK};
-use everywire_dcom::objref::StdObjRef;
+use everywire_dcom::objref::{ObjRef, StdObjRef};
 use everywire_dcom::resolver::{self, ComplexPing};
+use everywire_dcom::standard::points::SILENCE;
 use everywire_dcom::stub::Get;
 use everywire_dcom::{OBJECT_EXPORTER, iid_of};
-use everywire_model::{Servant, WireState};
-use std::sync::Arc;
+use everywire_model::signal::{Audience, Listener};
+use everywire_model::{Hold, Objects, Servant, WireState};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
+
+/// How long a test waits at the most for what must come.
+const LONG: Duration = Duration::from_secs(60);
 
 /// The clock of a test.
 struct Clock(Instant);
@@ -234,4 +241,88 @@ fn what_was_lent_ends_with_its_client_and_with_its_last_reference_here() {
     drop(node.exporter.hold(b"own"));
     assert!(node.has(b"own"));
     assert_eq!(node.exporter.counts(), Counts::default());
+}
+
+/// Whoever waits for a second one to come.
+#[derive(Default)]
+struct Meeting {
+    here: Mutex<usize>,
+    came: Condvar,
+}
+
+#[test]
+fn resolvers_that_do_not_answer_hold_up_no_others() {
+    let net = Arc::new(Net::default());
+    let (first, second, client) = (net.node(7001), net.node(7002), net.node(7003));
+    let lamp = |server: &Node| {
+        let (key, _) = made(server);
+        client.adopt(&server.exporter.objref(&key, iid_of(&LAMP), 5).write()).unwrap()
+    };
+    let _lamps = (lamp(&first), lamp(&second));
+    let meeting = Arc::new(Meeting::default());
+    let at = Arc::clone(&meeting);
+    // Each is asked, and does not answer until the other one is.
+    *net.before.lock().unwrap() = Some(Arc::new(move || {
+        let mut here = at.here.lock().unwrap();
+        *here += 1;
+        at.came.notify_all();
+        let alone = |here: &mut usize| *here < 2;
+        let (_here, waited) = at.came.wait_timeout_while(here, Duration::from_secs(20), alone).unwrap();
+        assert!(!waited.timed_out(), "the other one is not asked");
+    }));
+    Clock::new(&[&client]).pass(1, &[&client]);
+    assert_eq!(*meeting.here.lock().unwrap(), 2);
+}
+
+#[test]
+fn a_sink_that_answers_no_question_is_let_go_and_holds_up_no_keeper() {
+    let net = Arc::new(Net::default());
+    let (server, client) = (net.node(7001), net.node(7002));
+    server.insert("bell", Arc::new(Bell));
+    let bell = client.adopt(&server.exporter.objref(b"bell", iid_of(&BELL), 5).write()).unwrap();
+    let bell = client.store.resolver().resolve(&bell).unwrap().typed(Hold::Static(&BELL));
+    let (told, audience) = channel();
+    *server.store.audience.lock().unwrap() = Some(told);
+    let listener: Listener = Arc::new(|_| {});
+    let subscription = client.exporter.subscribe(&bell, Some(&BELL), None, &listener);
+    let _subscription = subscription.unwrap().unwrap();
+    assert!(matches!(audience.recv().unwrap(), Audience::Joined { .. }));
+    let (asks, asked) = channel();
+    *net.mute.lock().unwrap() = Some(asks);
+    for _ in 0..3 {
+        server.exporter.tend(Instant::now() + SILENCE + SILENCE);
+        let (thread, deadline) = asked.recv_timeout(LONG).unwrap();
+        assert_ne!(thread, std::thread::current().id(), "the keeper waits");
+        assert_eq!(deadline, Some(Duration::from_secs(5)));
+    }
+    assert!(matches!(audience.recv_timeout(LONG).unwrap(), Audience::Left { .. }));
+}
+
+#[test]
+fn strangers_take_no_releases_from_those_who_are_known() {
+    let net = Arc::new(Net::default());
+    let (server, client) = (net.node(7001), net.node(7002));
+    // 17 exporters that nobody has resolved: the same node, said to be at other resolvers, which are not there.
+    let strange = |port| {
+        let objref = ObjRef::Standard {
+            iid: iid_of(&LAMP),
+            std: StdObjRef { public_refs: 1, oxid: 5, oid: 6, ..StdObjRef::default() },
+            resolver: DualStringArray {
+                strings: vec![StringBinding { tower: 7, address: format!("127.0.0.1[{port}]") }],
+                security: Vec::new(),
+            },
+        };
+        client.adopt(&objref.write()).unwrap()
+    };
+    let strangers: Vec<_> = (8001..8018).map(strange).collect();
+    let (key, std) = made(&server);
+    let lamp = client.adopt(&server.exporter.objref(&key, iid_of(&LAMP), 5).write()).unwrap();
+    let body = server.call(b"", OBJECT_EXPORTER, 4, &resolver::resolve_oxid2_request(std.oxid, &[7]), "a");
+    let resolved = resolver::parse_resolve_oxid2_reply(Get::of(&body.unwrap())).unwrap().unwrap();
+    let proxy = lamp.profiles[0].lease.share::<Proxy>().unwrap();
+    client.exporter.resolved(&proxy, resolved, &lamp.profiles[0]);
+    drop((strangers, proxy, lamp));
+    Clock::new(&[&client]).pass(1, &[&client]);
+    let calls = net.calls.lock().unwrap();
+    assert_eq!(calls.iter().filter(|(_, opnum)| *opnum == 5).count(), 1, "RemRelease");
 }

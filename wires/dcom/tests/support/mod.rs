@@ -369,7 +369,7 @@ impl Link for Answers {
 }
 
 /// Octets that are a stub already.
-fn put_octets(octets: &[u8], sink: &mut dyn Sink) -> Visit<()> {
+pub fn put_octets(octets: &[u8], sink: &mut dyn Sink) -> Visit<()> {
     let len = u32::try_from(octets.len()).unwrap();
     let shape = Shape::Array(Hold::new(shape::Array { element: Shape::U8, len }));
     sink.bytes(&shape, octets)

@@ -19,6 +19,7 @@ use super::work::{Errand, Job, Progress, Target, Task, Way};
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Proxy, RemoteOxid};
 use crate::hresult;
+use crate::limits::PROXY_INTERFACES;
 use crate::orpc::OrpcThat;
 use crate::pdu::Syntax;
 use crate::remunknown::{self, Query, Refs};
@@ -232,6 +233,13 @@ impl Connecting {
         };
         match outcome {
             Ok(moved) => {
+                if let Errand::Query { proxy, iid } = &errand
+                    && proxy.ipid(*iid).is_none()
+                {
+                    // Asking again would get the same answer.
+                    let why = if *iid == IUNKNOWN { no_such_interface(*iid) } else { not_kept(*iid) };
+                    self.fail_calls(proxy, *iid, &why);
+                }
                 for serial in waiters {
                     let outcome = match &moved {
                         Some(reference) => Outcome::Moved(reference.clone()),
@@ -342,6 +350,14 @@ fn is_failing(hresult: u32) -> bool {
 pub(super) fn after_that(stub: &Bytes, little: bool) -> Result<(&[u8], usize), Failure> {
     let (_, taken) = OrpcThat::parse(stub, little).map_err(|violation| violation.at(0))?;
     Ok((stub.get(taken..).unwrap_or_default(), taken))
+}
+
+/// The failure of a call by an interface that the object has, and that is not kept.
+#[cold]
+fn not_kept(iid: Uuid) -> Failure {
+    let what =
+        format!("{PROXY_INTERFACES} interfaces of the object are known already, {iid} is one too many");
+    Failure::new(Kind::LimitExceeded, Initiator::Here, what)
 }
 
 /// Keeps the interface that an object was asked for.

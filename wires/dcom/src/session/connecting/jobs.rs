@@ -12,12 +12,15 @@ use super::calls::no_such_interface;
 use super::mapping;
 use super::state::{Connecting, Purpose, Stage, Waiting};
 use super::work::{Errand, Goal, Held, Job, Progress, Target, Task, Way};
+use crate::exporter::Proxy;
 use crate::pdu::Syntax;
 use crate::session::channel::State;
 use crate::standard::tells_hresult;
 use crate::{REM_UNKNOWN, REM_UNKNOWN2};
-use everywire_model::{Expects, Failure, Outcome};
+use everywire_model::{Completed, Expects, Failure, Outcome};
+use std::collections::VecDeque;
 use std::sync::Arc;
+use uuid::Uuid;
 
 impl Connecting {
     /// Sends what can be sent.
@@ -190,20 +193,33 @@ impl Connecting {
 
     /// An errand failed: so does whoever waits for it.
     /// For an interface that was asked for, the calls that need it are among the jobs and fail with it.
+    /// Of calls that wait nothing was sent; an activation, and what is asked for somebody else, is the call itself.
     pub(super) fn fail_task(&mut self, task: Task, failure: &Failure) {
+        let mut failure = failure.clone();
+        if !matches!(
+            task.errand,
+            Errand::Activate { .. } | Errand::ActivateFor { .. } | Errand::QueryFor { .. }
+        ) {
+            failure = failure.with_completed(Completed::No);
+        }
         for serial in task.waiters {
             self.reply(serial, Outcome::Failed(failure.clone()));
         }
         if let Errand::Query { proxy, iid } = &task.errand {
-            let (failing, rest): (Vec<_>, Vec<_>) =
-                std::mem::take(&mut self.jobs).into_iter().partition(|job| {
-                    let Job::Call(held) = job else { return false };
-                    matches!(&held.goal, Goal::Object(p) if held.syntax.id == *iid && Arc::ptr_eq(p, proxy))
-                });
-            self.jobs = rest.into();
-            for job in failing {
-                self.fail_job(job, failure);
-            }
+            self.fail_calls(proxy, *iid, &failure);
+        }
+    }
+
+    /// Calls of an object by an interface that is not to be had will not be sent.
+    pub(super) fn fail_calls(&mut self, proxy: &Arc<Proxy>, iid: Uuid, failure: &Failure) {
+        let jobs = std::mem::take(&mut self.jobs).into_iter();
+        let (failing, rest): (VecDeque<_>, _) = jobs.partition(|job| {
+            let Job::Call(held) = job else { return false };
+            matches!(&held.goal, Goal::Object(p) if held.syntax.id == iid && Arc::ptr_eq(p, proxy))
+        });
+        self.jobs = rest;
+        for job in failing {
+            self.fail_job(job, failure);
         }
     }
 }

@@ -8,7 +8,8 @@
 //! Each call of the source is answered after its signal was told, so a source that waits for answers is held
 //! up by its listener and not by memory here. A listener that panics loses that one signal.
 
-use super::gone::is_gone;
+use super::asides::aside;
+use super::gone::Unanswered;
 use super::source::Source;
 use crate::lock::lock;
 use bytes::Bytes;
@@ -46,6 +47,8 @@ struct State {
     over: bool,
     /// When the source was last heard of, or asked.
     last: Instant,
+    /// Questions that it did not answer since.
+    unanswered: Unanswered,
 }
 
 impl Listening {
@@ -57,7 +60,13 @@ impl Listening {
         key: Bytes,
         object: Object,
     ) -> Arc<Self> {
-        let state = State { heard: VecDeque::new(), telling: false, over: false, last: Instant::now() };
+        let state = State {
+            heard: VecDeque::new(),
+            telling: false,
+            over: false,
+            last: Instant::now(),
+            unanswered: Unanswered::default(),
+        };
         let (object, state) = (Mutex::new(Some(object)), Mutex::new(state));
         Arc::new(Self { source, only, listener, key, object, state })
     }
@@ -79,19 +88,23 @@ impl Listening {
         (!state.over).then_some(state.last)
     }
 
-    /// Asks whether the source is still there.
-    pub(super) fn check(&self) {
+    /// Has the source asked on another thread whether it is still there.
+    pub(super) fn check(self: &Arc<Self>) {
+        lock(&self.state).last = Instant::now();
+        let this = Arc::downgrade(self);
+        aside(move || drop(this.upgrade().inspect(|this| this.ask())));
+    }
+
+    /// Asks whether the source is still there, and waits for the answer.
+    fn ask(&self) {
         let Some(object) = lock(&self.object).clone() else { return };
         let answer = object.with_deadline(Some(FAREWELL)).target().probe();
         let mut state = lock(&self.state);
-        state.last = Instant::now();
-        match answer {
-            Err(failure) if is_gone(&failure) && !state.over => {
-                state.over = true;
-                drop(state);
-                self.hear(SignalEvent::Disconnected(failure));
-            }
-            _ => {}
+        let is_gone = state.unanswered.is_gone_by(&answer);
+        if let (true, false, Err(failure)) = (is_gone, state.over, answer) {
+            state.over = true;
+            drop(state);
+            self.hear(SignalEvent::Disconnected(failure));
         }
     }
 
@@ -106,6 +119,7 @@ impl Listening {
         {
             let mut state = lock(&self.state);
             state.last = Instant::now();
+            state.unanswered = Unanswered::default();
             state.heard.push_back((request, heard));
             if std::mem::replace(&mut state.telling, true) {
                 return;

@@ -8,9 +8,11 @@
 //!   told when the sink has taken what waited ([`Failed`](everywire_model::signal::Audience::Failed)), or has lost as much again.
 //! * A sink that cannot be called (it asks for another account or level) keeps its place; the node's observer is told, and what is
 //!   emitted meanwhile is lost for it: it is tried again after [`REFUSED`].
-//! * A sink that is no more is unadvised when a call says so, or when it was silent for [`SILENCE`] and does not answer.
+//! * A sink that is no more is unadvised when a call says so, or when it was silent for [`SILENCE`] and does not
+//!   answer: says that it is gone, or lets three questions time out.
 
 mod advising;
+mod asides;
 mod container;
 mod duties;
 mod enumerators;

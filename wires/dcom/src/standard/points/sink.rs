@@ -2,8 +2,7 @@
 //!
 //! States, all in `Line` under one lock: `waiting` has the signals to be sent; `under_way` counts calls
 //! without an answer (`WINDOW` at the most); `sending` says that a thread is in the middle of sending;
-//! `settled` is false until the first call was sent, which may take long and so runs on a thread of
-//! `FINDERS`; `by_name` turns on when the sink has IDispatch only; `refused` is set for `REFUSED` after the
+//! `settled` is false until the first call was sent, which may take long and so runs `aside`; `by_name` turns on when the sink has IDispatch only; `refused` is set for `REFUSED` after the
 //! sink did not let this node in; `gone` is set once and ends everything.
 //!
 //! Invariants: signals reach a sink in the order of their emission, each once or never; what is lost is
@@ -11,7 +10,9 @@
 //! it leaves a copy of the values. No lock is held while a call is sent or an observer told. A failure is
 //! told to the node's observer only where the sink has not run the call.
 
-use super::gone::{has_code, is_gone};
+use super::asides::aside;
+use super::gone::{Unanswered, has_code, is_gone};
+use super::listening::FAREWELL;
 use super::store::{Account, Store, WAITING, WAITING_BYTES};
 use super::tables::{Advised, Line, Manner, Point};
 use crate::exporter::Proxy;
@@ -27,7 +28,7 @@ use everywire_model::{
     Body, Completed, Encode, Failure, Initiator, Kind, Method, Object, Outcome, Reference, Sink,
 };
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Calls to one sink that may be under way. With more than one, a peer that serves calls at the same time could get them
@@ -42,36 +43,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long the first call of a sink may take, for which the way to it has to be found: whoever never answers is let go then.
 const FINDING: Duration = Duration::from_secs(8);
-
-/// Threads that find the way to sinks at the same time: hosts that never answer cost no thread each.
-const FINDERS_AT_ONCE: usize = 16;
-
-/// One queue for the process: whoever finds the way to a sink takes the next from it.
-static FINDERS: Mutex<Finders> = Mutex::new(Finders { sinks: VecDeque::new(), running: 0 });
-
-/// Sinks to which nothing was sent yet: their points hold them, as long as they are advised.
-struct Finders {
-    /// Sinks whose first call is to be sent.
-    sinks: VecDeque<Weak<Advised>>,
-    /// Threads that take from the queue.
-    running: usize,
-}
-
-/// Sends the first calls of sinks, until there are none.
-fn find() {
-    loop {
-        let next = {
-            let mut finders = lock(&FINDERS);
-            let next = finders.sinks.pop_front();
-            finders.running -= usize::from(next.is_none());
-            next
-        };
-        match next {
-            Some(sink) => drop(sink.upgrade().inspect(Advised::begin)),
-            None => return,
-        }
-    }
-}
 
 impl Advised {
     /// A sink that was accepted and to which nothing was sent yet. There are two objects for it: `sought` for
@@ -99,6 +70,7 @@ impl Advised {
                 by_name,
                 gone: false,
                 last: Instant::now(),
+                unanswered: Unanswered::default(),
                 lost: 0,
                 refused: None,
             }),
@@ -147,18 +119,13 @@ impl Advised {
     /// Has the first call sent on another thread: finding the way to the sink may take long, and an emitter does not wait for
     /// that.
     fn settle(self: &Arc<Self>) {
-        {
-            let mut finders = lock(&FINDERS);
-            finders.sinks.push_back(Arc::downgrade(self));
-            if finders.running >= FINDERS_AT_ONCE {
-                return;
-            }
-            finders.running += 1;
-        }
-        if std::thread::Builder::new().name("everywire-advise".to_owned()).spawn(find).is_err() {
-            // The next emission to a new sink tries again.
-            lock(&FINDERS).running -= 1;
-        }
+        self.aside(Self::begin);
+    }
+
+    /// Has something done for it on another thread, unless it is no more by then: its point holds it as long as it is advised.
+    fn aside(self: &Arc<Self>, job: fn(&Arc<Self>)) {
+        let this = Arc::downgrade(self);
+        aside(move || drop(this.upgrade().inspect(job)));
     }
 
     /// Sends the first call, and then what has come meanwhile.
@@ -255,7 +222,11 @@ impl Advised {
         {
             let mut line = lock(&self.line);
             line.under_way = line.under_way.saturating_sub(1);
-            line.last = Instant::now();
+            // One that lets a call time out was not heard of.
+            if failure.as_ref().is_none_or(|failure| failure.kind() != Kind::TimedOut) {
+                line.last = Instant::now();
+                line.unanswered = Unanswered::default();
+            }
             if let Some(failure) = &failure {
                 if has_code(failure, E_NOINTERFACE) && !line.by_name {
                     line.by_name = true;
@@ -270,7 +241,7 @@ impl Advised {
                     // One that ran the call has heard it, whatever it answers.
                     if gone || failure.completed() != Completed::Yes {
                         if failure.kind() == Kind::Refused {
-                            line.refused = Some(line.last + REFUSED);
+                            line.refused = Some(Instant::now() + REFUSED);
                             given_up = line.waiting.clear();
                         }
                         let lost = std::mem::take(&mut line.lost) + given_up.len() as u64;
@@ -395,12 +366,17 @@ impl Advised {
         lock(&self.line).last
     }
 
-    /// Asks whether it is still there.
-    /// Waits for the answer; only for the keeper's thread.
+    /// Has it asked on another thread whether it is still there.
     pub(super) fn check(self: &Arc<Self>) {
-        let answer = self.object.target().probe();
         lock(&self.line).last = Instant::now();
-        if answer.is_err_and(|failure| is_gone(&failure)) {
+        self.aside(Self::ask);
+    }
+
+    /// Asks whether it is still there, and waits for the answer.
+    fn ask(self: &Arc<Self>) {
+        let answer = self.object.with_deadline(Some(FAREWELL)).target().probe();
+        let is_gone = lock(&self.line).unanswered.is_gone_by(&answer);
+        if is_gone {
             self.forget();
         }
     }

@@ -5,6 +5,7 @@
 //! point is made, and under the lock of a line the emitter's arguments are copied; nothing else of other
 //! parts is called under them.
 
+use super::gone::Unanswered;
 use super::listening::Listening;
 use super::store::{Account, Store};
 use crate::lock::lock;
@@ -78,6 +79,8 @@ pub(super) struct Line {
     pub(super) gone: bool,
     /// When a call of it ended last, or it was asked whether it is there.
     pub(super) last: Instant,
+    /// Questions whether it is there that it did not answer since.
+    pub(super) unanswered: Unanswered,
     /// Signals that were given up since the last failure that was told.
     pub(super) lost: u64,
     /// It refused a call: until then it is not called.
