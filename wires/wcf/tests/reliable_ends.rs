@@ -159,3 +159,24 @@ fn a_closed_sequence_without_messages_is_acknowledged_as_empty() {
     let closed = client.hears("CloseSequenceResponse");
     assert!(closed.contains("<r:None/><r:Final/>"), "{closed}");
 }
+
+/// Neither a message that the window has no room for nor a question says what arrived while nothing has.
+#[test]
+fn n8_whoever_has_received_nothing_says_nothing_of_it() {
+    for version in [FEBRUARY, OASIS] {
+        let mut client = Client::new(version);
+        let asks = format!("<r:AckRequested><r:Identifier>{}</r:Identifier></r:AckRequested>", client.id);
+        let beyond = format!("<a:MessageID>urn:m9</a:MessageID>{}", client.numbered(9, ""));
+        for (action, headers) in [("VoidCall", &beyond), ("AckRequested", &asks)] {
+            client.says(action, headers, "");
+            client.hears_nothing();
+            // Nor does the clock ask for it again and again.
+            assert!(client.pair.server.deadline().unwrap() > client.pair.now);
+        }
+        client.calls();
+        client.says("AckRequested", &asks, "");
+        let told = client.hears("SequenceAcknowledgement");
+        assert!(told.contains("Lower=\"1\" Upper=\"1\""), "{told}");
+        client.hears_nothing();
+    }
+}
