@@ -257,7 +257,7 @@ fn header(
     listing: &mut Parts<'_>,
 ) {
     let piece = document.get(range.clone()).unwrap_or_default();
-    let (text, _) = xml::to_xml_partly(piece, |id| words.word(id));
+    let (text, _) = xml::to_xml_partly(piece, |id| words.word(id), xml::LONGEST);
     block_of(name, &text, before + range.start, piece.len(), listing);
 }
 
@@ -293,7 +293,7 @@ fn contents(
     listing: &mut Parts<'_>,
 ) {
     let piece = document.get(range.clone()).unwrap_or_default();
-    let (text, _) = xml::to_xml_partly(piece, |id| words.word(id));
+    let (text, _) = xml::to_xml_partly(piece, |id| words.word(id), xml::LONGEST);
     if let Some(at) = listing.at {
         listing.message.body = Some((at + before + range.start, piece.len()));
     }

@@ -23,6 +23,9 @@ use memchr::memmem;
 /// In bytes of the document up to its body.
 const LONGEST: usize = 32 << 10;
 
+/// How long they may become as text.
+const SHOWN: usize = 32 * LONGEST;
+
 /// Appends a header; `scoped`: whether the prefix `s` stands for envelopes there.
 ///
 /// # Errors
@@ -181,7 +184,11 @@ pub(crate) fn headers(body: &Body, words: &Words, quotas: &ReaderQuotas) -> Visi
     if body.dialect == TEXT {
         return list(document, quotas);
     }
-    let (xml, _) = xml::to_xml_partly(document, |id| words.word(id));
+    let (xml, failure) = xml::to_xml_partly(document, |id| words.word(id), SHOWN);
+    // That the document ends in the body's start does not matter.
+    if let Some(failure) = failure.filter(|failure| failure.kind() == Kind::LimitExceeded) {
+        return Err(failure);
+    }
     list(xml.as_bytes(), quotas)
 }
 
@@ -203,7 +210,7 @@ fn list(document: &[u8], quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
         }
         let must_understand = matches!(block.attribute(envelope(soap), "mustUnderstand"), Some("1" | "true"));
         let name = format!("{{{}}}{}", block.namespace, block.local);
-        let content = Content::Text(content(&mut cursor, 32 * LONGEST)?);
+        let content = Content::Text(content(&mut cursor, SHOWN)?);
         all.push(Header { name, content, must_understand });
     }
     Ok(all)
