@@ -552,7 +552,7 @@ impl Session for Accepting {
     }
 
     fn held(&self) -> usize {
-        self.channel.kept() + self.early.len()
+        self.channel.kept() + self.early.len() + self.exchange.as_ref().map_or(0, SoapChannel::kept)
     }
 
     fn turn_away(&mut self, _: &Failure) -> bool {
