@@ -418,10 +418,7 @@ impl SoapChannel {
             self.passes = true;
             self.words.make_way();
         }
-        let (index, displaced) = self.plans.asked(Arc::clone(&plan));
-        if displaced {
-            self.seen.clear();
-        }
+        let index = self.plans.asked(&mut self.seen, Arc::clone(&plan));
         let reply_to =
             head.reply_to.as_deref().filter(|address| !address.is_empty() && *address != ANONYMOUS);
         // What came in a session must not be taken for anything but what its number says.
