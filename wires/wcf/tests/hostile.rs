@@ -11,6 +11,7 @@ use everywire_wcf::limits::{MAX_ATTRIBUTES, MAX_DEPTH, MAX_SESSION_SIZE};
 use everywire_wcf::nbfx::{self, Prefix, Record, Word, integer, xml};
 use everywire_wcf::text;
 use everywire_wcf::values::{Form, ReaderQuotas, Reading};
+use std::sync::Arc;
 
 /// An integer of five bytes with a group above 31 bits, and one that never ends.
 #[test]
@@ -520,4 +521,14 @@ fn n5_a_short_document_does_not_become_a_long_text() {
         assert_eq!(failure.kind(), Kind::LimitExceeded, "{failure}");
         assert!(xml::to_xml(&document, |_| Some("w")).is_ok());
     }
+}
+
+/// A peer takes words of a session up to its quota, whoever made them.
+#[test]
+fn n3_words_of_a_larger_session_are_not_passed_on() {
+    let mut words = Words::with_quota(10_000);
+    words.learn(&[&[0xd0, 0x0f], &[b'w'; 2000][..]].concat()).unwrap();
+    assert!(Outgoing::session().can_adopt(&Arc::new(words.clone())));
+    words.learn(&[&[100], &[b'v'; 100][..]].concat()).unwrap();
+    assert!(!Outgoing::session().can_adopt(&Arc::new(words)));
 }
