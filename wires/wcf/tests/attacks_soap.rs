@@ -418,3 +418,27 @@ fn n4_an_operation_that_took_the_place_of_another_is_not_taken_for_it() {
     // Its answer is that of the operation that was called, by the words that the client knows.
     assert_eq!(called(&mut pair).len(), answers[2].len());
 }
+
+/// Text that XML cannot hold is not written into a header, as little as into a body.
+#[test]
+fn a_header_holds_characters_of_xml_only() {
+    let contract = remote_object();
+    let operation = find(&contract, "VoidCall");
+    for (dialect, text) in
+        [Dialect::WS, Dialect::NET_TCP].iter().flat_map(|d| ["\u{1}", "a\u{ffff}b"].map(|t| (*d, t)))
+    {
+        let mut pair = serving(dialect, &contract);
+        let mut headers = Headers::default();
+        headers.add(Header::text("{urn:k}Trace", text));
+        let call = Call {
+            profile: &pair.profile,
+            method: Method::Typed { interface: Some(&contract), operation },
+            arguments: &visit::WithHeaders { values: &visit::Nothing, headers: &headers },
+            expects: Expects::Reply,
+        };
+        let mut out = SendBuffer::new();
+        let failure = pair.client.start(pair.now, &call, &mut out).unwrap_err();
+        assert_eq!(failure.kind(), Kind::BadArgument, "{failure}");
+        assert!(out.is_empty());
+    }
+}

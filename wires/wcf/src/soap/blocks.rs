@@ -12,7 +12,7 @@ use super::outline::is_own;
 use super::{Form, Soap, head};
 use crate::dictionary::Words;
 use crate::nbfx::{self, Prefix, Record, Word, xml};
-use crate::text::{self, escape, escape_attribute};
+use crate::text::{self, check_chars, escape, escape_attribute};
 use crate::values::{ReaderQuotas, TEXT};
 use everywire_model::headers::Content;
 use everywire_model::visit::Visit;
@@ -29,9 +29,13 @@ const SHOWN: usize = 32 * LONGEST;
 /// Appends a header; `scoped`: whether the prefix `s` stands for envelopes there.
 ///
 /// # Errors
-/// Its name is none of SOAP, or the session's own.
+/// Its name is none of SOAP, or the session's own; its text has characters that XML lacks.
 pub(super) fn put(form: Form, soap: Soap, scoped: bool, header: &Header, out: &mut Vec<u8>) -> Visit<()> {
     let (namespace, local) = name(header, soap)?;
+    check_chars(namespace)?;
+    if let Content::Text(text) = &header.content {
+        check_chars(text)?;
+    }
     // Text that only looks like markup is text.
     let marked = match &header.content {
         Content::Text(text) if text.starts_with('<') && is_whole(text) => Some(text),
