@@ -277,6 +277,8 @@ impl Outgoing {
         match &self.adopted {
             Some((held, _)) if Arc::ptr_eq(held, words) => true,
             _ if words.is_empty() => true,
+            // Nobody tells whether the peer's quota is larger than the default, as theirs may be who sent them.
+            _ if words.size > MAX_SESSION_SIZE => false,
             Some((held, _)) => held.agree(words),
             None => self.adopts && self.words.len() == 0,
         }

@@ -65,22 +65,16 @@ pub struct Header {
     pub login: Option<(String, Zeroizing<String>)>,
 }
 
-/// Whether messages of these settings carry the header: requests with a login, replies with the time only, which .NET's clients insist
-/// on.
-pub fn is_used(settings: &Settings) -> bool {
-    settings.username
-}
-
 /// The header of a request.
 ///
 /// # Errors
 ///
 /// There is no password in the clear, or nothing that would keep it from others' ears.
-pub fn username(settings: &Settings, local: bool, now: SystemTime) -> Result<Header, Failure> {
+pub fn username(settings: &Settings, now: SystemTime) -> Result<Header, Failure> {
     if let Some(lack) = settings.lack() {
         return Err(lack);
     }
-    if !local && !matches!(settings.transport_security, Security::Tls) {
+    if !settings.local && !matches!(settings.transport_security, Security::Tls) {
         let what = "a password would go over the network in the clear";
         return Err(Failure::new(Kind::Refused, Initiator::Here, what).with_hint("use TLS"));
     }
@@ -441,7 +435,7 @@ mod tests {
     fn headers_read_as_written() {
         let (settings, now) = (settings(), UNIX_EPOCH + NOW);
         for form in [Form::Text, Form::Binary] {
-            let header = username(&settings, false, now).unwrap();
+            let header = username(&settings, now).unwrap();
             let mut written = header.write(form, 's');
             if form == Form::Text {
                 // The envelope's prefix is declared by the envelope.
@@ -461,7 +455,7 @@ mod tests {
     #[test]
     fn wrong_words_and_wrong_times() {
         let (settings, now) = (settings(), UNIX_EPOCH + NOW);
-        let good = username(&settings, false, now).unwrap();
+        let good = username(&settings, now).unwrap();
         let told =
             |header: &Header, now| header.check(&settings, now).unwrap_err().code().unwrap().to_owned();
         for (user, word) in [("ada <&>", "x]]>&"), ("ada", "x]]>&y"), ("ada <&>", "")] {
@@ -480,8 +474,9 @@ mod tests {
     fn passwords_stay_off_the_open_network() {
         let mut settings = settings();
         settings.transport_security = Security::None;
-        assert!(username(&settings, false, UNIX_EPOCH + NOW).is_err());
-        assert!(username(&settings, true, UNIX_EPOCH + NOW).is_ok());
+        assert!(username(&settings, UNIX_EPOCH + NOW).is_err());
+        settings.local = true;
+        assert!(username(&settings, UNIX_EPOCH + NOW).is_ok());
     }
 
     #[test]

@@ -141,6 +141,9 @@ pub struct Settings {
     pub host: String,
     /// The socket's path, for sockets whose URIs begin with it.
     pub socket: String,
+    /// Whether the endpoint is of this machine alone: then nobody on a network can listen in, and passwords may
+    /// go without TLS.
+    pub local: bool,
     /// How the transport is secured; of a place, how it must be.
     pub transport_security: Security,
     /// Whether envelopes carry a UsernameToken (TransportWithMessageCredential).
@@ -221,6 +224,7 @@ impl Settings {
             authority: String::new(),
             host: String::new(),
             socket: String::new(),
+            local: false,
             transport_security: Security::None,
             username: false,
             basic_login: false,

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use everywire_model::{Endpoint, Failure, Kind, Place};
+use everywire_model::{
+    Call, Config, Endpoint, Expects, Failure, Kind, Method, Operation, Place, SendBuffer, Shape, visit,
+};
 use everywire_wcf::address::{listen, parse, parse_like, print, print_friendly, protection, publish};
 use everywire_wcf::settings::{Binding, Encoding, Mode, Security, Settings};
+use everywire_wcf::soap::{Dialect, Side, SoapChannel};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -284,6 +287,24 @@ fn listeners_say_who_is_let_in() {
         "net.tcp+unix:///run/s?security=username".to_owned(),
     ] {
         assert!(place(&text).is_err(), "{text}");
+    }
+}
+
+/// On a socket nobody listens in: calls may carry a password without TLS, whatever the framing.
+#[test]
+fn a_password_goes_by_a_socket_of_this_machine() {
+    let login = file("login", "username=ada\npassword=engine\n");
+    let (operation, nothing) = (Operation::new("Echo", vec![], Shape::Void), &visit::Nothing);
+    for scheme in ["wshttp+unix", "wshttp+shm", "net.tcp+unix", "net.tcp+shm"] {
+        let text = format!("{scheme}:///run/s#a?security=username&credentials={}", login.display());
+        let profile = parse(&text).unwrap().profiles.remove(0);
+        let mut session =
+            SoapChannel::new(Dialect::WS, &Config::default(), &Settings::of(&profile), Side::Client);
+        let method = Method::Typed { interface: None, operation: &operation };
+        let call = Call { profile: &profile, method, arguments: nothing, expects: Expects::Reply };
+        let mut out = SendBuffer::new();
+        session.start(std::time::Instant::now(), &call, &mut out).unwrap();
+        assert!(String::from_utf8(out.to_vec()).unwrap().contains(">engine</o:Password>"), "{text}");
     }
 }
 

@@ -542,3 +542,19 @@ fn n6_too_little_protection_is_not_told_as_a_wrong_password() {
     assert!(!failure.message().contains("password"), "{failure}");
     assert!(failure.hint().unwrap().contains("protection="), "{failure}");
 }
+
+/// A channel of one streamed call has one envelope each way (MC-NMF, Singleton-Unsized).
+#[test]
+fn n2_a_second_envelope_of_a_streamed_call_is_refused() {
+    let mut pair = Pair::streamed();
+    pair.carry();
+    pair.call(Expects::Reply);
+    let call = sent(&mut *pair.client);
+    let (envelope, end) = call.split_at(call.len() - 1);
+    assert_eq!((envelope[0], end), (0x05, &[0x07][..]));
+    give(&mut *pair.server, envelope).unwrap();
+    assert_eq!(calls(&mut *pair.server).len(), 1);
+    let violation = give(&mut *pair.server, envelope).unwrap_err();
+    assert_eq!(violation.name, "Unexpected");
+    assert!(calls(&mut *pair.server).is_empty());
+}

@@ -149,6 +149,25 @@ fn s4_a_body_must_arrive_at_a_kibibyte_a_second() {
     assert!(told(&mut session).starts_with("HTTP/1.1 408"));
 }
 
+/// The time of a body begins with its first byte, though it came in one read with the end of another.
+#[test]
+fn s4_each_body_has_its_own_time() {
+    let mut session = accepting(BASIC);
+    let request = post("/nowhere", &basic("Say"), &[b' '; 100]);
+    let begun = Instant::now();
+    let mut said = |at: u64, bytes: &[u8]| {
+        session.receive(begun + Duration::from_secs(at), &mut bytes.into(), &mut Vec::new()).unwrap();
+        session.deadline().unwrap()
+    };
+    let (first, rest) = request.split_at(request.len() - 50);
+    assert_eq!(said(0, first), begun + HEAD_TIME);
+    assert_eq!(said(5, &[rest, first].concat()), begun + Duration::from_secs(5) + HEAD_TIME);
+    // As for heads.
+    let head = &request[..20];
+    assert_eq!(said(6, &[rest, head].concat()), begun + Duration::from_secs(6) + HEAD_TIME);
+    assert_eq!(said(7, &[&request[20..], head].concat()), begun + Duration::from_secs(7) + HEAD_TIME);
+}
+
 #[test]
 fn s4_chunked_bodies_have_the_same_deadline() {
     let mut session = accepting(BASIC);

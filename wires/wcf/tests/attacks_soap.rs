@@ -385,3 +385,60 @@ fn messages_with_any_byte_changed_do_no_harm() {
     }
     assert!(changed > 10_000, "{changed}");
 }
+
+/// A channel knows so many operations; beyond them one takes the place of another, and what was known of that is forgotten.
+#[test]
+fn n4_an_operation_that_took_the_place_of_another_is_not_taken_for_it() {
+    let (contract, _) = hello();
+    let mut pair = serving(Dialect::NET_TCP, &contract);
+    pair.key = Bytes::from_static(KEY.as_bytes());
+    let callbacks: Vec<Operation> = (0..1025).map(|_| operation("OnHello", vec![], Shape::Void)).collect();
+    let profile = pair.profile.clone();
+    let call_back = |pair: &mut Pair, operation: &Operation| {
+        let method = Method::Typed { interface: None, operation };
+        let call = Call { profile: &profile, method, arguments: &visit::Nothing, expects: Expects::Nothing };
+        let mut out = SendBuffer::new();
+        pair.server.start(pair.now, &call, &mut out).unwrap();
+        pair.bring_back(&out.to_vec()).unwrap();
+        while pair.client.poll().is_some() {}
+    };
+    let called = |pair: &mut Pair| {
+        let (_, message) = pair.start(&contract, "Subscribe", vec![]);
+        pair.hand_over(&message, None).unwrap();
+        let call = pair.incoming();
+        let (_, answer) = pair.answer(call.id, Answer::Done(&visit::Nothing));
+        pair.bring_back(&answer).unwrap();
+        assert!(matches!(pair.outcome().1, Outcome::Done(_)));
+        answer
+    };
+    callbacks[..1023].iter().for_each(|operation| call_back(&mut pair, operation));
+    let answers: Vec<_> = (0..3).map(|_| called(&mut pair)).collect();
+    assert!(position(&answers[0], b"SubscribeResponse").is_some());
+    call_back(&mut pair, &callbacks[1024]);
+    // Its answer is that of the operation that was called, by the words that the client knows.
+    assert_eq!(called(&mut pair).len(), answers[2].len());
+}
+
+/// Text that XML cannot hold is not written into a header, as little as into a body.
+#[test]
+fn a_header_holds_characters_of_xml_only() {
+    let contract = remote_object();
+    let operation = find(&contract, "VoidCall");
+    for (dialect, text) in
+        [Dialect::WS, Dialect::NET_TCP].iter().flat_map(|d| ["\u{1}", "a\u{ffff}b"].map(|t| (*d, t)))
+    {
+        let mut pair = serving(dialect, &contract);
+        let mut headers = Headers::default();
+        headers.add(Header::text("{urn:k}Trace", text));
+        let call = Call {
+            profile: &pair.profile,
+            method: Method::Typed { interface: Some(&contract), operation },
+            arguments: &visit::WithHeaders { values: &visit::Nothing, headers: &headers },
+            expects: Expects::Reply,
+        };
+        let mut out = SendBuffer::new();
+        let failure = pair.client.start(pair.now, &call, &mut out).unwrap_err();
+        assert_eq!(failure.kind(), Kind::BadArgument, "{failure}");
+        assert!(out.is_empty());
+    }
+}

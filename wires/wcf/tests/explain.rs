@@ -213,3 +213,26 @@ fn broken_http_is_listed_as_far_as_it_goes() {
         &explain(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n+5\r\nabcde\r\n").messages[0];
     assert!(message.summary.contains("a chunk without its size"), "{}", message.summary);
 }
+
+/// Whatever breaks a message, no part of a password is shown.
+#[test]
+fn a_broken_header_shows_no_password() {
+    let secret = "<o:Security><o:UsernameToken><o:Password>opensesame&BROKEN;</o:Password></o:UsernameToken></o:Security>";
+    for header in [
+        secret.replace("BROKEN", "x"),
+        secret.replace("opensesame&BROKEN;", "open&x;sesame&x;opensesame"),
+        secret.replace("opensesame&BROKEN;", "</o:Wrong>opensesame"),
+        format!("<a:To>&x;</a:To>{}", secret.replace("&BROKEN;", "")),
+        secret.replace("&BROKEN;</o:Password>", ""),
+    ] {
+        let envelope = format!(
+            "<s:Envelope xmlns:s='http://www.w3.org/2003/05/soap-envelope' xmlns:o='urn:o' xmlns:a='urn:a'>\
+             <s:Header>{header}</s:Header><s:Body/></s:Envelope>"
+        );
+        let head = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Type: application/soap+xml\r\n";
+        let request = format!("{head}Content-Length: {}\r\n\r\n{envelope}", envelope.len());
+        let listed = explain(request.as_bytes()).messages;
+        assert!(!part(&listed[0], "ends early").is_empty(), "{listed:?}");
+        assert!(!format!("{listed:?}").contains("opensesame"), "{header}: {listed:?}");
+    }
+}

@@ -5,12 +5,13 @@
 use crate::common;
 use crate::common::{body, body_with, each_document, records, unhex, vectors, violation, written};
 use everywire_model::shape::{Field, Hold, Struct, Text};
-use everywire_model::{Budget, Failure, Shape, Value};
+use everywire_model::{Budget, Failure, Kind, Shape, Value};
 use everywire_wcf::dictionary::{Outgoing, Words};
 use everywire_wcf::limits::{MAX_ATTRIBUTES, MAX_DEPTH, MAX_SESSION_SIZE};
 use everywire_wcf::nbfx::{self, Prefix, Record, Word, integer, xml};
 use everywire_wcf::text;
 use everywire_wcf::values::{Form, ReaderQuotas, Reading};
+use std::sync::Arc;
 
 /// An integer of five bytes with a group above 31 bits, and one that never ends.
 #[test]
@@ -501,4 +502,33 @@ fn n5_chained_pieces_of_base64_text_are_charged_and_joined() {
     assert_eq!((octets.len(), &octets[..6]), (30_000, &[b'A', b'A', b'A', 0, 0, 0][..]));
     let few = Budget { bytes: 10_000, ..Budget::default() };
     assert_eq!(read(few).unwrap_err().kind(), everywire_model::Kind::LimitExceeded);
+}
+
+/// An array repeats its start tag for each item, and a number of two octets stands for a long word: the text has a bound.
+#[test]
+fn n5_a_short_document_does_not_become_a_long_text() {
+    let word = "w".repeat(2048);
+    // An element with sixty attributes, whose values are one word of the session.
+    let attributes: Vec<u8> =
+        (0..60).flat_map(|n| unhex(&format!("0402{:02x}{:02x}aa01", 0x61 + n / 26, 0x61 + n % 26))).collect();
+    let array =
+        [unhex("40016103400165"), attributes.clone(), unhex("01b5d80f"), vec![0; 2008], vec![1]].concat();
+    let plain =
+        [unhex("400161"), [unhex("400165"), attributes, vec![1]].concat().repeat(200), vec![1]].concat();
+    for document in [array, plain] {
+        records(&document).unwrap();
+        let failure = xml::to_xml(&document, |_| Some(&word)).map(|text| text.len()).unwrap_err();
+        assert_eq!(failure.kind(), Kind::LimitExceeded, "{failure}");
+        assert!(xml::to_xml(&document, |_| Some("w")).is_ok());
+    }
+}
+
+/// A peer takes words of a session up to its quota, whoever made them.
+#[test]
+fn n3_words_of_a_larger_session_are_not_passed_on() {
+    let mut words = Words::with_quota(10_000);
+    words.learn(&[&[0xd0, 0x0f], &[b'w'; 2000][..]].concat()).unwrap();
+    assert!(Outgoing::session().can_adopt(&Arc::new(words.clone())));
+    words.learn(&[&[100], &[b'v'; 100][..]].concat()).unwrap();
+    assert!(!Outgoing::session().can_adopt(&Arc::new(words)));
 }

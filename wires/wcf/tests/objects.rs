@@ -72,6 +72,9 @@ fn structs_of_unknown_types_read_as_what_they_hold() {
     }
     let many: String = (0..300).map(|number| format!("<a:m{number}/>")).collect();
     assert!(any(&format!("<v i:type='a:T'>{many}</v>")).unwrap_err().contains("many members"));
+    // Nor may elements of one name have so many together.
+    let many: String = (0..300).map(|number| format!("<a:x><a:m{number}/></a:x>")).collect();
+    assert!(any(&format!("<v i:type='a:T'>{many}</v>")).unwrap_err().contains("many members"));
 }
 
 #[test]

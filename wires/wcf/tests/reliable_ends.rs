@@ -159,3 +159,48 @@ fn a_closed_sequence_without_messages_is_acknowledged_as_empty() {
     let closed = client.hears("CloseSequenceResponse");
     assert!(closed.contains("<r:None/><r:Final/>"), "{closed}");
 }
+
+/// Neither a message that the window has no room for nor a question says what arrived while nothing has.
+#[test]
+fn n8_whoever_has_received_nothing_says_nothing_of_it() {
+    for version in [FEBRUARY, OASIS] {
+        let mut client = Client::new(version);
+        let asks = format!("<r:AckRequested><r:Identifier>{}</r:Identifier></r:AckRequested>", client.id);
+        let beyond = format!("<a:MessageID>urn:m9</a:MessageID>{}", client.numbered(9, ""));
+        for (action, headers) in [("VoidCall", &beyond), ("AckRequested", &asks)] {
+            client.says(action, headers, "");
+            client.hears_nothing();
+            // Nor does the clock ask for it again and again.
+            assert!(client.pair.server.deadline().unwrap() > client.pair.now);
+        }
+        client.calls();
+        client.says("AckRequested", &asks, "");
+        let told = client.hears("SequenceAcknowledgement");
+        assert!(told.contains("Lower=\"1\" Upper=\"1\""), "{told}");
+        client.hears_nothing();
+    }
+}
+
+/// Answers that a client on a duplex channel does not acknowledge are kept for it up to a bound; its further messages wait.
+#[test]
+fn n8_a_client_that_acknowledges_no_answers_gets_no_more_of_them() {
+    let mut client = Client::new(FEBRUARY);
+    let taken = (1..=1000).take_while(|number| {
+        let headers = format!("<a:MessageID>urn:m{number}</a:MessageID>{}", client.numbered(*number, ""));
+        client.says("VoidCall", &headers, "<VoidCall xmlns=\"http://tempuri.org/\"/>");
+        let Some(Event::Call(call)) = client.pair.server.poll() else { return false };
+        client.pair.answer(call.id, Answer::Done(&Nothing));
+        while client.pair.server_says().is_some() {}
+        true
+    });
+    let taken = taken.count() as u32;
+    assert!((16..1000).contains(&taken), "{taken}");
+    // What was not taken was not acknowledged: it comes again when there is room.
+    let arrived = "<r:SequenceAcknowledgement><r:Identifier>urn:offer</r:Identifier>\
+         <r:AcknowledgementRange Lower=\"1\" Upper=\"8\"/></r:SequenceAcknowledgement>";
+    let headers = format!("<a:MessageID>urn:m</a:MessageID>{}{arrived}", client.numbered(taken + 1, ""));
+    client.says("VoidCall", &headers, "<VoidCall xmlns=\"http://tempuri.org/\"/>");
+    while client.pair.server_says().is_some() {}
+    client.says("VoidCall", &headers.replace(arrived, ""), "<VoidCall xmlns=\"http://tempuri.org/\"/>");
+    client.pair.incoming();
+}

@@ -11,6 +11,7 @@ use std::sync::Arc;
 /// TCP, the socket's path for framing on sockets, and `localhost` for HTTP on sockets, whose requests have
 /// to name some host. Where the port is 0, this is done again once the real one is known (`publish`).
 pub(super) fn placed(mut settings: Settings, endpoint: &Endpoint) -> Settings {
+    settings.local = is_local(Some(endpoint));
     match endpoint {
         Endpoint::Tcp { host, port } => {
             let usual = match settings.uri_scheme {

@@ -14,7 +14,8 @@
 //!   early` says why.
 //! * Elements are told by local names and by depth (2: Header and Body, 3: what is in them), not by
 //!   namespaces: a listing shows what came, right or wrong.
-//! * The content of a header `Security` is not shown, since it may be a password.
+//! * The content of a header `Security` is not shown, since it may be a password, nor what is left of a
+//!   broken text with one.
 //! * Texts are cut after `SHOWN` characters.
 
 use crate::dictionary::{Words, split};
@@ -240,7 +241,11 @@ fn textual(document: &[u8], listing: &mut Parts<'_>) {
             Err(failure) => {
                 let at = at.min(document.len());
                 let rest = document.get(at..).unwrap_or_default();
-                let value = format!("{failure}: {}", shown(&String::from_utf8_lossy(rest)));
+                let text = String::from_utf8_lossy(rest);
+                // There may be a password in it.
+                let secret = text.contains("Security") || block.is_some_and(|(name, _)| name == "Security");
+                let text = if secret { "not shown".to_owned() } else { shown(&text) };
+                let value = format!("{failure}: {text}");
                 return listing.add(at, rest.len(), "ends early", value);
             }
         }
@@ -257,7 +262,7 @@ fn header(
     listing: &mut Parts<'_>,
 ) {
     let piece = document.get(range.clone()).unwrap_or_default();
-    let (text, _) = xml::to_xml_partly(piece, |id| words.word(id));
+    let (text, _) = xml::to_xml_partly(piece, |id| words.word(id), xml::LONGEST);
     block_of(name, &text, before + range.start, piece.len(), listing);
 }
 
@@ -293,7 +298,7 @@ fn contents(
     listing: &mut Parts<'_>,
 ) {
     let piece = document.get(range.clone()).unwrap_or_default();
-    let (text, _) = xml::to_xml_partly(piece, |id| words.word(id));
+    let (text, _) = xml::to_xml_partly(piece, |id| words.word(id), xml::LONGEST);
     if let Some(at) = listing.at {
         listing.message.body = Some((at + before + range.start, piece.len()));
     }

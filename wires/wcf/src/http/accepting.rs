@@ -233,6 +233,7 @@ impl Accepting {
                 break;
             }
             if let Some((place, body)) = self.server.repeated() {
+                self.since = None;
                 self.take_again(now, place, body)?;
                 continue;
             }
@@ -244,6 +245,8 @@ impl Accepting {
                 return Err(breach);
             }
             let Some(received) = self.server.received() else { break };
+            // What comes behind it has its own time.
+            self.since = None;
             self.take(now, received)?;
         }
         let waiting = self.server.end.pipe().input.len();

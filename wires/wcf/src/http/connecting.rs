@@ -526,6 +526,15 @@ impl Session for Connecting {
     }
 
     fn disconnected(&mut self, failure: &Failure) {
+        if failure.initiator() == Initiator::Peer
+            && let Some(client) = &mut self.client
+            && client.arriving().is_some()
+        {
+            // A body without a length ends with its connection (RFC 9112, section 6.3); the library knows whether it is whole.
+            client.end.pipe().ended = true;
+            // What is wrong with it is told to its caller, and nothing else comes by this connection.
+            let _ = self.work(Instant::now());
+        }
         // Nothing of a request was executed that had not left this side whole, or waited for its turn.
         let unsent = !self.out.is_empty();
         for asked in std::mem::take(&mut self.queue) {

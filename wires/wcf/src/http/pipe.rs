@@ -25,7 +25,7 @@ pub(super) struct Pipe {
     /// Written, and not yet sent.
     pub(super) output: SendBuffer,
     /// The peer sends nothing more.
-    /// Nobody sets it: a link tells of the end by `disconnected`.
+    /// The connecting side sets it, where that ends the body of a response.
     pub(super) ended: bool,
     /// How much may be read before whoever reads must have understood where the message ends.
     pub(super) stage: Stage,

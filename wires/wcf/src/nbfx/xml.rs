@@ -11,8 +11,9 @@
 //!
 //! What holds:
 //!
-//! * The reader's bounds (depth, attributes, lengths) are all that protects from a hostile document here.
-//!   An array repeats its start tag for every item, so the text may be much longer than the document.
+//! * An array repeats its start tag for every item, and a number stands for a word of any length, so the
+//!   text may be much longer than the document: whoever asks says how long it may become. No array is
+//!   written that would exceed it; the reader bounds everything else (depth, attributes, lengths).
 //! * A word that no dictionary knows is shown as its number in braces; nothing fails because of it in a
 //!   listing.
 //! * Markup in texts is escaped; names are written as they came, so the result need not be well-formed XML.
@@ -22,27 +23,33 @@
 use super::record::{Decimal, Prefix, Record, Text, Word};
 use super::{Reader, item};
 use crate::text::base64;
-use everywire_model::Failure;
 use everywire_model::visit::Visit;
+use everywire_model::{Failure, Initiator};
 use std::fmt::Write;
+
+/// Bytes of the text of a document, at the most. It is the size of a message that describes a service, the largest that is read as text.
+pub const LONGEST: usize = 16 << 20;
 
 /// The XML text of a document. Words of dictionaries come from `word`; one it does not know is shown as `{number}`.
 ///
 /// # Errors
-/// The document's first violation.
+/// The document's first violation, or a text longer than [`LONGEST`].
 pub fn to_xml<'w>(document: &[u8], word: impl Fn(u32) -> Option<&'w str>) -> Visit<String> {
-    match to_xml_partly(document, word) {
+    match to_xml_partly(document, word, LONGEST) {
         (out, None) => Ok(out),
         (_, Some(failure)) => Err(failure),
     }
 }
 
 /// The same of a document that may be cut off or broken: as far as it can be read, and why no further.
+/// It stops where the text has `most` bytes, or has become longer by one record.
 pub fn to_xml_partly<'w>(
     document: &[u8],
     word: impl Fn(u32) -> Option<&'w str>,
+    most: usize,
 ) -> (String, Option<Failure>) {
-    let mut printer = Printer { out: String::new(), open: Vec::new(), in_tag: false, listed: None, word };
+    let mut printer =
+        Printer { out: String::new(), open: Vec::new(), in_tag: false, listed: None, word, most };
     let mut reader = Reader::new(document);
     let failure = loop {
         let printed = match reader.read() {
@@ -68,6 +75,8 @@ struct Printer<F> {
     /// In a list: whether something stands in it already.
     listed: Option<bool>,
     word: F,
+    /// Bytes that `out` may have.
+    most: usize,
 }
 
 impl<'w, F: Fn(u32) -> Option<&'w str>> Printer<F> {
@@ -123,22 +132,33 @@ impl<'w, F: Fn(u32) -> Option<&'w str>> Printer<F> {
             // They come behind `Record::Array` only, and `array` has taken those.
             Record::Items(..) => {}
         }
-        Ok(())
+        self.check(0)
+    }
+
+    /// Whether so many bytes more may be written.
+    fn check(&self, more: usize) -> Visit<()> {
+        let len = self.out.len().saturating_add(more);
+        if len <= self.most {
+            return Ok(());
+        }
+        Err(Failure::over_limit(Initiator::Peer, "bytes of XML to show", len as u64, self.most as u64))
     }
 
     /// An array stands for its element once for each item.
     fn array(&mut self, reader: &mut Reader<'_>) -> Visit<()> {
         self.close_tag();
-        // The start tag is written into a text of its own, which is then repeated.
-        let outer = std::mem::take(&mut self.out);
+        // The start tag is taken off again, to be repeated.
+        let from = self.out.len();
         let mut name = String::new();
         while let Some(record) = reader.read()? {
             match record {
                 Record::End => name = self.open.pop().unwrap_or_default(),
                 Record::Items(kind, _, data) => {
-                    let start = std::mem::replace(&mut self.out, outer);
+                    let start = self.out.split_off(from);
                     self.in_tag = false;
-                    for raw in data.chunks_exact(kind.width()) {
+                    let items = data.chunks_exact(kind.width());
+                    self.check(items.len().saturating_mul(start.len()))?;
+                    for raw in items {
                         let value = item(kind, raw).map(|text| self.text(&text)).unwrap_or_default();
                         let _ = write!(self.out, "{start}>{}</{name}>", escape(&value));
                     }

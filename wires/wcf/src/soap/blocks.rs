@@ -12,7 +12,7 @@ use super::outline::is_own;
 use super::{Form, Soap, head};
 use crate::dictionary::Words;
 use crate::nbfx::{self, Prefix, Record, Word, xml};
-use crate::text::{self, escape, escape_attribute};
+use crate::text::{self, check_chars, escape, escape_attribute};
 use crate::values::{ReaderQuotas, TEXT};
 use everywire_model::headers::Content;
 use everywire_model::visit::Visit;
@@ -23,12 +23,19 @@ use memchr::memmem;
 /// In bytes of the document up to its body.
 const LONGEST: usize = 32 << 10;
 
+/// How long they may become as text.
+const SHOWN: usize = 32 * LONGEST;
+
 /// Appends a header; `scoped`: whether the prefix `s` stands for envelopes there.
 ///
 /// # Errors
-/// Its name is none of SOAP, or the session's own.
+/// Its name is none of SOAP, or the session's own; its text has characters that XML lacks.
 pub(super) fn put(form: Form, soap: Soap, scoped: bool, header: &Header, out: &mut Vec<u8>) -> Visit<()> {
     let (namespace, local) = name(header, soap)?;
+    check_chars(namespace)?;
+    if let Content::Text(text) = &header.content {
+        check_chars(text)?;
+    }
     // Text that only looks like markup is text.
     let marked = match &header.content {
         Content::Text(text) if text.starts_with('<') && is_whole(text) => Some(text),
@@ -181,7 +188,11 @@ pub(crate) fn headers(body: &Body, words: &Words, quotas: &ReaderQuotas) -> Visi
     if body.dialect == TEXT {
         return list(document, quotas);
     }
-    let (xml, _) = xml::to_xml_partly(document, |id| words.word(id));
+    let (xml, failure) = xml::to_xml_partly(document, |id| words.word(id), SHOWN);
+    // That the document ends in the body's start does not matter.
+    if let Some(failure) = failure.filter(|failure| failure.kind() == Kind::LimitExceeded) {
+        return Err(failure);
+    }
     list(xml.as_bytes(), quotas)
 }
 
@@ -203,7 +214,7 @@ fn list(document: &[u8], quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
         }
         let must_understand = matches!(block.attribute(envelope(soap), "mustUnderstand"), Some("1" | "true"));
         let name = format!("{{{}}}{}", block.namespace, block.local);
-        let content = Content::Text(content(&mut cursor, 32 * LONGEST)?);
+        let content = Content::Text(content(&mut cursor, SHOWN)?);
         all.push(Header { name, content, must_understand });
     }
     Ok(all)

@@ -20,9 +20,7 @@ use std::time::SystemTime;
 /// # Errors
 /// There are no credentials, or nothing that keeps them from others' ears.
 pub(super) fn request(form: Form, settings: &Settings) -> Visit<Vec<u8>> {
-    // A socket of framing: its bytes do not leave the machine.
-    let local = !settings.socket.is_empty();
-    Ok(security::username(settings, local, SystemTime::now())?.write(form, 's'))
+    Ok(security::username(settings, SystemTime::now())?.write(form, 's'))
 }
 
 /// The header of a reply.

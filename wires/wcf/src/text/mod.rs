@@ -8,6 +8,7 @@ pub mod base64;
 mod reader;
 mod writer;
 
+pub(crate) use reader::is_local;
 pub use reader::{Attribute, Event, Reader, Tag};
-pub(crate) use reader::{is_char, is_local};
+pub(crate) use writer::check_chars;
 pub use writer::{Writer, escape, escape_attribute};

@@ -406,7 +406,7 @@ fn plain_text(raw: &[u8], at: usize) -> Visit<Cow<'_, str>> {
 }
 
 /// Whether XML 1.0 has this character.
-pub(crate) fn is_char(c: char) -> bool {
+pub(super) fn is_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 

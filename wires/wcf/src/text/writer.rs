@@ -1,7 +1,11 @@
 //! Writing XML text.
 //!
 //! Bodies of calls are written by `values::output`; this one is for headers, faults, metadata and pages. It
-//! does not check names or characters: that is the callers' matter.
+//! does not check names or characters: that is the callers' matter (`check_chars`).
+
+use super::reader::is_char;
+use everywire_model::visit::Visit;
+use everywire_model::{Failure, Initiator, Kind};
 
 /// Appends XML text to a buffer; elements and their ends are the caller's to match.
 #[derive(Debug)]
@@ -93,6 +97,19 @@ impl<'o> Writer<'o> {
         }
         self.out.extend_from_slice(local.as_bytes());
     }
+}
+
+/// Checks that all characters are ones of XML; most texts have neither control characters nor the few above that are not.
+///
+/// # Errors
+/// `BadArgument`: no XML can hold the text.
+pub(crate) fn check_chars(text: &str) -> Visit<()> {
+    let suspect = text.bytes().fold(false, |any, byte| any | (byte < 0x20) | (byte == 0xef));
+    if !suspect || text.chars().all(is_char) {
+        return Ok(());
+    }
+    let message = "text with a character that XML does not have";
+    Err(Failure::new(Kind::BadArgument, Initiator::User, message))
 }
 
 /// Appends text, with references for what would be markup, and for carriage returns, which readers would change.

@@ -33,7 +33,7 @@ use super::output::Output;
 use crate::dictionary::Term;
 use crate::nbfx::notation::{parse_date_time, parse_decimal};
 use crate::nbfx::{Item, Text as Value, xml};
-use crate::text::is_char;
+use crate::text::check_chars;
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
 use everywire_model::send_buffer::Mark;
@@ -209,10 +209,7 @@ impl Sink for ElementSink<'_> {
         if shape.bound.is_some_and(|bound| value.chars().count() > bound as usize) {
             return Err(too_long(value.len(), shape.bound));
         }
-        if !is_xml(value) {
-            let message = "text with a character that XML does not have";
-            return Err(Failure::new(Why::BadArgument, Initiator::User, message));
-        }
+        check_chars(value)?;
         self.check_word(value)?;
         let begun = self.begin()?;
         match self.notation(begun) {
@@ -391,12 +388,6 @@ impl Sink for ElementSink<'_> {
         }
         Ok(())
     }
-}
-
-/// Whether all characters are ones of XML; most texts have neither control characters nor the few above that are not.
-fn is_xml(text: &str) -> bool {
-    let suspect = text.bytes().fold(false, |any, byte| any | (byte < 0x20) | (byte == 0xef));
-    !suspect || text.chars().all(is_char)
 }
 
 /// The bound of a sequence, or the length of an array.

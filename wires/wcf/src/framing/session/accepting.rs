@@ -74,6 +74,8 @@ pub struct Accepting {
     events: VecDeque<Event>,
     /// Whether the end of the connection is to be told.
     ending: bool,
+    /// Whether the one envelope of a streamed call has begun to come.
+    enveloped: bool,
     /// When the preamble must be over.
     /// Or, in Waiting, when the session's turn must have come. `None` while nothing is being opened.
     opening_due: Option<Instant>,
@@ -133,6 +135,7 @@ impl Accepting {
             admitted: false,
             events: VecDeque::new(),
             ending: false,
+            enveloped: false,
             opening_due: now.checked_add(settings.quotas.channel_initialization_timeout),
             last: now,
             held: Held::new(&settings, config.waker.clone()),
@@ -256,7 +259,9 @@ impl Accepting {
     fn opened(&mut self, record: &Record<'_>, ended: bool) -> Result<bool, Breach> {
         match record {
             _ if ended => {}
-            Record::UnsizedEnvelope if self.mode() == Mode::SingletonUnsized => {
+            // There is one each way (MC-NMF, Singleton-Unsized).
+            Record::UnsizedEnvelope if self.mode() == Mode::SingletonUnsized && !self.enveloped => {
+                self.enveloped = true;
                 self.channel.begin_chunks();
                 return Ok(true);
             }
@@ -283,7 +288,11 @@ impl Accepting {
             Record::Fault(uri) => return Err(Breach::Refused { message: fault_text(uri) }),
             _ => {}
         }
-        let expected = if ended { "nothing" } else { "an envelope or End" };
+        let expected = match () {
+            () if ended => "nothing",
+            () if self.enveloped => "End",
+            () => "an envelope or End",
+        };
         Err(Breach::Unexpected { record: record.kind(), expected })
     }
 
@@ -552,7 +561,7 @@ impl Session for Accepting {
     }
 
     fn held(&self) -> usize {
-        self.channel.kept() + self.early.len()
+        self.channel.kept() + self.early.len() + self.exchange.as_ref().map_or(0, SoapChannel::kept)
     }
 
     fn turn_away(&mut self, _: &Failure) -> bool {

@@ -314,7 +314,8 @@ impl Session for Connecting {
         if self.exchange.has_events() {
             return self.exchange.poll();
         }
-        std::mem::take(&mut self.ending).then_some(Event::Closed)
+        // Whoever is told so transmits no more: the goodbye has to leave first.
+        (self.channel.out.is_empty() && std::mem::take(&mut self.ending)).then_some(Event::Closed)
     }
 
     #[inline]

@@ -48,10 +48,14 @@ pub(super) fn message(
     // Words that the peer has not met: their table stands in front, so the message is written once more behind it.
     out.truncate(mark);
     put_table(words.fresh(), out);
-    words.told();
+    let told = words.fresh().len();
     document(dialect, words, out, has_headers, head, content)
-        .and_then(|()| if words.fresh().is_empty() { Ok(()) } else { Err(Violation::Misuse.at(0)) })
-        .inspect_err(|_| out.truncate(mark))
+        .and_then(|()| if words.fresh().len() == told { Ok(()) } else { Err(Violation::Misuse.at(0)) })
+        .inspect(|()| words.told())
+        .inspect_err(|_| {
+            out.truncate(mark);
+            words.forget(known);
+        })
 }
 
 #[inline]
@@ -76,4 +80,27 @@ fn document(
     }
     finish(dialect.form, out);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// A word that was learned for a message which then could not be written goes with the next one.
+    #[test]
+    fn words_are_told_with_the_message_that_is_sent() {
+        let (mut words, mut out, times) = (Outgoing::session(), SendBuffer::new(), Cell::new(0));
+        let content = |words: &mut Outgoing, _: &mut SendBuffer| {
+            words.id("new");
+            times.set(times.get() + 1);
+            if times.get() == 2 { Err(Violation::Misuse.at(0)) } else { Ok(None) }
+        };
+        let mut put = |out: &mut SendBuffer| {
+            message(Dialect::NET_TCP, &mut words, out, false, &mut |_, _, _| {}, &content)
+        };
+        assert!(put(&mut out).is_err() && out.is_empty());
+        assert!(put(&mut out).is_ok());
+        assert!(out.to_vec().starts_with(b"\x04\x03new"));
+    }
 }

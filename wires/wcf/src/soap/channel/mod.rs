@@ -119,6 +119,11 @@ impl SoapChannel {
         self.waiting.len() + self.serving.len()
     }
 
+    /// Bytes of messages that a reliable session keeps until its peer acknowledges them.
+    pub fn kept(&self) -> usize {
+        self.reliable.as_ref().map_or(0, |reliable| reliable.kept())
+    }
+
     /// Forgets a call that was begun: a late answer is dropped.
     pub fn cancel(&mut self, id: CallId) {
         self.waiting.remove(id);

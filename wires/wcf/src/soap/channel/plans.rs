@@ -6,6 +6,7 @@
 //! number.
 
 use crate::plan::Plan;
+use crate::soap::seen::Seen;
 use crate::soap::template::Template;
 use bytes::Bytes;
 use everywire_model::Shape;
@@ -97,9 +98,14 @@ pub(super) struct Plans {
 }
 
 impl Plans {
-    /// The operation described so, met before or made now.
+    /// The operation described so, met before or made now. If another one has to go, `seen` forgets all numbers.
     #[inline]
-    pub(super) fn called(&mut self, by: &Described<'_>, make: impl FnOnce() -> (Arc<Plan>, bool)) -> usize {
+    pub(super) fn called(
+        &mut self,
+        seen: &mut Seen,
+        by: &Described<'_>,
+        make: impl FnOnce() -> (Arc<Plan>, bool),
+    ) -> usize {
         if self.met.get(self.last).is_some_and(|met| met.from.is(by)) {
             return self.last;
         }
@@ -107,16 +113,16 @@ impl Plans {
             Some(index) => index,
             None => {
                 let (plan, chosen) = make();
-                self.add(Met { plan, from: From::of(by), request: None, oneway: None, reply: None, chosen }).0
+                let from = From::of(by);
+                self.add(seen, Met { plan, from, request: None, oneway: None, reply: None, chosen })
             }
         };
         self.last = index;
         index
     }
 
-    /// The operation with this plan. Also returns whether another one had to go.
-    /// Whoever remembers plans by number must forget them if another one had to go.
-    pub(super) fn asked(&mut self, plan: Arc<Plan>) -> (usize, bool) {
+    /// The operation with this plan. If another one has to go, `seen` forgets all numbers.
+    pub(super) fn asked(&mut self, seen: &mut Seen, plan: Arc<Plan>) -> usize {
         let known = self.met.iter().position(|met| {
             met.from == From::default() && *met.plan.asked == *plan.asked && met.plan.name == plan.name
         });
@@ -126,11 +132,11 @@ impl Plans {
                     // The plan is made anew after something was exported or withdrawn.
                     (met.plan, met.reply) = (plan, None);
                 }
-                (index, false)
+                index
             }
             None => {
                 let from = From::default();
-                self.add(Met { plan, from, request: None, oneway: None, reply: None, chosen: false })
+                self.add(seen, Met { plan, from, request: None, oneway: None, reply: None, chosen: false })
             }
         }
     }
@@ -145,14 +151,12 @@ impl Plans {
         self.met.get_mut(index)
     }
 
-    fn add(&mut self, met: Met) -> (usize, bool) {
+    fn add(&mut self, seen: &mut Seen, met: Met) -> usize {
         if self.met.len() >= MOST {
-            if let Some(slot) = self.met.last_mut() {
-                *slot = met;
-            }
-            return (self.met.len() - 1, true);
+            self.met.pop();
+            seen.clear();
         }
         self.met.push(met);
-        (self.met.len() - 1, false)
+        self.met.len() - 1
     }
 }

@@ -162,6 +162,10 @@ impl SoapChannel {
         let here = self.settings.via(key);
         let (words, quotas) = (&*self.reading.words, &self.reading.quotas);
         let most = self.settings.quotas.max_received_message_size.saturating_mul(8).max(LEAST_KEPT);
+        let most = match &self.node {
+            Some(node) if self.settings.binding.is_http() => node.sequences.share(most),
+            _ => most,
+        };
         let verdict =
             reliable.receive(now, &Came { head, document, words, quotas, action, key, here: &here, most })?;
         let ended = reliable.ended().is_some();
@@ -414,10 +418,7 @@ impl SoapChannel {
             self.passes = true;
             self.words.make_way();
         }
-        let (index, displaced) = self.plans.asked(Arc::clone(&plan));
-        if displaced {
-            self.seen.clear();
-        }
+        let index = self.plans.asked(&mut self.seen, Arc::clone(&plan));
         let reply_to =
             head.reply_to.as_deref().filter(|address| !address.is_empty() && *address != ANONYMOUS);
         // What came in a session must not be taken for anything but what its number says.

@@ -93,7 +93,7 @@ impl SoapChannel {
             contract: interface.map(|interface| &interface.name),
         };
         let side = self.side;
-        let index = self.plans.called(&by, || {
+        let index = self.plans.called(&mut self.seen, &by, || {
             let plan = match side {
                 Side::Client => Plan::of(interface, operation),
                 Side::Server => Plan::of_backward(interface, operation),

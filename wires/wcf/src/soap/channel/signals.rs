@@ -69,7 +69,7 @@ impl SoapChannel {
             name: &signal.name,
             contract: Some(&interface.name),
         };
-        let index = self.plans.called(&by, || {
+        let index = self.plans.called(&mut self.seen, &by, || {
             let subscribes = |operation: &Operation| operation.name.eq_ignore_ascii_case("subscribe");
             let chosen = interface.operations.iter().any(subscribes);
             (plan(interface, signal), chosen)

@@ -23,7 +23,7 @@ pub(super) struct Incoming {
     held: BTreeMap<u64, Option<Arrived>>,
     /// Since when a message is missing.
     gap: Option<Instant>,
-    /// When the peer must be told what arrived.
+    /// When the peer must be told what arrived; it counts once anything has (`told_by`).
     due: Option<Instant>,
     /// Messages that it has not been told of.
     /// Half a window of them is told at once, so that the sender can go on.
@@ -110,12 +110,17 @@ impl Incoming {
     /// Whether the peer must be told now.
     /// A message of this side's would carry it along; this is asked when there is none.
     pub(super) fn is_due(&self, now: Instant) -> bool {
-        self.due.is_some_and(|due| due <= now)
+        self.told_by().is_some_and(|due| due <= now)
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
         let gap = self.gap.map(|since| since + GAP);
-        self.due.into_iter().chain(gap).min()
+        self.told_by().into_iter().chain(gap).min()
+    }
+
+    /// Nothing is due while nothing has arrived: `tell` would say nothing, again and again.
+    fn told_by(&self) -> Option<Instant> {
+        self.due.filter(|_| !self.is_unused())
     }
 
     /// Whether a message has been missing for too long.

@@ -54,6 +54,10 @@ const INACTIVITY: Duration = Duration::from_secs(600);
 /// only.
 const AWAITED: usize = 64;
 
+/// Messages that wait for the window on a duplex channel before no more is taken of its client: sixteen windows.
+/// Acknowledgements there come by themselves, and mostly with its next messages.
+const UNANSWERED: u64 = 16 * WINDOW;
+
 /// Bytes of an address or an identifier that a session keeps; no valid one is longer.
 const MAX_ADDRESS: usize = 2048;
 

@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 /// Each holds at most two windows of messages and the answers that `Came::most` allows.
 pub(super) const MAX_SESSIONS: usize = 1024;
 
+/// Sessions of which each may keep as many bytes of answers as one alone; if there are more, they share what these may keep.
+const FREE: u64 = 64;
+
 /// How long nothing must have been said in a session for it to make room for somebody who has no fewer than its client.
 const SILENCE: Duration = Duration::from_secs(30);
 
@@ -76,6 +79,12 @@ impl Sequences {
     /// The session of this sequence.
     pub(in crate::soap) fn find(&self, id: &str) -> Option<Reliable> {
         lock(&self.0).taken.get(id).map(|place| Reliable::of(Arc::clone(&place.session)))
+    }
+
+    /// Bytes of answers that each session may keep, where one alone might keep `most`.
+    pub(in crate::soap) fn share(&self, most: u64) -> u64 {
+        let sessions = lock(&self.0).taken.len() as u64;
+        if sessions <= FREE { most } else { most.saturating_mul(FREE) / sessions }
     }
 
     /// Whether there was a session of this sequence that had to make room.

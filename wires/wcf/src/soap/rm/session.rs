@@ -13,7 +13,8 @@
 //! * `out.id` and `came.id` are both set in `Open` and after it; no message is taken whose sequence is not `came.id`.
 //! * A service in turns sends only what answers the request at hand (`Desk`): its answer, an acknowledgement, or a fault.
 //! * A message that is not taken for want of room is not acknowledged either, so its sender repeats it.
-//! * All that a peer can make grow is bounded: identifiers by `MAX_ADDRESS`, questions by `AWAITED`, messages by `WINDOW`.
+//! * All that a peer can make grow is bounded: identifiers by `MAX_ADDRESS`, questions by `AWAITED`, messages by `WINDOW`, answers that
+//!   it does not acknowledge by `Came::most` and by `WINDOW` or `UNANSWERED`.
 
 mod ending;
 mod owed;
@@ -28,7 +29,8 @@ use super::headers::{Acknowledgement, Version};
 use super::incoming::{Incoming, Taken};
 use super::outgoing::Outgoing;
 use super::{
-    AWAITED, INACTIVITY, MAX_ADDRESS, Next, Outbound, REPEAT_AFTER, REPEATS, UNUSED, Verdict, WINDOW, control,
+    AWAITED, INACTIVITY, MAX_ADDRESS, Next, Outbound, REPEAT_AFTER, REPEATS, UNANSWERED, UNUSED, Verdict,
+    WINDOW, control,
 };
 use crate::dictionary::Words;
 use crate::plan::Plan;
@@ -131,6 +133,11 @@ impl Session {
     /// Whether a message begins a session.
     pub(in crate::soap) fn begins(head: &Head<'_>) -> bool {
         version_of(head, "CreateSequence").is_some()
+    }
+
+    /// Bytes of messages that are kept until they are acknowledged.
+    pub(super) fn kept(&self) -> usize {
+        self.out.kept()
     }
 
     /// Takes a message to send; `next` gives it a number when it may go.
@@ -373,8 +380,10 @@ impl Session {
     /// A message of a sequence.
     fn numbered(&mut self, now: Instant, number: u64, came: &Came<'_>, desk: &mut Desk) -> Verdict {
         let is_control = version_of(came.head, "LastMessage").is_some();
-        let is_full = self.out.backlog() as u64 >= WINDOW || self.out.kept() as u64 >= came.most;
-        if self.role.responds() && is_full && !self.came.has(number) {
+        // Answers that travel when they like may well wait for an acknowledgement that comes a little later.
+        let most = if self.role.responds() { WINDOW } else { UNANSWERED };
+        let is_full = self.out.backlog() as u64 >= most || self.out.kept() as u64 >= came.most;
+        if !self.role.is_client() && is_full && !self.came.has(number) {
             // Whoever takes no answers gets no more of them: this is neither taken nor acknowledged.
             desk.owed = None;
             return Verdict::Deliver(Vec::new());

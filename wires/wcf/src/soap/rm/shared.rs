@@ -90,6 +90,11 @@ impl Reliable {
         Arc::clone(&self.session)
     }
 
+    /// Bytes of messages that are kept until they are acknowledged.
+    pub(in crate::soap) fn kept(&self) -> usize {
+        self.session().kept()
+    }
+
     pub(in crate::soap) fn queue(&mut self, message: Outbound) {
         lock(&self.session).queue(message, &mut self.desk);
     }

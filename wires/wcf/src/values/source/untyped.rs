@@ -10,6 +10,7 @@ use crate::nbfx::Item;
 use crate::text::is_local;
 use crate::values::cursor::{Cursor, Told};
 use crate::violations::{Violation, unsupported};
+use everywire_model::Failure;
 use everywire_model::shape::{Field, Hold, Shape, Struct, Text};
 use everywire_model::visit::Visit;
 use std::collections::HashMap;
@@ -126,7 +127,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 if is_within && let Some(outside) = &mut outside {
                     outside.scope.pop();
                 }
-                let many = elements.members.len();
+                let count = elements.members.len();
                 let known = elements.members.iter_mut().find(|(name, ..)| *name == child.name);
                 match known {
                     Some((_, count, before)) => {
@@ -135,9 +136,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                         *before = both(first, seen)?;
                     }
                     // Names are looked for one after the other: there may not be too many.
-                    None if many >= MAX_MEMBERS => {
-                        return Err(unsupported("a value of unknown type with that many members"));
-                    }
+                    None if count >= MAX_MEMBERS => return Err(many()),
                     // Of names in binary form nobody has said what is in them; these may be written as text.
                     None if !is_local(child.name) => return self.wrong(Violation::BadName),
                     None => elements.members.push((child.name.to_owned(), 1, seen)),
@@ -165,6 +164,11 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 /// They are searched one after the other.
 const MAX_MEMBERS: usize = 256;
 
+#[cold]
+fn many() -> Failure {
+    unsupported("a value of unknown type with that many members")
+}
+
 /// What two elements of one name have in common.
 fn both(one: Seen, other: Seen) -> Visit<Seen> {
     Ok(match (one, other) {
@@ -175,12 +179,14 @@ fn both(one: Seen, other: Seen) -> Visit<Seen> {
         (Seen::Elements(seen), Seen::Leaf) | (Seen::Leaf, Seen::Elements(seen)) => Seen::Elements(seen),
         (Seen::Elements(mut one), Seen::Elements(other)) => {
             for (name, count, seen) in other.members {
+                let all = one.members.len();
                 match one.members.iter_mut().find(|(known, ..)| *known == name) {
                     Some((_, most, known)) => {
                         *most = count.max(*most);
                         let before = std::mem::replace(known, Seen::Nothing);
                         *known = both(before, seen)?;
                     }
+                    None if all >= MAX_MEMBERS => return Err(many()),
                     None => one.members.push((name, count, seen)),
                 }
             }

@@ -54,7 +54,7 @@ impl Accepting {
             // Where each request says who asks, nobody listens before the first that was believed.
             exchange.opened(self.key.clone());
         }
-        self.opening_due = None;
+        (self.opening_due, self.enveloped) = (None, false);
         self.phase = Phase::Open(Ends { peer: false, here: self.mode() == Mode::Simplex });
         if !self.admitted {
             self.admitted = true;

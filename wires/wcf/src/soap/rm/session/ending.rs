@@ -82,7 +82,8 @@ impl Session {
     pub(super) fn control_message(&mut self, came: &Came<'_>, desk: &mut Desk) -> Visit<Option<Verdict>> {
         let head = came.head;
         let is = |name| version_of(head, name).is_some();
-        if is("SequenceAcknowledgement") || is("TerminateSequenceResponse") || is("LastMessage") {
+        let only_headers = is("SequenceAcknowledgement") || is("AckRequested");
+        if only_headers || is("TerminateSequenceResponse") || is("LastMessage") {
             return Ok(Some(Verdict::Deliver(Vec::new())));
         }
         if is("CloseSequenceResponse") {
