@@ -96,18 +96,20 @@ pub(crate) fn name(failure: &Failure) -> Cow<'_, str> {
     })
 }
 
-/// An error that came: an exception if the operation names it, else a failure.
-pub(crate) fn outcome(name: &str, raises: &[Hold<Struct>], body: Body) -> Outcome<Body> {
+/// An error that came: an exception if the operation names it, else a failure. `from_bus` says that the bus itself sent it.
+pub(crate) fn outcome(name: &str, raises: &[Hold<Struct>], body: Body, from_bus: bool) -> Outcome<Body> {
     let named = |exception: &&Hold<Struct>| names::of_exception(exception) == name;
     if let Some(exception) = raises.iter().find(named) {
         let id = if exception.id.is_empty() { &exception.name } else { &exception.id };
         return Outcome::raised(id.to_string(), body);
     }
-    Outcome::Failed(failure(name, &body))
+    Outcome::Failed(failure(name, &body, from_bus))
 }
 
-/// An error that the contract does not name.
-pub(crate) fn failure(name: &str, body: &Body) -> Failure {
+/// An error that the contract does not name. The call never began if the bus itself refused to pass it on, or if the error is one that only a
+/// search for the method ends with. `InvalidArgs` and `AccessDenied` from a service say nothing of that: services also answer so in the
+/// middle of their work (polkit refuses when it was asked, an argument turns out wrong after a first step).
+pub(crate) fn failure(name: &str, body: &Body, from_bus: bool) -> Failure {
     let message = match body.context.first() {
         Some(b's') => first_text(body),
         _ => None,
@@ -118,7 +120,8 @@ pub(crate) fn failure(name: &str, body: &Body) -> Failure {
     let kind = kind(name);
     let undelivered = name.strip_prefix(ERRORS).is_some_and(|name| UNDELIVERED.contains(&name));
     let completed = match kind {
-        Kind::NoObject | Kind::NoOperation | Kind::BadArgument | Kind::Refused => Completed::No,
+        Kind::NoObject | Kind::NoOperation => Completed::No,
+        Kind::BadArgument | Kind::Refused if from_bus => Completed::No,
         _ if undelivered => Completed::No,
         _ => Completed::Maybe,
     };
@@ -168,7 +171,18 @@ mod tests {
         );
         for completed in [Completed::No, Completed::Maybe] {
             let lost = Failure::new(Kind::Unreachable, Initiator::Peer, "x").with_completed(completed);
-            assert_eq!(super::failure(&name(&lost), &no_text).completed(), completed);
+            assert_eq!(super::failure(&name(&lost), &no_text, false).completed(), completed);
+        }
+        for (name, from_bus, completed) in [
+            ("AccessDenied", false, Completed::Maybe),
+            ("AccessDenied", true, Completed::No),
+            ("InvalidArgs", false, Completed::Maybe),
+            ("InvalidArgs", true, Completed::No),
+            ("UnknownMethod", false, Completed::No),
+            ("NoReply", true, Completed::Maybe),
+        ] {
+            let failure = super::failure(&format!("{ERRORS}{name}"), &no_text, from_bus);
+            assert_eq!(failure.completed(), completed, "{name}, from the bus: {from_bus}");
         }
         let coded = Failure::new(Kind::Internal, Initiator::Peer, "x").with_code("org.example.Mine");
         assert_eq!(name(&coded), "org.example.Mine");

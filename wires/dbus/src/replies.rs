@@ -137,6 +137,7 @@ impl DbusSession {
         let Some(known) = self.seen.get(message.known) else { return Ok(()) };
         let (name, signature) = (known.fields.error.clone(), known.signature.clone());
         let headers = known.headers_beside(&pending);
+        let from_bus = known.fields.sender == names::BUS;
         let name = String::from_utf8_lossy(&name);
         let mut body = self.body(message, signature, RESULTS);
         if let Some(headers) = headers {
@@ -145,12 +146,12 @@ impl DbusSession {
         let id = CallId(reply.into());
         match pending {
             Pending::Call { raises, passed: true, .. } => {
-                let outcome = errors::outcome(&name, &raises, body.clone());
+                let outcome = errors::outcome(&name, &raises, body.clone(), from_bus);
                 self.reply(id, passing::with_encoded(outcome, &name, body));
             }
-            Pending::Call { raises, .. } => self.reply(id, errors::outcome(&name, &raises, body)),
+            Pending::Call { raises, .. } => self.reply(id, errors::outcome(&name, &raises, body, from_bus)),
             Pending::Probe(_) => {
-                let failure = errors::failure(&name, &body);
+                let failure = errors::failure(&name, &body, from_bus);
                 let failure = match failure.kind() {
                     // Some say so of an object that is not there.
                     Kind::NoOperation => Failure::new(Kind::NoObject, Initiator::Peer, failure.message())
@@ -160,7 +161,7 @@ impl DbusSession {
                 };
                 self.reply(id, Outcome::Failed(failure));
             }
-            pending => return self.not_settled(pending, errors::failure(&name, &body)),
+            pending => return self.not_settled(pending, errors::failure(&name, &body, from_bus)),
         }
         Ok(())
     }
