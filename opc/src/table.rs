@@ -2,6 +2,7 @@
 //!
 //! * The tree of names is copied when items are added while somebody walks it, so that each walk sees one state of it.
 //! * A value is told to its feeds under the lock of its row, so they hear of values in the order in which they were set.
+//! * A name has one row for good, since groups and points hold on to it: an item that is added again changes what is in the row.
 //! * No lock is held while the program's own writer runs.
 
 use crate::data::{Data, Vqt};
@@ -10,6 +11,7 @@ use crate::source::{Child, Children, Feed, ServerState, Source, Write};
 use crate::sync::lock;
 use crate::{Code, FileTime, Quality};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -55,11 +57,12 @@ impl Point {
 }
 
 struct Row {
-    item: Arc<Item>,
     held: Mutex<Held>,
 }
 
 struct Held {
+    /// As it was described last.
+    item: Arc<Item>,
     value: Vqt,
     feeds: Vec<Feed>,
 }
@@ -77,21 +80,29 @@ impl Table {
         Self { is_flat: true, ..Self::default() }
     }
 
-    /// Adds an item with its first value, of good quality, now.
+    /// Adds an item with its first value, of good quality, now. An item that is there already is described anew, and whoever has it in a
+    /// group hears of the value.
     pub fn add(&self, item: Item, value: impl Into<Data>) {
         self.extend([(item, value.into())]);
     }
 
-    /// Adds many items. One whose name has a NUL is left out: names on the wire end there, so nobody could ask for it.
+    /// Adds many items, each as [`Table::add`] does. One whose name has a NUL is left out: names on the wire end there, so nobody could
+    /// ask for it.
     pub fn extend(&self, items: impl IntoIterator<Item = (Item, Data)>) {
         let now = FileTime::now();
         let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
         // Whoever browses meanwhile goes on in what was.
         let tree = Arc::make_mut(&mut tree);
         for (item, data) in items.into_iter().filter(|(item, _)| !item.id.contains(PART)) {
-            let held = Mutex::new(Held { value: Vqt::good(data, now), feeds: Vec::new() });
-            let key = self.key(&item.id);
-            tree.insert(key, Arc::new(Row { item: Arc::new(item), held }));
+            let (key, item, value) = (self.key(&item.id), Arc::new(item), Vqt::good(data, now));
+            match tree.entry(key) {
+                // Whoever has the item in a group asks no second time to be told: the row keeps its feeds.
+                Entry::Occupied(row) => row.get().describe(item, value),
+                Entry::Vacant(place) => {
+                    let held = Mutex::new(Held { item, value, feeds: Vec::new() });
+                    place.insert(Arc::new(Row { held }));
+                }
+            }
         }
     }
 
@@ -155,15 +166,31 @@ impl Table {
 
 impl Row {
     fn put(&self, value: Vqt) {
+        lock(&self.held).put(value);
+    }
+
+    /// The item is another one from now on, with this value.
+    fn describe(&self, item: Arc<Item>, value: Vqt) {
         let mut held = lock(&self.held);
-        held.feeds.retain(|feed| feed.tell(value.clone()));
-        held.value = value;
+        held.item = item;
+        held.put(value);
+    }
+
+    fn item(&self) -> Arc<Item> {
+        Arc::clone(&lock(&self.held).item)
+    }
+}
+
+impl Held {
+    fn put(&mut self, value: Vqt) {
+        self.feeds.retain(|feed| feed.tell(value.clone()));
+        self.value = value;
     }
 }
 
 impl Source for Table {
     fn find(&self, id: &str) -> Option<Arc<Item>> {
-        self.row(id).map(|row| Arc::clone(&row.item))
+        self.row(id).map(|row| row.item())
     }
 
     fn children(&self, branch: &str, after: Option<&str>) -> Option<Children> {
@@ -193,7 +220,7 @@ impl Source for Table {
         }
         let path = if branch.is_empty() { name.to_owned() } else { format!("{branch}.{name}") };
         let (tree, key) = (self.tree(), self.key(&path));
-        let item = tree.get(&key).map(|row| row.item.id.clone());
+        let item = tree.get(&key).map(|row| row.item().id.clone());
         let branch = has_beneath(&tree, &(key + PART)).then_some(path);
         (branch.is_some() || item.is_some()).then(|| Child { name: name.to_owned(), branch, item })
     }
@@ -273,7 +300,7 @@ impl Iterator for Walk {
         let rest = key.strip_prefix(&self.prefix)?;
         if self.is_flat {
             self.next = past(key, true);
-            return Some(Child { name: rest.to_owned(), branch: None, item: Some(row.item.id.clone()) });
+            return Some(Child { name: rest.to_owned(), branch: None, item: Some(row.item().id.clone()) });
         }
         let name = rest.split(PART).next().unwrap_or(rest);
         let path = format!("{}{name}", self.prefix);
@@ -282,7 +309,7 @@ impl Iterator for Walk {
         let child = Child {
             name: name.to_owned(),
             branch: is_branch.then(|| path.replace(PART, ".")),
-            item: is_item.then(|| row.item.id.clone()),
+            item: is_item.then(|| row.item().id.clone()),
         };
         self.next = past(&path, false);
         Some(child)
