@@ -128,7 +128,11 @@ impl Built {
 /// to be installed.
 fn environment() -> [(&'static str, PathBuf); 3] {
     [
-        ("WINEPREFIX", super::workshop::cache().join("wine-prefix")),
+        // Where there is no directory for it `build` has said so, and nothing starts.
+        (
+            "WINEPREFIX",
+            super::workshop::cache().unwrap_or_else(|_| "/nonexistent".into()).join("wine-prefix"),
+        ),
         ("WINEDEBUG", "-all".into()),
         ("WINEDLLOVERRIDES", "mscoree,mshtml=".into()),
     ]
