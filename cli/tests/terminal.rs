@@ -26,6 +26,9 @@ fn assert_harmless(shown: &str) {
 
 #[test]
 fn a_text_is_written_with_escapes_on_a_terminal_alone() {
+    if !everywire_peers::here("a_text_is_written_with_escapes_on_a_terminal_alone", &["script"]) {
+        return;
+    }
     let bank = Bank::open();
     bank.call(&[&format!("title={EVIL}")]).good();
     let words = ["call", &bank.addresses[0], "title", "-c", &bank.contract];
