@@ -19,6 +19,7 @@
 //!
 //! States: the program *runs* until it closes its output; then it *has ended*: all items are bad, writes fail, and the server ends.
 
+use crate::opcda::value_json;
 use crate::output::note;
 use crate::people;
 use crate::program::child::{self, FAREWELL, GRACE, QUEUE};
@@ -198,7 +199,7 @@ impl Shared {
             waiting.answers.insert(id, answer);
             id
         };
-        let asked = json!({"id": id, "item": write.item.id, "value": json_of(&write.data)});
+        let asked = json!({"id": id, "item": write.item.id, "value": value_json(&write.data)});
         // A program that does not read its input is not waited for.
         let sent =
             lock(&self.input).as_ref().is_some_and(|input| input.try_send(format!("{asked}\n")).is_ok());
@@ -274,27 +275,6 @@ fn data_of(json: &Json, vt: VarType) -> Result<Data, String> {
     data.coerce(vt).map_err(|code| format!("{json} is no {vt}: {code}"))
 }
 
-/// A value as JSON: numbers, booleans, texts, arrays; dates and money as text.
-fn json_of(data: &Data) -> Json {
-    match data {
-        Data::Empty | Data::Null => Json::Null,
-        Data::Bool(value) => json!(value),
-        Data::Text(text) => json!(**text),
-        Data::I1(value) => json!(value),
-        Data::U1(value) => json!(value),
-        Data::I2(value) => json!(value),
-        Data::U2(value) => json!(value),
-        Data::I4(value) => json!(value),
-        Data::U4(value) => json!(value),
-        Data::I8(value) => json!(value),
-        Data::U8(value) => json!(value),
-        Data::R4(value) => json!(value),
-        Data::R8(value) => json!(value),
-        Data::Array(array) => array.items.iter().map(json_of).collect(),
-        other => json!(other.to_string()),
-    }
-}
-
 /// A quality by its name, or as the number of a quality word.
 fn quality_of(json: &Json) -> Result<Quality, String> {
     let number = json.as_u64().and_then(|word| u16::try_from(word).ok()).map(Quality);
@@ -359,6 +339,7 @@ mod tests {
         assert_eq!(write(table, "L", 95.5), [Code::OK]);
         assert_eq!(table.get("L").unwrap().data, Data::R8(95.5));
         assert_eq!(table.get("Heard").unwrap().data, "{id:1,item:L,value:95.5}".into());
+        assert_eq!(value_json(&Data::R4(0.1)), json!(0.1), "with the digits that it has");
         assert_eq!(write(table, "L", 1e9), [Code::RANGE]);
         assert_eq!(table.get("L").unwrap().data, Data::R8(95.5));
         program.stop().unwrap();
