@@ -139,7 +139,7 @@ fn environment() -> [(&'static str, PathBuf); 3] {
 }
 
 fn built() -> Result<Built, Failure> {
-    build().map_err(|missing| crate::broken(missing.what).with_hint(missing.install))
+    Ok(build()?)
 }
 
 /// The registry is written when the prefix is whole.
