@@ -7,7 +7,7 @@
 
 use crate::{own_uid, system_random};
 use everywire_model::hex;
-use rustix::fs::OFlags;
+use rustix::fs::{FlockOperation, OFlags};
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -136,6 +136,28 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// A new file of mode 0600; fails if anything has that name.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().write(true).create_new(true))
+}
+
+/// Takes away a lock whose maker has died, unless somebody else is about to, or has done so and made a new one. Whether it was done;
+/// where it was not, it is to be looked at anew.
+///
+/// Looking and removing are two steps: of several programs that see the same dead lock, the last would remove the fresh one of the
+/// first. So each first takes the file's own lock (`flock`), which goes with the file and not with its name.
+pub(crate) fn take_away(path: &Path, is_dead: impl Fn(&Metadata) -> bool) -> io::Result<bool> {
+    // It may be gone, or be no file: then it is nobody's dead lock.
+    let Ok(file) = open(path, OpenOptions::new().read(true)) else { return Ok(false) };
+    let held = file.metadata()?;
+    if !is_dead(&held) || rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(false);
+    }
+    let here = fs::symlink_metadata(path);
+    if !here.is_ok_and(|here| (here.dev(), here.ino()) == (held.dev(), held.ino())) {
+        return Ok(false);
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(true),
+    }
 }
 
 /// Opens for this process only, with mode 0600 if it is created, never through a symbolic link and never waiting.

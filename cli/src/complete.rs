@@ -274,7 +274,20 @@ fn cached(question: &str, ask: impl FnOnce() -> Vec<String>) -> Vec<String> {
     answer.retain(|word| !word.contains('\n'));
     // Without a cache the next press of the key asks again.
     let _ = fs::write(&file, answer.join("\n"));
+    forget(&file);
     answer
+}
+
+/// Removes answers that nobody is given any more, which lie beside this one: else each question that was ever asked would leave a file.
+fn forget(file: &Path) {
+    for entry in file.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten() {
+        let changed = entry.metadata().and_then(|held| held.modified()).ok();
+        let age = changed.and_then(|changed| SystemTime::now().duration_since(changed).ok());
+        if age.is_some_and(|age| age >= FRESH) {
+            // Another one may have removed it first.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// The file of a question, in a directory of this user's alone (mode 700). `None` if there is no home,

@@ -3,16 +3,18 @@
 //!
 //! A line of data goes through `raw`, which flushes: whoever reads through a pipe sees it at once, and
 //! one who closes the pipe ends the program quietly. Two kinds of text are told apart: our own words,
-//! and what others chose (names of objects, texts of errors), for which there are `shown` and
-//! `visible`.
+//! and what others chose (names of objects, texts of errors), for which there are `shown`, `text`,
+//! `visible` and `visible_lines`.
 //!
-//! Invariants: an envelope always has the same first keys (`ok`, `value`, `peer`, `wire`, `bytes`,
+//! Invariants: what others chose commands no terminal. Where it was not made visible, `raw` and `note`
+//! still let nothing through but colours. An envelope always has the same first keys (`ok`, `value`, `peer`, `wire`, `bytes`,
 //! `elapsed_ns`, `notes`), so a program need not look which are there; `status` and `headers` are there
 //! only if they say something.
 
 use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 
 /// Whether to use colours, on each of the two outputs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,6 +46,23 @@ pub(crate) fn line(text: &str) {
     raw(&format!("{text}\n"));
 }
 
+/// Prints text and a line end, of which others chose a part that programs want as it is: on a terminal with `visible_lines`.
+pub(crate) fn text(text: &str) {
+    if on_terminal() { line(&visible_lines(text)) } else { line(text) }
+}
+
+/// Prints JSON and a line end. What a terminal could take for a command is written as JSON writes characters by number, which is the
+/// same JSON.
+pub(crate) fn json(value: &Json) {
+    let text = value.to_string();
+    if !text.contains(commands) {
+        return line(&text);
+    }
+    // All of these characters are below 0x10000, and those below 0x20 JSON has as escapes already.
+    let escaped = |c: char| if commands(c) { format!("\\u{:04x}", u32::from(c)) } else { c.into() };
+    line(&text.chars().map(escaped).collect::<String>());
+}
+
 /// Prints a line of which others chose a part, with `visible`.
 pub(crate) fn shown(text: &str) {
     line(&visible(text));
@@ -52,10 +71,6 @@ pub(crate) fn shown(text: &str) {
 /// What others named or said, as it may stand on a terminal: characters that command one, or turn the
 /// line around, are written as escapes. A tab stays. Text without such characters is not copied.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    // Directional embeddings, overrides and isolates (Unicode 16, UAX 9).
-    let commands = |c: char| {
-        (c.is_control() && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
     if !text.contains(commands) {
         return Cow::Borrowed(text);
     }
@@ -66,9 +81,61 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Prints text as it is, and flushes it. Whoever closed the pipe has seen enough: then the program ends
+/// The same for text of several lines, which stay apart.
+pub(crate) fn visible_lines(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c| commands(c) && c != '\n') {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.split('\n').map(visible).collect::<Vec<_>>().join("\n"))
+}
+
+/// Whether a character commands a terminal, or turns the line around: directional embeddings, overrides
+/// and isolates (Unicode 16, UAX 9).
+fn commands(c: char) -> bool {
+    (c.is_control() && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// `visible_lines`, except for colours (SGR codes): the last guard before a terminal, behind which our
+/// own colours must be left.
+fn guarded(text: &str) -> Cow<'_, str> {
+    let mut rest = text;
+    let mut out = String::new();
+    while let Some(at) = rest.find(|c| commands(c) && c != '\n') {
+        let (before, command) = rest.split_at(at);
+        out.push_str(before);
+        let len = colour(command).unwrap_or_else(|| command.chars().next().map_or(0, char::len_utf8));
+        let (command, behind) = command.split_at(len);
+        if colour(command).is_some() {
+            out.push_str(command)
+        } else {
+            out.extend(command.escape_default())
+        }
+        rest = behind;
+    }
+    if out.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The octets of the colour that a text begins with.
+fn colour(text: &str) -> Option<usize> {
+    let code = text.strip_prefix("\x1b[")?;
+    let end = code.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    code.get(end..)?.starts_with('m').then_some(text.len() - code.len() + end + 1)
+}
+
+/// Whether standard output is a terminal, whatever its colours.
+fn on_terminal() -> bool {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    *KNOWN.get_or_init(|| std::io::stdout().is_terminal())
+}
+
+/// Prints text as it is (on a terminal, `guarded`), and flushes it. Whoever closed the pipe has seen enough: then the program ends
 /// with 0. Other errors of writing are passed over, since there is no place to tell them.
 pub(crate) fn raw(text: &str) {
+    let text = if on_terminal() { guarded(text) } else { Cow::Borrowed(text) };
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
@@ -79,7 +146,7 @@ pub(crate) fn raw(text: &str) {
 /// Tells something that is no data, on standard error.
 pub(crate) fn note(text: &str) {
     // Nobody left to tell, if this fails.
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", guarded(text));
 }
 
 /// The envelope that every verb prints with `--json`.
@@ -134,13 +201,13 @@ impl Envelope {
 
     /// Prints it on one line.
     pub(crate) fn print(&self) {
-        line(&self.json().to_string());
+        json(&self.json());
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::{guarded, visible, visible_lines};
 
     #[test]
     fn names_of_others_command_no_terminal() {
@@ -153,6 +220,22 @@ mod tests {
             ("a\u{202e}b", "a\\u{202e}b"),
         ] {
             assert_eq!(visible(text), shown);
+        }
+        assert_eq!(visible_lines("two\nlines\u{7}\n"), "two\nlines\\u{7}\n");
+    }
+
+    #[test]
+    fn the_last_guard_lets_colours_through_alone() {
+        for (text, shown) in [
+            ("plain\n\ttext", "plain\n\ttext"),
+            ("\u{1b}[1;31merror:\u{1b}[0m no", "\u{1b}[1;31merror:\u{1b}[0m no"),
+            ("a\u{1b}[2Jb\u{1b}[1m", "a\\u{1b}[2Jb\u{1b}[1m"),
+            ("\u{1b}]0;x\u{7}", "\\u{1b}]0;x\\u{7}"),
+            ("\u{1b}", "\\u{1b}"),
+            ("\u{1b}[1", "\\u{1b}[1"),
+            ("\u{9b}31m\r", "\\u{9b}31m\\r"),
+        ] {
+            assert_eq!(guarded(text), shown);
         }
     }
 }

@@ -175,12 +175,35 @@ fn spread(open: &str, parts: Vec<String>, close: &str, indent: usize, out: &mut 
 /// Octets: as text if they are printable, else in hexadecimal; long ones are cut.
 pub(crate) fn octets(bytes: &[u8]) -> String {
     let head = bytes.get(..OCTETS).unwrap_or(bytes);
-    let more = if bytes.len() > OCTETS { format!("... ({} octets)", bytes.len()) } else { String::new() };
-    match std::str::from_utf8(head) {
-        Ok(text) if !text.chars().any(char::is_control) => format!("{text:?}{more}"),
+    let is_cut = bytes.len() > OCTETS;
+    let more = if is_cut { format!("... ({} octets)", bytes.len()) } else { String::new() };
+    let text = match std::str::from_utf8(head) {
+        // The cut is within a character, which is left out.
+        Err(wrong) if is_cut && wrong.error_len().is_none() => {
+            head.get(..wrong.valid_up_to()).and_then(|whole| std::str::from_utf8(whole).ok())
+        }
+        read => read.ok(),
+    };
+    match text {
+        Some(text) if !text.chars().any(char::is_control) => format!("{text:?}{more}"),
         _ => {
             let digits: Vec<_> = head.iter().map(|byte| format!("{byte:02x}")).collect();
             format!("{}{more}", digits.join(" "))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::octets;
+
+    #[test]
+    fn octets_that_are_text_are_cut_between_two_characters() {
+        let text = format!("x{}", "\u{e4}".repeat(40));
+        assert_eq!(octets(text.as_bytes()), format!("\"x{}\"... (81 octets)", "\u{e4}".repeat(31)));
+        let broken = [text.as_bytes(), &[0xff]].concat();
+        assert!(octets(&broken).starts_with("\"x"), "what is wrong behind the cut is not shown");
+        assert!(octets(&[0xff; 70]).starts_with("ff ff"), "no text at all");
+        assert_eq!(octets(&[0xc3]), "c3", "half a character is none");
     }
 }

@@ -14,7 +14,7 @@
 //! `hints.rs`).
 
 use crate::codes;
-use crate::output::{Style, line, note, tinted};
+use crate::output::{self, Style, note, tinted, visible_lines};
 use crate::secrets::hidden;
 use everywire::model::failure::Completed;
 use everywire::{Failure, Initiator, Kind};
@@ -211,16 +211,18 @@ impl Trouble {
     /// Shows it: three lines on standard error, or an envelope on standard output.
     pub(crate) fn show(&self, json: bool, style: Style) {
         if json {
-            line(&self.json().to_string());
+            output::json(&self.json());
         } else if let Some(text) = &self.verbatim {
-            note(text.trim_end());
+            note(&visible_lines(text.trim_end()));
         } else {
-            note(&format!("{} {}", tinted("error:", "1;31", style.err), hidden(&self.what)));
-            note(&format!("  {} {}", tinted("why:", "1", style.err), hidden(&self.why())));
+            // What a peer says may have lines of its own: none of them looks like one of ours.
+            let shown = |text: &str| visible_lines(hidden(text).trim_end()).replace('\n', "\n         ");
+            note(&format!("{} {}", tinted("error:", "1;31", style.err), shown(&self.what)));
+            note(&format!("  {} {}", tinted("why:", "1", style.err), shown(&self.why())));
             let more = self.explained().map(|word| format!("`everywire explain {word}` tells more"));
             let advice = match (self.advice(), more) {
-                (Some(advice), Some(more)) => Some(format!("{} ({more})", hidden(advice))),
-                (advice, more) => advice.map(hidden).or(more),
+                (Some(advice), Some(more)) => Some(format!("{} ({more})", shown(advice))),
+                (advice, more) => advice.map(shown).or(more),
             };
             if let Some(advice) = advice {
                 note(&format!(" {} {advice}", tinted("hint:", "1;36", style.err)));

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::support::{Running, Scratch, data, run, run_in};
+use crate::support::{PROGRAM, Running, Scratch, data, run, run_in};
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
@@ -39,6 +39,51 @@ fn a_small_race_has_a_row_for_each_operation() {
     assert!(rows.iter().all(|row| row["race"] == "calls" && row["median_us"].as_f64().unwrap() > 0.0));
     let nobody = run(&["derby", "calls", "--only", "nobody"]);
     assert!(nobody.failed(2)[1].contains("nobody"), "{}", nobody.err);
+}
+
+/// The program with its standard output in a pipe that nobody reads any more.
+fn without_a_reader(words: &[&str]) -> std::process::Child {
+    let mut child = std::process::Command::new(PROGRAM);
+    let mut child = child.args(words).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    child
+}
+
+#[test]
+fn a_derby_whose_reader_has_gone_ends_quietly() {
+    let words = "derby calls --quick --only everywire-unix --placement unpinned --rounds 2 --calls 10";
+    let ended = without_a_reader(&words.split(' ').collect::<Vec<_>>()).wait().unwrap();
+    assert_eq!(ended.code(), Some(0));
+    // A server has more to do than to print.
+    let scratch = Scratch::new();
+    let (references, on) = (scratch.path("refs"), format!("iiop+unix://{}", scratch.path("derby")));
+    let mut server = without_a_reader(&["derby", "serve", "--on", &on, "--ref-file", &references]);
+    while !Path::new(&references).exists() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert_eq!(server.try_wait().unwrap(), None);
+    }
+    let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../derby/contracts/bench.idl");
+    let reference = format!("@{references}:benchmarking");
+    run(&["call", &reference, "in_out_int_call", "41", "-c", &contract.to_string_lossy()]).good();
+    let pid = server.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn results_on_standard_output_are_added_to_a_file() {
+    let scratch = Scratch::new();
+    let path = scratch.path("results");
+    std::fs::write(&path, "what was there\n").unwrap();
+    let file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let words =
+        "derby calls --quick --only everywire-unix --placement unpinned --rounds 2 --calls 10 --json -";
+    let ended = std::process::Command::new(PROGRAM).args(words.split(' ')).stdout(file).status().unwrap();
+    assert_eq!(ended.code(), Some(0));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    assert_eq!(first, "what was there");
+    assert!(serde_json::from_str::<Json>(rest).unwrap()["rows"].is_array());
 }
 
 /// The report of a race between two network namespaces; nothing where this user may not make them.

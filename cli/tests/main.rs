@@ -25,6 +25,7 @@ mod serve_and_call;
 mod shells;
 mod strangers;
 mod support;
+mod terminal;
 mod trace_opc;
 mod trace_values;
 mod wcf;

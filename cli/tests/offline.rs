@@ -77,6 +77,12 @@ fn code_is_generated_and_checked() {
     std::fs::write(&file, "stale").unwrap();
     assert_eq!(gen_to(&["--check", "--json"]).json()["error"]["kind"], json!("out-of-date"));
     assert!(run(&["gen", "rust", &contract, &contract]).failed(2)[2].contains("--out"));
+    // Two of the same name would become one file.
+    let (other, both) = (scratch.path("bank.idl"), scratch.path("both"));
+    std::fs::write(&other, "interface Other {};").unwrap();
+    let said = run(&["gen", "rust", &contract, &other, "-o", &both]);
+    assert!(said.failed(2)[1].contains("bank.rs"), "{}", said.err);
+    assert!(!std::path::Path::new(&both).exists(), "nothing is written");
 }
 
 #[test]

@@ -349,3 +349,25 @@ fn the_components_of_a_reference_are_told_in_words() {
     let told = run(&["describe", &bank.reference, "-c", &bank.contract, "--json"]).json();
     assert!(told.to_string().contains("code sets: narrow UTF-8"), "{told}");
 }
+
+#[test]
+fn a_second_signal_ends_a_server_that_waits_for_calls() {
+    let (scratch, contract) = (Scratch::new(), data("bank.idl"));
+    let (on, called) = (format!("iiop+unix://{}", scratch.path("bank")), scratch.path("called"));
+    // It does not answer, nor end with its input.
+    let exec = format!("read line; touch {called}; exec sleep 1000");
+    let words =
+        ["serve", &contract, "--interface", "Account", "--on", &on, "--exec", &exec, "--grace", "none"];
+    let mut server = Running::start(&words);
+    let address = server.line();
+    let call = |deadline| ["call", &address, "fails", "-c", &contract, "--deadline", deadline];
+    let waits = Running::start(&call("none"));
+    while !std::path::Path::new(&called).exists() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    server.signal("-TERM");
+    // Once the first signal was heard, calls are refused; until then they find no answer.
+    while run(&call("100ms")).code == 5 {}
+    assert_eq!(server.end("-INT").0, 130);
+    drop(waits);
+}

@@ -39,6 +39,26 @@ fn verbs_options_addresses_and_operations_are_completed() {
     assert_eq!(offered(&scratch, &words), ["deposit"]);
 }
 
+/// A file for each question: without an end they would only grow in number.
+#[test]
+fn answers_of_long_ago_are_removed() {
+    let scratch = Scratch::new();
+    let mut demo = crate::support::Running::start_in(
+        &[("XDG_RUNTIME_DIR", scratch.path("")), ("HOME", scratch.path(""))],
+        &["demo", "--json"],
+    );
+    let told: serde_json::Value = serde_json::from_str(&demo.line()).unwrap();
+    let tank = told["value"][1]["address"].as_str().unwrap();
+    let folder = scratch.path("cache/everywire/completion");
+    std::fs::create_dir_all(&folder).unwrap();
+    let old = format!("{folder}/0123456789abcdef");
+    let file = std::fs::File::create(&old).unwrap();
+    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(3600)).unwrap();
+    assert_eq!(offered(&scratch, &["everywire", "call", tank, "Dr"]), ["Drain"]);
+    assert!(!std::path::Path::new(&old).exists());
+    assert!(std::fs::read_dir(&folder).unwrap().count() > 0, "what was told a moment ago stays");
+}
+
 #[test]
 fn operations_are_asked_from_the_object_and_remembered() {
     let scratch = Scratch::new();

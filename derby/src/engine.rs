@@ -186,6 +186,11 @@ impl Ground<'_> {
                 "they do not fit the time; give more with --time, or take all of them with --thorough",
             );
         }
+        for name in &self.options.placements {
+            if !self.placements.iter().any(|placement| placement.name == name) {
+                leave(format!("the placement `{name}`"), "this machine has too few CPUs for it");
+            }
+        }
         for held in self.contestants {
             let raced = |race: &&&'static Race| held.setup.enters(race);
             let at = |everywhere: bool| -> Vec<&str> {

@@ -46,6 +46,13 @@ pub(crate) fn broken(message: impl Into<String>) -> Failure {
     Failure::new(Kind::Internal, Initiator::Here, message)
 }
 
+/// Prints to standard output. Whoever closed the pipe has seen enough, which is no failure of the derby's.
+pub(crate) fn say(text: &str) {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
 /// The user asked for something that is not there.
 #[cold]
 pub(crate) fn unknown(message: impl Into<String>) -> Failure {

@@ -236,6 +236,9 @@ fn warm(
     Ok(())
 }
 
+/// Samples that room is made for before the clock starts: 128 MiB of them. How many calls are asked for is the user's to say.
+const ROOM: usize = 1 << 24;
+
 /// What was timed of one client. There is one sample for each burst.
 pub(crate) struct Timed {
     /// Of each burst, what one of its calls took, in picoseconds.
@@ -263,7 +266,7 @@ impl Timed {
         batch: u32,
         burst: &mut dyn FnMut() -> Result<(), Failure>,
     ) -> Result<Self, Failure> {
-        let mut samples: Vec<u64> = Vec::with_capacity(usize::try_from(bursts).unwrap_or(0));
+        let mut samples: Vec<u64> = Vec::with_capacity(usize::try_from(bursts).unwrap_or(ROOM).min(ROOM));
         let (mut began_ns, mut ended_ns) = (Vec::new(), Vec::new());
         // Room is made before the clock starts: a vector that grows would be in the time of the call
         // that has it grow.

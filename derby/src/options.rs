@@ -45,7 +45,7 @@ pub struct Options {
     pub no_trace: bool,
     /// A foreign server to race, as a reference or as a file of `NAME<TAB>REFERENCE` lines.
     pub against: Option<String>,
-    /// Where to write the results for machines.
+    /// Where to write the results for machines; `-` is standard output.
     pub json: Option<PathBuf>,
     /// Where to write the results for people.
     pub html: Option<PathBuf>,

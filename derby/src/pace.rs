@@ -217,6 +217,12 @@ impl Pace {
         *known = known.mul_f64(0.9) + beside.mul_f64(0.1);
     }
 
+    /// The clients that ran or were left out.
+    #[cfg(test)]
+    pub(crate) fn counted(&self) -> Load {
+        self.done
+    }
+
     /// So much of the rest is done with: counted or traced operations, or time at a rate. `building` is
     /// ignored.
     pub(crate) fn rested(&mut self, done: Rest) {

@@ -7,7 +7,7 @@
 //!
 //! Invariants: either both sides are bound to a CPU, which may be the same, or both are free. The last
 //! CPUs are taken, since the first serves most of the machine's interrupts. A placement that this
-//! machine has no CPUs for is left out of the list, and is no error.
+//! machine has no CPUs for is left out of the list, and is no error as long as another one is in it.
 
 use everywire_model::Failure;
 use std::mem;
@@ -45,7 +45,7 @@ const ALL: [&str; 6] = [SAME, DIFFERENT, UNPINNED, REMOTE, BUSY, BUSY_APART];
 /// The placements with these names that this machine has CPUs for; without names all of them.
 ///
 /// # Errors
-/// A name is unknown.
+/// A name is unknown, or there are CPUs for none of them.
 pub fn named(names: &[String]) -> Result<Vec<Placement>, Failure> {
     choose(names, &allowed_cpus())
 }
@@ -100,6 +100,12 @@ fn choose(names: &[String], cpus: &[usize]) -> Result<Vec<Placement>, Failure> {
         all.push(crowded(BUSY_APART, "client and server on different CPUs, a busy loop on each", server));
     }
     all.retain(|placement| names.is_empty() || names.iter().any(|name| name == placement.name));
+    if all.is_empty() {
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        let what = format!("this machine has too few CPUs for the placement {}", names.join(", "));
+        return Err(crate::unknown(what)
+            .with_hint("without --placement all races run that this machine has CPUs for"));
+    }
     Ok(all)
 }
 
@@ -251,6 +257,14 @@ mod tests {
         assert_eq!(only("busy").unwrap()[0].cpus(), [5]);
         assert_eq!(only("busy-different").unwrap()[0].cpus(), [5, 0]);
         assert!(only("elsewhere").unwrap_err().hint().unwrap().contains("unpinned"));
+    }
+
+    #[test]
+    fn a_placement_that_this_machine_lacks_is_no_empty_derby() {
+        let failure = choose(&["different".to_owned()], &[3]).unwrap_err();
+        assert!(failure.message().contains("`different`"), "{failure}");
+        let names = ["different", "same"].map(str::to_owned);
+        assert_eq!(choose(&names, &[3]).unwrap().len(), 1);
     }
 
     #[test]

@@ -371,8 +371,8 @@ impl Drop for Running {
 /// way out.
 ///
 /// # Errors
-/// It cannot be started, its status is not 0, what it writes is not UTF-8, or its standard output is
-/// open for longer than `limit`.
+/// It cannot be started, its status is not 0, what it writes is not UTF-8, or it runs for longer than
+/// `limit`.
 pub(crate) fn complete(
     launch: &Launch,
     spot: &Spot,
@@ -382,6 +382,7 @@ pub(crate) fn complete(
 ) -> Result<String, Failure> {
     let mut running = Running::spawn(launch, spot, dir, name, Stdio::piped())?;
     let Some(mut output) = running.child.stdout.take() else { return Err(broken("a pipe is missing")) };
+    let begun = Instant::now();
     let (done, wait) = mpsc::channel();
     thread::spawn(move || {
         let mut text = String::new();
@@ -390,11 +391,19 @@ pub(crate) fn complete(
         let _ = done.send(read);
     });
     match wait.recv_timeout(limit) {
-        Ok(Ok(text)) => match HERE.reap(&mut running.child) {
-            Ok(status) if status.success() => Ok(text),
-            Ok(status) => Err(running.complaint(&format!("ended with {status}"))),
-            Err(error) => Err(broken(format!("{name}: {error}"))),
-        },
+        Ok(Ok(text)) => {
+            // It may have closed its output, and not end.
+            let status = loop {
+                if let Some(status) = HERE.ended(&mut running.child) {
+                    break status;
+                }
+                if begun.elapsed() > limit {
+                    return Err(running.complaint(&format!("was still running after {limit:?}")));
+                }
+                thread::sleep(Duration::from_millis(1));
+            };
+            if status.success() { Ok(text) } else { Err(running.complaint(&format!("ended with {status}"))) }
+        }
         Ok(Err(error)) => Err(broken(format!("{name}: {error}"))),
         Err(_) => Err(running.complaint(&format!("was still running after {limit:?}"))),
     }
@@ -428,6 +437,10 @@ mod tests {
         let limit = Duration::from_millis(50);
         let failure =
             complete(&shell("exec sleep 60"), &Spot::default(), dir.path(), "child", limit).unwrap_err();
+        assert!(failure.message().contains("still running"), "{failure}");
+        // One that says no more, and does not end.
+        let silent = shell("exec >&-; exec sleep 20");
+        let failure = complete(&silent, &Spot::default(), dir.path(), "child", limit).unwrap_err();
         assert!(failure.message().contains("still running"), "{failure}");
     }
 

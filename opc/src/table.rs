@@ -3,8 +3,8 @@
 //!
 //! What there is. The `Tree` has one `Row` for each item, by the item's name; a row has its value and those
 //! who hear of it (`Feed`). Branches are not kept: a branch is there exactly while some name begins with it.
-//! Items are added, never removed; one that is added again gets a new row, and whoever listened to the old
-//! one hears no more.
+//! Items are added, never removed. A name has one row for good, since groups and points hold on to it: an
+//! item that is added again changes what is in the row.
 //!
 //! Invariants.
 //! * The tree of names is copied when items are added while somebody walks it, so that each walk sees one
@@ -24,6 +24,7 @@ use crate::source::{Child, Children, Feed, ServerState, Source, Write};
 use crate::sync::lock;
 use crate::{Code, FileTime, Quality};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -74,12 +75,13 @@ impl Point {
 
 /// An item and its value.
 struct Row {
-    item: Arc<Item>,
     held: Mutex<Held>,
 }
 
 /// What of an item changes.
 struct Held {
+    /// As it was described last.
+    item: Arc<Item>,
     /// The last value.
     value: Vqt,
     /// Cells that are told of each.
@@ -99,21 +101,29 @@ impl Table {
         Self { is_flat: true, ..Self::default() }
     }
 
-    /// Adds an item with its first value, of good quality, now.
+    /// Adds an item with its first value, of good quality, now. An item that is there already is described anew, and whoever has it in a
+    /// group hears of the value.
     pub fn add(&self, item: Item, value: impl Into<Data>) {
         self.extend([(item, value.into())]);
     }
 
-    /// Adds many items. One whose name has a NUL is left out: names on the wire end there, so nobody could ask for it.
+    /// Adds many items, each as [`Table::add`] does. One whose name has a NUL is left out: names on the wire end there, so nobody could
+    /// ask for it.
     pub fn extend(&self, items: impl IntoIterator<Item = (Item, Data)>) {
         let now = FileTime::now();
         let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
         // Whoever browses meanwhile goes on in what was.
         let tree = Arc::make_mut(&mut tree);
         for (item, data) in items.into_iter().filter(|(item, _)| !item.id.contains(PART)) {
-            let held = Mutex::new(Held { value: Vqt::good(data, now), feeds: Vec::new() });
-            let key = self.key(&item.id);
-            tree.insert(key, Arc::new(Row { item: Arc::new(item), held }));
+            let (key, item, value) = (self.key(&item.id), Arc::new(item), Vqt::good(data, now));
+            match tree.entry(key) {
+                // Whoever has the item in a group asks no second time to be told: the row keeps its feeds.
+                Entry::Occupied(row) => row.get().describe(item, value),
+                Entry::Vacant(place) => {
+                    let held = Mutex::new(Held { item, value, feeds: Vec::new() });
+                    place.insert(Arc::new(Row { held }));
+                }
+            }
         }
     }
 
@@ -180,15 +190,31 @@ impl Table {
 impl Row {
     /// Sets the value, and tells it.
     fn put(&self, value: Vqt) {
+        lock(&self.held).put(value);
+    }
+
+    /// The item is another one from now on, with this value.
+    fn describe(&self, item: Arc<Item>, value: Vqt) {
         let mut held = lock(&self.held);
-        held.feeds.retain(|feed| feed.tell(value.clone()));
-        held.value = value;
+        held.item = item;
+        held.put(value);
+    }
+
+    fn item(&self) -> Arc<Item> {
+        Arc::clone(&lock(&self.held).item)
+    }
+}
+
+impl Held {
+    fn put(&mut self, value: Vqt) {
+        self.feeds.retain(|feed| feed.tell(value.clone()));
+        self.value = value;
     }
 }
 
 impl Source for Table {
     fn find(&self, id: &str) -> Option<Arc<Item>> {
-        self.row(id).map(|row| Arc::clone(&row.item))
+        self.row(id).map(|row| row.item())
     }
 
     fn children(&self, branch: &str, after: Option<&str>) -> Option<Children> {
@@ -218,7 +244,7 @@ impl Source for Table {
         }
         let path = if branch.is_empty() { name.to_owned() } else { format!("{branch}.{name}") };
         let (tree, key) = (self.tree(), self.key(&path));
-        let item = tree.get(&key).map(|row| row.item.id.clone());
+        let item = tree.get(&key).map(|row| row.item().id.clone());
         let branch = has_beneath(&tree, &(key + PART)).then_some(path);
         (branch.is_some() || item.is_some()).then(|| Child { name: name.to_owned(), branch, item })
     }
@@ -302,7 +328,7 @@ impl Iterator for Walk {
         let rest = key.strip_prefix(&self.prefix)?;
         if self.is_flat {
             self.next = past(key, true);
-            return Some(Child { name: rest.to_owned(), branch: None, item: Some(row.item.id.clone()) });
+            return Some(Child { name: rest.to_owned(), branch: None, item: Some(row.item().id.clone()) });
         }
         let name = rest.split(PART).next().unwrap_or(rest);
         let path = format!("{}{name}", self.prefix);
@@ -311,7 +337,7 @@ impl Iterator for Walk {
         let child = Child {
             name: name.to_owned(),
             branch: is_branch.then(|| path.replace(PART, ".")),
-            item: is_item.then(|| row.item.id.clone()),
+            item: is_item.then(|| row.item().id.clone()),
         };
         self.next = past(&path, false);
         Some(child)

@@ -8,7 +8,7 @@
 use super::AuthorityError;
 use crate::private;
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -33,9 +33,8 @@ impl Lock {
     /// Somebody else holds it for longer, or a file cannot be made there.
     pub(super) fn take(file: &Path, patience: Duration) -> Result<Self, AuthorityError> {
         let (created, linked) = (beside(file, "-c"), beside(file, "-l"));
-        if dead(&created) {
-            // Gone already is as good.
-            drop(fs::remove_file(&created));
+        if private::take_away(&created, dead).is_ok_and(|away| away) {
+            // Nobody gets the lock before this one is gone. Gone already is as good.
             drop(fs::remove_file(&linked));
         }
         let started = Instant::now();
@@ -65,10 +64,9 @@ impl Drop for Lock {
 }
 
 /// Whether whoever made the lock must have died.
-fn dead(created: &Path) -> bool {
-    let Ok(about) = fs::symlink_metadata(created) else { return false };
+fn dead(created: &Metadata) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    now.saturating_sub(u64::try_from(about.ctime()).unwrap_or(0)) > DEAD.as_secs()
+    now.saturating_sub(u64::try_from(created.ctime()).unwrap_or(0)) > DEAD.as_secs()
 }
 
 fn beside(file: &Path, end: &str) -> PathBuf {

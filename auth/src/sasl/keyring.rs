@@ -8,7 +8,7 @@ use super::cookies::{drop_old, newest, parse, print};
 use crate::Random;
 use crate::private::{self, Trouble};
 use everywire_model::hex;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -177,12 +177,7 @@ impl Lock {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                     return Err(failed(&path, &error));
                 }
-                Err(_) if stale(&path) => match fs::remove_file(&path) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                        return Err(failed(&path, &error));
-                    }
-                    _ => {}
-                },
+                Err(_) if private::take_away(&path, stale).map_err(|error| failed(&path, &error))? => {}
                 Err(_) if started.elapsed() >= patience => return Err(KeyringError::Locked { path }),
                 Err(_) => thread::sleep(Duration::from_millis(5)),
             }
@@ -198,8 +193,7 @@ impl Drop for Lock {
 }
 
 /// Whether whoever made the lock must have died.
-fn stale(path: &Path) -> bool {
-    let Ok(about) = fs::symlink_metadata(path) else { return false };
+fn stale(about: &Metadata) -> bool {
     let now = seconds(SystemTime::now());
     now.abs_diff(u64::try_from(about.mtime()).unwrap_or(0)) > STALE_LOCK.as_secs()
 }
@@ -219,5 +213,40 @@ fn keyring_error(path: &Path, trouble: Trouble) -> KeyringError {
         Trouble::Untrusted(why) => KeyringError::Untrusted { path, why },
         Trouble::TooLarge => KeyringError::TooLarge { path },
         Trouble::Io(error) => KeyringError::Io { path, error: error.kind() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// Many find the lock of a program that died, at once: one of them gets it, and the others wait for that one.
+    #[test]
+    fn a_lock_that_was_forgotten_is_taken_by_one_alone() {
+        const TAKERS: usize = 8;
+        let folder = std::env::temp_dir().join(format!("everywire-keyring-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (file, holders) = (folder.join("context"), AtomicU32::new(0));
+        for _ in 0..300 {
+            let left = private::create(&file.with_extension("lock")).unwrap();
+            left.set_modified(SystemTime::now() - 2 * STALE_LOCK).unwrap();
+            let barrier = std::sync::Barrier::new(TAKERS);
+            std::thread::scope(|scope| {
+                for _ in 0..TAKERS {
+                    scope.spawn(|| {
+                        barrier.wait();
+                        let held = Lock::take(&file, Duration::from_secs(60)).unwrap();
+                        assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0, "two hold the lock");
+                        std::thread::yield_now();
+                        holders.fetch_sub(1, Ordering::SeqCst);
+                        drop(held);
+                    });
+                }
+            });
+        }
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

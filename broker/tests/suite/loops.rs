@@ -53,7 +53,9 @@ fn passed(brokers: &[&Running]) -> f64 {
 
 #[track_caller]
 fn gone_round(failure: &Failure, wire: &str) {
-    assert_eq!((failure.kind(), failure.completed()), (Kind::Refused, Completed::No), "{wire}: {failure:?}");
+    // On D-Bus services refuse also in the middle of their work, so that a refusal does not say whether the call began.
+    let told = if wire == "iiop" || wire == "basic" { Completed::No } else { Completed::Maybe };
+    assert_eq!((failure.kind(), failure.completed()), (Kind::Refused, told), "{wire}: {failure:?}");
 }
 
 #[test]

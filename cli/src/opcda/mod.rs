@@ -12,6 +12,7 @@ mod watch;
 pub(crate) use call::call;
 pub(crate) use describe::{Asked, describe};
 pub(crate) use list::list;
+pub(crate) use shown::json as value_json;
 pub(crate) use watch::{Watched, watch};
 
 use crate::trouble::{Done, Trouble};

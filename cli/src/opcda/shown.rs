@@ -13,7 +13,7 @@ pub(super) fn time(time: FileTime) -> Option<String> {
 
 /// A value as JSON. A number that JSON has not (infinite, or none) becomes null; money, dates and codes
 /// become text.
-pub(super) fn json(data: &Data) -> Json {
+pub(crate) fn json(data: &Data) -> Json {
     let fraction = |value: f64| Number::from_f64(value).map_or(Json::Null, Json::Number);
     match data {
         Data::Empty | Data::Null => Json::Null,

@@ -6,7 +6,7 @@
 
 use super::address;
 use super::shown::{json, time};
-use crate::output::{Style, line, note, tinted, visible};
+use crate::output::{self, Style, line, note, tinted, visible};
 use crate::trouble::{Done, Trouble};
 use everywire::Node;
 use everywire_opc::remote::{DataAccess, Event, ItemValue, Live, Manner, Wanted, refused};
@@ -128,13 +128,10 @@ fn print(one: &ItemValue, watched: &Watched<'_>, style: Style) {
     let when = time(one.value.time).unwrap_or_default();
     let (data, quality) = (&one.value.data, one.value.quality);
     if watched.json {
-        return line(
-            &json!({
-                "item": &*one.item, "value": json(data), "quality": quality.0, "status": quality.to_string(),
-                "timestamp": when,
-            })
-            .to_string(),
-        );
+        return output::json(&json!({
+            "item": &*one.item, "value": json(data), "quality": quality.0, "status": quality.to_string(),
+            "timestamp": when,
+        }));
     }
     if watched.csv {
         let cells = [quoted(&one.item), quoted(&data.to_string()), quoted(&quality.to_string()), when];
@@ -175,11 +172,7 @@ fn tell_live(live: &Live, as_json: bool) {
 
 /// What is no value.
 fn tell_of(kind: &str, text: &str, as_json: bool) {
-    if as_json {
-        line(&json!({ kind: text }).to_string())
-    } else {
-        note(&visible(&format!("{kind}: {text}")))
-    }
+    if as_json { output::json(&json!({ kind: text })) } else { note(&visible(&format!("{kind}: {text}"))) }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@
 //! exactly once, by the program or for it. The lock of the process is not held while a call waits.
 
 mod answer;
+pub(crate) mod child;
 mod process;
 mod tell;
 
@@ -104,6 +105,13 @@ impl ProgramServant {
         let process = lock(&self.process).take();
         if let Some(process) = process {
             process.stop();
+        }
+    }
+
+    /// Kills the program.
+    pub(crate) fn kill(&self) {
+        if let Some(process) = &*lock(&self.process) {
+            process.kill();
         }
     }
 

@@ -12,25 +12,19 @@
 //! it, or gives it back to be sent to another run. The queue never blocks a caller: when it is full,
 //! the call is refused as busy.
 
+use super::child::{self, FAREWELL, GRACE, QUEUE};
 use super::{Pending, answer, lock, tell};
 use crate::output::note;
 use everywire::Interface;
 use everywire::model::Hold;
 use everywire_dynamic::json::NodeNotation;
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io;
+use std::process::{Child, ChildStdout};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-/// Calls that may wait for the program to read them; more are refused.
-const QUEUE: usize = 1024;
-/// How long the program may take to end once its input is closed.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// How long the program may take to end once it closed its output.
-const GRACE: Duration = Duration::from_millis(200);
 
 /// One run of the program. Dropping it closes its input and waits for nobody.
 pub(super) struct Process {
@@ -58,15 +52,6 @@ struct Shared {
 /// Hears that a program cannot start: the status that it ended with, as text.
 pub(crate) type Hopeless = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What the shell is given. A single program takes the shell's place (`exec`), so that it is what is
-/// ended by a signal; of several commands none can.
-fn line(command: &str) -> String {
-    let several = command.contains(['&', '|', ';', '\n', '(', '{']);
-    // `NAME=VALUE program`: what takes the shell's place is no assignment.
-    let assigns = command.split_whitespace().next().is_some_and(|word| word.contains('='));
-    if several || assigns { command.to_owned() } else { format!("exec {command}") }
-}
-
 impl Process {
     /// Starts the program and its threads.
     ///
@@ -79,15 +64,7 @@ impl Process {
         key: &str,
         hopeless: Hopeless,
     ) -> io::Result<Self> {
-        let mut child = Command::new("/bin/sh")
-            .arg("-c")
-            .arg(line(command))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(io::Error::other("its input and output are not connected"));
-        };
+        let (child, stdin, stdout) = child::start(command)?;
         let shared = Arc::new(Shared {
             child: Mutex::new(child),
             pending: Mutex::new(Some(HashMap::new())),
@@ -99,10 +76,9 @@ impl Process {
             hopeless,
         });
         let (input, lines) = sync_channel(QUEUE);
-        let (writer, reader) = (Arc::clone(&shared), Arc::clone(&shared));
-        let named = |name: &str| std::thread::Builder::new().name(name.into());
-        named("program-input").spawn(move || writer.write(stdin, &lines))?;
-        named("program-output").spawn(move || reader.read(stdout))?;
+        let reader = Arc::clone(&shared);
+        child::on_a_thread("program-input", move || child::feed(stdin, &lines))?;
+        child::on_a_thread("program-output", move || reader.read(stdout))?;
         Ok(Self { input: Mutex::new(Some(input)), shared })
     }
 
@@ -136,7 +112,7 @@ impl Process {
             }
             Err(TrySendError::Disconnected(_)) => {
                 // The program closed its input: it takes no more calls.
-                self.shared.kill();
+                child::kill(&self.shared.child);
                 match give_back() {
                     Some(back) => {
                         *call = Some(back);
@@ -156,6 +132,11 @@ impl Process {
         lock(&self.input).take();
     }
 
+    /// Kills it.
+    pub(super) fn kill(&self) {
+        child::kill(&self.shared.child);
+    }
+
     /// Closes its input, waits for its end for `FAREWELL`, and kills it then.
     pub(super) fn stop(&self) {
         self.tell_end();
@@ -163,32 +144,14 @@ impl Process {
         while Instant::now() < until && !self.is_over() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        self.shared.kill();
+        child::kill(&self.shared.child);
     }
 }
 
 impl Shared {
-    /// The thread that writes.
-    fn write(&self, mut stdin: ChildStdin, lines: &Receiver<String>) {
-        while let Ok(line) = lines.recv() {
-            if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
-                return;
-            }
-        }
-    }
-
     /// The thread that reads.
     fn read(&self, stdout: ChildStdout) {
-        let mut lines = BufReader::new(stdout);
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            match lines.read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => break,
-                Ok(_) if line.trim_ascii().is_empty() => {}
-                Ok(_) => self.take(line.trim_ascii()),
-            }
-        }
+        child::each_line(stdout, |line| self.take(line));
         self.end();
     }
 
@@ -216,12 +179,7 @@ impl Shared {
     fn end(&self) {
         let waiting = lock(&self.pending).take().unwrap_or_default();
         // It closed its output because it ends: leave it a moment to say how.
-        let until = Instant::now() + GRACE;
-        while matches!(lock(&self.child).try_wait(), Ok(None)) && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        self.kill();
-        let ended = lock(&self.child).wait();
+        let ended = child::end(&self.child, GRACE);
         let failed = ended.as_ref().is_ok_and(|status| status.code().is_some_and(|code| code != 0));
         let status = match ended {
             Ok(status) => status.to_string(),
@@ -236,15 +194,6 @@ impl Shared {
         }
         for (_, call) in waiting {
             answer::ended(call, &status);
-        }
-    }
-
-    /// Kills the program, if it still runs.
-    fn kill(&self) {
-        let mut child = lock(&self.child);
-        // One that has ended cannot be killed, and need not be.
-        if matches!(child.try_wait(), Ok(None)) {
-            let _ = child.kill();
         }
     }
 }

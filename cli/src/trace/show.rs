@@ -17,7 +17,7 @@ use super::clock::{time_of_day, timestamp};
 use super::select::Selection;
 use super::spoken::{ONLY, Spoken};
 use super::values::{Knowledge, Member, Shown};
-use crate::output::{Style, line, note, tinted, visible};
+use crate::output::{self, Style, line, note, shown, tinted, visible};
 use everywire::model::{Explained, Part};
 use everywire_opc::overheard::{Overheard, Said};
 use everywire_trace::{Writer, Written};
@@ -163,7 +163,7 @@ impl Narrator {
             if let (Some(values), Some(json)) = (values, json.as_object_mut()) {
                 json.insert("values".into(), values.json);
             }
-            return line(&json.to_string());
+            return output::json(&json);
         }
         let colour = detail.style.out;
         let arrow = if passed.outward { tinted("->", "32", colour) } else { tinted("<-", "33", colour) };
@@ -171,21 +171,22 @@ impl Narrator {
         let answered = match question {
             Some(question) => {
                 let after = passed.time.saturating_sub(question.asked);
-                tinted(&format!(", to {} after {after:.1?}", question.operation()), "2", colour)
+                tinted(&format!(", to {} after {after:.1?}", visible(question.operation())), "2", colour)
             }
             None => String::new(),
         };
         // What the items are about says more than their bare values do.
-        let said = items.or_else(|| values.map(|values| visible(&values.text).into_owned()));
-        let said = said.map(|said| format!(": {}", tinted(&said, "36", colour))).unwrap_or_default();
-        let summary = &passed.explained.summary;
+        let said = items.or_else(|| values.map(|values| values.text));
+        let said =
+            said.map(|said| format!(": {}", tinted(&visible(&said), "36", colour))).unwrap_or_default();
+        let summary = visible(&passed.explained.summary);
         line(&format!("{time} #{} {arrow} {summary}{answered}{said}", passed.connection));
         match detail.level {
             0 => {}
             1 => passed.explained.parts.iter().for_each(|part| {
-                line(&format!("    @{:<5} {:>5}  {:<24} {}", part.offset, part.len, part.name, part.value));
+                shown(&format!("    @{:<5} {:>5}  {:<24} {}", part.offset, part.len, part.name, part.value));
             }),
-            _ => annotated(passed.bytes, passed.explained).iter().for_each(|row| line(row)),
+            _ => annotated(passed.bytes, passed.explained).iter().for_each(|row| shown(row)),
         }
     }
 

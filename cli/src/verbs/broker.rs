@@ -103,6 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             _ => break,
         }
     }
+    super::end_at_once(signals, || {});
     broker.stop();
     Ok(())
 }

@@ -12,7 +12,7 @@
 //! be used.
 
 use crate::contract::{self, Preprocess};
-use crate::output::{self, Envelope, Style, line, tinted};
+use crate::output::{self, Envelope, Style, line, tinted, visible};
 use crate::trouble::{Done, Trouble};
 use crate::{complete, opcda, people, stranger, target};
 use clap::Args;
@@ -255,14 +255,15 @@ fn print(
     }
     if arguments.headers {
         for header in &results.headers {
-            output::note(&format!("header {}={}", header.name, headers::written(header)));
+            let text = format!("header {}={}", header.name, headers::written(header));
+            output::note(&visible(&text));
         }
     }
     if let Some(status) = status {
-        output::note(&format!("succeeded with {status}"));
+        output::note(&visible(&format!("succeeded with {status}")));
     }
     if !results.shape.fields().is_empty() {
-        line(&people::results(&results.shape, &results.value, notation));
+        output::text(&people::results(&results.shape, &results.value, notation));
     } else if style.out {
         let done = if operation.oneway { "sent" } else { "done" };
         output::note(&tinted(&format!("{done} in {:?}", answer.elapsed), "2", style.err));

@@ -4,6 +4,7 @@
 //! with what it has, which is printed and written like a whole one; a second signal ends the program at
 //! once. The exit code is then that of a program that a signal ended.
 
+use super::exit_of;
 use super::serve::Eagerness;
 use crate::trouble::{Done, Trouble};
 use clap::{Args, Subcommand};
@@ -161,7 +162,7 @@ fn race(races: Vec<String>, course: &Course) -> Done {
         link: course.link,
         no_trace: course.no_trace,
         against: course.against.clone(),
-        json: if to_stdout { Some("/dev/stdout".into()) } else { course.json.clone() },
+        json: course.json.clone(),
         html: course.html.clone(),
         text: course.text.clone(),
         silent: to_stdout,
@@ -188,11 +189,6 @@ fn race(races: Vec<String>, course: &Course) -> Done {
     }
     done.map_err(|failure| Trouble::failure("the derby did not end as it should", &failure))?;
     Ok(())
-}
-
-/// The exit code of a program that a signal ended, as shells count it.
-fn exit_of(signal: i32) -> u8 {
-    u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
 /// Serves the interfaces of the races until a signal; that is no failure.

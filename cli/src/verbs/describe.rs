@@ -120,7 +120,11 @@ fn describe_contract(arguments: &Arguments, path: &Path) -> Done {
         }
         (Some(Form::Language(language)), _) | (None, Some(language)) => {
             let text = printed(&contract, language)?;
-            if arguments.json { Envelope::of(text.into()).print() } else { output::raw(&text) }
+            if arguments.json {
+                Envelope::of(text.into()).print()
+            } else {
+                output::text(text.strip_suffix('\n').unwrap_or(&text))
+            }
         }
     }
     Ok(())

@@ -6,7 +6,7 @@
 //! and the exit code says whether anything would be.
 
 use crate::contract::{self, Preprocess};
-use crate::output::{self, Envelope, line, note};
+use crate::output::{self, Envelope, note};
 use crate::secrets::hidden;
 use crate::target;
 use crate::trouble::{ANSWERED, Done, Trouble};
@@ -75,6 +75,13 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         made.push((given.as_str(), stem, everywire_codegen::rust::generate(&contract, &options)));
     }
     let Some(directory) = &files.out else { return to_stdout(&made, files.json) };
+    for (at, (given, stem, _)) in made.iter().enumerate() {
+        if let Some((before, ..)) = made.iter().take(at).find(|(_, held, _)| held == stem) {
+            let why = format!("`{}` and `{}` would both become {stem}.rs", hidden(before), hidden(given));
+            return Err(Trouble::usage("two contracts have the same name", why)
+                .hint("generate them into directories of their own, or rename a file"));
+        }
+    }
     let mut stale = Vec::new();
     let mut written = Vec::new();
     for (_, stem, text) in &made {
@@ -154,7 +161,7 @@ fn to_stdout(made: &[(&str, String, String)], json: bool) -> Done {
             .hint("name a directory with --out"));
     };
     if json {
-        line(&Envelope::of(json!({"contract": hidden(given), "text": text})).json().to_string());
+        Envelope::of(json!({"contract": hidden(given), "text": text})).print();
     } else {
         output::raw(text);
     }

@@ -7,7 +7,8 @@
 //!
 //! States: it runs until a signal, or until the program of a single object ends with a failure before
 //! it did anything (`Hopeless`). Then no new calls are taken, the program's input is closed, calls
-//! under way have the grace time, and the program is killed if it does not end.
+//! under way have the grace time, and the program is killed if it does not end. A second signal ends it
+//! at once.
 //!
 //! Invariants: signals that cannot be delivered are told also without `--verbose`, since nobody else
 //! would hear of it. A file of references is whole or not there.
@@ -133,7 +134,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             signals.close();
         })
     };
-    let mut programs = Vec::new();
+    let mut programs: Vec<Arc<ProgramServant>> = Vec::new();
     let mut served = Vec::new();
     for class in wanted {
         let (name, key) = (class.interface.name.to_string(), class.key.clone());
@@ -154,6 +155,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let announced = announce(arguments, &served, &node);
     if announced.is_ok() {
         signals.forever().next();
+        let running = programs.clone();
+        super::end_at_once(signals, move || running.iter().for_each(|program| program.kill()));
     }
     // Nothing new comes in. The programs hear it first: they answer what they have, and end.
     node.drain();

@@ -15,7 +15,7 @@
 use crate::complete;
 use crate::contract::{self, Preprocess};
 use crate::opcda;
-use crate::output::{Style, line, note, tinted};
+use crate::output::{self, Style, line, note, tinted, visible, visible_lines};
 use crate::people;
 use crate::secrets::hidden;
 use crate::stranger;
@@ -319,14 +319,10 @@ impl Printer<'_> {
         if self.json {
             let value = read.as_ref().map(|(shape, value)| json::write(shape, value, notation));
             let octets = heard.body.bytes.len();
-            line(
-                &json!({
-                    "time": timestamp(now), "sender": text(&heard.sender), "key": text(&heard.key),
-                    "interface": interface, "signal": name, "fields": value, "octets": octets,
-                })
-                .to_string(),
-            );
-            return;
+            return output::json(&json!({
+                "time": timestamp(now), "sender": text(&heard.sender), "key": text(&heard.key),
+                "interface": interface, "signal": name, "fields": value, "octets": octets,
+            }));
         }
         let fields = match &read {
             Some((_, Value::Struct(fields))) if fields.is_empty() => String::new(),
@@ -338,10 +334,13 @@ impl Printer<'_> {
             if heard.sender.is_empty() { String::new() } else { format!(" from {}", text(&heard.sender)) };
         let key = if heard.key.is_empty() { String::new() } else { format!("{} ", text(&heard.key)) };
         line(&format!(
-            "{} {key}{interface}{dot}{} {fields}{}",
+            "{} {}{}{dot}{} {}{}",
             tinted(&time_of_day(now), "2", self.style.out),
-            tinted(&name, "36", self.style.out),
-            tinted(&from, "2", self.style.out),
+            visible(&key),
+            visible(&interface),
+            tinted(&visible(&name), "36", self.style.out),
+            visible_lines(&fields),
+            tinted(&visible(&from), "2", self.style.out),
         ));
     }
 
@@ -361,7 +360,7 @@ impl Printer<'_> {
 
     fn back(&self) {
         if self.json {
-            line(&json!({"back": true}).to_string());
+            output::json(&json!({"back": true}));
         } else {
             note("back: signals go on");
         }
@@ -369,9 +368,9 @@ impl Printer<'_> {
 
     fn lost(&self, failure: &Failure) {
         if self.json {
-            line(&json!({"lost": failure.message()}).to_string());
+            output::json(&json!({"lost": failure.message()}));
         } else {
-            note(&format!("lost: {failure}"));
+            note(&visible(&format!("lost: {failure}")));
         }
     }
 }

@@ -109,7 +109,7 @@ impl Bus {
     /// # Errors
     /// It is not installed, or does not start.
     pub fn start(program: Program, settings: &Settings) -> Result<Self, Failure> {
-        program.version().map_err(|missing| broken(missing.what).with_hint(missing.install))?;
+        program.version()?;
         let dir = Fresh::new()?;
         match program {
             Program::Daemon => daemon(dir, settings),

@@ -12,7 +12,6 @@
 use super::published::CALLS_DBUS;
 use super::workshop::{Workshop, compiler};
 use super::{Contestant, Missing, Route, Setup, Stand};
-use crate::broken;
 use crate::measure::Plan;
 use crate::process::Launch;
 use crate::race::{CONNECTION_POINT, Race};
@@ -135,7 +134,7 @@ impl Setup for Rival {
 impl Rival {
     /// The programs; `prepare` has built them, so this only finds them.
     fn built(&self) -> Result<Built, Failure> {
-        self.library.build().map_err(|missing| broken(missing.what).with_hint(missing.install))
+        Ok(self.library.build()?)
     }
 }
 

@@ -211,7 +211,7 @@ const PLACES: [&str; 2] = ["/usr/lib/mono", "/usr/local/lib/mono"];
 
 /// The programs; `prepare` has built them, so this only finds them.
 fn built() -> Result<Built, Failure> {
-    build().map_err(|missing| broken(missing.what).with_hint(missing.install))
+    Ok(build()?)
 }
 
 /// Builds client, server, router and library, once for these sources and this version of Mono.

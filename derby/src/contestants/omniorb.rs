@@ -109,7 +109,7 @@ impl Setup for OmniOrb {
 
 /// The programs; `prepare` has built them, so this only finds them.
 fn built() -> Result<Built, Failure> {
-    build().map_err(|missing| crate::broken(missing.what).with_hint(missing.install))
+    Ok(build()?)
 }
 
 /// The programs, built.

@@ -6,7 +6,6 @@
 use super::ours::opc::{Open, open};
 use super::workshop::Workshop;
 use super::{Contestant, Missing, Route, Setup, Stand};
-use crate::broken;
 use crate::contestants::published::{CALLBACKS_WIRE, ITEMS_DCOM};
 use crate::link::INTERFACE;
 use crate::measure::Plan;
@@ -130,8 +129,7 @@ impl Setup for Client {
     }
 
     fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
-        let (folder, program) =
-            self.find().map_err(|missing| broken(missing.what).with_hint(missing.install))?;
+        let (folder, program) = self.find()?;
         let Open { user, password, class, .. } = open(stand, self.library.host)?;
         let launch = if self.library.engine == "java" {
             let classes = format!("{}:{}/lib/*", program.display(), folder.display());

@@ -3,7 +3,6 @@
 
 use super::workshop::Workshop;
 use super::{Contestant, Missing, Route, Setup, Stand};
-use crate::broken;
 use crate::measure::Plan;
 use crate::process::Launch;
 use crate::race::{Clients, Race};
@@ -79,8 +78,7 @@ impl Rival {
     }
 
     fn launch(&self) -> Result<Launch, Failure> {
-        let (python, program) =
-            self.find().map_err(|missing| broken(missing.what).with_hint(missing.install))?;
+        let (python, program) = self.find()?;
         // Nothing is written beside the programs.
         Ok(Launch::new(python).where_is("PYTHONDONTWRITEBYTECODE", "1").with([program]))
     }

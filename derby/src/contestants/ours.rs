@@ -31,7 +31,7 @@ use crate::placement::Placement;
 use crate::process::Launch;
 use crate::race::{ALL, CALLBACK, CONNECTION_POINT, Race};
 use crate::relay::Place;
-use crate::{broken, unknown};
+use crate::{broken, say, unknown};
 use courses::{Course, INTEGRITY, Way};
 use everywire::model::{Endpoint, Reference};
 use everywire::{Failure, Latency, Node};
@@ -472,7 +472,7 @@ pub fn serve_with(serve: &Serve, latency: Latency, max_message: u64) -> Result<(
     if let Some(path) = &serve.ref_file {
         write_whole(path, &lines.concat())?;
     }
-    print!("{}", lines.concat());
+    say(&lines.concat());
     forever()
 }
 

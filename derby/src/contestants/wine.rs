@@ -128,14 +128,18 @@ impl Built {
 /// to be installed.
 fn environment() -> [(&'static str, PathBuf); 3] {
     [
-        ("WINEPREFIX", super::workshop::cache().join("wine-prefix")),
+        // Where there is no directory for it `build` has said so, and nothing starts.
+        (
+            "WINEPREFIX",
+            super::workshop::cache().unwrap_or_else(|_| "/nonexistent".into()).join("wine-prefix"),
+        ),
         ("WINEDEBUG", "-all".into()),
         ("WINEDLLOVERRIDES", "mscoree,mshtml=".into()),
     ]
 }
 
 fn built() -> Result<Built, Failure> {
-    build().map_err(|missing| crate::broken(missing.what).with_hint(missing.install))
+    Ok(build()?)
 }
 
 /// The registry is written when the prefix is whole.

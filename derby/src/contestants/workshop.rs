@@ -12,6 +12,7 @@ use super::Missing;
 use crate::fresh::Fresh;
 use crate::process::output;
 use std::fs;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -62,7 +63,7 @@ impl Workshop {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
 
-        let dir = self.dir(version);
+        let dir = self.dir(version)?;
         if products.iter().all(|product| dir.join(product).exists()) {
             return Ok(dir);
         }
@@ -91,21 +92,22 @@ impl Workshop {
     /// is built.
     pub(super) fn version_is_built(&self, version: impl FnOnce(&Self) -> Result<String, Missing>) -> bool {
         let Ok(version) = version(self) else { return false };
-        let dir = self.dir(&version);
+        let Ok(dir) = self.dir(&version) else { return false };
         PROGRAMS.iter().all(|program| dir.join(program).exists())
     }
 
     /// Whether any version of these programs has been built: a guess at how long `prepare` takes, which
     /// asks no program.
     pub(super) fn was_used(&self) -> bool {
-        let all = fs::read_dir(cache()).into_iter().flatten().flatten();
+        let all = cache().ok().and_then(|cache| fs::read_dir(cache).ok()).into_iter().flatten().flatten();
         let begins = format!("{}-", self.name);
         all.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with(&begins))
     }
 
     /// Where the programs are kept.
-    fn dir(&self, version: &str) -> PathBuf {
-        cache().join(format!("{}-{:016x}", self.name, self.hash(version)))
+    fn dir(&self, version: &str) -> Result<PathBuf, Missing> {
+        let cache = cache().map_err(|why| self.missing(format!("{} cannot be built: {why}", self.rival)))?;
+        Ok(cache.join(format!("{}-{:016x}", self.name, self.hash(version))))
     }
 
     /// It cannot be built, because of this.
@@ -167,11 +169,51 @@ pub(super) fn compiler() -> String {
     std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned())
 }
 
-/// The derby's part of the user's cache directory, by the XDG Base Directory Specification; without a
-/// home the temporary directory.
-pub(super) fn cache() -> PathBuf {
+/// The derby's part of the user's cache directory, by the XDG Base Directory Specification. Without a home it is in the temporary
+/// directory, in a folder that only this user can have made: programs are started from there.
+///
+/// # Errors
+/// There is no home, and somebody else has that folder.
+pub(super) fn cache() -> Result<PathBuf, String> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     let base =
         std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()).or_else(home);
-    base.unwrap_or_else(std::env::temp_dir).join("everywire/derby")
+    Ok(base.map_or_else(|| private(&std::env::temp_dir()), Ok)?.join("everywire/derby"))
+}
+
+/// This user's folder in a directory where everybody can make one.
+fn private(above: &Path) -> Result<PathBuf, String> {
+    // SAFETY: the call has no arguments, and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    let folder = above.join(format!("everywire-{user}"));
+    let told =
+        |why: &dyn std::fmt::Display| format!("{}: {why}; set HOME, or XDG_CACHE_HOME", folder.display());
+    match fs::DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(told(&error)),
+        _ => {}
+    }
+    // A symbolic link is not followed: it could lead to anybody's directory.
+    let about = fs::symlink_metadata(&folder).map_err(|error| told(&error))?;
+    if !about.is_dir() || about.uid() != user || about.mode() & 0o077 != 0 {
+        return Err(told(&"it is not a directory of this user alone"));
+    }
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    #[test]
+    fn programs_are_not_started_from_a_folder_that_others_may_have_filled() {
+        let fresh = Fresh::new().unwrap();
+        let folder = private(fresh.path()).unwrap();
+        assert_eq!(private(fresh.path()).unwrap(), folder, "it is this user's");
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(private(fresh.path()).is_err());
+        fs::remove_dir(&folder).unwrap();
+        symlink("/tmp", &folder).unwrap();
+        assert!(private(fresh.path()).is_err());
+    }
 }

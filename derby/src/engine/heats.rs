@@ -96,8 +96,9 @@ impl Derby<'_> {
         let ready =
             |at: &usize| contestants.get(*at).is_some_and(|contestant| self.is_ready(*at, contestant));
         if !held.iter().any(|at| own(*at) && ready(at)) {
-            // The raw ones have nobody to be the measure for.
-            for contestant in held.iter().filter_map(|at| contestants.get(*at)) {
+            // The raw ones have nobody to be the measure for. Where nobody else was to come they were not planned either (`Ground::load`).
+            let planned = held.iter().any(|at| own(*at));
+            for contestant in held.iter().filter(|_| planned).filter_map(|at| contestants.get(*at)) {
                 self.pace.done(client_of(race, contestant).times(self.course.rounds));
             }
             return Ok(());
@@ -328,5 +329,87 @@ impl Cell {
     /// The mean of a call in the latest round, in microseconds.
     fn latest(&self) -> Option<f64> {
         self.means.last().copied().or(self.dropped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Ground, wave};
+    use super::*;
+    use crate::contestants;
+    use crate::options::Options;
+    use crate::pace::{Course, Load, Pace, Rest};
+    use crate::placement;
+    use crate::progress::Progress;
+    use crate::race;
+    use std::collections::BTreeMap;
+
+    /// A derby of some of the contestants, in this state, at these placements or all of this machine, with the load that was planned
+    /// for it.
+    fn derby(
+        names: &[&str],
+        races: &[&str],
+        placements: &[&str],
+        state: State,
+        check: impl FnOnce(Derby<'_>, Load),
+    ) {
+        let placements = placements.iter().map(|name| (*name).to_owned()).collect();
+        let (options, progress) = (Options { placements, ..Options::default() }, Progress::new(true, 0));
+        let races = race::named(&races.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
+        let all = contestants::all(None).unwrap();
+        let all: Vec<Contestant> =
+            all.into_iter().filter(|held| names.contains(&held.name.as_str())).collect();
+        assert!(names.iter().all(|name| all.iter().any(|held| held.name == *name)));
+        let (placements, waves) =
+            (placement::named(&options.placements).unwrap(), all.iter().map(wave).collect::<Vec<_>>());
+        let course = Course { rounds: 3, everywhere: false };
+        let ground = Ground {
+            options: &options,
+            races: &races,
+            contestants: &all,
+            placements: &placements,
+            waves: &waves,
+        };
+        let load = ground.load(course.everywhere).times(course.rounds);
+        let derby = Derby {
+            options: &options,
+            races: &races,
+            contestants: &all,
+            placements: &placements,
+            waves: &waves,
+            progress: &progress,
+            course,
+            pace: Pace::new(Instant::now(), None, load, Rest::default()),
+            states: vec![state; all.len()],
+            failed: BTreeMap::new(),
+            left_out: Vec::new(),
+            cells: BTreeMap::new(),
+            account: Account::default(),
+            remarks: Vec::new(),
+        };
+        check(derby, load);
+    }
+
+    /// What is left of the plan is what the last contestants may have: nobody is counted who was not planned.
+    #[test]
+    fn as_many_clients_are_done_as_were_planned() {
+        derby(&["raw-tcp", "mono-tcp"], &["calls"], &[], State::Out, |mut derby, load| {
+            assert!(derby.waves.contains(&1), "one of them comes later");
+            derby.wave(0).unwrap();
+            derby.wave(1).unwrap();
+            assert_eq!(derby.pace.counted(), load);
+        });
+    }
+
+    /// Without a link between two namespaces the other placements are as they were.
+    #[test]
+    fn rates_go_on_where_no_link_is_needed() {
+        derby(&["everywire-opc-tcp"], &["rates"], &["same"], State::Ready, |mut derby, _| {
+            derby.failed.insert(REMOTE.into(), crate::broken("no namespaces"));
+            let rated = derby.races.iter().position(|race| race.rated).unwrap();
+            derby.rates(rated, derby.races[rated]).unwrap();
+            // There is no program here that could serve, so who was tried has failed.
+            assert!(derby.failed.contains_key("everywire-opc-tcp"));
+        });
     }
 }

@@ -90,7 +90,8 @@ impl Derby<'_> {
                 })
             };
             let held: Vec<usize> = (0..contestants.len()).filter(going).collect();
-            if held.is_empty() || interrupted().is_some() || self.failed.contains_key(REMOTE) {
+            let is_cut_off = placement.remote && self.failed.contains_key(REMOTE);
+            if held.is_empty() || interrupted().is_some() || is_cut_off {
                 continue;
             }
             self.progress.stage(&format!("{}: {}", race.title, placement.title));

@@ -86,7 +86,7 @@ pub(super) fn html(report: &Report) -> String {
     let mut out = String::from(
         "<h3>The wire trace</h3><p class=\"soft\">Captured on the link between two network namespaces, in a run of its own. A frame is a \
          message of the wire. A round trip is a turn of the talk: the client\u{2019}s side had sent, and nothing went on before the \
-         server\u{2019}s side was heard. The steady cycle is the third; the first has all that is done once. What passes when a cycle is over is put \
+         server\u{2019}s side was heard. The steady cycle is a later one, the third where that is as plain as the others; the first has all that is done once. What passes when a cycle is over is put \
          off, such as the return of references; nobody waits for it.</p>",
     );
     for reason in &report.reasons {

@@ -23,13 +23,13 @@ mod verdict;
 
 pub use passes::Passing;
 
-use crate::broken;
 use crate::contestants::Route;
 use crate::load::Load;
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::race::ALL;
 use crate::traced::Cycle;
+use crate::{broken, say};
 use everywire_model::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -394,18 +394,23 @@ impl Report {
             write(path, &format!("{table}\n"))?;
         }
         if !options.silent {
-            println!("{table}");
+            say(&format!("{table}\n"));
             let written = [&options.html, &options.json, &options.text].into_iter().flatten();
             let written: Vec<String> = written.map(|path| path.display().to_string()).collect();
             if !written.is_empty() {
-                println!("report: {}", written.join(", "));
+                say(&format!("report: {}\n", written.join(", ")));
             }
         }
         Ok(())
     }
 }
 
+/// Writes a file; `-` is standard output.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    if path.as_os_str() == "-" {
+        say(text);
+        return Ok(());
+    }
     std::fs::write(path, text).map_err(|error| broken(format!("{}: {error}", path.display())))
 }
 

@@ -118,3 +118,25 @@ fn a_buffered_item_that_is_read_is_read_at_its_own_rate() {
     assert_eq!(counts(&mut plant), [(0, 1), (1000, 4)]);
     assert_eq!(counts(&mut plant), [(2000, 4)]);
 }
+
+/// A file that is read again, or a program that is started again, describes an item a second time.
+#[test]
+fn an_item_that_is_added_again_goes_on_telling_its_groups() {
+    let mut plant = Plant::new();
+    let group = plant.group(rate(100));
+    plant.add(&group, &["Tank.Level"]);
+    plant.pass(100);
+    let point = plant.table.point("Tank.Level").expect("an item of the table");
+    plant.table.add(Item::new("Tank.Level", VarType::R4).described("once more"), 7.0_f32);
+    let told = plant.pass(100);
+    assert_eq!(told.last().expect("it is told").1.samples[0].value.data, Data::R4(7.0));
+    let item = plant.table.find("Tank.Level").expect("an item");
+    assert_eq!(item.description.as_deref(), Some("once more"), "it is as it was described last");
+    plant.set("Tank.Level", 8.0_f32);
+    let told = plant.pass(100);
+    assert_eq!(told.last().expect("it is told").1.samples[0].value.data, Data::R4(8.0));
+    // A point that was taken before means the same item.
+    point.set(9.0_f32);
+    let told = plant.pass(100);
+    assert_eq!(told.last().expect("it is told").1.samples[0].value.data, Data::R4(9.0));
+}

@@ -4,7 +4,7 @@
 //! one of the list, which then begins anew. Kerberos is offered only where a ticket was got.
 //!
 //! Invariants: a list of several mechanisms is always signed, so that nobody on the way can choose for
-//! both. The context is handed out only when the server says that it has completed, and, where this
+//! both. The server chooses once, in its first reply. The context is handed out only when the server says that it has completed, and, where this
 //! side signed or the choice was not its first, only with the server's code over the list.
 
 use super::token::{self, Progress, Reply, malformed};
@@ -31,6 +31,8 @@ pub(crate) struct SpnegoInitiator {
     signed: bool,
     /// The peer's code over the list was right.
     vouched: bool,
+    /// A reply came: the server has chosen, if only by saying nothing of it.
+    answered: bool,
     /// No further token is waited for.
     over: bool,
 }
@@ -64,6 +66,7 @@ impl SpnegoInitiator {
             established: None,
             signed: false,
             vouched: false,
+            answered: false,
             over: false,
         })
     }
@@ -109,9 +112,14 @@ impl SpnegoInitiator {
             let chosen = self.offers.iter().position(|(known, _)| same(known));
             let chosen = chosen.ok_or_else(|| malformed("it chooses what was not offered"))?;
             if chosen != self.chosen {
+                // RFC 4178 4.2.2: only the first reply names a mechanism. A server that changed its mind could do so for ever.
+                if self.answered {
+                    return Err(malformed("it chooses a second time"));
+                }
                 out = Some(self.restart(chosen)?);
             }
         }
+        self.answered = true;
         match reply.token {
             Some(bytes) if out.is_none() && !bytes.is_empty() => {
                 let inner = self.inner.as_mut().ok_or_else(out_of_turn)?;
@@ -171,4 +179,27 @@ impl Initiator for SpnegoInitiator {
 
 fn respond(token: Option<&[u8]>, mic: Option<&[u8]>) -> Vec<u8> {
     Reply { token, mic, ..Reply::default() }.write()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::security::Secret;
+
+    /// RFC 4178 4.2.2: a mechanism is named in the first reply alone.
+    #[test]
+    fn a_server_chooses_once() {
+        let credentials =
+            Credentials { domain: "HOME".into(), user: "ada".into(), password: Secret::password("engine") };
+        let mut initiator = SpnegoInitiator::new(&credentials, &Options::default()).unwrap();
+        // A second choice that needs no ticket.
+        initiator.offers = vec![(token::KERBEROS, Mechanism::Ntlm), (token::NTLM, Mechanism::Ntlm)];
+        initiator.step(&[]).unwrap();
+        let choose = |name| Reply { mechanism: Some(name), ..Reply::default() }.write();
+        initiator.step(&choose(token::NTLM)).unwrap();
+        let refused = initiator.step(&choose(token::KERBEROS)).err().unwrap();
+        assert!(refused.message().contains("a second time"), "{refused}");
+    }
 }

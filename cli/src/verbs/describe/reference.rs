@@ -14,7 +14,7 @@
 use super::values::{self, Held};
 use super::{Form, document};
 use crate::contract::{self, Preprocess};
-use crate::output::{self, Envelope, line, visible};
+use crate::output::{self, Envelope, shown};
 use crate::trouble::{Done, Trouble};
 use crate::{people, stranger, target};
 use everywire::model::{Endpoint, InterfaceKind, Profile, Wire};
@@ -78,7 +78,8 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
     if let (Some(known), None) = (&known, with) {
         return match form {
             Some(Form::Language(language)) => {
-                output::raw(&super::printed(&known.alone(), language)?);
+                let text = super::printed(&known.alone(), language)?;
+                output::text(text.strip_suffix('\n').unwrap_or(&text));
                 Ok(())
             }
             Some(Form::Json) => told(known, &object, &node, true),
@@ -122,7 +123,7 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
         answer => {
             print(&node, reference, interface.map(|held| &**held), answer.as_ref(), elapsed);
             if let Some(untold) = untold.filter(|_| ask) {
-                line(&format!(
+                shown(&format!(
                     "{:<12} not told: {}; give its file with --contract",
                     "contract",
                     untold.message()
@@ -168,22 +169,22 @@ fn told(known: &ObjectContract, object: &Object, node: &Node, json: bool) -> Don
     if says_more(object.reference()) {
         rows(node, object.reference());
     } else {
-        line(&format!("{:<12} {address}", "address"));
-        security.iter().for_each(|security| line(&format!("{:<12} {security}", "security")));
+        shown(&format!("{:<12} {address}", "address"));
+        security.iter().for_each(|security| shown(&format!("{:<12} {security}", "security")));
     }
     for (interface, held) in interfaces.iter().zip(&held) {
-        line(&format!("{:<12} {}", title(interface), named(interface)));
+        shown(&format!("{:<12} {}", title(interface), named(interface)));
         print_members(interface, held);
     }
     let others: Vec<String> = known.contract.interfaces().skip(known.own).map(|other| named(other)).collect();
     if !others.is_empty() {
-        line(&format!("{:<12} {}", "also", others.join(", ")));
+        shown(&format!("{:<12} {}", "also", others.join(", ")));
     }
     for key in &known.children {
         // As it is to be described next.
         let mut child = object.reference().clone();
         child.profiles.iter_mut().for_each(|profile| profile.key = key.clone());
-        line(&format!("{:<12} {}", "below", visible(&node.print_friendly(&child))));
+        shown(&format!("{:<12} {}", "below", node.print_friendly(&child)));
     }
     Ok(())
 }
@@ -217,12 +218,12 @@ fn with_values(mut interface: Json, held: &[Held]) -> Json {
 fn print_members(interface: &Interface, held: &[Held]) {
     let accessor = |index: usize| is_accessor(interface, index);
     for (_, operation) in interface.operations.iter().enumerate().filter(|(index, _)| !accessor(*index)) {
-        line(&format!("  {}", people::signature(operation)));
+        shown(&format!("  {}", people::signature(operation)));
     }
     for (index, attribute) in attributes(interface).iter().enumerate() {
         let access = if attribute.written { "" } else { "readonly " };
         let held = held.get(index).map(Held::text).unwrap_or_default();
-        line(&format!("  {access}attribute {} {}{held}", people::noun(attribute.shape), attribute.name));
+        shown(&format!("  {access}attribute {} {}{held}", people::noun(attribute.shape), attribute.name));
     }
     for signal in interface.signals.iter() {
         let fields: Vec<String> = signal
@@ -231,13 +232,13 @@ fn print_members(interface: &Interface, held: &[Held]) {
             .iter()
             .map(|field| format!("{} {}", people::noun(&field.shape), field.name))
             .collect();
-        line(&format!("  signal {}({})", signal.label, fields.join(", ")));
+        shown(&format!("  signal {}({})", signal.label, fields.join(", ")));
     }
 }
 
 /// A line of the table: a name and a value.
 fn row(name: &str, value: &str) {
-    line(&format!("{name:<12} {value}"));
+    shown(&format!("{name:<12} {value}"));
 }
 
 /// Prints what a reference says: its type, and each profile with endpoints, key, components and

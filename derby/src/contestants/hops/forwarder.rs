@@ -1,7 +1,6 @@
 //! The floor: a program in C that reads and writes, and knows nothing of messages (`rivals/forwarder/`).
 
 use super::Hop;
-use crate::broken;
 use crate::contestants::workshop::Workshop;
 use crate::contestants::{Missing, Stand};
 use crate::process::Launch;
@@ -29,7 +28,7 @@ impl Hop for Forwarder {
     }
 
     fn launch(&self, _: &Stand<'_>, front: u16, back: u16) -> Result<Launch, Failure> {
-        let program = build().map_err(|missing| broken(missing.what).with_hint(missing.install))?;
+        let program = build()?;
         Ok(Launch::new(program).with([front.to_string(), back.to_string()]))
     }
 }

@@ -2,7 +2,6 @@
 //! sleeps of Mono's dispatchers.
 
 use super::{Hop, Lane};
-use crate::broken;
 use crate::contestants::mono::{self, Built};
 use crate::contestants::{Missing, Stand};
 use crate::process::Launch;
@@ -40,8 +39,7 @@ impl Hop for Router {
     }
 
     fn launch(&self, stand: &Stand<'_>, front: u16, back: u16) -> Result<Launch, Failure> {
-        let Built { router, awake, .. } =
-            built().map_err(|missing| broken(missing.what).with_hint(missing.install))?;
+        let Built { router, awake, .. } = built()?;
         let launch =
             Launch::new("mono").with([router]).with(["--binding", self.binding, "--form", self.form]);
         let launch = launch.with(["--listen", &format!("127.0.0.1:{front}")]);

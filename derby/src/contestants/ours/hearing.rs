@@ -29,7 +29,9 @@ impl Countdown {
 
     /// One has come. Called on whatever thread delivers it.
     pub(super) fn heard(&self) {
-        if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+        // One more than was asked for is nobody's to wait for.
+        let left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if left == Ok(1) {
             self.waiter.unpark();
         }
     }
@@ -49,5 +51,21 @@ impl Countdown {
                 _ => thread::park_timeout(PATIENCE),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Countdown;
+
+    #[test]
+    fn a_signal_that_nobody_expects_is_not_waited_for() {
+        let countdown = Countdown::new();
+        countdown.heard();
+        countdown.wait().unwrap();
+        countdown.expect(1);
+        countdown.heard();
+        countdown.heard();
+        countdown.wait().unwrap();
     }
 }

@@ -10,7 +10,9 @@ mod sheet;
 
 use super::{Arguments, listening, makes_objects, put};
 use crate::output::{Envelope, line};
+use crate::program::child;
 use crate::trouble::{Done, Trouble};
+use crate::verbs::end_at_once;
 use clap::Args;
 use everywire::Node;
 use everywire_opc::server::{OpcEnum, Server, ServerInfo};
@@ -114,6 +116,11 @@ pub(super) fn run(arguments: &Arguments) -> Done {
     }
     announce(arguments, &info, &node)?;
     signals.forever().next();
+    let child = match &origin {
+        Origin::Program(program) => Some(program.child()),
+        Origin::Simulation(_) | Origin::Sheet(_) => None,
+    };
+    end_at_once(signals, move || child.iter().for_each(|child| child::kill(child)));
     // Clients that cannot be told see it from the end of their connections.
     let _ = server.request_shutdown(FAREWELL);
     node.stop_within(arguments.grace.0.unwrap_or(Duration::MAX));

@@ -19,31 +19,28 @@
 //!
 //! States: the program *runs* until it closes its output; then it *has ended*: all items are bad, writes fail, and the server ends.
 
+use crate::opcda::value_json;
 use crate::output::note;
 use crate::people;
+use crate::program::child::{self, FAREWELL, GRACE, QUEUE};
 use crate::trouble::{Done, Trouble};
 use everywire_opc::{
     Code, Data, FileTime, Item, Quality, ServerState, Table, VarType, Vqt, Write as Written,
 };
 use serde_json::{Map, Value as Json, json};
 use std::collections::{HashMap, HashSet};
-use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::io;
+use std::process::{Child, ChildStdout};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Writes that may wait for the program to read them.
-const QUEUE: usize = 1024;
 /// How long the program may take for a write.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long the program may take to end once its input is closed.
-const FAREWELL: Duration = Duration::from_secs(2);
-
 /// A program, and the items that it has.
 pub(super) struct Program {
     shared: Arc<Shared>,
-    child: Mutex<Child>,
+    child: Arc<Mutex<Child>>,
     command: String,
 }
 
@@ -82,15 +79,7 @@ impl Program {
     /// Starts the program: a command line of the shell.
     pub(super) fn start(command: &str) -> Done<Self> {
         let failed = |error: io::Error| Trouble::local(format!("cannot start `{command}`"), &error);
-        let mut child = Command::new("/bin/sh")
-            .args(["-c", command])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(failed(io::Error::other("its input and output are not connected")));
-        };
+        let (child, input, output) = child::start(command).map_err(failed)?;
         let (asked, lines) = sync_channel(QUEUE);
         let shared = Arc::new(Shared {
             table: Arc::new(Table::new()),
@@ -102,14 +91,18 @@ impl Program {
         let writer = Arc::downgrade(&shared);
         shared.table.on_write(move |write| writer.upgrade().map_or(Code::FAIL, |shared| shared.write(write)));
         let reader = Arc::clone(&shared);
-        let named = |name: &str| std::thread::Builder::new().name(name.into());
-        named("program-output").spawn(move || reader.read(output)).map_err(failed)?;
-        named("program-input").spawn(move || feed(input, &lines)).map_err(failed)?;
-        Ok(Self { shared, child: Mutex::new(child), command: command.to_owned() })
+        child::on_a_thread("program-output", move || reader.read(output)).map_err(failed)?;
+        child::on_a_thread("program-input", move || child::feed(input, &lines)).map_err(failed)?;
+        Ok(Self { shared, child: Arc::new(Mutex::new(child)), command: command.to_owned() })
     }
 
     pub(super) fn table(&self) -> &Arc<Table> {
         &self.shared.table
+    }
+
+    /// Its process, for whoever ends it.
+    pub(super) fn child(&self) -> Arc<Mutex<Child>> {
+        Arc::clone(&self.child)
     }
 
     /// Has somebody told when the program has ended; at once, if it has.
@@ -132,12 +125,9 @@ impl Program {
             let _ = done.try_send(());
         });
         let in_time = over.recv_timeout(FAREWELL).is_ok();
-        let mut child = lock(&self.child);
-        if !in_time {
-            // It may have ended by now.
-            let _ = child.kill();
-        }
-        let status = child.wait().map_err(|error| Trouble::local("cannot wait for the program", &error))?;
+        // One that closed its output may run on, whatever it was asked.
+        let status = child::end(&self.child, if in_time { GRACE } else { Duration::ZERO })
+            .map_err(|error| Trouble::local("cannot wait for the program", &error))?;
         if ended_itself {
             let error = io::Error::other(format!("it ended ({status})"));
             return Err(Trouble::local(format!("`{}` gives no values any more", self.command), &error));
@@ -149,42 +139,36 @@ impl Program {
 impl Shared {
     /// The thread that reads the program's lines. One that makes no sense is told in a note.
     fn read(&self, output: ChildStdout) {
-        let mut lines = BufReader::new(output);
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            match lines.read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => break,
-                Ok(_) if line.trim_ascii().is_empty() => continue,
-                Ok(_) => {}
-            }
-            let said = serde_json::from_slice::<Map<String, Json>>(line.trim_ascii());
+        child::each_line(output, |line| {
+            let said = serde_json::from_slice::<Map<String, Json>>(line);
             let taken = said.map_err(|error| error.to_string()).and_then(|said| self.take(&said));
             if let Err(why) = taken {
-                note(&format!("program: {why}: {}", people::octets(line.trim_ascii())));
+                note(&format!("program: {why}: {}", people::octets(line)));
             }
-        }
+        });
         self.end();
     }
 
     /// Takes one line: the answer to a write, or an item's description or value.
     fn take(&self, said: &Map<String, Json>) -> Result<(), String> {
         if let Some(id) = said.get("id").and_then(Json::as_u64) {
-            let code = said.get("code").map_or(Ok(Code::OK), code_of)?;
-            // One that nobody waits for came too late.
+            let code = said.get("code").map_or(Ok(Code::OK), code_of);
+            // One that nobody waits for came too late. A code that means nothing says at least that the write failed.
             if let Some(answer) = lock(&self.waiting).answers.remove(&id) {
-                let _ = answer.try_send(code);
+                let _ = answer.try_send(*code.as_ref().unwrap_or(&Code::FAIL));
             }
-            return Ok(());
+            return code.map(drop);
         }
         let id = said.get("item").and_then(Json::as_str).ok_or("the line has neither `item` nor `id`")?;
         let quality = said.get("quality").map_or(Ok(Quality::GOOD), quality_of)?;
-        if lock(&self.known).insert(id.to_owned()) {
+        if !lock(&self.known).contains(id) {
             let item = described(id, said)?;
             let value = match said.get("value") {
                 Some(value) => data_of(value, item.canonical)?,
                 None => Data::Empty,
             };
+            // Known only now: after a line with a mistake the next one describes it.
+            lock(&self.known).insert(id.to_owned());
             self.table.add(item, value.clone());
             return self.put(id, value, quality);
         }
@@ -215,7 +199,7 @@ impl Shared {
             waiting.answers.insert(id, answer);
             id
         };
-        let asked = json!({"id": id, "item": write.item.id, "value": json_of(&write.data)});
+        let asked = json!({"id": id, "item": write.item.id, "value": value_json(&write.data)});
         // A program that does not read its input is not waited for.
         let sent =
             lock(&self.input).as_ref().is_some_and(|input| input.try_send(format!("{asked}\n")).is_ok());
@@ -243,13 +227,6 @@ impl Shared {
             tell();
         }
     }
-}
-
-/// The thread that writes what the program is to read, until nobody has more, or it reads no more.
-fn feed(mut input: ChildStdin, lines: &Receiver<String>) {
-    while let Ok(line) = lines.recv()
-        && input.write_all(line.as_bytes()).and_then(|()| input.flush()).is_ok()
-    {}
 }
 
 /// An item as its first line describes it. Limits make it an analog item only if both are there.
@@ -296,27 +273,6 @@ fn data_of(json: &Json, vt: VarType) -> Result<Data, String> {
         (Json::Array(_) | Json::Object(_), _) => return Err(format!("{json} is no {vt}")),
     };
     data.coerce(vt).map_err(|code| format!("{json} is no {vt}: {code}"))
-}
-
-/// A value as JSON: numbers, booleans, texts, arrays; dates and money as text.
-fn json_of(data: &Data) -> Json {
-    match data {
-        Data::Empty | Data::Null => Json::Null,
-        Data::Bool(value) => json!(value),
-        Data::Text(text) => json!(**text),
-        Data::I1(value) => json!(value),
-        Data::U1(value) => json!(value),
-        Data::I2(value) => json!(value),
-        Data::U2(value) => json!(value),
-        Data::I4(value) => json!(value),
-        Data::U4(value) => json!(value),
-        Data::I8(value) => json!(value),
-        Data::U8(value) => json!(value),
-        Data::R4(value) => json!(value),
-        Data::R8(value) => json!(value),
-        Data::Array(array) => array.items.iter().map(json_of).collect(),
-        other => json!(other.to_string()),
-    }
 }
 
 /// A quality by its name, or as the number of a quality word.
@@ -383,6 +339,7 @@ mod tests {
         assert_eq!(write(table, "L", 95.5), [Code::OK]);
         assert_eq!(table.get("L").unwrap().data, Data::R8(95.5));
         assert_eq!(table.get("Heard").unwrap().data, "{id:1,item:L,value:95.5}".into());
+        assert_eq!(value_json(&Data::R4(0.1)), json!(0.1), "with the digits that it has");
         assert_eq!(write(table, "L", 1e9), [Code::RANGE]);
         assert_eq!(table.get("L").unwrap().data, Data::R8(95.5));
         program.stop().unwrap();
@@ -399,5 +356,44 @@ mod tests {
         assert_eq!(write(program.table(), "L", 1.0), [Code::FAIL]);
         let trouble = program.stop().unwrap_err();
         assert!(trouble.why().contains("it ended (exit status: 3)"), "{}", trouble.why());
+    }
+
+    #[test]
+    fn a_program_that_closed_its_output_and_runs_on_is_ended() {
+        let program = Program::start("exec sleep 1000 >&-").unwrap();
+        let (ended, over) = sync_channel(1);
+        program.on_end(move || ended.send(()).unwrap());
+        over.recv_timeout(Duration::from_secs(60)).unwrap();
+        let (stopped, done) = sync_channel(1);
+        std::thread::spawn(move || stopped.send(program.stop().is_err()));
+        assert_eq!(done.recv_timeout(Duration::from_secs(60)), Ok(true), "it is waited for");
+    }
+
+    #[test]
+    fn a_line_with_a_mistake_spoils_no_later_one() {
+        let mistakes = r#"
+            echo '{"item":"A","value":"x","type":"R4"}'
+            echo '{"item":"A","type":"nonsense"}'
+            echo '{"item":"A","value":1.5,"type":"R4"}'
+            echo '{"item":"Last","value":"x"}'
+            read line
+        "#;
+        let program = Program::start(mistakes).unwrap();
+        let table = program.table();
+        until("all lines are read", || table.find("Last").is_some());
+        assert_eq!(table.get("A").map(|held| held.data), Some(Data::R4(1.5)));
+        program.stop().unwrap();
+    }
+
+    #[test]
+    fn an_answer_with_a_wrong_code_is_an_answer() {
+        let program = Program::start("read line").unwrap();
+        let (answer, answered) = sync_channel(1);
+        lock(&program.shared.waiting).answers.insert(7, answer);
+        let line = json!({"id": 7, "code": "no code"});
+        let why = program.shared.take(line.as_object().unwrap()).unwrap_err();
+        assert!(why.contains("no code"), "{why}");
+        assert_eq!(answered.try_recv(), Ok(Code::FAIL), "nobody waits for the time to be over");
+        program.stop().unwrap();
     }
 }

@@ -182,7 +182,9 @@ fn value(text: &str) -> Result<(String, &str), String> {
             continue;
         }
         let behind = behind.trim_start_matches(blank);
-        let ends = behind.is_empty() || behind.starts_with([',', '\n', '\r']);
+        // A carriage return alone ends no line.
+        let end = behind.trim_start_matches('\r');
+        let ends = behind.starts_with(',') || end.is_empty() || end.starts_with('\n');
         return if ends { Ok((value, behind)) } else { Err("something stands behind a quote".into()) };
     }
 }
@@ -359,6 +361,9 @@ mod tests {
         );
         assert_eq!(records("a\n\"b").unwrap_err(), "line 2: a quote does not end");
         assert_eq!(records("\"b\"c").unwrap_err(), "line 1: something stands behind a quote");
+        // Without a line feed no line ends: what follows must not get lost.
+        assert_eq!(records("\"b\"\rc\nd\n").unwrap_err(), "line 1: something stands behind a quote");
+        assert_eq!(records("\"b\"\r").unwrap(), [(1, of(&["b"]))]);
     }
 
     #[test]
