@@ -226,9 +226,10 @@ pub(crate) fn undecodable(what: &str, failure: Failure) -> Failure {
     failure.with_completed(Completed::Maybe).at(what)
 }
 
-/// An exception's repository id; one without gets the usual form of its scoped name.
+/// An exception's repository id. One whose language gives it none with a format gets the usual form of its scoped name, which is what a
+/// client that is made from the contract in OMG IDL knows.
 fn exception_id(shape: &Struct) -> String {
-    if shape.id.is_empty() {
+    if !shape.id.contains(':') {
         format!("IDL:{}:1.0", shape.name.replace("::", "/"))
     } else {
         shape.id.to_string()
