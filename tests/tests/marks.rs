@@ -1,7 +1,7 @@
 //! Exceptions of introspection XML, signals of OMG IDL, and operations that their contract lets run twice: by every wire, and as programs
 //! that none of us wrote see them.
 
-use crate::common::foreign::{BUSES, Beside, bus, everywire, run, run_with, until};
+use crate::common::foreign::{BUSES, Beside, bus, run, run_with, until};
 use crate::common::python::{succeeds, zeep};
 use crate::common::scratch;
 use everywire::layer::{Layer, Next, Retry};
@@ -50,11 +50,10 @@ const PATH: &str = "/vault";
 
 fn vault(address: &str) -> (Node, String) {
     let node = Node::new();
-    let bound = node.listen(address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
+    node.listen(address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
     let exported = node.export::<dyn Vault>("vault", Arc::new(Room));
-    let all = exported.reference().to_string();
-    let _ = bound;
-    (node, all)
+    let reference = node.print_friendly(exported.reference());
+    (node, reference)
 }
 
 #[test]
@@ -103,17 +102,13 @@ fn an_object_on_d_bus_tells_its_exceptions() {
         let method = format!("{NAME}.Withdraw");
         let failed = run_with(gdbus("call").args(["--method", &method, "ada", "10.0"]), b"");
         assert!(!failed.success && failed.err.contains("org.example.Error.Overdrawn"), "{}", failed.err);
-        let ours = |arguments: &[&str]| {
-            let mut command = everywire();
-            command.env("DBUS_SESSION_BUS_ADDRESS", bus.address()).args(arguments);
-            run_with(&mut command, b"")
-        };
-        let address = format!("dbus:session/{NAME}{PATH}");
-        let described = ours(&["describe", &address]).out;
-        assert!(described.contains("idempotent Balance(account: text) -> f64"), "{described}");
-        let raised = ours(&["call", &address, "Withdraw", "ada", "10", "--json"]);
-        let said = raised.out + &raised.err;
-        assert!(!raised.success && said.contains("\"missing\":2") && said.contains("Overdrawn"), "{said}");
+        let client = Node::new();
+        let object = client.object(&format!("dbus:{}#{NAME}{PATH}", bus.address())).unwrap();
+        let told = everywire::wires::named("dbus").expect("the wire").discover(&object).unwrap();
+        let interface = told.contract.interface(NAME).expect("it tells its interface").clone();
+        assert!(interface.is_idempotent(0) && !interface.is_idempotent(1));
+        let raises: Vec<_> = interface.operations[1].raises.iter().map(|raised| raised.id.as_ref()).collect();
+        assert_eq!(raises, ["org.example.Error.Overdrawn", "org.example.Error.Frozen"]);
     }
 }
 
@@ -156,7 +151,7 @@ fn a_signal_of_omg_idl_is_heard_on_d_bus() {
         assert!(brass.0.set(node.export::<dyn Bell>("bell", brass.clone())).is_ok());
         let (tell, heard) = channel();
         let client = Node::new();
-        let address = format!("dbus:{}/org.example.Bell/bell", bus.address());
+        let address = format!("dbus:{}#org.example.Bell/bell", bus.address());
         let bell = client.connect::<dyn Bell>(&address).unwrap();
         let tell = Mutex::new(tell);
         let hears = move |rang: BellRang| drop(tell.lock().expect("whole").send((rang.who, rang.times)));
@@ -196,7 +191,8 @@ fn what_the_contract_lets_run_twice_is_served_again() {
     let seen = Arc::new(AtomicU32::new(0));
     let node: Node = Node::builder().layer(Retry::new(1)).layer(Falters(Arc::clone(&seen))).build().into();
     node.listen("iiop://127.0.0.1:0").unwrap();
-    let reference = node.export::<dyn Vault>("vault", Arc::new(Room)).reference().to_string();
+    let exported = node.export::<dyn Vault>("vault", Arc::new(Room));
+    let reference = node.print_friendly(exported.reference());
     let client = Node::new();
     let vault = client.connect::<dyn Vault>(&reference).unwrap();
     assert!((vault.balance("ada").unwrap() - 8.0).abs() < 1e-9);

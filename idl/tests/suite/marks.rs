@@ -499,7 +499,11 @@ fn what_has_no_repository_id_is_known_by_the_usual_one() {
     assert!(account.is_a("Bank.Account") && account.is_a("IDL:Bank/Account:1.0"));
     assert!(!account.is_a("IDL:Account:1.0") && !account.is_a("IDL:Bank/Account:1.1"));
     let raised = &account.operations[1].raises[0];
-    assert!(["Bank.Overdrawn", "Bank::Overdrawn", "IDL:Bank/Overdrawn:1.0"].into_iter().all(|id| raised.is_called(id)));
+    assert!(
+        ["Bank.Overdrawn", "Bank::Overdrawn", "IDL:Bank/Overdrawn:1.0"]
+            .into_iter()
+            .all(|id| raised.is_called(id))
+    );
     assert!(!raised.is_called("IDL:Bank/Frozen:1.0"));
     // One that has an identity of its own is not known by another.
     let given = "module Bank {\n#pragma ID Account \"IDL:other/Account:2.0\"\ninterface Account {}; };";
