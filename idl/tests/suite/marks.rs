@@ -506,7 +506,7 @@ fn what_has_no_repository_id_is_known_by_the_usual_one() {
     );
     assert!(!raised.is_called("IDL:Bank/Frozen:1.0"));
     // One that has an identity of its own is not known by another.
-    let given = "module Bank {\n#pragma ID Account \"IDL:other/Account:2.0\"\ninterface Account {}; };";
+    let given = "module Bank { interface Account {};\n#pragma ID Account \"IDL:other/Account:2.0\"\n};";
     let contract = omg::parse(given, "given.idl").unwrap();
     let account = contract.interface("Bank::Account").unwrap();
     assert!(account.is_a("IDL:other/Account:2.0") && !account.is_a("IDL:Bank/Account:1.0"));
