@@ -5,6 +5,8 @@ fn main() {
     everywire_codegen::compile("../derby/rivals/omniorb/interop.idl");
     everywire_codegen::compile("contracts/kitchen.dbus.xml");
     everywire_codegen::compile("contracts/kitchen.kidl");
+    everywire_codegen::compile("contracts/bell.idl");
+    everywire_codegen::compile("contracts/vault.dbus.xml");
     everywire_codegen::compile("contracts/cupboard.midl");
     everywire_codegen::compile("contracts/pantry.midl");
     everywire_codegen::compile("contracts/shop.idl");

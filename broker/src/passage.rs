@@ -365,9 +365,8 @@ impl Passage {
     fn raised(mut self, raised: &Raised<Body>) {
         let route = Arc::clone(&self.route);
         let operation = route.interface.operations.get(self.index);
-        let known = operation.and_then(|operation| {
-            operation.raises.iter().find(|held| held.id == raised.id || held.name == raised.id)
-        });
+        let known =
+            operation.and_then(|operation| operation.raises.iter().find(|held| held.is_called(&raised.id)));
         let Some(known) = known else { return self.fail(&unexpected(&raised.id)) };
         let shape = Shape::Struct(known.clone());
         let values = match self.answers(&raised.body, &shape) {

@@ -226,7 +226,7 @@ fn results(operation: &Operation, body: &Body, open: bool) -> Result<Results, Fa
 /// Reads an exception. One that the contract does not name is a failure.
 fn raised(operation: &Operation, told: &Raised<Body>) -> CallError {
     let id = &told.id;
-    let Some(known) = operation.raises.iter().find(|raised| raised.id == *id || raised.name == *id) else {
+    let Some(known) = operation.raises.iter().find(|raised| raised.is_called(id)) else {
         return CallError::Failed(unexpected(id));
     };
     let (name, shape) = (known.name.to_string(), Shape::Struct(known.clone()));

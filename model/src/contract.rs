@@ -16,7 +16,7 @@
 //! Names and identities are as the contract's language spells them: nothing here compares across languages
 //! but `Interface::identities`.
 
-use crate::shape::{Field, Hold, Name, Shape, Struct};
+use crate::shape::{Field, Hold, Name, Shape, Struct, is_usual_id};
 use std::borrow::Cow;
 
 /// Everything one contract file defines, in the order of the file.
@@ -158,9 +158,10 @@ impl Interface {
         self.bases.iter().find(inherits).map_or(self, |base| base.declaring(operation))
     }
 
-    /// Whether an object of this interface is also one of the interface with that identity.
+    /// Whether an object of this interface is also one of the interface with that identity, which may be the repository id that OMG IDL
+    /// gives to its name, if its own language has none with a format.
     pub fn is_a(&self, id: &str) -> bool {
-        self.id == id || self.bases.iter().any(|base| base.is_a(id))
+        self.id == id || is_usual_id(id, &self.id, &self.name) || self.bases.iter().any(|base| base.is_a(id))
     }
 }
 

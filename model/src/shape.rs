@@ -316,6 +316,21 @@ pub struct Struct {
     pub fields: Cow<'static, [Field]>,
 }
 
+impl Struct {
+    /// Whether an exception is called so: by its identity, by its scoped name, or, where its language gives it no identity with a
+    /// format (`IDL:`), by the repository id that OMG IDL gives to that name.
+    pub fn is_called(&self, id: &str) -> bool {
+        self.id == id || self.name == id || is_usual_id(id, &self.id, &self.name)
+    }
+}
+
+/// Whether this is the repository id that OMG IDL gives to a scoped name (CORBA 3.0, 10.7.1), and nothing else has a better claim: `own` is
+/// the identity that the name has.
+pub(crate) fn is_usual_id(id: &str, own: &str, name: &str) -> bool {
+    let path = id.strip_prefix("IDL:").and_then(|rest| rest.strip_suffix(":1.0"));
+    path.is_some_and(|path| !own.contains(':') && path.split('/').eq(name.split("::")))
+}
+
 /// One field of a [`Struct`].
 #[derive(Debug, Clone)]
 pub struct Field {

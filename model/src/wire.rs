@@ -227,7 +227,7 @@ pub trait Wire: Send + Sync {
     /// Whether what a message raises that [`Self::explain`] found is this exception of a contract: it has its identity or its name.
     fn is_raised(&self, explained: &Explained, exception: &Struct) -> bool {
         let raised = explained.part("exception").or_else(|| explained.part("ERROR_NAME"));
-        raised.is_some_and(|raised| exception.id == *raised || exception.name == *raised)
+        raised.is_some_and(|raised| exception.is_called(raised))
     }
 
     /// Which operation of an interface a message that [`Self::explain`] found calls, or which of its signals it is: that of its name, unless

@@ -36,3 +36,15 @@ pub mod dcop_kitchen {
 pub mod shop {
     everywire::include_contract!("shop");
 }
+
+/// `vault.dbus.xml`, exceptions by annotations.
+#[allow(missing_docs)]
+pub mod vault {
+    everywire::include_contract!("vault.dbus");
+}
+
+/// `bell.idl`, a signal by a pragma.
+#[allow(missing_docs)]
+pub mod bell {
+    everywire::include_contract!("bell");
+}

@@ -39,6 +39,7 @@ mod in_process;
 mod kerberos;
 mod layers;
 mod load;
+mod marks;
 mod omniorb;
 mod opc_cut;
 mod opc_peers;

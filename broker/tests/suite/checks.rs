@@ -1,6 +1,6 @@
 //! What is told of a configuration before it runs.
 
-use super::{config, contract, try_start};
+use super::{Scratch, config, contract, marked, try_start};
 use everywire::Kind;
 use everywire::model::{Endpoint, Place};
 use everywire_broker::{Crossing, check};
@@ -122,6 +122,24 @@ fn a_check_tells_what_each_operation_loses_between_two_wires() {
     );
     let all = crossing("net.tcp://127.0.0.1:1", "iiop://127.0.0.1:1/shop");
     assert!(matches!(of(&all, "tell"), Crossing::Never(why) if why.contains("references")), "{all:?}");
+}
+
+/// Of a route that retries, what the contract or the route lets run twice; an attribute is read as often as one likes.
+#[test]
+fn a_check_tells_what_is_sent_again() {
+    let scratch = Scratch::new();
+    let twice = |contract: &str, more: &str| {
+        let to = "to = \"iiop://127.0.0.1:1/shop\"";
+        let text = file(&format!("{to}\ncontract = \"{contract}\"\ninterface = \"Shop\"\n{more}"));
+        let reports = check(config(&text).unwrap()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        (reports[0].twice.clone(), reports[0].to_string())
+    };
+    assert_eq!(twice(&marked(&scratch), "").0, [""; 0]);
+    let (names, shown) = twice(&marked(&scratch), "retries = 1");
+    assert_eq!(names, ["title", "count"]);
+    assert!(shown.contains("  count       crosses, may run twice\n"), "{shown}");
+    assert!(shown.contains("  noted       crosses\n"), "{shown}");
+    assert_eq!(twice(&contract(), "retries = 1\nidempotent = \"noted\"").0, ["title", "noted"]);
 }
 
 /// What each wire says of itself, by which references are known to cross, and what its codec does.

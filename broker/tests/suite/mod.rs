@@ -102,6 +102,15 @@ pub(crate) fn contract() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/contracts/shop.idl").display().to_string()
 }
 
+/// The contract, which says that `count` may run twice.
+pub(crate) fn marked(scratch: &Scratch) -> String {
+    let text = std::fs::read_to_string(contract()).unwrap();
+    let (before, behind) = text.split_once("    long count(").unwrap();
+    let path = scratch.path("marked.idl");
+    std::fs::write(&path, format!("{before}#pragma idempotent count\n    long count({behind}")).unwrap();
+    path
+}
+
 /// A broker by a text, whose log the test may read.
 pub(crate) struct Running {
     pub(crate) broker: Broker,

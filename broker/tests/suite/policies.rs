@@ -1,6 +1,6 @@
 //! What a route may take, and what becomes of calls when a target fails.
 
-use super::{Running, Store, contract, shop_at, start, until};
+use super::{Running, Scratch, Store, contract, marked, shop_at, start, until};
 use everywire::model::failure::Completed;
 use everywire::model::shape::{Field, Shape};
 use everywire::model::{Completed as Ran, Direction, Object, Operation, Outcome, Parameter, visit::Nothing};
@@ -11,6 +11,11 @@ use std::thread;
 
 /// A broker from IIOP to these targets; `more` are further lines of its route.
 fn broker(targets: &[&str], more: &str) -> Running {
+    broker_by(&contract(), targets, more)
+}
+
+/// The same, by another contract.
+fn broker_by(contract: &str, targets: &[&str], more: &str) -> Running {
     let to: Vec<String> = targets.iter().map(|target| format!("\"{target}\"")).collect();
     start(&format!(
         r#"
@@ -19,12 +24,11 @@ fn broker(targets: &[&str], more: &str) -> Running {
         [[route]]
         name = "shop"
         to = [{}]
-        contract = "{}"
+        contract = "{contract}"
         interface = "Shop"
         {more}
         "#,
         to.join(", "),
-        contract(),
     ))
 }
 
@@ -75,6 +79,22 @@ fn a_call_that_may_run_twice_is_sent_again() {
     assert_eq!(call.join().unwrap().unwrap(), 7);
     assert_eq!((ran(&one, 7), ran(&two, 7)), (1, 1));
     assert!(broker.metric(r#"retries_total{route="shop"}"#) >= 1.0);
+    one.shut(false);
+}
+
+#[test]
+fn a_call_that_the_contract_lets_run_twice_is_sent_again() {
+    let scratch = Scratch::new();
+    let (first, one, a) = shop_at("iiop://127.0.0.1:0");
+    let (_second, two, b) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker_by(&marked(&scratch), &[&a, &b], "balance = \"first\"\nretries = 2");
+    let client = Node::new();
+    one.shut(true);
+    let call = counting(&client, &broker, 7);
+    one.wait_for(1);
+    first.stop_within(std::time::Duration::ZERO);
+    assert_eq!(call.join().unwrap().unwrap(), 7);
+    assert_eq!((ran(&one, 7), ran(&two, 7)), (1, 1));
     one.shut(false);
 }
 

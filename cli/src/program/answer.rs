@@ -116,7 +116,7 @@ fn raise(
     let name = name.as_str().ok_or("`raise` is the name of an exception")?;
     let fits = |raised: &&Hold<_>| {
         let raised: &everywire::model::shape::Struct = raised;
-        raised.name == name || raised.id == name || last_part(&raised.name) == name
+        raised.is_called(name) || last_part(&raised.name) == name
     };
     let Some(known) = operation.raises.iter().find(fits) else {
         let names: Vec<_> = operation.raises.iter().map(|raised| raised.name.as_ref()).collect();

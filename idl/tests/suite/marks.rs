@@ -490,3 +490,24 @@ fn other_compilers_take_what_is_printed() {
     );
     judge(&["mono-tools"], "wsdl", "marks.wsdl", &["wsdl", "-out:marks_asmx.cs"]);
 }
+
+/// A client made of the contract in OMG IDL knows exceptions and interfaces by the repository ids that it makes of names.
+#[test]
+fn what_has_no_repository_id_is_known_by_the_usual_one() {
+    let contract = written("dbus");
+    let account = account(&contract);
+    assert!(account.is_a("Bank.Account") && account.is_a("IDL:Bank/Account:1.0"));
+    assert!(!account.is_a("IDL:Account:1.0") && !account.is_a("IDL:Bank/Account:1.1"));
+    let raised = &account.operations[1].raises[0];
+    assert!(
+        ["Bank.Overdrawn", "Bank::Overdrawn", "IDL:Bank/Overdrawn:1.0"]
+            .into_iter()
+            .all(|id| raised.is_called(id))
+    );
+    assert!(!raised.is_called("IDL:Bank/Frozen:1.0"));
+    // One that has an identity of its own is not known by another.
+    let given = "module Bank { interface Account {};\n#pragma ID Account \"IDL:other/Account:2.0\"\n};";
+    let contract = omg::parse(given, "given.idl").unwrap();
+    let account = contract.interface("Bank::Account").unwrap();
+    assert!(account.is_a("IDL:other/Account:2.0") && !account.is_a("IDL:Bank/Account:1.0"));
+}

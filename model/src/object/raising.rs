@@ -47,7 +47,7 @@ where
 {
     let shape = X::shape();
     match shape {
-        Shape::Struct(exception) if exception.id == id || exception.name == id => {
+        Shape::Struct(exception) if exception.is_called(id) => {
             Some(body.read(|source| X::unmarshal(shape, source)).map(Into::into))
         }
         _ => None,

@@ -1,6 +1,6 @@
 """Another implementation of SOAP, zeep, reads the contract of a server and calls it.
 
-    zeep_client.py bench|cellar|dcop|mill|mtom|quotas|strangers ADDRESS-OF-THE-WSDL [OPTION=VALUE...]
+    zeep_client.py bench|cellar|dcop|mill|mtom|quotas|strangers|vault ADDRESS-OF-THE-WSDL [OPTION=VALUE...]
 
 quotas: sends more than the server takes, and something small after it; strangers: calls as somebody whom nobody knows.
 Options: ca=FILE, whose certificates are trusted, and no others; login=USER:PASSWORD, said in each request (HTTP Basic);
@@ -42,6 +42,20 @@ def bench(client):
     same(service.InString("Hello, World! 0123456789"), None, "InString")
     same(service.OutString(), "Hello, World! 0123456789", "OutString")
     same(service.InOutString("Grüße <&> €"), "Grüße <&> €", "InOutString")
+
+
+def vault(client):
+    service = client.service
+    same(service.Balance("ada"), 8.0, "Balance")
+    same(service.Withdraw("ada", 1.0), None, "Withdraw.1")
+    for amount, members in ((10.0, {"missing": "2", "account": "ada"}), (-1.0, {})):
+        try:
+            service.Withdraw("ada", amount)
+            raise AssertionError("no fault")
+        except zeep.exceptions.Fault as fault:
+            detail = fault.detail[0]
+            same({child.tag.split("}")[1]: child.text for child in detail}, members, f"Withdraw.{amount}")
+            same(detail.tag.split("}")[1], "Overdrawn" if members else "Frozen", "its element")
 
 
 def cellar(client):
@@ -281,5 +295,5 @@ client = zeep.Client(address, transport=transport, wsse=token)
 if "at" in options:
     # The contract is read there, and what it describes is elsewhere.
     client.service._binding_options["address"] = options["at"]
-{"bench": bench, "cellar": cellar, "dcop": dcop, "mill": mill, "mtom": mtom, "quotas": quotas, "strangers": strangers}[deed](client)
+{"bench": bench, "cellar": cellar, "dcop": dcop, "mill": mill, "mtom": mtom, "quotas": quotas, "strangers": strangers, "vault": vault}[deed](client)
 print("ok")

@@ -5,6 +5,7 @@
 
 use everywire_model::contract::{Interface, Operation};
 use everywire_model::describe::{ANY_OBJECT, Shape, TEXT, interface, operation};
+use everywire_model::shape::Struct;
 
 /// `module CORBA`: the interface repository.
 #[allow(dead_code, unreachable_pub, clippy::pedantic, clippy::enum_variant_names)]
@@ -44,4 +45,10 @@ pub(crate) static IS_A: Operation = operation!("_is_a", (in "logical_type_id": T
 /// references by it stay valid.
 pub(crate) fn id_of(id: &str, name: &str) -> String {
     if id.is_empty() { format!("IDL:{}:1.0", name.replace("::", "/")) } else { id.to_owned() }
+}
+
+/// An exception's repository id. One whose language gives it none with a format (`Bank.Overdrawn` of D-Bus) gets the usual form of its
+/// scoped name, which is what a client that is made from the contract in OMG IDL knows.
+pub(crate) fn exception_id(raised: &Struct) -> String {
+    id_of(if raised.id.contains(':') { &raised.id } else { "" }, &raised.name)
 }

@@ -12,7 +12,7 @@
 
 use crate::cdr::{Get, Put};
 use crate::codesets::Dialect;
-use crate::contracts::id_of;
+use crate::contracts::exception_id;
 use crate::exceptions::{self, Explained, SystemException};
 use crate::frame::{HEADER, Header, MessageKind};
 use crate::requests::shift;
@@ -58,7 +58,7 @@ impl GiopSession {
             }
             Answer::Done(results) => self.put_reply(serving, NO_EXCEPTION, results),
             Answer::Raised { shape, fields } => {
-                let id = id_of(&shape.id, &shape.name);
+                let id = exception_id(shape);
                 self.put_reply(serving, USER_EXCEPTION, &|sink: &mut dyn Sink| {
                     sink.text(&everywire_model::shape::Text::NARROW, &id)?;
                     fields.encode(sink)

@@ -15,7 +15,7 @@ use super::{Definition, Type, What};
 use crate::contracts::corba::{
     AttributeMode, DefinitionKind, OperationMode, PrimitiveKind, contained, container,
 };
-use crate::contracts::id_of;
+use crate::contracts::{exception_id, id_of};
 use crate::typecodes;
 use crate::wire_state::reply;
 use everywire_model::object::no_operation;
@@ -289,7 +289,7 @@ impl Asked<'_> {
         let operation = self.interface().and_then(|interface| interface.operations.get(*index));
         let raised = operation.into_iter().flat_map(raises);
         raised
-            .filter_map(|raised| self.repository.by_id.get(&id_of(&raised.id, &raised.name)))
+            .filter_map(|raised| self.repository.by_id.get(&exception_id(raised)))
             .map(|number| self.reference_at(*number))
             .collect()
     }

@@ -16,7 +16,7 @@
 use super::shapes::{DEPTH, has_code, id_around, id_inside, last, raises, travels};
 use super::{Definition, Repository, Type, What};
 use crate::contracts::corba::{DefinitionKind, PrimitiveKind};
-use crate::contracts::id_of;
+use crate::contracts::{exception_id, id_of};
 use crate::typecodes;
 use everywire_model::describe::{Interface, InterfaceKind, Struct, TextKind};
 use everywire_model::{Constant, Hold, Objects, Shape};
@@ -253,7 +253,7 @@ impl Builder {
 
     /// An exception, once.
     fn exception(&mut self, raised: &Hold<Struct>) {
-        let id = id_of(&raised.id, &raised.name);
+        let id = exception_id(raised);
         if self.repository.has(&id) {
             return;
         }

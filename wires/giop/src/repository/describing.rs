@@ -19,7 +19,7 @@ use crate::contracts::corba::{
     ExtAttributeDescription, InterfaceDescription, ModuleDescription, OperationDescription, OperationMode,
     ParameterDescription, StructMember, TypeDescription, UnionMember, describe,
 };
-use crate::contracts::id_of;
+use crate::contracts::{exception_id, id_of};
 use crate::typecodes;
 use crate::wire_state::Node;
 use everywire_model::describe::{Attribute, Hold, Interface, Operation, Referent, Struct, structure};
@@ -184,7 +184,7 @@ impl<'a> Asked<'a> {
 
     /// An exception. Its `defined_in` is empty if the repository does not have it.
     pub(super) fn exception(&self, raised: &Hold<Struct>) -> ExceptionDescription {
-        let id = id_of(&raised.id, &raised.name);
+        let id = exception_id(raised);
         let known = self.repository.by_id.get(&id).map(|number| self.at(*number).within());
         ExceptionDescription {
             name: last(&raised.name).to_owned(),
