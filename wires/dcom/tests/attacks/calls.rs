@@ -229,10 +229,35 @@ fn who_waits_for_no_answer_gets_none() {
     let (mut session, _node, ipid) = bound();
     feed(&mut *session, &add(2, FIRST | LAST | frame::MAYBE, ipid, 1)).unwrap();
     let Some(Event::Call(call)) = events(&mut *session).pop() else { panic!() };
-    assert_eq!(call.expects, Expects::Nothing);
+    // Its end counts all the same.
+    assert_eq!(session.outstanding(), 1);
     session.answer(call.id, Answer::Done(&put_int(1))).unwrap();
     assert!(drain(&mut *session).is_empty());
     assert_eq!(session.outstanding(), 0);
+}
+
+#[test]
+fn calls_without_an_answer_are_bounded_as_others_are() {
+    let node = Node::serving();
+    let limits = Limits { outstanding: 4, ..Limits::default() };
+    let mut session = DCOM.accept(&place(Terms::OPEN.place(), &node, STRANGER, limits));
+    feed(&mut *session, &raw::bind(1, &[(COUNTER_ID, 0)])).unwrap();
+    drop(drain(&mut *session));
+    let ipid = node.exporter.export(b"counter", COUNTER_ID, 5).ipid;
+    let mut taken = Vec::new();
+    for call in 2..12 {
+        feed(&mut *session, &add(call, FIRST | LAST | frame::MAYBE, ipid, 1)).unwrap();
+        taken.extend(events(&mut *session));
+    }
+    assert_eq!(taken.len(), 4);
+    // What is too much is lost, and takes no room from calls that are answered.
+    assert!(drain(&mut *session).is_empty());
+    feed(&mut *session, &add(20, FIRST | LAST, ipid, 1)).unwrap();
+    assert_eq!(events(&mut *session).len(), 1);
+    let Some(Event::Call(call)) = taken.pop() else { panic!() };
+    session.answer(call.id, Answer::Done(&put_int(1))).unwrap();
+    feed(&mut *session, &add(12, FIRST | LAST | frame::MAYBE, ipid, 1)).unwrap();
+    assert_eq!(events(&mut *session).len(), 1);
 }
 
 #[test]

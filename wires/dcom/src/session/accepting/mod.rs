@@ -79,6 +79,7 @@ impl Accepting {
             contexts: Vec::new(),
             admissions: Vec::new(),
             serving: Vec::new(),
+            unheard: 0,
             next_serial: 1,
             last: None,
             counted: [0; 2],
@@ -274,6 +275,7 @@ impl Session for Accepting {
             return Ok(());
         };
         let serving = self.serving.remove(index);
+        self.unheard -= usize::from(!serving.replies);
         if serving.cancelled || !serving.replies || self.channel.state != State::Open {
             return Ok(());
         }

@@ -191,8 +191,14 @@ impl Accepting {
                 verification::Said::new(syntax, heading.call, heading.context, heading.opnum, call.little);
             end = verification::check(&stub, header, &said)?;
         }
-        // Withdrawn calls count as well, until their servants have answered.
-        if self.serving.len() >= self.channel.limits.outstanding {
+        // Withdrawn calls count as well, until their servants have answered. Those without a reply count apart: who sends them
+        // cannot know how many there are, and may lose some.
+        let replies = heading.flags & frame::MAYBE == 0;
+        let most = self.channel.limits.outstanding;
+        if !replies && self.unheard >= most {
+            return Ok(());
+        }
+        if replies && self.serving.len() - self.unheard >= most {
             return refuse(self, hresult::NCA_SERVER_TOO_BUSY);
         }
         let object = heading.object.filter(|object| !object.is_nil());
@@ -247,27 +253,24 @@ impl Accepting {
         if matches!(target, Target::Node) {
             self.tell_counts();
         }
-        let replies = heading.flags & frame::MAYBE == 0;
         let serial = self.next_serial;
         self.next_serial += 1;
-        // Of a call that nobody waits for, no answer will come that could end it here.
-        if replies {
-            self.serving.push(Serving {
-                serial,
-                call: heading.call,
-                context: heading.context,
-                shield: call.shield,
-                key: key.clone(),
-                iid: syntax.id,
-                opnum: heading.opnum,
-                orpc,
-                keeps_hresult,
-                foreign,
-                replies,
-                cancelled: false,
-                hop,
-            });
-        }
+        self.unheard += usize::from(!replies);
+        self.serving.push(Serving {
+            serial,
+            call: heading.call,
+            context: heading.context,
+            shield: call.shield,
+            key: key.clone(),
+            iid: syntax.id,
+            opnum: heading.opnum,
+            orpc,
+            keeps_hresult,
+            foreign,
+            replies,
+            cancelled: false,
+            hop,
+        });
         self.channel.events.push_back(Event::Call(Box::new(Incoming {
             id: CallId(serial),
             sender,
@@ -275,7 +278,8 @@ impl Accepting {
             interface,
             operation: operation(heading.opnum),
             body,
-            expects: if replies { Expects::Reply } else { Expects::Nothing },
+            // The servant's answer says that the call is over, also where the client gets none.
+            expects: Expects::Reply,
         })));
         Ok(())
     }

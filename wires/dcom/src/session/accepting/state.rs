@@ -50,6 +50,8 @@ pub struct Accepting {
     pub(super) admissions: Vec<Admission>,
     /// Calls taken and not answered; their serials ascend.
     pub(super) serving: Vec<Serving>,
+    /// How many of them get no reply.
+    pub(super) unheard: usize,
     pub(super) next_serial: u64,
     /// What the management interface counts, not yet told to it: calls that came, and answers sent.
     pub(super) counted: [u32; 2],
