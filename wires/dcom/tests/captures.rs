@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+use crate::support::raw;
 use bytes::Bytes;
 use everywire_dcom::activation::{Activation, remote, scm};
 use everywire_dcom::explain::explain;
@@ -429,4 +430,15 @@ fn a_listing_of_a_connection_cut_anywhere_ends_there() {
             assert!(explained == len || explained + listing.rest == len, "{connection:?} cut to {len}");
         }
     }
+}
+
+#[test]
+fn counts_of_references_are_added_without_overflow() {
+    let refs = [remunknown::Refs { ipid: Uuid::max(), public: u32::MAX, private: 1 }];
+    let mut stub = raw::orpc_this();
+    stub.extend(remunknown::refs_request(&refs));
+    let mut bytes = raw::bind(1, &[(REM_UNKNOWN2, 0)]);
+    bytes.extend(raw::request(2, FIRST | LAST, 0, 5, Some(Uuid::max()), &stub));
+    let listing = explain(&bytes);
+    assert!(listing.messages[1].part("arguments").unwrap().starts_with("4294967296 of "));
 }

@@ -5,6 +5,7 @@ use crate::activation::{Activation, remote, scm};
 use crate::bindings::DualStringArray;
 use crate::objref::{ObjRef, SIGNATURE};
 use crate::orpc::{self, CONTEXT_EXTENSION, ERROR_EXTENSION, Extent, OrpcThat, OrpcThis};
+use crate::remunknown::Refs;
 use crate::stub::Get;
 use crate::tower::Tower;
 use crate::violations::Violation;
@@ -119,7 +120,8 @@ fn said(iid: Uuid, opnum: u16, version: (u16, u16), stub: Get<'_>) -> Option<Res
             .map(|query| format!("IPID {}, {}", query.ipid, iids(&query.iids))),
         (REM_UNKNOWN | REM_UNKNOWN2, remunknown::opnum::REM_ADD_REF | remunknown::opnum::REM_RELEASE) => {
             remunknown::parse_refs_request(stub).map(|refs| {
-                let each = refs.iter().map(|refs| format!("{} of {}", refs.public + refs.private, refs.ipid));
+                let count = |refs: &Refs| u64::from(refs.public) + u64::from(refs.private);
+                let each = refs.iter().map(|refs| format!("{} of {}", count(refs), refs.ipid));
                 each.collect::<Vec<_>>().join(", ")
             })
         }

@@ -108,7 +108,10 @@ mod tests {
         let groups = Associations::default();
         let id = groups.enter(0).unwrap_or_default();
         assert_eq!(groups.enter(id), Some(id));
-        assert_eq!([groups.own(id, "ali"), groups.own(id, "ali"), groups.own(id, "eve")], [true, true, false]);
+        assert_eq!(
+            [groups.own(id, "ali"), groups.own(id, "ali"), groups.own(id, "eve")],
+            [true, true, false]
+        );
     }
 
     #[test]
