@@ -36,8 +36,8 @@ use uuid::Uuid;
 const MEMBERS: u16 = 4096;
 /// How far types lead to one another.
 const DEPTH: u32 = 8;
-/// Names of parameters that are asked for, at most.
-const PARAMETERS: i128 = 256;
+/// Parameters of a method whose names and types are asked for, at most.
+const PARAMETERS: usize = 256;
 /// A function that returns nothing but success.
 const VT_HRESULT: u16 = 25;
 /// A type with a name, to be asked for by its handle.
@@ -47,8 +47,8 @@ const RESTRICTED: i128 = 1;
 
 /// A description elsewhere.
 pub(crate) struct Told {
-    info: Object,
-    attributes: Vec<(String, Value)>,
+    pub(super) info: Object,
+    pub(super) attributes: Vec<(String, Value)>,
 }
 
 impl Told {
@@ -166,13 +166,15 @@ impl Told {
     }
 
     /// A method, or an accessor of a property.
-    fn operation(&self, function: &[(String, Value)]) -> Result<Operation, Failure> {
+    pub(super) fn operation(&self, function: &[(String, Value)]) -> Result<Operation, Failure> {
         let id = i32::try_from(number(function, "memid")).unwrap_or_default();
         let described = match member(function, "lprgelemdescParam") {
             Some(Value::List(described)) => described.as_slice(),
             _ => &[],
         };
-        let most = u32::try_from(number(function, "cParams").clamp(0, PARAMETERS) + 1).unwrap_or(1);
+        let described = described.get(..PARAMETERS).unwrap_or(described);
+        // `cParams` says the same; a list may be missing.
+        let most = number(function, "cParams").clamp(0, PARAMETERS as i128) as u32 + 1;
         let (_, names, _) = self.info.call::<_, (u32, Vec<String>, u32), Failure>(GET_NAMES, (id, most))?;
         let mut names = names.into_iter();
         let name = names.next().unwrap_or_else(|| format!("member_{id}"));

@@ -1,15 +1,22 @@
 //! Type information of Windows hosts: read to the last byte, and written as they write it.
 
-use super::contracts::{GET_DOCUMENTATION, GET_FUNC_DESC, GET_NAMES, GET_TYPE_ATTR};
+use super::contracts::{GET_DOCUMENTATION, GET_FUNC_DESC, GET_NAMES, GET_TYPE_ATTR, TYPE_INFO};
 use super::library::{Info, KIND_CLASS, KIND_DISPATCH};
+use super::reading::Told;
 use super::types::{VT_PTR, behind, elemdesc, simple};
 use crate::{NDR, NdrSink, NdrSource};
 use bytes::Bytes;
 use everywire_model::contract::{Direction, Interface, InterfaceKind, Operation, Parameter};
 use everywire_model::describe::{WIDE_TEXT, interface};
+use everywire_model::object::{Completion, Target, Ticket, no_operation};
 use everywire_model::shape::{Field, Shape};
 use everywire_model::value::Value;
-use everywire_model::{Body, Budget, Context, Hold, Visit};
+use everywire_model::{
+    Body, Budget, Context, Encode, Failure, Hold, Method, Object, Outcome, Reference, Resolver, Visit,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// Of `suricata_dcerpc-ctxids.pcap`: whole stubs of responses.
 const CAPTURED: &str = include_str!("../../../tests/golden/typeinfo.tsv");
@@ -27,8 +34,9 @@ fn captured(name: &str) -> Vec<Vec<u8>> {
     rows.filter(|(held, _)| *held == name).map(|(_, stub)| unhex(stub)).collect()
 }
 
-fn decode(stub: &[u8], operation: &Operation) -> Visit<(Vec<(String, Value)>, usize)> {
-    let body = Body {
+/// What stands behind ORPCTHAT.
+fn body(stub: &[u8]) -> Body {
+    Body {
         bytes: Bytes::copy_from_slice(&stub[THAT..]),
         base: THAT,
         little: true,
@@ -37,7 +45,11 @@ fn decode(stub: &[u8], operation: &Operation) -> Visit<(Vec<(String, Value)>, us
         budget: Budget::default(),
         codec: &NDR,
         beside: None,
-    };
+    }
+}
+
+fn decode(stub: &[u8], operation: &Operation) -> Visit<(Vec<(String, Value)>, usize)> {
+    let body = body(stub);
     let mut source = NdrSource::new(&body);
     match Value::decode(&operation.results, &mut source)? {
         Value::Struct(fields) => Ok((fields, source.rest())),
@@ -161,4 +173,55 @@ fn a_dual_interface_is_described_as_windows_does() {
     let (again, rest) = decode(&stub, GET_FUNC_DESC).unwrap();
     assert_eq!((part(&again[0].1, "lprgelemdescParam"), rest), (&parameters, HRESULT));
     assert_eq!(info.names(5).unwrap(), ["Save", "name", "size"]);
+}
+
+/// Answers GetNames as a host did, and nothing else; counts the calls.
+struct Host {
+    called: AtomicUsize,
+    reference: Reference,
+}
+
+impl Target for Host {
+    fn reference(&self) -> &Reference {
+        &self.reference
+    }
+    fn invoke(&self, method: Method<'_>, _: &dyn Encode) -> Outcome<Body> {
+        self.called.fetch_add(1, Ordering::Relaxed);
+        match method.name() == GET_NAMES.name.as_bytes() {
+            true => Outcome::Done(body(&captured("GetNames")[0])),
+            false => Outcome::Failed(no_operation(&EMPTY)),
+        }
+    }
+    fn notify(&self, _: Method<'_>, _: &dyn Encode) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn submit(&self, _: Method<'_>, _: &dyn Encode, _: Completion) -> Ticket {
+        Ticket(0)
+    }
+    fn withdraw(&self, _: Ticket) {}
+    fn probe(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn with_deadline(&self, _: Option<Duration>) -> Arc<dyn Target> {
+        unimplemented!("nobody asks for one")
+    }
+    fn resolver(&self) -> Arc<dyn Resolver> {
+        unimplemented!("nothing is resolved")
+    }
+}
+
+#[test]
+fn no_more_types_are_asked_for_than_parameters_may_be() {
+    let host = Arc::new(Host { called: AtomicUsize::new(0), reference: Reference::default() });
+    let info = Object::new(Arc::clone(&host) as Arc<dyn Target>).typed(Hold::Static(&TYPE_INFO));
+    let named = Value::Struct(vec![
+        ("_tdUnion".to_owned(), Value::Union(29, Some(Box::new(("hreftype".to_owned(), Value::Integer(1)))))),
+        ("vt".to_owned(), Value::Integer(29)),
+    ]);
+    let parameters = Value::List(vec![elemdesc(named, 1); 1000]);
+    let function = [("lprgelemdescParam".to_owned(), parameters)];
+    let told = Told { info, attributes: Vec::new() };
+    assert_eq!(told.operation(&function).unwrap().parameters.len(), 256);
+    // The names, and each type.
+    assert_eq!(host.called.load(Ordering::Relaxed), 1 + 256);
 }
