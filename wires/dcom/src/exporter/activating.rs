@@ -123,13 +123,24 @@ impl Exporter {
     /// each class.
     fn factory(&self, clsid: Uuid) -> Result<Bytes, u32> {
         let known = lock(&self.factories).get(&clsid).cloned();
-        if let Some(key) = known.filter(|key| !self.objects().servants(key).is_empty()) {
-            return Ok(key);
+        if let Some(key) = known.as_ref().filter(|key| !self.objects().servants(key).is_empty()) {
+            return Ok(key.clone());
         }
         let servant: Arc<dyn Servant> = Arc::new(ClassFactory::new(self.weak(), clsid));
         let key = self.serve_as(vec![servant], "", false).map_err(|_| hresult::RPC_S_SERVER_TOO_BUSY)?;
-        lock(&self.factories).insert(clsid, key.clone());
-        Ok(key)
+        let mut factories = lock(&self.factories);
+        match factories.get(&clsid).filter(|other| known.as_ref() != Some(other)).cloned() {
+            Some(first) => {
+                // Somebody else who asked at the same time was first.
+                drop(factories);
+                self.objects().withdraw(&key);
+                Ok(first)
+            }
+            None => {
+                factories.insert(clsid, key.clone());
+                Ok(key)
+            }
+        }
     }
 
     /// IClassFactory::RemoteCreateInstance: a new object, or the one that runs.

@@ -126,3 +126,16 @@ fn class_objects_make_objects() {
     let lamp = lamp.typed(everywire_model::Hold::Static(&LAMP));
     assert_eq!(lamp.call::<_, (i32,), Failure>(&LAMP.operations[0], ()).unwrap(), (1,));
 }
+
+#[test]
+fn a_class_has_one_factory_for_two_who_ask_at_once() {
+    let node = node();
+    let before = node.store.keys().len();
+    let asked = Activation { class_object: true, ..asked(CLASS_ID.parse().unwrap(), &[IUNKNOWN]) };
+    let (other, asks) = (Arc::clone(&node), asked.clone());
+    *node.store.meanwhile.lock().unwrap() = Some(Box::new(move || {
+        assert_eq!(other.exporter.activate(&asks, "b").hresult, S_OK);
+    }));
+    assert_eq!(refs(&activate(&node, &asked)), refs(&activate(&node, &asked)));
+    assert_eq!(node.store.keys().len(), before + 1);
+}

@@ -63,6 +63,8 @@ pub(crate) struct Store {
     pub(crate) attended: AtomicUsize,
     /// Where it is told who listens.
     pub(crate) audience: Mutex<Option<Sender<Audience>>>,
+    /// Done once, before an object is exported.
+    pub(crate) meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Net {
@@ -83,6 +85,7 @@ impl Net {
             fresh: AtomicUsize::new(0),
             attended: AtomicUsize::new(0),
             audience: Mutex::default(),
+            meanwhile: Mutex::default(),
         });
         let exporter = Exporter::with_period(Arc::clone(&store) as Arc<dyn Objects>, period);
         *store.exporter.lock().unwrap() = exporter.weak();
@@ -227,6 +230,10 @@ impl Objects for Store {
     }
 
     fn export(&self, servants: Vec<Arc<dyn Servant>>) -> Bytes {
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
         let key = self.fresh();
         servants.into_iter().for_each(|servant| self.insert(key.clone(), servant));
         key
