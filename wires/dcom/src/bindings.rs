@@ -83,11 +83,6 @@ impl DualStringArray {
         out.append(&mut put.bytes);
     }
 
-    /// Length of the packet version in bytes.
-    pub fn byte_len(&self) -> usize {
-        4 + 2 * self.units().0.len()
-    }
-
     /// Whether it names nothing.
     pub fn is_empty(&self) -> bool {
         self.strings.is_empty() && self.security.is_empty()
@@ -308,7 +303,6 @@ mod tests {
         let array = DualStringArray { strings: vec![long.clone(), long.clone()], security: Vec::new() };
         let mut raw = Vec::new();
         array.write(&mut raw);
-        assert_eq!(raw.len(), array.byte_len());
         assert_eq!(DualStringArray::parse(&raw).unwrap().strings, [long]);
     }
 }

@@ -197,11 +197,6 @@ pub fn release_reply(hresult: u32) -> Vec<u8> {
     hresult.to_le_bytes().to_vec()
 }
 
-/// Reads the result of RemRelease.
-pub fn parse_release_reply(mut stub: Get<'_>) -> Result<u32, Violation> {
-    stub.u32()
-}
-
 /// A count of 16 bits and an array of IIDs.
 fn iids(stub: &mut Get<'_>) -> Result<Vec<Uuid>, Violation> {
     let count = stub.u16()?.into();

@@ -6,7 +6,7 @@ use everywire_dcom::bindings::DualStringArray;
 use everywire_dcom::objref::{ObjRef, StdObjRef};
 use everywire_dcom::standard::contracts::{
     ADVISE, CONNECTION_POINT, CONNECTION_POINT_CONTAINER, DISPATCH, ENUM_CONNECTION_POINTS,
-    FIND_CONNECTION_POINT, GET_CONNECTION_INTERFACE, GET_IDS_OF_NAMES, INVOKE, UNADVISE,
+    FIND_CONNECTION_POINT, GET_IDS_OF_NAMES, INVOKE, UNADVISE,
 };
 use everywire_dcom::standard::dispatch::call;
 use everywire_dcom::standard::guid::Guid;
@@ -274,7 +274,7 @@ fn connection_points_are_found_enumerated_and_limited() {
         .into_iter()
         .map(|point| {
             let point = house.object(point, &CONNECTION_POINT);
-            point.call::<_, (Guid,), Failure>(GET_CONNECTION_INTERFACE, ()).unwrap().0.0
+            point.call::<_, (Guid,), Failure>(&CONNECTION_POINT.operations[0], ()).unwrap().0.0
         })
         .collect();
     assert_eq!(ids, sources(&LAMP).iter().map(|source| source.iid).collect::<Vec<_>>());

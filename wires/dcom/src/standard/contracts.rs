@@ -73,8 +73,6 @@ static POINT_OPERATIONS: [Operation; 5] = [
     operation!("EnumConnections", (out "ppEnum": ANY_OBJECT) -> Shape::Void),
 ];
 
-/// GetConnectionInterface.
-pub static GET_CONNECTION_INTERFACE: &Operation = &POINT_OPERATIONS[0];
 /// Advise.
 pub static ADVISE: &Operation = &POINT_OPERATIONS[2];
 /// Unadvise.
@@ -165,8 +163,6 @@ static DISPATCH_OPERATIONS: [Operation; 4] = [
     ) -> Shape::Void),
 ];
 
-/// GetTypeInfoCount.
-pub static GET_TYPE_INFO_COUNT: &Operation = &DISPATCH_OPERATIONS[0];
 /// GetTypeInfo.
 pub static GET_TYPE_INFO: &Operation = &DISPATCH_OPERATIONS[1];
 /// GetIDsOfNames.

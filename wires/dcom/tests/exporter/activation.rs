@@ -6,13 +6,15 @@ use everywire_dcom::activation::{Activated, Activation, remote, scm};
 use everywire_dcom::exporter::Counts;
 use everywire_dcom::hresult::{E_NOINTERFACE, REGDB_E_CLASSNOTREG, S_OK};
 use everywire_dcom::objref::ObjRef;
-use everywire_dcom::standard::activation::{CLASS_FACTORY_ID, REMOTE_SCM_ACTIVATOR_ID};
+use everywire_dcom::standard::activation::REMOTE_SCM_ACTIVATOR_ID;
 use everywire_dcom::stub::Get;
 use everywire_dcom::{IUNKNOWN, REMOTE_ACTIVATION, address, iid_of};
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::{Failure, Initiator, Kind, Objects};
 use std::sync::Arc;
 use uuid::Uuid;
+
+const CLASS_FACTORY_ID: Uuid = uuid::uuid!("00000001-0000-0000-c000-000000000046");
 
 fn node() -> Arc<Node> {
     let node = Arc::new(Net::default()).node(7001);

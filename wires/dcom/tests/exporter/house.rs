@@ -6,7 +6,7 @@ use everywire_dcom::ndr::References;
 use everywire_dcom::remunknown::{self, Query};
 use everywire_dcom::resolver;
 use everywire_dcom::security::{Level, Security};
-use everywire_dcom::standard::rem_unknown::{REM_UNKNOWN2, REM_UNKNOWN2_ID};
+use everywire_dcom::standard::rem_unknown::REM_UNKNOWN2;
 use everywire_dcom::stub::Get;
 use everywire_dcom::{DCOM, NDR, NdrSink, OBJECT_EXPORTER, iid_of, opnum_base};
 use everywire_model::object::{Completion, Local, Target, Ticket};
@@ -353,7 +353,8 @@ impl Way {
             None => {
                 let query = Query { ipid: proxy.any_ipid(), refs: 5, iids: vec![iid] };
                 let stub = remunknown::query_request(&query);
-                let body = self.system(&profile.endpoints, Some(unknown), REM_UNKNOWN2_ID, 3, &stub)?;
+                let body =
+                    self.system(&profile.endpoints, Some(unknown), everywire_dcom::REM_UNKNOWN2, 3, &stub)?;
                 let found = remunknown::parse_query_reply(Get::of(&body)).unwrap().unwrap().remove(0);
                 let std = found.map_err(|why| everywire_dcom::hresult::failure(why, None))?;
                 proxy.learn(iid, &std);
