@@ -21,7 +21,7 @@ use std::net::IpAddr;
 pub const TOWER_TCP: u16 = 7;
 /// Protocol identifier of `ncalrpc`, under which sockets of this machine stand: `unix:PATH` and `shm:PATH`.
 pub const TOWER_LOCAL: u16 = 0x10;
-/// The port of resolvers: what a string binding without a port means.
+/// The port of the endpoint mapper and of OXID resolvers (MS-DCOM 2.1): what a string binding or an address without a port means.
 pub const RESOLVER_PORT: u16 = 135;
 
 /// The word between service and principal of a security binding (`Reserved`, MS-DCOM 2.2.19.4); it has to be

@@ -16,7 +16,8 @@ use crate::violations::Violation;
 use bytes::Bytes;
 use uuid::Uuid;
 
-/// References that a marshalled interface pointer carries, unless somebody asks for another number.
+/// References that a marshalled interface pointer carries, and that are asked for with an interface: as many as Windows, so that
+/// one more call of RemAddRef is rarely needed. They are given back together.
 pub const PUBLIC_REFS: u32 = 5;
 
 /// Least length in bytes of a REMQIRESULT: HRESULT, padding, STDOBJREF.

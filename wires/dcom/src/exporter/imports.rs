@@ -14,9 +14,8 @@
 //! stands in `releasing`.
 
 use super::clock::Clock;
-use super::places::{RESOLVER, bindings_of, endpoints};
-
-use crate::bindings::DualStringArray;
+use super::places::{bindings_of, endpoints};
+use crate::bindings::{DualStringArray, RESOLVER_PORT};
 use crate::limits::PROXY_INTERFACES;
 use crate::lock::lock;
 use crate::objref::{ObjRef, StdObjRef};
@@ -266,7 +265,7 @@ impl RemoteOxid {
     /// Keeps where it is; `via` is how the resolver was reached, and so the way that is known to lead there comes first.
     /// With `exporter=here`, what the resolver says is ignored, and the way by which it was reached is used.
     pub(super) fn resolve(&self, resolved: Resolved, via: Option<&Profile>) {
-        let mut ways = endpoints(&resolved.bindings, self.local, RESOLVER);
+        let mut ways = endpoints(&resolved.bindings, self.local, RESOLVER_PORT);
         if self.security.here {
             ways.clear();
         }
@@ -374,7 +373,7 @@ impl Imports {
     /// The proxy of an object, the one there is or a new one. Keeps the references that came.
     pub(super) fn adopt(self: &Arc<Self>, iid: Uuid, std: &StdObjRef, origin: &Origin<'_>) -> Arc<Proxy> {
         let mut resolver = origin.resolver.clone();
-        let mut ways = endpoints(&resolver, origin.local, RESOLVER);
+        let mut ways = endpoints(&resolver, origin.local, RESOLVER_PORT);
         if let (true, Some(via)) = (ways.is_empty(), origin.via) {
             ways.clone_from(&via.endpoints);
             resolver = bindings_of(&ways);

@@ -7,9 +7,7 @@
 //! stand among the bindings under a protocol of their own, are not told to other machines, and are believed only where they
 //! came over such a socket. A peer's list is cut at `ADDRESSES`, so that it cannot have this node try any number of them.
 
-use crate::bindings::{
-    DualStringArray, RESOLVER_PORT, SecurityBinding, StringBinding, TOWER_LOCAL, TOWER_TCP,
-};
+use crate::bindings::{DualStringArray, SecurityBinding, StringBinding, TOWER_LOCAL, TOWER_TCP};
 use crate::lock::lock;
 use crate::security::Security;
 use everywire_model::reach::wildcard;
@@ -130,9 +128,6 @@ fn host_name() -> Option<String> {
     let valid = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     (!name.is_empty() && name != "(none)" && name.chars().all(valid)).then_some(name)
 }
-
-/// The port of resolvers, for bindings that name none.
-pub(super) const RESOLVER: u16 = RESOLVER_PORT;
 
 #[cfg(test)]
 mod tests {

@@ -275,7 +275,7 @@ impl Connecting {
             return Err(undecodable(Failure::malformed("results end before their HRESULT", stub.len())));
         };
         let code = if little { u32::from_le_bytes(*raw) } else { u32::from_be_bytes(*raw) };
-        if code & 0x8000_0000 == 0 {
+        if !hresult::is_failure(code) {
             let body = self.body(stub.slice(taken..end), taken, little, kind.foreign);
             let body = extended(body, &stub, &that);
             return Ok(Outcome::Done(if code == hresult::S_OK {

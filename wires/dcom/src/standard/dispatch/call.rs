@@ -174,7 +174,7 @@ fn understood(operation: &Operation, answered: Answered) -> Result<Value, Failur
 
 /// The failure that an answer of Invoke tells of, if it does.
 fn check(info: ExcepInfo, argument: u32, code: u32) -> Result<(), Failure> {
-    if code & 0x8000_0000 == 0 {
+    if !hresult::is_failure(code) {
         return Ok(());
     }
     if code != DISP_E_EXCEPTION {
@@ -250,7 +250,7 @@ pub fn invoke(object: &Object, name: &str, arguments: &[Value]) -> Result<Value,
     let (ids, code) = object
         .call::<_, (Vec<i32>, u32), Failure>(GET_IDS_OF_NAMES, (Guid(Uuid::nil()), names, 1_u32, LCID))?;
     let id = match ids.first() {
-        Some(id) if code & 0x8000_0000 == 0 => *id,
+        Some(id) if !hresult::is_failure(code) => *id,
         _ => return Err(hresult::failure(code, None).at(format_args!("member {name}"))),
     };
     let invocation = Invocation {
