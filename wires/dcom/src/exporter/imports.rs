@@ -16,15 +16,18 @@
 use super::clock::Clock;
 use super::places::{bindings_of, endpoints};
 use crate::bindings::{DualStringArray, RESOLVER_PORT};
+use crate::hresult::S_OK;
 use crate::limits::PROXY_INTERFACES;
 use crate::lock::lock;
 use crate::objref::{ObjRef, StdObjRef};
+use crate::remunknown::parse_query_reply;
 use crate::resolver::Resolved;
 use crate::security::Security;
+use crate::stub::Get;
 use crate::tags::TAG_RESOLVER;
 use crate::{IUNKNOWN, VERSION};
 use bytes::Bytes;
-use everywire_model::{Endpoint, Lease, Objects, Profile};
+use everywire_model::{Endpoint, Failure, Lease, Objects, Profile};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -117,6 +120,33 @@ impl Proxy {
         if spare > 0 {
             self.oxid.release([(std.ipid, spare)]);
         }
+    }
+
+    /// Keeps the interfaces that the object was asked for by RemQueryInterface; the HRESULT of each. The results begin at octet `base`
+    /// of their stub.
+    ///
+    /// # Errors
+    /// The answer cannot be read.
+    pub(crate) fn learn_answer(
+        &self,
+        results: Get<'_>,
+        base: usize,
+        iids: &[Uuid],
+    ) -> Result<Vec<(Uuid, u32)>, Failure> {
+        let parsed = parse_query_reply(results).map_err(|violation| violation.at(base))?;
+        let all = match parsed {
+            Ok(all) => all,
+            // Of one that has none of them.
+            Err(status) => return Ok(iids.iter().map(|iid| (*iid, status)).collect()),
+        };
+        let each = iids.iter().zip(all).map(|(iid, result)| match result {
+            Ok(std) => {
+                self.learn(*iid, &std);
+                (*iid, S_OK)
+            }
+            Err(status) => (*iid, status),
+        });
+        Ok(each.collect())
     }
 
     /// More references to an IPID were got from its exporter.

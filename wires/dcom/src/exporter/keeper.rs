@@ -254,19 +254,10 @@ impl Exporter {
         let call = (&REM_UNKNOWN, remunknown::opnum::REM_QUERY_INTERFACE);
         let stub = remunknown::query_request(&query);
         let body = self.ask((&ways, &oxid.security()), Some(unknown), call, &stub)?;
-        let found =
-            remunknown::parse_query_reply(Get::of(&body)).map_err(|violation| violation.at(body.base))?;
-        let found = match found {
-            Ok(found) => found.into_iter().next().unwrap_or(Err(E_NOINTERFACE)),
-            Err(status) => Err(status),
-        };
-        match found {
-            Ok(std) => {
-                proxy.learn(iid, &std);
-                Ok(true)
-            }
-            Err(E_NOINTERFACE) => Ok(false),
-            Err(status) => Err(hresult::failure(status, None)),
+        match proxy.learn_answer(Get::of(&body), body.base, &[iid])?.first() {
+            Some((_, S_OK)) => Ok(true),
+            Some((_, E_NOINTERFACE)) | None => Ok(false),
+            Some((_, status)) => Err(hresult::failure(*status, None)),
         }
     }
 

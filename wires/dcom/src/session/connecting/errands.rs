@@ -355,17 +355,11 @@ fn not_kept(iid: Uuid) -> Failure {
 /// Keeps the interface that an object was asked for.
 fn found(stub: &Bytes, little: bool, proxy: &Proxy, iid: Uuid) -> Result<(), Failure> {
     let (results, base) = after_that(stub, little)?;
-    let parsed = remunknown::parse_query_reply(Get::after(results, base, little));
-    let all = parsed.map_err(|violation| violation.at(base))?;
-    let all = all.map_err(|status| hresult::failure(status, None))?;
-    match all.into_iter().next() {
-        Some(Ok(std)) => {
-            proxy.learn(iid, &std);
-            Ok(())
-        }
+    match proxy.learn_answer(Get::after(results, base, little), base, &[iid])?.first() {
+        Some((_, hresult::S_OK)) => Ok(()),
         // Only who asks whether the object is there asks for this; some objects that are do not name it.
-        Some(Err(hresult::E_NOINTERFACE)) if iid == IUNKNOWN => Ok(()),
-        Some(Err(status)) => Err(hresult::failure(status, None).at(format_args!("interface {iid}"))),
+        Some((_, hresult::E_NOINTERFACE)) if iid == IUNKNOWN => Ok(()),
+        Some((_, status)) => Err(hresult::failure(*status, None).at(format_args!("interface {iid}"))),
         None => Err(Failure::malformed("an answer to RemQueryInterface is empty", base)),
     }
 }
