@@ -97,28 +97,6 @@ static ENUM_POINTS_OPERATIONS: [Operation; 4] = [
     operation!("Clone", (out "ppEnum": ANY_OBJECT) -> Shape::Void),
 ];
 
-/// IEnumConnections.
-pub static ENUM_CONNECTIONS: Interface = interface!(
-    "IEnumConnections",
-    "b196b287-bab4-101a-b69c-00aa00341d07",
-    [],
-    0,
-    &ENUM_CONNECTIONS_OPERATIONS
-);
-
-/// CONNECTDATA (ocidl.idl): a sink and the cookie of its connection.
-static CONNECT_DATA: Struct = record!("CONNECTDATA", "", { "pUnk": ANY_OBJECT, "dwCookie": Shape::U32 });
-
-static ENUM_CONNECTIONS_OPERATIONS: [Operation; 4] = [
-    operation!("Next", (
-        in "cConnections": Shape::U32, out "max": Shape::U32, out "rgcd": sequence!(structure(&CONNECT_DATA), None, Varying),
-        out "pcFetched": Shape::U32, out "hresult": Shape::U32,
-    ) -> Shape::Void),
-    operation!("Skip", (in "cConnections": Shape::U32, out "hresult": Shape::U32) -> Shape::Void),
-    operation!("Reset", () -> Shape::Void),
-    operation!("Clone", (out "ppEnum": ANY_OBJECT) -> Shape::Void),
-];
-
 /// IUnknown, whose operations never travel.
 pub static UNKNOWN: Interface = interface!("IUnknown", "00000000-0000-0000-c000-000000000046", [], 0, &[]);
 
