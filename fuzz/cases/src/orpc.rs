@@ -8,7 +8,6 @@ use everywire_dcom::exporter::Exporter;
 use everywire_dcom::frame::{self, FIRST, HEADER, LAST, MULTIPLEX, OBJECT};
 use everywire_dcom::pdu::{Bind, ContextElement, NDR, Pdu, Request as Fragment, Syntax};
 use everywire_dcom::standard::activation::REMOTE_SCM_ACTIVATOR_ID;
-use everywire_dcom::standard::rem_unknown::REM_UNKNOWN2_ID;
 use everywire_dcom::{
     DCOM, ENDPOINT_MAPPER, IDISPATCH, Level, MANAGEMENT, NdrSink, OBJECT_EXPORTER, REMOTE_ACTIVATION,
     Security, iid_of, is_orpc,
@@ -202,7 +201,7 @@ impl House {
             (iid, Some(object)),
             (IDISPATCH, Some(dispatch)),
             (CONTAINER, Some(points)),
-            (REM_UNKNOWN2_ID, Some(exporter.rem_unknown())),
+            (everywire_dcom::REM_UNKNOWN2, Some(exporter.rem_unknown())),
             (REMOTE_SCM_ACTIVATOR_ID, None),
             (REMOTE_ACTIVATION, None),
             (OBJECT_EXPORTER, None),

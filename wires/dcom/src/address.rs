@@ -31,6 +31,7 @@
 //! Invariants: a text longer than `REFERENCE_TEXT` is refused before it is read. No failure, and nothing that
 //! is printed, contains a password. Options that are not known are errors, never ignored.
 
+use crate::bindings::RESOLVER_PORT;
 pub use crate::tags::{TAG_OBJREF, TAG_SYSTEM};
 pub use crate::ways::{class_of, system};
 
@@ -48,9 +49,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
-
-/// The port of the endpoint mapper and of the OXID resolver (MS-DCOM 2.1).
-pub const PORT: u16 = 135;
 
 /// Where the name of the file of credentials stands.
 pub const CREDENTIALS: &str = "EVERYWIRE_DCOM_CREDENTIALS";
@@ -258,7 +256,7 @@ fn parse_moniker(text: &str) -> Result<Reference, Failure> {
     let (iid, ipid, endpoints) = match &objref {
         ObjRef::Standard { iid, std, resolver, .. }
         | ObjRef::Handler { iid, std, resolver, .. }
-        | ObjRef::Extended { iid, std, resolver, .. } => (iid, std.ipid, resolver.endpoints(PORT)),
+        | ObjRef::Extended { iid, std, resolver, .. } => (iid, std.ipid, resolver.endpoints(RESOLVER_PORT)),
         ObjRef::Custom { .. } => {
             return Err(wrong("the OBJREF is of the custom form, which only its own class can read"));
         }
@@ -293,13 +291,14 @@ fn marked(objref: ObjRef, options: &str) -> Result<Marked, Failure> {
     for option in options.split('&').filter(|option| !option.is_empty()) {
         match option.split_once('=') {
             Some(("at", place)) => {
-                at = Some(Address::parse(&format!("dcom://{place}"), Some(PORT))?.endpoint)
+                at = Some(Address::parse(&format!("dcom://{place}"), Some(RESOLVER_PORT))?.endpoint)
             }
             Some(("dialect", "wine")) => is_wine = true,
             _ => others.push(option),
         }
     }
-    let told = objref.standard().and_then(|(_, resolver)| resolver.endpoints(PORT).into_iter().next());
+    let told =
+        objref.standard().and_then(|(_, resolver)| resolver.endpoints(RESOLVER_PORT).into_iter().next());
     let at_or_told = at.clone().or(told);
     let (objref, mut security) = match (is_wine, &at, at_or_told) {
         (true, _, None) => {
@@ -335,7 +334,7 @@ fn split(text: &str) -> Result<(Address, Security), Failure> {
         None => (None, rest),
     };
     let plain = format!("{scheme}://{place}");
-    let address = Address::parse(&plain, Some(PORT)).map_err(|failure| {
+    let address = Address::parse(&plain, Some(RESOLVER_PORT)).map_err(|failure| {
         // The text may hold a part of a password that has a `/` or a `?` in it.
         let what = failure.message().replace(&format!("`{plain}` "), "it ");
         Failure::new(failure.kind(), failure.initiator(), what).with_hint(NOTATIONS)

@@ -19,7 +19,9 @@ use std::net::IpAddr;
 
 /// Protocol identifier of `ncacn_ip_tcp`.
 pub const TOWER_TCP: u16 = 7;
-/// The port of resolvers: what a string binding without a port means.
+/// Protocol identifier of `ncalrpc`, under which sockets of this machine stand: `unix:PATH` and `shm:PATH`.
+pub const TOWER_LOCAL: u16 = 0x10;
+/// The port of the endpoint mapper and of OXID resolvers (MS-DCOM 2.1): what a string binding or an address without a port means.
 pub const RESOLVER_PORT: u16 = 135;
 
 /// The word between service and principal of a security binding (`Reserved`, MS-DCOM 2.2.19.4); it has to be
@@ -33,6 +35,19 @@ pub struct StringBinding {
     pub tower: u16,
     /// Network address, `host[port]` for TCP.
     pub address: String,
+}
+
+impl StringBinding {
+    /// A socket of this machine that a binding of [`TOWER_LOCAL`] names; `None` for what other programs write there.
+    pub(crate) fn socket(&self) -> Option<Endpoint> {
+        let (transport, path) = self.address.split_once(':').filter(|_| self.tower == TOWER_LOCAL)?;
+        let path = path.to_owned();
+        match transport {
+            "unix" => Some(Endpoint::Unix { path }),
+            "shm" => Some(Endpoint::Shm { path }),
+            _ => None,
+        }
+    }
 }
 
 /// A SECURITYBINDING: an authentication service that the server supports (2.2.19.4).
@@ -68,11 +83,6 @@ impl DualStringArray {
         out.append(&mut put.bytes);
     }
 
-    /// Length of the packet version in bytes.
-    pub fn byte_len(&self) -> usize {
-        4 + 2 * self.units().0.len()
-    }
-
     /// Whether it names nothing.
     pub fn is_empty(&self) -> bool {
         self.strings.is_empty() && self.security.is_empty()
@@ -96,8 +106,9 @@ impl DualStringArray {
         Self { strings: strings.collect(), security }
     }
 
-    /// The same with the addresses first by which the peer of a connection reaches this machine: `local` is that of this side's
-    /// end. One that means something on this machine only changes nothing, since the peer may hand the bindings on.
+    /// The same with the addresses first by which the peer of a connection reaches this machine, and without sockets, which it
+    /// does not reach: `local` is the address of this side's end. One that means something on this machine only changes nothing,
+    /// since the peer may hand the bindings on.
     #[must_use]
     pub fn seen_at(mut self, local: Option<IpAddr>) -> Self {
         let Some(local) = local.map(|local| local.to_canonical()).filter(|local| !local.is_loopback()) else {
@@ -107,10 +118,10 @@ impl DualStringArray {
             let host = binding.address.rsplit_once('[').map_or(&*binding.address, |(host, _)| host);
             host.parse::<IpAddr>() == Ok(local)
         };
+        self.strings.retain(|binding| binding.socket().is_none());
         self.strings.sort_by_key(|binding| match binding.tower {
             TOWER_TCP if named(binding) => 1,
             TOWER_TCP => 2,
-            // Sockets of this machine, which mean something to its own programs only.
             _ => 0,
         });
         self
@@ -259,16 +270,17 @@ mod tests {
         let strings = all.map(|address| binding(if address.starts_with("unix") { 16 } else { 7 }, address));
         let array = DualStringArray { strings: strings.to_vec(), security: Vec::new() };
         for (local, order) in [
-            (None, [0, 1, 2, 3, 4, 5]),
-            (Some("127.0.0.1"), [0, 1, 2, 3, 4, 5]),
-            (Some("192.0.2.1"), [0, 1, 2, 3, 4, 5]),
-            (Some("10.7.0.1"), [0, 3, 1, 2, 4, 5]),
-            (Some("::ffff:10.7.0.1"), [0, 3, 1, 2, 4, 5]),
-            (Some("2001:db8::7"), [0, 5, 1, 2, 3, 4]),
+            (None, &[0, 1, 2, 3, 4, 5][..]),
+            (Some("127.0.0.1"), &[0, 1, 2, 3, 4, 5]),
+            // Sockets of this machine are told to nobody else.
+            (Some("192.0.2.1"), &[1, 2, 3, 4, 5]),
+            (Some("10.7.0.1"), &[3, 1, 2, 4, 5]),
+            (Some("::ffff:10.7.0.1"), &[3, 1, 2, 4, 5]),
+            (Some("2001:db8::7"), &[5, 1, 2, 3, 4]),
         ] {
             let seen = array.clone().seen_at(local.map(|local| local.parse().unwrap()));
             let told: Vec<&str> = seen.strings.iter().map(|binding| binding.address.as_str()).collect();
-            assert_eq!(told, order.map(|at| all[at]), "{local:?}");
+            assert_eq!(told, order.iter().map(|at| all[*at]).collect::<Vec<_>>(), "{local:?}");
         }
     }
 
@@ -291,7 +303,6 @@ mod tests {
         let array = DualStringArray { strings: vec![long.clone(), long.clone()], security: Vec::new() };
         let mut raw = Vec::new();
         array.write(&mut raw);
-        assert_eq!(raw.len(), array.byte_len());
         assert_eq!(DualStringArray::parse(&raw).unwrap().strings, [long]);
     }
 }

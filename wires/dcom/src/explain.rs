@@ -14,7 +14,7 @@
 mod stub;
 
 use crate::frame::{self, HEADER, Header, PduKind, TRAILER, Trailer};
-use crate::pdu::{NDR, NDR64};
+use crate::pdu::{NDR, NDR64, Syntax};
 use crate::session::values;
 use crate::stub::Get;
 use crate::violations::Violation;
@@ -26,8 +26,6 @@ use everywire_model::{Body, Budget, Interface};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-/// Bind-time features: a prefix, a set of bits, zeros (MS-RPCE 3.3.1.5.3).
-const FEATURES: &[u8] = &[0x2c, 0x1c, 0xb7, 0x6c, 0x12, 0x98, 0x40, 0x45];
 /// Level of protection that encrypts stubs.
 const PRIVACY: u8 = 6;
 
@@ -446,8 +444,7 @@ fn syntax_name((id, major, minor): (Uuid, u16, u16)) -> String {
         "NDR".to_owned()
     } else if id == NDR64.id {
         "NDR64".to_owned()
-    } else if id.to_bytes_le().starts_with(FEATURES) {
-        let bits = id.to_bytes_le().get(8).copied().unwrap_or_default();
+    } else if let Some(bits) = Syntax::new(id, major).asks_features() {
         format!("features {bits:#x}")
     } else {
         format!("{id} v{major}.{minor}")
@@ -468,7 +465,7 @@ pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
         // Results end with the HRESULT.
         let status = values.last_chunk::<4>()?;
         let status = if header.little { u32::from_le_bytes(*status) } else { u32::from_be_bytes(*status) };
-        if status & 0x8000_0000 != 0 {
+        if hresult::is_failure(status) {
             return None;
         }
     }

@@ -61,7 +61,7 @@ pub const PING_SET_OBJECTS: usize = 262_144;
 /// The most association groups that a node keeps.
 pub const ASSOCIATION_GROUPS: usize = 65_536;
 
-/// The most interfaces that one RemQueryInterface or one activation may ask for (MS-DCOM 2.2.28.1).
+/// The most interfaces that one RemQueryInterface or one activation may ask for (MAX_REQUESTED_INTERFACES, MS-DCOM 2.2.28.1).
 pub const INTERFACES_ASKED: usize = 0x8000;
 
 /// The most IPIDs of one object elsewhere that are kept; references to more are given back at once.

@@ -11,6 +11,7 @@
 
 use crate::address;
 use crate::bindings::{DualStringArray, SecurityBinding};
+use crate::exporter::raw::done;
 use crate::resolver::{opnum, parse_server_alive2_reply};
 use crate::security::Security;
 use crate::standard::guid::Guid;
@@ -20,7 +21,7 @@ use crate::stub::Get;
 use crate::tower::Tower;
 use everywire_model::wire::Presence;
 use everywire_model::{
-    Body, Failure, Hold, Initiator, Interface, Kind, MarshalList, Object, Outcome, Reference, Resolver, Sink,
+    Failure, Hold, Initiator, Interface, Kind, MarshalList, Object, Reference, Resolver, Sink,
 };
 use std::time::Duration;
 
@@ -209,18 +210,6 @@ impl<'a> Node<'a> {
                 ("endpoint", endpoint),
                 ("authentication", authentication.to_owned()),
             ],
-        }
-    }
-}
-
-/// The results of a call that cannot raise an exception.
-fn done(outcome: Outcome<Body>) -> Result<Body, Failure> {
-    match outcome {
-        Outcome::Done(body) => Ok(body),
-        Outcome::Failed(failure) => Err(failure),
-        Outcome::Raised(raised) => Err(everywire_model::object::unexpected(&raised.id)),
-        Outcome::Moved(_) => {
-            Err(Failure::new(Kind::Unreachable, Initiator::Peer, "a node is no object to move"))
         }
     }
 }

@@ -13,7 +13,7 @@
 //! out, since the HRESULT already says what failed.
 
 use crate::objref::ObjRef;
-use crate::stub::{Get, Put};
+use crate::stub::{FIRST_REFERENT, Get, Put};
 use crate::violations::Violation;
 use bytes::Bytes;
 use uuid::{Uuid, uuid};
@@ -78,7 +78,7 @@ impl OrpcThis {
         put.u32(self.flags);
         put.u32(0);
         put.uuid(self.cid);
-        put_extents(&mut put, &self.extensions);
+        put_extents(&mut put.bytes, true, &self.extensions, false);
         out.append(&mut put.bytes);
     }
 }
@@ -108,7 +108,7 @@ impl OrpcThat {
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut put = Put::default();
         put.u32(self.flags);
-        put_extents(&mut put, &self.extensions);
+        put_extents(&mut put.bytes, true, &self.extensions, false);
         out.append(&mut put.bytes);
     }
 }
@@ -143,27 +143,33 @@ fn extents(get: &mut Get<'_>, stub: &Bytes) -> Result<Vec<Extent>, Violation> {
     Ok(found)
 }
 
-/// The pointer and what it points to; a null pointer where there are no extensions.
-fn put_extents(put: &mut Put, extensions: &[Extent]) {
-    put.pointer(!extensions.is_empty());
-    if extensions.is_empty() {
+/// Appends the pointer to an ORPC_EXTENT_ARRAY, and what it points to, to the stub that begins with `out`, at a multiple of 4; a null
+/// pointer where there are no extensions. `odd` has it end half a block of eight later.
+pub(crate) fn put_extents(out: &mut Vec<u8>, little: bool, extents: &[Extent], odd: bool) {
+    let word = |out: &mut Vec<u8>, value: usize| {
+        let value = u32::try_from(value).unwrap_or(u32::MAX);
+        out.extend_from_slice(&if little { value.to_le_bytes() } else { value.to_be_bytes() });
+    };
+    const REFERENT: usize = FIRST_REFERENT as usize;
+    word(out, if extents.is_empty() { 0 } else { REFERENT });
+    if extents.is_empty() {
         return;
     }
-    let slots = extensions.len().next_multiple_of(2);
-    put.count(extensions.len());
-    put.u32(0);
-    put.pointer(true);
-    put.count(slots);
+    let slots = extents.len().next_multiple_of(2) + usize::from(odd);
+    word(out, extents.len());
+    word(out, 0);
+    word(out, REFERENT + 4);
+    word(out, slots);
     for slot in 0..slots {
-        put.pointer(slot < extensions.len());
+        word(out, if slot < extents.len() { REFERENT + 8 + 4 * slot } else { 0 });
     }
-    for extent in extensions {
+    for extent in extents {
         let room = extent.data.len().next_multiple_of(8);
-        put.count(room);
-        put.uuid(extent.id);
-        put.count(extent.data.len());
-        put.bytes.extend_from_slice(&extent.data);
-        put.bytes.resize(put.bytes.len() + room - extent.data.len(), 0);
+        word(out, room);
+        out.extend_from_slice(&if little { extent.id.to_bytes_le() } else { *extent.id.as_bytes() });
+        word(out, extent.data.len());
+        out.extend_from_slice(&extent.data);
+        out.resize(out.len() + room - extent.data.len(), 0);
     }
 }
 

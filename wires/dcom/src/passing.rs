@@ -14,7 +14,7 @@
 //! message fails instead of being misread.
 
 use crate::ndr::{NAME, THAT, THIS, WHOLE, WINE, extents};
-use crate::orpc::{Extent, OrpcThat, OrpcThis, put_this};
+use crate::orpc::{Extent, OrpcThat, OrpcThis, put_extents, put_this};
 use everywire_model::headers::Content;
 use everywire_model::message::needs_contract;
 use everywire_model::visit::Carries;
@@ -115,7 +115,7 @@ impl<'a> Lead<'a> {
             // An array with an even number of places ends at a multiple of 8 (behind ORPCTHIS as behind
             // ORPCTHAT), one with an odd number four octets later.
             let odd = self.place == 4 && !extents.is_empty();
-            put_extents(out, stub, self.little, extents, odd);
+            put_extents(out, self.little, extents, odd);
         }
         match (out.len() - stub) & 7 == self.place {
             true => Ok(()),
@@ -168,37 +168,6 @@ fn extent(header: &Header) -> Result<Extent, Failure> {
     Ok(Extent { id, data })
 }
 
-/// Appends the pointer to an ORPC_EXTENT_ARRAY, and what it points to, to the stub that begins at `stub`; `odd` has it end half a block
-/// of eight later.
-fn put_extents(out: &mut Vec<u8>, stub: usize, little: bool, extents: &[Extent], odd: bool) {
-    let word = |out: &mut Vec<u8>, value: usize| {
-        let value = u32::try_from(value).unwrap_or(u32::MAX);
-        out.extend_from_slice(&if little { value.to_le_bytes() } else { value.to_be_bytes() });
-    };
-    const REFERENT: usize = 0x2_0000;
-    word(out, if extents.is_empty() { 0 } else { REFERENT });
-    if extents.is_empty() {
-        return;
-    }
-    let slots = extents.len().next_multiple_of(2) + usize::from(odd);
-    word(out, extents.len());
-    word(out, 0);
-    word(out, REFERENT + 4);
-    word(out, slots);
-    for slot in 0..slots {
-        word(out, if slot < extents.len() { REFERENT + 8 + 4 * slot } else { 0 });
-    }
-    for extent in extents {
-        let room = extent.data.len().next_multiple_of(8);
-        word(out, room);
-        out.extend_from_slice(&if little { extent.id.to_bytes_le() } else { *extent.id.as_bytes() });
-        word(out, extent.data.len());
-        out.extend_from_slice(&extent.data);
-        out.resize(out.len() + room - extent.data.len(), 0);
-    }
-    debug_assert!((out.len() - stub).is_multiple_of(4));
-}
-
 /// An ORPCTHIS without extensions in the other byte order.
 fn turn_this(this: &mut [u8]) {
     let (mut at, sizes) = (0, [2, 2, 4, 4, 4, 2, 2, 8, 4]);
@@ -235,7 +204,7 @@ mod tests {
             turn_this(&mut out);
         }
         out.truncate(OrpcThis::LEN - 4);
-        put_extents(&mut out, 0, little, extents, odd);
+        put_extents(&mut out, little, extents, odd);
         let base = out.len();
         out.extend_from_slice(&[1, 2, 3, 4]);
         (out.into(), base)

@@ -16,7 +16,8 @@ use crate::violations::Violation;
 use bytes::Bytes;
 use uuid::Uuid;
 
-/// References that a marshalled interface pointer carries, unless somebody asks for another number.
+/// References that a marshalled interface pointer carries, and that are asked for with an interface: as many as Windows, so that
+/// one more call of RemAddRef is rarely needed. They are given back together.
 pub const PUBLIC_REFS: u32 = 5;
 
 /// Least length in bytes of a REMQIRESULT: HRESULT, padding, STDOBJREF.
@@ -195,11 +196,6 @@ pub fn parse_add_ref_reply(mut stub: Get<'_>) -> Result<(Vec<u32>, u32), Violati
 /// The result of RemRelease: an HRESULT.
 pub fn release_reply(hresult: u32) -> Vec<u8> {
     hresult.to_le_bytes().to_vec()
-}
-
-/// Reads the result of RemRelease.
-pub fn parse_release_reply(mut stub: Get<'_>) -> Result<u32, Violation> {
-    stub.u32()
 }
 
 /// A count of 16 bits and an array of IIDs.

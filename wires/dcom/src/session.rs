@@ -16,7 +16,7 @@ mod exception;
 mod heading;
 mod shield;
 pub(crate) mod values;
-mod verification;
+pub(crate) mod verification;
 
 pub use accepting::Accepting;
 pub use connecting::Connecting;

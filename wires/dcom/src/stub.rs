@@ -15,7 +15,7 @@ use everywire_model::Body;
 use uuid::Uuid;
 
 /// Referent ids as Windows gives them: the first, and how far apart they are.
-const FIRST_REFERENT: u32 = 0x0002_0000;
+pub(crate) const FIRST_REFERENT: u32 = 0x0002_0000;
 /// Each id has to be another one, or a reader with full pointers takes two of them for the same.
 const NEXT_REFERENT: u32 = 4;
 

@@ -6,9 +6,10 @@ use everywire_dcom::bindings::DualStringArray;
 use everywire_dcom::objref::{ObjRef, StdObjRef};
 use everywire_dcom::standard::contracts::{
     ADVISE, CONNECTION_POINT, CONNECTION_POINT_CONTAINER, DISPATCH, ENUM_CONNECTION_POINTS,
-    FIND_CONNECTION_POINT, GET_CONNECTION_INTERFACE, GET_IDS_OF_NAMES, INVOKE, UNADVISE,
+    FIND_CONNECTION_POINT, GET_IDS_OF_NAMES, INVOKE, UNADVISE,
 };
 use everywire_dcom::standard::dispatch::call;
+use everywire_dcom::standard::enumerators::ENUM_CONNECTIONS;
 use everywire_dcom::standard::guid::Guid;
 use everywire_dcom::standard::points::{SINKS_OF_PRINCIPAL, sources};
 use everywire_dcom::{DCOM, hresult, iid_of};
@@ -274,7 +275,7 @@ fn connection_points_are_found_enumerated_and_limited() {
         .into_iter()
         .map(|point| {
             let point = house.object(point, &CONNECTION_POINT);
-            point.call::<_, (Guid,), Failure>(GET_CONNECTION_INTERFACE, ()).unwrap().0.0
+            point.call::<_, (Guid,), Failure>(&CONNECTION_POINT.operations[0], ()).unwrap().0.0
         })
         .collect();
     assert_eq!(ids, sources(&LAMP).iter().map(|source| source.iid).collect::<Vec<_>>());
@@ -359,11 +360,11 @@ fn a_sink_that_died_is_advised_no_more() {
         house.lit(2);
         let list = &CONNECTION_POINT.operations[4];
         let (all,) = point.call::<_, (Option<Reference>,), Failure>(list, ()).unwrap();
-        let all = house.object(all, &everywire_dcom::standard::contracts::ENUM_CONNECTIONS);
-        let next = &everywire_dcom::standard::contracts::ENUM_CONNECTIONS.operations[0];
-        type Next = (u32, Vec<(Option<Reference>, u32)>, u32, u32);
+        let all = house.object(all, &ENUM_CONNECTIONS);
+        type Next = Success<(Vec<(Option<Reference>, u32)>, u32)>;
+        let next = all.call::<_, Next, Failure>(&ENUM_CONNECTIONS.operations[0], (1_u32,));
         // As long as it is advised, an object comes home that is no more there.
-        all.call::<_, Next, Failure>(next, (1_u32,)).is_ok_and(|next| next.2 == 0)
+        next.is_ok_and(|next| next.value.1 == 0 && next.code == Success::LESS)
     };
     let end = Instant::now() + WAIT;
     while !is_gone() {

@@ -15,9 +15,6 @@ use bytes::Bytes;
 use std::net::IpAddr;
 use uuid::Uuid;
 
-/// The most interfaces that may be asked for at once (MAX_REQUESTED_INTERFACES, MS-DCOM 2.2.28.1).
-pub const MAX_INTERFACES: usize = 0x8000;
-
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activation {

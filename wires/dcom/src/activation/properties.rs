@@ -7,12 +7,13 @@
 //!
 //! States: none.
 //!
-//! Invariants: the number of interfaces is bounded by `MAX_INTERFACES` before they are read, and each array's
+//! Invariants: the number of interfaces is bounded by `INTERFACES_ASKED` before they are read, and each array's
 //! maximum count must be that number. Alignment counts from the beginning of each property, so that a
 //! property written here is the same wherever it stands.
 
-use super::{Activated, Activation, MAX_INTERFACES, blob};
+use super::{Activated, Activation, blob};
 use crate::bindings::DualStringArray;
+use crate::limits::INTERFACES_ASKED;
 use crate::objref::ObjRef;
 use crate::resolver::{Resolved, protseqs, put_protseqs};
 use crate::stub::{Get, Put};
@@ -260,7 +261,7 @@ impl Instantiation {
         let (class_context, flags) = (get.u32()?, get.u32()?);
         get.u32()?;
         let count = get.u32()? as usize;
-        if !(1..=MAX_INTERFACES).contains(&count) {
+        if !(1..=INTERFACES_ASKED).contains(&count) {
             return Err(Violation::BoundExceeded);
         }
         get.u32()?;
@@ -388,7 +389,7 @@ fn put_interfaces(activated: &Activated) -> Put {
 /// Its counterpart: IID, HRESULT and OBJREF of each interface asked for.
 fn get_interfaces(get: &mut Get<'_>) -> Result<Vec<(Uuid, u32, Option<Bytes>)>, Violation> {
     let count = get.u32()? as usize;
-    if !(1..=MAX_INTERFACES).contains(&count) {
+    if !(1..=INTERFACES_ASKED).contains(&count) {
         return Err(Violation::BoundExceeded);
     }
     (0..3).try_for_each(|_| get.reference())?;

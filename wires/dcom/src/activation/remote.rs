@@ -4,9 +4,10 @@
 //! it is a unique pointer. j-Interop leaves ten octets behind the arguments, so what follows them is not
 //! looked at.
 
-use super::{Activated, Activation, MAX_INTERFACES};
+use super::{Activated, Activation};
 use crate::bindings::DualStringArray;
 use crate::hresult::{self, is_failure};
+use crate::limits::INTERFACES_ASKED;
 use crate::resolver::{Resolved, protseqs, put_protseqs};
 use crate::stub::{Get, Put};
 use crate::violations::Violation;
@@ -46,7 +47,7 @@ pub fn parse_request(mut stub: Get<'_>, version: (u16, u16)) -> Result<Activatio
     }
     let (impersonation, mode) = (stub.u32()?, stub.u32()?);
     let count = stub.u32()? as usize;
-    if !(1..=MAX_INTERFACES).contains(&count) {
+    if !(1..=INTERFACES_ASKED).contains(&count) {
         return Err(Violation::BoundExceeded);
     }
     stub.reference()?;

@@ -6,6 +6,7 @@ use crate::bindings::DualStringArray;
 use crate::objref::{ObjRef, SIGNATURE};
 use crate::orpc::{self, CONTEXT_EXTENSION, ERROR_EXTENSION, Extent, OrpcThat, OrpcThis};
 use crate::remunknown::Refs;
+use crate::session::verification::MAGIC;
 use crate::stub::Get;
 use crate::tower::Tower;
 use crate::violations::Violation;
@@ -18,8 +19,6 @@ use uuid::Uuid;
 
 /// Operation number of ept_map.
 const EPT_MAP: u16 = 3;
-/// What a verification trailer begins with (MS-RPCE 2.2.2.13).
-const VERIFICATION: &[u8] = &[0x8a, 0xe3, 0x13, 0x71, 0x02, 0xf4, 0x36, 0x71];
 
 /// The stub of a request, which begins at the place of the reading.
 pub(super) fn arguments(reading: &mut Reading<'_>, interface: Option<Uuid>, opnum: u16) {
@@ -89,7 +88,7 @@ fn values(
     for (at, len, objref) in objrefs(values) {
         reading.part(begin + at, len, "OBJREF", objref_text(&objref));
     }
-    let verification = values.windows(VERIFICATION.len()).rposition(|window| window == VERIFICATION);
+    let verification = values.windows(MAGIC.len()).rposition(|window| window == MAGIC);
     if let Some(at) = verification {
         let trailer = values.get(at..).unwrap_or_default();
         reading.part(begin + at, trailer.len(), "verification trailer", hex(trailer));

@@ -1,15 +1,15 @@
 //! Making objects for whoever asks (MS-DCOM 3.1.2.5.2.3).
 //!
-//! What a client gets has `REFS` public references for each interface, and belongs to the client's account:
+//! What a client gets has `PUBLIC_REFS` public references for each interface, and belongs to the client's account:
 //! an object that was made is withdrawn when its last reference is given back or its holder is silent for
 //! three ping periods. `limits::PRINCIPAL_OBJECTS` bounds how many one account may have.
 
 use super::Exporter;
-use super::pinger::REFS;
 use crate::activation::{Activated, Activation};
 use crate::hresult::{self, E_INVALIDARG, E_NOINTERFACE, REGDB_E_CLASSNOTREG, RPC_E_VERSION_MISMATCH, S_OK};
 use crate::limits::INTERFACES_ASKED;
 use crate::lock::lock;
+use crate::remunknown::PUBLIC_REFS;
 use crate::standard::activation::ClassFactory;
 use crate::{VERSION, iid_of};
 use bytes::Bytes;
@@ -89,10 +89,10 @@ impl Exporter {
         Ok(Activated { oxid, resolved, hresult: S_OK, interfaces })
     }
 
-    /// One element of the answer: an OBJREF that counts `REFS` references, or the reason why there is none.
+    /// One element of the answer: an OBJREF that counts `PUBLIC_REFS` references, or the reason why there is none.
     fn first_reference(&self, key: &[u8], iid: Uuid) -> (Uuid, u32, Option<Bytes>) {
         if self.offers(key, iid) {
-            (iid, S_OK, Some(self.objref(key, iid, REFS).write()))
+            (iid, S_OK, Some(self.objref(key, iid, PUBLIC_REFS).write()))
         } else {
             (iid, E_NOINTERFACE, None)
         }
@@ -123,13 +123,24 @@ impl Exporter {
     /// each class.
     fn factory(&self, clsid: Uuid) -> Result<Bytes, u32> {
         let known = lock(&self.factories).get(&clsid).cloned();
-        if let Some(key) = known.filter(|key| !self.objects().servants(key).is_empty()) {
-            return Ok(key);
+        if let Some(key) = known.as_ref().filter(|key| !self.objects().servants(key).is_empty()) {
+            return Ok(key.clone());
         }
         let servant: Arc<dyn Servant> = Arc::new(ClassFactory::new(self.weak(), clsid));
         let key = self.serve_as(vec![servant], "", false).map_err(|_| hresult::RPC_S_SERVER_TOO_BUSY)?;
-        lock(&self.factories).insert(clsid, key.clone());
-        Ok(key)
+        let mut factories = lock(&self.factories);
+        match factories.get(&clsid).filter(|other| known.as_ref() != Some(other)).cloned() {
+            Some(first) => {
+                // Somebody else who asked at the same time was first.
+                drop(factories);
+                self.objects().withdraw(&key);
+                Ok(first)
+            }
+            None => {
+                factories.insert(clsid, key.clone());
+                Ok(key)
+            }
+        }
     }
 
     /// IClassFactory::RemoteCreateInstance: a new object, or the one that runs.

@@ -14,18 +14,20 @@
 //! stands in `releasing`.
 
 use super::clock::Clock;
-use super::places::{RESOLVER, bindings_of, endpoints};
-
-use crate::bindings::DualStringArray;
+use super::places::{bindings_of, endpoints};
+use crate::bindings::{DualStringArray, RESOLVER_PORT};
+use crate::hresult::S_OK;
 use crate::limits::PROXY_INTERFACES;
 use crate::lock::lock;
 use crate::objref::{ObjRef, StdObjRef};
+use crate::remunknown::parse_query_reply;
 use crate::resolver::Resolved;
 use crate::security::Security;
+use crate::stub::Get;
 use crate::tags::TAG_RESOLVER;
 use crate::{IUNKNOWN, VERSION};
 use bytes::Bytes;
-use everywire_model::{Endpoint, Lease, Objects, Profile};
+use everywire_model::{Endpoint, Failure, Lease, Objects, Profile};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -118,6 +120,33 @@ impl Proxy {
         if spare > 0 {
             self.oxid.release([(std.ipid, spare)]);
         }
+    }
+
+    /// Keeps the interfaces that the object was asked for by RemQueryInterface; the HRESULT of each. The results begin at octet `base`
+    /// of their stub.
+    ///
+    /// # Errors
+    /// The answer cannot be read.
+    pub(crate) fn learn_answer(
+        &self,
+        results: Get<'_>,
+        base: usize,
+        iids: &[Uuid],
+    ) -> Result<Vec<(Uuid, u32)>, Failure> {
+        let parsed = parse_query_reply(results).map_err(|violation| violation.at(base))?;
+        let all = match parsed {
+            Ok(all) => all,
+            // Of one that has none of them.
+            Err(status) => return Ok(iids.iter().map(|iid| (*iid, status)).collect()),
+        };
+        let each = iids.iter().zip(all).map(|(iid, result)| match result {
+            Ok(std) => {
+                self.learn(*iid, &std);
+                (*iid, S_OK)
+            }
+            Err(status) => (*iid, status),
+        });
+        Ok(each.collect())
     }
 
     /// More references to an IPID were got from its exporter.
@@ -266,7 +295,7 @@ impl RemoteOxid {
     /// Keeps where it is; `via` is how the resolver was reached, and so the way that is known to lead there comes first.
     /// With `exporter=here`, what the resolver says is ignored, and the way by which it was reached is used.
     pub(super) fn resolve(&self, resolved: Resolved, via: Option<&Profile>) {
-        let mut ways = endpoints(&resolved.bindings, self.local, RESOLVER);
+        let mut ways = endpoints(&resolved.bindings, self.local, RESOLVER_PORT);
         if self.security.here {
             ways.clear();
         }
@@ -374,7 +403,7 @@ impl Imports {
     /// The proxy of an object, the one there is or a new one. Keeps the references that came.
     pub(super) fn adopt(self: &Arc<Self>, iid: Uuid, std: &StdObjRef, origin: &Origin<'_>) -> Arc<Proxy> {
         let mut resolver = origin.resolver.clone();
-        let mut ways = endpoints(&resolver, origin.local, RESOLVER);
+        let mut ways = endpoints(&resolver, origin.local, RESOLVER_PORT);
         if let (true, Some(via)) = (ways.is_empty(), origin.via) {
             ways.clone_from(&via.endpoints);
             resolver = bindings_of(&ways);

@@ -13,12 +13,12 @@
 
 use super::Exporter;
 use super::imports::{Proxy, RemoteOxid};
-use super::pinger::{ClientSet, REFS, Resolver};
+use super::pinger::{ClientSet, Resolver};
 use crate::bindings::TOWER_TCP;
 use crate::hresult::{self, E_NOINTERFACE, OR_INVALID_OID, OR_INVALID_SET, RPC_E_DISCONNECTED, S_OK};
 use crate::limits::REFS_AT_ONCE;
 use crate::lock::lock;
-use crate::remunknown::{self, Query, Refs, refs_request};
+use crate::remunknown::{self, PUBLIC_REFS, Query, Refs, refs_request};
 use crate::resolver::{self, ComplexPing, opnum};
 use crate::security::Level;
 use crate::standard::object_exporter::OBJECT_EXPORTER;
@@ -196,7 +196,7 @@ impl Exporter {
         let unknown = self.locate(oxid)?;
         let ways = oxid.exporter_ways().unwrap_or_default();
         let ipids = proxy.unheld();
-        let refs: Vec<_> = ipids.iter().map(|&ipid| Refs { ipid, public: REFS, private: 0 }).collect();
+        let refs: Vec<_> = ipids.iter().map(|&ipid| Refs { ipid, public: PUBLIC_REFS, private: 0 }).collect();
         if refs.is_empty() {
             return Ok(());
         }
@@ -206,7 +206,7 @@ impl Exporter {
             remunknown::parse_add_ref_reply(Get::of(&body)).map_err(|violation| violation.at(0))?;
         for (ipid, result) in ipids.into_iter().zip(results) {
             if result == S_OK {
-                proxy.gain(ipid, REFS);
+                proxy.gain(ipid, PUBLIC_REFS);
             }
         }
         Ok(())
@@ -250,23 +250,14 @@ impl Exporter {
         let oxid = proxy.oxid();
         let unknown = self.locate(oxid)?;
         let ways = oxid.exporter_ways().unwrap_or_default();
-        let query = Query { ipid: proxy.any_ipid(), refs: REFS, iids: vec![iid] };
+        let query = Query { ipid: proxy.any_ipid(), refs: PUBLIC_REFS, iids: vec![iid] };
         let call = (&REM_UNKNOWN, remunknown::opnum::REM_QUERY_INTERFACE);
         let stub = remunknown::query_request(&query);
         let body = self.ask((&ways, &oxid.security()), Some(unknown), call, &stub)?;
-        let found =
-            remunknown::parse_query_reply(Get::of(&body)).map_err(|violation| violation.at(body.base))?;
-        let found = match found {
-            Ok(found) => found.into_iter().next().unwrap_or(Err(E_NOINTERFACE)),
-            Err(status) => Err(status),
-        };
-        match found {
-            Ok(std) => {
-                proxy.learn(iid, &std);
-                Ok(true)
-            }
-            Err(E_NOINTERFACE) => Ok(false),
-            Err(status) => Err(hresult::failure(status, None)),
+        match proxy.learn_answer(Get::of(&body), body.base, &[iid])?.first() {
+            Some((_, S_OK)) => Ok(true),
+            Some((_, E_NOINTERFACE)) | None => Ok(false),
+            Some((_, status)) => Err(hresult::failure(*status, None)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! References out and in: OBJREFs of this node's objects and of objects elsewhere (MS-DCOM 3.1.1.5.1 to
 //! 3.1.1.5.3, 3.2.4.1.2, 3.2.4.3).
 //!
-//! Out (`marshal`): an object of this node gets `REFS` references counted in its exports; a proxy gives one
+//! Out (`marshal`): an object of this node gets `PUBLIC_REFS` references counted in its exports; a proxy gives one
 //! of its own away, or none if it has but one, and is then kept for a while until the receiver has asked for
 //! its own; an OBJREF in text is passed on without references, since they belong to somebody else. In
 //! (`adopt`): an OBJREF of this node's own OXID comes home as a local reference and its counted references
@@ -12,13 +12,13 @@
 //! exports while references are moved, so that it cannot vanish between two steps.
 
 use super::imports::{Origin, Proxy};
-use super::pinger::REFS;
 use super::{Correspondence, Exporter};
 use crate::activation::Activated;
-use crate::hresult::{self, RPC_E_INVALID_OBJREF, S_OK};
+use crate::hresult::{self, RPC_E_INVALID_OBJREF, is_failure};
 use crate::lock::lock;
 use crate::ndr::{References, WINE};
 use crate::objref::{ObjRef, StdObjRef};
+use crate::remunknown::PUBLIC_REFS;
 use crate::resolver::Resolved;
 use crate::security::Security;
 use crate::tags::{TAG_OBJREF, TAG_OXID};
@@ -111,7 +111,7 @@ impl Exporter {
                 return Err(Failure::new(Kind::NoObject, Initiator::User, what));
             }
             let iid = self.iid_named(&profile.key, &reference.type_id)?;
-            return Ok(self.objref(&profile.key, iid, REFS));
+            return Ok(self.objref(&profile.key, iid, PUBLIC_REFS));
         }
         let what = "the reference names a class, not an object: nobody has asked for the object yet";
         Err(Failure::new(Kind::Unsupported, Initiator::User, what)
@@ -252,7 +252,7 @@ impl Exporter {
     /// # Errors
     /// The activation failed, or the object has none of the interfaces.
     pub fn adopt_activated(&self, activated: &Activated, via: &Profile) -> Result<Reference, Failure> {
-        if !is_success(activated.hresult) {
+        if is_failure(activated.hresult) {
             return Err(hresult::failure(activated.hresult, None));
         }
         let security = Security::of(via);
@@ -260,8 +260,8 @@ impl Exporter {
         let mut first: Option<Reference> = None;
         let mut why = hresult::E_NOINTERFACE;
         for (_, status, raw) in &activated.interfaces {
-            let Some(raw) = raw.as_ref().filter(|_| is_success(*status)) else {
-                if !is_success(*status) {
+            let Some(raw) = raw.as_ref().filter(|_| !is_failure(*status)) else {
+                if is_failure(*status) {
                     why = *status;
                 }
                 continue;
@@ -376,11 +376,6 @@ fn is_at(place: &Endpoint, endpoint: &Endpoint) -> bool {
 /// Whether a way leads over a socket of this machine.
 fn is_local(via: &Profile) -> bool {
     via.endpoints.first().is_some_and(|endpoint| !matches!(endpoint, Endpoint::Tcp { .. }))
-}
-
-/// Whether an HRESULT says that something worked; its sign bit says that it did not.
-fn is_success(hresult: u32) -> bool {
-    hresult == S_OK || hresult < 0x8000_0000
 }
 
 /// The failure of something that is no OBJREF.

@@ -5,11 +5,11 @@
 //! is the class's, [`SEPARATOR`], and a number: so whoever answers for the class is the one who has its calls.
 
 use super::imports::Proxy;
-use super::pinger::REFS;
 use super::{Exporter, Hold, SEPARATOR};
 use crate::activation::{Activated, Activation};
 use crate::hresult::{E_NOINTERFACE, E_OUTOFMEMORY, RPC_E_DISCONNECTED, RPC_S_SERVER_TOO_BUSY, S_OK};
 use crate::objref::StdObjRef;
+use crate::remunknown::PUBLIC_REFS;
 use crate::remunknown::Query;
 use crate::security::Security;
 use crate::tags::{TAG_OBJREF, TAG_PASSED};
@@ -112,7 +112,7 @@ impl Exporter {
     ) -> Result<Activated, u32> {
         let (key, _hold) = self.stand_for(class, &adopted.proxy, principal)?;
         let interface = |iid: &Uuid| match adopted.hresult(*iid) {
-            S_OK => (*iid, S_OK, Some(self.objref(&key, *iid, REFS).write())),
+            S_OK => (*iid, S_OK, Some(self.objref(&key, *iid, PUBLIC_REFS).write())),
             hresult => (*iid, hresult, None),
         };
         let interfaces: Vec<_> = asked.iids.iter().map(interface).collect();

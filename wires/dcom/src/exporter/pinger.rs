@@ -8,9 +8,6 @@ use everywire_model::Endpoint;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
 
-/// Public references that are asked for at once.
-/// Windows asks for five: enough for most, and one message instead of five.
-pub(crate) const REFS: u32 = 5;
 /// Where a resolver is, and how it is called.
 pub(super) type Resolver = (Vec<Endpoint>, Arc<Security>);
 

@@ -4,17 +4,16 @@
 //! the machine come and go.
 //!
 //! Invariants: a node listens for its resolver and its exporter at the same places. Sockets of this machine
-//! stand among the bindings under a protocol of their own, and are believed only where they came over such a
-//! socket. A peer's list is cut at `ADDRESSES`, so that it cannot have this node try any number of them.
+//! stand among the bindings under a protocol of their own, are not told to other machines, and are believed only where they
+//! came over such a socket. A peer's list is cut at `ADDRESSES`, so that it cannot have this node try any number of them.
 
-use crate::bindings::{DualStringArray, RESOLVER_PORT, SecurityBinding, StringBinding, TOWER_TCP};
+use crate::bindings::{DualStringArray, SecurityBinding, StringBinding, TOWER_LOCAL, TOWER_TCP};
+use crate::lock::lock;
 use crate::security::Security;
 use everywire_model::reach::wildcard;
 use everywire_model::{Endpoint, Objects, Place};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-/// Protocol identifier of `ncalrpc`, under which sockets of this machine stand: `unix:PATH` and `shm:PATH`.
-const TOWER_LOCAL: u16 = 0x10;
 /// Authentication services: SPNEGO, NTLM, Kerberos (2.2.19.4).
 const SERVICES: [u16; 3] = [9, 10, 16];
 /// The most addresses of a machine that are tried.
@@ -35,7 +34,7 @@ impl Places {
         // Looked up each time, since addresses of the machine change; only the array is kept.
         let reached: Vec<Endpoint> = places.iter().flat_map(|place| reached(place, objects)).collect();
         let services = services_of(places);
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.told);
         match &*told {
             Some((known, by, bindings)) if *known == reached && *by == services => bindings.clone(),
             _ => {
@@ -70,9 +69,7 @@ fn reached(place: &Place, objects: &dyn Objects) -> Vec<Endpoint> {
 pub(super) fn endpoints(bindings: &DualStringArray, local: bool, default_port: u16) -> Vec<Endpoint> {
     let mut found = Vec::new();
     if local {
-        found.extend(
-            bindings.strings.iter().filter(|held| held.tower == TOWER_LOCAL).filter_map(local_endpoint),
-        );
+        found.extend(bindings.strings.iter().filter_map(StringBinding::socket));
     }
     found.extend(bindings.endpoints(default_port));
     found.truncate(ADDRESSES);
@@ -110,17 +107,6 @@ fn with_services(listening: &[Endpoint], services: &[u16]) -> DualStringArray {
     DualStringArray { strings, security: security.collect() }
 }
 
-/// A socket that a binding of `TOWER_LOCAL` names; `None` for what other programs write there.
-fn local_endpoint(binding: &StringBinding) -> Option<Endpoint> {
-    let (transport, path) = binding.address.split_once(':')?;
-    let path = path.to_owned();
-    match transport {
-        "unix" => Some(Endpoint::Unix { path }),
-        "shm" => Some(Endpoint::Shm { path }),
-        _ => None,
-    }
-}
-
 /// An endpoint as a string binding.
 fn binding(endpoint: &Endpoint) -> Option<StringBinding> {
     let local = |text: String| Some(StringBinding { tower: TOWER_LOCAL, address: text });
@@ -142,9 +128,6 @@ fn host_name() -> Option<String> {
     let valid = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     (!name.is_empty() && name != "(none)" && name.chars().all(valid)).then_some(name)
 }
-
-/// The port of resolvers, for bindings that name none.
-pub(super) const RESOLVER: u16 = RESOLVER_PORT;
 
 #[cfg(test)]
 mod tests {

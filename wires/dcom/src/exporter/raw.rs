@@ -55,13 +55,18 @@ impl Exporter {
         let reference = Reference { profiles, ..Reference::default() };
         let object = self.objects().resolver().resolve(&reference)?;
         let object = object.typed(Hold::Static(interface)).with_deadline(Some(PATIENCE));
-        match object.invoke(operation, &Raw(stub)) {
-            Outcome::Done(body) => Ok(body),
-            Outcome::Failed(failure) => Err(failure),
-            Outcome::Raised(raised) => Err(everywire_model::object::unexpected(&raised.id)),
-            Outcome::Moved(_) => {
-                Err(Failure::new(Kind::Unreachable, Initiator::Peer, "a node is no object to move"))
-            }
+        done(object.invoke(operation, &Raw(stub)))
+    }
+}
+
+/// The results of a call that raises no exception.
+pub(crate) fn done(outcome: Outcome<Body>) -> Result<Body, Failure> {
+    match outcome {
+        Outcome::Done(body) => Ok(body),
+        Outcome::Failed(failure) => Err(failure),
+        Outcome::Raised(raised) => Err(everywire_model::object::unexpected(&raised.id)),
+        Outcome::Moved(_) => {
+            Err(Failure::new(Kind::Unreachable, Initiator::Peer, "the object moved too often"))
         }
     }
 }

@@ -25,6 +25,7 @@ use super::stack::Stack;
 use super::watch::{Counting, Counts, Forms, Known};
 use super::{NDR, POINTED, WINE};
 use crate::limits::WRITE_DEPTH;
+use crate::stub::FIRST_REFERENT;
 use crate::violations::{Violation, unsupported};
 use automation::Grid;
 use bytes::Bytes;
@@ -35,9 +36,6 @@ use everywire_model::{Body, Budget, Context, Failure, Handle, Initiator, Kind as
 use frame::{Frame, Kind};
 use std::sync::Arc;
 use wrong::{contradicts, count_of, miscounted, too_long};
-
-/// Referent ids count up from here in fours, as Windows does.
-const FIRST_REFERENT: u32 = 0x0002_0000;
 
 /// Writes one stub.
 pub struct NdrSink {

@@ -8,7 +8,7 @@ use crate::frame::{HEADER, Header};
 use crate::pdu::{Breach, NDR, Syntax};
 
 /// The `signature` of MS-RPCE 2.2.2.13.1.
-const MAGIC: [u8; 8] = [0x8a, 0xe3, 0x13, 0x71, 0x02, 0xf4, 0x36, 0x71];
+pub(crate) const MAGIC: [u8; 8] = [0x8a, 0xe3, 0x13, 0x71, 0x02, 0xf4, 0x36, 0x71];
 /// SEC_VT_COMMAND_END: no command follows.
 const END: u16 = 0x4000;
 /// SEC_VT_MUST_PROCESS_COMMAND: a receiver that does not know the command has to refuse the request.

@@ -12,12 +12,10 @@ use everywire_model::describe::{ANY_OBJECT, Shape, interface, operation};
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Request, Servant};
 use std::sync::{Arc, Weak};
-use uuid::{Uuid, uuid};
+use uuid::Uuid;
 
 /// IRemoteSCMActivator.
 pub const REMOTE_SCM_ACTIVATOR_ID: Uuid = crate::SCM_ACTIVATOR;
-/// IClassFactory.
-pub const CLASS_FACTORY_ID: Uuid = uuid!("00000001-0000-0000-c000-000000000046");
 
 static REMOTE_OPERATIONS: [Operation; 1] = [operation!("RemoteActivation", () -> Shape::Void)];
 

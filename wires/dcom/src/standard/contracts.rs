@@ -73,8 +73,6 @@ static POINT_OPERATIONS: [Operation; 5] = [
     operation!("EnumConnections", (out "ppEnum": ANY_OBJECT) -> Shape::Void),
 ];
 
-/// GetConnectionInterface.
-pub static GET_CONNECTION_INTERFACE: &Operation = &POINT_OPERATIONS[0];
 /// Advise.
 pub static ADVISE: &Operation = &POINT_OPERATIONS[2];
 /// Unadvise.
@@ -92,28 +90,6 @@ pub static ENUM_CONNECTION_POINTS: Interface = interface!(
 static ENUM_POINTS_OPERATIONS: [Operation; 4] = [
     operation!("Next", (
         in "cConnections": Shape::U32, out "max": Shape::U32, out "ppCP": sequence!(ANY_OBJECT, None, Varying),
-        out "pcFetched": Shape::U32, out "hresult": Shape::U32,
-    ) -> Shape::Void),
-    operation!("Skip", (in "cConnections": Shape::U32, out "hresult": Shape::U32) -> Shape::Void),
-    operation!("Reset", () -> Shape::Void),
-    operation!("Clone", (out "ppEnum": ANY_OBJECT) -> Shape::Void),
-];
-
-/// IEnumConnections.
-pub static ENUM_CONNECTIONS: Interface = interface!(
-    "IEnumConnections",
-    "b196b287-bab4-101a-b69c-00aa00341d07",
-    [],
-    0,
-    &ENUM_CONNECTIONS_OPERATIONS
-);
-
-/// CONNECTDATA (ocidl.idl): a sink and the cookie of its connection.
-static CONNECT_DATA: Struct = record!("CONNECTDATA", "", { "pUnk": ANY_OBJECT, "dwCookie": Shape::U32 });
-
-static ENUM_CONNECTIONS_OPERATIONS: [Operation; 4] = [
-    operation!("Next", (
-        in "cConnections": Shape::U32, out "max": Shape::U32, out "rgcd": sequence!(structure(&CONNECT_DATA), None, Varying),
         out "pcFetched": Shape::U32, out "hresult": Shape::U32,
     ) -> Shape::Void),
     operation!("Skip", (in "cConnections": Shape::U32, out "hresult": Shape::U32) -> Shape::Void),
@@ -165,8 +141,6 @@ static DISPATCH_OPERATIONS: [Operation; 4] = [
     ) -> Shape::Void),
 ];
 
-/// GetTypeInfoCount.
-pub static GET_TYPE_INFO_COUNT: &Operation = &DISPATCH_OPERATIONS[0];
 /// GetTypeInfo.
 pub static GET_TYPE_INFO: &Operation = &DISPATCH_OPERATIONS[1];
 /// GetIDsOfNames.

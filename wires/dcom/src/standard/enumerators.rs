@@ -19,7 +19,8 @@ use crate::lock::lock;
 use everywire_model::contract::{Interface, Operation, SUCCESS};
 use everywire_model::counts::Present;
 use everywire_model::describe::{
-    ANY_OBJECT, Cow, Hold, Shape, WIDE_TEXT, counted, interface, noted, operation, optional,
+    ANY_OBJECT, Cow, Hold, Shape, Struct, WIDE_TEXT, counted, interface, noted, operation, optional, record,
+    structure,
 };
 use everywire_model::object::no_operation;
 use everywire_model::{
@@ -58,6 +59,7 @@ macro_rules! operations {
 static STRING_OPERATIONS: [Operation; 4] = operations!(optional!(WIDE_TEXT));
 static GUID_OPERATIONS: [Operation; 4] = operations!(GUID);
 static UNKNOWN_OPERATIONS: [Operation; 4] = operations!(ANY_OBJECT);
+static CONNECTION_OPERATIONS: [Operation; 4] = operations!(structure(&CONNECT_DATA));
 
 /// IEnumString.
 pub static ENUM_STRING: Interface =
@@ -68,6 +70,12 @@ pub static ENUM_GUID: Interface =
 /// IEnumUnknown.
 pub static ENUM_UNKNOWN: Interface =
     interface!("IEnumUnknown", "00000100-0000-0000-c000-000000000046", [], 0, &UNKNOWN_OPERATIONS);
+
+/// IEnumConnections.
+pub static ENUM_CONNECTIONS: Interface =
+    interface!("IEnumConnections", "b196b287-bab4-101a-b69c-00aa00341d07", [], 0, &CONNECTION_OPERATIONS);
+/// CONNECTDATA (ocidl.idl): a sink and the cookie of its connection.
+static CONNECT_DATA: Struct = record!("CONNECTDATA", "", { "pUnk": ANY_OBJECT, "dwCookie": Shape::U32 });
 
 /// A list and a place in it.
 pub(crate) struct Tape<T> {

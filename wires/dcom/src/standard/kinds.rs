@@ -1,6 +1,6 @@
 //! Which interfaces and operations are the wire's own, and which of them say how they succeeded by themselves.
 
-use super::{contracts, typeinfo};
+use super::{contracts, enumerators, typeinfo};
 use crate::{
     IDISPATCH, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION, SCM_ACTIVATOR, iid_of, is_orpc, opnum_base,
 };
@@ -13,7 +13,7 @@ pub(crate) fn is_standard(interface: &Interface) -> bool {
     [
         &contracts::CONNECTION_POINT,
         &contracts::ENUM_CONNECTION_POINTS,
-        &contracts::ENUM_CONNECTIONS,
+        &enumerators::ENUM_CONNECTIONS,
         &typeinfo::contracts::TYPE_INFO,
         &typeinfo::contracts::TYPE_LIB,
     ]
@@ -25,7 +25,7 @@ pub(crate) fn is_standard(interface: &Interface) -> bool {
 /// adds one nor takes it for a failure. So do methods whose success has several degrees, or whose failure has results.
 pub fn keeps_hresult(iid: Uuid, opnum: u16) -> bool {
     match iid {
-        contracts::ENUM_CONNECTION_POINTS_ID | contracts::ENUM_CONNECTIONS_ID => matches!(opnum, 3 | 4),
+        contracts::ENUM_CONNECTION_POINTS_ID => matches!(opnum, 3 | 4),
         IDISPATCH => matches!(opnum, 5 | 6),
         _ => false,
     }

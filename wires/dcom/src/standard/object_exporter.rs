@@ -2,7 +2,7 @@
 //! ORPCTHIS; its servant reads and writes whole stubs.
 
 use super::serving::{alive, principal};
-use crate::bindings::TOWER_TCP;
+use crate::bindings::{TOWER_LOCAL, TOWER_TCP};
 use crate::exporter::{Correspondence, Exporter, raw};
 use crate::hresult::OR_INVALID_OXID;
 use crate::resolver::{self, opnum};
@@ -15,8 +15,6 @@ use std::sync::{Arc, Weak};
 
 /// A status for requested protocols of which this node serves none (MS-ERREF 2.2).
 const RPC_S_PROTSEQ_NOT_SUPPORTED: u32 = 0x6a7;
-/// The protocol of sockets of this machine, `ncalrpc`.
-const TOWER_LOCAL: u16 = 0x10;
 
 static OPERATIONS: [Operation; 6] = [
     operation!("ResolveOxid", () -> Shape::Void),
@@ -89,7 +87,7 @@ fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// Where this exporter is, the addresses first by which the caller knows this machine.
+/// Where this exporter is, as the caller reaches it.
 fn resolution(exporter: &Exporter, request: &Request) -> resolver::Resolved {
     let mut resolved = exporter.resolution();
     let at = Correspondence::of_call(request).and_then(Correspondence::address);

@@ -16,8 +16,6 @@ use uuid::Uuid;
 
 /// IRemUnknown.
 pub const REM_UNKNOWN_ID: Uuid = crate::REM_UNKNOWN;
-/// IRemUnknown2.
-pub const REM_UNKNOWN2_ID: Uuid = crate::REM_UNKNOWN2;
 
 static OPERATIONS: [Operation; 3] = [
     operation!("RemQueryInterface", () -> Shape::Void),

@@ -288,3 +288,27 @@ fn trailing_octets_after_the_arguments_are_left_alone() {
     let Some(Event::Call(call)) = events(&mut *session).pop() else { panic!() };
     assert_eq!(int(&call.body), 3);
 }
+
+#[test]
+fn an_object_without_servants_says_nothing_of_its_interface() {
+    let node = Node::serving();
+    let named = Interface { kind: InterfaceKind::Dispatch, ..interface("Named", LEDGER) };
+    let iid: Uuid = LEDGER.parse().unwrap();
+    node.serve(b"named", named);
+    let ipid = node.exporter.export(b"named", iid, 5).ipid;
+    let mut session = DCOM.accept(&place(Terms::OPEN.place(), &node, STRANGER, Limits::default()));
+    feed(&mut *session, &raw::bind(1, &[(iid, 0)])).unwrap();
+    drop(drain(&mut *session));
+    // Invoke, of an object that is being taken away, and of one that is there again.
+    let mut invoke = |call| {
+        feed(&mut *session, &raw::request(call, FIRST | LAST, 0, 6, Some(ipid), &raw::orpc_this())).unwrap();
+        let Some(Event::Call(call)) = events(&mut *session).pop() else { panic!() };
+        session.answer(call.id, Answer::Done(&put_int(1))).unwrap();
+        raw::pdus(&drain(&mut *session))[0].0.length
+    };
+    let held = node.directory.keys.lock().unwrap().remove(&b"named"[..]).unwrap();
+    invoke(2);
+    node.directory.keys.lock().unwrap().insert(bytes::Bytes::from_static(b"named"), held);
+    // Header, ORPCTHAT, and the results, which hold their HRESULT themselves.
+    assert_eq!(invoke(3), 24 + 8 + 4);
+}

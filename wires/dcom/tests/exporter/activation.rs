@@ -6,13 +6,15 @@ use everywire_dcom::activation::{Activated, Activation, remote, scm};
 use everywire_dcom::exporter::Counts;
 use everywire_dcom::hresult::{E_NOINTERFACE, REGDB_E_CLASSNOTREG, S_OK};
 use everywire_dcom::objref::ObjRef;
-use everywire_dcom::standard::activation::{CLASS_FACTORY_ID, REMOTE_SCM_ACTIVATOR_ID};
+use everywire_dcom::standard::activation::REMOTE_SCM_ACTIVATOR_ID;
 use everywire_dcom::stub::Get;
 use everywire_dcom::{IUNKNOWN, REMOTE_ACTIVATION, address, iid_of};
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::{Failure, Initiator, Kind, Objects};
 use std::sync::Arc;
 use uuid::Uuid;
+
+const CLASS_FACTORY_ID: Uuid = uuid::uuid!("00000001-0000-0000-c000-000000000046");
 
 fn node() -> Arc<Node> {
     let node = Arc::new(Net::default()).node(7001);
@@ -125,4 +127,17 @@ fn class_objects_make_objects() {
     let lamp = client.store.resolver().resolve(&made.unwrap().0.unwrap()).unwrap();
     let lamp = lamp.typed(everywire_model::Hold::Static(&LAMP));
     assert_eq!(lamp.call::<_, (i32,), Failure>(&LAMP.operations[0], ()).unwrap(), (1,));
+}
+
+#[test]
+fn a_class_has_one_factory_for_two_who_ask_at_once() {
+    let node = node();
+    let before = node.store.keys().len();
+    let asked = Activation { class_object: true, ..asked(CLASS_ID.parse().unwrap(), &[IUNKNOWN]) };
+    let (other, asks) = (Arc::clone(&node), asked.clone());
+    *node.store.meanwhile.lock().unwrap() = Some(Box::new(move || {
+        assert_eq!(other.exporter.activate(&asks, "b").hresult, S_OK);
+    }));
+    assert_eq!(refs(&activate(&node, &asked)), refs(&activate(&node, &asked)));
+    assert_eq!(node.store.keys().len(), before + 1);
 }

@@ -5,9 +5,9 @@ use super::lamp::{LAMP_ID, Lamp, SWITCH_ID};
 use everywire_dcom::exporter::Counts;
 use everywire_dcom::hresult::{E_NOINTERFACE, S_OK};
 use everywire_dcom::remunknown::{self, Query, Refs};
-use everywire_dcom::standard::rem_unknown::{REM_UNKNOWN_ID, REM_UNKNOWN2_ID};
+use everywire_dcom::standard::rem_unknown::REM_UNKNOWN_ID;
 use everywire_dcom::stub::Get;
-use everywire_dcom::{IDISPATCH, IUNKNOWN};
+use everywire_dcom::{IDISPATCH, IUNKNOWN, REM_UNKNOWN2, resolver};
 use everywire_model::Objects;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -25,7 +25,7 @@ fn node() -> Arc<Node> {
 fn release(node: &Node, refs: &[Refs], who: &str) {
     let stub = remunknown::refs_request(refs);
     let body = node.call(b"", REM_UNKNOWN_ID, 5, &stub, who).unwrap();
-    assert_eq!(remunknown::parse_release_reply(Get::of(&body)), Ok(S_OK));
+    assert_eq!(resolver::parse_status_reply(Get::of(&body)), Ok(S_OK));
 }
 
 fn public(ipid: Uuid, public: u32) -> Refs {
@@ -83,7 +83,7 @@ fn interfaces_are_found_with_their_bases_and_the_standard_ones() {
     let std = node.exporter.export(b"lamp", IUNKNOWN, 1);
     let iids = vec![SWITCH, LAMP, Uuid::max(), IUNKNOWN, IDISPATCH];
     let stub = remunknown::query_request(&Query { ipid: std.ipid, refs: 3, iids });
-    let body = node.call(b"", REM_UNKNOWN2_ID, 3, &stub, "a").unwrap();
+    let body = node.call(b"", REM_UNKNOWN2, 3, &stub, "a").unwrap();
     let found = remunknown::parse_query_reply(Get::of(&body)).unwrap().unwrap();
     let ipids: Vec<_> = found.iter().map(|found| found.map(|std| (std.public_refs, std.oid))).collect();
     let good = Ok((3, std.oid));
@@ -91,13 +91,8 @@ fn interfaces_are_found_with_their_bases_and_the_standard_ones() {
     assert_eq!(found[3].unwrap().ipid, std.ipid);
     assert_eq!(node.exporter.counts().ipids, 4);
     // The same as OBJREFs.
-    let body = node.call(
-        b"",
-        REM_UNKNOWN2_ID,
-        6,
-        &remunknown::query2_request(std.ipid, &[SWITCH, Uuid::max()]),
-        "a",
-    );
+    let body =
+        node.call(b"", REM_UNKNOWN2, 6, &remunknown::query2_request(std.ipid, &[SWITCH, Uuid::max()]), "a");
     let found = remunknown::parse_query2_reply(Get::of(&body.unwrap())).unwrap().unwrap();
     let (objref, _) = everywire_dcom::objref::ObjRef::parse(found[0].as_ref().unwrap()).unwrap();
     assert_eq!(objref.iid(), SWITCH);

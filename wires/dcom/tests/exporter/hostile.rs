@@ -10,9 +10,9 @@ use everywire_dcom::resolver::{
     ComplexPing, complex_ping_request, parse_complex_ping_reply, resolve_oxid2_request,
 };
 use everywire_dcom::standard::activation::REMOTE_SCM_ACTIVATOR_ID;
-use everywire_dcom::standard::rem_unknown::{REM_UNKNOWN_ID, REM_UNKNOWN2_ID};
+use everywire_dcom::standard::rem_unknown::REM_UNKNOWN_ID;
 use everywire_dcom::stub::Get;
-use everywire_dcom::{IUNKNOWN, OBJECT_EXPORTER, REMOTE_ACTIVATION, iid_of};
+use everywire_dcom::{IUNKNOWN, OBJECT_EXPORTER, REM_UNKNOWN2, REMOTE_ACTIVATION, iid_of};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -37,8 +37,8 @@ fn broken_stubs_are_refused_and_change_nothing() {
         (OBJECT_EXPORTER, 4, resolve_oxid2_request(1, &[7, 8])),
         (REM_UNKNOWN_ID, 3, query_request(&Query { ipid: Uuid::max(), refs: 5, iids: vec![IUNKNOWN; 3] })),
         (REM_UNKNOWN_ID, 4, refs_request(&refs)),
-        (REM_UNKNOWN2_ID, 5, refs_request(&refs)),
-        (REM_UNKNOWN2_ID, 6, query2_request(Uuid::max(), &[IUNKNOWN; 3])),
+        (REM_UNKNOWN2, 5, refs_request(&refs)),
+        (REM_UNKNOWN2, 6, query2_request(Uuid::max(), &[IUNKNOWN; 3])),
         (REMOTE_ACTIVATION, 0, remote::write_request(&asked)),
         (REMOTE_SCM_ACTIVATOR_ID, 4, scm::write_request(&asked)),
     ];

@@ -6,7 +6,7 @@ use everywire_dcom::ndr::References;
 use everywire_dcom::remunknown::{self, Query};
 use everywire_dcom::resolver;
 use everywire_dcom::security::{Level, Security};
-use everywire_dcom::standard::rem_unknown::{REM_UNKNOWN2, REM_UNKNOWN2_ID};
+use everywire_dcom::standard::rem_unknown::REM_UNKNOWN2;
 use everywire_dcom::stub::Get;
 use everywire_dcom::{DCOM, NDR, NdrSink, OBJECT_EXPORTER, iid_of, opnum_base};
 use everywire_model::object::{Completion, Local, Target, Ticket};
@@ -63,6 +63,8 @@ pub(crate) struct Store {
     pub(crate) attended: AtomicUsize,
     /// Where it is told who listens.
     pub(crate) audience: Mutex<Option<Sender<Audience>>>,
+    /// Done once, before an object is exported.
+    pub(crate) meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Net {
@@ -83,6 +85,7 @@ impl Net {
             fresh: AtomicUsize::new(0),
             attended: AtomicUsize::new(0),
             audience: Mutex::default(),
+            meanwhile: Mutex::default(),
         });
         let exporter = Exporter::with_period(Arc::clone(&store) as Arc<dyn Objects>, period);
         *store.exporter.lock().unwrap() = exporter.weak();
@@ -227,6 +230,10 @@ impl Objects for Store {
     }
 
     fn export(&self, servants: Vec<Arc<dyn Servant>>) -> Bytes {
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
         let key = self.fresh();
         servants.into_iter().for_each(|servant| self.insert(key.clone(), servant));
         key
@@ -346,7 +353,8 @@ impl Way {
             None => {
                 let query = Query { ipid: proxy.any_ipid(), refs: 5, iids: vec![iid] };
                 let stub = remunknown::query_request(&query);
-                let body = self.system(&profile.endpoints, Some(unknown), REM_UNKNOWN2_ID, 3, &stub)?;
+                let body =
+                    self.system(&profile.endpoints, Some(unknown), everywire_dcom::REM_UNKNOWN2, 3, &stub)?;
                 let found = remunknown::parse_query_reply(Get::of(&body)).unwrap().unwrap().remove(0);
                 let std = found.map_err(|why| everywire_dcom::hresult::failure(why, None))?;
                 proxy.learn(iid, &std);

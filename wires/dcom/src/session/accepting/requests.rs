@@ -293,17 +293,19 @@ impl Accepting {
     }
 
     /// Looked up once for a presentation context and kept there: servants of one interface do not differ in
-    /// what it is derived from.
+    /// what it is derived from. An object that has none any more says nothing of it.
     #[cold]
     fn dispatches(&mut self, key: &[u8], iid: Uuid, context: u16) -> bool {
         let Some(context) = self.contexts.iter_mut().find(|known| known.id == context) else { return false };
-        let exporter = &self.exporter;
-        *context.dispatches.get_or_insert_with(|| {
-            let servants =
-                exporter.as_ref().map(|exporter| exporter.objects().servants(key)).unwrap_or_default();
-            let named = |interface: &Interface| iid_of(interface) == iid && dispatches(interface);
-            servants.iter().any(|servant| derives(servant.interface(), &named))
-        })
+        if let Some(known) = context.dispatches {
+            return known;
+        }
+        let servants =
+            self.exporter.as_ref().map(|exporter| exporter.objects().servants(key)).unwrap_or_default();
+        let named = |interface: &Interface| iid_of(interface) == iid && dispatches(interface);
+        let found = servants.iter().any(|servant| derives(servant.interface(), &named));
+        context.dispatches = (!servants.is_empty()).then_some(found);
+        found
     }
 
     /// What an IPID stands for.

@@ -22,7 +22,7 @@ use crate::hresult;
 use crate::limits::PROXY_INTERFACES;
 use crate::orpc::OrpcThat;
 use crate::pdu::Syntax;
-use crate::remunknown::{self, Query, Refs};
+use crate::remunknown::{self, PUBLIC_REFS, Query, Refs};
 use crate::resolver;
 use crate::session::values::empty_body;
 
@@ -35,9 +35,6 @@ use bytes::Bytes;
 use everywire_model::{Expects, Failure, Initiator, Kind, Outcome, Profile, Reference};
 use uuid::Uuid;
 
-/// References asked for with an interface. They are given back together, so that one more call of RemAddRef
-/// is rarely needed; Windows asks for as many.
-const REFERENCES: u32 = 5;
 /// Protocol sequences that are offered: `ncacn_ip_tcp`.
 const PROTSEQS: [u16; 1] = [7];
 /// Impersonation level RPC_C_IMP_LEVEL_IDENTIFY: the server may know who calls, but not act as the caller.
@@ -169,7 +166,7 @@ impl Connecting {
     /// RemQueryInterface, addressed to the exporter's own IRemUnknown; any IPID of the object will do.
     fn querying(&self, proxy: &Proxy, iids: Vec<Uuid>) -> Result<Question, Failure> {
         let resolution = proxy.oxid().resolution().ok_or_else(no_node)?;
-        let query = Query { ipid: proxy.any_ipid(), refs: REFERENCES, iids };
+        let query = Query { ipid: proxy.any_ipid(), refs: PUBLIC_REFS, iids };
         let stub = remunknown::query_request(&query);
         let minor = resolution.version.1.min(VERSION.1.into());
         let opnum = remunknown::opnum::REM_QUERY_INTERFACE;
@@ -266,7 +263,7 @@ impl Connecting {
         let get = Get::after(results, base, little);
         let parsed = if old { remote::parse_reply(get, iids) } else { scm::parse_reply(get) };
         let activated = parsed.map_err(|violation| violation.at(base))?;
-        if is_failing(activated.hresult) {
+        if hresult::is_failure(activated.hresult) {
             return Err(hresult::failure(activated.hresult, None));
         }
         let found = self.exporter.as_ref().ok_or_else(no_node)?.adopt_activated(&activated, profile)?;
@@ -341,11 +338,6 @@ fn activating(activation: &Activation, old: bool, minor: u16) -> Question {
     Question { iid: SCM_ACTIVATOR, opnum, object: None, minor, stub }
 }
 
-/// Whether an HRESULT has its sign bit set.
-fn is_failing(hresult: u32) -> bool {
-    hresult & 0x8000_0000 != 0
-}
-
 /// What stands behind ORPCTHAT, and how long that is.
 pub(super) fn after_that(stub: &Bytes, little: bool) -> Result<(&[u8], usize), Failure> {
     let (_, taken) = OrpcThat::parse(stub, little).map_err(|violation| violation.at(0))?;
@@ -363,17 +355,11 @@ fn not_kept(iid: Uuid) -> Failure {
 /// Keeps the interface that an object was asked for.
 fn found(stub: &Bytes, little: bool, proxy: &Proxy, iid: Uuid) -> Result<(), Failure> {
     let (results, base) = after_that(stub, little)?;
-    let parsed = remunknown::parse_query_reply(Get::after(results, base, little));
-    let all = parsed.map_err(|violation| violation.at(base))?;
-    let all = all.map_err(|status| hresult::failure(status, None))?;
-    match all.into_iter().next() {
-        Some(Ok(std)) => {
-            proxy.learn(iid, &std);
-            Ok(())
-        }
+    match proxy.learn_answer(Get::after(results, base, little), base, &[iid])?.first() {
+        Some((_, hresult::S_OK)) => Ok(()),
         // Only who asks whether the object is there asks for this; some objects that are do not name it.
-        Some(Err(hresult::E_NOINTERFACE)) if iid == IUNKNOWN => Ok(()),
-        Some(Err(status)) => Err(hresult::failure(status, None).at(format_args!("interface {iid}"))),
+        Some((_, hresult::E_NOINTERFACE)) if iid == IUNKNOWN => Ok(()),
+        Some((_, status)) => Err(hresult::failure(*status, None).at(format_args!("interface {iid}"))),
         None => Err(Failure::malformed("an answer to RemQueryInterface is empty", base)),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::bindings::RESOLVER_PORT;
 use crate::pdu::Syntax;
+use crate::standard::mapper::NOT_REGISTERED;
 use crate::stub::{Get, Put};
 use crate::tower::Tower;
 use crate::violations::Violation;
@@ -60,9 +61,6 @@ pub(super) fn moved(
     let profile = Profile { endpoints, ..way.clone() };
     Ok(Reference { type_id: syntax.id.to_string(), profiles: vec![profile], foreign: Vec::new() })
 }
-
-/// ept_s_not_registered.
-const NOT_REGISTERED: u32 = 0x16c9_a0d6;
 
 /// The ports in the answer, or its status.
 fn ports(mut get: Get<'_>) -> Result<Result<Vec<u16>, u32>, Violation> {

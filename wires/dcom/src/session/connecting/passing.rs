@@ -17,13 +17,13 @@
 use super::binding::syntax;
 use super::calls::{is_at_exporter, no_node};
 use super::errands::after_that;
-use super::replies::undecodable;
+use super::replies::{last_number, leading_that};
 use super::state::Connecting;
 use super::work::{Errand, Goal, Held, Job, Passed, Target, Task, Way};
 use crate::activation::{remote, scm};
 use crate::exporter::{Adopted, Proxy};
 use crate::ndr::{FAULT, NAME, THAT, THIS};
-use crate::orpc::{OrpcThat, error_info};
+use crate::orpc::error_info;
 use crate::passing::Lead;
 use crate::remunknown::{self, opnum};
 use crate::session::values::empty_body;
@@ -235,9 +235,10 @@ impl Connecting {
                     Ok(Adopted { proxy, found: found.collect() })
                 })
             }
-            Errand::QueryFor { proxy, iids } => {
-                found(stub, little, proxy, iids).map(|found| Adopted { proxy: Arc::clone(proxy), found })
-            }
+            Errand::QueryFor { proxy, iids } => after_that(stub, little).and_then(|(results, base)| {
+                let found = proxy.learn_answer(Get::after(results, base, little), base, iids)?;
+                Ok(Adopted { proxy: Arc::clone(proxy), found })
+            }),
             _ => Err(no_node()),
         };
         match adopted {
@@ -260,18 +261,9 @@ impl Connecting {
     /// A method without an HRESULT would be misread, but object interfaces have none.
     pub(super) fn passed_outcome(&self, stub: &Bytes, little: bool) -> Result<Outcome<Body>, Failure> {
         let budget = self.channel.limits.budget;
-        let plain = stub.first_chunk::<{ OrpcThat::LEN }>() == Some(&[0; OrpcThat::LEN]);
-        let (that, taken) = if plain {
-            (None, OrpcThat::LEN)
-        } else {
-            let parsed = OrpcThat::parse(stub, little).map_err(|violation| undecodable(violation.at(0)))?;
-            (Some(parsed.0), parsed.1)
-        };
+        let (that, taken) = leading_that(stub, little)?;
         let body = values::passing(stub, taken, little, budget, self.talk.as_ref(), THAT);
-        // The last aligned word of the stub, as in `orpc_outcome`.
-        let end = (stub.len() & !3).saturating_sub(4);
-        let raw = stub.get(end..).and_then(|rest| rest.first_chunk()).filter(|_| end >= taken);
-        let code = raw.map(|raw| if little { u32::from_le_bytes(*raw) } else { u32::from_be_bytes(*raw) });
+        let code = last_number(stub, taken, little).map(|(_, code)| code);
         let Some(code) = code.filter(|code| hresult::is_failure(*code)) else {
             return Ok(Outcome::Done(body));
         };
@@ -297,26 +289,6 @@ impl Connecting {
         debug_assert_eq!(body.codec.name(), NAME);
         failure.with_encoded(Encoded { id: format!("{status:#010x}"), raised: false, body })
     }
-}
-
-/// Keeps the interfaces that an object was asked for; the HRESULT of each.
-fn found(stub: &Bytes, little: bool, proxy: &Proxy, iids: &[Uuid]) -> Result<Vec<(Uuid, u32)>, Failure> {
-    let (results, base) = after_that(stub, little)?;
-    let parsed = remunknown::parse_query_reply(Get::after(results, base, little));
-    let all = parsed.map_err(|violation| violation.at(base))?;
-    let all = match all {
-        Ok(all) => all,
-        // Of one that has none of them.
-        Err(status) => return Ok(iids.iter().map(|iid| (*iid, status)).collect()),
-    };
-    let each = iids.iter().zip(all).map(|(iid, result)| match result {
-        Ok(std) => {
-            proxy.learn(*iid, &std);
-            (*iid, hresult::S_OK)
-        }
-        Err(status) => (*iid, status),
-    });
-    Ok(each.collect())
 }
 
 /// The failure of a call of what nobody refers to any more.

@@ -256,26 +256,15 @@ impl Connecting {
         if kind.passed {
             return self.passed_outcome(&stub, little);
         }
-        // The usual ORPCTHAT says nothing.
-        let plain = stub.first_chunk::<{ OrpcThat::LEN }>() == Some(&[0; OrpcThat::LEN]);
-        let (that, taken) = if plain {
-            (None, OrpcThat::LEN)
-        } else {
-            let parsed = OrpcThat::parse(&stub, little).map_err(|violation| undecodable(violation.at(0)))?;
-            (Some(parsed.0), parsed.1)
-        };
+        let (that, taken) = leading_that(&stub, little)?;
         if !kind.hresult {
             let body = self.body(stub.slice(taken.min(stub.len())..), taken, little, kind.foreign);
             return Ok(Outcome::Done(extended(body, &stub, &that)));
         }
-        // It is the last number of the stub; what follows it is no whole one.
-        let end = (stub.len() & !3).saturating_sub(4);
-        let raw = stub.get(end..).and_then(|rest| rest.first_chunk()).filter(|_| end >= taken);
-        let Some(raw) = raw else {
+        let Some((end, code)) = last_number(&stub, taken, little) else {
             return Err(undecodable(Failure::malformed("results end before their HRESULT", stub.len())));
         };
-        let code = if little { u32::from_le_bytes(*raw) } else { u32::from_be_bytes(*raw) };
-        if code & 0x8000_0000 == 0 {
+        if !hresult::is_failure(code) {
             let body = self.body(stub.slice(taken..end), taken, little, kind.foreign);
             let body = extended(body, &stub, &that);
             return Ok(Outcome::Done(if code == hresult::S_OK {
@@ -303,6 +292,24 @@ impl Connecting {
         }
         body
     }
+}
+
+/// The ORPCTHAT that a stub begins with, and how long it is; none if it is the usual one, which says nothing.
+#[inline]
+pub(super) fn leading_that(stub: &Bytes, little: bool) -> Result<(Option<OrpcThat>, usize), Failure> {
+    if stub.first_chunk::<{ OrpcThat::LEN }>() == Some(&[0; OrpcThat::LEN]) {
+        return Ok((None, OrpcThat::LEN));
+    }
+    let parsed = OrpcThat::parse(stub, little).map_err(|violation| undecodable(violation.at(0)))?;
+    Ok((Some(parsed.0), parsed.1))
+}
+
+/// The last aligned number of a stub, if it is behind the first `taken` octets, and where it is; what follows it is no whole one.
+#[inline]
+pub(super) fn last_number(stub: &[u8], taken: usize, little: bool) -> Option<(usize, u32)> {
+    let end = (stub.len() & !3).saturating_sub(4);
+    let raw = stub.get(end..).and_then(|rest| rest.first_chunk()).filter(|_| end >= taken)?;
+    Some((end, if little { u32::from_le_bytes(*raw) } else { u32::from_be_bytes(*raw) }))
 }
 
 /// Results with the extensions that came with them, if some did.
@@ -336,6 +343,6 @@ fn not_let_in(status: u32) -> Failure {
 
 /// The method has run, but what it said cannot be read.
 #[cold]
-pub(super) fn undecodable(failure: Failure) -> Failure {
+fn undecodable(failure: Failure) -> Failure {
     failure.with_completed(Completed::Maybe)
 }

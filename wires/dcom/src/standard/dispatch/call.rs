@@ -11,6 +11,7 @@
 use super::ExcepInfo;
 use super::coerce::{content, empty, room, to_shape, to_variant};
 use super::members::{Access, PROPERTY_PUT, members};
+use crate::exporter::raw::done;
 use crate::hresult::{self, DISP_E_EXCEPTION, E_FAIL};
 use crate::standard::contracts::{DISPATCH, GET_IDS_OF_NAMES, INVOKE};
 use crate::standard::guid::Guid;
@@ -125,7 +126,7 @@ fn by_reference(shape: &Shape, held: Value) -> Result<Variant, Failure> {
 }
 
 /// The VARIANT that a value is; an empty one if it is none.
-fn variant_of(value: Value) -> Variant {
+pub(super) fn variant_of(value: Value) -> Variant {
     match value {
         Value::Variant(held) => Variant::new(held.0.0, held.1),
         _ => Variant::default(),
@@ -174,7 +175,7 @@ fn understood(operation: &Operation, answered: Answered) -> Result<Value, Failur
 
 /// The failure that an answer of Invoke tells of, if it does.
 fn check(info: ExcepInfo, argument: u32, code: u32) -> Result<(), Failure> {
-    if code & 0x8000_0000 == 0 {
+    if !hresult::is_failure(code) {
         return Ok(());
     }
     if code != DISP_E_EXCEPTION {
@@ -250,7 +251,7 @@ pub fn invoke(object: &Object, name: &str, arguments: &[Value]) -> Result<Value,
     let (ids, code) = object
         .call::<_, (Vec<i32>, u32), Failure>(GET_IDS_OF_NAMES, (Guid(Uuid::nil()), names, 1_u32, LCID))?;
     let id = match ids.first() {
-        Some(id) if code & 0x8000_0000 == 0 => *id,
+        Some(id) if !hresult::is_failure(code) => *id,
         _ => return Err(hresult::failure(code, None).at(format_args!("member {name}"))),
     };
     let invocation = Invocation {
@@ -261,17 +262,9 @@ pub fn invoke(object: &Object, name: &str, arguments: &[Value]) -> Result<Value,
         indices: Vec::new(),
         references: Vec::new(),
     };
-    match object.invoke(INVOKE, &invocation) {
-        Outcome::Done(body) => {
-            let (result, info, argument, _, code) = body.decode::<Answered>(&INVOKE.results)?;
-            check(info, argument, code)?;
-            let result = Value::from(result);
-            Ok(content(&result).1.clone())
-        }
-        Outcome::Failed(failure) => Err(failure),
-        Outcome::Raised(raised) => Err(everywire_model::object::unexpected(&raised.id)),
-        Outcome::Moved(_) => {
-            Err(Failure::new(Kind::Unreachable, Initiator::Peer, "the object moved too often"))
-        }
-    }
+    let body = done(object.invoke(INVOKE, &invocation))?;
+    let (result, info, argument, _, code) = body.decode::<Answered>(&INVOKE.results)?;
+    check(info, argument, code)?;
+    let result = Value::from(result);
+    Ok(content(&result).1.clone())
 }

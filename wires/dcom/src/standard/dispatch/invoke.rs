@@ -12,6 +12,7 @@
 //! servant's failure is an exception of the member; only what is wrong with the call itself is another
 //! HRESULT.
 
+use super::call::variant_of;
 use super::coerce::{content, empty, is_missing, room, to_shape, to_variant};
 use super::members::{Access, PROPERTY_PUT, members};
 use super::{ExcepInfo, ZERO_ARGERR, ZERO_EXCEPINFO, ZERO_RESULT, callable};
@@ -212,14 +213,6 @@ fn find(exporter: &Exporter, key: &[u8], id: i32, flags: u32) -> Option<(Arc<dyn
 /// The number of an argument as `puArgErr` has it.
 fn number(argument: usize) -> u32 {
     u32::try_from(argument).unwrap_or_default()
-}
-
-/// The VARIANT that a value is; an empty one if it is none.
-fn variant_of(value: Value) -> Variant {
-    match value {
-        Value::Variant(held) => Variant::new(held.0.0, held.1),
-        _ => Variant::default(),
-    }
 }
 
 /// Why Invoke has no result.

@@ -2,14 +2,14 @@
 
 use crate::exporter::Exporter;
 use crate::hresult::{self, NCA_ACCESS_DENIED};
-use crate::security::{Level, Security};
+use crate::security::{Level, Security, address_of_peer};
 use crate::tower::Tower;
 use crate::{
     ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION,
     SCM_ACTIVATOR, iid_of,
 };
 use everywire_idl::midl::clsid_of_key;
-use everywire_model::{Endpoint, Failure, Interface, InterfaceKind, Request};
+use everywire_model::{Endpoint, Failure, Interface, InterfaceKind, PeerAddress, Request};
 use std::net::Ipv4Addr;
 use uuid::Uuid;
 
@@ -98,7 +98,7 @@ pub(super) fn tower(entry: &Entry, (address, port): (Ipv4Addr, u16)) -> Vec<u8> 
 pub(super) fn admit(exporter: &Exporter, request: &Request) -> Result<(), Failure> {
     let Some(peer) = request.peer() else { return Ok(()) };
     let known = peer.authentication != "none";
-    let here = peer.address.credentials.is_some() || is_loopback(&peer.address.text);
+    let here = peer.address.credentials.is_some() || is_loopback(&peer.address);
     if known || here || is_open(exporter, &request.link().endpoint()) {
         return Ok(());
     }
@@ -115,15 +115,9 @@ fn is_open(exporter: &Exporter, by: &Endpoint) -> bool {
     })
 }
 
-/// Whether the text of a peer's address is one of this machine: a loopback address, or no network address at
-/// all.
-fn is_loopback(address: &str) -> bool {
-    let host = address.strip_prefix("tcp:").unwrap_or(address);
-    let host = host.rsplit_once(':').map_or(host, |(host, _)| host).trim_matches(['[', ']']);
-    match host.parse::<std::net::IpAddr>() {
-        Ok(address) => address.is_loopback(),
-        Err(_) => !address.starts_with("tcp:"),
-    }
+/// Whether a peer is on this machine: it has a loopback address, or no network address at all.
+fn is_loopback(peer: &PeerAddress) -> bool {
+    address_of_peer(peer).map_or_else(|| !peer.text.starts_with("tcp:"), |address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -132,6 +126,7 @@ mod tests {
 
     #[test]
     fn only_this_machine_is_here() {
+        let is_loopback = |text: &str| is_loopback(&PeerAddress { text: text.into(), credentials: None });
         assert!(is_loopback("tcp:127.0.0.1:9"));
         assert!(is_loopback("tcp:[::1]:9"));
         assert!(is_loopback("unix:/run/x"));

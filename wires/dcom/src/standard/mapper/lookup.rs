@@ -15,7 +15,7 @@ use std::sync::{OnceLock, Weak};
 use uuid::Uuid;
 
 /// `ept_s_not_registered`.
-const NOT_REGISTERED: u32 = 0x16c9_a0d6;
+pub(crate) const NOT_REGISTERED: u32 = 0x16c9_a0d6;
 /// `ept_s_cant_perform_op`.
 const CANT_PERFORM: u32 = 0x16c9_a0cd;
 /// `ept_s_invalid_entry`.

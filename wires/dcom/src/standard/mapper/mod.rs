@@ -8,5 +8,6 @@ mod traffic;
 
 pub(crate) use contracts::{Handle, LOOKUP, MAPPER};
 pub(super) use lookup::Mapper;
+pub(crate) use lookup::NOT_REGISTERED;
 pub(super) use management::Management;
 pub use traffic::Traffic;

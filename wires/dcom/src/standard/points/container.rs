@@ -1,11 +1,10 @@
 //! IConnectionPointContainer, of every object that emits signals, and IEnumConnectionPoints.
 
 use super::advising::sources_of;
-use super::enumerators::success;
 use super::point::pointer_to;
 use super::tables::Point;
 use crate::exporter::Exporter;
-use crate::hresult::CONNECT_E_NOCONNECTION;
+use crate::hresult::{CONNECT_E_NOCONNECTION, S_FALSE, S_OK};
 use crate::standard::contracts::{CONNECTION_POINT_CONTAINER, ENUM_CONNECTION_POINTS};
 use crate::standard::enumerators::Tape;
 use crate::standard::guid::Guid;
@@ -47,7 +46,7 @@ impl Servant for Container {
     }
 }
 
-/// Serves IEnumConnectionPoints.
+/// Serves IEnumConnectionPoints. The objects that stand for points are made when they are asked for.
 struct Enumerator {
     /// The node, which the enumerator must not keep alive.
     exporter: Weak<Exporter>,
@@ -77,9 +76,25 @@ impl Servant for Enumerator {
                 let fetched = pointers.len() as u32;
                 request.reply::<_, Failure>(Ok((count, pointers, fetched, success(fetched == count))))
             }
-            _ => self.tape.answer(request, &self.exporter, self.interface(), |tape| {
-                Arc::new(Self { exporter: Weak::clone(&self.exporter), tape })
-            }),
+            1 => {
+                let (count,) = request.arguments::<(u32,)>()?;
+                request.reply::<_, Failure>(Ok((success(self.tape.skip(count)),)))
+            }
+            2 => {
+                self.tape.reset();
+                request.reply::<_, Failure>(Ok(()))
+            }
+            3 => {
+                let copy = Self { exporter: Weak::clone(&self.exporter), tape: self.tape.copy() };
+                let pointer = serve(&*alive(&self.exporter)?, Arc::new(copy), &principal(request))?;
+                request.reply::<(Option<Reference>,), Failure>(Ok((Some(pointer),)))
+            }
+            _ => Err(no_operation(self.interface())),
         });
     }
+}
+
+/// The HRESULT of Next and Skip: `S_FALSE` if there were fewer items than were asked for.
+fn success(whole: bool) -> u32 {
+    if whole { S_OK } else { S_FALSE }
 }

@@ -15,7 +15,6 @@ mod advising;
 mod asides;
 mod container;
 mod duties;
-mod enumerators;
 mod gone;
 mod listening;
 mod point;

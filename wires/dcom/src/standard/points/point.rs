@@ -7,12 +7,12 @@
 //! elsewhere is asked on a thread of its own, of which `ASKED` run at a time for a node. A sink whose account
 //! or level makes calling it back impossible is refused at once.
 
-use super::enumerators::Connections;
 use super::tables::{Manner, Point};
 use crate::exporter::{Exporter, Proxy};
 use crate::hresult::{CONNECT_E_CANNOTCONNECT, E_POINTER, RPC_S_SERVER_TOO_BUSY};
 use crate::lock::lock;
 use crate::standard::contracts::{CONNECTION_POINT, CONNECTION_POINT_CONTAINER_ID, CONNECTION_POINT_ID};
+use crate::standard::enumerators::{ENUM_CONNECTIONS, over};
 use crate::standard::guid::Guid;
 use crate::standard::serving::{alive, pointer, principal, refused, serve};
 use crate::{IDISPATCH, iid_of};
@@ -25,6 +25,9 @@ use std::sync::{Arc, Weak};
 /// Sinks of other nodes that are asked for their interface at a time, each on a thread of its own.
 /// Beyond that, Advise fails with RPC_S_SERVER_TOO_BUSY, and the client may try again.
 pub const ASKED: usize = 64;
+/// A sink and its cookie, as IEnumConnections tells them.
+type Connection = (Option<Reference>, u32);
+
 /// The servant of a connection point.
 struct Served {
     exporter: Weak<Exporter>,
@@ -76,9 +79,9 @@ impl Servant for Served {
                 4 => {
                     let sinks = lock(&self.point.sinks).clone();
                     let connections =
-                        sinks.iter().map(|sink| (sink.reference.clone(), sink.cookie)).collect();
-                    let enumerator = Connections::new(&self.exporter, connections);
-                    let pointer = serve(&exporter, Arc::new(enumerator), &principal(request))?;
+                        sinks.iter().map(|sink| (Some(sink.reference.clone()), sink.cookie)).collect();
+                    let enumerator = over::<Connection>(Hold::Static(&ENUM_CONNECTIONS), connections);
+                    let pointer = serve(&exporter, enumerator, &principal(request))?;
                     request.reply::<(Option<Reference>,), Failure>(Ok((Some(pointer),)))
                 }
                 _ => Err(no_operation(&CONNECTION_POINT)),

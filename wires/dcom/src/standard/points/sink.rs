@@ -13,7 +13,7 @@
 use super::asides::aside;
 use super::gone::{Unanswered, has_code, is_gone};
 use super::listening::FAREWELL;
-use super::store::{Account, Store, WAITING, WAITING_BYTES};
+use super::store::{Account, WAITING, WAITING_BYTES};
 use super::tables::{Advised, Line, Manner, Point};
 use crate::exporter::Proxy;
 use crate::hresult::E_NOINTERFACE;
@@ -62,18 +62,7 @@ impl Advised {
             object: object.with_deadline(Some(PATIENCE)),
             sought: object.with_deadline(Some(FINDING)),
             point: Arc::downgrade(point),
-            line: Mutex::new(Line {
-                waiting: Store::new(account),
-                under_way: 0,
-                sending: false,
-                settled: false,
-                by_name,
-                gone: false,
-                last: Instant::now(),
-                unanswered: Unanswered::default(),
-                lost: 0,
-                refused: None,
-            }),
+            line: Mutex::new(Line::new(account, by_name)),
         })
     }
 
@@ -96,10 +85,12 @@ impl Advised {
             let free = line.settled && !line.by_name && !line.sending && line.waiting.is_empty();
             if !(free && line.under_way < WINDOW) {
                 let lost = line.waiting.push(index, collect(arguments)?);
-                line.lost += lost;
+                line.lost += lost.len() as u64;
                 let settles = !line.settled && !line.sending;
                 line.sending |= settles;
                 drop(line);
+                // Without the lock: they may hold the last references to something here.
+                drop(lost);
                 if settles {
                     self.settle();
                 } else {
@@ -217,7 +208,7 @@ impl Advised {
     fn ended(self: &Arc<Self>, failure: Option<Failure>, call: Option<(usize, Value)>) {
         let (mut gone, mut by_another_name) = (false, false);
         let mut told = None;
-        let mut given_up = VecDeque::new();
+        let (mut given_up, mut unkept) = (VecDeque::new(), None);
         let slow;
         {
             let mut line = lock(&self.line);
@@ -231,9 +222,10 @@ impl Advised {
                 if has_code(failure, E_NOINTERFACE) && !line.by_name {
                     line.by_name = true;
                     by_another_name = true;
-                    if let Some((index, value)) = call {
-                        line.waiting.put_back(index, value);
-                    }
+                    // One that went out as it was emitted is lost, since no copy was kept.
+                    let (was_sent, kept) = (call.is_none(), call);
+                    unkept = kept.and_then(|(index, value)| line.waiting.put_back(index, value));
+                    line.lost += u64::from(was_sent || unkept.is_some());
                 } else {
                     // Whoever is not even found in time has let its connection be made, and says nothing.
                     let silent = !line.settled && failure.kind() == Kind::TimedOut;
@@ -253,7 +245,7 @@ impl Advised {
             let is_slow = line.lost > 0 && (line.waiting.is_empty() || line.lost >= WAITING as u64);
             slow = (is_slow && !gone && !line.is_refused()).then(|| std::mem::take(&mut line.lost));
         }
-        drop(given_up);
+        drop((given_up, unkept));
         if let Some((failure, lost)) = told {
             self.tell_failure(failure, lost, gone);
         }
@@ -379,5 +371,61 @@ impl Advised {
         if is_gone {
             self.forget();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everywire_model::Resolver;
+    use everywire_model::object::{Completion, Target, Ticket};
+    use std::sync::Weak;
+
+    /// A sink that is not to be called.
+    struct Nobody(Reference);
+
+    impl Target for Nobody {
+        fn reference(&self) -> &Reference {
+            &self.0
+        }
+        fn invoke(&self, _: Method<'_>, _: &dyn Encode) -> Outcome<Body> {
+            unimplemented!("nobody calls it")
+        }
+        fn notify(&self, _: Method<'_>, _: &dyn Encode) -> Result<(), Failure> {
+            unimplemented!("nobody calls it")
+        }
+        fn submit(&self, _: Method<'_>, _: &dyn Encode, _: Completion) -> Ticket {
+            unimplemented!("nobody calls it")
+        }
+        fn withdraw(&self, _: Ticket) {}
+        fn probe(&self) -> Result<(), Failure> {
+            Ok(())
+        }
+        fn with_deadline(&self, _: Option<Duration>) -> Arc<dyn Target> {
+            Arc::new(Self(self.0.clone()))
+        }
+        fn resolver(&self) -> Arc<dyn Resolver> {
+            unimplemented!("nothing is resolved")
+        }
+    }
+
+    #[test]
+    fn a_signal_that_was_not_kept_and_meets_no_interface_is_lost() {
+        let object = Object::new(Arc::new(Nobody(Reference::default())));
+        let sink = Arc::new(Advised {
+            cookie: 1,
+            principal: String::new(),
+            reference: Reference::default(),
+            sought: object.clone(),
+            object,
+            point: Weak::new(),
+            line: Mutex::new(Line { settled: true, under_way: 1, ..Line::new(Arc::default(), false) }),
+        });
+        // One more waits, and another thread sends.
+        lock(&sink.line).sending = true;
+        drop(lock(&sink.line).waiting.push(0, Value::Nothing));
+        sink.ended(Some(crate::hresult::failure(E_NOINTERFACE, None)), None);
+        let line = lock(&sink.line);
+        assert_eq!((line.lost, line.by_name), (1, true));
     }
 }

@@ -5,7 +5,9 @@
 //! charged for a signal stands beside it and is given back when it leaves, so the account is exact however
 //! the weight is estimated.
 
+use bytes::Bytes;
 use everywire_model::value::Value;
+use everywire_model::{Profile, Reference};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,32 +63,38 @@ impl Store {
         self.bytes
     }
 
-    /// Puts a signal behind the others. Where there is no room the oldest are lost, or this one itself: how many.
-    pub(super) fn push(&mut self, index: usize, value: Value) -> u64 {
-        let (bytes, mut lost) = (weight(&value), 0);
+    /// Puts a signal behind the others. Where there is no room the oldest are lost, or this one itself: which. The caller has
+    /// to drop them without a lock.
+    pub(super) fn push(&mut self, index: usize, value: Value) -> Vec<Value> {
+        let (bytes, mut lost) = (weight(&value), Vec::new());
         let is_full = |held: &Self| held.len() >= WAITING || held.bytes.saturating_add(bytes) > WAITING_BYTES;
-        while !self.is_empty() && is_full(self) {
-            drop(self.pop());
-            lost += 1;
+        while is_full(self)
+            && let Some((_, oldest)) = self.pop()
+        {
+            lost.push(oldest);
         }
         while !self.account.charge(bytes) {
-            lost += 1;
-            if self.pop().is_none() {
+            let Some((_, oldest)) = self.pop() else {
+                lost.push(value);
                 return lost;
-            }
+            };
+            lost.push(oldest);
         }
         self.bytes += bytes;
         self.signals.push_back((index, value, bytes));
         lost
     }
 
-    /// Puts a signal before the others: one that was taken out, and has to be sent in another way.
-    pub(super) fn put_back(&mut self, index: usize, value: Value) {
+    /// Puts a signal before the others: one that was taken out, and has to be sent in another way. Where there is no room it
+    /// is lost, and comes back.
+    pub(super) fn put_back(&mut self, index: usize, value: Value) -> Option<Value> {
         let bytes = weight(&value);
-        if self.account.charge(bytes) {
-            self.bytes += bytes;
-            self.signals.push_front((index, value, bytes));
+        if !self.account.charge(bytes) {
+            return Some(value);
         }
+        self.bytes += bytes;
+        self.signals.push_front((index, value, bytes));
+        None
     }
 
     /// The oldest.
@@ -123,22 +131,39 @@ fn weight(value: &Value) -> usize {
         Value::Bytes(bytes) => bytes.len(),
         Value::List(values) => values.iter().map(weight).sum(),
         Value::Struct(fields) => fields.iter().map(|(name, value)| name.len() + weight(value)).sum(),
+        Value::Map(pairs) => pairs.iter().map(|(key, value)| weight(key) + weight(value)).sum(),
+        Value::Union(_, Some(arm)) => arm.0.len() + weight(&arm.1),
+        Value::Member(name) => name.len(),
         Value::Variant(held) => weight(&held.1),
+        Value::Reference(Some(reference)) => weight_of(reference),
         _ => 0,
     };
     size_of::<Value>() + beneath
 }
 
+/// About how many bytes a reference holds. What its leases keep is no part of it.
+fn weight_of(reference: &Reference) -> usize {
+    let data = |all: &[(u32, Bytes)]| all.iter().map(|(_, data)| data.len()).sum::<usize>();
+    let ways = reference.profiles.iter();
+    let ways = ways.map(|way| size_of::<Profile>() + way.key.len() + data(&way.components)).sum::<usize>();
+    reference.type_id.len() + ways + data(&reference.foreign)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use everywire_model::Lease;
+    use std::sync::Mutex;
 
     #[test]
     fn the_oldest_are_lost_and_counted_and_room_is_given_back() {
         let account = Arc::<Account>::default();
         let mut store = Store::new(Arc::clone(&account));
-        let lost: u64 = (0..WAITING + 3).map(|index| store.push(index, Value::Integer(1))).sum();
-        assert_eq!((lost, store.len(), store.pop().map(|(index, _)| index)), (3, WAITING, Some(3)));
+        let lost = (0..WAITING + 3).map(|index| store.push(index, Value::Integer(1)).len());
+        assert_eq!(
+            (lost.sum::<usize>(), store.len(), store.pop().map(|(index, _)| index)),
+            (3, WAITING, Some(3))
+        );
         drop(store);
         assert_eq!(account.0.load(Ordering::Relaxed), 0);
     }
@@ -147,10 +172,50 @@ mod tests {
     fn large_signals_are_lost_by_their_bytes_and_the_last_one_stays() {
         let mut store = Store::default();
         let large = || Value::Bytes(vec![0; WAITING_BYTES / 2].into());
-        assert_eq!((store.push(0, large()), store.push(1, large()), store.len()), (0, 1, 1));
-        assert_eq!(store.push(2, Value::Bytes(vec![0; WAITING_BYTES * 2].into())), 1);
+        assert_eq!((store.push(0, large()).len(), store.push(1, large()).len(), store.len()), (0, 1, 1));
+        assert_eq!(store.push(2, Value::Bytes(vec![0; WAITING_BYTES * 2].into())).len(), 1);
         assert_eq!(store.pop().map(|(index, _)| index), Some(2));
         assert_eq!(store.bytes(), 0);
+    }
+
+    #[test]
+    fn whatever_a_value_is_it_has_its_weight() {
+        let octets = || Value::Bytes(vec![0; WAITING_BYTES / 2 + 1].into());
+        let key = Profile { key: vec![0; WAITING_BYTES / 2 + 1].into(), ..Profile::default() };
+        for large in [
+            Value::Map(vec![(Value::Integer(1), octets())]),
+            Value::Union(1, Some(Box::new(("arm".to_owned(), octets())))),
+            Value::Reference(Some(Reference { profiles: vec![key], ..Reference::default() })),
+        ] {
+            let mut store = Store::default();
+            drop(store.push(0, large.clone()));
+            drop(store.push(1, large));
+            assert_eq!(store.len(), 1);
+        }
+    }
+
+    /// What a value holds: looks whether the store is locked when it is let go.
+    struct Held(Arc<Mutex<Store>>, Arc<AtomicUsize>);
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            self.1.fetch_add(usize::from(self.0.try_lock().is_ok()), Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn what_is_lost_is_let_go_without_the_lock() {
+        let (store, free) = (Arc::new(Mutex::new(Store::default())), Arc::<AtomicUsize>::default());
+        for index in 0..WAITING + 3 {
+            let lease = Lease::new(Arc::new(Held(Arc::clone(&store), Arc::clone(&free))));
+            let profiles = vec![Profile { lease, ..Profile::default() }];
+            let value = Value::Reference(Some(Reference { profiles, ..Reference::default() }));
+            let lost = store.lock().unwrap().push(index, value);
+            drop(lost);
+        }
+        assert_eq!(free.load(Ordering::Relaxed), 3);
+        let rest = store.lock().unwrap().clear();
+        drop(rest);
     }
 
     #[test]
@@ -158,7 +223,7 @@ mod tests {
         let account = Arc::<Account>::default();
         let mut stores: Vec<_> = (0..8).map(|_| Store::new(Arc::clone(&account))).collect();
         let large = || Value::Bytes(vec![0; PRINCIPAL_BYTES / 4].into());
-        let lost: Vec<_> = stores.iter_mut().map(|store| store.push(0, large())).collect();
+        let lost: Vec<_> = stores.iter_mut().map(|store| store.push(0, large()).len()).collect();
         assert_eq!(lost, [0, 0, 0, 1, 1, 1, 1, 1]);
         assert!(account.0.load(Ordering::Relaxed) <= PRINCIPAL_BYTES);
         drop(stores);

@@ -134,6 +134,22 @@ impl Points {
 }
 
 impl Line {
+    /// Of a sink to which nothing was sent yet.
+    pub(super) fn new(account: Arc<Account>, by_name: bool) -> Self {
+        Self {
+            waiting: Store::new(account),
+            under_way: 0,
+            sending: false,
+            settled: false,
+            by_name,
+            gone: false,
+            last: Instant::now(),
+            unanswered: Unanswered::default(),
+            lost: 0,
+            refused: None,
+        }
+    }
+
     /// Whether the time is still running in which a sink that refused a call is left alone.
     pub(super) fn is_refused(&mut self) -> bool {
         let Some(until) = self.refused else { return false };

@@ -9,7 +9,7 @@ use crate::standard::guid::Guid;
 use crate::standard::serving::{alive, principal, refused};
 use everywire_model::object::no_operation;
 use everywire_model::value::Value;
-use everywire_model::{Bytes, Failure, Interface, Reference, Request, Servant};
+use everywire_model::{Failure, Interface, Reference, Request, Servant};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -85,16 +85,9 @@ impl Servant for TypeLib {
 /// TLIBATTR: the library goes by the identity that follows from its class.
 fn attributes(class: Uuid) -> Value {
     let id = Uuid::new_v5(&everywire_idl::midl::LIBRARIES, class.to_string().as_bytes());
-    let (data1, data2, data3, data4) = id.as_fields();
     let named = |name: &str, number: i128| (name.to_owned(), Value::Integer(number));
-    let guid = Value::Struct(vec![
-        named("data1", data1.into()),
-        named("data2", data2.into()),
-        named("data3", data3.into()),
-        ("data4".to_owned(), Value::Bytes(Bytes::copy_from_slice(data4))),
-    ]);
     Value::Struct(vec![
-        ("guid".to_owned(), guid),
+        ("guid".to_owned(), Guid(id).into()),
         named("lcid", 0),
         named("syskind", SYSTEM_KIND.into()),
         named("wMajorVerNum", 1),

@@ -14,6 +14,7 @@ use crate::exporter::{Exporter, exposed};
 use crate::iid_of;
 use crate::standard::contracts::{DISPATCH, UNKNOWN};
 use crate::standard::dispatch::members::{Member, members};
+use crate::standard::guid::Guid;
 use crate::standard::points::sources;
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::Hold;
@@ -187,17 +188,9 @@ impl Info {
             // What is told of them is that they are there; FRESTRICTED, as they tell it themselves.
             Self::Base { base, .. } => (if base.is_some() { 7 } else { 3 } * POINTER, 0x200),
         };
-        let id = self.id();
-        let (data1, data2, data3, data4) = id.as_fields();
-        let guid = Value::Struct(vec![
-            named("data1", data1),
-            named("data2", data2),
-            named("data3", data3),
-            ("data4".to_owned(), Value::Bytes(bytes::Bytes::copy_from_slice(data4))),
-        ]);
         let count = |len: usize| i64::try_from(len.min(u16::MAX.into())).unwrap_or_default();
         Value::Struct(vec![
-            ("guid".to_owned(), guid),
+            ("guid".to_owned(), Guid(self.id()).into()),
             named("lcid", 0),
             named("dwReserved1", 0),
             named("dwReserved2", u32::MAX),

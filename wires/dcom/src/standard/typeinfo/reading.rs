@@ -17,6 +17,7 @@ use super::contracts::{
 };
 use super::library::{KIND_CLASS, KIND_DISPATCH};
 use super::types::{VT_PTR, VT_SAFEARRAY, VT_VARIANT, VT_VOID};
+use crate::exporter::raw::done;
 use crate::hresult::TYPE_E_ELEMENTNOTFOUND;
 use crate::ndr::scalar;
 use crate::standard::contracts::BSTR;
@@ -26,9 +27,7 @@ use everywire_model::contract::{
 };
 use everywire_model::shape::{Field, Referent, Shape};
 use everywire_model::value::Value;
-use everywire_model::{
-    Encode, Failure, Hold, Initiator, Kind, MarshalList, Object, Outcome, Reference, Sink,
-};
+use everywire_model::{Encode, Failure, Hold, Initiator, Kind, MarshalList, Object, Reference, Sink};
 use std::borrow::Cow;
 use uuid::Uuid;
 
@@ -330,14 +329,7 @@ fn ask(
 ) -> Result<Vec<(String, Value)>, Failure> {
     let arguments = |sink: &mut dyn Sink| arguments.marshal_list(&operation.arguments, sink);
     let arguments: &dyn Encode = &arguments;
-    let body = match info.invoke(operation, arguments) {
-        Outcome::Done(body) => body,
-        Outcome::Failed(failure) => return Err(failure),
-        Outcome::Raised(raised) => return Err(everywire_model::object::unexpected(&raised.id)),
-        Outcome::Moved(_) => {
-            return Err(Failure::new(Kind::Unreachable, Initiator::Peer, "the object moved too often"));
-        }
-    };
+    let body = done(info.invoke(operation, arguments))?;
     match body.read(|source| Value::decode(&operation.results, source))? {
         Value::Struct(fields) => Ok(fields),
         _ => Ok(Vec::new()),
