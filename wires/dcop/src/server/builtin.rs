@@ -94,8 +94,10 @@ impl Router {
         let mut number = 1_u32;
         while reserved(&name) || self.names.contains_key(&name) {
             number += 1;
-            name.truncate(wanted.len());
-            name.extend_from_slice(format!("-{number}").as_bytes());
+            let suffix = format!("-{number}");
+            // The number makes no id longer than ids may be.
+            name.truncate(wanted.len().min(self.settings.name.saturating_sub(suffix.len())));
+            name.extend_from_slice(suffix.as_bytes());
         }
         peer.name.clone_from(&name);
         peer.renamed |= !old.is_empty() && old != name;
