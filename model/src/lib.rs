@@ -42,6 +42,7 @@ pub mod options;
 pub mod percent;
 pub mod pipe;
 pub mod place;
+pub mod plain;
 pub mod profile;
 pub mod reach;
 pub mod reference;

@@ -106,20 +106,6 @@ impl Head for RouteHead<'_> {
     }
 }
 
-impl Envelope for RouteHead<'_> {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn announce(&mut self) {
-        self.handles = true;
-    }
-
-    fn announces(&self) -> bool {
-        self.handles
-    }
-}
-
 /// The header of the last answer with results, to be written again: with the list of values that it was for,
 /// the caller and whether it has a field for handles.
 #[derive(Debug, Default)]
@@ -210,16 +196,22 @@ impl Head for ReplyHead<'_> {
     }
 }
 
-impl Envelope for ReplyHead<'_> {
-    fn len(&self) -> usize {
-        self.len
-    }
+macro_rules! envelopes {
+    ($($head:ident)*) => {$(
+        impl Envelope for $head<'_> {
+            fn len(&self) -> usize {
+                self.len
+            }
 
-    fn announce(&mut self) {
-        self.handles = true;
-    }
+            fn announce(&mut self) {
+                self.handles = true;
+            }
 
-    fn announces(&self) -> bool {
-        self.handles
-    }
+            fn announces(&self) -> bool {
+                self.handles
+            }
+        }
+    )*};
 }
+
+envelopes!(RouteHead ReplyHead);

@@ -6,7 +6,7 @@
 //! and `due` when they must be here.
 //!
 //! Handles come beside the bytes, in the order of the messages that announce them. A message takes as many as
-//! its header says (`taken`); a message that is thrown away drops its own (`dropped`), or the next one would
+//! its header says (`taken`); a message that is thrown away drops its own, or the next one would
 //! get them. Handles without a message, too many of them, or on a connection that did not agree to pass them,
 //! are violations, and close what they keep open. While handles wait for the rest of their message the time
 //! is short (`PENDING_HANDLES`).
@@ -134,7 +134,10 @@ impl DbusSession {
             return Err(Wrong::NoSignature { bytes: header.body });
         }
         let announced = known.fields.handles as usize;
-        let beside = if announced == 0 { None } else { Some(self.taken(announced, handles)?) };
+        let beside = match announced {
+            0 => None,
+            _ => Some(Arc::new(Beside { handles: self.taken(announced, handles)?, ..Beside::default() })),
+        };
         let bytes = if header.body == 0 {
             input.advance(len);
             Bytes::new()
@@ -157,14 +160,18 @@ impl DbusSession {
     }
 
     /// Takes the handles that a message announces out of `handles`, in the order in which they came.
-    fn taken(&self, announced: usize, handles: &mut Vec<Handle>) -> Result<Arc<Beside>, Wrong> {
+    /// Without them, nothing is looked at.
+    fn taken(&self, announced: usize, handles: &mut Vec<Handle>) -> Result<Vec<Handle>, Wrong> {
+        if announced == 0 {
+            return Ok(Vec::new());
+        }
         if !self.handles {
             return Err(Wrong::HandlesUnasked);
         }
         if handles.len() < announced {
             return Err(Wrong::Handles { announced, came: handles.len() });
         }
-        Ok(Arc::new(Beside { handles: handles.drain(..announced).collect(), ..Beside::default() }))
+        Ok(handles.drain(..announced).collect())
     }
 
     /// The values of a message.
@@ -255,7 +262,7 @@ impl DbusSession {
     /// only: its caller learns nothing.
     fn pass_over(&self, header: &Header, input: &[u8], handles: &mut Vec<Handle>) -> Result<(), Wrong> {
         let announced = Fields::announced(fields_of(header, input)?, header.little)? as usize;
-        self.dropped(announced, handles)
+        self.taken(announced, handles).map(drop)
     }
 
     /// A message over the limit whose fields are within theirs: they are read to learn whom to tell.
@@ -268,7 +275,7 @@ impl DbusSession {
         let (size, limit) = (header.len(), limits::largest(&self.limits));
         let (index, reply) = self.seen.find(header, fields_of(header, input)?)?;
         let announced = self.seen.get(index).map_or(0, |known| known.fields.handles as usize);
-        self.dropped(announced, handles)?;
+        drop(self.taken(announced, handles)?);
         let here = Failure::over_limit(Initiator::Peer, "bytes in a D-Bus message", size, limit)
             .with_hint("raise the server's message limit, or send less at a time");
         let there = Failure::over_limit(Initiator::Here, "bytes in a D-Bus reply", size, limit)
@@ -298,7 +305,7 @@ impl DbusSession {
                 false => Wrong::FieldValue { field: frame::field::word(frame::field::PATH) },
             });
         }
-        self.dropped(announced, handles)?;
+        drop(self.taken(announced, handles)?);
         input.advance(len);
         let (what, size, limit) = match too_many {
             true => ("handles in a message", announced, limits::HANDLES),
@@ -338,21 +345,6 @@ impl DbusSession {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    /// Closes the handles of a message that is not taken.
-    fn dropped(&self, announced: usize, handles: &mut Vec<Handle>) -> Result<(), Wrong> {
-        if announced == 0 {
-            return Ok(());
-        }
-        if !self.handles {
-            return Err(Wrong::HandlesUnasked);
-        }
-        if handles.len() < announced {
-            return Err(Wrong::Handles { announced, came: handles.len() });
-        }
-        handles.drain(..announced);
         Ok(())
     }
 

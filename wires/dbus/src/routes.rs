@@ -131,24 +131,21 @@ impl Routes {
         interface: Option<&Interface>,
         operation: &Operation,
     ) -> Visit<&mut Route> {
-        let options = profile.component(TAG_CALL).and_then(|flags| flags.first()).copied().unwrap_or(0);
-        let destination = profile.component(TAG_NAME);
+        let (destination, options) = asked_of(profile);
         let wanted = Wanted { profile, interface, operation, destination, options };
-        let index = match self.known.get(self.last) {
-            Some(route) if route.leads(&wanted) => self.last,
-            _ => self.find_call(&wanted)?,
+        let index = match self.find(|route| route.leads(&wanted)) {
+            Some(index) => index,
+            None => self.keep(Route::call(&wanted)?),
         };
         self.get(index)
     }
 
-    /// Makes the route if there is none.
-    fn find_call(&mut self, wanted: &Wanted<'_>) -> Visit<usize> {
-        match self.known.iter().position(|route| route.leads(wanted)) {
-            Some(index) => Ok(index),
-            None => {
-                let route = Route::call(wanted.profile, wanted.interface, wanted.operation, wanted.options)?;
-                Ok(self.keep(route))
-            }
+    /// The route that this is true of, if there is one.
+    #[inline]
+    fn find(&self, same: impl Fn(&Route) -> bool) -> Option<usize> {
+        match self.known.get(self.last) {
+            Some(route) if same(route) => Some(self.last),
+            _ => self.known.iter().position(same),
         }
     }
 
@@ -161,12 +158,9 @@ impl Routes {
                 && route.key == key
                 && route.is_of(Some(interface))
         };
-        let index = match self.known.get(self.last) {
-            Some(route) if same(route) => self.last,
-            _ => match self.known.iter().position(same) {
-                Some(index) => index,
-                None => self.keep(Route::signal(key, interface, signal)?),
-            },
+        let index = match self.find(same) {
+            Some(index) => index,
+            None => self.keep(Route::signal(key, interface, signal)?),
         };
         self.get(index)
     }
@@ -178,8 +172,8 @@ impl Routes {
         interface: &[u8],
         member: &[u8],
     ) -> Visit<&mut Route> {
-        let options = profile.component(TAG_CALL).and_then(|flags| flags.first()).copied().unwrap_or(0);
-        let destination = profile.component(TAG_NAME).cloned().unwrap_or_default();
+        let (destination, options) = asked_of(profile);
+        let destination = destination.cloned().unwrap_or_default();
         self.named(frame::METHOD_CALL, &profile.key, destination, options, interface, member)
     }
 
@@ -207,33 +201,13 @@ impl Routes {
                 && route.destination == destination
                 && route.options == options
         };
-        let index = match self.known.get(self.last) {
-            Some(route) if same(route) => self.last,
-            _ => match self.known.iter().position(same) {
-                Some(index) => index,
-                None => {
-                    let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-                    let route = Route {
-                        kind,
-                        key: Bytes::copy_from_slice(key),
-                        destination,
-                        options,
-                        interface: None,
-                        name: Cow::Borrowed(""),
-                        named: true,
-                        asks: Asks::Plain,
-                        path: names::path_of_key(key),
-                        wire_interface: text(interface),
-                        member: text(member),
-                        prefix: Vec::new(),
-                        header: Vec::new(),
-                        signature: String::new(),
-                        handles: false,
-                        list: None,
-                    };
-                    self.keep(route.checked()?)
-                }
-            },
+        let index = match self.find(same) {
+            Some(index) => index,
+            None => {
+                let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+                let route = Route::to(kind, Bytes::copy_from_slice(key), text(interface), text(member));
+                self.keep(Route { destination, options, named: true, ..route }.checked()?)
+            }
         };
         self.get(index)
     }
@@ -261,37 +235,53 @@ impl Routes {
     }
 }
 
+/// The bus name that a reference leads to, if it has one, and the flags of calls to it.
+#[inline]
+fn asked_of(profile: &Profile) -> (Option<&Bytes>, u8) {
+    let options = profile.component(TAG_CALL).and_then(|flags| flags.first()).copied().unwrap_or(0);
+    (profile.component(TAG_NAME), options)
+}
+
 impl Route {
-    /// A call of an accessor becomes one of `Get` or `Set`, with the interface and the name of the attribute
-    /// in front of the value.
-    fn call(
-        profile: &Profile,
-        interface: Option<&Interface>,
-        operation: &Operation,
-        options: u8,
-    ) -> Visit<Self> {
-        let accessed = interface.and_then(|interface| {
-            let index = interface.operations.iter().position(|held| held.name == operation.name)?;
-            interface.attribute_of(index)
-        });
-        let declaring = interface.map(|interface| names::of_interface(interface.declaring(&operation.name)));
-        let mut route = Self {
-            kind: frame::METHOD_CALL,
-            key: profile.key.clone(),
-            destination: profile.component(TAG_NAME).cloned().unwrap_or_default(),
-            options,
-            interface: interface.map(Known::of),
-            name: operation.name.clone(),
+    /// A way to an object, by these names on the wire and without a destination. Its header is not written yet.
+    fn to(kind: u8, key: Bytes, wire_interface: String, member: String) -> Self {
+        Self {
+            kind,
+            path: names::path_of_key(&key),
+            key,
+            destination: Bytes::new(),
+            options: 0,
+            interface: None,
+            name: Cow::Borrowed(""),
             named: false,
             asks: Asks::Plain,
-            path: names::path_of_key(&profile.key),
-            wire_interface: declaring.map(String::from).unwrap_or_default(),
-            member: names::of_operation(operation).to_owned(),
+            wire_interface,
+            member,
             prefix: Vec::new(),
             header: Vec::new(),
             signature: String::new(),
             handles: false,
             list: None,
+        }
+    }
+
+    /// A call of an accessor becomes one of `Get` or `Set`, with the interface and the name of the attribute
+    /// in front of the value.
+    fn call(wanted: &Wanted<'_>) -> Visit<Self> {
+        let Wanted { profile, interface, operation, destination, options } = *wanted;
+        let accessed = interface.and_then(|interface| {
+            let index = interface.operations.iter().position(|held| held.name == operation.name)?;
+            interface.attribute_of(index)
+        });
+        let declaring = interface.map(|interface| names::of_interface(interface.declaring(&operation.name)));
+        let declaring = declaring.map(String::from).unwrap_or_default();
+        let member = names::of_operation(operation).to_owned();
+        let mut route = Self {
+            destination: destination.cloned().unwrap_or_default(),
+            options,
+            interface: interface.map(Known::of),
+            name: operation.name.clone(),
+            ..Self::to(frame::METHOD_CALL, profile.key.clone(), declaring, member)
         };
         if let Some((attribute, writes)) = accessed {
             let mut put = Put::new(&mut route.prefix);
@@ -306,25 +296,10 @@ impl Route {
 
     /// It is for everybody who listens, so it has no destination.
     fn signal(key: &[u8], interface: &Interface, signal: &Signal) -> Visit<Self> {
-        let route = Self {
-            kind: frame::SIGNAL,
-            key: Bytes::copy_from_slice(key),
-            destination: Bytes::new(),
-            options: 0,
-            interface: Some(Known::of(interface)),
-            name: signal.name.clone(),
-            named: false,
-            asks: Asks::Plain,
-            path: names::path_of_key(key),
-            wire_interface: names::of_interface(names::declaring_signal(interface, signal)).into_owned(),
-            member: names::of_signal(signal).to_owned(),
-            prefix: Vec::new(),
-            header: Vec::new(),
-            signature: String::new(),
-            handles: false,
-            list: None,
-        };
-        route.checked()
+        let declaring = names::of_interface(names::declaring_signal(interface, signal)).into_owned();
+        let member = names::of_signal(signal).to_owned();
+        let route = Self::to(frame::SIGNAL, Bytes::copy_from_slice(key), declaring, member);
+        Self { interface: Some(Known::of(interface)), name: signal.name.clone(), ..route }.checked()
     }
 
     /// Checks all names. A bus closes the connection of whoever sends it an invalid one.

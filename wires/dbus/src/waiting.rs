@@ -3,10 +3,10 @@
 use crate::names::BUS;
 use bytes::Bytes;
 use everywire_model::Hold;
+use everywire_model::plain::Plain;
 use everywire_model::shape::Struct;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 /// What a call that waits for its answer was for. It decides what becomes of the answer, and from whom it may
 /// come.
@@ -62,7 +62,8 @@ impl Pending {
 #[derive(Default)]
 pub(crate) struct Waiting {
     only: Option<(u32, Pending)>,
-    others: HashMap<u32, Pending, BuildHasherDefault<SerialHasher>>,
+    /// Serial numbers are this side's own and ascend, so nobody can choose ones that collide.
+    others: HashMap<u32, Pending, Plain>,
 }
 
 impl Waiting {
@@ -108,28 +109,6 @@ impl Waiting {
         let mut all: Vec<_> = self.only.take().into_iter().chain(self.others.drain()).collect();
         all.sort_unstable_by_key(|(serial, _)| *serial);
         all
-    }
-}
-
-/// Serial numbers are this side's own and ascend, so nobody can choose ones that collide: they need no better
-/// hash than a multiplication.
-#[derive(Default)]
-struct SerialHasher(u64);
-
-impl Hasher for SerialHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-    }
-
-    #[inline]
-    fn write_u32(&mut self, serial: u32) {
-        self.0 = u64::from(serial).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }
 

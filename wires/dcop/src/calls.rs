@@ -13,6 +13,7 @@ use crate::ice::{minor, put_message, set_length};
 use crate::limits;
 use crate::session::{Asks, DcopSession};
 use crate::sink::{Lead, StreamSink, over};
+use crate::strings::{put_data, put_len};
 use crate::ways::Way;
 use crate::{passing, types};
 use everywire_model::{
@@ -113,8 +114,7 @@ impl DcopSession {
 
     /// Appends data that are passed on, with their length. By reference, if they are many.
     pub(crate) fn put_passed(&mut self, body: &Body) -> Visit<()> {
-        let len = u32::try_from(body.bytes.len()).unwrap_or(u32::MAX);
-        self.out.flat().extend_from_slice(&len.to_be_bytes());
+        put_len(self.out.flat(), body.bytes.len());
         self.out.splice(body.bytes.clone());
         Ok(())
     }
@@ -122,13 +122,18 @@ impl DcopSession {
     /// Appends a message with encoded arguments that are known to be short. It is not checked against the
     /// limit.
     pub(crate) fn put_small(&mut self, kind: u8, key: u32, way: &Way, arguments: &[u8]) {
-        let length = way.front.len() + 4 + arguments.len();
+        let mut payload = Vec::with_capacity(way.front.len() + 4 + arguments.len());
+        payload.extend_from_slice(&way.front);
+        put_data(&mut payload, arguments);
+        self.put_plain(kind, key, &payload);
+    }
+
+    /// Appends a message with a payload that is known to be short.
+    pub(crate) fn put_plain(&mut self, kind: u8, key: u32, payload: &[u8]) {
         let opcode = self.framing.map_or(1, |framing| framing.my_opcode);
         let out = self.out.flat();
-        put_message(out, opcode, kind, key, u32::try_from(length).unwrap_or(u32::MAX));
-        out.extend_from_slice(&way.front);
-        out.extend_from_slice(&u32::try_from(arguments.len()).unwrap_or(u32::MAX).to_be_bytes());
-        out.extend_from_slice(arguments);
+        put_message(out, opcode, kind, key, u32::try_from(payload.len()).unwrap_or(u32::MAX));
+        out.extend_from_slice(payload);
     }
 
     /// Appends a message that `fill` writes; nothing of it is left if that fails or the message gets too large.

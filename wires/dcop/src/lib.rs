@@ -32,7 +32,6 @@ mod list;
 mod names;
 mod oversized;
 mod passing;
-mod plain;
 mod reasons;
 mod refusal;
 mod registration;

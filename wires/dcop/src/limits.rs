@@ -14,6 +14,9 @@ pub const CALL_DEPTH: u32 = 16;
 /// Keys below this are no call trees: none yet, sends, priority. The real server gives out keys from 42 on.
 pub const FIRST_KEY: u32 = 42;
 
+/// The key of messages that belong to no call tree.
+pub const NO_TREE: u32 = 1;
+
 /// The longest message that a program of Qt's can write, in bytes. A header that says more lies. (Qt's arrays
 /// count with a signed number of 32 bits.)
 pub(crate) const LONGEST: u64 = i32::MAX.unsigned_abs() as u64;

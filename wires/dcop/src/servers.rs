@@ -74,11 +74,15 @@ fn find_by(variable: &dyn Fn(&str) -> Option<String>, host: &str) -> Result<Endp
 
 /// The name of the file in which the server of a display says where it is: the screen is cut off, `:` becomes `_`.
 pub(crate) fn file_name(host: &str, display: Option<&str>) -> String {
-    let display = display.unwrap_or("NODISPLAY");
+    format!(".DCOPserver_{host}_{}", without_screen(display).replace(':', "_"))
+}
+
+/// A display without its screen.
+pub(crate) fn without_screen(display: Option<&str>) -> &str {
+    let display = display.filter(|display| !display.is_empty()).unwrap_or("NODISPLAY");
     let colon = display.rfind(':').unwrap_or(0);
     let end = display.rfind('.').filter(|dot| *dot > colon).unwrap_or(display.len());
-    let display = display.get(..end).unwrap_or(display).replace(':', "_");
-    format!(".DCOPserver_{host}_{display}")
+    display.get(..end).unwrap_or(display)
 }
 
 /// The first network id of a list that can be connected to.

@@ -22,7 +22,7 @@ use crate::served::{Chain, Serving, Wants};
 use crate::session::DcopSession;
 use crate::sink::{Lead, StreamSink};
 use crate::standard::{self, DEFAULT, SEARCH};
-use crate::strings::{Walk, put_name, put_nullable};
+use crate::strings::{Walk, put_data, put_name, put_nullable};
 use crate::values::{DataStream, NAME, says_yes};
 use crate::ways::Came;
 use bytes::{Buf, Bytes};
@@ -290,8 +290,7 @@ impl DcopSession {
         }
         let (kind, mut rest) = front(came, announced);
         put_name(&mut rest, b"DCOPRef");
-        rest.extend_from_slice(&u32::try_from(reference.len()).unwrap_or(u32::MAX).to_be_bytes());
-        rest.extend_from_slice(&reference);
+        put_data(&mut rest, &reference);
         self.put_plain(kind, key, &rest);
     }
 
@@ -302,7 +301,7 @@ impl DcopSession {
         }
         let (kind, mut rest) = front(&served.came, served.announced);
         put_name(&mut rest, b"");
-        rest.extend_from_slice(&[0; 4]);
+        put_data(&mut rest, b"");
         self.put_plain(kind, served.key, &rest);
     }
 
@@ -322,13 +321,5 @@ impl DcopSession {
             put_name(&mut back, sender);
             self.put_plain(minor::REPLY_FAILED, key, &back);
         }
-    }
-
-    /// Appends a short message.
-    fn put_plain(&mut self, kind: u8, key: u32, payload: &[u8]) {
-        let opcode = self.framing.map_or(1, |framing| framing.my_opcode);
-        let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-        crate::ice::put_message(self.out.flat(), opcode, kind, key, len);
-        self.out.flat().extend_from_slice(payload);
     }
 }

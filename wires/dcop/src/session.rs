@@ -19,7 +19,6 @@
 use crate::ice::{Framing, Initiator};
 use crate::limits;
 use crate::names::TypeNames;
-use crate::plain::Plain;
 use crate::served::{Chain, Serving};
 use crate::slots::{Slot, Sub};
 use crate::trees::Tree;
@@ -27,6 +26,7 @@ use crate::ways::{CameBook, Way, WayBook};
 use crate::{address, servers};
 use bytes::{Bytes, BytesMut};
 use everywire_model::MessageClock;
+use everywire_model::plain::Plain;
 use everywire_model::{
     Answer, Body, Call, CallId, Config, Context, Emission, Event, Failure, Handle, Initiator as By, Interest,
     Kind, Limits, Outcome, PeerAddress, Profile, Purpose, SendBuffer, Session, Violation,

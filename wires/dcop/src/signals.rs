@@ -6,7 +6,7 @@
 
 use crate::address;
 use crate::ice::minor;
-use crate::limits::SUBSCRIPTIONS;
+use crate::limits::{NO_TREE, SUBSCRIPTIONS};
 use crate::passing::signature_of;
 use crate::session::{Asks, DcopSession};
 use crate::slots::{Slot, Sub, connection};
@@ -33,7 +33,7 @@ impl DcopSession {
                 self.emitted.named_signal(&self.name, emission.key, signature)?
             }
         };
-        self.put(minor::SEND, 1, &way, emission.arguments)
+        self.put(minor::SEND, NO_TREE, &way, emission.arguments)
     }
 
     /// Has signals connected, each to a slot of its own; an `Event::Reply` with the subscription's number

@@ -99,18 +99,26 @@ pub(crate) fn null(shape: &Shape) -> Option<[u8; 4]> {
 /// Appends a name. Its length counts the NUL. The caller has checked that none is inside.
 #[inline]
 pub(crate) fn put_name(out: &mut Vec<u8>, name: &[u8]) {
-    let len = u32::try_from(name.len() + 1).unwrap_or(u32::MAX);
-    out.extend_from_slice(&len.to_be_bytes());
+    put_len(out, name.len() + 1);
     out.extend_from_slice(name);
     out.push(0);
 }
 
-/// Appends a name that is null where it is empty, as in references.
+/// Appends a name that is null where it is empty, as in references and of senders without an id.
 #[inline]
 pub(crate) fn put_nullable(out: &mut Vec<u8>, name: &[u8]) {
-    if name.is_empty() {
-        out.extend_from_slice(&[0; 4]);
-    } else {
-        put_name(out, name);
-    }
+    if name.is_empty() { put_len(out, 0) } else { put_name(out, name) }
+}
+
+/// Appends counted bytes.
+#[inline]
+pub(crate) fn put_data(out: &mut Vec<u8>, data: &[u8]) {
+    put_len(out, data.len());
+    out.extend_from_slice(data);
+}
+
+/// Appends a count. Counts are bounded by the largest message, which has 32 bits for its length.
+#[inline]
+pub(crate) fn put_len(out: &mut Vec<u8>, len: usize) {
+    out.extend_from_slice(&u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes());
 }

@@ -95,12 +95,47 @@ impl Way {
 pub(crate) struct WayBook {
     /// Whether signatures are written as Trinity does.
     pub(crate) trinity: bool,
+    known: Recent<Way>,
+}
+
+/// What was used last, `REMEMBERED` at most: few enough to be looked through.
+#[derive(Debug)]
+struct Recent<T> {
     /// In no order.
-    known: Vec<Arc<Way>>,
-    /// The one that was used last.
+    all: Vec<Arc<T>>,
+    /// The one that was used last, which is tried first.
     last: usize,
     /// The place that is filled next.
     next: usize,
+}
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self { all: Vec::new(), last: 0, next: 0 }
+    }
+}
+
+impl<T> Recent<T> {
+    #[inline]
+    fn find(&mut self, is: impl Fn(&T) -> bool) -> Option<Arc<T>> {
+        if let Some(held) = self.all.get(self.last).filter(|held| is(held)) {
+            return Some(Arc::clone(held));
+        }
+        self.last = self.all.iter().position(|held| is(held))?;
+        self.all.get(self.last).cloned()
+    }
+
+    /// In place of the oldest.
+    fn keep(&mut self, new: T) -> Arc<T> {
+        let new = Arc::new(new);
+        match self.all.get_mut(self.next) {
+            Some(place) => *place = Arc::clone(&new),
+            None => self.all.push(Arc::clone(&new)),
+        }
+        self.last = self.next;
+        self.next = (self.next + 1) % REMEMBERED;
+        new
+    }
 }
 
 impl WayBook {
@@ -115,18 +150,10 @@ impl WayBook {
         profile: &Profile,
         operation: &Operation,
     ) -> Result<Arc<Way>, Failure> {
-        if let Some(way) = self.known.get(self.last)
-            && way.is_for(profile, operation)
-        {
-            return Ok(Arc::clone(way));
+        match self.known.find(|way| way.is_for(profile, operation)) {
+            Some(way) => Ok(way),
+            None => self.make(from, profile, operation),
         }
-        if let Some(at) = self.known.iter().position(|way| way.is_for(profile, operation)) {
-            self.last = at;
-            if let Some(way) = self.known.get(at) {
-                return Ok(Arc::clone(way));
-            }
-        }
-        self.make(from, profile, operation)
     }
 
     /// A way that is not there yet.
@@ -141,7 +168,7 @@ impl WayBook {
             return Err(Failure::new(Kind::BadArgument, Initiator::User, "a signature has a NUL inside"));
         }
         let way = Way::new(from, app, &profile.key, function.as_bytes());
-        Ok(self.keep(way.made_for(&operation.name, &operation.arguments)))
+        Ok(self.known.keep(way.made_for(&operation.name, &operation.arguments)))
     }
 
     /// The way to a function by its signature, as somebody else has spelled it.
@@ -174,12 +201,9 @@ impl WayBook {
         object: &[u8],
         function: &[u8],
     ) -> Result<Arc<Way>, Failure> {
-        let same = |way: &Arc<Way>| way.function == function && way.object == object && way.app == app;
-        if let Some(at) = self.known.iter().position(same) {
-            self.last = at;
-            if let Some(way) = self.known.get(at) {
-                return Ok(Arc::clone(way));
-            }
+        let same = |way: &Way| way.function == function && way.object == object && way.app == app;
+        if let Some(way) = self.known.find(same) {
+            return Ok(way);
         }
         if app.is_empty() {
             return Err(nobody());
@@ -189,7 +213,7 @@ impl WayBook {
             let what = "a name with a NUL inside, or one that is too long";
             return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
         }
-        Ok(self.keep(Way::new(from, app, object, function)))
+        Ok(self.known.keep(Way::new(from, app, object, function)))
     }
 
     /// The way to tell a signal.
@@ -199,14 +223,8 @@ impl WayBook {
         emitter: &[u8],
         signal: &Signal,
     ) -> Result<Arc<Way>, Failure> {
-        if let Some(way) = self.known.get(self.last).filter(|way| way.is_of(emitter, signal)) {
-            return Ok(Arc::clone(way));
-        }
-        if let Some(at) = self.known.iter().position(|way| way.is_of(emitter, signal)) {
-            self.last = at;
-            if let Some(way) = self.known.get(at) {
-                return Ok(Arc::clone(way));
-            }
+        if let Some(way) = self.known.find(|way| way.is_of(emitter, signal)) {
+            return Ok(way);
         }
         let function = [emitter, b"#", self.spelled(types::signal(signal)?).as_bytes()].concat();
         if function.contains(&0) {
@@ -214,23 +232,11 @@ impl WayBook {
         }
         let mut way = Way::new(from, address::SERVER, b"emit", &function);
         way.emitter = Bytes::copy_from_slice(emitter);
-        Ok(self.keep(way.made_for(&signal.name, &signal.fields)))
+        Ok(self.known.keep(way.made_for(&signal.name, &signal.fields)))
     }
 
     fn spelled<'a>(&self, signature: Cow<'a, str>) -> Cow<'a, str> {
         if self.trinity { Cow::Owned(kidl::types::of_trinity(&signature)) } else { signature }
-    }
-
-    /// In place of the oldest.
-    fn keep(&mut self, way: Way) -> Arc<Way> {
-        let way = Arc::new(way);
-        match self.known.get_mut(self.next) {
-            Some(place) => *place = Arc::clone(&way),
-            None => self.known.push(Arc::clone(&way)),
-        }
-        self.last = self.next;
-        self.next = (self.next + 1) % REMEMBERED;
-        way
     }
 }
 
@@ -262,29 +268,18 @@ pub(crate) struct Came {
     pub(crate) back: Vec<u8>,
 }
 
-/// The fronts that came last. Like `WayBook`.
+/// The fronts that came last.
 #[derive(Debug, Default)]
-pub(crate) struct CameBook {
-    known: Vec<Arc<Came>>,
-    last: usize,
-    next: usize,
-}
+pub(crate) struct CameBook(Recent<Came>);
 
 impl CameBook {
     /// Reads the front of a payload, and says how long it is.
     #[inline]
     pub(crate) fn read(&mut self, own: &[u8], payload: &Bytes) -> Result<(Arc<Came>, usize), Bad> {
         // The strings are counted: what begins with a known front has that front.
-        if let Some(came) = self.known.get(self.last)
-            && payload.starts_with(&came.front)
-        {
-            return Ok((Arc::clone(came), came.front.len()));
-        }
-        if let Some(at) = self.known.iter().position(|came| payload.starts_with(&came.front)) {
-            self.last = at;
-            if let Some(came) = self.known.get(at) {
-                return Ok((Arc::clone(came), came.front.len()));
-            }
+        if let Some(came) = self.0.find(|came| payload.starts_with(&came.front)) {
+            let len = came.front.len();
+            return Ok((came, len));
         }
         self.parse(own, payload)
     }
@@ -303,7 +298,7 @@ impl CameBook {
         let mut back = Vec::with_capacity(own.len() + sender.len() + 10);
         put_name(&mut back, own);
         put_name(&mut back, &sender);
-        let came = Arc::new(Came {
+        let came = self.0.keep(Came {
             slot: slots::slot_of(&object),
             trinity: std::str::from_utf8(&function).is_ok_and(kidl::types::is_of_trinity),
             front: front.to_vec().into_boxed_slice(),
@@ -313,12 +308,6 @@ impl CameBook {
             function,
             back,
         });
-        match self.known.get_mut(self.next) {
-            Some(place) => *place = Arc::clone(&came),
-            None => self.known.push(Arc::clone(&came)),
-        }
-        self.last = self.next;
-        self.next = (self.next + 1) % REMEMBERED;
         Ok((came, walk.pos))
     }
 }

@@ -75,8 +75,6 @@ static SIGNALS: [Signal; 3] = [
 pub static NAME_OWNER_CHANGED: &Signal = &SIGNALS[0];
 /// `NameLost`: the receiver does not own the name any longer.
 pub static NAME_LOST: &Signal = &SIGNALS[1];
-/// `NameAcquired`: the receiver owns the name now.
-pub static NAME_ACQUIRED: &Signal = &SIGNALS[2];
 
 /// `org.freedesktop.DBus`, the bus's interface.
 pub static BUS: Interface =

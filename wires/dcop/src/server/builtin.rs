@@ -2,11 +2,14 @@
 //! from the object `emit`, on which every function is a signal. Programs of KDE and of Trinity spell the types of their
 //! arguments differently; each is answered, and told of others, in its own spelling.
 
-use super::fields::{Fields, put_len, put_name, put_text};
+use super::fields::Fields;
 use super::peers::Slot;
 use super::router::{Router, reserved};
-use super::signals::{NO_TREE, SERVER, Wish};
+use super::signals::Wish;
+use crate::address::SERVER;
 use crate::ice::{Wrong, minor};
+use crate::limits::NO_TREE;
+use crate::strings::{put_len, put_name, put_nullable};
 
 impl Router {
     /// Serves a call; the result's type, and in `reply` its data. `None` if there is no such function or its
@@ -30,14 +33,14 @@ impl Router {
                 let trinity = function == b"registerAs(TQCString)";
                 self.peers.get_mut(slot)?.trinity = trinity;
                 self.register(slot, wanted);
-                put_name(reply, &self.peers.get(slot)?.name);
+                put_nullable(reply, &self.peers.get(slot)?.name);
                 Some(if trinity { b"TQCString" } else { b"QCString" })
             }
             b"registeredApplications()" => {
                 let mut names: Vec<&[u8]> = self.names.keys().map(Vec::as_slice).collect();
                 names.sort_unstable();
                 put_len(reply, names.len());
-                names.iter().for_each(|name| put_text(reply, name));
+                names.iter().for_each(|name| put_name(reply, name));
                 Some(b"QCStringList")
             }
             b"isApplicationRegistered(QCString)" | b"isApplicationRegistered(TQCString)" => {
@@ -91,8 +94,10 @@ impl Router {
         let mut number = 1_u32;
         while reserved(&name) || self.names.contains_key(&name) {
             number += 1;
-            name.truncate(wanted.len());
-            name.extend_from_slice(format!("-{number}").as_bytes());
+            let suffix = format!("-{number}");
+            // The number makes no id longer than ids may be.
+            name.truncate(wanted.len().min(self.settings.name.saturating_sub(suffix.len())));
+            name.extend_from_slice(suffix.as_bytes());
         }
         peer.name.clone_from(&name);
         peer.renamed |= !old.is_empty() && old != name;
@@ -115,12 +120,12 @@ impl Router {
             }
             let function = format!("{function}({})", if peer.trinity { "TQCString" } else { "QCString" });
             self.post.message(slot, peer, minor::SEND, NO_TREE, |out| {
-                put_text(out, SERVER);
-                put_text(out, b"");
-                put_text(out, b"");
-                put_text(out, function.as_bytes());
+                put_name(out, SERVER);
+                put_name(out, b"");
+                put_name(out, b"");
+                put_name(out, function.as_bytes());
                 put_len(out, 4 + name.len() + 1);
-                put_text(out, name);
+                put_name(out, name);
             });
         }
     }

@@ -67,29 +67,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Appends a text.
-pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
-    put_len(out, text.len() + 1);
-    out.extend_from_slice(text);
-    out.push(0);
-}
-
-/// Appends the text of somebody who may have none: the null text then.
-pub(super) fn put_name(out: &mut Vec<u8>, name: &[u8]) {
-    if name.is_empty() { put_len(out, 0) } else { put_text(out, name) }
-}
-
-/// Appends counted bytes.
-pub(super) fn put_data(out: &mut Vec<u8>, data: &[u8]) {
-    put_len(out, data.len());
-    out.extend_from_slice(data);
-}
-
-/// Appends a count. Counts are bounded by the largest message, which has 32 bits for its length.
-pub(super) fn put_len(out: &mut Vec<u8>, len: usize) {
-    out.extend_from_slice(&u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes());
-}
-
 /// A function's signature without white space, apart from one blank between two words.
 pub(super) fn normalized(signature: &[u8]) -> Vec<u8> {
     let word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
@@ -112,12 +89,13 @@ pub(super) fn normalized(signature: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strings::{put_data, put_name, put_nullable};
 
     #[test]
     fn texts_end_at_their_nul_and_never_beyond_the_payload() {
         let mut out = Vec::new();
-        put_text(&mut out, b"ab");
-        put_name(&mut out, b"");
+        put_name(&mut out, b"ab");
+        put_nullable(&mut out, b"");
         put_data(&mut out, b"a\0b\0");
         put_data(&mut out, b"ab");
         let mut fields = Fields::new(&out);

@@ -17,9 +17,9 @@
 
 use crate::ice::{Acceptor, FRAME_HEADER, Framing, put_message, set_length};
 use bytes::{Buf, Bytes, BytesMut};
+use everywire_model::plain::Plain;
 use everywire_model::{HubEvent, PeerId, SendBuffer};
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Instant;
 
 /// Where a connection stands in the table, as long as it lasts.
@@ -120,27 +120,8 @@ pub(super) struct Peers {
     slots: Vec<Option<Box<Peer>>>,
     /// Slots that nobody has.
     free: Vec<Slot>,
-    /// By the driver's number.
-    index: HashMap<PeerId, Slot, BuildHasherDefault<Spread>>,
-}
-
-/// Spreads the numbers of connections, which this side gives one after the other: nobody can choose any that collide.
-#[derive(Debug, Default)]
-struct Spread(u64);
-
-impl Hasher for Spread {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64((self.0 << 8) | u64::from(*byte)));
-    }
-
-    #[inline]
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
+    /// By the driver's number, which it gives one after the other.
+    index: HashMap<PeerId, Slot, Plain>,
 }
 
 impl Peers {

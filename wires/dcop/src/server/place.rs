@@ -8,7 +8,7 @@
 //! once, with mode 0600, so no reader sees half of it. A server that lives is not replaced: `Place::new`
 //! looks for one first. The directory of sockets is used only if nobody else can put a socket there.
 
-use crate::servers::{file_name, hostname};
+use crate::servers::{file_name, hostname, without_screen};
 use everywire_auth::ice::{AuthorityFile, Entry};
 use everywire_auth::{own_uid, system_random};
 use everywire_model::{Endpoint, Failure, Initiator, Kind};
@@ -260,14 +260,6 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         drop(fs::remove_file(fresh));
     }
     written
-}
-
-/// A display without its screen.
-fn without_screen(display: Option<&str>) -> &str {
-    let display = display.filter(|display| !display.is_empty()).unwrap_or("NODISPLAY");
-    let colon = display.rfind(':').unwrap_or(0);
-    let end = display.rfind('.').filter(|dot| *dot > colon).unwrap_or(display.len());
-    display.get(..end).unwrap_or(display)
 }
 
 /// The failure of a file operation.

@@ -14,12 +14,13 @@
 //! dropped, and an answer that finds none marks the receiver as lagging. A payload whose first fields reach beyond its end is a
 //! violation of its sender.
 
-use super::fields::{Fields, Text, put_data, put_text};
+use super::fields::{Fields, Text};
 use super::peers::{Slot, Wait};
 use super::router::Router;
-use super::signals::SERVER;
+use crate::address::SERVER;
 use crate::ice::{FRAME_HEADER, Head, Wrong, minor};
 use crate::limits::FIRST_KEY;
+use crate::strings::{put_data, put_name};
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::send_buffer::SPLICE;
 
@@ -114,7 +115,7 @@ impl Router {
                         out.extend_from_slice(ends.from.raw());
                         out.extend_from_slice(ends.to.raw());
                         out.extend_from_slice(&id);
-                        put_text(out, b"");
+                        put_name(out, b"");
                         put_data(out, b"");
                     });
                 }
@@ -230,7 +231,7 @@ impl Router {
                     self.post.message(slot, peer, minor::REPLY, key, |out| {
                         out.extend_from_slice(ends.to.raw());
                         out.extend_from_slice(ends.from.raw());
-                        put_text(out, kind);
+                        put_name(out, kind);
                         put_data(out, &reply);
                     });
                 }

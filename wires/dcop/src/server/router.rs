@@ -15,18 +15,16 @@
 
 use super::Settings;
 use super::peers::{Peer, Peers, Post, Slot, State};
-use super::signals::{NO_TREE, SERVER, Signals};
+use super::signals::Signals;
+use crate::address::SERVER;
 use crate::ice::{Acceptor, FRAME_HEADER, Framing, Late, Peek, Wrong, late, minor};
-use crate::limits::LONGEST;
+use crate::limits::{FIRST_KEY, LONGEST, NO_TREE};
 use bytes::BytesMut;
 use everywire_model::message_clock::time_for;
 use everywire_model::{HubEvent, PeerId, SendBuffer, Violation};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// The first key that is given to a call which came without one; the real server begins there, too.
-const FIRST_KEY: u32 = 42;
 
 /// All that a server knows of its peers.
 #[derive(Debug)]

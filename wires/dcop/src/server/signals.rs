@@ -10,21 +10,17 @@
 //! all, by number and by the bytes of their names (`Settings`).
 
 use super::Settings;
-use super::fields::{Text, normalized, put_len, put_name, put_text};
+use super::fields::{Text, normalized};
 use super::peers::{Peers, Post, Slot};
+use crate::address::SERVER;
 use crate::ice::minor;
-use crate::limits::NAME;
+use crate::limits::{NAME, NO_TREE};
+use crate::strings::{put_len, put_name, put_nullable};
 use bytes::Bytes;
 use everywire_idl::kidl::types;
 use everywire_model::send_buffer::SPLICE;
 use std::borrow::Cow;
 use std::collections::HashMap;
-
-/// The id under which the server itself sends.
-pub(super) const SERVER: &[u8] = b"DCOPServer";
-
-/// The key of messages that begin a call tree of nobody's.
-pub(super) const NO_TREE: u32 = 1;
 
 /// One signal connection, apart from the signal.
 #[derive(Debug)]
@@ -118,13 +114,13 @@ impl Signals {
             return false;
         }
         let mut target = Vec::new();
-        put_name(&mut target, wish.target.bytes());
+        put_nullable(&mut target, wish.target.bytes());
         if wish.target.bytes().is_empty() && wish.target.raw().len() > 4 {
             target.clear();
-            put_text(&mut target, b"");
+            put_name(&mut target, b"");
         }
         let mut function = Vec::new();
-        put_text(&mut function, &normalized(wish.function.bytes()));
+        put_name(&mut function, &normalized(wish.function.bytes()));
         self.rules.entry(signal.to_vec()).or_default().push(Rule {
             sender: wish.sender.bytes().to_vec(),
             object: wish.object.bytes().to_vec(),
@@ -241,9 +237,9 @@ impl Signals {
             // The name is written while the queue that belongs to it is, too.
             let to = std::mem::take(&mut peer.name);
             let write = |out: &mut Vec<u8>| {
-                put_name(out, name);
+                put_nullable(out, name);
                 // An emitter's own name is taken out of the table while it emits.
-                put_name(out, if slot == Some(rule.receiver) { name } else { &to });
+                put_nullable(out, if slot == Some(rule.receiver) { name } else { &to });
                 out.extend_from_slice(&rule.target.0);
                 out.extend_from_slice(&rule.function.0);
                 put_len(out, data.len());

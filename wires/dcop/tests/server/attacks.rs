@@ -235,6 +235,18 @@ fn c6_ids_cannot_be_taken_from_those_who_live() {
 }
 
 #[test]
+fn c6_a_number_makes_no_id_longer_than_ids_may_be() {
+    let mut net = Net::new();
+    let (longest, one) = ("x".repeat(255), net.client());
+    assert_eq!(net.register(one, &longest), longest);
+    for number in 2..12 {
+        let other = net.client();
+        let expected = format!("{}-{number}", &longest[..255 - format!("-{number}").len()]);
+        assert_eq!(net.register(other, &longest), expected);
+    }
+}
+
+#[test]
 fn c6_nobody_speaks_under_anothers_id() {
     let mut net = Net::new();
     let (a, b) = (net.application("a"), net.application("b"));
