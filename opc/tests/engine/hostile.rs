@@ -183,6 +183,8 @@ fn an_answer_is_no_larger_than_its_quota() {
     }
     let names: Vec<_> = (0..1001).map(|n| if n < 1000 { "Name" } else { "Tank.Level" }.to_owned()).collect();
     check(codes(plant.engine.read_items(&names, &[0; 1001], plant.now).expect("pairs")));
+    let numbers: Vec<_> = (0..1001).map(|n| if n < 1000 { 2 } else { 3 }).collect();
+    check(codes(plant.engine.properties("Name", &numbers, plant.now).expect("an item")));
 }
 
 #[test]
