@@ -303,6 +303,9 @@ fn handles_of_others_are_not_ones_own() {
     assert_eq!(mine.set_sampling(&asked, &[10; 5]).map(codes), Ok(all.clone()));
     assert_eq!(mine.set_buffered(&asked, &[true; 5]).map(codes), Ok(all.clone()));
     assert_eq!(mine.remove_items(&asked).map(codes), Ok(all));
+    // No items at all.
+    assert_eq!(mine.set_buffered(&[], &[]).map(codes), Err(Code::INVALID_ARGUMENT));
+    assert_eq!(mine.set_sampling(&[], &[]).map(codes), Err(Code::INVALID_ARGUMENT));
     // Lists that are not of one length.
     assert_eq!(mine.set_types(&asked, &[VarType::R8; 4]), Err(Code::INVALID_ARGUMENT));
     assert_eq!(mine.write(&asked, &values[..4]), Err(Code::INVALID_ARGUMENT));
