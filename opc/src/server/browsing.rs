@@ -28,14 +28,11 @@ use crate::contract::{
     OPCITEMVQT, OPCNAMESPACETYPE,
 };
 use crate::item::Item;
+use crate::wire::{HAS_CHILDREN, IS_ITEM};
 use crate::{Code, Data, FileTime, Quality, VarType, Vqt, properties};
 use everywire::{Failure, Ref, Success};
 use everywire_model::Variant;
 use std::sync::Arc;
-
-/// An element has something beneath it (OPC_BROWSE_HASCHILDREN), or is an item (OPC_BROWSE_ISITEM).
-const HAS_CHILDREN: u32 = 1;
-const IS_ITEM: u32 = 2;
 
 impl IOPCBrowseServerAddressSpace for ServerObject {
     fn query_organization(&self) -> Result<OPCNAMESPACETYPE, Failure> {
