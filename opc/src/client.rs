@@ -22,7 +22,7 @@ pub struct Client {
 /// and, if it was detached, in `leaving`.
 #[derive(Default)]
 struct State {
-    /// By the server's handle. Handles rise, so this is the order in which groups were added.
+    /// By the server's handle. Handles rise until they begin anew, so this is the order in which groups were added.
     groups: BTreeMap<u32, Arc<Group>>,
     /// Handles by name.
     names: HashMap<String, u32>,

@@ -89,7 +89,8 @@ impl Engine {
     /// Properties of an item by their numbers; the item's value is read if one of them needs it.
     ///
     /// # Errors
-    /// As [`Engine::available_properties`]; of each property [`Code::INVALID_PROPERTY`].
+    /// As [`Engine::available_properties`]; of each property [`Code::INVALID_PROPERTY`], and [`Code::OUT_OF_MEMORY`]: the texts and arrays
+    /// before it are as large as an answer may be ([`crate::Quotas::answer`]).
     pub fn properties(
         &self,
         id: &str,
@@ -97,15 +98,26 @@ impl Engine {
         now: Moment,
     ) -> Result<Vec<Result<Data, Code>>, Code> {
         let item = self.item(id)?;
-        Ok(self.properties_of(&item, numbers, now))
+        let mut room = self.settings.quotas.answer;
+        Ok(self.properties_of(&item, numbers, now, &mut room).collect())
     }
 
-    /// The same for an item that is at hand.
-    #[must_use]
-    pub fn properties_of(&self, item: &Arc<Item>, numbers: &[u32], now: Moment) -> Vec<Result<Data, Code>> {
+    /// The same for an item that is at hand, one after the other as they are taken. `room`: bytes of texts and arrays that may still be in
+    /// the answer; what goes beyond is [`Code::OUT_OF_MEMORY`], and is not kept.
+    pub(crate) fn properties_of(
+        &self,
+        item: &Arc<Item>,
+        numbers: &[u32],
+        now: Moment,
+        room: &mut usize,
+    ) -> impl Iterator<Item = Result<Data, Code>> {
         let needs_value = numbers.iter().any(|number| properties::is_of_value(*number));
         let value = if needs_value { self.current(item, now) } else { Vqt::bad(Quality::WAITING, now.time) };
-        numbers.iter().map(|number| properties::value(item, *number, &value)).collect()
+        numbers.iter().map(move |number| {
+            let data = properties::value(item, *number, &value)?;
+            *room = room.checked_sub(data.heap()).ok_or(Code::OUT_OF_MEMORY)?;
+            Ok(data)
+        })
     }
 
     fn current(&self, item: &Arc<Item>, now: Moment) -> Vqt {

@@ -12,8 +12,9 @@
 //!   from `due` to the end of its update. Whoever drives the engine asks for what is due, has those groups
 //!   updated (`crate::Group::update`), and sleeps until the next is due, or until the waker says that one is
 //!   due earlier.
-//! * Handles are unique among all groups and items of the engine, so one of another group is never taken for
-//!   one's own; calls are numbered from the same counter, of 32 bits.
+//! * Handles of groups and items come from one counter of 32 bits, so one of another group is not taken for
+//!   one's own. When the counter begins anew, those that are in use are passed over: of groups in the whole
+//!   engine, of items in their group.
 //! * The source is never asked under a lock of the engine.
 //!
 //! Bounds. `Quotas`: what a client may hold, and how many clients there may be; what goes beyond is
@@ -27,7 +28,7 @@ use crate::item::Item;
 use crate::source::{Feed, Source};
 use crate::sync::lock;
 use crate::time::{FileTime, Moment};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -97,8 +98,10 @@ pub struct Engine {
     cells: Mutex<HashMap<String, Weak<Cell>>>,
     /// When which group is due.
     schedule: Mutex<Schedule>,
-    /// The next number for a group, an item or a call.
+    /// The next number for a group or an item.
     next_handle: AtomicU32,
+    /// The handles of all groups, until they are dropped.
+    groups: Mutex<HashSet<u32>>,
     /// How many clients there are, against the quota.
     clients: AtomicUsize,
     /// When values were last sent, in units of `FileTime`.
@@ -127,6 +130,7 @@ impl Engine {
             cells: Mutex::default(),
             schedule: Mutex::default(),
             next_handle: AtomicU32::new(1),
+            groups: Mutex::default(),
             clients: AtomicUsize::new(0),
             last_update: AtomicU64::new(0),
             waker: OnceLock::new(),
@@ -224,14 +228,27 @@ impl Engine {
         }
     }
 
-    /// A handle that nobody has; 0 is none.
-    pub(crate) fn fresh_handle(&self) -> u32 {
+    /// A handle that is not in use; 0 is none.
+    pub(crate) fn fresh_handle(&self, is_used: impl Fn(u32) -> bool) -> u32 {
         loop {
             let next = self.next_handle.fetch_add(1, Ordering::Relaxed);
-            if next != 0 {
+            if next != 0 && !is_used(next) {
                 return next;
             }
         }
+    }
+
+    /// A handle for a group, which no other has until [`Engine::group_left`].
+    pub(crate) fn group_handle(&self) -> u32 {
+        let mut groups = lock(&self.groups);
+        let handle = self.fresh_handle(|handle| groups.contains(&handle));
+        groups.insert(handle);
+        handle
+    }
+
+    /// A group was dropped: its handle may be given out anew.
+    pub(crate) fn group_left(&self, handle: u32) {
+        lock(&self.groups).remove(&handle);
     }
 
     /// The cell of an item: the one in use, or a new one that the source is asked to fill.
@@ -271,5 +288,40 @@ impl Engine {
     pub fn revised(&self, rate: u32) -> u32 {
         let fastest = self.settings.fastest.max(1);
         rate.max(fastest).div_ceil(fastest).saturating_mul(fastest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GroupState, Item, ItemDef, Table, VarType};
+
+    #[test]
+    fn numbers_that_begin_anew_are_not_those_that_somebody_has() {
+        let table = Table::new();
+        table.extend([(Item::new("a", VarType::I4), crate::Data::I4(1))]);
+        let engine = Engine::new(Arc::new(table), Settings::default());
+        let client = engine.client().expect("a client");
+        let group =
+            |name: &str| client.add_group(GroupState { name: name.to_owned(), ..GroupState::default() });
+        let first = group("first").expect("a group");
+        let add = || {
+            let defs = vec![ItemDef { id: "a".to_owned(), ..ItemDef::default() }; 2];
+            let added = first.add_items(&defs, Moment::default()).expect("it lives");
+            added.into_iter().map(|added| added.expect("an item").server).collect::<Vec<_>>()
+        };
+        let mut items = add();
+        engine.next_handle.store(u32::MAX, Ordering::Relaxed);
+        let second = group("second").expect("a group");
+        let third = group("third").expect("a group");
+        items.extend(add());
+        let groups = [&first, &second, &third].map(|group| group.server_handle());
+        for mut numbers in [items, groups.to_vec()] {
+            let all = numbers.len();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert!(numbers.len() == all && !numbers.contains(&0), "{numbers:?}");
+        }
+        assert_eq!(client.groups().len(), 3);
     }
 }

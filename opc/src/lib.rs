@@ -36,6 +36,7 @@ mod source;
 mod sync;
 mod table;
 mod time;
+mod wire;
 
 pub use client::{Client, LOCALES};
 pub use codes::Code;

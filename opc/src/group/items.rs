@@ -17,8 +17,8 @@
 //!   never both.
 //! * The source is asked without the group's lock: it may tell values meanwhile. So a group may end while
 //!   items are added; those that come too late are refunded and refused.
-//! * Handles come from the engine and are never those of another group, so a handle of another group is
-//!   `Code::INVALID_HANDLE` here.
+//! * Handles come from the engine and are those of no other group, until 2^32 were given out: so a handle of
+//!   another group is `Code::INVALID_HANDLE` here.
 //!
 //! Bounds. `Quotas::items` and `Quotas::bytes` of the client, `Quotas::buffer` samples for each item. OPC DA
 //! 2.05a, 4.5.
@@ -120,7 +120,6 @@ impl Group {
         let bytes = size_of::<Member>() + def.id.len() + def.access_path.len();
         self.share.charge(&self.engine, bytes)?;
         let cell = self.engine.cell(item, now.time);
-        let handle = self.engine.fresh_handle();
         let mut inner = match self.inner() {
             Ok(inner) => inner,
             Err(code) => {
@@ -128,6 +127,7 @@ impl Group {
                 return Err(code);
             }
         };
+        let handle = self.engine.fresh_handle(|handle| inner.members.get(handle).is_ok());
         let make = |slot| {
             let watch = cell.watch(&self.dirty, slot);
             if def.active {
@@ -358,6 +358,7 @@ impl Group {
     /// # Errors
     /// As [`Group::set_client_handles`]; of each item [`Code::OUT_OF_MEMORY`]: the client has no room for its samples.
     pub fn set_buffered(&self, items: &[u32], enable: &[bool]) -> Each<()> {
+        some(items)?;
         paired(items, enable)?;
         let room = self.engine.settings.quotas.buffer;
         let mut inner = self.inner()?;

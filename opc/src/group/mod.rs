@@ -152,7 +152,7 @@ struct Inner {
 impl Group {
     /// A group without items that nobody listens to: it rests, even if it is active.
     pub(crate) fn new(engine: &Arc<Engine>, share: &Arc<Share>, mut state: GroupState) -> Arc<Self> {
-        let handle = engine.fresh_handle();
+        let handle = engine.group_handle();
         state.server = handle;
         state.rate = engine.revised(state.rate);
         Arc::new_cyclic(|weak| Self {
@@ -334,5 +334,6 @@ impl Drop for Group {
         if !lock(&self.inner).is_over {
             self.end();
         }
+        self.engine.group_left(self.handle);
     }
 }

@@ -31,7 +31,24 @@ use std::collections::BTreeMap;
 
 /// The calls of a group that were begun and not performed.
 #[derive(Default)]
-pub(super) struct Pending(BTreeMap<u32, Call>);
+pub(super) struct Pending {
+    /// By their numbers.
+    calls: BTreeMap<u32, Call>,
+    /// The number of the last one that was begun.
+    last: u32,
+}
+
+impl Pending {
+    /// A number that no call has which waits; 0 is none.
+    fn fresh(&mut self) -> u32 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            if self.last != 0 && !self.calls.contains_key(&self.last) {
+                return self.last;
+            }
+        }
+    }
+}
 
 /// A call that waits.
 struct Call {
@@ -176,12 +193,12 @@ impl Group {
             return Err(Code::NO_CONNECTION);
         }
         let Some(bytes) = deed.bytes() else { return Ok(0) };
-        if inner.pending.0.len() >= self.engine.settings.quotas.pending {
+        if inner.pending.calls.len() >= self.engine.settings.quotas.pending {
             return Err(Code::OUT_OF_MEMORY);
         }
         let cost = self.share.room(&self.engine, bytes)?;
-        let cancel = self.engine.fresh_handle();
-        inner.pending.0.insert(cancel, Call { transaction, deed, _cost: cost });
+        let cancel = inner.pending.fresh();
+        inner.pending.calls.insert(cancel, Call { transaction, deed, _cost: cost });
         Ok(cancel)
     }
 
@@ -209,7 +226,7 @@ impl Group {
     pub fn perform_and<T>(&self, cancel: u32, now: Moment, tell: impl FnOnce(Report) -> T) -> Option<T> {
         let (Call { transaction, deed, _cost }, group) = {
             let mut inner = self.inner().ok()?;
-            let mut call = inner.pending.0.remove(&cancel)?;
+            let mut call = inner.pending.calls.remove(&cancel)?;
             if let Some(rest) = call.deed.rest() {
                 let cost = self.share.room(&self.engine, 0).ok()?;
                 let rest = Call {
@@ -217,7 +234,7 @@ impl Group {
                     deed: rest,
                     _cost: std::mem::replace(&mut call._cost, cost),
                 };
-                inner.pending.0.insert(cancel, rest);
+                inner.pending.calls.insert(cancel, rest);
             }
             (call, inner.state.client)
         };
@@ -249,7 +266,7 @@ impl Group {
     /// Whether something of a call that was begun is still to be performed.
     #[must_use]
     pub fn waits(&self, cancel: u32) -> bool {
-        self.inner().is_ok_and(|inner| inner.pending.0.contains_key(&cancel))
+        self.inner().is_ok_and(|inner| inner.pending.calls.contains_key(&cancel))
     }
 
     /// Reads for a call: of items that cannot be read, that.
@@ -297,7 +314,7 @@ impl Group {
     /// [`Code::FAIL`]: it is not known, or is being performed.
     pub fn cancel(&self, cancel: u32) -> Result<Report, Code> {
         let mut inner = self.inner()?;
-        let call = inner.pending.0.remove(&cancel).ok_or(Code::FAIL)?;
+        let call = inner.pending.calls.remove(&cancel).ok_or(Code::FAIL)?;
         Ok(Report::Cancelled { transaction: call.transaction, group: inner.state.client })
     }
 }

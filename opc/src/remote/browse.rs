@@ -8,6 +8,7 @@ use crate::contract::{
     OPCNAMESPACETYPE,
 };
 use crate::sync::lock;
+use crate::wire::{HAS_CHILDREN, IS_ITEM};
 use everywire::{Failure, Ref};
 use std::collections::{HashMap, HashSet};
 
@@ -19,11 +20,6 @@ const EMPTY: usize = 100;
 const PAGE: u32 = 1000;
 /// Branches in branches that are left to come to the root.
 const DEPTH: usize = 256;
-
-/// `OPC_BROWSE_HASCHILDREN`.
-const HAS_CHILDREN: u32 = 1;
-/// `OPC_BROWSE_ISITEM`.
-const IS_ITEM: u32 = 2;
 
 /// A branch of an address space, or its root.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -14,8 +14,8 @@ use super::session::Session;
 use super::single;
 use super::state::State;
 use super::subscription::{Event, Live, Manner, Wanted};
-use super::trouble::{advised, is_gone};
-use super::wire::{def, each, iid, missing};
+use super::trouble::{advised, is_gone, leaves_nobody};
+use super::wire::{def, each, missing};
 use crate::Code;
 use crate::contract::{
     DataAccessGroup, DataAccessGroupOnDataChange, IOPCAsyncIO2, IOPCGroupStateMgt, IOPCGroupStateMgt2,
@@ -41,11 +41,6 @@ enum End {
     Stopped,
     Lost(Failure),
     Shutdown(String),
-}
-
-/// Whether the object is no more, or does not answer: then nobody is there to be told anything.
-fn leaves_nobody(failure: &Failure) -> bool {
-    is_gone(failure) || failure.kind() == Kind::TimedOut
 }
 
 /// The transaction of the refresh that each attempt asks for.
@@ -197,7 +192,7 @@ impl Feed {
         drop(doing);
         let nobody = matches!(end, End::Lost(failure) if leaves_nobody(failure));
         if !nobody {
-            remove(&session, group.handle);
+            session.remove_group(group.handle);
         }
         if nobody || matches!(end, End::Shutdown(_)) {
             self.link.forget(&session);
@@ -219,20 +214,11 @@ impl Feed {
 
     fn with_group(&mut self, session: &Arc<Session>, number: u64) -> Result<Attempt, Failure> {
         let rate = u32::try_from(self.wanted.rate.as_millis()).unwrap_or(u32::MAX);
-        let (riid, server) = (iid::<dyn IOPCGroupStateMgt>(), &session.server);
         // The number of the attempt stands for the group in callbacks; only its low half is sent.
         let client = u32::try_from(number & 0xffff_ffff).unwrap_or_default();
-        let added = server.add_group("", 1, rate, client, &None, &self.wanted.deadband, 0, &riid)?.value;
-        let (handle, revised, reference) = added;
-        let made = reference.ok_or_else(|| missing("group")).and_then(|reference| {
-            let known = session.node.narrow::<dyn IOPCGroupStateMgt>(reference.clone())?;
-            let class = session.node.narrow::<dyn DataAccessGroup>(reference)?;
+        session.with_group(true, rate, client, self.wanted.deadband, |handle, revised, known| {
+            let class = session.node.narrow::<dyn DataAccessGroup>(known.reference().clone())?;
             self.with_items(session, Group { handle, known, class, items: Vec::new() }, number, revised)
-        });
-        made.inspect_err(|failure| {
-            if !leaves_nobody(failure) {
-                remove(session, handle);
-            }
         })
     }
 
@@ -291,7 +277,12 @@ impl Feed {
             None => Doing::Asking(asking(&group)?),
         };
         self.pause = self.wanted.pauses.first;
-        self.state.live(live.clone());
+        if self.state.live(live.clone())
+            && let Some(why) = refresh(&group)?
+        {
+            let what = format!("callbacks that came too early are lost, and {why}");
+            self.state.garbled(number, Failure::new(Kind::LimitExceeded, Initiator::Here, what));
+        }
         let (session, now) = (Arc::clone(session), Instant::now());
         let next = match &doing {
             Doing::Hearing(listening) => now + listening.wait(&self.state, group.items.is_empty()),
@@ -356,16 +347,7 @@ impl Feed {
             }
         }
         // The group's first update has all values, and not with every server: the refresh has them with all.
-        match group.known.query::<dyn IOPCAsyncIO2>()? {
-            Some(io) if !group.items.is_empty() => {
-                if let Err(failure) = io.refresh2(OPCDATASOURCE::OpcDsCache, REFRESH) {
-                    notes.push(format!("no refresh of the last values (Refresh2): {failure}"));
-                }
-            }
-            Some(_) => {}
-            None => notes
-                .push("without IOPCAsyncIO2, the last values come with the group's first update".to_owned()),
-        }
+        notes.extend(refresh(group)?);
         Ok(Listening {
             _advised: advised,
             keep_alive,
@@ -388,10 +370,18 @@ impl Listening {
     }
 }
 
-/// Has a group removed. By force, since references to the group are still held here: else it would end only when they are given back, some time later. A
-/// server that does not remove it does so when the object is released.
-fn remove(session: &Session, handle: u32) {
-    let _ = session.server.remove_group(handle, 1);
+/// Has the server tell the last values of all items (Refresh2). Or why it does not.
+fn refresh(group: &Group) -> Result<Option<String>, Failure> {
+    let Some(io) = group.known.query::<dyn IOPCAsyncIO2>()? else {
+        return Ok(Some(
+            "without IOPCAsyncIO2, the last values come with the group's first update".to_owned(),
+        ));
+    };
+    if group.items.is_empty() {
+        return Ok(None);
+    }
+    let refused = io.refresh2(OPCDATASOURCE::OpcDsCache, REFRESH).err();
+    Ok(refused.map(|failure| format!("no refresh of the last values (Refresh2): {failure}")))
 }
 
 fn asking(group: &Group) -> Result<Ref<dyn IOPCSyncIO>, Failure> {

@@ -4,11 +4,10 @@
 //! * 2.05a: by IOPCSyncIO in a group of the session's own. Items stay in it, up to [`KEPT`]: who reads the same again pays for one call.
 
 use super::session::Session;
+use super::single::outcome;
 use super::trouble::advised;
-use super::wire::{code_of, def, each, given, iid, missing, vqt_of};
-use crate::contract::{
-    IOPCGroupStateMgt, IOPCItemMgt, IOPCItemProperties, IOPCSyncIO, OPCDATASOURCE, OPCITEMRESULT,
-};
+use super::wire::{code_of, def, each, given, missing, vqt_of, vqt_of_state};
+use crate::contract::{IOPCItemMgt, IOPCItemProperties, IOPCSyncIO, OPCDATASOURCE, OPCITEMRESULT};
 use crate::sync::lock;
 use crate::{Access, Code, Data, VarType, Vqt};
 use everywire::{Failure, Ref};
@@ -56,14 +55,11 @@ pub(super) struct ReadGroup {
 impl ReadGroup {
     fn make(session: &Session) -> Result<Self, Failure> {
         // Nothing is sent of its own accord: it is not active.
-        let added =
-            session.server.add_group("", 0, 1000, 0, &None, &None, 0, &iid::<dyn IOPCGroupStateMgt>())?;
-        let (_, _, group) = added.value;
-        let group = group.ok_or_else(|| missing("group"))?;
-        let group = session.node.narrow::<dyn IOPCGroupStateMgt>(group)?;
-        let items = group.query()?.ok_or_else(|| missing("IOPCItemMgt"))?;
-        let io = group.query()?.ok_or_else(|| missing("IOPCSyncIO"))?;
-        Ok(Self { items, io, known: HashMap::new() })
+        session.with_group(false, 1000, 0, None, |_, _, group| {
+            let items = group.query()?.ok_or_else(|| missing("IOPCItemMgt"))?;
+            let io = group.query()?.ok_or_else(|| missing("IOPCSyncIO"))?;
+            Ok(Self { items, io, known: HashMap::new() })
+        })
     }
 
     /// Has the items in the group; the handle of each, or why it has none.
@@ -141,9 +137,7 @@ pub(super) fn read(session: &Session, ids: &[&str]) -> Result<Vec<Result<Vqt, Co
         return by_group(session, ids, |group, handles, _| {
             let (states, errors) = group.io.read(OPCDATASOURCE::OpcDsDevice, handles)?.value;
             let states = each(handles.len(), states, &errors)?;
-            let vqt =
-                |state: crate::contract::OPCITEMSTATE| vqt_of(&state.value, state.quality, &state.timestamp);
-            Ok(states.into_iter().map(|state| state.map(vqt)).collect())
+            Ok(states.into_iter().map(|state| state.map(|state| vqt_of_state(&state))).collect())
         });
     };
     let mut out = Vec::with_capacity(ids.len());
@@ -163,10 +157,7 @@ pub(super) fn read(session: &Session, ids: &[&str]) -> Result<Vec<Result<Vqt, Co
 
 /// Writes values; the server says quality and time.
 pub(super) fn write(session: &Session, values: &[(&str, Data)]) -> Result<Vec<Result<Code, Code>>, Failure> {
-    let result = |code: &i32| {
-        let code = code_of(*code);
-        if code.is_failure() { Err(code) } else { Ok(code) }
-    };
+    let result = |code: &i32| outcome(*code);
     let Some(io) = &session.items else {
         let ids: Vec<&str> = values.iter().map(|(id, _)| *id).collect();
         return by_group(session, &ids, |group, handles, places| {

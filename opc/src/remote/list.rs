@@ -2,19 +2,13 @@
 
 use super::address::Address;
 use super::trouble::advised;
-use super::wire::{guid_of, missing, text_of, violation};
+use super::wire::{missing, violation};
 use crate::contract::{GUID, IOPCServerList, IOPCServerList2};
+use crate::wire::{DA_1, DA_2, DA_3, OPC_ENUM, guid_of, text_of};
 use everywire::{Failure, Kind, Node, Success};
 
-/// The class of the list.
-const OPC_ENUM: &str = "13486d51-4821-11d2-a494-3cb306c10000";
-
 /// The categories, newest first, and what they mean.
-const CATEGORIES: [(&str, &str); 3] = [
-    ("cc603642-66d7-48f1-b69a-b625e73652d7", "3.0"),
-    ("63d5f432-cfe4-11d1-b2c8-0060083ba1fb", "2.0"),
-    ("63d5f430-cfe4-11d1-b2c8-0060083ba1fb", "1.0"),
-];
+const CATEGORIES: [(&str, &str); 3] = [(DA_3, "3.0"), (DA_2, "2.0"), (DA_1, "1.0")];
 
 /// Classes that a list may have.
 const MOST: usize = 10_000;

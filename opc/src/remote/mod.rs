@@ -46,12 +46,12 @@ pub use trouble::refused;
 
 use crate::contract::OPCSERVERSTATUS;
 use crate::sync::lock;
+use crate::wire::time_of;
 use crate::{Code, Data, FileTime, Vqt};
 use everywire::{Failure, Node, Success};
 use everywire_model::Completed;
 use session::Session;
 use std::sync::{Arc, Mutex};
-use wire::time_of;
 
 /// A server elsewhere. Clones are the same one. When the last is dropped, and every subscription, the server's object is released.
 #[derive(Clone)]

@@ -2,11 +2,11 @@
 
 use super::address::Address;
 use super::list;
-use super::trouble::advised;
-use super::wire::missing;
+use super::trouble::{advised, leaves_nobody};
+use super::wire::{iid, missing};
 use crate::contract::{
     DataAccessServer, DataAccessServerShutdownRequest, IOPCBrowse, IOPCBrowseServerAddressSpace, IOPCCommon,
-    IOPCItemIO, IOPCItemProperties, IOPCServer, OPCSERVERSTATUS,
+    IOPCGroupStateMgt, IOPCItemIO, IOPCItemProperties, IOPCServer, OPCSERVERSTATUS,
 };
 use crate::sync::lock;
 use everywire::{Failure, Initiator, Kind, Node, Object, Ref, Remote, Subscription};
@@ -83,6 +83,33 @@ impl Session {
     /// Properties, as 2.05a has them.
     pub(super) fn properties(&self) -> Result<Ref<dyn IOPCItemProperties>, Failure> {
         self.required("IOPCItemProperties", "it tells no properties")
+    }
+
+    /// Adds a group and makes something of it: of its handle, the rate that the server chose, and itself. One of which nothing can be made
+    /// is not left behind.
+    pub(super) fn with_group<T>(
+        &self,
+        is_active: bool,
+        rate: u32,
+        client: u32,
+        deadband: Option<f32>,
+        make: impl FnOnce(u32, u32, Ref<dyn IOPCGroupStateMgt>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let (active, riid) = (i32::from(is_active), iid::<dyn IOPCGroupStateMgt>());
+        let added = self.server.add_group("", active, rate, client, &None, &deadband, 0, &riid)?.value;
+        let (handle, revised, group) = added;
+        let group = group.ok_or_else(|| missing("group")).and_then(|group| self.node.narrow(group));
+        group.and_then(|group| make(handle, revised, group)).inspect_err(|failure| {
+            if !leaves_nobody(failure) {
+                self.remove_group(handle);
+            }
+        })
+    }
+
+    /// Has a group removed. By force, since references to the group are still held here: else it would end only when they are given back, some
+    /// time later. A server that does not remove it does so when the object is released.
+    pub(super) fn remove_group(&self, handle: u32) {
+        let _ = self.server.remove_group(handle, 1);
     }
 
     fn required<I: Remote + ?Sized>(&self, name: &str, so: &str) -> Result<Ref<I>, Failure> {

@@ -20,10 +20,11 @@
 //! * What a server says is checked: handles that were never given out mean nothing, and lists of different
 //!   lengths are `Event::Garbled`.
 //!
-//! Bounds. `EARLY` callbacks wait at the most; those beyond it are dropped. One value is kept for each item.
+//! Bounds. `EARLY` callbacks wait at the most; those beyond it are dropped, and `live` says so, since some item
+//! may not have its last value. One value is kept for each item.
 
 use super::subscription::{Event, ItemValue, Listener, Live};
-use super::wire::{code_of, vqt_of};
+use super::wire::{code_of, vqt_of, vqt_of_state};
 use crate::contract::{DataAccessGroupOnDataChange, OPCITEMSTATE};
 use crate::sync::lock;
 use crate::{Code, FileTime, Quality, Vqt};
@@ -57,6 +58,8 @@ struct Told {
     is_live: bool,
     /// Callbacks that came before.
     early: Vec<DataAccessGroupOnDataChange>,
+    /// Whether there were more of them than could wait.
+    is_short: bool,
     /// What was last told of each item in this attempt.
     last: Vec<Option<Vqt>>,
     /// Whether all items are told to be bad.
@@ -89,19 +92,21 @@ impl State {
         told.attempt += 1;
         told.is_live = false;
         told.early.clear();
+        told.is_short = false;
         told.last.iter_mut().for_each(|last| *last = None);
         self.beats.store(0, Ordering::Release);
         told.attempt
     }
 
-    /// The attempt works: tells that, and what came meanwhile.
-    pub(super) fn live(&self, live: Live) {
+    /// The attempt works: tells that, and what came meanwhile. Whether some of that was dropped, so that the last values have to be asked for.
+    pub(super) fn live(&self, live: Live) -> bool {
         let mut told = lock(&self.told);
         self.tell(Event::Live(live));
         told.is_live = true;
         for change in std::mem::take(&mut told.early) {
             self.changed(&mut told, &change);
         }
+        std::mem::take(&mut told.is_short)
     }
 
     /// A callback came.
@@ -115,6 +120,8 @@ impl State {
             self.changed(&mut told, &change);
         } else if told.early.len() < EARLY {
             told.early.push(change);
+        } else {
+            told.is_short = true;
         }
     }
 
@@ -154,7 +161,7 @@ impl State {
         }
         let now = FileTime::now();
         let values = states.into_iter().map(|(index, state)| match state {
-            Ok(state) => ((index, vqt_of(&state.value, state.quality, &state.timestamp)), Code::OK),
+            Ok(state) => ((index, vqt_of_state(&state)), Code::OK),
             Err(code) => ((index, Vqt::bad(Quality::BAD, now)), code),
         });
         // A code without a value has no time of its own: it is no news as long as it stays the same.
@@ -300,6 +307,19 @@ mod tests {
         assert_eq!((told(&events), state.beats()), (vec![], 2));
         state.heard(attempt, change(&[1], 2.0));
         assert_eq!(told(&events), ["b=2"]);
+    }
+
+    #[test]
+    fn that_too_much_came_early_is_known() {
+        let (state, events) = state();
+        let attempt = state.begin();
+        (0..EARLY).for_each(|_| state.heard(attempt, change(&[0], 1.0)));
+        assert!(!state.live(live()));
+        let attempt = state.begin();
+        (0..EARLY).for_each(|_| state.heard(attempt, change(&[0], 1.0)));
+        state.heard(attempt, change(&[1], 1.0));
+        assert!(state.live(live()) && !state.live(live()));
+        assert!(!told(&events).contains(&"b=1".to_owned()));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::items::SLICE;
 use super::session::Session;
 use super::single::{self, Answers, outcome};
 use super::trouble::advised;
-use super::wire::{code_of, def, each, given, iid, missing, violation, vqt_of};
+use super::wire::{code_of, def, each, given, missing, violation, vqt_of, vqt_of_state};
 use crate::contract::{
     DataAccessGroup, DataAccessGroupOnCancelComplete, DataAccessGroupOnReadComplete,
     DataAccessGroupOnWriteComplete, IOPCAsyncIO2, IOPCAsyncIO3, IOPCGroupStateMgt, IOPCItemMgt, IOPCSyncIO,
@@ -87,9 +87,18 @@ enum Told {
     Written(Result<Code, Code>),
 }
 
+/// What was told of items, by their places. One that is named twice is told of twice, in the same order.
+type AllTold = HashMap<u32, Vec<Told>>;
+
+fn by_place(told: impl Iterator<Item = (u32, Told)>) -> AllTold {
+    let mut all = AllTold::new();
+    told.for_each(|(place, told)| all.entry(place).or_default().push(told));
+    all
+}
+
 #[derive(Clone)]
 enum Done {
-    Items(HashMap<u32, Told>),
+    Items(AllTold),
     Failed(Failure),
 }
 
@@ -108,20 +117,22 @@ impl Slot {
 }
 
 /// The transfers that are under way.
-#[derive(Default)]
 struct Desk {
     next: AtomicU32,
-    open: Mutex<HashMap<u32, Arc<Slot>>>,
-    /// Why no more callbacks come.
-    ended: Mutex<Option<Failure>>,
+    /// By their numbers; or why no more callbacks come.
+    open: Mutex<Result<HashMap<u32, Arc<Slot>>, Failure>>,
+}
+
+impl Default for Desk {
+    fn default() -> Self {
+        Self { next: AtomicU32::new(0), open: Mutex::new(Ok(HashMap::new())) }
+    }
 }
 
 impl Desk {
     fn open(&self) -> Result<(u32, Arc<Slot>), Failure> {
-        if let Some(failure) = &*lock(&self.ended) {
-            return Err(failure.clone());
-        }
-        let mut open = lock(&self.open);
+        let mut held = lock(&self.open);
+        let open = held.as_mut().map_err(|failure| failure.clone())?;
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             // Nought stands for changes that nobody asked for.
@@ -133,8 +144,13 @@ impl Desk {
         }
     }
 
+    /// A transfer is under way no longer.
+    fn take(&self, transaction: u32) -> Option<Arc<Slot>> {
+        lock(&self.open).as_mut().ok()?.remove(&transaction)
+    }
+
     fn close(&self, transaction: u32, done: Done) {
-        let slot = lock(&self.open).remove(&transaction);
+        let slot = self.take(transaction);
         // One that is not known was given up.
         if let Some(slot) = slot {
             slot.finish(done);
@@ -142,9 +158,8 @@ impl Desk {
     }
 
     fn end(&self, failure: &Failure) {
-        *lock(&self.ended) = Some(failure.clone());
-        let open = std::mem::take(&mut *lock(&self.open));
-        open.values().for_each(|slot| slot.finish(Done::Failed(failure.clone())));
+        let open = std::mem::replace(&mut *lock(&self.open), Err(failure.clone()));
+        open.iter().flat_map(HashMap::values).for_each(|slot| slot.finish(Done::Failed(failure.clone())));
     }
 
     /// A callback came.
@@ -170,7 +185,7 @@ fn is<S: TypedSignal>(name: &[u8]) -> bool {
     S::signal().name.as_bytes() == name
 }
 
-fn read(done: &DataAccessGroupOnReadComplete) -> Result<HashMap<u32, Told>, Failure> {
+fn read(done: &DataAccessGroupOnReadComplete) -> Result<AllTold, Failure> {
     let count = done.items.len();
     if done.qualities.len() != count || done.timestamps.len() != count {
         return Err(violation("a callback tells not all of each item"));
@@ -178,38 +193,27 @@ fn read(done: &DataAccessGroupOnReadComplete) -> Result<HashMap<u32, Told>, Fail
     let values = done.values.iter().zip(&done.qualities).zip(&done.timestamps);
     let values = values.map(|((value, quality), time)| vqt_of(value, *quality, time)).collect();
     let results = each(count, values, &done.errors)?;
-    Ok(done.items.iter().copied().zip(results.into_iter().map(Told::Value)).collect())
+    Ok(by_place(done.items.iter().copied().zip(results.into_iter().map(Told::Value))))
 }
 
-fn written(done: &DataAccessGroupOnWriteComplete) -> Result<HashMap<u32, Told>, Failure> {
+fn written(done: &DataAccessGroupOnWriteComplete) -> Result<AllTold, Failure> {
     if done.errors.len() != done.items.len() {
         return Err(violation("a callback tells not all of each item"));
     }
     let results = done.errors.iter().map(|error| Told::Written(outcome(*error)));
-    Ok(done.items.iter().copied().zip(results).collect())
+    Ok(by_place(done.items.iter().copied().zip(results)))
 }
 
 impl ItemGroup {
     pub(super) fn make(link: &Arc<Link>, session: &Arc<Session>, ids: &[&str]) -> Result<Self, Failure> {
         // Nothing is sent of its own accord: it is not active.
-        let riid = iid::<dyn IOPCGroupStateMgt>();
-        let (handle, _, group) = session.server.add_group("", 0, 1000, 0, &None, &None, 0, &riid)?.value;
-        let group = group.ok_or_else(|| missing("group"))?;
-        let known = session.node.narrow::<dyn IOPCGroupStateMgt>(group.clone())?;
-        let class = session.node.narrow::<dyn DataAccessGroup>(group)?;
-        let desk = Arc::<Desk>::default();
-        let (io, why, advised) = way(session, &known, &class, &desk)?;
-        let mut made = Self {
-            link: Arc::clone(link),
-            session: Arc::clone(session),
-            handle,
-            known,
-            items: Vec::new(),
-            io,
-            why,
-            desk,
-            advised,
-        };
+        let mut made = session.with_group(false, 1000, 0, None, |handle, _, known| {
+            let (desk, items) = (Arc::<Desk>::default(), Vec::new());
+            let (io, why, advised) = way(session, &known, &desk)?;
+            let (link, session) = (Arc::clone(link), Arc::clone(session));
+            Ok(Self { link, session, handle, known, items, io, why, desk, advised })
+        })?;
+        // From here on it removes the group itself.
         made.add(ids)?;
         Ok(made)
     }
@@ -271,9 +275,7 @@ impl ItemGroup {
         let now = |io: &Ref<dyn IOPCSyncIO>| {
             let (states, errors) = io.read(OPCDATASOURCE::OpcDsDevice, &handles)?.value;
             let states = each(handles.len(), states, &errors)?;
-            let value =
-                |state: crate::contract::OPCITEMSTATE| vqt_of(&state.value, state.quality, &state.timestamp);
-            Ok(states.into_iter().map(|state| Told::Value(state.map(value))).collect())
+            Ok(states.into_iter().map(|one| Told::Value(one.map(|state| vqt_of_state(&state)))).collect())
         };
         self.transfer(&handles, asked, begin, now, |told| match told {
             Told::Value(value) => Some(value.clone()),
@@ -323,7 +325,7 @@ impl ItemGroup {
             Io::Waiting(io) => {
                 let told = now(io).map_err(|failure| self.failed(failure))?;
                 let places = asked.iter().filter_map(|asked| asked.ok());
-                let told = places.zip(told).collect();
+                let told = by_place(places.zip(told));
                 return Ok(Transfer::done(asked, told, read));
             }
             Io::Older(io) => io.clone(),
@@ -331,7 +333,7 @@ impl ItemGroup {
         };
         let (transaction, slot) = self.desk.open()?;
         let give_up = |failure: Failure| {
-            lock(&self.desk.open).remove(&transaction);
+            self.desk.take(transaction);
             self.failed(failure)
         };
         let (cancel, errors) = begin(transaction).map_err(give_up)?.value;
@@ -457,8 +459,7 @@ impl Drop for ItemGroup {
         // Unadvise comes first.
         drop(self.advised.take());
         self.desk.end(&Failure::new(Kind::Cancelled, Initiator::User, "the group was dropped"));
-        // A server that is gone has removed it.
-        let _ = self.session.server.remove_group(self.handle, 1);
+        self.session.remove_group(self.handle);
     }
 }
 
@@ -466,7 +467,6 @@ impl Drop for ItemGroup {
 fn way(
     session: &Session,
     known: &Ref<dyn IOPCGroupStateMgt>,
-    class: &Ref<dyn DataAccessGroup>,
     desk: &Arc<Desk>,
 ) -> Result<(Io, String, Option<Advised>), Failure> {
     let waiting = |why: String| {
@@ -481,7 +481,7 @@ fn way(
             None => return waiting("the server has neither IOPCAsyncIO3 nor IOPCAsyncIO2".to_owned()),
         },
     };
-    let object = session.node.resolve(class.reference())?;
+    let object = session.node.resolve(known.reference())?;
     let object = object.typed(Hold::Static(<dyn DataAccessGroup as Remote>::interface()));
     let desk = Arc::clone(desk);
     // One sink for all of its methods: many servers take no second one.
@@ -511,7 +511,7 @@ fn advised_text(failure: Failure) -> String {
 impl<T> Transfer<T> {
     fn done(
         asked: Vec<Result<u32, Code>>,
-        told: HashMap<u32, Told>,
+        told: AllTold,
         read: fn(&Told) -> Option<Result<T, Code>>,
     ) -> Self {
         let slot = Arc::<Slot>::default();
@@ -530,7 +530,8 @@ impl<T> Transfer<T> {
     /// # Errors
     /// [`Kind::TimedOut`]: it is still under way. [`Kind::Cancelled`]: it was cancelled. The server is gone.
     pub fn wait(&self, patience: Duration) -> Result<Vec<Result<T, Code>>, Failure> {
-        let until = Instant::now() + patience;
+        // Nothing: there is no such time.
+        let until = Instant::now().checked_add(patience);
         let mut done = lock(&self.slot.done);
         loop {
             match &*done {
@@ -538,7 +539,7 @@ impl<T> Transfer<T> {
                 Some(Done::Failed(failure)) => return Err(failure.clone()),
                 None => {}
             }
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.map_or(patience, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 let what = format!("the server did not tell within {patience:?} that it is done");
                 return Err(Failure::new(Kind::TimedOut, Initiator::Peer, what));
@@ -550,9 +551,14 @@ impl<T> Transfer<T> {
         }
     }
 
-    fn each(&self, told: &HashMap<u32, Told>) -> Vec<Result<T, Code>> {
+    fn each(&self, told: &AllTold) -> Vec<Result<T, Code>> {
+        let mut named: HashMap<u32, usize> = HashMap::new();
         let one = |asked: &Result<u32, Code>| {
-            let told = told.get(&(*asked)?).and_then(self.read);
+            let before = named.entry((*asked)?).or_default();
+            // A server may tell only once of what was asked for twice.
+            let told = told.get(&(*asked)?).and_then(|all| all.get(*before).or(all.last()));
+            *before += 1;
+            let told = told.and_then(self.read);
             // It was taken, and nothing was told of it.
             told.unwrap_or(Err(Code::FAIL))
         };
@@ -581,7 +587,7 @@ impl<T> Transfer<T> {
 impl<T> Drop for Transfer<T> {
     fn drop(&mut self) {
         if let Some(desk) = self.desk.upgrade() {
-            lock(&desk.open).remove(&self.transaction);
+            desk.take(self.transaction);
         }
     }
 }

@@ -91,6 +91,11 @@ pub(super) fn is_gone(failure: &Failure) -> bool {
     matches!(failure.kind(), Kind::Unreachable | Kind::NoObject)
 }
 
+/// Whether the object is no more, or does not answer: then nobody is there to be told anything.
+pub(super) fn leaves_nobody(failure: &Failure) -> bool {
+    is_gone(failure) || failure.kind() == Kind::TimedOut
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

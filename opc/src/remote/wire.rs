@@ -1,7 +1,8 @@
 //! Between what a client says and the types of the contract.
 
-use crate::contract::{FILETIME, GUID, OPCITEMDEF, OPCITEMVQT};
-use crate::{Code, Data, FileTime, Quality, Vqt};
+use crate::contract::{FILETIME, GUID, OPCITEMDEF, OPCITEMSTATE, OPCITEMVQT};
+use crate::wire::time_of;
+use crate::{Code, Data, Quality, Vqt};
 use everywire::{Bytes, Failure, Initiator, Kind, Remote};
 use everywire_model::{Variant, guid};
 
@@ -11,24 +12,15 @@ pub(super) fn iid<I: Remote + ?Sized>() -> GUID {
     GUID { data1, data2, data3, data4 }
 }
 
-/// An identity that was written as text.
-pub(super) fn guid_of(text: &str) -> Option<GUID> {
-    guid::parse(text).map(|(data1, data2, data3, data4)| GUID { data1, data2, data3, data4 })
-}
-
-/// An identity as text.
-pub(super) fn text_of(id: &GUID) -> String {
-    guid::text((id.data1, id.data2, id.data3, id.data4))
-}
-
-pub(super) fn time_of(time: &FILETIME) -> FileTime {
-    FileTime(u64::from(time.dw_high_date_time) << 32 | u64::from(time.dw_low_date_time))
-}
-
 /// A value as the server gave it. One that items cannot have is an error value, which says so.
 pub(super) fn vqt_of(value: &Variant, quality: u16, time: &FILETIME) -> Vqt {
     let data = Data::from_variant(value).unwrap_or(Data::Error(Code::BAD_TYPE));
     Vqt { data, quality: Quality(quality), time: time_of(time) }
+}
+
+/// The same of an item that was read.
+pub(super) fn vqt_of_state(state: &OPCITEMSTATE) -> Vqt {
+    vqt_of(&state.value, state.quality, &state.timestamp)
 }
 
 /// A value to write, whose quality and time the server says itself.

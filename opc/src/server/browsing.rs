@@ -15,8 +15,8 @@
 //!   vendor's, and `more elements` is never set, since there are continuation points.
 //!
 //! Bounds. A page has `crate::browse::PAGE` elements; enumerators count against the client's quota; values
-//! that IOPCItemIO reads are no more than an answer may hold, while those of properties are not counted. How
-//! large a request is, the transport bounds. OPC DA 2.05a, 4.4.5; 3.0, 4.4.3.
+//! that IOPCItemIO reads, and those of properties, are no more than an answer may hold. How large a request
+//! is, the transport bounds. OPC DA 2.05a, 4.4.5; 3.0, 4.4.3.
 
 use super::enumerators::{Tape, lend};
 use super::object::ServerObject;
@@ -28,14 +28,11 @@ use crate::contract::{
     OPCITEMVQT, OPCNAMESPACETYPE,
 };
 use crate::item::Item;
+use crate::wire::{HAS_CHILDREN, IS_ITEM};
 use crate::{Code, Data, FileTime, Quality, VarType, Vqt, properties};
 use everywire::{Failure, Ref, Success};
 use everywire_model::Variant;
 use std::sync::Arc;
-
-/// An element has something beneath it (OPC_BROWSE_HASCHILDREN), or is an item (OPC_BROWSE_ISITEM).
-const HAS_CHILDREN: u32 = 1;
-const IS_ITEM: u32 = 2;
 
 impl IOPCBrowseServerAddressSpace for ServerObject {
     fn query_organization(&self) -> Result<OPCNAMESPACETYPE, Failure> {
@@ -154,11 +151,12 @@ struct Wanted<'a> {
 }
 
 impl ServerObject {
-    /// The properties of an item; nothing but the code, if there is none.
+    /// The properties of an item; nothing but the code, if there is none. Their values take from the `room` in the answer.
     fn described(
         &self,
         item: Result<&Arc<Item>, Code>,
         wanted: &Wanted<'_>,
+        room: &mut usize,
     ) -> Result<OPCITEMPROPERTIES, Failure> {
         let house = self.desk().house()?;
         let item = match item {
@@ -174,7 +172,10 @@ impl ServerObject {
         } else {
             wanted.ids
         };
-        let values = house.engine.properties_of(item, ids, house.now());
+        // What is not told needs no room.
+        let mut endless = usize::MAX;
+        let room = if wanted.values { room } else { &mut endless };
+        let values = house.engine.properties_of(item, ids, house.now(), room);
         let mut found = Vec::with_capacity(ids.len());
         for (id, value) in ids.iter().zip(values) {
             let code = value.as_ref().err().copied().unwrap_or(Code::OK);
@@ -195,10 +196,15 @@ impl ServerObject {
     }
 
     /// An element as the contract has it, with those properties that are wanted if it is an item.
-    fn element(&self, element: Element, wanted: &Wanted<'_>) -> Result<OPCBROWSEELEMENT, Failure> {
+    fn element(
+        &self,
+        element: Element,
+        wanted: &Wanted<'_>,
+        room: &mut usize,
+    ) -> Result<OPCBROWSEELEMENT, Failure> {
         let Element { name, id, has_children, item } = element;
         let properties = match &item {
-            Some(item) if wanted.all || !wanted.ids.is_empty() => self.described(Ok(item), wanted)?,
+            Some(item) if wanted.all || !wanted.ids.is_empty() => self.described(Ok(item), wanted, room)?,
             _ => OPCITEMPROPERTIES { error: 0, properties: Vec::new(), reserved: 0 },
         };
         let mut flags = if has_children { HAS_CHILDREN } else { 0 };
@@ -216,14 +222,15 @@ impl IOPCBrowse for ServerObject {
     ) -> Result<Success<Vec<OPCITEMPROPERTIES>>, Failure> {
         // No numbers at all are all of them (OPC DA 3.0, 4.4.3.3).
         let wanted = Wanted { all: property_ids.is_empty(), values: return_values != 0, ids: property_ids };
-        let source = self.desk().client.engine().source();
+        let engine = self.desk().client.engine();
+        let (source, mut room) = (engine.source(), engine.settings.quotas.answer);
         let mut found = Vec::with_capacity(item_ids.len());
         for id in item_ids {
             let item = match id.as_deref().unwrap_or_default() {
                 "" => Err(Code::INVALID_ITEM),
                 id => source.find(id).ok_or(Code::UNKNOWN_ITEM),
             };
-            found.push(self.described(item.as_ref().map_err(|code| *code), &wanted)?);
+            found.push(self.described(item.as_ref().map_err(|code| *code), &wanted, &mut room)?);
         }
         let failed = found.iter().any(|properties| properties.error != 0);
         Ok(Success::with(i32::from(failed), found))
@@ -253,12 +260,13 @@ impl IOPCBrowse for ServerObject {
             #[allow(unreachable_patterns)]
             _ => return Err(Code::INVALID_ARGUMENT.into()),
         };
-        let source = self.desk().client.engine().source();
+        let engine = self.desk().client.engine();
+        let (source, mut room) = (engine.source(), engine.settings.quotas.answer);
         let continuation = continuation_point.as_deref().unwrap_or_default();
         let page = page(&**source, item_id, continuation, max_elements as usize, elements, name_filter)?;
         let wanted =
             Wanted { all: return_all_properties != 0, values: return_values != 0, ids: property_ids };
-        let found = page.elements.into_iter().map(|element| self.element(element, &wanted));
+        let found = page.elements.into_iter().map(|element| self.element(element, &wanted, &mut room));
         let found = found.collect::<Result<Vec<_>, _>>()?;
         let failed = found.iter().any(|element| element.properties.error != 0);
         // A continuation point says that there is more; `more` is for servers without them.

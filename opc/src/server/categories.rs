@@ -5,9 +5,10 @@
 
 use super::enumerators::{Tape, lend};
 use super::list::{CATEGORIES, ListObject};
-use super::wire::{guid_of, text_of};
+use super::wire::guid_of;
 use crate::Code;
 use crate::contract::{CATEGORYINFO, GUID, ICatInformation, IEnumCATEGORYINFO, IEnumGUID};
+use crate::wire::text_of;
 use everywire::{Failure, Initiator, Kind, Ref, Success};
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ fn asked(count: u32, categories: &Option<Vec<GUID>>) -> Result<Option<&[GUID]>, 
     }
 }
 
-fn is_ours(category: &GUID) -> bool {
+/// Whether our servers are in it.
+pub(super) fn is_ours(category: &GUID) -> bool {
     let category = text_of(category);
     CATEGORIES.iter().any(|(ours, _)| *ours == category)
 }

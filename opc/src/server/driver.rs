@@ -125,10 +125,12 @@ impl Run {
 
     fn update(&self, group: Arc<Group>, now: Moment) {
         let readers = self.readers.upgrade().filter(|readers| group.is_polled() && !readers.is_full());
-        let Some(readers) = readers else { return update(&group, now, &*self.hearers) };
-        let (clock, hearers) = (self.clock, Arc::clone(&self.hearers));
-        // It waits for the source, and nobody else is to wait for that.
-        readers.spawn(move || update(&group, clock.now(), &*hearers));
+        let (clock, hearers, polled) = (self.clock, Arc::clone(&self.hearers), Arc::clone(&group));
+        // It waits for the source, and nobody else is to wait for that, unless no thread is to be had.
+        let apart = move || update(&polled, clock.now(), &*hearers);
+        if !readers.is_some_and(|readers| readers.spawn(apart)) {
+            update(&group, now, &*self.hearers);
+        }
     }
 
     /// Waits until something is due. `false`: it is over.
@@ -148,13 +150,17 @@ impl Run {
     }
 }
 
+/// Updates a group. It is in the schedule again, or has no more to send.
 fn update(group: &Group, now: Moment, hearers: &dyn Hearers) {
-    if hearers.are_behind(group) {
-        if group.postpone(now) {
+    let update = || {
+        if !hearers.are_behind(group) {
+            group.update_and(now, |report| hearers.tell(group, report));
+        } else if group.postpone(now) {
             hearers.are_late(group);
         }
-        return;
+    };
+    // A source that panics is no reason to stop the others, nor to ask it no more.
+    if catch_unwind(AssertUnwindSafe(update)).is_err() {
+        group.postpone(now);
     }
-    // A source that panics is no reason to stop the others.
-    let _ = catch_unwind(AssertUnwindSafe(|| group.update_and(now, |report| hearers.tell(group, report))));
 }

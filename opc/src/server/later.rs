@@ -6,8 +6,8 @@
 //! performed by the caller at once. What becomes of a call otherwise is in `crate::group`.
 //!
 //! Invariants.
-//! * A call is not begun while as many signals as calls may wait have not been taken by the slowest listener:
-//!   its answers would be kept for it.
+//! * A call is not begun while as many reports as calls may wait have not been sent, or not been taken by the
+//!   slowest listener: its answers would be kept for it.
 //! * A call that cannot be given to a thread is cancelled at once, so none is left that nobody performs.
 //! * The group counts those who listen by their numbers (`Hearing`), so it rests exactly when the last has
 //!   left, in whatever order that is told.
@@ -15,8 +15,8 @@
 //!   value of each item.
 //! * That one report cannot be sent is no reason not to send the next.
 //!
-//! Bounds. `Quotas::pending`, once for calls that wait to be performed and once for signals that wait to be
-//! taken.
+//! Bounds. `Quotas::pending`, once for calls that wait to be performed and once for reports that wait to be
+//! sent or taken.
 
 use super::group::{GroupObject, read_from};
 use super::wire::{answer, apart, codes, data_of, filetime, given_of, signed};
@@ -145,7 +145,7 @@ impl GroupObject {
     fn admit(&self) -> Result<(), Code> {
         let house = self.desk()?.house()?;
         let most = house.engine.settings.quotas.pending;
-        let waiting = house.backlog(self.group.server_handle()).signals;
+        let waiting = house.outbox(self.group.server_handle()).map_or(0, |outbox| outbox.waiting());
         if waiting >= most { Err(Code::OUT_OF_MEMORY) } else { Ok(()) }
     }
 

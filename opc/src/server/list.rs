@@ -4,26 +4,23 @@
 //! list.
 
 use super::ServerInfo;
-use super::categories::CATEGORY_MANAGER;
+use super::categories::{CATEGORY_MANAGER, is_ours};
 use super::enumerators::{Tape, lend};
-use super::wire::{guid_of, text_of};
+use super::wire::guid_of;
 use crate::Code;
 use crate::contract::{
     GUID, ICatInformation, IEnumGUID, IOPCEnumGUID, IOPCServerList, IOPCServerList2, OpcServerList,
 };
 use crate::share::{Seat, Share};
 use crate::sync::lock;
+pub use crate::wire::OPC_ENUM;
+use crate::wire::{DA_2, DA_3, text_of};
 use everywire::{Failure, Initiator, Kind, Ref, WeakNode};
 use std::sync::{Arc, Mutex};
 
-/// The class of the list.
-pub const OPC_ENUM: &str = "13486d51-4821-11d2-a494-3cb306c10000";
-
 /// The categories that our servers are in: Data Access 2.0 and 3.0, and how people call them.
-pub(super) const CATEGORIES: [(&str, &str); 2] = [
-    ("63d5f432-cfe4-11d1-b2c8-0060083ba1fb", "OPC Data Access Servers Version 2.0"),
-    ("cc603642-66d7-48f1-b69a-b625e73652d7", "OPC Data Access Servers Version 3.0"),
-];
+pub(super) const CATEGORIES: [(&str, &str); 2] =
+    [(DA_2, "OPC Data Access Servers Version 2.0"), (DA_3, "OPC Data Access Servers Version 3.0")];
 
 /// The list of the servers of a machine. Clones are the same list.
 #[derive(Clone, Default)]
@@ -86,11 +83,7 @@ pub(super) struct ListObject {
 impl ListObject {
     /// The classes that are in one of the categories: all, if none is named. Our servers require nothing of who uses them.
     fn classes(&self, implemented: &[GUID]) -> Vec<GUID> {
-        let named = |category: &GUID| {
-            let category = text_of(category);
-            CATEGORIES.iter().any(|(ours, _)| *ours == category)
-        };
-        if !implemented.is_empty() && !implemented.iter().any(named) {
+        if !implemented.is_empty() && !implemented.iter().any(is_ours) {
             return Vec::new();
         }
         self.list.servers().iter().map(|server| guid_of(&server.class)).collect()

@@ -154,11 +154,11 @@ impl Server {
     /// Asks all clients to leave, and says why (IOPCShutdown).
     ///
     /// # Errors
-    /// The reason cannot be sent.
+    /// The reason cannot be sent to one of them; the others are asked.
     pub fn request_shutdown(&self, reason: &str) -> Result<(), Failure> {
         let objects: Vec<_> = lock(&self.house.objects).values().cloned().collect();
         let request = DataAccessServerShutdownRequest { reason: reason.to_owned() };
-        objects.iter().try_for_each(|signaller| signaller.emit(&request))
+        objects.iter().map(|signaller| signaller.emit(&request)).fold(Ok(()), Result::and)
     }
 }
 
@@ -177,13 +177,14 @@ impl Hearers for Told {
     }
 
     fn are_behind(&self, group: &Group) -> bool {
-        let backlog = self.0.upgrade().map(|house| house.backlog(group.server_handle())).unwrap_or_default();
-        backlog.signals >= SIGNALS || backlog.bytes >= BYTES
+        let outbox = self.0.upgrade().and_then(|house| house.outbox(group.server_handle()));
+        let Backlog { signals, bytes, .. } = outbox.map(|outbox| outbox.backlog()).unwrap_or_default();
+        signals >= SIGNALS || bytes >= BYTES
     }
 
     fn are_late(&self, group: &Group) {
         let Some(house) = self.0.upgrade() else { return };
-        let Some(outbox) = lock(&house.groups).get(&group.server_handle()).cloned() else { return };
+        let Some(outbox) = house.outbox(group.server_handle()) else { return };
         let listener = outbox.backlog().listener;
         let name = group.state().map(|state| state.name).unwrap_or_default();
         // What others chose is not to command a terminal.
@@ -196,10 +197,9 @@ impl Hearers for Told {
 }
 
 impl House {
-    /// What waits for the listener of a group.
-    fn backlog(&self, group: u32) -> Backlog {
-        let outbox = lock(&self.groups).get(&group).cloned();
-        outbox.map(|outbox| outbox.backlog()).unwrap_or_default()
+    /// What a group has to tell.
+    fn outbox(&self, group: u32) -> Option<Arc<Outbox>> {
+        lock(&self.groups).get(&group).cloned()
     }
 
     fn now(&self) -> Moment {
@@ -208,7 +208,7 @@ impl House {
 
     /// Tells those who listen to a group; it does not wait for them.
     fn tell(&self, group: u32, report: Report) {
-        let Some(outbox) = lock(&self.groups).get(&group).cloned() else { return };
+        let Some(outbox) = self.outbox(group) else { return };
         let Some(driver) = self.driver.get() else { return };
         if outbox.post(report) {
             let sending = Arc::clone(&outbox);

@@ -24,7 +24,7 @@ use super::House;
 use super::enumerators::{Tape, lend};
 use super::group::GroupObject;
 use super::outbox::Outbox;
-use super::wire::{filetime, text_of};
+use super::wire::filetime;
 use crate::Code;
 use crate::client::{Client, LOCALES};
 use crate::contract::{
@@ -34,6 +34,7 @@ use crate::contract::{
 use crate::group::{Group, GroupState};
 use crate::source::ServerState;
 use crate::sync::lock;
+use crate::wire::text_of;
 use everywire::{Bytes, Failure, Initiator, Kind, Reference, Remote, Signaller, Success};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};

@@ -52,6 +52,12 @@ impl Outbox {
         self.signaller.backlog()
     }
 
+    /// How many reports wait: for the listener that is furthest behind, and until somebody sends them.
+    pub(super) fn waiting(&self) -> usize {
+        let unsent = lock(&self.line).waiting.len();
+        self.backlog().signals + unsent
+    }
+
     /// Tells whoever looks after the node that a listener does not get what it asked for.
     pub(super) fn undelivered(&self, failure: &Failure) {
         self.signaller.undelivered(failure);
@@ -122,6 +128,17 @@ mod tests {
             error: Code::OK,
         };
         Report::Change(Batch { transaction: 0, group: 1, samples: samples.iter().map(sample).collect() })
+    }
+
+    #[test]
+    fn reports_that_nobody_sends_yet_are_counted() {
+        let outbox = Outbox::new(everywire::Node::new().signaller::<dyn DataAccessGroup>("group"));
+        for transaction in 0..3 {
+            outbox.post(Report::Cancelled { transaction, group: 1 });
+        }
+        assert_eq!(outbox.waiting(), 3);
+        outbox.send();
+        assert_eq!(outbox.waiting(), 0);
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Pool {
         lock(&self.shared.state).jobs.len() >= WAITING / 2
     }
 
-    /// Has something done. `false`: there is too much to do, or the pool has ended.
+    /// Has something done. `false`: there is too much to do, no thread is to be had, or the pool has ended.
     pub(super) fn spawn(&self, job: impl FnOnce() + Send + 'static) -> bool {
         let shared = &self.shared;
         let mut state = lock(&shared.state);
@@ -65,11 +65,15 @@ impl Pool {
         drop(state);
         let own = Arc::clone(shared);
         let started = std::thread::Builder::new().name(shared.name.to_owned()).spawn(move || own.work());
-        if started.is_err() {
-            // The threads that there are do it, or the next that can be started.
-            lock(&shared.state).threads -= 1;
+        if started.is_ok() {
+            return true;
         }
-        true
+        let mut state = lock(&shared.state);
+        state.threads -= 1;
+        // The threads that there are do it; without any it is given up.
+        let given_up = if state.threads == 0 { state.jobs.pop_back() } else { None };
+        drop(state);
+        given_up.is_none()
     }
 }
 

@@ -2,29 +2,19 @@
 
 use crate::contract::{FILETIME, GUID, OPCITEMDEF, OPCITEMRESULT, OPCITEMVQT};
 use crate::group::{Added, Given, ItemDef};
+use crate::wire::time_of;
 use crate::{Code, Data, FileTime, Quality, VarType};
 use everywire::Success;
 use everywire_model::Failure;
-use everywire_model::guid;
-
-/// An identity as text.
-pub(super) fn text_of(id: &GUID) -> String {
-    guid::text((id.data1, id.data2, id.data3, id.data4))
-}
 
 /// An identity that was written as text; all zeros if it is none.
 pub(super) fn guid_of(text: &str) -> GUID {
-    let (data1, data2, data3, data4) = guid::parse(text).unwrap_or_default();
-    GUID { data1, data2, data3, data4 }
+    crate::wire::guid_of(text).unwrap_or_default()
 }
 
 #[allow(clippy::cast_possible_truncation)]
 pub(super) fn filetime(time: FileTime) -> FILETIME {
     FILETIME { dw_low_date_time: time.0 as u32, dw_high_date_time: (time.0 >> 32) as u32 }
-}
-
-pub(super) fn time_of(time: &FILETIME) -> FileTime {
-    FileTime(u64::from(time.dw_high_date_time) << 32 | u64::from(time.dw_low_date_time))
 }
 
 /// Codes as they travel.

@@ -183,6 +183,8 @@ fn an_answer_is_no_larger_than_its_quota() {
     }
     let names: Vec<_> = (0..1001).map(|n| if n < 1000 { "Name" } else { "Tank.Level" }.to_owned()).collect();
     check(codes(plant.engine.read_items(&names, &[0; 1001], plant.now).expect("pairs")));
+    let numbers: Vec<_> = (0..1001).map(|n| if n < 1000 { 2 } else { 3 }).collect();
+    check(codes(plant.engine.properties("Name", &numbers, plant.now).expect("an item")));
 }
 
 #[test]
@@ -301,6 +303,9 @@ fn handles_of_others_are_not_ones_own() {
     assert_eq!(mine.set_sampling(&asked, &[10; 5]).map(codes), Ok(all.clone()));
     assert_eq!(mine.set_buffered(&asked, &[true; 5]).map(codes), Ok(all.clone()));
     assert_eq!(mine.remove_items(&asked).map(codes), Ok(all));
+    // No items at all.
+    assert_eq!(mine.set_buffered(&[], &[]).map(codes), Err(Code::INVALID_ARGUMENT));
+    assert_eq!(mine.set_sampling(&[], &[]).map(codes), Err(Code::INVALID_ARGUMENT));
     // Lists that are not of one length.
     assert_eq!(mine.set_types(&asked, &[VarType::R8; 4]), Err(Code::INVALID_ARGUMENT));
     assert_eq!(mine.write(&asked, &values[..4]), Err(Code::INVALID_ARGUMENT));

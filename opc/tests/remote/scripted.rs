@@ -21,13 +21,17 @@ type Branch = (&'static str, Vec<(&'static str, &'static str, u32)>);
 pub(crate) struct Script {
     /// Its group calls back, reads and writes later.
     pub(crate) callbacks: bool,
+    /// Its group can do nothing but say how it is set.
+    pub(crate) bare: bool,
+    /// How often it was asked to remove its group.
+    pub(crate) removed: Arc<AtomicU32>,
     /// It can be browsed as 3.0 has it, and not otherwise: branches, and what is in them.
     pub(crate) tree: Vec<Branch>,
 }
 
 impl Default for Script {
     fn default() -> Self {
-        Self { callbacks: true, tree: Vec::new() }
+        Self { callbacks: true, bare: false, removed: Arc::default(), tree: Vec::new() }
     }
 }
 
@@ -39,7 +43,9 @@ impl Script {
         let address = node.listen("dcom://127.0.0.1:0?level=none").expect("a port");
         let place = address.trim_start_matches("dcom://").split(['/', '?']).next();
         let place = place.expect("a place").to_owned();
-        let group = if self.callbacks {
+        let group = if self.bare {
+            node.lend_servants(vec![<dyn IOPCGroupStateMgt as Remote>::skeleton(Arc::new(Plain))])
+        } else if self.callbacks {
             let signaller = node.signaller::<dyn DataAccessGroup>("group");
             node.export_servant("group", Arc::new(Later { signaller, transaction: AtomicU32::new(0) }))
         } else {
@@ -50,7 +56,7 @@ impl Script {
                 <dyn IOPCSyncIO as Remote>::skeleton(servant),
             ])
         };
-        let object = Arc::new(Object { group, tree: self.tree });
+        let object = Arc::new(Object { group, removed: self.removed, tree: self.tree });
         let interface = everywire::model::Hold::Static(<dyn IOPCServer as Remote>::interface());
         node.export_class_servants(CLASS, interface, move |_| {
             let server = <dyn IOPCServer as Remote>::skeleton(Arc::clone(&object) as Arc<_>);
@@ -65,6 +71,7 @@ impl Script {
 
 struct Object {
     group: Reference,
+    removed: Arc<AtomicU32>,
     tree: Vec<Branch>,
 }
 
@@ -97,6 +104,7 @@ impl IOPCServer for Object {
     }
 
     fn remove_group(&self, _: u32, _: i32) -> Result<Success<()>, Failure> {
+        self.removed.fetch_add(1, Ordering::SeqCst);
         Ok(().into())
     }
 

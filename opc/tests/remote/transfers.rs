@@ -3,6 +3,8 @@ use crate::server::PATIENCE;
 use everywire::Kind;
 use everywire_opc::remote::{DataAccess, ItemGroup, Way};
 use everywire_opc::{Code, Data};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Old enough for any value, and none at all.
@@ -33,6 +35,10 @@ fn both_versions_read_and_write_without_waiting() {
         let written = written.expect("begun").wait(PATIENCE).expect("done");
         assert_eq!(written, [Err(Code::BAD_RIGHTS), Ok(Code::OK), Err(Code::UNKNOWN_ITEM)], "{way:?}");
         assert_eq!(plant.table.get("Tank.Setpoint").map(|vqt| vqt.data), Some(Data::I2(77)));
+        // The same item twice: each has its own outcome, and there is no end of patience.
+        let twice = group.write(&[(2, Data::I4(78)), (2, "no number".into())]);
+        let twice = twice.expect("begun").wait(Duration::MAX).expect("done");
+        assert_eq!(twice, [Ok(Code::OK), Err(Code::BAD_TYPE)], "{way:?}");
         plant.table.set("Tank.Setpoint", 10_i16).expect("an item");
         // What nobody is asked for is done at once.
         let nothing = group.read(&[1], ANY).expect("begun");
@@ -74,6 +80,18 @@ fn where_nobody_can_call_back_it_waits() {
     assert_eq!(data, [Data::I4(2), Data::I4(1)]);
     let missing = group.set_deadbands(&[(0, 1.0)]).expect_err("it is not offered");
     assert!(missing.to_string().contains("IOPCItemDeadbandMgt"), "{missing}");
+}
+
+#[test]
+fn a_group_that_cannot_be_used_is_not_left_behind() {
+    let script = Script { bare: true, ..Script::default() };
+    let removed = Arc::clone(&script.removed);
+    let (_server, client, address) = script.serve();
+    let server = DataAccess::connect(&client, &address).expect("a server");
+    server.group(&["a"]).err().expect("nothing can be done with it");
+    assert_eq!(removed.load(Ordering::SeqCst), 1);
+    server.read(&["a"]).expect_err("nothing can be done with it");
+    assert_eq!(removed.load(Ordering::SeqCst), 2);
 }
 
 #[test]

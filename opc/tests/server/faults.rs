@@ -12,9 +12,10 @@ use everywire_opc::contract::{
 };
 use everywire_opc::remote::{Address, DataAccess, Event, Wanted};
 use everywire_opc::server::{Server, ServerInfo};
-use everywire_opc::{Code, Data, Quality, Settings};
+use everywire_opc::{Children, Code, Data, Feed, FileTime, Item, Quality, Settings, Source, VarType, Vqt};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -123,6 +124,44 @@ fn a_slow_listener_gets_the_newest_values_later_and_knows_and_others_notice_noth
     // From now on all is as ever.
     site.table.set("Tank.Setpoint", 77_i16).expect("an item");
     assert_eq!(slow.until(2, &Data::I2(77)).last(), Some(&(Data::I2(77), Code::OK)));
+}
+
+/// A source that panics once, when it is asked for values.
+struct Frail(AtomicBool);
+
+impl Source for Frail {
+    fn find(&self, id: &str) -> Option<Arc<Item>> {
+        Some(Arc::new(Item::new(id, VarType::I4)))
+    }
+
+    fn children(&self, _: &str, _: Option<&str>) -> Option<Children> {
+        None
+    }
+
+    fn read(&self, items: &[Arc<Item>]) -> Vec<Result<Vqt, Code>> {
+        assert!(self.0.swap(true, Ordering::SeqCst), "it panics once");
+        items.iter().map(|_| Ok(Vqt::good(7_i32, FileTime::default()))).collect()
+    }
+
+    fn write(&self, writes: &[everywire_opc::Write]) -> Vec<Code> {
+        writes.iter().map(|_| Code::OK).collect()
+    }
+
+    fn watch(&self, _: &Arc<Item>, _: Feed) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_group_whose_source_panics_goes_on() {
+    let node = Node::new();
+    let info = ServerInfo::new(CLASS, "Everywire.Tank");
+    let frail = Arc::new(Frail(AtomicBool::new(false)));
+    // The class is its own, since it is served last.
+    let site = Site::at(node);
+    let _server = Server::serve(&site.node, info, frail, Settings::default()).expect("a thread");
+    let watched = Watched::new(&site, None);
+    watched.until(1, &Data::I4(7));
 }
 
 /// What is asked for is kept for a listener that hangs only as far as the quota goes; reads go on, and all of it ends with the client.

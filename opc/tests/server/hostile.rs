@@ -6,10 +6,10 @@ use super::{PATIENCE, Site, add_group, code_of, def, iid};
 use everywire::{Node, Ref, Subscription};
 use everywire_opc::contract::{
     DataAccessGroup, DataAccessGroupOnDataChange, DataAccessServer, IEnumOPCItemAttributes, IEnumString,
-    IOPCAsyncIO2, IOPCBrowse, IOPCBrowseServerAddressSpace, IOPCCommon, IOPCItemMgt, IOPCServer, IOPCSyncIO,
-    OPCBROWSEFILTER, OPCBROWSETYPE, OPCDATASOURCE, OPCENUMSCOPE,
+    IOPCAsyncIO2, IOPCBrowse, IOPCBrowseServerAddressSpace, IOPCCommon, IOPCItemMgt, IOPCItemProperties,
+    IOPCServer, IOPCSyncIO, OPCBROWSEFILTER, OPCBROWSETYPE, OPCDATASOURCE, OPCENUMSCOPE, OPCITEMPROPERTIES,
 };
-use everywire_opc::{Code, Data, Settings, VarType};
+use everywire_opc::{Code, Data, FileTime, Quotas, Settings, VarType, Vqt};
 use std::sync::mpsc::channel;
 
 /// Somebody who is served whatever others do.
@@ -184,6 +184,33 @@ fn enumerators_are_of_the_quota_and_give_no_more_than_they_may() {
         all.next(10).expect("items").value.into_iter().filter_map(|item| item.item_id).collect();
     assert_eq!(rest, ["Tank.Level", "Tank.Setpoint"]);
     assert_eq!(all.next(10).expect("items").value.len(), 0);
+}
+
+/// A text that is named as a property again and again, of one item or of several, is not copied without end.
+#[test]
+fn properties_are_no_more_than_an_answer_may_hold() {
+    let quotas = Quotas { answer: 1 << 20, ..Quotas::default() };
+    let site = Site::with(Node::new(), "level=none", Settings { quotas, ..Settings::default() });
+    let text = Data::from("x".repeat(100_000));
+    site.table.put("Name", Vqt::good(text, FileTime::default())).expect("an item");
+    let count = |errors: &mut dyn Iterator<Item = i32>| errors.filter(|error| *error == 0).count();
+    let properties = site.connect::<dyn IOPCItemProperties>();
+    let (_, errors) = properties.get_item_properties("Name", &[2; 30]).expect("an item").value;
+    assert_eq!(
+        (count(&mut errors.iter().copied()), errors.last()),
+        (10, Some(&Code::OUT_OF_MEMORY.signed()))
+    );
+    let pages = site.connect::<dyn IOPCBrowse>();
+    let of = |found: &[OPCITEMPROPERTIES]| {
+        count(&mut found.iter().flat_map(|item| &item.properties).map(|property| property.error))
+    };
+    let names = vec![Some("Name".to_owned()); 30];
+    assert_eq!(of(&pages.get_properties(&names, 1, &[2]).expect("items").value), 10);
+    assert_eq!(of(&pages.get_properties(&names, 0, &[2]).expect("items").value), 30, "without values");
+    let all = OPCBROWSEFILTER::OpcBrowseFilterAll;
+    let (_, _, found) = pages.browse("", &None, 0, all, "", "", 0, 1, &[2; 30]).expect("a page").value;
+    assert_eq!(of(&found.into_iter().map(|element| element.properties).collect::<Vec<_>>()), 10);
+    is_served(&site);
 }
 
 #[test]

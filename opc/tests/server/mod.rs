@@ -51,10 +51,14 @@ impl Site {
 
     /// The same with options of its address.
     pub(crate) fn served(node: Node, options: &str) -> Self {
+        Self::with(node, options, Settings::default())
+    }
+
+    /// The same with settings of its engine.
+    pub(crate) fn with(node: Node, options: &str, settings: Settings) -> Self {
         let table = table();
         let info = ServerInfo::new(CLASS, "Everywire.Tank");
-        let server =
-            Server::serve(&node, info, Arc::clone(&table) as Arc<_>, Settings::default()).expect("a thread");
+        let server = Server::serve(&node, info, Arc::clone(&table) as Arc<_>, settings).expect("a thread");
         let address = node.listen(&format!("dcom://127.0.0.1:0?{options}")).expect("a port");
         let client = Node::new();
         client.listen("dcom://127.0.0.1:0?level=none").expect("a port");
