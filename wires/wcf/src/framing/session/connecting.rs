@@ -21,7 +21,8 @@
 //!   them.
 //! * A layer that protects the connection ends with its channel (MC-NMF 3.1.1.1.5): streamed calls over TLS
 //!   need a connection each.
-//! * In Over everything that comes is dropped, and nothing more is said.
+//! * In Over everything that comes is dropped, and nothing more is said. `Event::Closed` is told when what was
+//!   said before has been sent (`ending`).
 
 mod ending;
 mod opening;
@@ -440,13 +441,17 @@ impl Session for Connecting {
 
     fn deadline(&self) -> Option<Instant> {
         if self.phase == Phase::Over {
-            return None;
+            // The end is told when the goodbye has been sent: somebody has to look.
+            return self.ending.then(Instant::now);
         }
         let due = [self.opening_due, self.channel.deadline(), self.exchange.deadline()];
         due.into_iter().flatten().min()
     }
 
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        if self.phase == Phase::Over {
+            return Ok(());
+        }
         let opening = match self.opening_due {
             Some(due) if due <= now => {
                 let seconds = self.channel.settings.quotas.open_timeout.as_secs();
