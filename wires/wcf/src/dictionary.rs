@@ -172,15 +172,6 @@ impl Words {
         }
     }
 
-    /// All words as one table, which [`Words::learn`] reads.
-    pub fn table(&self) -> Vec<u8> {
-        let mut table = Vec::with_capacity(self.size);
-        for word in &self.words {
-            put_word(word, &mut table);
-        }
-        table
-    }
-
     /// Whether the first words of both are the same, as far as the shorter one goes.
     /// Words of a session only grow, so two that agree are two states of one session, or as good as that.
     fn agree(&self, other: &Self) -> bool {
