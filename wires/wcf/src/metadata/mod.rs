@@ -7,13 +7,11 @@
 mod asking;
 mod contract;
 mod exchange;
-mod markup;
 mod pages;
 mod passed;
 mod service;
 
 pub use asking::{discover, list};
-pub(crate) use markup::binary;
 pub use pages::{Page, page};
 pub(crate) use passed::{asked, describes, operation, readdress};
 

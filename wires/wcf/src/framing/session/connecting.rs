@@ -36,12 +36,12 @@ use super::accepting::unprotected;
 use super::spoken;
 use crate::settings::{self, Security, Settings};
 use crate::soap::{Side, SoapChannel};
-use crate::values::XML;
+use crate::values::bare;
 use crate::violations::Breach;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{
-    Answer, Body, Budget, Call, CallId, Config, Context, Emission, Event, Expects, Failure, Handle,
-    Initiator, Interest, Kind, Outcome, PeerAddress, Profile, SendBuffer, Session, Violation,
+    Answer, Budget, Call, CallId, Config, Emission, Event, Expects, Failure, Handle, Initiator, Interest,
+    Kind, Outcome, PeerAddress, Profile, SendBuffer, Session, Violation,
 };
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -476,15 +476,5 @@ impl Session for Connecting {
 
 /// The answer to a probe for an endpoint that is there, and the outcome of a call that expects nothing.
 fn found(id: CallId) -> Event {
-    let body = Body {
-        bytes: Bytes::new(),
-        base: 0,
-        little: true,
-        dialect: crate::values::TEXT,
-        context: Context::default(),
-        budget: Budget::default(),
-        codec: &XML,
-        beside: None,
-    };
-    Event::Reply { id, outcome: Outcome::Done(body) }
+    Event::Reply { id, outcome: Outcome::Done(bare(Bytes::new(), Budget::default())) }
 }
