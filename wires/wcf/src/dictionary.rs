@@ -172,15 +172,6 @@ impl Words {
         }
     }
 
-    /// All words as one table, which [`Words::learn`] reads.
-    pub fn table(&self) -> Vec<u8> {
-        let mut table = Vec::with_capacity(self.size);
-        for word in &self.words {
-            put_word(word, &mut table);
-        }
-        table
-    }
-
     /// Whether the first words of both are the same, as far as the shorter one goes.
     /// Words of a session only grow, so two that agree are two states of one session, or as good as that.
     fn agree(&self, other: &Self) -> bool {
@@ -305,7 +296,7 @@ impl Outgoing {
             None => (Arc::clone(words), 0),
         };
         for word in held.words.get(told..).unwrap_or_default() {
-            put_word(word, &mut self.fresh);
+            integer::put_string(word, &mut self.fresh);
         }
         let told = held.len();
         self.adopted = Some((held, told));
@@ -367,7 +358,7 @@ impl Outgoing {
             return None;
         }
         let before = self.fresh.len();
-        put_word(word, &mut self.fresh);
+        integer::put_string(word, &mut self.fresh);
         let cost = self.fresh.len() - before;
         // Beyond the peer's default quota words go inline. Its real quota may be larger: nobody tells.
         if self.size + cost > MAX_SESSION_SIZE {
@@ -414,10 +405,4 @@ impl Outgoing {
         self.told();
         payload
     }
-}
-
-/// A word as tables have it: its length in bytes, then its UTF-8 (MC-NBFSE 2.1).
-fn put_word(word: &str, out: &mut Vec<u8>) {
-    integer::put(word.len(), out);
-    out.extend_from_slice(word.as_bytes());
 }

@@ -392,3 +392,14 @@ fn broken(breach: &Breach, bytes: &[u8]) -> Explained {
 fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).escape_debug().to_string()
 }
+
+/// Characters that are shown of one part.
+const SHOWN: usize = 4096;
+
+/// A text as long as it is shown, and how long it is.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}... ({} bytes)", text.get(..end).unwrap_or_default(), text.len()),
+        None => text.to_owned(),
+    }
+}

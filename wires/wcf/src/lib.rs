@@ -20,6 +20,7 @@ pub mod framing;
 pub mod http;
 pub mod layer;
 pub mod limits;
+mod markup;
 pub mod metadata;
 pub mod nbfx;
 pub mod plan;

@@ -26,18 +26,16 @@ use crate::dictionary::Words;
 use crate::nbfx::xml::lexical;
 use crate::nbfx::{self, Prefix, Record, Text, Word};
 use crate::settings::{Security, Settings};
-use crate::soap::Form;
+use crate::soap::{Form, SECURITY};
 use crate::text;
 use crate::violations::Violation;
 use everywire_auth::security::is_password;
+use everywire_model::date;
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator, Kind};
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use zeroize::Zeroizing;
-
-/// The namespace of the header `Security`, and of its tokens.
-pub const SECEXT: &str = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd";
 
 /// The namespace of Timestamp and of identifiers.
 pub const UTILITY: &str =
@@ -112,7 +110,7 @@ impl Header {
         let mut xml = text::Writer::new(&mut out);
         xml.start("o", "Security")
             .attribute(&envelope, "mustUnderstand", "1")
-            .xmlns("o", SECEXT)
+            .xmlns("o", SECURITY)
             .xmlns("u", UTILITY);
         // Microsoft's identifiers; a signature could refer to them.
         xml.start("u", "Timestamp").attribute("u", "Id", "_0");
@@ -151,7 +149,7 @@ impl Header {
         // The same elements in records; times are text in binary form, too.
         start(&mut xml, O, "Security");
         attribute(&mut xml, s, "mustUnderstand", Text::One);
-        xml.put(&Record::Xmlns(Some("o"), Word::Inline(SECEXT)));
+        xml.put(&Record::Xmlns(Some("o"), Word::Inline(SECURITY)));
         xml.put(&Record::Xmlns(Some("u"), Word::Inline(UTILITY)));
         start(&mut xml, U, "Timestamp");
         attribute(&mut xml, U, "Id", Text::Chars("_0"));
@@ -341,7 +339,7 @@ impl Found {
 /// fault's subcode.
 #[cold]
 fn denied(what: &str, code: &str) -> Failure {
-    Failure::new(Kind::Refused, Initiator::Peer, what).with_code(format!("{{{SECEXT}}}{code}"))
+    Failure::new(Kind::Refused, Initiator::Peer, what).with_code(format!("{{{SECURITY}}}{code}"))
 }
 
 /// A time as XML has it, with milliseconds.
@@ -355,14 +353,14 @@ fn instant(time: SystemTime) -> String {
 /// The time that XML says: `YYYY-MM-DDTHH:MM:SS[.FFF](Z|±HH:MM)`, after 1970.
 fn moment(text: &str) -> Option<SystemTime> {
     let (day, time) = text.split_once('T')?;
-    let mut parts = day.splitn(3, '-').map(|part| part.parse::<u32>().ok());
+    let mut parts = day.splitn(3, '-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     let zone = time.find(['Z', '+', '-']).unwrap_or(time.len());
     let (time, zone) = time.split_at(zone);
     let mut parts = time.splitn(3, ':');
-    let (hour, minute) = (parts.next()?.parse::<u64>().ok()?, parts.next()?.parse::<u64>().ok()?);
+    let (hour, minute) = (parts.next()?.parse::<u8>().ok()?, parts.next()?.parse::<u8>().ok()?);
     let (second, fraction) = parts.next().map(|rest| rest.split_once('.').unwrap_or((rest, "")))?;
-    let second = second.parse::<u64>().ok()?;
+    let second = second.parse::<u8>().ok()?;
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
@@ -383,12 +381,10 @@ fn moment(text: &str) -> Option<SystemTime> {
             if zone.starts_with('-') { -minutes } else { minutes }
         }
     };
-    // Days since 1970, by years that begin in March (Gregorian calendar).
-    let shifted = u64::from(if month > 2 { year } else { year - 1 });
-    let of_year = (153 * u64::from((month + 9) % 12) + 2) / 5 + u64::from(day) - 1;
-    let days = shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + of_year - 719_468;
-    let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
-    let seconds = seconds.checked_add_signed(-east * 60)?;
+    let seconds = ((date::days(year, month, day) * 24 + i64::from(hour)) * 60 + i64::from(minute) - east)
+        * 60
+        + i64::from(second);
+    let seconds = u64::try_from(seconds).ok()?;
     Some(UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanos))
 }
 
@@ -481,7 +477,7 @@ mod tests {
 
     #[test]
     fn what_is_twice_there_or_no_text_is_refused() {
-        let open = format!("<o:Security xmlns:o=\"{SECEXT}\" xmlns:u=\"{UTILITY}\">");
+        let open = format!("<o:Security xmlns:o=\"{SECURITY}\" xmlns:u=\"{UTILITY}\">");
         let time = "<u:Timestamp><u:Created>2020-01-02T03:04:05Z</u:Created></u:Timestamp>";
         let token =
             "<o:UsernameToken><o:Username>ada</o:Username><o:Password>x</o:Password></o:UsernameToken>";

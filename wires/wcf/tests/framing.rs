@@ -236,9 +236,11 @@ fn an_end_of_the_server_ends_the_calls_too() {
     events(&mut *pair.client);
     give(&mut *pair.client, &[0x07]).unwrap();
     assert_eq!(failures(&mut *pair.client)[0].completed(), Completed::Maybe);
+    // Whoever is told of the end transmits no more.
+    assert!(pair.client.deadline().is_some());
     assert_eq!(sent(&mut *pair.client), [0x07]);
-    // Whoever is told that transmits no more.
     assert!(matches!(events(&mut *pair.client)[..], [Event::Closed]));
+    assert!(pair.client.deadline().is_none());
 }
 
 #[test]

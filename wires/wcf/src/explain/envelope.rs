@@ -16,8 +16,9 @@
 //!   namespaces: a listing shows what came, right or wrong.
 //! * The content of a header `Security` is not shown, since it may be a password, nor what is left of a
 //!   broken text with one.
-//! * Texts are cut after `SHOWN` characters.
+//! * Texts are cut where they are too long (`shown`).
 
+use super::shown;
 use crate::dictionary::{Words, split};
 use crate::framing::Encoding;
 use crate::nbfx::{Reader, Record, Word, xml};
@@ -27,9 +28,6 @@ use crate::values::{BINARY, Form, ReaderQuotas, TEXT, XML};
 use bytes::Bytes;
 use everywire_model::wire::{Explained, Part};
 use everywire_model::{Body, Budget, Context};
-
-/// Characters of XML that are shown of one part.
-const SHOWN: usize = 4096;
 
 /// Adds the parts of an envelope whose bytes stand at `at` in the message (`None`: not in one piece), and returns what to say of
 /// it in one line. `kind` of the message becomes what it is.
@@ -315,13 +313,5 @@ fn word(name: Word<'_>, words: &Words) -> String {
     match name {
         Word::Inline(name) => name.to_owned(),
         Word::Id(id) => words.word(id).map_or_else(|| format!("{{{id}}}"), str::to_owned),
-    }
-}
-
-/// A text as long as it is shown, and how long it is.
-fn shown(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}... ({} bytes)", text.get(..end).unwrap_or_default(), text.len()),
-        None => text.to_owned(),
     }
 }

@@ -18,8 +18,9 @@
 //!   message.
 //! * Bodies in a coding (gzip) are not unpacked.
 
-use super::{Encoding, Reading, envelope, lossy};
+use super::{Encoding, Reading, envelope, lossy, shown};
 use crate::http::split;
+use crate::text;
 use everywire_model::wire::{Explained, Part};
 
 /// Bytes of a head that are looked at; longer ones are no HTTP that anybody takes.
@@ -30,9 +31,6 @@ const MAX_LINE: usize = 4 << 10;
 
 /// Parts of a package that are listed.
 const MAX_PARTS: usize = 1000;
-
-/// Characters of a body that is no envelope.
-const SHOWN: usize = 4096;
 
 /// What a message may begin with.
 const STARTS: [&[u8]; 10] = [
@@ -435,9 +433,8 @@ fn from_utf16(charset: &str, octets: &[u8]) -> Option<String> {
         ("utf-16" | "utf-16le", _) => false,
         _ => return None,
     };
-    let pairs = octets.chunks_exact(2).filter_map(|pair| <[u8; 2]>::try_from(pair).ok());
-    let units = pairs.map(|pair| if big { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) });
-    let text: String = char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{FFFD}')).collect();
+    let unit = if big { u16::from_be_bytes } else { u16::from_le_bytes };
+    let text: String = text::utf16(octets, unit).map(|char| char.unwrap_or('\u{FFFD}')).collect();
     Some(text.trim_start_matches('\u{FEFF}').to_owned())
 }
 
@@ -447,11 +444,4 @@ fn broken(mut message: Explained, len: usize, why: &str) -> Explained {
     message.parts.push(Part { offset: 0, len: len.min(1), name: "violation", value: value.clone() });
     "Request".clone_into(&mut message.kind);
     Explained { summary: value, len, ..message }
-}
-
-fn shown(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}... ({} bytes)", text.get(..end).unwrap_or_default(), text.len()),
-        None => text.to_owned(),
-    }
 }

@@ -29,7 +29,7 @@ mod requests;
 mod responses;
 
 use super::breach::Breach;
-use super::content::{self, Format};
+use super::content::{self, LastFormat};
 use super::dialect;
 use super::server::Server;
 use crate::settings::Settings;
@@ -101,8 +101,7 @@ pub struct Accepting {
     content_type: HeaderValue,
     /// The path that was asked for last, and the key that it stands for.
     known: Option<(Box<str>, Bytes)>,
-    /// The content type that came last, and what it says.
-    read: Option<(HeaderValue, Arc<Format>)>,
+    format: LastFormat,
     /// What the heads say that are known again, by their places.
     parsed_heads: Vec<ParsedHead>,
     /// When the head or the body began that has not arrived whole.
@@ -160,7 +159,7 @@ impl Accepting {
             compresses: false,
             content_type: HeaderValue::from_static(content::of(dialect)),
             known: None,
-            read: None,
+            format: LastFormat::default(),
             parsed_heads: Vec::new(),
             since: None,
             begun: Instant::now(),
@@ -345,13 +344,6 @@ impl Accepting {
         self.drain();
     }
 
-    /// The next call, if it may begin. Nobody waits for one-way calls, so they are not counted.
-    fn next_call(&mut self) -> Option<Event> {
-        let Some(Event::Call(call)) = self.waiting.front() else { return None };
-        let begins = call.expects == Expects::Nothing || self.held.begin(call.id);
-        if begins { self.waiting.pop_front() } else { None }
-    }
-
     /// Serves what came behind a request that was answered now.
     fn go_on(&mut self) {
         self.doomed = self.work(Instant::now()).err();
@@ -406,7 +398,7 @@ impl Session for Accepting {
         }
         let mut event = self.events.pop_front();
         if event.is_none() && !self.waiting.is_empty() {
-            event = self.next_call();
+            event = self.held.next_call(&mut self.waiting);
         }
         if event.is_none() && self.server.is_over() && self.out.is_empty() && !self.closed {
             self.closed = true;

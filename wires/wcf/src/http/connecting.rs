@@ -29,7 +29,7 @@ mod sequence;
 use super::breach::{Breach, over_limit};
 use super::client::{Client, Returned};
 use super::compression::{GZIP, SMALL};
-use super::content::{self, Format};
+use super::content::{self, LastFormat};
 use super::{dialect, login, multipart};
 use crate::compression;
 use crate::settings::{Encoding, Settings};
@@ -78,8 +78,7 @@ pub struct Connecting {
     target: Option<(Bytes, Uri)>,
     /// The action that was called last, and the headers of its requests.
     action: Option<(Arc<str>, HeaderMap)>,
-    /// The content type that came last, and what it says.
-    read: Option<(HeaderValue, Arc<Format>)>,
+    format: LastFormat,
     /// The next number of a request that the exchange does not know.
     errands: u64,
     /// The call that gets a page for a hop's caller, and the address at which that caller asks for it.
@@ -163,7 +162,7 @@ impl Connecting {
             common,
             target: None,
             action: None,
-            read: None,
+            format: LastFormat::default(),
             errands: ERRANDS,
             page: None,
             reliable: (settings.reliable && dialect.addressing).then(Vec::new),

@@ -5,9 +5,12 @@
 
 use super::multipart::{self, Related};
 use crate::soap::{Dialect, Form, Soap};
+use crate::text;
 use crate::values::ReaderQuotas;
 use bytes::{Buf, Bytes};
 use everywire_model::{Failure, Initiator, Kind};
+use http::HeaderValue;
+use std::sync::Arc;
 
 /// How the text of a message is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +30,26 @@ pub(super) struct Format {
     pub(super) related: Option<Related>,
     /// The action, which SOAP 1.2 may say here.
     pub(super) action: Option<String>,
+}
+
+/// The content type that came last, and what it says: the same one comes again and again.
+#[derive(Debug, Default)]
+pub(super) struct LastFormat(Option<(HeaderValue, Arc<Format>)>);
+
+impl LastFormat {
+    /// What a content type says; `None` if messages of the dialect do not come so.
+    pub(super) fn read(&mut self, header: &HeaderValue, dialect: Dialect) -> Option<Arc<Format>> {
+        if let Some((known, format)) = &self.0
+            && known == header
+        {
+            return Some(Arc::clone(format));
+        }
+        let format = Arc::new(Format::read(header.as_bytes(), dialect)?);
+        // A copy: the header's bytes are those of the whole head.
+        let header = HeaderValue::from_bytes(header.as_bytes()).ok()?;
+        self.0 = Some((header, Arc::clone(&format)));
+        Some(format)
+    }
 }
 
 /// The content type of messages of a dialect.
@@ -100,12 +123,10 @@ impl Format {
 /// UTF-16 as UTF-8, without its mark. A half of a surrogate pair is an error, since the peer would mean
 /// something by it.
 fn from_utf16(body: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Bytes, Failure> {
-    let pairs = body.chunks_exact(2);
-    if !pairs.remainder().is_empty() {
+    if !body.len().is_multiple_of(2) {
         return Err(Failure::malformed("UTF-16 text of an odd length", body.len()));
     }
-    let units = pairs.filter_map(|pair| <[u8; 2]>::try_from(pair).ok()).map(unit);
-    let text: Result<String, _> = char::decode_utf16(units).collect();
+    let text: Result<String, _> = text::utf16(body, unit).collect();
     let text = text.map_err(|_| Failure::malformed("half of a character in UTF-16 text", 0))?;
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
     // What the declaration says of the encoding is true no longer.

@@ -11,11 +11,11 @@ use everywire_model::{Failure, Initiator, Interface, Kind, Objects, Request, Ser
 use std::sync::Arc;
 
 /// Answers for every object, and for the node as a whole.
-pub(super) struct SoapChannel {
+pub(super) struct MetadataServant {
     objects: Arc<dyn Objects>,
 }
 
-impl SoapChannel {
+impl MetadataServant {
     pub(super) fn new(objects: Arc<dyn Objects>) -> Self {
         Self { objects }
     }
@@ -42,7 +42,7 @@ fn described(key: &[u8]) -> &[u8] {
     if last.eq_ignore_ascii_case(b"mex") { rest } else { key }
 }
 
-impl Servant for SoapChannel {
+impl Servant for MetadataServant {
     fn interface(&self) -> &Interface {
         contract::interface()
     }

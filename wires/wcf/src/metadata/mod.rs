@@ -7,13 +7,11 @@
 mod asking;
 mod contract;
 mod exchange;
-mod markup;
 mod pages;
 mod passed;
 mod service;
 
 pub use asking::{discover, list};
-pub(crate) use markup::binary;
 pub use pages::{Page, page};
 pub(crate) use passed::{asked, describes, operation, readdress};
 
@@ -23,5 +21,5 @@ use std::sync::Arc;
 /// The servants of `IMetadataExchange`.
 #[must_use]
 pub fn servants(objects: &Arc<dyn Objects>) -> Vec<Arc<dyn Servant>> {
-    vec![Arc::new(exchange::SoapChannel::new(Arc::clone(objects)))]
+    vec![Arc::new(exchange::MetadataServant::new(Arc::clone(objects)))]
 }

@@ -26,6 +26,13 @@ pub fn read(bytes: &[u8], at: usize) -> Visit<(u32, usize)> {
     Err(Violation::BadInteger.at(at))
 }
 
+/// Appends a text in place (MC-NBFX 2.1): its length in bytes, and UTF-8.
+#[inline]
+pub(crate) fn put_string(text: &str, out: &mut Vec<u8>) {
+    put(text.len(), out);
+    out.extend_from_slice(text.as_bytes());
+}
+
 /// Appends one; lengths above 31 bits do not occur in memory of messages, and are cut.
 pub fn put(value: usize, out: &mut Vec<u8>) {
     let mut value = value & 0x7fff_ffff;

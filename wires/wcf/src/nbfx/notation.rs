@@ -5,9 +5,12 @@
 //! stays text, so no value changes on its way.
 
 use super::record::Decimal;
+use everywire_model::date::days;
 
 /// .NET's ticks are 100 ns.
-const TICKS_A_SECOND: u64 = 10_000_000;
+pub(super) const TICKS_A_SECOND: u64 = 10_000_000;
+/// Days from 0001-01-01 to 1970-01-01.
+pub(super) const DAYS_TO_1970: i64 = 719_162;
 const TICKS_A_DAY: u64 = 86_400 * TICKS_A_SECOND;
 
 /// The number that a decimal's notation stands for, if .NET has it: 96 bits and up to 28 digits after the point.
@@ -63,11 +66,9 @@ pub(crate) fn parse_date_time(text: &str) -> Option<u64> {
             fraction.as_bytes().get(index).unwrap_or(&b'0').checked_sub(b'0').filter(|digit| *digit < 10)?;
         ticks = ticks * 10 + u64::from(digit);
     }
-    // Days since 0001-01-01, counted in years that begin in March.
-    let (shifted_year, shifted_month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let day_of_year = (153 * shifted_month + 2) / 5 + day - 1;
-    let days =
-        shifted_year * 365 + shifted_year / 4 - shifted_year / 100 + shifted_year / 400 + day_of_year - 306;
+    // They are counted from 0001-01-01.
+    let [year, month, day] = [year, month, day].map(|number| number as i64);
+    let days = (days(year, month, day) + DAYS_TO_1970) as u64;
     let seconds = hour * 3600 + minute * 60 + second;
     Some((days * TICKS_A_DAY + seconds * TICKS_A_SECOND + ticks) | (kind << 62))
 }

@@ -3,6 +3,8 @@
 //! Nothing here knows bytes but `Item`: `Reader` and `Writer` turn records into codes and back. Texts and
 //! names borrow from the document that was read, so a record costs nothing to copy.
 
+use std::borrow::Cow;
+
 /// A word: in place, or by its number in a dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word<'a> {
@@ -21,6 +23,17 @@ pub enum Prefix<'a> {
     Letter(u8),
     /// In place.
     Inline(&'a str),
+}
+
+impl<'a> Prefix<'a> {
+    /// As text form spells it.
+    pub(crate) fn spelled(self) -> Cow<'a, str> {
+        match self {
+            Self::None => Cow::Borrowed(""),
+            Self::Letter(letter) => Cow::Owned(char::from(b'a' + letter.min(25)).to_string()),
+            Self::Inline(prefix) => Cow::Borrowed(prefix),
+        }
+    }
 }
 
 /// A value as text of an element or attribute, in the form its record has.

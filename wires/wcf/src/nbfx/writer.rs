@@ -40,7 +40,7 @@ impl Writer {
             Record::Xmlns(prefix, namespace) => {
                 let by_id = u8::from(matches!(namespace, Word::Id(_)));
                 self.out.push(0x08 + 2 * by_id + u8::from(prefix.is_some()));
-                prefix.inspect(|prefix| self.string(prefix));
+                prefix.inspect(|prefix| integer::put_string(prefix, &mut self.out));
                 self.word(namespace);
             }
             Record::Text(text, ends) => {
@@ -52,7 +52,7 @@ impl Writer {
             Record::End => self.out.push(0x01),
             Record::Comment(text) => {
                 self.out.push(0x02);
-                self.string(text);
+                integer::put_string(text, &mut self.out);
             }
             Record::Array => self.out.push(0x03),
             Record::Items(item, count, data) => {
@@ -131,7 +131,7 @@ impl Writer {
             (Prefix::Letter(letter), Word::Inline(_)) => self.out.push(inline + letter),
             (Prefix::Inline(prefix), _) => {
                 self.out.push(plain + if matches!(name, Word::Id(_)) { 3 } else { 1 });
-                self.string(prefix);
+                integer::put_string(prefix, &mut self.out);
             }
         }
         self.word(name);
@@ -139,14 +139,9 @@ impl Writer {
 
     fn word(&mut self, word: Word<'_>) {
         match word {
-            Word::Inline(text) => self.string(text),
+            Word::Inline(text) => integer::put_string(text, &mut self.out),
             Word::Id(id) => integer::put(id as usize, &mut self.out),
         }
-    }
-
-    fn string(&mut self, text: &str) {
-        integer::put(text.len(), &mut self.out);
-        self.out.extend_from_slice(text.as_bytes());
     }
 
     /// An array of items of the element that was given before: name, attributes and [`Record::End`] are the caller's.

@@ -20,9 +20,10 @@
 //!   Whoever parses it (`metadata`, `soap::blocks`) must be ready for that.
 //! * Numbers are written as XML Schema has them, and as .NET prints them: `INF`, `NaN`, `1E+15`.
 
+use super::notation::{DAYS_TO_1970, TICKS_A_SECOND};
 use super::record::{Decimal, Prefix, Record, Text, Word};
 use super::{Reader, item};
-use crate::text::base64;
+use crate::text::{base64, utf16};
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator};
 use std::fmt::Write;
@@ -188,10 +189,9 @@ impl<'w, F: Fn(u32) -> Option<&'w str>> Printer<F> {
 
     fn name(&self, prefix: Prefix<'_>, name: Word<'_>) -> String {
         let name = self.word(name);
-        match prefix {
-            Prefix::None => name,
-            Prefix::Letter(letter) => format!("{}:{name}", char::from(b'a' + letter)),
-            Prefix::Inline(prefix) => format!("{prefix}:{name}"),
+        match &*prefix.spelled() {
+            "" => name,
+            prefix => format!("{prefix}:{name}"),
         }
     }
 
@@ -240,8 +240,8 @@ pub fn lexical(text: &Text<'_>) -> String {
         Text::UniqueId(value) => format!("urn:uuid:{}", uuid(&value)),
         Text::Uuid(value) => uuid(&value),
         Text::Wide(value) => {
-            let units = value.chunks_exact(2).filter_map(|pair| pair.try_into().ok()).map(u16::from_le_bytes);
-            char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+            let chars = utf16(value, u16::from_le_bytes);
+            chars.map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
         }
         Text::ListStart | Text::ListEnd | Text::Empty => String::new(),
         Text::Word(id) => format!("{{{id}}}"),
@@ -278,15 +278,14 @@ fn decimal(value: &Decimal) -> String {
     if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
 }
 
-const TICKS_A_SECOND: u64 = 10_000_000;
-
 /// Only UTC is marked: a local time is written without its offset, which is not on the wire.
 fn date_time(raw: u64) -> String {
     let ticks = raw & (u64::MAX >> 2);
     let (seconds, fraction) = (ticks / TICKS_A_SECOND, ticks % TICKS_A_SECOND);
     let (days, seconds) = (seconds / 86_400, seconds % 86_400);
     // They are counted from 0001-01-01.
-    let (year, month, day) = everywire_model::date::civil(i64::try_from(days).unwrap_or_default() - 719_162);
+    let (year, month, day) =
+        everywire_model::date::civil(i64::try_from(days).unwrap_or_default() - DAYS_TO_1970);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     let zone = if raw >> 62 == 1 { "Z" } else { "" };
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{}{zone}", fractional(fraction))

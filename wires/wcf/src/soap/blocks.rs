@@ -11,6 +11,7 @@ use super::names::envelope;
 use super::outline::is_own;
 use super::{Form, Soap, head};
 use crate::dictionary::Words;
+use crate::markup;
 use crate::nbfx::{self, Prefix, Record, Word, xml};
 use crate::text::{self, check_chars, escape, escape_attribute};
 use crate::values::{ReaderQuotas, TEXT};
@@ -81,7 +82,7 @@ pub(super) fn put(form: Form, soap: Soap, scoped: bool, header: &Header, out: &m
                     out.extend_from_slice(raw);
                     records = nbfx::Writer::new();
                 }
-                (_, Some(marked)) => elements(marked, &mut records)?,
+                (_, Some(marked)) => markup::put(marked, &ReaderQuotas::default(), true, &mut records)?,
                 (Content::Text(text), None) => records.chars(text),
             }
             records.end();
@@ -114,42 +115,6 @@ fn name(header: &Header, soap: Soap) -> Visit<(&str, &str)> {
 fn is_whole(text: &str) -> bool {
     let wrapped = format!("<w>{text}</w>");
     head::check(Form::Text, wrapped.as_bytes(), &Words::default(), &ReaderQuotas::default()).is_ok()
-}
-
-/// A prefix of any length, or none.
-fn prefix(spelled: &str) -> Prefix<'_> {
-    if spelled.is_empty() { Prefix::None } else { Prefix::Inline(spelled) }
-}
-
-/// Appends elements that are written as text.
-fn elements(marked: &str, records: &mut nbfx::Writer) -> Visit<()> {
-    let wrapped = format!("<w>{marked}</w>");
-    let quotas = ReaderQuotas::default();
-    let mut reader = text::Reader::new(wrapped.as_bytes(), &quotas);
-    reader.next()?;
-    while let Some(event) = reader.next()? {
-        match event {
-            text::Event::Start(tag) => {
-                records.put(&Record::Element(prefix(tag.prefix), Word::Inline(tag.local)));
-                for attribute in tag.attributes() {
-                    let attribute = attribute?;
-                    let value = &*attribute.value;
-                    records.put(&match (attribute.prefix, attribute.local) {
-                        ("", "xmlns") => Record::Xmlns(None, Word::Inline(value)),
-                        ("xmlns", declared) => Record::Xmlns(Some(declared), Word::Inline(value)),
-                        (of, local) => {
-                            Record::Attribute(prefix(of), Word::Inline(local), nbfx::Text::Chars(value))
-                        }
-                    });
-                }
-            }
-            text::Event::Text(text) => records.chars(&text),
-            // That of the element around them is written with the header's.
-            text::Event::End if reader.depth() == 0 => {}
-            text::Event::End => records.end(),
-        }
-    }
-    Ok(())
 }
 
 /// Our block: how many hops a call has passed, in digits.

@@ -76,16 +76,9 @@ impl<'a> Content<'a> {
     pub(super) fn into_text(self) -> Cow<'a, str> {
         match self {
             Self::Text(text) => text,
-            Self::Guid(guid) => Cow::Owned(urn(&guid)),
+            Self::Guid(guid) => Cow::Owned(ids::urn(&guid)),
         }
     }
-}
-
-/// A GUID as addressing writes it in text form.
-fn urn(guid: &[u8; 16]) -> String {
-    let mut text = ids::URN.as_bytes().to_vec();
-    ids::put(guid, &mut text);
-    String::from_utf8(text).unwrap_or_default()
 }
 
 impl Element<'_> {
@@ -254,7 +247,7 @@ impl<'a> Cursor<'a> {
         match self.scope.iter().rev().find(|(_, held, _)| held == prefix) {
             Some((.., namespace)) => Ok(namespace.clone()),
             None if prefix.is_empty() => Ok(Cow::Borrowed("")),
-            None if prefix == "xml" => Ok(Cow::Borrowed("http://www.w3.org/XML/1998/namespace")),
+            None if prefix == "xml" => Ok(Cow::Borrowed(text::XML)),
             None => Err(Violation::UnknownWord.at(self.position())),
         }
     }
@@ -347,7 +340,7 @@ impl<'a> Cursor<'a> {
                     if attributes.len() >= MAX_ATTRIBUTES {
                         return Err(Violation::TooManyAttributes.at(at));
                     }
-                    attributes.push((spelled(prefix), name, value));
+                    attributes.push((prefix.spelled(), name, value));
                 }
                 Some(Record::Xmlns(prefix, namespace)) => {
                     *reader = ahead;
@@ -357,7 +350,7 @@ impl<'a> Cursor<'a> {
                 _ => break at,
             }
         };
-        let namespace = self.resolve(&spelled(prefix))?;
+        let namespace = self.resolve(&prefix.spelled())?;
         self.open(namespace, local, attributes, [at, inside])
     }
 
@@ -403,27 +396,17 @@ impl<'a> Cursor<'a> {
             Text::I32(number) => number.to_string().into(),
             Text::I64(number) => number.to_string().into(),
             Text::U64(number) => number.to_string().into(),
-            Text::Uuid(guid) => urn(&guid).split_off(ids::URN.len()).into(),
+            Text::Uuid(guid) => ids::urn(&guid).split_off(ids::URN.len()).into(),
             Text::QName(letter, id) => {
                 format!("{}:{}", char::from(b'a' + letter.min(25)), self.word(Word::Id(id), at)?).into()
             }
             Text::Wide(raw) => {
-                let units = raw.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-                let text: Result<String, _> = char::decode_utf16(units).collect();
+                let text: Result<String, _> = text::utf16(raw, u16::from_le_bytes).collect();
                 text.map_err(|_| Violation::BadText.at(at))?.into()
             }
             // Numbers and times mean nothing in an envelope, but stand in bodies that are passed over.
             _ => "".into(),
         }))
-    }
-}
-
-/// A prefix as text form spells it.
-fn spelled<'a>(prefix: Prefix<'a>) -> Cow<'a, str> {
-    match prefix {
-        Prefix::None => Cow::Borrowed(""),
-        Prefix::Letter(letter) => Cow::Owned(char::from(b'a' + letter.min(25)).to_string()),
-        Prefix::Inline(prefix) => Cow::Borrowed(prefix),
     }
 }
 

@@ -97,6 +97,13 @@ pub(super) fn put(guid: &[u8; 16], out: &mut Vec<u8>) {
     out.extend_from_slice(&text);
 }
 
+/// A GUID as addressing writes it in text form.
+pub(super) fn urn(guid: &[u8; 16]) -> String {
+    let mut text = URN.as_bytes().to_vec();
+    put(guid, &mut text);
+    String::from_utf8(text).unwrap_or_default()
+}
+
 /// Reads a GUID from its text, in lower case.
 #[inline]
 pub(super) fn parse(text: &[u8]) -> Option<[u8; 16]> {

@@ -6,9 +6,10 @@
 
 use super::blocks;
 use super::ids::MessageId;
-use super::names::{ADDRESSING, ANONYMOUS, AUGUST, envelope};
+use super::names::{ADDRESSING, AUGUST, envelope};
 use super::outline::{Block, Outline, Scope};
 use super::put::Put;
+use super::template::Saying;
 use super::{Dialect, Form};
 use crate::dictionary::{Outgoing, Words};
 use crate::nbfx::{Reader, Record, Text, Word, Writer};
@@ -126,7 +127,7 @@ fn addressing(
 ) -> Option<usize> {
     // The prefixes of these headers may mean something else in the envelope that came: then each header
     // declares its own.
-    let open = |put: &mut Put<'_>, name, demands: bool| {
+    let open = |put: &mut Put<'_>, name, demands| {
         put.start(b'a', name);
         if !scope.addressing {
             put.xmlns(b'a', ADDRESSING);
@@ -149,29 +150,8 @@ fn addressing(
         }
         (None, None) => {}
     }
-    let mut hole = None;
-    if let Some(guid) = own.message_id {
-        open(put, "MessageID", false);
-        hole = Some(put.unique(guid));
-        put.end();
-        open(put, "ReplyTo", false);
-        put.start(b'a', "Address");
-        put.word(ANONYMOUS);
-        put.end();
-        put.end();
-    }
-    if let Some(id) = own.relates_to {
-        open(put, "RelatesTo", false);
-        match id {
-            MessageId::Unique(guid) => hole = Some(put.unique(guid)),
-            MessageId::Text(text) => put.chars(text),
-        }
-        put.end();
-    }
-    open(put, "To", true);
-    put.word(own.to.unwrap_or(ANONYMOUS));
-    put.end();
-    hole
+    let Own { message_id, relates_to, to, .. } = *own;
+    Saying { message_id, relates_to, to, ..Saying::default() }.correlation(put, open)
 }
 
 /// Whether addresses of messages are of this namespace.

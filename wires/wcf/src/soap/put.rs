@@ -19,7 +19,7 @@
 
 use super::{Form, ids};
 use crate::dictionary::{Outgoing, static_id};
-use crate::nbfx::integer;
+use crate::nbfx::{integer, records};
 
 /// Writes elements to bytes. Names are literals of the specifications; prefixes are single letters, or 0 for none.
 pub(super) struct Put<'w> {
@@ -93,7 +93,7 @@ impl<'w> Put<'w> {
                 }
                 match id {
                     Some(id) => integer::put(id as usize, &mut self.out),
-                    None => self.string(namespace),
+                    None => integer::put_string(namespace, &mut self.out),
                 }
             }
         }
@@ -112,7 +112,7 @@ impl<'w> Put<'w> {
                 match value {
                     "0" => self.out.push(0x80),
                     "1" => self.out.push(0x82),
-                    _ => self.chars_record(value),
+                    _ => records::sized(0x98, value.as_bytes(), &mut self.out),
                 }
             }
         }
@@ -125,12 +125,12 @@ impl<'w> Put<'w> {
             Form::Binary => {
                 let id = static_id("lang");
                 self.out.push(if id.is_some() { 0x07 } else { 0x05 });
-                self.string("xml");
+                integer::put_string("xml", &mut self.out);
                 match id {
                     Some(id) => integer::put(id as usize, &mut self.out),
-                    None => self.string("lang"),
+                    None => integer::put_string("lang", &mut self.out),
                 }
-                self.chars_record("en-US");
+                records::sized(0x98, b"en-US", &mut self.out);
             }
         }
     }
@@ -143,7 +143,7 @@ impl<'w> Put<'w> {
             Form::Binary if text.is_empty() => {}
             Form::Binary => {
                 self.foldable = Some(self.out.len());
-                self.chars_record(text);
+                records::sized(0x98, text.as_bytes(), &mut self.out);
             }
         }
     }
@@ -243,31 +243,8 @@ impl<'w> Put<'w> {
         });
         match id {
             Some(id) => integer::put(id as usize, &mut self.out),
-            None => self.string(name),
+            None => integer::put_string(name, &mut self.out),
         }
-    }
-
-    /// A text record with the shortest length that does.
-    fn chars_record(&mut self, text: &str) {
-        match (u8::try_from(text.len()), u16::try_from(text.len())) {
-            (Ok(len), _) => self.out.extend_from_slice(&[0x98, len]),
-            (_, Ok(len)) => {
-                self.out.push(0x9a);
-                self.out.extend_from_slice(&len.to_le_bytes());
-            }
-            _ => {
-                self.out.push(0x9c);
-                let len = i32::try_from(text.len()).unwrap_or(i32::MAX);
-                self.out.extend_from_slice(&len.to_le_bytes());
-            }
-        }
-        self.out.extend_from_slice(text.as_bytes());
-    }
-
-    /// A name in place (MC-NBFX 2.1): its length, and UTF-8.
-    fn string(&mut self, text: &str) {
-        integer::put(text.len(), &mut self.out);
-        self.out.extend_from_slice(text.as_bytes());
     }
 }
 

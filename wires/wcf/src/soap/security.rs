@@ -4,10 +4,11 @@
 //! readers do not resolve prefixes, and names are compared without their namespaces.
 
 use super::head::Head;
+use super::names::SECURITY;
 use super::{Dialect, Form};
 use crate::dictionary::Words;
 use crate::nbfx;
-use crate::security::{self, SECEXT};
+use crate::security;
 use crate::settings::Settings;
 use crate::text;
 use crate::values::ReaderQuotas;
@@ -43,7 +44,7 @@ pub(super) fn check(
     let Some(piece) = head.security.clone().and_then(|range| document.get(range)) else {
         let what = "the message does not say who sends it";
         return Err(Failure::new(Kind::Refused, Initiator::Peer, what)
-            .with_code(format!("{{{SECEXT}}}InvalidSecurity")));
+            .with_code(format!("{{{SECURITY}}}InvalidSecurity")));
     };
     let header = match dialect.form {
         Form::Text => {

@@ -122,33 +122,46 @@ impl Saying<'_> {
         (put.into_bytes(), hole)
     }
 
-    /// The headers of WS-Addressing in the order in which WCF writes them.
+    /// The headers of WS-Addressing in the order in which WCF writes them. Returns where the identifier is.
     fn addressing(&self, put: &mut Put<'_>) -> Option<usize> {
-        let mut hole = None;
-        put.start(b'a', "Action");
-        put.attribute(b's', "mustUnderstand", "1");
+        let open = |put: &mut Put<'_>, name, demands| {
+            put.start(b'a', name);
+            if demands {
+                put.attribute(b's', "mustUnderstand", "1");
+            }
+        };
+        open(put, "Action", true);
         put.word(self.action);
         put.end();
+        self.correlation(put, open)
+    }
+
+    /// What follows the action; `open` begins a header, which must be understood or need not be.
+    pub(super) fn correlation(
+        &self,
+        put: &mut Put<'_>,
+        open: impl Fn(&mut Put<'_>, &'static str, bool),
+    ) -> Option<usize> {
+        let mut hole = None;
         if let Some(guid) = self.message_id {
-            put.start(b'a', "MessageID");
+            open(put, "MessageID", false);
             hole = Some(put.unique(guid));
             put.end();
-            put.start(b'a', "ReplyTo");
+            open(put, "ReplyTo", false);
             put.start(b'a', "Address");
             put.word(self.reply_to.unwrap_or(ANONYMOUS));
             put.end();
             put.end();
         }
         if let Some(id) = self.relates_to {
-            put.start(b'a', "RelatesTo");
+            open(put, "RelatesTo", false);
             match id {
                 MessageId::Unique(guid) => hole = Some(put.unique(guid)),
                 MessageId::Text(text) => put.chars(text),
             }
             put.end();
         }
-        put.start(b'a', "To");
-        put.attribute(b's', "mustUnderstand", "1");
+        open(put, "To", true);
         put.word(self.to.unwrap_or(ANONYMOUS));
         put.end();
         hole

@@ -279,7 +279,7 @@ impl<'a> Reader<'a> {
         let found = self.scope.iter().rev().find(|(_, known, _)| *known == prefix);
         match found {
             Some((.., namespace)) => Some(namespace),
-            None if prefix == "xml" => Some("http://www.w3.org/XML/1998/namespace"),
+            None if prefix == "xml" => Some(super::XML),
             None if prefix.is_empty() => Some(""),
             None => None,
         }

@@ -7,7 +7,8 @@
 use crate::settings::Settings;
 use crate::throttle::{Entry, Turn};
 use crate::violations::Breach;
-use everywire_model::CallId;
+use everywire_model::{CallId, Event, Expects};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -81,7 +82,7 @@ impl Held {
     }
 
     /// Whether a call that somebody waits for begins now; if not, its connection waits, and this is to be asked again.
-    pub(crate) fn begin(&mut self, id: CallId) -> bool {
+    fn begin(&mut self, id: CallId) -> bool {
         let limit = self.settings.quotas.max_concurrent_calls;
         let begins = match &self.call_turn {
             Some(turn) => turn.has_come(),
@@ -101,6 +102,14 @@ impl Held {
             self.calls.push(id);
         }
         begins
+    }
+
+    /// The next of the calls that wait, if it may begin. Nobody waits for one-way calls, so they are not counted.
+    pub(crate) fn next_call(&mut self, waiting: &mut VecDeque<Event>) -> Option<Event> {
+        let Some(Event::Call(call)) = waiting.front() else { return None };
+        // `begin` counts the call from now on, until it is answered.
+        let begins = call.expects == Expects::Nothing || self.begin(call.id);
+        if begins { waiting.pop_front() } else { None }
     }
 
     /// A call was answered. Calls that were not counted (one-way ones) have no place to give back.

@@ -33,6 +33,9 @@ pub use layout::{Layout, write_body, write_detail};
 pub use qname::QName;
 pub use quotas::{Quota, ReaderQuotas};
 
+use bytes::Bytes;
+use everywire_model::{Body, Budget, Context};
+
 /// The form of XML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
@@ -40,4 +43,18 @@ pub enum Form {
     Binary,
     /// Text in UTF-8.
     Text,
+}
+
+/// A body that no envelope came with: a page as its bytes, or nothing.
+pub(crate) fn bare(bytes: Bytes, budget: Budget) -> Body {
+    Body {
+        bytes,
+        base: 0,
+        little: true,
+        dialect: TEXT,
+        context: Context::default(),
+        budget,
+        codec: &XML,
+        beside: None,
+    }
 }

@@ -92,7 +92,7 @@ impl<'s> Output<'s> {
             (Some(number), _) => put_number(out, 0x44 + (prefix - b'a'), number),
             (None, _) => {
                 out.push(if prefix == 0 { 0x40 } else { 0x5e + (prefix - b'a') });
-                put_string(out, name.as_str());
+                integer::put_string(name.as_str(), out);
             }
         }
         self.foldable = 0;
@@ -140,7 +140,7 @@ impl<'s> Output<'s> {
         }
         match number {
             Some(number) => integer::put(number as usize, out),
-            None => put_string(out, namespace.as_str()),
+            None => integer::put_string(namespace.as_str(), out),
         }
     }
 
@@ -188,7 +188,7 @@ impl<'s> Output<'s> {
             Some(number) => put_number(out, 0x0c + (INSTANCE - b'a'), number),
             None => {
                 out.push(0x26 + (INSTANCE - b'a'));
-                put_string(out, name.as_str());
+                integer::put_string(name.as_str(), out);
             }
         }
     }
@@ -362,7 +362,7 @@ impl<'s> Output<'s> {
             self.close_tag();
             return self.out.flat().extend_from_slice(xml.as_bytes());
         }
-        match crate::metadata::binary(xml) {
+        match crate::markup::binary(xml) {
             Ok(records) => {
                 self.out.flat().extend_from_slice(&records);
                 self.foldable = 0;
@@ -436,11 +436,6 @@ fn put_number(out: &mut Vec<u8>, code: u8, number: u32) {
             integer::put(number as usize, out);
         }
     }
-}
-
-fn put_string(out: &mut Vec<u8>, text: &str) {
-    integer::put(text.len(), out);
-    out.extend_from_slice(text.as_bytes());
 }
 
 fn digits(value: u64, out: &mut Vec<u8>) {

@@ -21,7 +21,8 @@
 //!   them.
 //! * A layer that protects the connection ends with its channel (MC-NMF 3.1.1.1.5): streamed calls over TLS
 //!   need a connection each.
-//! * In Over everything that comes is dropped, and nothing more is said.
+//! * In Over everything that comes is dropped, and nothing more is said. `Event::Closed` is told when what was
+//!   said before has been sent (`ending`).
 
 mod ending;
 mod opening;
@@ -35,12 +36,12 @@ use super::accepting::unprotected;
 use super::spoken;
 use crate::settings::{self, Security, Settings};
 use crate::soap::{Side, SoapChannel};
-use crate::values::XML;
+use crate::values::bare;
 use crate::violations::Breach;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{
-    Answer, Body, Budget, Call, CallId, Config, Context, Emission, Event, Expects, Failure, Handle,
-    Initiator, Interest, Kind, Outcome, PeerAddress, Profile, SendBuffer, Session, Violation,
+    Answer, Budget, Call, CallId, Config, Emission, Event, Expects, Failure, Handle, Initiator, Interest,
+    Kind, Outcome, PeerAddress, Profile, SendBuffer, Session, Violation,
 };
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -440,13 +441,17 @@ impl Session for Connecting {
 
     fn deadline(&self) -> Option<Instant> {
         if self.phase == Phase::Over {
-            return None;
+            // The end is told when the goodbye has been sent: somebody has to look.
+            return self.ending.then(Instant::now);
         }
         let due = [self.opening_due, self.channel.deadline(), self.exchange.deadline()];
         due.into_iter().flatten().min()
     }
 
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        if self.phase == Phase::Over {
+            return Ok(());
+        }
         let opening = match self.opening_due {
             Some(due) if due <= now => {
                 let seconds = self.channel.settings.quotas.open_timeout.as_secs();
@@ -471,15 +476,5 @@ impl Session for Connecting {
 
 /// The answer to a probe for an endpoint that is there, and the outcome of a call that expects nothing.
 fn found(id: CallId) -> Event {
-    let body = Body {
-        bytes: Bytes::new(),
-        base: 0,
-        little: true,
-        dialect: crate::values::TEXT,
-        context: Context::default(),
-        budget: Budget::default(),
-        codec: &XML,
-        beside: None,
-    };
-    Event::Reply { id, outcome: Outcome::Done(body) }
+    Event::Reply { id, outcome: Outcome::Done(bare(Bytes::new(), Budget::default())) }
 }

@@ -4,9 +4,9 @@ use super::Accepting;
 use super::responses::told;
 use crate::metadata::{describes, operation};
 use crate::settings::Settings;
-use crate::values;
+use crate::values::bare;
 use bytes::Bytes;
-use everywire_model::{Answer, Body, CallId, Context, Event, Expects, Failure, Incoming, Kind};
+use everywire_model::{Answer, CallId, Event, Expects, Failure, Incoming, Kind};
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderValue, Response, StatusCode};
 
@@ -28,16 +28,7 @@ impl Accepting {
         let Some(operation) = operation(&url, query) else { return false };
         self.pages += 1;
         let id = CallId(PAGES + self.pages);
-        let body = Body {
-            bytes: Bytes::new(),
-            base: 0,
-            little: true,
-            dialect: values::TEXT,
-            context: Context::default(),
-            budget: self.exchange.budget(),
-            codec: &values::XML,
-            beside: None,
-        };
+        let body = bare(Bytes::new(), self.exchange.budget());
         let (sender, interface, expects) = (Bytes::new(), Bytes::new(), Expects::Reply);
         let asks = Incoming { id, sender, key, interface, operation, body, expects };
         self.current = Some(id);

@@ -17,7 +17,6 @@ use bytes::Bytes;
 use everywire_model::{Failure, Kind, reference};
 use http::header::{ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
-use std::sync::Arc;
 use std::time::Instant;
 
 const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
@@ -72,12 +71,13 @@ impl Accepting {
             return Ok(());
         }
         self.compresses = self.settings.compressed.is_some() && is_taken(parts.headers.get(ACCEPT_ENCODING));
-        let format = match self.format(parts.headers.get(CONTENT_TYPE)) {
-            Ok(format) => format,
-            Err(failure) => {
-                self.respond(told(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure.message()));
-                return Ok(());
-            }
+        // None at all is as wrong as any other.
+        let nothing = HeaderValue::from_static("");
+        let given = parts.headers.get(CONTENT_TYPE).unwrap_or(&nothing);
+        let Some(format) = self.format.read(given, self.dialect) else {
+            let failure = content::mismatch(&String::from_utf8_lossy(given.as_bytes()), self.dialect);
+            self.respond(told(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure.message()));
+            return Ok(());
         };
         let action = parts.headers.get(&SOAP_ACTION).and_then(|value| value.to_str().ok());
         let action = action.map(|action| action.trim().trim_matches('"')).or(format.action.as_deref());
@@ -159,25 +159,5 @@ impl Accepting {
             (Some(node), Some((_, key))) => node.find(key).is_none(),
             _ => true,
         }
-    }
-
-    /// What a content type says; the same one comes again and again. None at all is as wrong as any other.
-    fn format(&mut self, header: Option<&HeaderValue>) -> Result<Arc<Format>, Failure> {
-        let nothing = HeaderValue::from_static("");
-        let header = header.unwrap_or(&nothing);
-        if let Some((known, format)) = &self.read
-            && known == header
-        {
-            return Ok(Arc::clone(format));
-        }
-        let Some(format) = Format::read(header.as_bytes(), self.dialect) else {
-            return Err(content::mismatch(&String::from_utf8_lossy(header.as_bytes()), self.dialect));
-        };
-        let format = Arc::new(format);
-        // A copy: the header's bytes are those of the whole head.
-        if let Ok(header) = HeaderValue::from_bytes(header.as_bytes()) {
-            self.read = Some((header, Arc::clone(&format)));
-        }
-        Ok(format)
     }
 }

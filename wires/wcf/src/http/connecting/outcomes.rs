@@ -4,14 +4,13 @@
 use super::{Asking, Connecting, Flight, is_refusal, unasked};
 use crate::compression;
 use crate::http::compression::Coding;
-use crate::http::content::{self, Format};
+use crate::http::content;
 use crate::http::statuses::{explain, wrong_login};
-use crate::values;
+use crate::values::bare;
 use bytes::Bytes;
-use everywire_model::{Body, CallId, Completed, Context, Event, Failure, Initiator, Kind, Outcome};
+use everywire_model::{CallId, Completed, Event, Failure, Initiator, Kind, Outcome};
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, StatusCode, response};
-use std::sync::Arc;
+use http::{HeaderMap, StatusCode, response};
 use std::time::Instant;
 
 impl Connecting {
@@ -46,7 +45,7 @@ impl Connecting {
                     Ok(body) => body,
                     Err(failure) => return self.fail(flight, failure),
                 };
-                let format = content_type.and_then(|given| self.format(given));
+                let format = content_type.and_then(|given| self.format.read(given, self.dialect));
                 if body.is_empty() && status.is_success() && self.exchange.is_passed(flight.id) {
                     // Whoever passes a message on does not know whether it has an answer.
                     self.exchange.cancel(flight.id);
@@ -100,16 +99,7 @@ impl Connecting {
 
     /// It has worked; the bytes are a page, or nothing.
     pub(super) fn done(&mut self, id: CallId, bytes: Bytes) {
-        let body = Body {
-            bytes,
-            base: 0,
-            little: true,
-            dialect: values::TEXT,
-            context: Context::default(),
-            budget: self.limits.budget,
-            codec: &values::XML,
-            beside: None,
-        };
+        let body = bare(bytes, self.limits.budget);
         self.events.push_back(Event::Reply { id, outcome: Outcome::Done(body) });
     }
 
@@ -120,20 +110,6 @@ impl Connecting {
             return wrong_login(&address);
         }
         explain(status, self.dialect, &address, text)
-    }
-
-    /// What a content type says; the same one comes again and again.
-    pub(super) fn format(&mut self, header: &HeaderValue) -> Option<Arc<Format>> {
-        if let Some((known, format)) = &self.read
-            && known == header
-        {
-            return Some(Arc::clone(format));
-        }
-        let format = Arc::new(Format::read(header.as_bytes(), self.dialect)?);
-        // A copy: the header's bytes are those of the whole head.
-        let header = HeaderValue::from_bytes(header.as_bytes()).ok()?;
-        self.read = Some((header, Arc::clone(&format)));
-        Some(format)
     }
 
     /// The response to a message without a reply: 202 or another success says that it was taken, everything else why it was not
@@ -151,7 +127,7 @@ impl Connecting {
         let body = self.plain(&parts.headers, body)?;
         let given = parts.headers.get(CONTENT_TYPE).filter(|_| !body.is_empty());
         let text = String::from_utf8_lossy(body.get(..400).unwrap_or(&body)).into_owned();
-        if let Some(format) = given.and_then(|given| self.format(given)) {
+        if let Some(format) = given.and_then(|given| self.format.read(given, self.dialect)) {
             let document = format.envelope(body, self.dialect, &self.settings.quotas.reader)?;
             self.exchange.objection_of(&document)?;
         }

@@ -89,7 +89,7 @@ impl Connecting {
             Err(failure) => return Err(self.lost(failure)),
         };
         let content_type = parts.headers.get(CONTENT_TYPE).filter(|_| !body.is_empty());
-        if let Some(format) = content_type.and_then(|given| self.format(given)) {
+        if let Some(format) = content_type.and_then(|given| self.format.read(given, self.dialect)) {
             let result = format
                 .envelope(body, self.dialect, &self.settings.quotas.reader)
                 .and_then(|document| self.exchange.receive(now, document, None, &flight.key));

@@ -17,9 +17,7 @@ use everywire_model::visit::Visit;
 
 /// A fresh identifier of a sequence.
 pub(super) fn identifier() -> String {
-    let mut text = ids::URN.as_bytes().to_vec();
-    ids::put(&ids::random(), &mut text);
-    String::from_utf8(text).unwrap_or_default()
+    ids::urn(&ids::random())
 }
 
 /// The action of a message of the protocol.

@@ -147,7 +147,7 @@ impl<'a> BinaryCursor<'a> {
     fn told_here(&mut self, wanted: &str) -> Visit<Told> {
         let mut told = Told::default();
         if let Record::Element(prefix, _) = self.next()? {
-            told.element = prefix_text(prefix);
+            told.element = prefix.spelled().into_owned();
         }
         // Declarations and attributes come in any order.
         while let Some(0x04..=0x3f) = self.reader.peek() {
@@ -159,7 +159,7 @@ impl<'a> BinaryCursor<'a> {
                 Record::Attribute(prefix, name, value)
                     if prefix != Prefix::None && self.word(name)? == wanted =>
                 {
-                    told.prefix = prefix_text(prefix);
+                    told.prefix = prefix.spelled().into_owned();
                     told.value = match value {
                         Text::QName(letter, id) => {
                             format!("{}:{}", char::from(b'a' + letter.min(25)), self.word(Word::Id(id))?)
@@ -253,14 +253,6 @@ fn local_part(name: Cow<'_, str>) -> Cow<'_, str> {
     match name {
         Cow::Borrowed(name) => Cow::Borrowed(name.rsplit(':').next().unwrap_or(name)),
         Cow::Owned(name) => Cow::Owned(name.rsplit(':').next().unwrap_or_default().to_owned()),
-    }
-}
-
-fn prefix_text(prefix: Prefix<'_>) -> String {
-    match prefix {
-        Prefix::None => String::new(),
-        Prefix::Letter(letter) => char::from(b'a' + letter.min(25)).to_string(),
-        Prefix::Inline(text) => text.to_owned(),
     }
 }
 
@@ -435,7 +427,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
             self.check(&value, cost)?;
             let word = self.text_word(&value)?;
             let name = self.word(name)?;
-            let prefix = Cow::Owned(prefix_text(prefix));
+            let prefix = prefix.spelled();
             found.push(Found { prefix, name, content: Content::of(value, word), namespace: None });
         }
         Ok(found)

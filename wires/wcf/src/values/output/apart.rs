@@ -3,7 +3,7 @@
 //! Such a value is written as the text that XML has for it, behind everything else; when it is complete it is taken off and put
 //! where it belongs.
 
-use super::{Form, Letter, Output, put_string};
+use super::{Form, Letter, Output};
 use crate::dictionary::Term;
 use crate::nbfx::{integer, records};
 use crate::text::escape_attribute;
@@ -156,11 +156,11 @@ fn put_record(attribute: &Named, number: Option<u32>, text: &str, out: &mut Vec<
     };
     out.push(if number.is_some() { known } else { inline });
     if attribute.prefix == XML {
-        put_string(out, "xml");
+        integer::put_string("xml", out);
     }
     match number {
         Some(number) => integer::put(number as usize, out),
-        None => put_string(out, attribute.name.as_str()),
+        None => integer::put_string(attribute.name.as_str(), out),
     }
     if text.is_empty() {
         out.push(0xa8);

@@ -6,13 +6,11 @@
 
 use super::frames::{Begun, Frame, Kind};
 use super::{ElementSink, miscounted, misuse};
+use crate::text;
 use crate::values::graph::{Empty, Member, NamespaceId, Node, Place};
 use crate::values::output::{INSTANCE, Letter, Named, XML};
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator, Kind as Why};
-
-/// The namespace whose prefix is always `xml`.
-const XML_SPACE: &str = "http://www.w3.org/XML/1998/namespace";
 
 impl ElementSink<'_> {
     /// The struct that the value that begins now is a member of, if it is one of its own: how many frames there are to it, and
@@ -117,7 +115,7 @@ impl ElementSink<'_> {
             }
         }
         for space in spaces {
-            if self.graphs.namespace(graph, space)?.as_str() != XML_SPACE
+            if self.graphs.namespace(graph, space)?.as_str() != text::XML
                 && self.lettered(graph, space).is_none()
             {
                 let prefix = self.fresh();
@@ -155,7 +153,7 @@ impl ElementSink<'_> {
                 let is_late = before.clone().any(|member| !matches!(member.place, Place::Attribute(..)));
                 let prefix = match space {
                     None => 0,
-                    Some(space) if self.graphs.namespace(graph, *space)?.as_str() == XML_SPACE => XML,
+                    Some(space) if self.graphs.namespace(graph, *space)?.as_str() == text::XML => XML,
                     Some(space) => self.lettered(graph, *space).ok_or_else(misuse)?,
                 };
                 let tag = if is_late { Some(tag.ok_or_else(misuse)?) } else { None };

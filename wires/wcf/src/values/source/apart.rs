@@ -3,6 +3,7 @@
 
 use super::fields::{is_apart, is_choice, is_field};
 use super::state::{Apart, ElementSource, Frame, Kind, Next};
+use crate::text;
 use crate::values::Quota;
 use crate::values::cursor::{Cursor, Entered, Found};
 use crate::values::scalar::Content;
@@ -11,9 +12,6 @@ use everywire_idl::wsdl::marks::{Attribute, Mark};
 use everywire_model::shape::{Shape, Struct};
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
-
-/// The namespace whose prefix is always `xml`.
-const XML: &str = "http://www.w3.org/XML/1998/namespace";
 
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// What the next value is, if it is no element.
@@ -76,7 +74,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         };
         for attribute in &mut found {
             if attribute.prefix == "xml" {
-                attribute.namespace = Some(XML.to_owned());
+                attribute.namespace = Some(text::XML.to_owned());
             } else if !attribute.prefix.is_empty() && qualified(attribute.name) {
                 let here = self.cursor.position();
                 attribute.namespace = self.cursor.namespace(&attribute.prefix, here, &mut self.budget)?;

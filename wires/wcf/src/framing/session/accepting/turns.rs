@@ -103,7 +103,7 @@ impl Accepting {
         if let Err(breach) = self.count_calls() {
             self.doomed = Some(breach);
         }
-        self.events.pop_front().or_else(|| self.next_call())
+        self.events.pop_front().or_else(|| self.held.next_call(&mut self.waiting))
     }
 
     /// Holds calls back beyond those that the place allows for, and what comes behind them.
@@ -135,13 +135,5 @@ impl Accepting {
             }
         }
         Ok(())
-    }
-
-    /// The next call, if it may begin. Nobody waits for one-way calls, so they are not counted.
-    pub(super) fn next_call(&mut self) -> Option<Event> {
-        let Some(Event::Call(call)) = self.waiting.front() else { return None };
-        // `begin` counts the call from now on, until it is answered.
-        let begins = call.expects == Expects::Nothing || self.held.begin(call.id);
-        if begins { self.waiting.pop_front() } else { None }
     }
 }
