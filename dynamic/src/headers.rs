@@ -22,11 +22,7 @@ pub fn parse(text: &str) -> Result<Header, String> {
 
 /// Octets where all of it is pairs of digits behind `0x`, else text.
 fn read(name: &str, value: &str) -> Header {
-    let digits = value.strip_prefix("0x").filter(|digits| digits.len().is_multiple_of(2));
-    let bytes = digits.and_then(|digits| {
-        let pair = |at: usize| digits.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
-        (0..digits.len()).step_by(2).map(pair).collect::<Option<Vec<u8>>>()
-    });
+    let bytes = value.strip_prefix("0x").and_then(|digits| everywire_model::hex::decode(digits.as_bytes()));
     match bytes {
         Some(bytes) => Header::bytes(name, Bytes::from(bytes)),
         None => Header::text(name, value),
@@ -91,6 +87,7 @@ mod tests {
         assert_eq!(parse("{urn:a=b}P=1=2"), Ok(Header::text("{urn:a=b}P", "1=2")));
         assert_eq!(parse("0x45570001=0x0aff"), Ok(Header::bytes("0x45570001", vec![0x0a, 0xff])));
         assert_eq!(parse("a=0x1"), Ok(Header::text("a", "0x1")));
+        assert_eq!(parse("a=0x+f"), Ok(Header::text("a", "0x+f")));
         assert!(parse("a").is_err() && parse("=b").is_err() && parse("{a=b").is_err());
     }
 

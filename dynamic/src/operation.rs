@@ -241,6 +241,7 @@ pub fn members(interface: &Interface) -> Vec<&str> {
 }
 
 /// The arguments as one struct: from words by position or name (`NAME=VALUE`), and from a JSON document: an object, or a list.
+/// Those that may be empty may be missing.
 ///
 /// # Errors
 /// They do not fit, or some are missing.
@@ -283,6 +284,8 @@ pub fn arguments(
     if let Some(document) = document {
         fill_in(operation, document, &mut values, notation)?;
     }
+    let optional = fields.iter().zip(&mut values).filter(|(field, _)| json::optional(&field.shape));
+    optional.for_each(|(_, value)| *value = value.take().or(Some(Value::Nothing)));
     let missing: Vec<_> =
         fields.iter().zip(&values).filter(|(_, v)| v.is_none()).map(|(f, _)| f.name.as_ref()).collect();
     if !missing.is_empty() {
@@ -352,6 +355,8 @@ fn counted(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use everywire_model::shape::Field;
+    use everywire_model::{Direction, Parameter, Shape};
 
     #[test]
     fn accessors_have_the_name_of_their_attribute_where_nobody_tells_of_attributes() {
@@ -398,5 +403,37 @@ mod tests {
             found("seek", &[], false).is_err_and(|why| why.starts_with("none of them takes no argument"))
         );
         assert!(found("seek", &[], true).is_err(), "a document may give any number");
+    }
+
+    /// As fields of a struct: what may be empty may be missing.
+    #[test]
+    fn optional_arguments_may_be_missing() {
+        struct Nothing;
+        impl Notation for Nothing {
+            fn parse(&self, text: &str) -> Result<everywire::Reference, everywire::Failure> {
+                let (kind, by) = (everywire::Kind::BadReference, everywire::Initiator::User);
+                Err(everywire::Failure::new(kind, by, text.to_owned()))
+            }
+
+            fn print(&self, _: &everywire::Reference) -> String {
+                String::new()
+            }
+        }
+        let parameter = |name: &'static str, shape| Parameter {
+            direction: Direction::In,
+            field: Field { name: name.into(), shape },
+        };
+        let maybe = Shape::Optional(Hold::new(Shape::I32));
+        let parameters = vec![parameter("a", Shape::I32), parameter("b", maybe)];
+        let operation = Operation::new("weigh", parameters, Shape::Void);
+        let given = |words: &[&str], document| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            arguments(&operation, &words, document, &Nothing).map_err(|mistake| mistake.why().to_owned())
+        };
+        let whole =
+            Value::Struct(vec![("a".to_owned(), Value::Integer(1)), ("b".to_owned(), Value::Nothing)]);
+        assert_eq!(given(&["1"], None), Ok(whole.clone()));
+        assert_eq!(given(&[], Some(serde_json::json!({"a": 1}))), Ok(whole));
+        assert_eq!(given(&["b=1"], None), Err("missing: a".to_owned()));
     }
 }

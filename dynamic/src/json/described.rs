@@ -59,7 +59,10 @@ impl Teller<'_> {
         // A type of the contract is known by its name; another with the same name is not it. The name alone
         // could mean another type of the reader's contract, so the identities are compared.
         let is_named = |name: &str, id: &str| {
-            let named = (!name.is_empty()).then(|| self.notation.named(name)).flatten();
+            // A built-in word comes before the contract.
+            let listener = Listener { open: Vec::new(), types: Types::default() };
+            let free = !name.is_empty() && kinds::shape_of(name, &listener).is_none();
+            let named = free.then(|| self.notation.named(name)).flatten();
             named.is_some_and(|shape| TypeCode::new(shape).id() == id)
         };
         match shape {

@@ -1,7 +1,7 @@
 //! Words for the shapes that a value may carry with itself.
 //!
 //! `shape_of` reads a word and `word_of` writes one; what one writes the other reads, except where a shape
-//! has no word. A word may come from a stranger's JSON, so its brackets are counted before it is taken apart.
+//! has no word. A word may come from a stranger's JSON, so its brackets, which alone are levels, are counted before it is taken apart.
 
 use super::{Notation, spelled};
 use everywire_model::shape::{Alias, Array, Field, Hold, Map, Name, Referent, Shape, Struct, Text, TextKind};
@@ -66,14 +66,13 @@ fn nested(word: &str, notation: &dyn Notation) -> Option<Shape> {
                 return Some(Shape::Array(Hold::new(array)));
             }
             // A name with a remark behind it: `Overdrawn #exception`, `text #fixed 5 2`.
-            if let Some((target, remark)) =
-                word.rsplit_once(" #").filter(|(_, rest)| !rest.contains(['>', ')']))
-            {
-                let target = match nested(target)? {
-                    Shape::Alias(held) if held.name.is_empty() => held.target.clone(),
-                    shape => shape,
-                };
-                return Some(remarked(format!("#{remark}"), target));
+            let split = |word| str::rsplit_once(word, " #").filter(|(_, rest)| !rest.contains(['>', ')']));
+            if let Some((mut target, remark)) = split(word) {
+                // The last remark counts. There may be any number of them, so they are no levels.
+                while let Some((inner, _)) = split(target) {
+                    target = inner;
+                }
+                return Some(remarked(format!("#{remark}"), nested(target)?));
             }
             if let Some(shape) = notation.named(word) {
                 return Some(shape);

@@ -26,6 +26,7 @@ mod types;
 mod write;
 
 pub use kinds::is_nameless;
+pub(crate) use read::optional;
 pub use read::{Misfit, read, read_word};
 pub use template::template;
 pub use types::{NodeNotation, Types};

@@ -119,7 +119,12 @@ impl Reader<'_> {
             let plain = matches!(json, Json::Object(_)) || spelling == Spelling::Date;
             let text = match json {
                 Json::String(text) => Some(text.clone()),
-                // Digits count, not the number that is nearest to them.
+                // Digits count, not the number that is nearest to them, which has no more than these for certain.
+                Json::Number(number) if !plain && number.is_f64() && digits(number) > DIGITS => {
+                    return Err(
+                        self.wrong(format!("{number} has too many digits for a number: give it as text"))
+                    );
+                }
                 Json::Number(number) if !plain => Some(number.to_string()),
                 _ => None,
             };
@@ -142,8 +147,13 @@ impl Reader<'_> {
             (Shape::I32, Json::Number(number)) => integer!(i32, number),
             (Shape::U64, Json::Number(number)) => integer!(u64, number),
             (Shape::I64, Json::Number(number)) => integer!(i64, number),
-            (Shape::F32 | Shape::F64, Json::Number(number)) => {
-                Ok(Value::Float(number.as_f64().unwrap_or(f64::NAN)))
+            (float @ (Shape::F32 | Shape::F64), Json::Number(number)) => {
+                let value = number.as_f64().unwrap_or(f64::NAN);
+                #[allow(clippy::cast_possible_truncation)]
+                if matches!(float, Shape::F32) && (value as f32).is_infinite() {
+                    return Err(self.wrong(format!("{number} does not fit f32")));
+                }
+                Ok(Value::Float(value))
             }
             (Shape::F32 | Shape::F64, Json::String(word)) => match word.as_str() {
                 "NaN" => Ok(Value::Float(f64::NAN)),
@@ -488,14 +498,23 @@ impl Reader<'_> {
 
 const OCTETS: &str = "octets are {\"base64\": \"...\"}, {\"hex\": \"...\"}, an array of numbers, or text";
 
-/// Whether a field may be missing.
-fn optional(shape: &Shape) -> bool {
+/// Decimal digits that a number with a fraction keeps.
+const DIGITS: usize = 15;
+
+/// Whether a field or an argument may be missing.
+pub(crate) fn optional(shape: &Shape) -> bool {
     matches!(shape.resolved(), Shape::Optional(_))
 }
 
 /// An integer without loss; `1.0` and `1e3` are none.
 fn exact(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+}
+
+/// How many decimal digits a number has, without zeros before them.
+fn digits(number: &Number) -> usize {
+    let text = number.to_string();
+    text.trim_start_matches(['-', '0', '.']).bytes().filter(u8::is_ascii_digit).count()
 }
 
 /// What a shape wants, for messages.

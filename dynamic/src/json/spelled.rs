@@ -183,7 +183,7 @@ pub(super) fn read(spelling: Spelling, text: &str) -> Option<Value> {
                 return None;
             }
             let plain = text.replace('-', "");
-            let whole = u128::from_str_radix(&plain, 16).ok()?;
+            let whole = u128::from_str_radix(&plain, 16).ok().filter(|_| !plain.starts_with('+'))?;
             let low = (whole as u64).to_be_bytes();
             let high = (whole >> 64) as u64;
             let Value::Struct(mut fields) = parts([

@@ -1,7 +1,8 @@
 //! A value to fill in, as JSON.
 //!
 //! Every field is there with a value of its kind, so that a person sees what is wanted. Types that contain
-//! themselves do so by way of a sequence, an optional value or a pointer: those are cut at a depth.
+//! themselves do so by way of a sequence, an optional value or a pointer: those are cut at a depth. A type may have far more parts
+//! than its contract has words (arrays of arrays, structs used twice), so the parts are counted, and what is more is `null`.
 
 use super::kinds::is_nameless;
 use super::write::discriminator;
@@ -11,14 +12,21 @@ use serde_json::{Map, Value as Json, json};
 /// How deep types that contain themselves are unfolded.
 const DEPTH: usize = 6;
 
+/// The most parts of a template.
+const PARTS: usize = 1 << 14;
+
 /// A value of this shape with nothing in it, to be filled in.
 pub fn template(shape: &Shape) -> Json {
-    unfold(shape, DEPTH)
+    unfold(shape, DEPTH, &mut 0)
 }
 
 /// Of a union the first arm is shown, of an enumeration the first member.
-fn unfold(shape: &Shape, depth: usize) -> Json {
-    let inner = |shape| unfold(shape, depth.saturating_sub(1));
+fn unfold(shape: &Shape, depth: usize, parts: &mut usize) -> Json {
+    *parts += 1;
+    if *parts > PARTS {
+        return Json::Null;
+    }
+    let mut inner = |shape| unfold(shape, depth.saturating_sub(1), parts);
     match shape.resolved() {
         Shape::Bool => Json::Bool(false),
         Shape::Text(_) => Json::from(""),

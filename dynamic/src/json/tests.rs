@@ -372,3 +372,87 @@ fn type_codes_are_spelled_as_shapes() {
     assert_eq!(code.kind(), "sequence");
     assert!(wrong(&Shape::TypeCode, &json!("quux")).contains("shape `quux` is unknown"));
 }
+
+#[test]
+fn numbers_that_do_not_fit_are_refused_and_not_rounded() {
+    assert_eq!(wrong(&Shape::F32, &json!(1e300)), "arguments: 1e+300 does not fit f32");
+    both_ways(&Shape::F32, &json!(1.5));
+    let amount = super::spelled::named("CURRENCY").unwrap();
+    let sum = read(&amount, &json!(12.5), "v", &Plain);
+    assert_eq!(sum, read(&amount, &json!("12.5"), "v", &Plain));
+    let decimal = super::spelled::named("DECIMAL").unwrap();
+    for (shape, digits) in [(&amount, "92233720368547.7581"), (&decimal, "0.12345678901234567891")] {
+        let number: Json = serde_json::from_str(digits).unwrap();
+        assert!(wrong(shape, &number).contains("as text"), "{digits}");
+        assert!(read(shape, &json!(digits), "v", &Plain).is_ok(), "{digits}");
+        assert!(read_word(shape, digits, "v", &Plain).is_ok(), "{digits}");
+    }
+    assert!(read(&decimal, &json!(u64::MAX), "v", &Plain).is_ok());
+    let uuid = super::spelled::named("GUID").unwrap();
+    assert!(read(&uuid, &json!("+06de2c5-1a8c-11d3-b68f-00c04f8b7211"), "v", &Plain).is_err());
+}
+
+#[test]
+fn remarks_of_a_word_do_not_nest() {
+    let word = format!("u8{}", " #a".repeat(100_000));
+    assert!(read(&Shape::Variant, &json!({"shape": word, "value": 1}), "v", &Plain).is_ok());
+    let shape = super::kinds::shape_of("u8 #a #b", &Plain).unwrap();
+    assert_eq!(super::kinds::word_of(&shape), "u8 #b");
+}
+
+#[test]
+fn templates_are_not_larger_than_people_read() {
+    fn parts(json: &Json) -> usize {
+        1 + match json {
+            Json::Array(items) => items.iter().map(parts).sum(),
+            Json::Object(fields) => fields.values().map(parts).sum(),
+            _ => 0,
+        }
+    }
+    let cube = (0..2).fold(Shape::I32, |element, _| Shape::Array(Hold::new(Array { element, len: 1024 })));
+    let twice = (0..18)
+        .fold(Shape::I32, |part, _| record("Twice", vec![field("one", part.clone()), field("other", part)]));
+    for shape in [cube, twice] {
+        let parts = parts(&template(&shape));
+        assert!((1024..100_000).contains(&parts), "{parts}");
+    }
+}
+
+/// A type of the contract that is called as a built-in word is described, because its name alone would mean the other one.
+#[test]
+fn types_called_like_words_are_described() {
+    let own = Struct {
+        name: "path".into(),
+        id: "IDL:path:1.0".into(),
+        fields: Cow::Owned(vec![field("x", Shape::I32)]),
+    };
+    let own = Shape::Struct(Hold::new(own));
+    let definitions = vec![everywire_model::Definition::Type(own.clone())];
+    let notation = Knowing(super::Types::of(&everywire_model::Contract { definitions }));
+    let value = Value::Variant(Box::new((
+        everywire_model::value::TypedShape(own),
+        Value::Struct(vec![("x".to_owned(), Value::Integer(5))]),
+    )));
+    let told = write(&Shape::Variant, &value, &notation);
+    let again =
+        read(&Shape::Variant, &told, "v", &notation).unwrap_or_else(|misfit| panic!("{misfit}: {told}"));
+    assert_eq!(write(&Shape::Variant, &again, &notation), told);
+    assert_eq!(told["shape"]["id"], "IDL:path:1.0");
+}
+
+/// As [`Plain`], with the types of a contract.
+struct Knowing(super::Types);
+
+impl Notation for Knowing {
+    fn parse(&self, text: &str) -> Result<Reference, Failure> {
+        Plain.parse(text)
+    }
+
+    fn print(&self, reference: &Reference) -> String {
+        Plain.print(reference)
+    }
+
+    fn types(&self) -> super::Types {
+        self.0.clone()
+    }
+}

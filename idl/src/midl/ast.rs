@@ -3,12 +3,12 @@
 //! The tree is made by the parser and only read by the builder. A type is apart from its declarator, as in C:
 //! `long *a, b[2]` is one type and two declarators, each in a member of its own with the type.
 //!
-//! Invariants: depth is at most `NESTING`, and all names together at most `NODES`. A body of a struct or
-//! union that several declarators share is counted by reference. Attributes are
-//! kept whether or not anybody knows them, in the order of the text.
+//! Invariants: depth is at most `NESTING`, and all names together at most `NODES`. A type that several
+//! declarators share is there once. Attributes are kept whether or not anybody knows them, in the order of the text.
 
 use crate::report::Span;
 use everywire_model::Shape;
+use std::rc::Rc;
 
 /// A name and where it stands.
 #[derive(Debug, Clone, Default)]
@@ -57,14 +57,14 @@ pub(super) enum ExprKind {
 }
 
 /// A type, without pointers and dimensions.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct TypeSpec {
     pub(super) kind: TypeKind,
     pub(super) span: Span,
 }
 
 /// What a type is.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) enum TypeKind {
     /// A number or character of the language itself.
     Base(Shape),
@@ -78,16 +78,16 @@ pub(super) enum TypeKind {
 }
 
 /// A struct, or the mention of one.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Record {
     /// The name behind the keyword.
     pub(super) tag: Option<Ident>,
     /// None for a mere mention.
-    pub(super) members: Option<std::rc::Rc<[Member]>>,
+    pub(super) members: Option<Box<[Member]>>,
 }
 
 /// An enumeration, or the mention of one.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Members {
     pub(super) tag: Option<Ident>,
     /// Names and values; None for a mere mention.
@@ -95,13 +95,13 @@ pub(super) struct Members {
 }
 
 /// A union, or the mention of one.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Choice {
     pub(super) tag: Option<Ident>,
     /// `switch (type name)` of one that holds its discriminator.
     pub(super) switch: Option<TypeSpec>,
     /// None for a mere mention.
-    pub(super) arms: Option<std::rc::Rc<[Arm]>>,
+    pub(super) arms: Option<Box<[Arm]>>,
 }
 
 /// One arm of a union.
@@ -118,8 +118,9 @@ pub(super) struct Arm {
 /// A field, or one of several that share a type.
 #[derive(Debug)]
 pub(super) struct Member {
-    pub(super) attributes: std::rc::Rc<[Attribute]>,
-    pub(super) spec: TypeSpec,
+    pub(super) attributes: Rc<[Attribute]>,
+    /// Names that are declared together share it: a body may be long.
+    pub(super) spec: Rc<TypeSpec>,
     pub(super) declarator: Declarator,
 }
 

@@ -28,6 +28,10 @@ pub(crate) const INHERITED: usize = 250_000;
 /// Ways from an interface up to its bases, the same base counted once for each way. Diamonds double them at
 /// each level, so 64 levels of diamonds would be walked for ever.
 pub(crate) const ANCESTRY: usize = 10_000;
+/// Bytes of the documentation of all operations, the inherited ones counted in each interface. What is more is left out.
+pub(crate) const DOCS: usize = 32 << 20;
+/// Bytes of the texts of all constants: one that is another one holds the text once more.
+pub(crate) const TEXTS: usize = BYTES;
 /// Tokens made by expanding macros. A macro that names another one twice doubles the text at each level.
 pub(crate) const EXPANSION: usize = 1_000_000;
 /// Bytes of one word or text that a macro makes of others.

@@ -9,6 +9,8 @@ use super::lexer::{Kind, Lexer, Token, keyword};
 use super::limits;
 use super::preprocess::Preprocessor;
 use crate::report::{Problem, Report};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 /// The most parameters of a macro. C90 asks a compiler for 31, C99 for 127.
 const PARAMETERS: usize = 64;
@@ -139,6 +141,11 @@ impl Preprocessor {
                 report.add(Problem::new(token.span, "macros expand to too much text"));
                 return true;
             }
+        }
+        // Each definition copies the documentation before it, so that of the use and of arguments stays at the first token that has it.
+        let mut seen = HashSet::new();
+        for part in &mut made {
+            part.doc.take_if(|doc| !seen.insert(Arc::as_ptr(doc).cast::<u8>()));
         }
         // The 1 is for macros with an empty body: a loop of them must end as well.
         self.expansions += made.len() + 1;

@@ -194,13 +194,15 @@ impl Preprocessor {
             self.expanded.push_back(token.clone());
             return;
         };
+        // Documentation belongs to the first thing that a macro makes; each definition copies what stands before it.
+        let mut doc = token.doc.clone();
         for part in body {
             self.expansions += 1;
             if self.expansions > limits::EXPANSION {
                 report.add(Problem::new(token.span, "macros expand to too much text"));
                 return;
             }
-            self.expand(&Token { span: token.span, doc: token.doc.clone(), ..part }, depth + 1, report);
+            self.expand(&Token { span: token.span, doc: doc.take(), ..part }, depth + 1, report);
         }
     }
 

@@ -9,6 +9,8 @@ pub(super) const DOCUMENTS: usize = 256;
 pub(super) const IMPORTS: usize = 1024;
 /// Bytes of all of them.
 pub(super) const BYTES: usize = 8 << 20;
+/// Bytes of a namespace and of a name. Each definition and each reference holds copies of them.
+pub(super) const NAME: usize = 1024;
 /// Namespace declarations in scope at one element. Every look-up of a prefix walks them.
 pub(super) const NAMESPACES: usize = 128;
 /// How deep one type may contain others, and how many types may extend one another.
@@ -21,7 +23,9 @@ pub(super) const MEMBERS: usize = 100_000;
 pub(super) const FREE: usize = 16;
 /// Headers of one message.
 pub(super) const HEADERS: usize = 256;
-/// What was left out is named up to this often. Each remark is copied to every interface.
+/// Nodes of schemas that are built once more, for a namespace that includes them.
+pub(super) const ADOPTED: usize = 1 << 18;
+/// What was left out is named up to this often. Each remark is copied to every interface, up to `BYTES` for all of them.
 pub(super) const REMARKS: usize = 64;
 /// Files of a folder among which a namespace is looked for. Other files of the folder are not looked at.
 pub(super) const BESIDE: usize = 256;

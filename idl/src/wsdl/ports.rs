@@ -4,6 +4,7 @@
 //! security. It is made of the binding's elements and of the assertions of its policies (WS-Policy), which
 //! are known by their local names, since their namespaces differ by year and do not change the meaning.
 //! Assertions that are not known are named, so that a call which fails can be explained.
+//! Each port has a copy of what its binding says, so the bytes of all ports are bounded.
 //!
 //! A port is kept as text in a note of the interface, so that contracts travel through other languages and
 //! files; words are joined by blanks, and blanks inside words become `_`.
@@ -118,7 +119,8 @@ impl Port {
     }
 }
 
-/// The ports of all documents, by the name of their port type. A port whose binding is unknown is left out.
+/// The ports of all documents, by the name of their port type. A port whose binding is unknown is left out. Ports of more than `BYTES`
+/// are a mistake.
 pub(super) fn read(roots: &[&Node<'_>], report: &mut Report) -> HashMap<QName, Vec<Port>> {
     let mut policies = HashMap::new();
     for root in roots {
@@ -148,7 +150,7 @@ pub(super) fn read(roots: &[&Node<'_>], report: &mut Report) -> HashMap<QName, V
             bindings.insert(QName::new(target, name), (of, of_binding(binding, &policies)));
         }
     }
-    let mut ports: HashMap<QName, Vec<Port>> = HashMap::new();
+    let (mut ports, mut bytes): (HashMap<QName, Vec<Port>>, _) = (HashMap::new(), 0);
     for service in roots.iter().flat_map(|definitions| definitions.all("service")) {
         for port in service.all("port") {
             let Some(name) = port.qname("binding", report) else { continue };
@@ -160,6 +162,11 @@ pub(super) fn read(roots: &[&Node<'_>], report: &mut Report) -> HashMap<QName, V
             known.address = word(address.and_then(|address| address.get("location")).unwrap_or_default());
             if known.address.starts_with("https:") {
                 known.transport = "https".to_owned();
+            }
+            bytes += known.to_string().len();
+            if bytes > super::limits::BYTES {
+                report.add(Problem::new(port.span(), "the endpoints are too large, all together"));
+                return ports;
             }
             ports.entry(of.clone()).or_default().push(known);
         }
@@ -200,7 +207,7 @@ fn of_binding(binding: &Node<'_>, policies: &HashMap<&str, &Node<'_>>) -> Port {
                 let reference = child.get("URI").unwrap_or_default();
                 match reference.strip_prefix('#').and_then(|id| policies.get(id)) {
                     Some(policy) => assertions(policy, &mut port),
-                    None => port.unknown.push(word(reference)),
+                    None => unknown(&mut port, reference),
                 }
             }
             _ => {}
@@ -212,6 +219,14 @@ fn of_binding(binding: &Node<'_>, policies: &HashMap<&str, &Node<'_>>) -> Port {
         "1.2".clone_into(&mut port.soap);
     }
     port
+}
+
+/// Notes an assertion that is not known; at most `REMARKS` of them.
+fn unknown(port: &mut Port, assertion: &str) {
+    let assertion = word(assertion);
+    if port.unknown.len() < super::limits::REMARKS && !port.unknown.contains(&assertion) {
+        port.unknown.push(assertion);
+    }
 }
 
 /// The transport's short name, or its URI where there is none.
@@ -272,10 +287,7 @@ fn assertions(policy: &Node<'_>, port: &mut Port) {
             "AlgorithmSuite" | "Layout" | "IncludeTimestamp" | "Wss10" | "Wss11" | "Trust10" | "Trust13"
             | "ProtectionLevel" | "WssUsernameToken10" | "OneWay" | "ProtectTokens" | "CompositeDuplex" => {}
             _ => {
-                let name = QName::new(assertion.space, assertion.local).to_string();
-                if port.unknown.len() < super::limits::REMARKS && !port.unknown.contains(&name) {
-                    port.unknown.push(word(&name));
-                }
+                unknown(port, &QName::new(assertion.space, assertion.local).to_string());
             }
         }
     }

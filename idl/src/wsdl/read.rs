@@ -9,7 +9,7 @@
 //! times.
 
 use super::cells;
-use super::limits::{BYTES, DOCUMENTS, IMPORTS};
+use super::limits::{ADOPTED, BYTES, DOCUMENTS, IMPORTS};
 use super::names::{QName, SCHEMA};
 use super::ports;
 use super::schema::Schemas;
@@ -53,7 +53,14 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
     }
     let mut nodes: Vec<Node<'_>> = roots.iter().map(|root| Node::of(root, report)).collect::<Option<_>>()?;
     // A schema without a namespace is in that of each schema which includes it, so it is read once for each.
+    let mut copied = 0;
     for (root, namespace) in adopted(documents, &roots, &nodes) {
+        copied += Node::count(root);
+        if copied > ADOPTED {
+            let message = "this schema without a namespace is included by too many schemas";
+            report.add(Problem::new(root.span, message));
+            return None;
+        }
         nodes.push(Node::adopted(root, namespace, report)?);
     }
     let mut definitions = Vec::new();
@@ -107,9 +114,11 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
         });
     }
     let remarks = std::mem::take(&mut types.remarks);
-    contract
-        .definitions
-        .extend(interfaces.into_iter().map(|one| Definition::Interface(remarked(one, &remarks))));
+    let (bytes, mut given) = (remarks.iter().map(String::len).sum::<usize>(), 0);
+    contract.definitions.extend(interfaces.into_iter().map(|one| {
+        given += bytes;
+        Definition::Interface(if given <= BYTES { remarked(one, &remarks) } else { one })
+    }));
     Some(contract)
 }
 
@@ -178,7 +187,7 @@ fn find<'n, 't>(node: &'n Node<'t>, found: &mut Vec<&'n Node<'t>>) {
 }
 
 /// An interface that also says what was left out of the description. What was left out of types concerns all
-/// interfaces, since nobody knows which of them uses the type.
+/// interfaces, since nobody knows which of them uses the type. The copies are bounded by the caller.
 fn remarked(interface: Hold<Interface>, remarks: &[String]) -> Hold<Interface> {
     if remarks.is_empty() {
         return interface;

@@ -20,7 +20,6 @@ use super::marks::{self, Mark, unmarked};
 use super::members::{Place, is_schema, is_serialized};
 use super::names::{self, QName, identifier, is_name};
 use super::ports::Port;
-use super::schema::Schemas;
 use super::tree::{Node, WSDL};
 use super::types::Types;
 use crate::report::Problem;
@@ -379,7 +378,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             if part.get("element").is_some() {
                 let element = part.qname("element", self.types.report)?;
                 let found = self.global(&element, part)?;
-                match wrapped(found, self.types.schemas).filter(|_| single) {
+                match wrapped(found).filter(|_| single) {
                     // A message with several parts has no wrapper.
                     Some(sequence) => {
                         let serialized = found
@@ -529,8 +528,7 @@ fn action(way: Option<&Node<'_>>) -> Option<String> {
 
 /// The members of an element that stands around parameters. None where the element is a value of its own. Its
 /// members must be plain elements in one sequence.
-fn wrapped<'n, 't>(element: &'n Node<'t>, schemas: &Schemas<'n, 't>) -> Option<Vec<&'n Node<'t>>> {
-    let _ = schemas;
+fn wrapped<'n, 't>(element: &'n Node<'t>) -> Option<Vec<&'n Node<'t>>> {
     let own = element.one("complexType")?;
     let mut parts = own.children.iter().filter(|child| child.local != "annotation");
     match parts.next() {

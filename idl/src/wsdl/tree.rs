@@ -6,9 +6,10 @@
 //! themselves.
 //!
 //! The tree is as deep as the XML, so whoever walks it recurses at most that deep. A prefix that is not
-//! declared ends the reading of the document, since nobody knows what its elements are.
+//! declared ends the reading of the document, since nobody knows what its elements are. A namespace or name that is too long ends it
+//! too: definitions, references and ports hold copies of them.
 
-use super::limits::NAMESPACES;
+use super::limits::{NAME, NAMESPACES};
 use super::names::{QName, SCHEMA};
 use crate::report::{Problem, Report, Span};
 use crate::xml::{Attribute, Element, shown};
@@ -67,6 +68,25 @@ fn modern(space: &str) -> &str {
     }
 }
 
+/// Whether an attribute holds a namespace, a name, or a reference to one.
+fn is_naming(attribute: &str) -> bool {
+    attribute.starts_with("xmlns")
+        || matches!(
+            attribute,
+            "targetNamespace"
+                | "name"
+                | "type"
+                | "ref"
+                | "base"
+                | "element"
+                | "message"
+                | "binding"
+                | "part"
+                | "URI"
+                | "transport"
+        )
+}
+
 impl<'t> Node<'t> {
     /// The tree below an element; recursion is bounded by the depth of the tree.
     pub(super) fn of(element: &'t Element<'t>, report: &mut Report) -> Option<Self> {
@@ -85,6 +105,14 @@ impl<'t> Node<'t> {
         adopted: &'t str,
         report: &mut Report,
     ) -> Option<Self> {
+        let named = element.attributes.iter().filter(|attribute| is_naming(attribute.name));
+        let texts = named.map(|attribute| (attribute.value.as_ref(), attribute.span));
+        if let Some((_, span)) =
+            texts.chain([(element.name, element.span)]).find(|(text, _)| text.len() > NAME)
+        {
+            report.add(Problem::new(span, format!("this name is longer than {NAME} bytes")));
+            return None;
+        }
         let declared: Vec<(&str, &str)> = element
             .attributes
             .iter()
@@ -125,6 +153,11 @@ impl<'t> Node<'t> {
 
     pub(super) fn is(&self, space: &str, local: &str) -> bool {
         self.local == local && self.space == space
+    }
+
+    /// How many nodes the tree below an element has, itself counted.
+    pub(super) fn count(element: &Element<'_>) -> usize {
+        1 + element.elements().map(Self::count).sum::<usize>()
     }
 
     pub(super) fn span(&self) -> Span {

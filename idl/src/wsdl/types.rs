@@ -381,13 +381,14 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
                 self.used(&kind, content)?
             }
         };
-        let mut shape = Shape::sequence(item.shape);
-        // `T[][]` is a list of lists, `T[,]` one list with two indices.
-        for _ in 1..dimensions.matches(']').count().min(NESTING) {
+        let (mut shape, mut depth) = (Shape::sequence(item.shape), item.depth + 1);
+        // `T[][]` is a list of lists, `T[,]` one list with two indices. The caller looks at the depth.
+        for _ in 1..dimensions.matches(']').count().min(2 * NESTING) {
             shape = Shape::sequence(shape);
+            depth += 1;
         }
         let shape = self.aliased(name, &format!("{name};-{local}"), shape);
-        Some(Typed { name: name.clone(), shape, depth: item.depth + 1, value: false, open: false })
+        Some(Typed { name: name.clone(), shape, depth, value: false, open: false })
     }
 
     /// `id` is the identity, which may hold more than the name.

@@ -132,3 +132,15 @@ fn a_base_may_have_another_name() {
     let twice = omg::parse("interface A { }; typedef A AA; interface B : A, AA { };", "b.idl").unwrap_err();
     assert!(twice.list[0].message.contains("is a base already"), "{twice}");
 }
+
+#[test]
+fn exceptions_of_attributes_that_are_left_out_are_named() {
+    let contract = read(
+        "valuetype Money { public long units; };
+         exception Broke { Money lacking; };
+         interface Bank { attribute long rate getraises (Broke); };",
+    );
+    let bank = interface(&contract, "Bank");
+    assert_eq!(operations(bank), ["_get_rate", "_set_rate"]);
+    assert_eq!(missing(bank), ["`rate, its exceptions`: the value type `Money` is not supported"]);
+}

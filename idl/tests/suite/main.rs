@@ -5,6 +5,7 @@
 mod common;
 mod corpus;
 mod dbus_xml;
+mod hostile;
 mod kidl;
 mod left_out;
 mod marks;

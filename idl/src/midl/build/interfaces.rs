@@ -15,6 +15,7 @@ use super::super::known;
 use super::methods::{Access, Style};
 use super::places::Role;
 use super::{Builder, doc, kind_named};
+use crate::omg::limits;
 use crate::report::Problem;
 use everywire_model::contract::LEFT_OUT;
 use everywire_model::shape::{Field, Name, PointerKind};
@@ -106,8 +107,15 @@ impl Builder<'_> {
         };
         let mut draft = Draft::default();
         if let Some(base) = &base {
-            self.room(base.operations.len(), interface.ident.span)?;
+            let parts = base.operations.iter().map(|operation| 1 + operation.parameters.len()).sum();
+            self.room(parts, interface.ident.span)?;
             draft.operations = base.operations.to_vec();
+            for operation in &mut draft.operations {
+                self.docs += operation.doc.len();
+                if self.docs > limits::DOCS {
+                    operation.doc = Name::default();
+                }
+            }
             draft.attributes = base.attributes.to_vec();
             draft.names = base.operations.iter().map(|operation| operation.name.clone()).collect();
         }

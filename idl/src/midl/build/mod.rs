@@ -122,6 +122,8 @@ struct Builder<'a> {
     pointer_default: PointerKind,
     /// Operations and parameters made so far, the inherited ones counted in each interface.
     inherited: usize,
+    /// Bytes of the documentation of inherited operations so far; bounded by `DOCS`.
+    docs: usize,
 }
 
 /// Builds the contract; mistakes go to the report.
@@ -146,6 +148,7 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
         is_last: false,
         pointer_default: PointerKind::Unique,
         inherited: 0,
+        docs: 0,
     };
     // Names first: a method may refer to an interface that comes later.
     builder.announce(items);
@@ -334,7 +337,7 @@ impl<'a> Builder<'a> {
         let pointed = declarator.pointers > 0 || matches!(ty, Ty::Pointer(_));
         // The pointer is what the program holds; 20 bytes travel (C706, 14.2.16.6).
         if ast::has(attributes, "context_handle") && pointed {
-            return Some(Ty::Value(self.named_value(name, Typed::leaf(known::context_handle()))));
+            return self.named_value(&declarator.ident, Typed::leaf(known::context_handle()));
         }
         if declarator.dimensions.is_empty() && declarator.pointers > 0 {
             let kind = pointer_kind(attributes);
@@ -361,31 +364,29 @@ impl<'a> Builder<'a> {
                 // A struct is known by the name of its first typedef.
                 match types::name_of(&typed.shape) {
                     Some(own) if own == name => Some(ty),
-                    _ => {
-                        let typed = typed.clone();
-                        Some(Ty::Value(self.named_value(name, typed)))
-                    }
+                    _ => self.named_value(&declarator.ident, typed.clone()),
                 }
             }
             Ty::Value(_) | Ty::Pointer(_)
                 if !declarator.dimensions.is_empty() || matches!(ty, Ty::Value(_)) =>
             {
                 let typed = self.declared(&ty, attributes, declarator, places::Role::Inner)?;
-                Some(Ty::Value(self.named_value(name, typed)))
+                self.named_value(&declarator.ident, typed)
             }
             _ => Some(ty),
         }
     }
 
     /// Makes an alias of a shape and defines it, unless the shape is not complete.
-    fn named_value(&mut self, name: &str, typed: Typed) -> Typed {
-        let name = Name::from(name.to_owned());
+    fn named_value(&mut self, ident: &ast::Ident, typed: Typed) -> Option<Ty> {
+        let depth = self.deeper(typed.depth, ident.span)?;
+        let name = Name::from(ident.name.clone());
         let alias = everywire_model::shape::Alias { name, id: Name::default(), target: typed.shape };
         let shape = Shape::Alias(Hold::new(alias));
         if !typed.open {
             self.definitions.push(Definition::Type(shape.clone()));
         }
-        Typed { shape, depth: typed.depth + 1, open: typed.open }
+        Some(Ty::Value(Typed { shape, depth, open: typed.open }))
     }
 
     /// Defines a constant that other languages can use; others are passed over in silence.

@@ -349,6 +349,7 @@ impl Builder<'_> {
     fn fields(&mut self, owner: &str, members: &[Member], span: Span) -> Option<(Vec<Field>, usize)> {
         let (mut fields, mut depth, mut broken) = (Vec::<Field>::new(), 0, false);
         let (mut seen, mut stays) = (HashSet::new(), None);
+        let mut shared: Option<(&Rc<TypeSpec>, Option<Ty>)> = None;
         for (index, member) in members.iter().enumerate() {
             let ident = &member.declarator.ident;
             if ident.name.is_empty() && member.declarator.stays.is_some() {
@@ -362,7 +363,14 @@ impl Builder<'_> {
                 broken = true;
             }
             let last = index + 1 == members.len();
-            match self.field(owner, &name, member, Role::Field { last }, &fields) {
+            // Names that are declared together have one type, which is read once.
+            let ty = match &shared {
+                Some((spec, ty)) if Rc::ptr_eq(spec, &member.spec) => ty.clone(),
+                _ => self.field(owner, &name, member, &fields),
+            };
+            shared = Some((&member.spec, ty.clone()));
+            let role = Role::Field { last };
+            match ty.and_then(|ty| self.declared(&ty, &member.attributes, &member.declarator, role)) {
                 Some(typed) => {
                     depth = depth.max(typed.depth);
                     fields.push(Field { name: Name::from(name), shape: typed.shape });
@@ -384,22 +392,16 @@ impl Builder<'_> {
         }
     }
 
-    /// The shape of a field or of a union's arm; `beside` are the fields before it.
-    fn field(
-        &mut self,
-        owner: &str,
-        name: &str,
-        member: &Member,
-        role: Role,
-        beside: &[Field],
-    ) -> Option<Typed> {
+    /// The type of a field or of a union's arm, before its declarator counts; `beside` are the fields before it. `Stays` for one that
+    /// has no form on a wire.
+    fn field(&mut self, owner: &str, name: &str, member: &Member, beside: &[Field]) -> Option<Ty> {
         let switch = find(&member.attributes, "switch_is").and_then(ast::Attribute::value);
         let switch = switch
             .and_then(|expr| expr.name())
             .and_then(|name| beside.iter().find(|field| field.name == name).map(|field| field.shape.clone()));
         let wanted = format!("{owner}_{name}");
-        let ty = self.spec(&member.spec, &wanted, &member.attributes, switch)?;
-        self.declared(&ty, &member.attributes, &member.declarator, role)
+        let ty = self.spec(&member.spec, &wanted, &member.attributes, switch);
+        ty.or_else(|| self.stays.take().map(Ty::Stays))
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -484,7 +486,10 @@ impl Builder<'_> {
                 broken = true;
             }
             let typed = match &arm.member {
-                Some(member) => self.field(owner, &name, member, Role::Field { last: false }, &[]),
+                Some(member) => self.field(owner, &name, member, &[]).and_then(|ty| {
+                    let role = Role::Field { last: false };
+                    self.declared(&ty, &member.attributes, &member.declarator, role)
+                }),
                 None => Some(Typed::leaf(Shape::Void)),
             };
             let Some(typed) = typed else {

@@ -130,7 +130,7 @@ impl Parser<'_> {
         }
         loop {
             let attributes = Rc::from(self.attributes()?);
-            let spec = self.type_spec()?;
+            let spec = Rc::new(self.type_spec()?);
             let declarator = self.declarator(false)?;
             parameters.push(Member { attributes, spec, declarator });
             if !self.accept(",") {

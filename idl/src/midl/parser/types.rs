@@ -147,7 +147,7 @@ impl Parser<'_> {
         self.advance();
         let tag = self.tag()?;
         let members =
-            if self.is(&Kind::Punct("{")) { Some(Rc::from(self.braced(Self::members)?)) } else { None };
+            if self.is(&Kind::Punct("{")) { Some(self.braced(Self::members)?.into()) } else { None };
         self.some(tag.as_ref(), members.is_some())?;
         Ok(Record { tag, members })
     }
@@ -179,7 +179,7 @@ impl Parser<'_> {
     /// One type and what is declared with it; nothing but the type for a union without a name. A field of
     /// bits (`long a : 3`) is kept with the reason why it does not travel.
     fn fields(&mut self, attributes: Vec<Attribute>, members: &mut Vec<Member>) -> Parse<()> {
-        let spec = self.type_spec()?;
+        let spec = Rc::new(self.type_spec()?);
         let attributes: Rc<[Attribute]> = Rc::from(attributes);
         loop {
             let named = !matches!(self.current.kind, Kind::Punct(";" | ":"));
@@ -189,7 +189,7 @@ impl Parser<'_> {
                 self.expression()?;
                 declarator.stays = Some("fields of bits do not travel");
             }
-            members.push(Member { attributes: Rc::clone(&attributes), spec: spec.clone(), declarator });
+            members.push(Member { attributes: Rc::clone(&attributes), spec: Rc::clone(&spec), declarator });
             if !self.accept(",") {
                 return Ok(());
             }
@@ -238,7 +238,7 @@ impl Parser<'_> {
                 tag = tag.or(Some(inner));
             }
         }
-        let arms = if self.is(&Kind::Punct("{")) { Some(Rc::from(self.braced(Self::arms)?)) } else { None };
+        let arms = if self.is(&Kind::Punct("{")) { Some(self.braced(Self::arms)?.into()) } else { None };
         self.some(tag.as_ref(), arms.is_some())?;
         Ok(Choice { tag, switch, arms })
     }

@@ -5,6 +5,7 @@
 //! and number of operators were bounded by the parser.
 
 use super::super::ast::{Expr, ExprKind, ScopedName};
+use super::super::limits;
 use super::Builder;
 use super::names::What;
 use crate::report::Problem;
@@ -174,6 +175,13 @@ impl Builder<'_> {
             && text.bound.is_some_and(|bound| value.chars().count() > bound as usize)
         {
             return self.wrong(expr, "this string is longer than its type allows");
+        }
+        if let Value::Text(value) = &value {
+            self.texts += value.len();
+            if self.texts > limits::TEXTS {
+                let message = format!("the constants have more than {} MiB of text", limits::TEXTS >> 20);
+                return self.wrong(expr, message);
+            }
         }
         Some(value)
     }

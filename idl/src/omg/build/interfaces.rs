@@ -200,10 +200,10 @@ impl Builder<'_> {
                 }
                 continue;
             }
-            self.weigh(operation, span);
+            let operation = self.weighed(operation.clone(), span);
             places.push(draft.operations.len());
             draft.numbers.insert(key, draft.operations.len());
-            draft.operations.push(operation.clone());
+            draft.operations.push(operation);
             draft.origins.push(origin.clone());
         }
         for attribute in base.hold.attributes.iter() {
@@ -244,12 +244,14 @@ impl Builder<'_> {
                     self.spec(&attribute.spec).and_then(|typed| self.not_void(typed, attribute.spec.span));
                 let lacking = self.lacking.take();
                 let (get, set) = (self.raises(&attribute.get_raises), self.raises(&attribute.set_raises));
+                let untold = self.lacking.take();
                 for ident in &attribute.idents {
                     self.declare(ident, What::Attribute)?;
                     let Some(Typed { shape, .. }) = typed.clone() else {
                         draft.leave_out(&ident.name, lacking.clone().or_else(|| self.unnamed()));
                         continue;
                     };
+                    draft.leave_out(&format!("{}, its exceptions", ident.name), untold.clone());
                     let mut getter =
                         Operation::new(format!("_get_{}", ident.name), Vec::new(), shape.clone());
                     getter.label = Name::from(ident.name.clone());
@@ -284,18 +286,23 @@ impl Builder<'_> {
 
     /// Appends an operation that this interface defines itself.
     fn push(&mut self, operation: Operation, draft: &mut Draft, span: Span) {
-        self.weigh(&operation, span);
+        let operation = self.weighed(operation, span);
         draft.numbers.insert(operation.name.to_ascii_lowercase(), draft.operations.len());
         draft.operations.push(operation);
         draft.origins.push(self.scope().to_owned());
     }
 
-    /// Bounds what inheritance can multiply.
-    fn weigh(&mut self, operation: &Operation, span: Span) {
+    /// Bounds what inheritance can multiply: too many operations are a mistake, and beyond `DOCS` they have no documentation.
+    fn weighed(&mut self, mut operation: Operation, span: Span) -> Operation {
         self.inherited += 1 + operation.parameters.len() + operation.raises.len();
         if self.inherited > limits::INHERITED {
             self.report.add(Problem::new(span, "the contract has too many operations"));
         }
+        self.docs += operation.doc.len();
+        if self.docs > limits::DOCS {
+            operation.doc = Name::default();
+        }
+        operation
     }
 
     /// All parts are looked at before any can fail, so that mistakes in all of them are reported.

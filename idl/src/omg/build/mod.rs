@@ -9,7 +9,7 @@
 //! is left out as well, and the operation at the end of such a chain gets a note in its interface that says
 //! why it is missing.
 //!
-//! Bounds: number of definitions, length of scoped names, levels of a type, and the copies that inheritance
+//! Bounds: number of definitions, length of scoped names, levels of a type, the texts of constants, and the copies that inheritance
 //! makes.
 
 mod constants;
@@ -38,6 +38,8 @@ pub(crate) fn build(items: &[Item], ids: &Ids, report: &mut Report) -> Contract 
         scopes: Vec::new(),
         definitions: Vec::new(),
         inherited: 0,
+        texts: 0,
+        docs: 0,
         lacks: HashMap::new(),
         lacking: None,
     };
@@ -59,6 +61,10 @@ struct Builder<'a> {
     definitions: Vec<Definition>,
     /// Operations and parameters of all interfaces so far. Bounded by `INHERITED`.
     inherited: usize,
+    /// Bytes of the texts of constants so far. Bounded by `TEXTS`.
+    texts: usize,
+    /// Bytes of the documentation of operations so far. Bounded by `DOCS`.
+    docs: usize,
     /// What definitions need that is not supported; keys as in `symbols`.
     lacks: HashMap<String, Rc<str>>,
     /// The last such thing that was met. It is reset before each item and each operation, and says why a
