@@ -1,7 +1,7 @@
 //! Whole files of bounded size.
 //!
 //! Languages without a preprocessor read their files here. A file is never read further than one byte past
-//! the limit, whatever its length was said to be: pipes and devices have none.
+//! the limit, whatever its length was said to be: pipes and devices have none. `beginning` reads what tells a file's language.
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use std::fs::File;
@@ -23,4 +23,11 @@ pub(crate) fn text(path: &Path, limit: usize) -> Result<String, Diagnostics> {
     String::from_utf8(bytes).map_err(|error| {
         mistake(format!("the file is not UTF-8 (byte {})", error.utf8_error().valid_up_to()))
     })
+}
+
+/// The text of a file up to this many bytes, what is no UTF-8 in it replaced. None where it cannot be read.
+pub(crate) fn beginning(path: &Path, limit: u64) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

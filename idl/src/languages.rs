@@ -101,6 +101,9 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("wsdl", "wsdl"),
 ];
 
+/// Bytes of a file that tell its language: as many as a contract may have.
+const BYTES: u64 = 8 << 20;
+
 /// The language of a contract file: its extension tells, and where two languages share it, the text.
 pub fn language_of(path: impl AsRef<Path>) -> Option<&'static Language> {
     let path = path.as_ref();
@@ -108,9 +111,7 @@ pub fn language_of(path: impl AsRef<Path>) -> Option<&'static Language> {
     let found = languages().iter().find(|language| language.extensions.contains(&extension.as_str()))?;
     match found.name {
         #[cfg(feature = "midl")]
-        "omg" if std::fs::read(path).is_ok_and(|bytes| is_midl(&String::from_utf8_lossy(&bytes))) => {
-            languages().iter().find(|other| other.name == "midl")
-        }
+        "omg" if is_midl(path) => languages().iter().find(|other| other.name == "midl"),
         #[cfg(feature = "wsdl")]
         "dbus" if is_wsdl(path) => languages().iter().find(|other| other.name == "wsdl"),
         _ => Some(found),
@@ -120,7 +121,7 @@ pub fn language_of(path: impl AsRef<Path>) -> Option<&'static Language> {
 /// Whether a file of the extension that all languages in XML share is a description of a service.
 #[cfg(feature = "wsdl")]
 fn is_wsdl(path: &Path) -> bool {
-    std::fs::read(path).is_ok_and(|bytes| wsdl::is_wsdl(&String::from_utf8_lossy(&bytes)))
+    crate::file::beginning(path, BYTES).is_some_and(|text| wsdl::is_wsdl(&text))
 }
 
 /// Reads a file of the extension that all languages in XML share (`shop.wsdl.xml`); its first element tells which it is.
@@ -133,21 +134,22 @@ fn read_xml(path: &Path) -> Result<Contract, Diagnostics> {
     dbus_xml::parse_file(path)
 }
 
-/// Whether a text of the extension that OMG IDL and MIDL share is MIDL. In OMG IDL an operation may be called `uuid`; MIDL's
+/// Whether a file of the extension that OMG IDL and MIDL share is MIDL. In OMG IDL an operation may be called `uuid`; MIDL's
 /// stands in brackets.
 #[cfg(feature = "midl")]
-fn is_midl(text: &str) -> bool {
-    midl::is_midl(text) && (text.contains('[') || !text.contains("uuid"))
+fn is_midl(path: &Path) -> bool {
+    let found = crate::file::beginning(path, BYTES);
+    found.is_some_and(|text| midl::is_midl(&text) && (text.contains('[') || !text.contains("uuid")))
 }
 
 /// Reads a file of the extension that OMG IDL and MIDL share; the text tells which of them it is.
 #[cfg(feature = "omg")]
 fn read_idl(path: &Path, given: &Preprocessing) -> Result<Contract, Diagnostics> {
-    match std::fs::read(path) {
-        #[cfg(feature = "midl")]
-        Ok(bytes) if is_midl(&String::from_utf8_lossy(&bytes)) => midl::parse_with(path, given),
-        _ => omg::parse_with(path, given),
+    #[cfg(feature = "midl")]
+    if is_midl(path) {
+        return midl::parse_with(path, given);
     }
+    omg::parse_with(path, given)
 }
 
 /// Reads the contract in a file; its extension says in which language.

@@ -21,6 +21,7 @@
 #[cfg(feature = "dbus-xml")]
 pub mod dbus_xml;
 mod diagnostics;
+mod empty;
 mod file;
 #[cfg(feature = "kidl")]
 pub mod kidl;

@@ -129,6 +129,11 @@ impl Report {
         }
     }
 
+    /// Whether more mistakes are counted alone, so that help for them would be for nothing.
+    pub(crate) fn is_full(&self) -> bool {
+        self.problems.len() >= MOST
+    }
+
     /// How many mistakes there are. The number is for `forget`.
     pub(crate) fn mark(&self) -> usize {
         self.problems.len()

@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
             return Err(self.stop(0, format!("the file is larger than {} MiB", BYTES >> 20)));
         }
         // One pass over the whole text, so that later steps need not look at characters one by one.
-        if let Some((at, c)) = self.text.char_indices().find(|(at, c)| !is_char(*c) && *at > 0) {
+        if let Some((at, c)) = self.text.char_indices().find(|(_, c)| !is_char(*c)) {
             return Err(self.stop(at, format!("XML has no character {c:?}")));
         }
         // Positions of the reader count from behind the byte order mark; `skipped` makes them positions of

@@ -107,7 +107,11 @@ impl Stream {
         let ahead = segment.sequence.wrapping_sub(sequence).cast_signed();
         let at = position + i64::from(ahead);
         if at > position {
-            self.early.entry(at).or_insert_with(|| (segment.time, segment.payload.to_vec()));
+            // Of two that begin at one place, the longer one holds the other.
+            let early = self.early.entry(at).or_default();
+            if early.1.len() < segment.payload.len() {
+                *early = (segment.time, segment.payload.to_vec());
+            }
         } else {
             self.append(at, segment.time, segment.payload);
             self.catch_up();
@@ -182,6 +186,19 @@ mod tests {
         assert_eq!(all.all[0].outward.runs[0].bytes, b"abcdefghi");
         assert_eq!(all.all[0].inward.runs[0].bytes, b"xyz");
         assert_eq!(all.all[0].inward.runs[0].time_at(2), Duration::from_secs(5));
+    }
+
+    #[test]
+    fn the_longer_of_two_early_segments_counts() {
+        let mut all = Connections::default();
+        put(&mut all, true, 100, false, b"abc");
+        put(&mut all, true, 106, false, b"gh");
+        put(&mut all, true, 106, false, b"ghijkl");
+        put(&mut all, true, 106, false, b"g");
+        put(&mut all, true, 103, false, b"def");
+        all.finish();
+        let runs: Vec<_> = all.all[0].outward.runs.iter().map(|run| run.bytes.as_slice()).collect();
+        assert_eq!(runs, [b"abcdefghijkl".as_slice()]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::annotations::{Annotations, RAISES};
 use super::exceptions::{self, Exceptions};
 use super::names::{self, identifier};
 use super::{Node, properties};
+use crate::empty::empty;
 use crate::report::{Problem, Report, Span};
 use crate::signature;
 use crate::unique::Unique;
@@ -154,17 +155,11 @@ impl Reader<'_> {
             attributes.extend(properties::read(self, child, notify, &mut operations, &mut labels));
         }
         Some(Interface {
-            name: Name::from(id.replace('.', "::")),
-            id: Name::from(id),
-            identities: Cow::Borrowed(&[]),
-            notes: Cow::Borrowed(&[]),
-            kind: everywire_model::InterfaceKind::Plain,
-            bases: Cow::Borrowed(&[]),
             operations: Cow::Owned(operations),
-            inherited: 0,
             attributes: Cow::Owned(attributes),
             signals: Cow::Owned(signals),
             doc: Name::from(annotations.doc),
+            ..empty(Name::from(id.replace('.', "::")), Name::from(id))
         })
     }
 

@@ -12,6 +12,7 @@
 use super::document::{Argument, Class, Exception, Member, Type};
 use super::read::{ClassPlace, Found, MemberPlace};
 use super::types;
+use crate::empty::empty;
 use crate::report::{Problem, Report, Span};
 use crate::unique::Unique;
 use crate::xml::shown;
@@ -128,17 +129,12 @@ impl Builder<'_> {
         }
         let name = Name::from(class.name.clone());
         let hold = Hold::new(Interface {
-            id: name.clone(),
-            name,
-            identities: Cow::Borrowed(&[]),
             notes: draft.left_out.into_iter().map(|what| (Name::from(LEFT_OUT), Name::from(what))).collect(),
-            kind: everywire_model::InterfaceKind::Plain,
             bases: Cow::Owned(bases),
             operations: Cow::Owned(draft.operations),
             inherited,
-            attributes: Cow::Borrowed(&[]),
             signals: Cow::Owned(draft.signals),
-            doc: Cow::Borrowed(""),
+            ..empty(name.clone(), name)
         });
         self.classes.insert(class.name.clone(), (hold.clone(), place.name));
         self.interfaces.push(hold);

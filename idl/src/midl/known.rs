@@ -14,11 +14,10 @@
 //! machine (`DWORD_PTR`, `SIZE_T`) have 32 bits, since that is what 32-bit NDR carries.
 
 use super::build::{Pointer, Ty, Typed};
+use crate::empty::empty;
 use crate::omg::preprocess::Known;
 use everywire_model::shape::{Alias, Array, Field, Name, PointerKind, Referent, Struct, Text, TextKind};
-use everywire_model::{
-    Contract, Definition, Direction, Hold, Interface, InterfaceKind, Operation, Parameter, Shape,
-};
+use everywire_model::{Contract, Definition, Direction, Hold, Interface, Operation, Parameter, Shape};
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -227,19 +226,7 @@ pub(super) fn root(name: &str) -> Option<Hold<Interface>> {
         _ => return None,
     };
     let Referent { name, id } = interface(name)?;
-    Some(Hold::new(Interface {
-        name,
-        id,
-        identities: Cow::Borrowed(&[]),
-        notes: Cow::Borrowed(&[]),
-        kind: InterfaceKind::Plain,
-        bases: Cow::Owned(bases),
-        operations: Cow::Borrowed(&[]),
-        inherited: 0,
-        attributes: Cow::Borrowed(&[]),
-        signals: Cow::Borrowed(&[]),
-        doc: Name::default(),
-    }))
+    Some(Hold::new(Interface { bases: Cow::Owned(bases), ..empty(name, id) }))
 }
 
 /// The interfaces that others are derived from and whose methods are known: IPersist, IClassFactory.
@@ -269,19 +256,8 @@ pub(super) fn base(name: &str) -> Option<Hold<Interface>> {
         _ => return None,
     };
     let Referent { name, id } = interface(name)?;
-    Some(Hold::new(Interface {
-        name,
-        id,
-        identities: Cow::Borrowed(&[]),
-        notes: Cow::Borrowed(&[]),
-        kind: InterfaceKind::Plain,
-        bases: Cow::Owned(root("IUnknown").into_iter().collect()),
-        operations: Cow::Owned(operations),
-        inherited: 0,
-        attributes: Cow::Borrowed(&[]),
-        signals: Cow::Borrowed(&[]),
-        doc: Name::default(),
-    }))
+    let bases = root("IUnknown").into_iter().collect();
+    Some(Hold::new(Interface { bases, operations: Cow::Owned(operations), ..empty(name, id) }))
 }
 
 /// Whether a name is that of a type here; a contract's own definition of it changes nothing.

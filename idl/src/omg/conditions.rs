@@ -4,13 +4,16 @@
 //! Conditions inside skipped text are pushed as well, with `taken` set, so that none of their branches is
 //! read and each `#endif` finds its own `#if`.
 //!
-//! The value of a macro in an expression is its body where that is one integer, and 0 otherwise: bodies are
-//! not expanded here.
+//! In an expression macros are replaced by their bodies, but not behind `defined`; a word that is then no macro, and a macro without
+//! a body, is 0. How many tokens that makes is bounded for each expression.
 
 use super::lexer::{Kind, Lexer, Token};
 use super::limits;
 use crate::report::{Problem, Report, Span};
 use std::collections::HashMap;
+
+/// The most tokens that macros make in one expression.
+const MADE: usize = 512;
 
 type Macros = HashMap<String, Vec<Token>>;
 
@@ -78,13 +81,12 @@ impl Conditions {
 
     /// Steps over lines until a branch that is read, or the end.
     pub(crate) fn skip(&mut self, lexer: &mut Lexer, macros: &Macros, report: &mut Report) {
-        // A directive inside a block comment is none.
-        let mut comment = false;
+        // A directive inside a block comment is none: the comment is part of the line in which it begins.
         while self.skipping() && !lexer.rest().is_empty() {
             let mut line = lexer.split_line();
             lexer.end_line();
             let text = line.remainder();
-            if !comment && let Some(rest) = text.strip_prefix('#') {
+            if let Some(rest) = text.strip_prefix('#') {
                 let word =
                     rest.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
                 if matches!(word, "if" | "ifdef" | "ifndef" | "elif" | "else" | "endif") {
@@ -94,9 +96,7 @@ impl Conditions {
                     let span = line.span_from(start);
                     self.directive(&word, span, &mut line, macros, report);
                 }
-                continue;
             }
-            comment = ends_in_comment(text, comment);
         }
     }
 
@@ -116,21 +116,6 @@ fn word_of(line: &mut Lexer) -> String {
     word
 }
 
-/// Whether a block comment is open at the end of a line.
-fn ends_in_comment(mut text: &str, mut comment: bool) -> bool {
-    loop {
-        let mark = if comment { "*/" } else { "/*" };
-        match text.split_once(mark) {
-            Some((before, _)) if !comment && before.contains("//") => return false,
-            Some((_, after)) => {
-                text = after;
-                comment = !comment;
-            }
-            None => return comment,
-        }
-    }
-}
-
 fn defined(token: &Token, macros: &Macros) -> bool {
     matches!(&token.kind, Kind::Word(word) if macros.contains_key(word))
 }
@@ -144,7 +129,8 @@ fn evaluate(line: &mut Lexer, macros: &Macros, report: &mut Report) -> bool {
         match line.next(report) {
             token if token.kind == Kind::End => {
                 let end = token.span;
-                let mut evaluation = Evaluation { tokens: &tokens, macros };
+                let expanded = expanded(&tokens, macros);
+                let mut evaluation = Evaluation { tokens: expanded.as_deref().unwrap_or_default(), macros };
                 let value = evaluation.either(0);
                 if value.is_none() || !evaluation.tokens.is_empty() {
                     let span = evaluation.tokens.first().map_or(end, |token| token.span);
@@ -158,10 +144,44 @@ fn evaluate(line: &mut Lexer, macros: &Macros, report: &mut Report) -> bool {
     }
 }
 
+/// The tokens of an expression with the bodies of macros in place of their names. None where there are too many.
+fn expanded<'a>(tokens: &'a [Token], macros: &'a Macros) -> Option<Vec<&'a Token>> {
+    // What is still to be looked at, the next last, and how many macros it came from.
+    let mut pending: Vec<(&Token, usize)> = tokens.iter().rev().map(|token| (token, 0)).collect();
+    let (mut made, mut out) = (0, Vec::<&Token>::new());
+    while let Some((token, depth)) = pending.pop() {
+        let asked = match out.as_slice() {
+            [.., before] if is_word(before, "defined") => true,
+            [.., before, Token { kind: Kind::Punct("("), .. }] => is_word(before, "defined"),
+            _ => false,
+        };
+        let body = match &token.kind {
+            Kind::Word(word) if !asked && depth < limits::MACRO_DEPTH => {
+                macros.get(word).filter(|body| !body.is_empty())
+            }
+            _ => None,
+        };
+        let Some(body) = body else {
+            out.push(token);
+            continue;
+        };
+        made += body.len();
+        if made > MADE {
+            return None;
+        }
+        pending.extend(body.iter().rev().map(|token| (token, depth + 1)));
+    }
+    Some(out)
+}
+
+fn is_word(token: &Token, wanted: &str) -> bool {
+    matches!(&token.kind, Kind::Word(word) if word == wanted)
+}
+
 /// Recursive descent; every method takes what it reads off the front of `tokens`, and None means a mistake.
 /// `depth` counts parentheses and `!`, which alone recurse.
 struct Evaluation<'a> {
-    tokens: &'a [Token],
+    tokens: &'a [&'a Token],
     macros: &'a Macros,
 }
 
@@ -238,10 +258,7 @@ impl Evaluation<'_> {
                 let Kind::Word(name) = self.take()?.clone() else { return None };
                 (!parenthesis || self.accept(")")).then(|| u64::from(macros.contains_key(&name)))
             }
-            Kind::Word(word) => match macros.get(&word).map(Vec::as_slice) {
-                Some([Token { kind: Kind::Integer(value), .. }]) => Some(*value),
-                _ => Some(0),
-            },
+            Kind::Word(_) => Some(0),
             _ => None,
         }
     }

@@ -50,7 +50,7 @@ impl Finder<'_> {
                         paths.pop();
                     }
                 }
-                ItemKind::Prefix(prefix) if prefix.len() <= limits::IDENTIFIER => {
+                ItemKind::Prefix(prefix) => {
                     if let Some(path) = paths.last_mut() {
                         *path = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
                     }
@@ -84,21 +84,33 @@ impl Finder<'_> {
                     }
                 }
                 ItemKind::TypePrefix(name, prefix) => {
-                    if let Some(full) = self.find(name, scope).filter(|_| prefix.len() <= limits::IDENTIFIER)
-                    {
+                    if let Some(full) = self.find(name, scope).filter(|_| self.fits(prefix, name.span)) {
                         self.prefixes.push((full, prefix.clone()));
-                        // Each of them is tried on every name.
+                    }
+                    // Each of them is tried on every name.
+                    if self.prefixes.len() > limits::NESTING {
                         self.prefixes.truncate(limits::NESTING);
+                        let message = format!("there are more than {} prefixes of names", limits::NESTING);
+                        self.report.add(Problem::new(name.span, message));
                     }
                 }
                 ItemKind::Operation(_)
                 | ItemKind::Attribute(_)
                 | ItemKind::Signal(_)
                 | ItemKind::Idempotent(_)
-                | ItemKind::Prefix(_)
                 | ItemKind::Unsupported(..) => {}
             }
         }
+    }
+
+    /// Whether a prefix is not too long; reports one that is.
+    fn fits(&mut self, prefix: &str, span: Span) -> bool {
+        let fits = prefix.len() <= limits::IDENTIFIER;
+        if !fits {
+            let message = format!("this prefix is longer than {} bytes", limits::IDENTIFIER);
+            self.report.add(Problem::new(span, message));
+        }
+        fits
     }
 
     fn scope(&mut self, name: &str, items: &[Item], scope: &str, paths: &mut Vec<String>) {
@@ -204,7 +216,8 @@ impl Finder<'_> {
             for (name, id) in &mut self.ids {
                 let below = name.strip_prefix(scope.as_str());
                 if below.is_some_and(|below| below.is_empty() || below.starts_with("::")) {
-                    *id = format!("IDL:{prefix}/{}:1.0", name.replace("::", "/"));
+                    let slash = if prefix.is_empty() { "" } else { "/" };
+                    *id = format!("IDL:{prefix}{slash}{}:1.0", name.replace("::", "/"));
                 }
             }
         }

@@ -266,14 +266,23 @@ impl Lexer {
         }
     }
 
-    /// Steps over the rest of the logical line: a backslash before its end continues it.
-    pub(crate) fn skip_line(&mut self) {
+    /// Steps over the rest of the logical line: a backslash before its end continues it, and so does a block
+    /// comment. A quote as a character opens no text.
+    fn skip_line(&mut self) {
+        let (mut quoted, mut comment) = (false, false);
         while let Some(c) = self.peek() {
-            let before = self.text.get(..self.at).unwrap_or_default();
-            if c == '\n' && !before.ends_with('\\') && !before.ends_with("\\\r") {
-                break;
-            }
-            self.at += c.len_utf8();
+            let (before, rest) = (self.text.get(..self.at).unwrap_or_default(), self.rest());
+            let block = rest.strip_prefix("/*").filter(|_| !quoted && !comment);
+            self.at += match c {
+                '\n' if !before.ends_with('\\') && !before.ends_with("\\\r") => break,
+                '\'' if rest.starts_with("'\"'") => 3,
+                _ if let Some(inside) = block => inside.find("*/").map_or(rest.len(), |at| at + 4),
+                other => {
+                    quoted ^= other == '"' && !before.ends_with('\\');
+                    comment |= !quoted && rest.starts_with("//");
+                    other.len_utf8()
+                }
+            };
         }
     }
 

@@ -330,6 +330,11 @@ impl Preprocessor {
         self.open(file, directory, span, report);
     }
 
+    /// How many files are open, the one that is read counted.
+    pub(crate) fn depth(&self) -> usize {
+        self.frames.len()
+    }
+
     /// Reads a file that may be there or not.
     pub(crate) fn import_if_there(&mut self, file: &str, span: Span, report: &mut Report) {
         if self.beside(file).is_some() {
@@ -353,15 +358,25 @@ impl Preprocessor {
         span: Span,
         report: &mut Report,
     ) -> Option<Directive> {
-        if let Some(known) = self.known {
+        // Most names are of no such file, and then nothing needs to be read.
+        if let Some(known) = self.known
+            && (known.is_file)(file, None)
+        {
             // A file beside the contract is meant, unless it is a copy of one that is known.
             let path = self.beside(file);
-            let own = path.as_ref().and_then(|path| sample(path));
+            if path
+                .as_ref()
+                .and_then(|path| path.canonicalize().ok())
+                .is_some_and(|it| self.included.contains(&it))
+            {
+                return None;
+            }
+            let own = path.as_ref().and_then(|path| crate::file::beginning(path, limits::BYTES as u64));
             // The name decides, and for a file that is there, its text: see `known.rs`.
             if (known.is_file)(file, own.as_deref()) {
                 return self.open_known(known, path, report);
             }
-        } else if matches!(file, "orb.idl" | "TypeCode.idl") {
+        } else if self.known.is_none() && matches!(file, "orb.idl" | "TypeCode.idl") {
             if !self.included.insert(PathBuf::from("orb.idl")) {
                 return None;
             }
@@ -465,15 +480,8 @@ impl Preprocessor {
     }
 }
 
-/// The text of a file, as far as it takes to tell what it is. None where it cannot be read. At most as much
-/// as a contract may have.
-fn sample(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(limits::BYTES as u64).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 /// Takes what follows `#pragma`, with the documentation before it; a pragma nobody knows is passed over, as the language demands.
+/// OMG IDL defines three (CORBA 3.0, 10.7.5): `prefix`, `ID` and `version`.
 fn pragma(line: &mut Lexer, doc: Option<Arc<str>>, midl: bool, report: &mut Report) -> Option<Directive> {
     let kind = line.next(report);
     let Kind::Word(word) = &kind.kind else { return None };
@@ -486,6 +494,11 @@ fn pragma(line: &mut Lexer, doc: Option<Arc<str>>, midl: bool, report: &mut Repo
     }
     match word.as_str() {
         "prefix" => match line.next(report) {
+            Token { kind: Kind::Text { value, .. }, span, .. } if value.len() > limits::IDENTIFIER => {
+                let message = format!("this prefix is longer than {} bytes", limits::IDENTIFIER);
+                report.add(Problem::new(span, message));
+                None
+            }
             Token { kind: Kind::Text { value, .. }, .. } => Some(Directive::Prefix(value)),
             other => {
                 report.add(Problem::new(other.span, "the prefix is missing").expected(["a string"]));

@@ -61,13 +61,10 @@ fn complete(signature: &[u8], arrays: usize, structs: usize) -> Result<&[u8], &'
         b'a' if arrays == ARRAYS => Err("more than 32 arrays are inside one another"),
         b'a' => match rest {
             [b'{', key, rest @ ..] => {
-                if structs == STRUCTS {
-                    return Err("more than 32 structs are inside one another");
-                }
                 if !is_basic_code(*key) {
                     return Err("the key of a dict entry is no basic type");
                 }
-                match complete(rest, arrays + 1, structs + 1)? {
+                match complete(rest, arrays + 1, structs)? {
                     [b'}', rest @ ..] => Ok(rest),
                     _ => Err("a dict entry is not one key and one value"),
                 }

@@ -31,7 +31,7 @@ mod types;
 use crate::diagnostics::Diagnostics;
 use crate::unprintable::Unprintable;
 use everywire_model::{Contract, Interface, Shape};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use documents::{Import, imports};
 pub use ports::Port;
@@ -61,6 +61,14 @@ pub fn parse_all(documents: &[(String, String)]) -> Result<Contract, Diagnostics
 /// All that is wrong with the files, or that one cannot be read.
 pub fn parse_file(path: impl AsRef<Path>) -> Result<Contract, Diagnostics> {
     read::documents(&documents::of_file(path.as_ref())?)
+}
+
+/// The files that [`parse_file`] reads for this one, itself the first; it alone where they cannot be read.
+pub fn files(path: impl AsRef<Path>) -> Vec<PathBuf> {
+    match documents::of_file(path.as_ref()) {
+        Ok(documents) => documents.into_iter().map(|(name, _)| PathBuf::from(name)).collect(),
+        Err(_) => vec![path.as_ref().to_owned()],
+    }
 }
 
 /// Whether a text in XML is about a service: its first element is called `definitions`.

@@ -22,11 +22,12 @@ use super::names::{self, QName, identifier, is_name};
 use super::ports::Port;
 use super::tree::{Node, WSDL};
 use super::types::Types;
+use crate::empty::empty;
 use crate::report::Problem;
 use crate::unique::Unique;
 use everywire_model::contract::{LEFT_OUT, Notes};
 use everywire_model::shape::{Field, Name, Struct};
-use everywire_model::{Direction, Hold, Interface, InterfaceKind, Operation, Parameter, Shape, Signal};
+use everywire_model::{Direction, Hold, Interface, Operation, Parameter, Shape, Signal};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -591,16 +592,10 @@ fn interface(
     doc: String,
 ) -> Interface {
     Interface {
-        name,
-        id: Name::from(id.to_string()),
-        identities: Cow::Borrowed(&[]),
-        kind: InterfaceKind::Plain,
-        bases: Cow::Borrowed(&[]),
         operations: Cow::Owned(operations),
-        inherited: 0,
-        attributes: Cow::Borrowed(&[]),
         signals: Cow::Owned(signals),
         notes: Notes::Owned(notes),
         doc: Name::from(doc),
+        ..empty(name, Name::from(id.to_string()))
     }
 }

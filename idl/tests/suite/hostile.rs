@@ -1,8 +1,9 @@
 //! Small texts that once cost memory without a bound: each is a smaller multiple of the attack, and the memory of the process shows
 //! whether its parts are multiplied. Each test is a process of its own, so nobody else's memory counts.
 
-use everywire_idl::{midl, omg, wsdl};
-use everywire_model::{Definition, Shape, Value};
+use everywire_idl::{language_of, midl, omg, wsdl};
+use everywire_model::{Contract, Definition, Hold, Interface, Shape, Value};
+use std::path::Path;
 
 /// What a text of some MiB may take beside itself.
 const ROOM: usize = 96 << 20;
@@ -199,4 +200,57 @@ fn what_is_inherited_is_not_multiplied() {
         derived("[object] ")
     );
     assert!(midl::parse(&text, "many.idl").unwrap_err().to_string().contains("too many operations"));
+}
+
+/// Of a file that may be endless, no more is read than a contract may have.
+#[test]
+fn files_are_read_up_to_their_bound() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("endless");
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in ["endless.idl", "endless.xml"] {
+        let path = folder.join(name);
+        std::fs::File::create(&path).unwrap().set_len(1 << 29).unwrap();
+        let read = bounded(|| (language_of(&path).is_some(), everywire_idl::read(&path)));
+        assert!(read.0 && read.1.unwrap_err().to_string().contains("larger than"), "{name}");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+/// Names that mean nothing are not compared with all others once there are more mistakes than are kept.
+#[test]
+fn unknown_names_are_compared_a_few_times() {
+    let known: String = (0..8000).map(|n| format!("typedef long Known{n:05};")).collect();
+    let unknown: String = (0..8000).map(|n| format!("typedef Gone{n:06} Use{n:07};")).collect();
+    assert!(omg::parse(&(known + &unknown), "names.idl").is_err());
+    let known: String = (0..8000).map(|n| format!("interface IKnown{n:05};")).collect();
+    let used: String = (0..8000).map(|n| format!("typedef iknown{n:05} *Use{n:07};")).collect();
+    assert!(midl::parse(&(known + &used), "names.idl").is_ok());
+}
+
+/// Each base is asked once for a name, by however many ways it is a base.
+#[test]
+fn diamonds_are_walked_once() {
+    let interface = |name: String, bases: Vec<Hold<Interface>>| {
+        let mut made =
+            (**omg::parse("interface A {};", "a.idl").unwrap().interfaces().next().unwrap()).clone();
+        made.name = name.into();
+        made.bases = bases.into();
+        Hold::new(made)
+    };
+    let mut all = vec![interface("D0".to_owned(), Vec::new())];
+    for n in 1..=24 {
+        let below = all.last().unwrap().clone();
+        let (left, right) =
+            (interface(format!("L{n}"), vec![below.clone()]), interface(format!("R{n}"), vec![below]));
+        all.extend([left.clone(), right.clone(), interface(format!("D{n}"), vec![left, right])]);
+    }
+    let mut top = (**all.last().unwrap()).clone();
+    let returns = Shape::Reference(Hold::new(everywire_model::shape::Referent {
+        name: "D0".into(),
+        id: "IDL:D0:1.0".into(),
+    }));
+    top.operations = vec![everywire_model::Operation::new("get", Vec::new(), returns)].into();
+    all.push(Hold::new(Interface { name: "Top".into(), ..top }));
+    let contract = Contract { definitions: all.into_iter().map(Definition::Interface).collect() };
+    assert!(omg::print(&contract).contains("D0 get()"));
 }

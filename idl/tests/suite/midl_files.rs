@@ -280,3 +280,70 @@ fn macros_paste_words() {
     let pen = pen.unwrap();
     assert_eq!((pen.name.as_ref(), pen.fields[0].name.as_ref()), ("PEN_T", "PEN_value"));
 }
+
+/// As old contracts have it: what they need is imported in the body of the interface.
+#[test]
+fn an_interface_imports_in_its_body() {
+    let folder = Folder::of(
+        "body",
+        &[
+            (
+                "kinds.idl",
+                "import \"more.idl\";\ntypedef struct tagKind { Small a; } Kind;\ninterface IOther : IUnknown { HRESULT g(); };",
+            ),
+            ("more.idl", "typedef short Small;"),
+            (
+                "main.midl",
+                "[object] interface IMain : IUnknown { import \"unknwn.idl\", \"kinds.idl\"; HRESULT f([in] Kind *kind); \
+                 import \"more.idl\"; HRESULT h(); };",
+            ),
+        ],
+    );
+    let contract = folder.read("main.midl");
+    let names = |name: &str| {
+        let operations = contract.interface(name).unwrap().operations.iter();
+        operations.map(|operation| operation.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (names("IMain"), names("IOther")),
+        (vec!["f".to_owned(), "h".to_owned()], vec!["g".to_owned()])
+    );
+}
+
+/// Labels have the value that the discriminator has on the wire.
+#[test]
+fn labels_are_values_of_their_discriminator() {
+    let labels = |kind: &str, labels: &str| {
+        let text = format!(
+            "typedef [v1_enum] enum {{ LOW = 1, HIGH = 0x80000000 }} Level; typedef union switch ({kind} k) u {{ {labels} }} U;"
+        );
+        let read = parse(&text, "x.midl").map_err(|mistakes| mistakes.to_string())?;
+        let union = read.definitions.iter().find_map(|definition| match definition {
+            Definition::Type(Shape::Union(union)) => Some(union.clone()),
+            _ => None,
+        });
+        Ok::<Vec<i64>, String>(union.unwrap().arms.iter().flat_map(|arm| arm.labels.to_vec()).collect())
+    };
+    assert_eq!(labels("Level", "case HIGH: long a; case LOW: short b;"), Ok(vec![i64::from(i32::MIN), 1]));
+    assert_eq!(labels("unsigned long", "case -1: long a;"), Ok(vec![0xffff_ffff]));
+    assert_eq!(labels("unsigned short", "case -1: long a;"), Ok(vec![0xffff]));
+    assert_eq!(labels("long", "case 0xffffffff: long a;"), Ok(vec![-1]));
+    assert_eq!(labels("unsigned hyper", "case 0xffffffffffffffff: long a;"), Ok(vec![-1]));
+    assert!(labels("short", "case 0x10000: long a;").unwrap_err().contains("no value of the discriminator"));
+    assert!(
+        labels("unsigned long", "case -1: long a; case 0xffffffff: long b;")
+            .unwrap_err()
+            .contains("two arms")
+    );
+    let level = "typedef [v1_enum] enum { LOW = 1, HIGH = 0x80000000 } Level; const Level L = HIGH;";
+    assert_eq!(constant(&contract(level), "L").value, Value::Member("HIGH".to_owned()));
+}
+
+/// A constant that its type cannot hold is none.
+#[test]
+fn constants_with_a_point_are_finite() {
+    for text in ["const double A = 1.0 / 0;", "const float A = 1e300;"] {
+        assert!(parse(text, "x.midl").unwrap_err().to_string().contains("does not fit the type"), "{text}");
+    }
+    assert_eq!(constant(&contract("const float A = 1.5;"), "A").value, Value::Float(1.5));
+}

@@ -102,3 +102,50 @@ fn local_interfaces_that_automation_calls_stay() {
     assert!(dual.operations.iter().any(|operation| operation.name == "Name"));
     assert!(contract.interface("IHere").is_none());
 }
+
+/// A macro in a condition stands for its whole body, as it does in the text.
+#[test]
+fn conditions_expand_macros() {
+    for (defines, condition, wanted) in [
+        ("#define V (5)\n", "V > 4", 1),
+        ("#define B 3\n#define A B\n", "A == 3 && defined(A)", 1),
+        ("#define A B\n", "A", 0),
+        ("#define A A\n", "A", 0),
+        ("#define E\n", "E", 0),
+    ] {
+        let text = format!("{defines}#if {condition}\nconst long X = 1;\n#else\nconst long X = 0;\n#endif\n");
+        let contract = omg::parse(&text, "if.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        assert_eq!(constant(&contract, "X"), wanted, "{text}");
+    }
+    let mistakes = omg::parse("#define A A A\n#if A\n#endif\n", "if.idl").unwrap_err().to_string();
+    assert!(mistakes.contains("this condition is not understood"), "{mistakes}");
+}
+
+#[test]
+fn comments_go_on_behind_the_line_of_a_directive() {
+    let text = "#define ONE 1 /* one,\n and no more */\n#include \"orb.idl\" /* the\n rest */\nconst long X = ONE;\n\
+        #if 0\nchar *a = \"/*\", b = '\"';\n#endif\n#if 0 /* left\n out */\nconst long X = 7; /* it's\n#endif\n*/ // /*\n#endif\n\
+        const long Y = 2;";
+    let contract = omg::parse(text, "comment.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!((constant(&contract, "X"), constant(&contract, "Y")), (1, 2));
+}
+
+#[test]
+fn prefixes_are_used_or_refused() {
+    let text = "module M { interface I {}; }; typeprefix M \"\";";
+    let contract = omg::parse(text, "prefix.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(contract.interface("M::I").unwrap().id, "IDL:M/I:1.0");
+    let modules = |count: usize| {
+        (0..count).map(|n| format!("module M{n} {{ interface I {{}}; }}; typeprefix M{n} \"x\";"))
+    };
+    assert!(omg::parse(&modules(64).collect::<String>(), "prefix.idl").is_ok());
+    let long = "p".repeat(256);
+    for (text, told) in [
+        (modules(65).collect::<String>(), "more than 64"),
+        (format!("module M {{ interface I {{}}; }}; typeprefix M \"{long}\";"), "longer than 255"),
+        (format!("#pragma prefix \"{long}\"\ninterface I {{}};"), "longer than 255"),
+    ] {
+        let mistakes = omg::parse(&text, "prefix.idl").map(drop).unwrap_err().to_string();
+        assert!(mistakes.contains(told), "{mistakes}");
+    }
+}

@@ -160,3 +160,17 @@ fn types_that_contain_themselves_are_refused() {
     let wide = (0..30).fold(Shape::U8, |inner, _| signature::nameless(vec![inner.clone(), inner]));
     assert_eq!(of(&wide).unwrap_err(), SignatureError::TooLong);
 }
+
+/// The specification bounds arrays and parentheses; a dict entry is part of its array.
+#[test]
+fn dict_entries_are_no_structs() {
+    let inside = |structs: usize| format!("a{{s{}i{}}}", "(".repeat(structs), ")".repeat(structs));
+    for (structs, good) in [(31, true), (32, true), (33, false)] {
+        let text = inside(structs);
+        assert_eq!(
+            (signature::parse(&text).is_ok(), signature::check(text.as_bytes()).is_ok()),
+            (good, good),
+            "{structs}"
+        );
+    }
+}

@@ -9,6 +9,7 @@
 use super::super::ast::{Face, Ident, Item, has};
 use super::super::known;
 use super::{Builder, doc};
+use crate::empty::empty;
 use everywire_model::contract::LEFT_OUT;
 use everywire_model::shape::{Field, Name};
 use everywire_model::{Attribute as Property, Definition, Hold, Interface, InterfaceKind, Operation, Signal};
@@ -64,9 +65,6 @@ impl Builder<'_> {
         let inherited = operations.len();
         let id = self.ids.get(&ident.name).cloned().unwrap_or_default();
         let hold = Hold::new(Interface {
-            name: Name::from(ident.name.clone()),
-            id: Name::from(id),
-            identities: Cow::Borrowed(&[]),
             notes: Cow::Owned(left_out),
             kind: InterfaceKind::Class,
             bases: Cow::Owned(bases),
@@ -75,6 +73,7 @@ impl Builder<'_> {
             attributes: Cow::Owned(attributes),
             signals: Cow::Owned(signals),
             doc: doc(&item.attributes, &item.doc),
+            ..empty(Name::from(ident.name.clone()), Name::from(id))
         });
         self.interfaces.insert(ident.name.clone(), hold.clone());
         self.definitions.push(Definition::Interface(hold));
@@ -93,19 +92,8 @@ impl Builder<'_> {
             return Some(root);
         } else if let Some(referent) = known::interface(name) {
             // Its methods are not described here, so nobody can call them by this contract.
-            return Some(Hold::new(Interface {
-                name: referent.name,
-                id: referent.id,
-                identities: Cow::Borrowed(&[]),
-                notes: Cow::Borrowed(&[]),
-                kind: InterfaceKind::Plain,
-                bases: known::root("IUnknown").into_iter().collect(),
-                operations: Cow::Borrowed(&[]),
-                inherited: 0,
-                attributes: Cow::Borrowed(&[]),
-                signals: Cow::Borrowed(&[]),
-                doc: Name::default(),
-            }));
+            let bases = known::root("IUnknown").into_iter().collect();
+            return Some(Hold::new(Interface { bases, ..empty(referent.name, referent.id) }));
         }
         None
     }

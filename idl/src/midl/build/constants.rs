@@ -75,8 +75,15 @@ impl Builder<'_> {
     pub(super) fn literal(&mut self, expr: &Expr, shape: &Shape) -> Option<Value> {
         let value = match (shape.resolved(), &expr.kind) {
             (Shape::Text(_), ExprKind::Text(value)) => Value::Text(value.clone()),
-            (Shape::F32 | Shape::F64, ExprKind::Float(value)) => Value::Float(*value),
-            (Shape::F32 | Shape::F64, _) => Value::Float(self.real(expr)?),
+            (float @ (Shape::F32 | Shape::F64), _) => {
+                let value = self.real(expr)?;
+                let most = if matches!(float, Shape::F32) { f64::from(f32::MAX) } else { f64::MAX };
+                // Neither is NaN.
+                if value.is_nan() || value.abs() > most {
+                    return self.misfit(expr);
+                }
+                Value::Float(value)
+            }
             (Shape::Char | Shape::WideChar, ExprKind::Char(value)) => Value::Char(*value),
             (Shape::Char | Shape::WideChar, _) => {
                 match u32::try_from(self.integer(expr)?).ok().and_then(char::from_u32) {
@@ -87,7 +94,7 @@ impl Builder<'_> {
             (Shape::Bool, _) => Value::Bool(self.integer(expr)? != 0),
             (Shape::Enum(members), _) => {
                 let value = self.integer(expr)?;
-                let member = i32::try_from(value).ok().and_then(|value| members.name_of(value));
+                let member = narrow(value).and_then(|value| members.name_of(value));
                 match member {
                     Some(member) => Value::Member(member.to_owned()),
                     None => return self.misfit(expr),
@@ -182,4 +189,22 @@ fn wrapped(value: i128, shape: &Shape, width: usize) -> i128 {
     let low = value.rem_euclid(modulus);
     let signed = matches!(shape, Shape::I8 | Shape::I16 | Shape::I32 | Shape::I64);
     if signed && low >= modulus / 2 { low - modulus } else { low }
+}
+
+/// The value of a member as it is kept: 32 bits, with a sign or without.
+pub(super) fn narrow(value: i128) -> Option<i32> {
+    u32::try_from(value).map(u32::cast_signed).or_else(|_| i32::try_from(value)).ok()
+}
+
+/// A label as the discriminator holds it: the same bits, with a sign or without. None where it has more bits.
+pub(super) fn labelled(value: i128, discriminator: &Shape) -> Option<i64> {
+    let shape = discriminator.resolved();
+    let Some(width) = shape.width() else { return narrow(value).map(i64::from) };
+    let modulus = 1_i128 << (width * 8).min(64);
+    if !(-modulus / 2..modulus).contains(&value) {
+        return None;
+    }
+    let wrapped = wrapped(value, shape, width);
+    // 64 bits without a sign are kept as the same bits with one.
+    i64::try_from(wrapped).or_else(|_| u64::try_from(wrapped).map(u64::cast_signed)).ok()
 }

@@ -100,6 +100,8 @@ struct Builder<'a> {
     reals: HashMap<String, f64>,
     /// Identities of all interfaces and classes of the files, by name: the UUID, or else the name.
     ids: HashMap<String, String>,
+    /// The names in `ids` by their small letters.
+    spellings: HashMap<String, Vec<String>>,
     /// Interfaces that are built, by name, local ones and classes too.
     interfaces: HashMap<String, Hold<Interface>>,
     /// What methods may raise, by name, and where each was defined.
@@ -137,6 +139,7 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
         constants: HashMap::new(),
         reals: HashMap::new(),
         ids: HashMap::new(),
+        spellings: HashMap::new(),
         interfaces: HashMap::new(),
         exceptions: HashMap::new(),
         announced: HashMap::new(),
@@ -173,13 +176,13 @@ impl<'a> Builder<'a> {
             match &item.kind {
                 ItemKind::Interface(interface) => {
                     let id = self.uuid(&item.attributes).unwrap_or_else(|| interface.ident.name.clone());
-                    self.ids.entry(interface.ident.name.clone()).or_insert(id);
+                    self.identify(&interface.ident.name, id);
                     self.announced.entry(interface.ident.name.as_str()).or_insert(item);
                     self.announce(&interface.items);
                 }
                 ItemKind::Class(ident, _) => {
                     let id = self.uuid(&item.attributes).unwrap_or_else(|| ident.name.clone());
-                    self.ids.entry(ident.name.clone()).or_insert(id);
+                    self.identify(&ident.name, id);
                 }
                 ItemKind::Library(items) => self.announce(items),
                 ItemKind::Typedef(spec, declarators) => {
@@ -190,6 +193,14 @@ impl<'a> Builder<'a> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Notes the identity of an interface or class, unless it has one.
+    fn identify(&mut self, name: &str, id: String) {
+        if !self.ids.contains_key(name) {
+            self.spellings.entry(name.to_ascii_lowercase()).or_default().push(name.to_owned());
+            self.ids.insert(name.to_owned(), id);
         }
     }
 
@@ -237,10 +248,9 @@ impl<'a> Builder<'a> {
             // The interface may be defined in a file that is not there: then references to it have the known
             // IID, or its name.
             ItemKind::Forward(ident) => {
-                self.ids.entry(ident.name.clone()).or_insert_with(|| {
-                    known::interface(&ident.name)
-                        .map_or_else(|| ident.name.clone(), |known| known.id.to_string())
-                });
+                let known = known::interface(&ident.name);
+                let id = known.map_or_else(|| ident.name.clone(), |known| known.id.to_string());
+                self.identify(&ident.name, id);
             }
             ItemKind::Interface(interface) => {
                 if self.early.contains(&interface.ident.name) {

@@ -9,12 +9,13 @@
 //! `stays`.
 
 use super::super::ast::{Arm, Attribute, Choice, Member, Members, TypeKind, TypeSpec, find, has};
-use super::super::made::{MAP, PAIR, SEQUENCE};
+use super::super::made::{MAP, made_of};
 use super::super::{ast, known};
+use super::constants::{labelled, narrow};
 use super::places::Role;
 use super::{Builder, Ty, Typed};
 use crate::report::{Problem, Span};
-use everywire_model::shape::{self, Enum, Field, Name, Order, PointerKind, Struct, Text, TextKind, Union};
+use everywire_model::shape::{self, Enum, Field, Name, Struct, Text, TextKind, Union};
 use everywire_model::{Definition, Hold, Shape};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -77,34 +78,6 @@ pub(super) fn text_of(shape: &Shape) -> Option<Text> {
         _ => return None,
     };
     Some(Text { kind, bound: None })
-}
-
-/// The sequence or map that the printer made this struct of, which holds a count and a pointer to as many elements: the bytes of
-/// both are the same.
-fn made_of(name: &str, fields: &[Field]) -> Option<Shape> {
-    let [count, items] = fields else { return None };
-    if count.name != "count" || items.name != "items" || !matches!(count.shape, Shape::U32) {
-        return None;
-    }
-    let target = match &items.shape {
-        Shape::Optional(target) => &**target,
-        Shape::Pointer(pointer) if pointer.kind == PointerKind::Unique => &pointer.target,
-        _ => return None,
-    };
-    let Shape::Sequence(sequence) = target else { return None };
-    if sequence.order != Order::Conformant || sequence.size.as_deref() != Some("count") {
-        return None;
-    }
-    if let Some(pair) = name.strip_prefix(MAP)
-        && let Shape::Struct(held) = &sequence.element
-        && let Some(held) = held.get().filter(|held| held.name == pair && pair.starts_with(PAIR))
-        && let [key, value] = &*held.fields
-        && (key.name == "key" && value.name == "value")
-    {
-        let map = shape::Map { key: key.shape.clone(), value: value.shape.clone() };
-        return Some(Shape::Map(Hold::new(map)));
-    }
-    name.starts_with(SEQUENCE).then(|| Shape::sequence(sequence.element.clone()))
 }
 
 impl Builder<'_> {
@@ -177,10 +150,9 @@ impl Builder<'_> {
 
     /// The name of an interface as it is defined, where that differs in the case of letters only.
     pub(super) fn spelled(&self, name: &str) -> Option<String> {
-        let same = |known: &&String| known.eq_ignore_ascii_case(name) && *known != name;
-        let mut found: Vec<&String> = self.ids.keys().filter(same).collect();
-        found.sort();
-        found.first().map(|found| (*found).clone()).or_else(|| known::spelled(name).map(str::to_owned))
+        let known = self.spellings.get(&name.to_ascii_lowercase());
+        let found = known.into_iter().flatten().filter(|known| *known != name).min();
+        found.cloned().or_else(|| known::spelled(name).map(str::to_owned))
     }
 
     /// A struct or union that is mentioned, and perhaps defined later.
@@ -441,7 +413,7 @@ impl Builder<'_> {
         let arms = if is_plain {
             self.stay(format!("nothing says which arm of `{name}` is meant"))
         } else {
-            self.arms(&name, arms, span)
+            self.arms(&name, arms, discriminator.as_ref().unwrap_or(&Shape::I64), span)
         };
         let body = discriminator.zip(arms).map(|(discriminator, (arms, depth))| {
             let (name, id) = (Name::from(name), Name::default());
@@ -453,7 +425,13 @@ impl Builder<'_> {
         })
     }
 
-    fn arms(&mut self, owner: &str, arms: &[Arm], span: Span) -> Option<(Vec<shape::Arm>, usize)> {
+    fn arms(
+        &mut self,
+        owner: &str,
+        arms: &[Arm],
+        discriminator: &Shape,
+        span: Span,
+    ) -> Option<(Vec<shape::Arm>, usize)> {
         let (mut built, mut depth, mut broken) = (Vec::new(), 0, false);
         let (mut labels_seen, mut names_seen, mut defaults) = (HashSet::new(), HashSet::new(), 0);
         let mut stays = None;
@@ -461,7 +439,11 @@ impl Builder<'_> {
             let mut labels = Vec::with_capacity(arm.labels.len());
             for label in &arm.labels {
                 let value = self.integer(label)?;
-                let value = i64::try_from(value).unwrap_or(i64::MAX);
+                let Some(value) = labelled(value, discriminator) else {
+                    self.problem(label.span, "no value of the discriminator is this one");
+                    broken = true;
+                    continue;
+                };
                 if !labels_seen.insert(value) {
                     self.problem(label.span, "there are two arms for this value");
                     broken = true;
@@ -546,8 +528,7 @@ impl Builder<'_> {
                 Some(expr) => self.integer(expr)?,
                 None => next,
             };
-            let Ok(narrow) = u32::try_from(value).map(u32::cast_signed).or_else(|_| i32::try_from(value))
-            else {
+            let Some(narrow) = narrow(value) else {
                 self.problem(ident.span, "the value of a member has 32 bits");
                 return None;
             };

@@ -69,7 +69,21 @@ impl Parser<'_> {
             }
             Some("const") => return self.constant_or_method(interface, attributes, doc, span),
             // What stands between methods may be anything that stands beside an interface.
-            Some("typedef" | "import" | "cpp_quote" | "midl_pragma") => {
+            Some("import" | "importlib") => {
+                // What is imported stands beside the interface; the body goes on behind the file's end.
+                let around = std::mem::replace(&mut self.around, self.source.depth());
+                let read = self.item(doc);
+                while self.source.depth() > self.around && !self.is(&Kind::End) {
+                    interface.items.append(&mut self.items());
+                    if self.source.depth() > self.around && self.is(&Kind::Punct("}")) {
+                        self.problem("there is no `{` for this `}`");
+                        self.advance();
+                    }
+                }
+                self.around = around;
+                return read.map(drop);
+            }
+            Some("typedef" | "cpp_quote" | "midl_pragma") => {
                 let item = self.item(doc)?;
                 interface.items.extend(item.map(|mut item| {
                     item.attributes.extend(attributes);

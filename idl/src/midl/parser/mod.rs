@@ -37,6 +37,8 @@ pub(super) struct Parser<'a> {
     last: Span,
     /// Pragmas of ours before `current` that nobody took yet.
     pragmas: Vec<(Mark, Vec<Token>)>,
+    /// How many files are open around the one whose definitions are read.
+    around: usize,
     /// How many `nested` calls are open; at most `NESTING`.
     depth: usize,
     /// What `count` counted; at most `NODES`.
@@ -46,7 +48,8 @@ pub(super) struct Parser<'a> {
 /// Parses all that a source yields. A stray `}` is reported, and reading goes on behind it.
 pub(super) fn parse(source: Preprocessor, report: &mut Report) -> Vec<Item> {
     let (current, last) = (Token::default(), Span::default());
-    let mut parser = Parser { source, report, current, last, pragmas: Vec::new(), depth: 0, nodes: 0 };
+    let mut parser =
+        Parser { source, report, current, last, pragmas: Vec::new(), around: 0, depth: 0, nodes: 0 };
     parser.advance();
     let mut items = Vec::new();
     loop {
@@ -61,10 +64,12 @@ pub(super) fn parse(source: Preprocessor, report: &mut Report) -> Vec<Item> {
 }
 
 impl Parser<'_> {
-    /// Definitions up to the end of the file or the closing brace, which is left.
+    /// Definitions up to the end of the contract or the closing brace, which is left; those in a file end with the file where it is in
+    /// the body of an interface.
     fn items(&mut self) -> Vec<Item> {
         let mut items = self.take_exceptions();
-        while !matches!(self.current.kind, Kind::End | Kind::Punct("}")) {
+        while !matches!(self.current.kind, Kind::End | Kind::Punct("}")) && self.source.depth() > self.around
+        {
             if self.accept(";") {
                 continue;
             }
@@ -153,7 +158,6 @@ impl Parser<'_> {
                 self.expect("=")?;
                 ItemKind::Constant(spec, declarator, self.expression()?)
             }
-            Some("struct" | "union" | "enum") => ItemKind::Type(self.type_spec()?),
             _ => ItemKind::Type(self.type_spec()?),
         };
         self.semicolon()?;

@@ -465,9 +465,7 @@ fn pieces(text: &str) -> Vec<(String, String)> {
     let mut push = |piece: &str| {
         if let Some((name, rest)) = piece.trim_start_matches([',', ' ']).split_once('(') {
             let value = rest.strip_suffix(')').unwrap_or(rest);
-            let mut name_of = String::new();
-            let _ = write!(name_of, "{name}");
-            all.push((name_of, value.to_owned()));
+            all.push((name.to_owned(), value.to_owned()));
         }
     };
     for (at, c) in text.char_indices() {

@@ -19,6 +19,7 @@ use super::super::limits;
 use super::Builder;
 use super::names::What;
 use super::types::Typed;
+use crate::empty::empty;
 use crate::report::{Problem, Span};
 use everywire_model::contract::LEFT_OUT;
 use everywire_model::shape::{Field, Name, Struct};
@@ -106,17 +107,14 @@ impl Builder<'_> {
         });
         label_setters(&mut draft, inherited);
         let hold = Hold::new(Interface {
-            name,
-            id,
-            identities: Cow::Borrowed(&[]),
             notes: Cow::Owned(draft.left_out),
-            kind: everywire_model::InterfaceKind::Plain,
             bases: bases.iter().map(|base| base.hold.clone()).collect(),
             operations: Cow::Owned(draft.operations),
             inherited,
             attributes: Cow::Owned(draft.attributes),
             signals: Cow::Owned(draft.signals),
             doc: Name::from(doc.to_owned()),
+            ..empty(name, id)
         });
         let (origins, signal_origins) = (draft.origins, draft.signal_origins);
         let built = Built { hold: hold.clone(), ancestors, origins, signal_origins, ways };

@@ -339,8 +339,11 @@ impl Builder<'_> {
     }
 
     /// The defined name or keyword nearest to a wrong one. Names of up to four letters may differ by one
-    /// edit, longer ones by two. The whole table is searched, for each unknown name.
+    /// edit, longer ones by two. The whole table is searched, for each unknown name that is reported.
     fn similar(&self, wrong: &str) -> Option<String> {
+        if self.report.is_full() {
+            return None;
+        }
         let most = if wrong.len() < 5 { 1 } else { 2 };
         let names = self.symbols.values().map(|symbol| (last(&symbol.name), symbol.name.as_str()));
         let keywords = KEYWORDS.iter().map(|keyword| (*keyword, *keyword));

@@ -122,7 +122,7 @@ impl Names {
         let hidden = (common + 1..=scope.len()).any(|depth| {
             let around = scope.get(..depth).map(|scopes| scopes.join("::")).unwrap_or_default();
             // The name of an operation's scope itself does not hide anything.
-            self.has(&around, first, 0)
+            self.has(&around, first)
                 || scope.get(depth - 1).is_some_and(|own| own.eq_ignore_ascii_case(first))
         });
         if hidden {
@@ -133,16 +133,18 @@ impl Names {
         }
     }
 
-    /// Whether a scope has this name, itself or by its bases. `depth` ends circles that a contract made by
-    /// hand may have.
-    fn has(&self, scope: &str, name: &str, depth: usize) -> bool {
-        let own = format!("{scope}::{name}").to_ascii_lowercase();
-        self.taken.contains(&own)
-            || depth < 64
-                && self
-                    .bases
-                    .get(scope)
-                    .is_some_and(|bases| bases.iter().any(|base| self.has(base, name, depth + 1)))
+    /// Whether a scope has this name, itself or by its bases. Each base is asked once: there may be many ways to it, and circles in a
+    /// contract made by hand.
+    fn has(&self, scope: &str, name: &str) -> bool {
+        let (mut seen, mut pending) = (HashSet::from([scope]), vec![scope]);
+        while let Some(scope) = pending.pop() {
+            if self.taken.contains(&format!("{scope}::{name}").to_ascii_lowercase()) {
+                return true;
+            }
+            let bases = self.bases.get(scope).into_iter().flatten().map(String::as_str);
+            pending.extend(bases.filter(|base| seen.insert(base)));
+        }
+        false
     }
 }
 
