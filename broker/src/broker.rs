@@ -383,7 +383,7 @@ impl Inner {
         };
         found.map_err(|why| {
             let mut mistakes = Mistakes::default();
-            mistakes.add(&plan.config.file, config.address.1, why, None);
+            mistakes.add(&plan.config.file, config.address.spot, why, None);
             mistakes
         })
     }
