@@ -29,7 +29,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -62,7 +62,7 @@ impl Admin {
     /// # Errors
     /// It cannot, or should not: in one sentence.
     pub(crate) fn open(config: &AdminConfig, broker: &Arc<Inner>) -> Result<Self, String> {
-        let asked = config.address.0.clone();
+        let asked = config.address.value.clone();
         let token = token(config)?;
         let wrong = |error: io::Error| format!("cannot listen at `{asked}`: {error}");
         let listener = TcpListener::bind(&asked).map_err(wrong)?;
@@ -86,9 +86,11 @@ impl Admin {
         self.address
     }
 
-    /// Whether it listens where a configuration says.
+    /// Whether it listens where a configuration says, in whatever words.
     pub(crate) fn is_at(&self, config: &AdminConfig) -> bool {
-        self.asked == config.address.0
+        let asked = &config.address.value;
+        let found = || asked.to_socket_addrs().is_ok_and(|mut found| found.any(|at| at == self.address));
+        self.asked == *asked || found()
     }
 
     /// From now on this token counts.

@@ -38,7 +38,9 @@ impl Breaker {
         let mut state = self.state();
         match *state {
             State::Closed(_) => true,
-            State::Open(since) | State::HalfOpen(since) if now >= since + self.settings.pause => {
+            State::Open(since) | State::HalfOpen(since)
+                if now.saturating_duration_since(since) >= self.settings.pause =>
+            {
                 *state = State::HalfOpen(now);
                 true
             }
@@ -102,6 +104,14 @@ mod tests {
         assert!(breaker.admits(now + pause * 2));
         assert_eq!(breaker.note(true, now + pause * 2), Some(Change::Closed));
         assert!(breaker.admits(now) && breaker.is_closed());
+    }
+
+    #[test]
+    fn a_pause_beyond_all_time_never_ends() {
+        let breaker = Breaker::new(BreakerConfig { failures: 1, pause: Duration::MAX });
+        let now = Instant::now();
+        assert_eq!(breaker.note(false, now), Some(Change::Opened));
+        assert!(!breaker.admits(now + Duration::from_secs(1)));
     }
 
     #[test]

@@ -11,6 +11,8 @@
 //! and address) keeps its connections, and the limits with which it was opened; one that goes lets its calls
 //! end.
 //!
+//! A route of the same name keeps the references that it has passed on.
+//!
 //! Ownership: `Broker` owns the state; listeners own gates, which own routes, which own targets. Threads
 //! (signals, probes, pages, places of copies) hold what they use weakly, or end when their handle is dropped.
 //! Targets are called from the upstream node, or from the listener that faces them, where references pass.
@@ -185,7 +187,7 @@ impl Broker {
         let plan = Plan::of(config, &inner.upstream)?;
         let mut state = inner.state();
         let fronts = inner.listen(&plan, &state.fronts)?;
-        let routes = inner.routes(&plan, &fronts)?;
+        let routes = inner.routes(&plan, &fronts, &state.routes)?;
         let admin = inner.admin(&plan, state.admin.as_ref())?;
         // From here on nothing fails.
         for (at, front) in fronts.iter().enumerate() {
@@ -203,7 +205,13 @@ impl Broker {
         let before = std::mem::take(&mut state.fronts);
         let gone: Vec<_> =
             before.into_iter().filter(|front| !fronts.iter().any(|held| Arc::ptr_eq(held, front))).collect();
+        for route in &routes {
+            route.metrics.references.set(route.references.keep(&fronts));
+        }
         for old in &state.routes {
+            if !routes.iter().any(|route| Arc::ptr_eq(&route.references, &old.references)) {
+                old.metrics.references.set(old.references.keep(&[]));
+            }
             for target in &old.targets {
                 let stays = routes.iter().any(|route| {
                     route.name == old.name && route.targets.iter().any(|held| held.name() == target.name())
@@ -345,9 +353,14 @@ impl Inner {
 
     /// The routes of a plan, in its order. Copies that go by another route are led there when all routes are
     /// made.
-    fn routes(&self, plan: &Plan, fronts: &[Arc<Front>]) -> Result<Vec<Arc<Route>>, Mistakes> {
+    fn routes(
+        &self,
+        plan: &Plan,
+        fronts: &[Arc<Front>],
+        before: &[Arc<Route>],
+    ) -> Result<Vec<Arc<Route>>, Mistakes> {
         let hops = plan.config.hops.0;
-        let world = World { upstream: &self.upstream, metrics: &self.metrics, log: &self.log, hops };
+        let world = World { upstream: &self.upstream, metrics: &self.metrics, log: &self.log, hops, before };
         let mut mistakes = Mistakes::default();
         let mut routes: Vec<Arc<Route>> = Vec::new();
         let mut copiers: Vec<(String, Arc<Copier>)> = Vec::new();
@@ -383,7 +396,7 @@ impl Inner {
         };
         found.map_err(|why| {
             let mut mistakes = Mistakes::default();
-            mistakes.add(&plan.config.file, config.address.1, why, None);
+            mistakes.add(&plan.config.file, config.address.spot, why, None);
             mistakes
         })
     }

@@ -13,7 +13,8 @@
 //! reader finds the pair.
 //!
 //! Invariants: no call waits for a place, whoever reads it; what is not taken is counted; and a route whose
-//! copies are required refuses the call instead. The size of a place's queue is bounded in copies and in
+//! copies are required refuses the call instead. Those that are required are taken first, so that no other place
+//! has a copy of a call that is refused. The size of a place's queue is bounded in copies and in
 //! bytes (`queue`).
 
 mod capture;
@@ -161,6 +162,11 @@ impl Copier {
             to => To::Place(places.open(to, config.queue, &lost, metrics, log)),
         };
         Arc::new(Self { to, required: config.required, answers: config.answers, taken, lost })
+    }
+
+    /// Whether a call is refused whose copy it cannot take.
+    pub(crate) fn is_required(&self) -> bool {
+        self.required
     }
 
     /// The route that it copies to is there.

@@ -32,7 +32,8 @@ use everywire_model::{
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// Objects of one target that one connection of a caller may call without finding the way anew. With more,
@@ -326,14 +327,10 @@ impl Lanes {
             Some(key) => key,
             None => request.key(),
         };
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if clients.len() >= SWEEP && clients.len().is_multiple_of(SWEEP) {
-            // A call that was let in while its connection ended has come back behind that end.
-            clients.retain(|_, client| client.link.strong_count() > 0);
-        }
+        let mut clients = self.swept(request.link().serial_number());
         let client = match clients.entry(request.link().serial_number()) {
-            std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
-            std::collections::hash_map::Entry::Vacant(place) => {
+            Entry::Occupied(held) => held.into_mut(),
+            Entry::Vacant(place) => {
                 let near = near.ok_or_else(crate::upstream::ended)?;
                 place.insert(Client::new(request.link(), near, self.timeout))
             }
@@ -364,6 +361,24 @@ impl Lanes {
         Ok(lane)
     }
 
+    /// The callers. If this one is new, and there are so many, those who have left are looked for.
+    fn swept(&self, link: u64) -> MutexGuard<'_, ByNumber<u64, Client>> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = clients.len();
+        if count >= SWEEP && count.is_multiple_of(SWEEP) && !clients.contains_key(&link) {
+            let mut sayings = self.sayings.lock().unwrap_or_else(PoisonError::into_inner);
+            // A call that was let in while its connection ended has come back behind that end.
+            clients.retain(|link, client| {
+                let stays = client.link.strong_count() > 0;
+                if !stays {
+                    sayings.remove(link);
+                }
+                stays
+            });
+        }
+        clients
+    }
+
     /// Has what the target says unasked go to a caller, from now on: of the objects whose keys fit. Waits for
     /// the target; what the caller has said meanwhile follows then.
     ///
@@ -375,9 +390,8 @@ impl Lanes {
         near: &Front,
         fits: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
     ) -> Result<(), Failure> {
-        let clients = || self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let apart = {
-            let mut clients = clients();
+            let mut clients = self.swept(link.serial_number());
             let client =
                 clients.entry(link.serial_number()).or_insert_with(|| Client::new(link, near, self.timeout));
             Arc::clone(&client.apart)
@@ -410,14 +424,18 @@ impl Lanes {
         let mut saying = saying.lock().unwrap_or_else(PoisonError::into_inner);
         saying.heard = true;
         let kept = std::mem::take(&mut saying.kept);
-        let signals = subscribed?;
-        // Under the lock of the saying: what the caller says next comes behind.
-        kept.iter().try_for_each(|heard| apart.emit(&heard.emission()))?;
+        // Under the lock of the saying: what the caller says next comes behind. Whether the target can be listened to is another matter.
+        let told = kept.iter().try_for_each(|heard| apart.emit(&heard.emission()));
         drop(saying);
-        if let Some(client) = clients().get_mut(&link.serial_number()) {
-            client.signals = Some(signals);
-        }
-        Ok(())
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(client) = clients.get_mut(&link.serial_number()) else {
+            // Its connection has ended meanwhile.
+            drop(clients);
+            self.forget(link.serial_number());
+            return Ok(());
+        };
+        client.signals = Some(subscribed?);
+        told
     }
 
     /// What this caller says unasked, and whether the target hears it yet.

@@ -23,7 +23,6 @@ use crate::copies::{Copied, Said};
 use crate::front::Front;
 use crate::hops;
 use crate::limits::Permit;
-use crate::references::References;
 use crate::route::Route;
 use crate::upstream::Upstream;
 use crate::validate;
@@ -399,7 +398,12 @@ impl Passage {
                 Err(failure) => self.fail(&failure),
             };
         }
-        let what = format!("the object pointed elsewhere more than {FORWARDS} times");
+        let what = match reference.is_under_way() {
+            true => {
+                "the target says where the call goes on by itself, which cannot be followed here".to_owned()
+            }
+            false => format!("the object pointed elsewhere more than {FORWARDS} times"),
+        };
         self.fail(&Failure::new(Kind::Unreachable, Initiator::Peer, what));
     }
 
@@ -432,15 +436,30 @@ impl Passage {
             Kind::Unreachable | Kind::TimedOut | Kind::Violation => route.log.warn("failed", &fields()),
             _ => route.log.detail("failed", fields),
         }
-        if failure.kind() == Kind::NoObject && route.key.is_empty() {
-            // An object behind a reference is no more: nobody needs its reference.
-            let (references, key) = (Arc::clone(&route.references), self.request.key().to_vec());
-            if let Some(near) = &self.near {
-                forget(&references, near, &key);
-            }
+        if route.opaque.is_none() && route.key.is_empty() {
+            self.noted_behind(failure.kind());
         }
         self.request.answer(Answer::Failed(&told));
         self.over();
+    }
+
+    /// A call of an object behind a reference failed.
+    fn noted_behind(&self, kind: Kind) {
+        let route = &self.route;
+        match (kind, &self.near) {
+            // It is no more: nobody needs its reference.
+            (Kind::NoObject, Some(near)) => {
+                if let Some(left) = route.references.forget(self.request.key()) {
+                    near.withdraw(self.request.key());
+                    route.metrics.references.set(left);
+                }
+            }
+            (Kind::Unreachable, _) => {
+                route.targets.iter().for_each(|target| target.missed());
+                route.references.missed();
+            }
+            _ => {}
+        }
     }
 
     /// Notes how long it took; called once for each call that was answered.
@@ -460,13 +479,6 @@ impl Drop for Passage {
                 vec![("route", self.route.name.to_string().into()), ("completed", word(completed).into())]
             });
         }
-    }
-}
-
-/// An object behind a reference is no more: its key is served no longer.
-fn forget(references: &References, near: &Arc<Front>, key: &[u8]) {
-    if references.forget(key) {
-        near.withdraw(key);
     }
 }
 

@@ -5,25 +5,30 @@
 //! bits), so that nobody calls what was not given to them.
 //!
 //! State: two maps under one lock, which change together. An object stays until its target says that it is no
-//! more (`forget`), or the route's limit is reached, beyond which references are refused. Objects that are
-//! passed on are served by the listener of the side that gets them, each by a route of its own
-//! (`Route::behind`), which shares this table: references in its calls are replaced, too.
+//! more (`forget`), or its route or listener goes (`keep`). At the route's limit those make room behind which
+//! nobody answered last time; beyond it references are refused. Objects that are passed on are served by the
+//! listener of the side that gets them, each by a route of its own (`Route::behind`), which shares this table:
+//! references in its calls are replaced, too. A change of the configuration keeps the table of a route with the
+//! same name.
 
+use crate::balance::Candidate;
 use crate::front::Front;
 use crate::route::Route;
 use everywire::{Bytes, Failure, Initiator, Kind, Reference};
 use everywire_model::shape::Referent;
 use everywire_model::{Hold, Interface, Resolver};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// References that a route passes on at one time unless it says otherwise: 2^16, some hundred bytes each.
 pub(crate) const MOST: u64 = 65_536;
 
 /// What stands for what, on one route.
+#[derive(Default)]
 pub(crate) struct References {
-    /// How many references may be held.
-    most: usize,
+    /// Whether nobody answered behind one of them since room was last looked for.
+    missed: AtomicBool,
     /// Both directions, under one lock.
     held: Mutex<Held>,
 }
@@ -42,9 +47,31 @@ struct Meant {
     place: Place,
     /// What was given for it.
     given: Reference,
+    /// The route to it, which its gate holds.
+    route: Weak<Route>,
+    /// The listener that serves it.
+    at: Weak<Front>,
 }
 
-/// The listener at which something is given, whether to callers of the route, and what is meant.
+impl Held {
+    /// Forgets some, which are still to be withdrawn.
+    fn lose(&mut self, lost: impl Fn(&Meant) -> bool) -> Vec<(Bytes, Meant)> {
+        let lost: Vec<_> = self.meant.extract_if(|_, meant| lost(meant)).collect();
+        lost.iter().for_each(|(_, meant)| drop(self.given.remove(&meant.place)));
+        lost
+    }
+}
+
+/// Has objects served no longer. Not under the lock: their routes end.
+fn withdraw(lost: Vec<(Bytes, Meant)>) {
+    for (key, meant) in lost {
+        if let Some(front) = meant.at.upgrade() {
+            front.withdraw(&key);
+        }
+    }
+}
+
+/// Where the listener is at which something is given, whether to callers of the route, and what is meant.
 type Place = (String, bool, Reference);
 
 /// Who gets a reference, and who gave it.
@@ -57,10 +84,6 @@ pub(crate) struct Way<'w> {
 }
 
 impl References {
-    pub(crate) fn new(most: u64) -> Self {
-        Self { most: usize::try_from(most).unwrap_or(usize::MAX), held: Mutex::default() }
-    }
-
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,7 +115,7 @@ impl References {
                 "this route passes no references that way: no listener of the broker faces the target",
             )
         })?;
-        let id = (to.name.clone(), way.to_callers, original.clone());
+        let id = (to.bound.clone(), way.to_callers, original.clone());
         if let Some(given) = self.held().given.get(&id) {
             return Ok(given.clone());
         }
@@ -102,8 +125,21 @@ impl References {
         let back = way.back.map(Arc::downgrade);
         let behind = Route::behind(route, interface.clone(), object, back, way.to_callers);
         let mut held = self.held();
-        if held.meant.len() >= self.most {
-            let most = u64::try_from(self.most).unwrap_or(u64::MAX);
+        if let Some(given) = held.given.get(&id) {
+            // Another thread was faster.
+            return Ok(given.clone());
+        }
+        let full = held.meant.len() >= route.most_references;
+        let lost = if full && self.missed.swap(false, Ordering::AcqRel) {
+            let answers = |route: Arc<Route>| route.targets.iter().any(Candidate::is_healthy);
+            held.lose(|meant| !meant.route.upgrade().is_some_and(answers))
+        } else {
+            Vec::new()
+        };
+        if held.meant.len() >= route.most_references {
+            drop(held);
+            withdraw(lost);
+            let most = u64::try_from(route.most_references).unwrap_or(u64::MAX);
             return Err(Failure::over_limit(
                 Initiator::Here,
                 "references passed on by this route",
@@ -112,12 +148,14 @@ impl References {
             )
             .with_hint("raise `references` of the route"));
         }
+        let (at, own) = (Arc::downgrade(to), Arc::downgrade(&behind));
         let given = to.serve(&key, interface, behind);
         held.given.insert(id.clone(), given.clone());
-        held.meant.insert(key, Meant { place: id, given: given.clone() });
-        let count = i64::try_from(held.meant.len()).unwrap_or(i64::MAX);
+        held.meant.insert(key, Meant { place: id, given: given.clone(), route: own, at });
+        let count = held.meant.len();
         drop(held);
-        route.metrics.references.set(count);
+        withdraw(lost);
+        route.metrics.references.set(gauge(count));
         Ok(given)
     }
 
@@ -134,13 +172,34 @@ impl References {
         })
     }
 
-    /// The object behind a key is no more. Returns whether it was one of these.
-    pub(crate) fn forget(&self, key: &[u8]) -> bool {
-        let mut held = self.held();
-        let Some(meant) = held.meant.remove(key) else { return false };
-        held.given.remove(&meant.place);
-        true
+    /// Nobody answers behind one of them, whose target knows that.
+    pub(crate) fn missed(&self) {
+        self.missed.store(true, Ordering::Release);
     }
+
+    /// The object behind a key is no more. How many are left for the metrics, if it was one of these.
+    pub(crate) fn forget(&self, key: &[u8]) -> Option<i64> {
+        let mut held = self.held();
+        let meant = held.meant.remove(key)?;
+        held.given.remove(&meant.place);
+        Some(gauge(held.meant.len()))
+    }
+
+    /// From now on there are no other listeners than these: what was given at others is forgotten, and served no longer. How many are left,
+    /// for the metrics.
+    pub(crate) fn keep(&self, fronts: &[Arc<Front>]) -> i64 {
+        let mut held = self.held();
+        let stays = |meant: &Meant| fronts.iter().any(|front| meant.at.ptr_eq(&Arc::downgrade(front)));
+        let lost = held.lose(|meant| !stays(meant));
+        let left = gauge(held.meant.len());
+        drop(held);
+        withdraw(lost);
+        left
+    }
+}
+
+fn gauge(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// The interface by which an object is passed on: the one its reference names if the contract has it, else the one that the contract

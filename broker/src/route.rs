@@ -15,7 +15,7 @@
 
 use crate::balance::Balancer;
 use crate::breaker::Breaker;
-use crate::config::{BreakerConfig, Mode};
+use crate::config::Mode;
 use crate::copies::Copier;
 use crate::cross::carries;
 use crate::front::Front;
@@ -73,6 +73,8 @@ pub(crate) struct Route {
     pub(crate) far: Option<Weak<Front>>,
     /// What stands for the references that pass.
     pub(crate) references: Arc<References>,
+    /// How many may be held.
+    pub(crate) most_references: usize,
     /// Where copies go.
     pub(crate) copies: Vec<Arc<Copier>>,
     /// Its counts.
@@ -124,6 +126,8 @@ pub(crate) struct World<'w> {
     pub(crate) log: &'w Log,
     /// Brokers that a call may pass; 0: nobody counts.
     pub(crate) hops: u32,
+    /// The routes before this change.
+    pub(crate) before: &'w [Arc<Route>],
 }
 
 impl Route {
@@ -134,7 +138,7 @@ impl Route {
     pub(crate) fn new(
         plan: &RoutePlan,
         far: Option<Weak<Front>>,
-        copies: Vec<Arc<Copier>>,
+        mut copies: Vec<Arc<Copier>>,
         world: &World<'_>,
     ) -> Result<Arc<Self>, Failure> {
         let config = &plan.config;
@@ -161,6 +165,9 @@ impl Route {
             let fits = |pattern: &Pattern| pattern.fits(label) || pattern.fits(name);
             (matched(label) || matched(name), config.idempotent.iter().any(fits))
         });
+        copies.sort_by_key(|copier| !copier.is_required());
+        // What was passed on before stays what it is.
+        let before = world.before.iter().find(|route| *route.name == *config.name.value);
         let edits = Edits::new(config);
         let hop = plan.targets.first().and_then(|target| target.wire.hop_header()).filter(|_| world.hops > 0);
         Ok(Arc::new(Self {
@@ -183,7 +190,8 @@ impl Route {
             timeout,
             probe: config.probe,
             far,
-            references: Arc::new(References::new(config.references.unwrap_or(MOST))),
+            references: before.map_or_else(Arc::default, |route| Arc::clone(&route.references)),
+            most_references: usize::try_from(config.references.unwrap_or(MOST)).unwrap_or(usize::MAX),
             copies,
             metrics: world.metrics.route(&config.name),
             log: world.log.clone(),
@@ -215,9 +223,7 @@ impl Route {
         let oneway = wire.is_none_or(|wire| wire.capabilities().oneway);
         let hop = wire.and_then(|wire| wire.hop_header()).filter(|_| self.hops > 0);
         let object = object.with_deadline(Some(self.timeout));
-        let breaker: Option<BreakerConfig> = None;
-        let target =
-            Upstream::new(String::from("(reference)"), object, oneway, breaker.map(Breaker::new), None, None);
+        let target = Upstream::new(String::from("(reference)"), object, oneway, None, None, None);
         Arc::new(Self {
             name: self.name.clone(),
             contract: Arc::clone(&self.contract),
@@ -238,6 +244,7 @@ impl Route {
             probe: None,
             far,
             references: Arc::clone(&self.references),
+            most_references: self.most_references,
             copies: Vec::new(),
             metrics: self.metrics.clone(),
             log: self.log.clone(),

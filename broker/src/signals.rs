@@ -160,28 +160,34 @@ fn run(watched: &Arc<Watched>, state: &Arc<State>, log: &Log) {
     }
 }
 
+/// What a subscription tells: what is heard, and that the connection is gone.
+fn listener(
+    watched: &Arc<Watched>,
+    state: &Arc<State>,
+    hear: impl Fn(&Watched, &Incoming) + Send + Sync + 'static,
+) -> Listener {
+    let (watched, state) = (Arc::downgrade(watched), Arc::clone(state));
+    Arc::new(move |event| match event {
+        SignalEvent::Signal(heard) => {
+            if let Some(watched) = watched.upgrade() {
+                hear(&watched, &heard);
+            }
+        }
+        SignalEvent::Disconnected(_) => state.end(),
+        SignalEvent::OwnerLost(_) | SignalEvent::Undecodable(_) => {}
+    })
+}
+
 /// Subscribes to all signals of the interface at once, or to each where the wire wants them named.
 fn subscribe(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscription>, Failure> {
-    let listener = || -> Listener {
-        let (watched, state) = (Arc::downgrade(watched), Arc::clone(state));
-        Arc::new(move |event| match event {
-            SignalEvent::Signal(heard) => {
-                if let Some(watched) = watched.upgrade() {
-                    pass_on(&watched, &heard);
-                }
-            }
-            SignalEvent::Disconnected(_) => state.end(),
-            SignalEvent::OwnerLost(_) | SignalEvent::Undecodable(_) => {}
-        })
-    };
     let object = &watched.target.object;
-    match object.subscribe(None, listener()) {
+    match object.subscribe(None, listener(watched, state, pass_on)) {
         Ok(subscription) => return Ok(vec![subscription]),
         Err(failure) if failure.kind() != Kind::Unsupported => return Err(failure),
         Err(_) => {}
     }
-    let signals = &watched.route.interface.signals;
-    signals.iter().map(|signal| object.subscribe(Some(signal), listener())).collect()
+    let signals = watched.route.interface.signals.iter();
+    signals.map(|signal| object.subscribe(Some(signal), listener(watched, state, pass_on))).collect()
 }
 
 /// The signals of the interface, and news of its attributes.
@@ -189,19 +195,9 @@ fn listen(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscription
     let interface = &watched.route.interface;
     let mut all = if interface.signals.is_empty() { Vec::new() } else { subscribe(watched, state)? };
     if let Some(news) = watched.news.filter(|_| !interface.attributes.is_empty()) {
-        let listener = {
-            let (watched, state) = (Arc::downgrade(watched), Arc::clone(state));
-            Arc::new(move |event: SignalEvent<Incoming>| match event {
-                SignalEvent::Signal(heard) => {
-                    if let Some(watched) = watched.upgrade() {
-                        tell_news(&watched, news, &heard);
-                    }
-                }
-                SignalEvent::Disconnected(_) => state.end(),
-                SignalEvent::OwnerLost(_) | SignalEvent::Undecodable(_) => {}
-            })
-        };
+        let hear = move |watched: &Watched, heard: &Incoming| tell_news(watched, news, heard);
         let target = watched.target.object.target();
+        let listener = listener(watched, state, hear);
         all.push(target.subscribe(Some(news.interface), Some(news.signal), listener)?);
     }
     Ok(all)
@@ -209,14 +205,35 @@ fn listen(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscription
 
 /// Emits a signal at each listener as one of the object that stands for the target there.
 fn pass_on(watched: &Watched, heard: &Incoming) {
+    let interface = &watched.route.interface;
+    if let Some(signal) = interface.signal(&heard.operation) {
+        emit(watched, heard, interface, signal, |_| true);
+    }
+}
+
+/// Tells of changed attributes at each listener of the target's wire, in the target's words; callers on others ask.
+fn tell_news(watched: &Watched, news: &'static News, heard: &Incoming) {
+    if (news.is_of)(&heard.body, &watched.route.interface) {
+        let tells = |front: &Front| front.wire.news().is_some_and(|own| std::ptr::eq(own, news));
+        emit(watched, heard, news.interface, news.signal, tells);
+    }
+}
+
+/// Emits what was heard as a signal of the object that stands for the target, at some listeners, unless it has passed too many brokers.
+fn emit(
+    watched: &Watched,
+    heard: &Incoming,
+    interface: &Interface,
+    signal: &Signal,
+    tells: impl Fn(&Front) -> bool,
+) {
     let route = &watched.route;
-    let Some(signal) = find(&route.interface, heard) else { return };
     let Some(hops) = counted(route, heard) else { return };
-    for front in watched.to.iter().filter_map(Weak::upgrade) {
+    for front in watched.to.iter().filter_map(Weak::upgrade).filter(|front| tells(front)) {
         let values = |sink: &mut dyn Sink| heard.body.pipe(&signal.fields, sink);
         let headers = hops::beside(&Headers::default(), front.wire.hop_header(), hops);
         let with = WithHeaders { values: &values, headers: &headers };
-        match front.node.emitter().emit(&route.key, &route.interface, signal, &with) {
+        match front.node.emitter().emit(&route.key, interface, signal, &with) {
             Ok(()) => {
                 route.metrics.signals.inc();
             }
@@ -232,30 +249,6 @@ fn pass_on(watched: &Watched, heard: &Incoming) {
     }
 }
 
-/// Tells of changed attributes at each listener of the target's wire, in the target's words; callers on others ask.
-fn tell_news(watched: &Watched, news: &'static News, heard: &Incoming) {
-    let route = &watched.route;
-    if !(news.is_of)(&heard.body, &route.interface) {
-        return;
-    }
-    let Some(hops) = counted(route, heard) else { return };
-    let tells = |front: &Arc<Front>| front.wire.news().is_some_and(|own| std::ptr::eq(own, news));
-    for front in watched.to.iter().filter_map(Weak::upgrade).filter(tells) {
-        let values = |sink: &mut dyn Sink| heard.body.pipe(&news.signal.fields, sink);
-        let headers = hops::beside(&Headers::default(), front.wire.hop_header(), hops);
-        let with = WithHeaders { values: &values, headers: &headers };
-        match front.node.emitter().emit(&route.key, news.interface, news.signal, &with) {
-            Ok(()) => {
-                route.metrics.signals.inc();
-            }
-            Err(failure) => route.log.warn(
-                "news of attributes not passed on",
-                &[("route", route.name.to_string().into()), ("failure", failure.to_string().into())],
-            ),
-        }
-    }
-}
-
 /// Brokers that a signal has passed with this one, unless it has passed too many: then it goes no further. 0: nobody counts.
 fn counted(route: &Route, heard: &Incoming) -> Option<u32> {
     let hops = hops::count(&heard.body, route.hops);
@@ -263,9 +256,4 @@ fn counted(route: &Route, heard: &Incoming) -> Option<u32> {
         route.metrics.refused("hops");
     }
     hops.ok()
-}
-
-/// The signal that was heard.
-fn find<'i>(interface: &'i Interface, heard: &Incoming) -> Option<&'i Signal> {
-    interface.signal(&heard.operation)
 }

@@ -313,6 +313,11 @@ impl Upstream {
         }
     }
 
+    /// Nobody answers there, as far as is known until a call works.
+    pub(crate) fn missed(&self) {
+        self.common.healthy.store(false, Ordering::Release);
+    }
+
     /// Asks whether the object is there, and notes it. Returns whether that is news.
     pub(crate) fn probe(&self, time: Duration) -> Option<Result<(), Failure>> {
         let probed = self.object.target().with_deadline(Some(time)).probe();

@@ -227,13 +227,10 @@ pub(crate) enum CopyTo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AdminConfig {
     /// Where to listen.
-    pub(crate) address: At2,
+    pub(crate) address: At<String>,
     /// The file with the token; needed where it can be reached from elsewhere.
     pub(crate) token_file: Option<PathBuf>,
 }
-
-/// An address, and where it stands.
-pub(crate) type At2 = (String, Spot);
 
 impl Config {
     /// Reads a file.

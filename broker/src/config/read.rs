@@ -66,8 +66,7 @@ pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, Mis
     if let Some(section) = root.section("admin", "[admin]") {
         let address = section.needed("address");
         let token_file = section.text("token-file").map(|name| folder.join(name.value));
-        config.admin =
-            address.map(|address| AdminConfig { address: (address.value, address.spot), token_file });
+        config.admin = address.map(|address| AdminConfig { address, token_file });
         section.end();
     }
     root.end();

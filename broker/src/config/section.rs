@@ -21,7 +21,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// A value, and where it stands.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct At<T> {
     pub(crate) value: T,
     pub(crate) spot: Spot,

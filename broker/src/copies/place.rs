@@ -9,7 +9,8 @@
 //! * What was taken and could not be written is counted as lost: the copy that failed, those of its batch
 //!   behind it, and what waits while the place rests.
 //! * A program is shared with whoever closes the place (`Program`), which may have to end it; that it has
-//!   ended by itself is found at the next flush.
+//!   ended by itself is found at the next flush. It is ended and waited for before another one is started, and
+//!   waited for at the end: none is left behind.
 //! * What was written is flushed before the thread sleeps, so that others see all there is when nothing
 //!   comes.
 //!
@@ -63,13 +64,18 @@ impl Place {
             bytes,
             log: log.clone(),
         };
+        let last = Arc::clone(&program);
         let write = move || {
             writer.run();
             // Whoever closes it may not wait any more.
             let _ = tell.send(());
+            // A program ends with its input, and nobody else asks how.
+            let last = last.lock().unwrap_or_else(PoisonError::into_inner).take();
+            last.map(|mut program| program.wait());
         };
         let started = std::thread::Builder::new().name("copies".into()).spawn(write);
         if let Err(error) = started {
+            broken.store(true, Ordering::Release);
             log.warn("copies", &[("failure", error.to_string().into())]);
         }
         let captures = matches!(to, CopyTo::Capture(_));
@@ -86,12 +92,8 @@ impl Place {
     pub(super) fn close(&self, time: Duration) {
         self.queue.close();
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        if done.recv_timeout(time).is_err()
-            && let Some(program) = &mut *self.program.lock().unwrap_or_else(PoisonError::into_inner)
-        {
-            // It may have ended by itself.
-            let _ = program.kill();
-            let _ = program.wait();
+        if done.recv_timeout(time).is_err() {
+            end(&self.program);
         }
     }
 }
@@ -185,12 +187,8 @@ impl Writer {
     /// Writing failed: from now on copies are refused, and the log says why.
     fn complain(&self, event: &str, error: &io::Error) {
         self.broken.store(true, Ordering::Release);
-        let to = match &self.to {
-            CopyTo::Lines(path) | CopyTo::Capture(path) => path.display().to_string(),
-            CopyTo::Program(command) | CopyTo::Route(command) => command.clone(),
-            CopyTo::Count => String::new(),
-        };
-        self.log.warn(event, &[("to", to.into()), ("failure", error.to_string().into())]);
+        let fields = [("to", super::shown(&self.to).into()), ("failure", error.to_string().into())];
+        self.log.warn(event, &fields);
     }
 
     /// Leaves a broken place alone for a moment; what still waits for it is lost. Whether nobody copies any more.
@@ -220,6 +218,8 @@ impl Output {
                 Ok(Self::Capture(file, Box::default()))
             }
             CopyTo::Program(command) => {
+                // The one before has ended, or cannot be written to.
+                end(program);
                 let mut child = Command::new("sh")
                     .arg("-c")
                     .arg(command)
@@ -265,6 +265,79 @@ impl Output {
     }
 }
 
+/// Ends a program, if there is one, and asks how it ended: else the system would keep that.
+fn end(program: &Program) {
+    let ended = program.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(mut ended) = ended {
+        // It may have ended by itself.
+        let _ = ended.kill();
+        let _ = ended.wait();
+    }
+}
+
 fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the system has this process still, be it only for somebody to ask how it ended.
+    fn is_there(id: u32) -> bool {
+        Path::new(&format!("/proc/{id}")).exists()
+    }
+
+    fn id_of(program: &Program) -> u32 {
+        program.lock().unwrap().as_ref().unwrap().id()
+    }
+
+    #[test]
+    fn a_program_that_is_started_anew_is_not_left_behind() {
+        let (to, program) = (CopyTo::Program("exec sleep 10".into()), Program::default());
+        let _first = Output::open(&to, &program).unwrap();
+        let first = id_of(&program);
+        let _second = Output::open(&to, &program).unwrap();
+        assert!(!is_there(first) && is_there(id_of(&program)));
+        let mut last = program.lock().unwrap().take().unwrap();
+        last.kill().unwrap();
+        last.wait().unwrap();
+    }
+
+    #[test]
+    fn a_program_that_gets_no_more_copies_is_waited_for() {
+        let (lost, log) = (Counter::default(), Log::new(Arc::new(|_: &str| {}), false));
+        let to = CopyTo::Program("exec cat > /dev/null".into());
+        let place = Place::open(&to, 4, lost.clone(), lost, log);
+        let begun = Instant::now();
+        let until = |what: &str, is_so: &dyn Fn() -> bool| {
+            while !is_so() {
+                assert!(begun.elapsed() < Duration::from_secs(20), "in vain: {what}");
+                std::thread::yield_now();
+            }
+        };
+        let program = Arc::clone(&place.program);
+        until("it runs", &|| program.lock().unwrap().is_some());
+        let id = id_of(&program);
+        drop(place);
+        until("it is gone", &|| !is_there(id));
+    }
+
+    #[test]
+    fn the_log_does_not_tell_what_a_program_is_given() {
+        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+        let kept = Arc::clone(&lines);
+        let writer = Writer {
+            to: CopyTo::Program("mail --password secret".into()),
+            program: Program::default(),
+            queue: Arc::new(Queue::new(1)),
+            broken: Arc::default(),
+            lost: Counter::default(),
+            bytes: Counter::default(),
+            log: Log::new(Arc::new(move |line: &str| kept.lock().unwrap().push(line.to_owned())), false),
+        };
+        writer.complain("copies cannot be written", &io::Error::other("so"));
+        let line = lines.lock().unwrap().concat();
+        assert!(line.contains("mail") && !line.contains("secret"), "{line}");
+    }
 }

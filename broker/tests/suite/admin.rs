@@ -66,6 +66,17 @@ fn pages_tell_how_the_broker_is() {
 }
 
 #[test]
+fn the_same_place_in_other_words_stays_open() {
+    let (_backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let running = start(&broker(&target, "address = \"127.0.0.1:0\""));
+    let place = running.broker.admin().unwrap();
+    let again = super::config(&broker(&target, &format!("address = \"{place}\""))).unwrap();
+    running.broker.reload(again).unwrap();
+    assert_eq!(running.broker.admin(), Some(place));
+    assert_eq!(get(&running, "/healthz", "").0, 200);
+}
+
+#[test]
 fn a_token_is_asked_for_where_one_is_set_and_needed_off_loopback() {
     let (scratch, (_backend, _, target)) = (Scratch::new(), shop_at("iiop://127.0.0.1:0"));
     let file = scratch.path("token");

@@ -1,7 +1,7 @@
 //! Configurations that change while calls are under way, and the end.
 
 use super::{Running, config, contract, shop_at, start, until};
-use everywire::Node;
+use everywire::{Kind, Node};
 use everywire_tests::shop::market::Shop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -130,6 +130,64 @@ fn listeners_and_objects_come_and_go() {
     until("the listener is closed", || {
         fresh.connect::<dyn Shop>(&format!("{gone}other")).unwrap().noted().is_err()
     });
+}
+
+/// A reference that was passed on is known after a change of the configuration too, and forgotten with its object.
+#[test]
+fn references_outlive_a_change_and_end_with_their_objects() {
+    let (backend, _store, target) = shop_at(FRONT);
+    let broker = start(&text(FRONT, &target, ""));
+    let held = || broker.metric("references{route=\"shop\"}");
+    let client = Node::new();
+    let shop = client.connect::<dyn Shop>(&broker.reference("shop")).unwrap();
+    let branch = shop.branch("east").unwrap().expect("a branch");
+    broker.broker.reload(config(&text(FRONT, &target, "retries = 1")).unwrap()).unwrap();
+    assert_eq!(branch.title().unwrap(), "east");
+    assert_eq!(shop.title_of(Some(branch.clone())).unwrap(), "east", "it is led back");
+    assert!((held() - 1.0).abs() < 0.1, "{}", held());
+    for (key, _) in backend.exported().into_iter().filter(|(key, _)| key != "shop") {
+        backend.withdraw(&key);
+    }
+    assert_eq!(branch.title().unwrap_err().kind(), Kind::NoObject);
+    assert!(held().abs() < 0.1, "{}", held());
+}
+
+/// Those that nobody can reach any more make room for others.
+#[test]
+fn references_to_those_who_left_make_room() {
+    let (backend, _store, target) = shop_at(FRONT);
+    let more = "references = 2";
+    let broker = start(&text(FRONT, &target, more));
+    let client = Node::new();
+    let shop = client.connect::<dyn Shop>(&broker.reference("shop")).unwrap();
+    let branches: Vec<_> = (0..2).map(|_| shop.branch("east").unwrap().expect("a branch")).collect();
+    assert_eq!(shop.branch("east").unwrap_err().kind(), Kind::LimitExceeded);
+    assert_eq!(branches[0].title().unwrap(), "east");
+    drop(shop);
+    backend.stop_within(std::time::Duration::ZERO);
+    branches[0].title().unwrap_err();
+    let (_other, _, elsewhere) = shop_at(FRONT);
+    broker.broker.reload(config(&text(FRONT, &elsewhere, more)).unwrap()).unwrap();
+    let shop = client.connect::<dyn Shop>(&broker.reference("shop")).unwrap();
+    assert_eq!(shop.branch("west").unwrap().expect("a branch").title().unwrap(), "west");
+    assert_eq!(
+        shop.branch("east").unwrap_err().kind(),
+        Kind::LimitExceeded,
+        "the other is not known to be gone"
+    );
+}
+
+/// Objects that were passed on by a route are served no longer than that.
+#[test]
+fn references_go_with_their_route() {
+    let (_backend, _store, target) = shop_at(FRONT);
+    let broker = start(&text(FRONT, &target, ""));
+    let client = Node::new();
+    let shop = client.connect::<dyn Shop>(&broker.reference("shop")).unwrap();
+    let branch = shop.branch("east").unwrap().expect("a branch");
+    let other = text(FRONT, &target, "").replace("name = \"shop\"", "name = \"other\"");
+    broker.broker.reload(config(&other).unwrap()).unwrap();
+    assert_eq!(branch.title().unwrap_err().kind(), Kind::NoObject);
 }
 
 #[test]

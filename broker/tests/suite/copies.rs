@@ -195,4 +195,13 @@ fn a_call_whose_copy_is_required_and_cannot_be_taken_is_refused() {
     let broker = self::broker(&target, "{ to = \"/nonexistent/copies.ndjson\", required = true }", "");
     let shop = self::shop(&client, &broker);
     until("it is known to be broken", || shop.noted().is_err());
+    // Of a call that is refused no other place has a copy.
+    let copies = "[{ count = true }, { to = \"/nonexistent/copies.ndjson\", required = true }]";
+    let broker = self::broker(&target, copies, "");
+    let shop = self::shop(&client, &broker);
+    until("it is known to be broken", || shop.noted().is_err());
+    let counted = || broker.metric("copies_total{route=\"shop\",to=\"count\"}");
+    let before = counted();
+    shop.noted().unwrap_err();
+    assert!((counted() - before).abs() < 0.1);
 }

@@ -26,6 +26,14 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
+/// The longest wait: whoever wants to wait longer hardly means a time.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// The moment after a wait, be it without end.
+fn after(wait: Duration) -> Instant {
+    Instant::now() + wait.min(LONGEST)
+}
+
 /// What a feed is told.
 pub(super) enum Note {
     /// It is wanted no longer.
@@ -180,7 +188,7 @@ impl Feed {
             }
         };
         self.pause = pauses.after(self.pause);
-        self.stage = Stage::Apart(Instant::now() + waits);
+        self.stage = Stage::Apart(after(waits));
     }
 
     /// Lets go of what the attempt has.
@@ -283,10 +291,10 @@ impl Feed {
             let what = format!("callbacks that came too early are lost, and {why}");
             self.state.garbled(number, Failure::new(Kind::LimitExceeded, Initiator::Here, what));
         }
-        let (session, now) = (Arc::clone(session), Instant::now());
+        let session = Arc::clone(session);
         let next = match &doing {
-            Doing::Hearing(listening) => now + listening.wait(&self.state, group.items.is_empty()),
-            Doing::Asking(_) => now,
+            Doing::Hearing(listening) => after(listening.wait(&self.state, group.items.is_empty())),
+            Doing::Asking(_) => Instant::now(),
         };
         Ok(Attempt { number, session, group, live, doing, next, _held: held })
     }
@@ -423,7 +431,7 @@ impl Attempt {
                 self.live.rate.max(Duration::from_millis(1))
             }
         };
-        self.next = Instant::now() + wait;
+        self.next = after(wait);
         Ok(())
     }
 

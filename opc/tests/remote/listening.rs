@@ -1,11 +1,11 @@
 use super::{Plant, next, next_live, quick, values};
 use crate::server::{CLASS, PATIENCE};
 use everywire::Node;
-use everywire_opc::remote::{DataAccess, Event, Manner, Wanted};
+use everywire_opc::remote::{DataAccess, Event, Manner, Pauses, Wanted};
 use everywire_opc::{Code, Data, Quality};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const ITEMS: [&str; 2] = ["Tank.Level", "Tank.Setpoint"];
 
@@ -54,6 +54,24 @@ fn values_come_first_all_and_then_what_changes() {
         assert_eq!(data(&values(&heard_now, 1)), [Data::I2(12)]);
         assert!(events.try_iter().all(|event| !matches!(event, Event::Values(_))));
     }
+}
+
+#[test]
+fn times_without_end_are_only_long() {
+    let mut plant = Plant::new();
+    let server = plant.connect("&version=2");
+    let endless = Duration::MAX;
+    let pauses = Pauses { first: endless, longest: endless, after_shutdown: endless };
+    let wanted = Wanted { keep_alive: endless, silence: endless, pauses, ..quick() };
+    let (subscription, events) = heard(&server, &ITEMS, wanted);
+    next_live(&events);
+    values(&events, 2);
+    plant.table.set("Tank.Setpoint", 11_i16).expect("an item");
+    assert_eq!(data(&values(&events, 1)), [Data::I2(11)]);
+    plant.stop();
+    values(&events, 2);
+    assert!(matches!(next(&events), Event::Lost { pause, .. } if pause == endless));
+    subscription.end();
 }
 
 #[test]

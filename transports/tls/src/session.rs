@@ -46,6 +46,8 @@ pub struct Secured {
     out: SendBuffer,
     /// Bytes at the front of the buffer of the session above whose encrypted form is in `out`.
     sealed: usize,
+    /// Bytes in the buffer of the session above, as it was last looked at.
+    above_len: usize,
     /// Bytes at the end of `out` that are of no message.
     behind: usize,
     /// This side has said that nothing follows.
@@ -81,6 +83,7 @@ impl Secured {
             plain: BytesMut::new(),
             out: SendBuffer::new(),
             sealed: 0,
+            above_len: 0,
             behind: 0,
             parting: false,
             said: false,
@@ -143,6 +146,7 @@ impl Secured {
     fn settle(&mut self) {
         if self.sealed > 0 && self.out.len() <= self.behind {
             let sealed = std::mem::take(&mut self.sealed);
+            self.above_len = self.above_len.saturating_sub(sealed);
             if let Some(session) = self.above_mut() {
                 let buffer = session.transmit();
                 // A session that has ended may have thrown them away.
@@ -165,6 +169,7 @@ impl Secured {
                     Err(failure) => self.refusal = Some(failure),
                 }
             }
+            self.above_len = plain.len();
             ends &= plain.len() == self.sealed && !session.is_closing();
         }
         if ends && !self.said {
@@ -176,6 +181,12 @@ impl Secured {
             self.refusal = Some(failure);
         }
         self.behind += self.out.len() - before;
+    }
+
+    /// Bytes of the session above whose encrypted form has not left this side.
+    fn unsent(&self) -> usize {
+        let has_left = self.out.len() <= self.behind;
+        self.above_len.saturating_sub(if has_left { self.sealed } else { 0 })
     }
 
     #[cold]
@@ -304,6 +315,7 @@ impl Session for Secured {
     fn held(&self) -> usize {
         self.above().map_or(0, Session::held)
             + self.plain.len()
+            + self.unsent()
             + self.channel.as_ref().map_or(0, Channel::held)
     }
 

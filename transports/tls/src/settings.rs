@@ -3,11 +3,11 @@
 use crate::files;
 use crate::verify::{Anybody, Known, KnownClients};
 use everywire_model::{Failure, Initiator, Kind};
-use rustls::client::WebPkiServerVerifier;
+use rustls::client::{WantsClientCert, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::ServerName;
 use rustls::server::WebPkiClientVerifier;
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, ServerConfig, WantsVerifier};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,21 +33,13 @@ impl ClientSettings {
     ///
     /// A file cannot be read, or has not in it what it should have.
     pub fn new(ca: Option<&Path>, own: Pair<'_>) -> Result<Self, Failure> {
-        let described = format!("{ca:?} {own:?}");
-        let builder = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
-            .map_err(|error| unusable(&error))?;
-        let builder = match ca {
-            None => builder.with_root_certificates(files::system()?),
-            Some(path) => builder.dangerous().with_custom_certificate_verifier(Arc::new(known(path)?)),
-        };
-        let config = match own {
-            None => builder.with_no_client_auth(),
-            Some((cert, key)) => builder
-                .with_client_auth_cert(files::certificates(cert)?, files::key(key)?)
-                .map_err(|error| unusable(&error).at(cert.display()))?,
-        };
-        Ok(Self { config: Arc::new(config), insecure: false, described })
+        let config = client(own, |builder| {
+            Ok(match ca {
+                None => builder.with_root_certificates(files::system()?),
+                Some(path) => builder.dangerous().with_custom_certificate_verifier(Arc::new(known(path)?)),
+            })
+        })?;
+        Ok(Self { config, insecure: false, described: format!("{ca:?} {own:?}") })
     }
 
     /// Believes anybody: whoever is on the way may read and change everything.
@@ -56,19 +48,10 @@ impl ClientSettings {
     ///
     /// A file cannot be read, or has not in it what it should have.
     pub fn insecure(own: Pair<'_>) -> Result<Self, Failure> {
-        let described = format!("insecure {own:?}");
-        let builder = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
-            .map_err(|error| unusable(&error))?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody(provider())));
-        let config = match own {
-            None => builder.with_no_client_auth(),
-            Some((cert, key)) => builder
-                .with_client_auth_cert(files::certificates(cert)?, files::key(key)?)
-                .map_err(|error| unusable(&error).at(cert.display()))?,
-        };
-        Ok(Self { config: Arc::new(config), insecure: true, described })
+        let anybody = Arc::new(Anybody(provider()));
+        let config =
+            client(own, |builder| Ok(builder.dangerous().with_custom_certificate_verifier(anybody)))?;
+        Ok(Self { config, insecure: true, described: format!("insecure {own:?}") })
     }
 
     /// Checks that a server can be asked for by this name.
@@ -93,6 +76,25 @@ impl ClientSettings {
     pub fn describe(&self) -> &str {
         &self.described
     }
+}
+
+/// A client's side that believes whom `believes` says, with its own certificate, if it has one.
+fn client(
+    own: Pair<'_>,
+    believes: impl FnOnce(
+        ConfigBuilder<ClientConfig, WantsVerifier>,
+    ) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, Failure>,
+) -> Result<Arc<ClientConfig>, Failure> {
+    let builder = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable(&error))?;
+    let builder = believes(builder)?;
+    Ok(Arc::new(match own {
+        None => builder.with_no_client_auth(),
+        Some((cert, key)) => builder
+            .with_client_auth_cert(files::certificates(cert)?, files::key(key)?)
+            .map_err(|error| unusable(&error).at(cert.display()))?,
+    }))
 }
 
 /// A server's side: its certificate, and whether clients need one.

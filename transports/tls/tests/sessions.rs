@@ -281,6 +281,29 @@ fn a_channel_that_cannot_begin_ends_its_session_at_once() {
     assert!(send(&mut session, b"x").is_err());
 }
 
+/// What a peer does not read counts as held, whether it is encrypted already or not, until it has left.
+#[test]
+fn bytes_of_the_session_above_count_until_they_have_left() {
+    let papers = Papers::new();
+    let file = |name: &str| papers.path(name).display().to_string();
+    let (mut client, mut server, seen, _) = pair(
+        &format!("ca={}", file("ca.pem")),
+        &format!("cert={}&key={}", file("server.pem"), file("server.key")),
+    );
+    carry(&mut *client, &mut *server).unwrap();
+    for times in 1..=3 {
+        say(&mut *server, &[7; 100_000]).unwrap();
+        server.transmit();
+        assert!(server.held() >= times * 100_000, "{times}: {}", server.held());
+    }
+    // The first has left.
+    let first = sent(&mut *server);
+    assert!((200_000..300_000).contains(&server.held()), "{}", server.held());
+    send(&mut *client, &first).unwrap();
+    carry(&mut *client, &mut *server).unwrap();
+    assert_eq!((server.held(), seen.heard().len()), (0, 300_000));
+}
+
 #[test]
 fn a_handshake_without_end_is_cut_short() {
     let papers = Papers::new();
