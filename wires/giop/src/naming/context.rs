@@ -22,49 +22,67 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What stands between the key of the context and the number of a list that is read bit by bit.
 const ITERATOR: &[u8] = b"NameService/list/";
-/// Lists that are read bit by bit at a time, of all clients together. A new one beyond that ends the oldest.
+/// Lists that one client reads bit by bit at a time. A new one beyond that ends its oldest, so that no client
+/// ends those of others.
 const ITERATORS: usize = 64;
+/// The same of all clients together. A new one beyond that ends the oldest of all.
+const ALL_ITERATORS: usize = 4096;
 
 /// Lists that are read bit by bit: the number that was given last, and the lists in the order in which they
-/// began, each its number and the key that was told last.
+/// began.
 #[derive(Debug, Default)]
-pub(crate) struct Iterators(Mutex<(u64, VecDeque<(u64, Bytes)>)>);
+pub(crate) struct Iterators(Mutex<(u64, VecDeque<Reading>)>);
+
+/// A list that is read bit by bit.
+#[derive(Debug)]
+struct Reading {
+    number: u64,
+    /// The address of the connection that it was asked for by. Another one may have it later, and then shares
+    /// the bound with those who were there before.
+    client: usize,
+    /// The key that was told last.
+    last: Bytes,
+}
 
 impl Iterators {
     /// Runs `then` with the lists locked. A panic elsewhere leaves them usable: every change is complete in
     /// itself.
-    fn with<T>(&self, then: impl FnOnce(&mut (u64, VecDeque<(u64, Bytes)>)) -> T) -> T {
+    fn with<T>(&self, then: impl FnOnce(&mut (u64, VecDeque<Reading>)) -> T) -> T {
         then(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Begins a list behind this key; its number. Numbers are never used again.
-    fn add(&self, last: Bytes) -> u64 {
+    /// Begins a list of a client behind this key; its number. Numbers are never used again.
+    fn add(&self, client: usize, last: Bytes) -> u64 {
         self.with(|(next, all)| {
             *next += 1;
-            if all.len() == ITERATORS {
-                all.pop_front();
-            }
-            all.push_back((*next, last));
+            let own = |held: &&Reading| held.client == client;
+            let oldest = if all.iter().filter(own).count() >= ITERATORS {
+                all.iter().position(|held| held.client == client)
+            } else {
+                (all.len() >= ALL_ITERATORS).then_some(0)
+            };
+            oldest.and_then(|at| all.remove(at));
+            all.push_back(Reading { number: *next, client, last });
             *next
         })
     }
 
     /// The key that was told last; nothing if the list has ended.
     fn last(&self, number: u64) -> Option<Bytes> {
-        self.with(|(_, all)| all.iter().find(|(held, _)| *held == number).map(|(_, last)| last.clone()))
+        self.with(|(_, all)| all.iter().find(|held| held.number == number).map(|held| held.last.clone()))
     }
 
     /// Notes the key that was told last.
     fn set(&self, number: u64, last: &Bytes) {
         self.with(|(_, all)| {
-            if let Some((_, held)) = all.iter_mut().find(|(held, _)| *held == number) {
-                *held = last.clone();
+            if let Some(held) = all.iter_mut().find(|held| held.number == number) {
+                held.last.clone_from(last);
             }
         });
     }
 
     fn remove(&self, number: u64) {
-        self.with(|(_, all)| all.retain(|(held, _)| *held != number));
+        self.with(|(_, all)| all.retain(|held| held.number != number));
     }
 }
 
@@ -141,7 +159,8 @@ impl Servant for Context {
                     let (asked,) = request.arguments::<(u32,)>()?;
                     let (bindings, last, more) = bindings(&node, None, most(asked));
                     let iterator = more.then(|| {
-                        let number = node.iterators.add(last.unwrap_or_default());
+                        let client = Arc::as_ptr(request.link()).cast::<()>().addr();
+                        let number = node.iterators.add(client, last.unwrap_or_default());
                         let key = [ITERATOR, number.to_string().as_bytes()].concat();
                         node.objects().publish(&describe::BINDING_ITERATOR.id, &key)
                     });
@@ -252,5 +271,24 @@ impl Servant for List {
                 _ => Err(no_operation(self.interface())),
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_client_ends_the_lists_of_others() {
+        let all = Iterators::default();
+        let first = all.add(1, Bytes::from_static(b"a"));
+        let own: Vec<u64> = (0..100).map(|_| all.add(2, Bytes::from_static(b"b"))).collect();
+        assert_eq!(all.last(first).as_deref(), Some(&b"a"[..]));
+        let left = own.iter().filter(|number| all.last(**number).is_some()).count();
+        assert_eq!((left, all.last(own[0])), (64, None), "the oldest are gone");
+        for client in 0..4_200 {
+            all.add(client, Bytes::new());
+        }
+        assert_eq!(all.with(|(_, all)| all.len()), ALL_ITERATORS);
     }
 }
