@@ -72,7 +72,12 @@ fn nested(word: &str, notation: &dyn Notation) -> Option<Shape> {
                 while let Some((inner, _)) = split(target) {
                     target = inner;
                 }
-                return Some(remarked(format!("#{remark}"), nested(target)?));
+                // A type of the contract may bring a remark of its own.
+                let target = match nested(target)? {
+                    Shape::Alias(held) if held.name.is_empty() => held.target.clone(),
+                    shape => shape,
+                };
+                return Some(remarked(format!("#{remark}"), target));
             }
             if let Some(shape) = notation.named(word) {
                 return Some(shape);

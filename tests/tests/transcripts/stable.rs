@@ -102,6 +102,8 @@ impl Stable {
             return;
         }
         let count = match self.counts.iter_mut().find(|(name, _)| *name == kind) {
+            // A conversation may begin in one second and end in the next.
+            Some((_, count)) if kind == "time" => *count,
             Some((_, count)) => {
                 *count += 1;
                 *count
