@@ -14,7 +14,9 @@ use crate::config::{Config, Mistakes, Mode};
 use crate::cross;
 use crate::plan::{Plan, RoutePlan, referents};
 use everywire::layer::Pattern;
-use everywire_model::{Capabilities, Codec, Failure, Interface, Operation, Shape, Sink, Visit, Wire};
+use everywire_model::{
+    Capabilities, Codec, Failure, Initiator, Interface, Kind, Operation, Shape, Sink, Visit, Wire,
+};
 use std::fmt;
 
 /// What becomes of one operation, or signal, of a route.
@@ -182,16 +184,23 @@ fn unfit(wire: &dyn Wire, shape: &Shape) -> Option<String> {
     }
     // The codec decides, not a table here: it is what will write the values.
     let codec: &dyn Codec = wire.codec();
-    let tried = codec.write(&mut |sink| blank(shape, sink, 0));
-    tried.err().map(|failure: Failure| format!("{}: {}", wire.name(), failure.message()))
+    let mut left = PARTS;
+    let tried = codec.write(&mut |sink| blank(shape, sink, 0, &mut left));
+    // What was written until then had nothing that the wire lacks.
+    tried.err().filter(|_| left > 0).map(|failure: Failure| format!("{}: {}", wire.name(), failure.message()))
 }
 
 /// How deep values are made up. From there on sequences, maps and optional values are empty, so that types
 /// that contain themselves end.
 const DEPTH: usize = 6;
 
-/// Writes a value of a shape: zeros, empty texts, one element in each sequence.
-fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize) -> Visit<()> {
+/// The most parts of a value, and octets of an array, that are made up. A fixed array may be far larger than the contract that has it.
+const PARTS: usize = 1 << 20;
+
+/// Writes a value of a shape: zeros, empty texts, one element in each sequence. It fails with nothing `left` where more parts would be
+/// written than there may be.
+fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize, left: &mut usize) -> Visit<()> {
+    spend(left, 1)?;
     let deeper = depth + 1;
     let some = usize::from(depth < DEPTH);
     match shape {
@@ -215,10 +224,10 @@ fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize) -> Visit<()> {
         }
         Shape::Reference(_) => sink.reference(None),
         Shape::TypeCode | Shape::Handle => Ok(()),
-        Shape::Alias(alias) => blank(&alias.target, sink, depth),
+        Shape::Alias(alias) => blank(&alias.target, sink, depth, left),
         Shape::Struct(held) => {
             sink.open(shape, held.fields.len())?;
-            held.fields.iter().try_for_each(|field| blank(&field.shape, sink, deeper))?;
+            held.fields.iter().try_for_each(|field| blank(&field.shape, sink, deeper, left))?;
             sink.close(shape)
         }
         Shape::Sequence(_) | Shape::Array(_) => {
@@ -228,29 +237,30 @@ fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize) -> Visit<()> {
             };
             let element = shape.element().map_or(&Shape::Void, Shape::resolved);
             if matches!(element, Shape::U8) {
+                spend(left, len)?;
                 return sink.bytes(shape, &vec![0; len]);
             }
             sink.open(shape, len)?;
-            (0..len).try_for_each(|_| blank(element, sink, deeper))?;
+            (0..len).try_for_each(|_| blank(element, sink, deeper, left))?;
             sink.close(shape)
         }
         Shape::Map(map) => {
             sink.open(shape, some)?;
             if some > 0 {
-                blank(&map.key, sink, deeper)?;
-                blank(&map.value, sink, deeper)?;
+                blank(&map.key, sink, deeper, left)?;
+                blank(&map.value, sink, deeper, left)?;
             }
             sink.close(shape)
         }
-        Shape::Optional(target) => maybe(shape, target, sink, some, deeper),
-        Shape::Pointer(pointer) => maybe(shape, &pointer.target, sink, some, deeper),
+        Shape::Optional(target) => maybe(shape, target, sink, some, deeper, left),
+        Shape::Pointer(pointer) => maybe(shape, &pointer.target, sink, some, deeper, left),
         Shape::Union(union) => {
             let label = union.arms.first().and_then(|arm| arm.labels.first().copied()).unwrap_or_default();
             let arm = union.select(label);
             sink.open(shape, arm.map_or(0, |arm| arm + 1))?;
             everywire_model::pipe::put_discriminator(&union.discriminator, label, sink)?;
             if let Some(arm) = arm.and_then(|arm| union.arms.get(arm)) {
-                blank(&arm.field.shape, sink, deeper)?;
+                blank(&arm.field.shape, sink, deeper, left)?;
             }
             sink.close(shape)
         }
@@ -263,11 +273,26 @@ fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize) -> Visit<()> {
     }
 }
 
+/// Takes some of what is left; a failure where there is not so much, and then nothing is left.
+fn spend(left: &mut usize, parts: usize) -> Visit<()> {
+    let rest = left.checked_sub(parts);
+    *left = rest.unwrap_or_default();
+    let message = "this value is too large to be made up";
+    rest.map(drop).ok_or_else(|| Failure::new(Kind::LimitExceeded, Initiator::User, message))
+}
+
 /// A value that may be absent, made up as present above the depth.
-fn maybe(shape: &Shape, target: &Shape, sink: &mut dyn Sink, some: usize, depth: usize) -> Visit<()> {
+fn maybe(
+    shape: &Shape,
+    target: &Shape,
+    sink: &mut dyn Sink,
+    some: usize,
+    depth: usize,
+    left: &mut usize,
+) -> Visit<()> {
     sink.open(shape, some)?;
     if some > 0 {
-        blank(target, sink, depth)?;
+        blank(target, sink, depth, left)?;
     }
     sink.close(shape)
 }

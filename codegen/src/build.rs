@@ -2,7 +2,7 @@
 //!
 //! One file for each contract, called like the contract, in `OUT_DIR` unless the script says otherwise. What
 //! Cargo must watch is printed while the contracts are read: the contract and the files that it takes in by
-//! `#include`. What a contract has and code cannot be made of is a warning of the build, so that nobody
+//! `#include` and `import`, or the documents of a description. What a contract has and code cannot be made of is a warning of the build, so that nobody
 //! misses an operation without knowing why.
 //!
 //! A contract that is wrong makes no file. All contracts are tried, so that all mistakes are shown by one
@@ -179,26 +179,86 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// The contract and all it includes, as far as the files exist: what a change of must lead to a new build.
-/// The text is searched line by line, without conditions: a file that is watched for nothing costs a build,
+/// The contract and all it takes in, as far as the files exist: what a change of must lead to a new build.
+/// The text is searched without conditions and comments: a file that is watched for nothing costs a build,
 /// one that is not watched gives wrong code. A file that is not UTF-8 is watched, and what it includes is not
 /// found.
 fn included(contract: &Path, directories: &[PathBuf]) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     let mut pending = vec![contract.to_owned()];
+    #[cfg(feature = "wsdl")]
+    if everywire_idl::language_of(contract).is_some_and(|language| language.name == "wsdl") {
+        pending.extend(everywire_idl::wsdl::files(contract));
+    }
     while let Some(path) = pending.pop() {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let beside = path.parent().map(Path::to_owned);
         if !found.insert(path) {
             continue;
         }
-        for line in text.lines() {
-            let Some(named) = line.trim_start().strip_prefix('#').map(str::trim_start) else { continue };
-            let Some(named) = named.strip_prefix("include").map(str::trim) else { continue };
-            let name = named.trim_start_matches(['"', '<']).split(['"', '>']).next().unwrap_or_default();
-            let candidates = beside.iter().chain(directories).map(|directory| directory.join(name));
+        for name in named(&text) {
+            let candidates = beside.iter().chain(directories).map(|directory| directory.join(&name));
             pending.extend(candidates.filter(|candidate| candidate.is_file()).take(1));
         }
     }
     found
+}
+
+/// The files that a text takes in by `#include`, and by `import` and `importlib` of MIDL, which reads `x.idl` for `x.tlb`.
+fn named(text: &str) -> Vec<PathBuf> {
+    let includes = text.lines().filter_map(|line| {
+        let directive = line.trim_start().strip_prefix('#')?.trim_start();
+        let name = directive.strip_prefix("include")?.trim().trim_start_matches(['"', '<']);
+        name.split(['"', '>']).next().map(PathBuf::from)
+    });
+    let imports = text.split("import").skip(1).flat_map(|rest| {
+        let library = rest.starts_with("lib");
+        let names = rest.split(';').next().unwrap_or_default().split('"').skip(1).step_by(2);
+        names.map(
+            move |name| if library { Path::new(name).with_extension("idl") } else { PathBuf::from(name) },
+        )
+    });
+    includes.chain(imports).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// What a contract takes in is watched, in whatever way it says so.
+    #[test]
+    fn all_that_a_contract_takes_in_is_watched() {
+        let folder = std::env::temp_dir().join(format!("everywire-watched-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let files = [
+            (
+                "main.midl",
+                "import \"a.idl\" , \"b.idl\";\n[uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B003)] library L { importlib(\"c.tlb\"); };",
+            ),
+            ("a.idl", "  #include \"d.h\"\n"),
+            ("b.idl", "interface IB { import \"a.idl\"; }"),
+            ("c.idl", ""),
+            ("d.h", ""),
+            ("other.idl", ""),
+            (
+                "mill.wsdl",
+                "<w:definitions xmlns:w='http://schemas.xmlsoap.org/wsdl/' xmlns:s='http://www.w3.org/2001/XMLSchema'><w:types>\
+            <s:schema><s:import namespace='urn:k' schemaLocation='kinds.xsd'/></s:schema></w:types></w:definitions>",
+            ),
+            (
+                "kinds.xsd",
+                "<s:schema xmlns:s='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:k'><s:include schemaLocation='more.xsd'/></s:schema>",
+            ),
+            ("more.xsd", "<s:schema xmlns:s='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:k'/>"),
+        ];
+        files.iter().for_each(|(name, text)| std::fs::write(folder.join(name), text).unwrap());
+        let watched = |name: &str| -> Vec<String> {
+            let found = included(&folder.join(name), &[]);
+            found.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+        };
+        assert_eq!(watched("main.midl"), ["a.idl", "b.idl", "c.idl", "d.h", "main.midl"]);
+        assert_eq!(watched("mill.wsdl"), ["kinds.xsd", "mill.wsdl", "more.xsd"]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -40,6 +40,11 @@ const MODULES: [&str; 6] = ["ew", "std", "core", "alloc", "describe", "everywire
 const METHODS: [&str; 8] =
     ["as_arc", "clone", "clone_from", "into", "reference", "signals", "to_owned", "try_into"];
 
+/// Whether a character may stand in a name of Rust: `²` is a number and may not.
+fn is_letter(letter: char) -> bool {
+    letter.is_alphabetic() || letter.is_ascii_digit()
+}
+
 /// `GetBytes`, `get_bytes` and `GETBytes` as `get`, `bytes`. `HTTPServer` is two words: the last capital
 /// before a small letter begins one.
 fn words(name: &str) -> Vec<String> {
@@ -56,10 +61,10 @@ fn words(name: &str) -> Vec<String> {
                 || (before.is_some_and(|before| before.is_uppercase())
                     && after.is_some_and(|after| after.is_lowercase())
                     && !plural));
-        if (begins || !letter.is_alphanumeric()) && !word.is_empty() {
+        if (begins || !is_letter(letter)) && !word.is_empty() {
             words.push(std::mem::take(&mut word));
         }
-        if letter.is_alphanumeric() {
+        if is_letter(letter) {
             word.extend(letter.to_lowercase());
         }
     }
@@ -84,7 +89,7 @@ pub(crate) fn split(name: &str) -> (&str, &str) {
 /// Whether a name could be one of a programming language's. Scopes with `::` are allowed.
 pub(crate) fn is_identifier(name: &str) -> bool {
     name.split("::")
-        .all(|part| !part.is_empty() && part.chars().all(|letter| letter.is_alphanumeric() || letter == '_'))
+        .all(|part| !part.is_empty() && part.chars().all(|letter| is_letter(letter) || letter == '_'))
 }
 
 /// `get_bytes`, without regard to keywords. A digit cannot be first.
@@ -231,6 +236,7 @@ mod tests {
             ("GetIDsOfNames", "get_ids_of_names", "GetIdsOfNames"),
             ("HTTPServers", "http_servers", "HttpServers"),
             ("v1_2", "v1_2", "V1_2"),
+            ("perM²day", "per_m_day", "PerMDay"),
             ("type", "r#type", "Type"),
             ("self", "self_", "Self_"),
             ("_2d", "n2d", "N2d"),

@@ -59,3 +59,16 @@ fn types_that_all_hold_one_another_are_kept_in_boxes() {
     assert!(generated.contains("Option<Box<T28>>") && generated.contains("Vec<T29>"));
     assert_eq!(generated.matches("#[derive(Debug, Clone, PartialEq)]").count(), 30, "all can be compared");
 }
+
+/// A struct that holds one twice which holds one twice, and so on, is looked at as often as it may have cells.
+#[test]
+fn structs_that_double_at_each_level_are_no_rows() {
+    let mut text = String::from("struct S0 { long a; long b; };\n");
+    for n in 1..30 {
+        writeln!(text, "struct S{n} {{ S{} a; S{} b; }};", n - 1, n - 1).unwrap();
+    }
+    text.push_str("typedef sequence<S29> All;\ninterface I { void put(in All all); };");
+    let contract = everywire_idl::omg::parse(&text, "doubles.idl").unwrap();
+    let generated = rust::generate(&contract, &Options::default());
+    assert!(generated.contains("pub struct S29"));
+}

@@ -103,3 +103,9 @@ fn methods_of_one_name_are_called_by_their_interfaces() {
     assert_eq!(*servant.0.lock().unwrap(), [7]);
     assert_eq!(tank.level().unwrap_err().message(), "nothing");
 }
+
+/// Members of one value are one variant, by whichever name.
+#[test]
+fn members_may_share_a_value() {
+    assert_eq!((Phase::PhaseFirst, Phase::PhaseFirst as i32), (Phase::PhaseIdle, 1));
+}

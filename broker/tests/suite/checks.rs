@@ -164,3 +164,29 @@ fn one_way_messages_are_named_only_where_no_contract_tells() {
     );
     wrong(&file(&typed), "broker.toml:9:10: `oneway` is for routes without a contract");
 }
+
+/// A value of an array that is far larger than its contract is not made up whole.
+#[test]
+fn large_arrays_are_tried_in_part() {
+    let peak = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap_or_default() >> 10
+    };
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("large");
+    std::fs::create_dir_all(&folder).unwrap();
+    let contract = folder.join("large.idl");
+    let text = "typedef long Cube[1024][1024][32]; typedef octet Block[134217728];\n\
+        interface Large { void cube(in Cube all); void block(in Block all); };";
+    std::fs::write(&contract, text).unwrap();
+    let route = format!(
+        "to = \"iiop://127.0.0.1:1/k\"\ncontract = \"{}\"\ninterface = \"Large\"",
+        contract.display()
+    );
+    let before = peak();
+    let reports = check(config(&file(&route)).unwrap()).unwrap();
+    for name in ["cube", "block"] {
+        assert_eq!(*of(&reports[0].operations, name), Crossing::Whole, "{name}");
+    }
+    assert!(peak() - before < 64, "{} MiB", peak() - before);
+}

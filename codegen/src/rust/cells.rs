@@ -25,7 +25,8 @@ pub(super) struct Row {
 /// The layout of a struct; nothing if it holds anything but numbers and variants, or too many. One cell alone
 /// is no row: an array of it is an array of numbers.
 pub(super) fn row(fields: &Struct) -> Option<Row> {
-    let mut row = Row { size: 0, alignment: alignment(fields)?, cells: Vec::new(), fields: Vec::new() };
+    let alignment = alignment(fields, &mut { MOST })?;
+    let mut row = Row { size: 0, alignment, cells: Vec::new(), fields: Vec::new() };
     row.put(fields, true)?;
     ((2..=MOST).contains(&row.cells.len()) && row.size <= MOST_BYTES).then_some(row)
 }
@@ -37,7 +38,7 @@ impl Row {
         for field in fields.fields.iter() {
             let shape = field.shape.resolved();
             let own = match shape {
-                Shape::Struct(inner) => alignment(inner)?,
+                Shape::Struct(inner) => alignment(inner, &mut { MOST })?,
                 shape => kind(shape)?.width(),
             };
             self.size = self.size.next_multiple_of(own);
@@ -69,11 +70,15 @@ fn kind(shape: &Shape) -> Option<CellKind> {
     })
 }
 
-/// The alignment of a struct of two fields or more, as one that is in another must be to be a row itself.
-fn alignment(fields: &Struct) -> Option<usize> {
+/// The alignment of a struct of two fields or more, as one that is in another must be to be a row itself. None where it has more
+/// cells than are `left`: structs in structs may double them at each level.
+fn alignment(fields: &Struct, left: &mut usize) -> Option<usize> {
     let widths = fields.fields.iter().map(|field| match field.shape.resolved() {
-        Shape::Struct(inner) => alignment(inner),
-        shape => Some(kind(shape)?.width()),
+        Shape::Struct(inner) => alignment(inner, left),
+        shape => {
+            *left = left.checked_sub(1)?;
+            Some(kind(shape)?.width())
+        }
     });
     let most = widths.collect::<Option<Vec<_>>>()?.into_iter().max();
     most.filter(|_| fields.fields.len() > 1)

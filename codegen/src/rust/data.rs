@@ -11,9 +11,10 @@ use super::plan::member_names;
 use super::types::Types;
 use super::unions;
 use crate::page::Page;
-use everywire_model::shape::{Alias, Enum, Field, Shape, Struct};
+use everywire_model::shape::{Alias, Enum, Field, Name, Shape, Struct};
 use everywire_model::value::Value as Literal;
 use everywire_model::{Constant, Hold};
+use std::collections::HashMap;
 
 /// Writes the definition of a named type.
 pub(super) fn define(types: &Types<'_, '_>, shape: &Shape, page: &mut Page) {
@@ -169,27 +170,52 @@ pub(super) fn allow_capitals(name: &str, page: &mut Page) {
     }
 }
 
-/// The enumeration with its values, which travel as they are.
+/// The members of an enumeration by their names in Rust: value, and for one that has the value of an earlier one, the name of that.
+fn variants(members: &Enum) -> Vec<(String, i32, Option<String>)> {
+    let mut known: HashMap<i32, String> = HashMap::new();
+    let named = members.members.iter().zip(member_names(members));
+    let variant = |((_, value), name): (&(Name, i32), String)| {
+        let earlier = known.get(value).cloned();
+        known.entry(*value).or_insert_with(|| name.clone());
+        (name, *value, earlier)
+    };
+    named.map(variant).collect()
+}
+
+/// The enumeration with its values, which travel as they are. A member with the value of another is a constant, as a variant has a
+/// value of its own.
 fn define_enumeration(types: &Types<'_, '_>, members: &Enum, page: &mut Page) {
     let Some(place) = types.plan.find(&members.name) else { return };
-    let names = member_names(members);
+    let (others, variants): (Vec<_>, Vec<_>) =
+        variants(members).into_iter().partition(|(.., of)| of.is_some());
     page.gap();
     page.doc(&format!("`{}` of the contract.", members.name));
     page.line("#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]");
     allow_capitals(&place.name, page);
     page.line("#[allow(missing_docs)]");
     page.block(&format!("pub enum {}", place.name), |page| {
-        for ((_, value), name) in members.members.iter().zip(&names) {
+        for (name, value, _) in &variants {
             page.line(format!("{name} = {value},"));
         }
     });
+    if !others.is_empty() {
+        page.gap();
+        page.line("#[allow(missing_docs, non_upper_case_globals)]");
+        page.block(&format!("impl {}", place.name), |page| {
+            for (name, _, of) in &others {
+                page.line(format!("pub const {name}: Self = Self::{};", of.as_deref().unwrap_or_default()));
+            }
+        });
+    }
 }
 
 /// How an enumeration is marshalled, by its description.
 fn implement_enumeration(types: &Types<'_, '_>, members: &Enum, page: &mut Page) {
     let Some(place) = types.plan.find(&members.name) else { return };
     let head = format!("ew::members! {{ {}: describe::{} {{ ", place.name, place.described);
-    page.fill(&head, &member_names(members), " } }");
+    let variants = variants(members).into_iter().filter(|(.., of)| of.is_none());
+    let names: Vec<String> = variants.map(|(name, ..)| name).collect();
+    page.fill(&head, &names, " } }");
 }
 
 /// Writes a constant; one whose type has no literals becomes nothing. A text is borrowed.

@@ -38,6 +38,11 @@ pub enum Phase {
     PhaseRun = 2,
 }
 
+#[allow(missing_docs, non_upper_case_globals)]
+impl Phase {
+    pub const PhaseFirst: Self = Self::PhaseIdle;
+}
+
 /// `Reading` of the contract.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
@@ -306,7 +311,11 @@ pub mod describe {
 
     pub static GRADE: Enum = variants!("Grade", "", 16, { "GRADE_BAD" = 0, "GRADE_GOOD" = 192 });
 
-    pub static PHASE: Enum = variants!("Phase", "", { "PHASE_IDLE" = 1, "PHASE_RUN" = 2 });
+    pub static PHASE: Enum = variants!("Phase", "", {
+        "PHASE_IDLE" = 1,
+        "PHASE_RUN" = 2,
+        "PHASE_FIRST" = 1,
+    });
 
     pub static READING: Struct = record!("Reading", "", {
         "name": optional!(WIDE_TEXT),
