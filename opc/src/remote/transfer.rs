@@ -556,7 +556,7 @@ impl<T> Transfer<T> {
         let one = |asked: &Result<u32, Code>| {
             let before = named.entry((*asked)?).or_default();
             // A server may tell only once of what was asked for twice.
-            let told = told.get(&(*asked)?).and_then(|all| all.get(*before).or(all.last()));
+            let told = told.get(&(*asked)?).and_then(|all| all.get(*before).or_else(|| all.last()));
             *before += 1;
             let told = told.and_then(self.read);
             // It was taken, and nothing was told of it.
