@@ -19,6 +19,7 @@ mod macros;
 mod parser;
 pub(crate) mod preprocess;
 mod print;
+mod tokens;
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::preprocessing::Preprocessing;

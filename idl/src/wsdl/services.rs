@@ -31,8 +31,7 @@ use everywire_model::{Direction, Hold, Interface, Operation, Parameter, Shape, S
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// The namespaces in which the attribute `Action` may stand: WS-Addressing Metadata, its draft, and the
-/// submission.
+/// Where the attribute `Action` may stand: WS-Addressing Metadata, its draft, and the submission.
 const ACTIONS: [&str; 3] = [
     "http://www.w3.org/2006/05/addressing/wsdl",
     "http://www.w3.org/2007/05/addressing/metadata",
@@ -41,7 +40,7 @@ const ACTIONS: [&str; 3] = [
 /// Our word for an operation that may run twice stands in this; WSDL 2.0's (WSDL 2.0 Adjuncts, 3.1) in the other.
 pub(super) const EVERYWIRE: &str = "urn:everywire:contract";
 const EXTENSIONS: &str = "http://www.w3.org/ns/wsdl-extensions";
-/// The namespace of WCF's own attributes of port types and operations.
+/// WCF's own attributes of port types and operations.
 const CONTRACT: &str = "http://schemas.microsoft.com/ws/2005/12/wsdl/contract";
 
 type Messages<'n, 't> = HashMap<QName, &'n Node<'t>>;
@@ -327,7 +326,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         Some(operation)
     }
 
-    /// Whether an operation says that it may run twice: in our words, or in those of WSDL 2.0 for what is safe, which is more.
+    /// Whether an operation may run twice: in our words, or those of WSDL 2.0 for what is safe, which is more.
     fn may_run_twice(&mut self, node: &'n Node<'t>) -> bool {
         let said = node.foreign(&[EVERYWIRE], "idempotent").or_else(|| node.foreign(&[EXTENSIONS], "safe"));
         match said.map(str::trim) {
