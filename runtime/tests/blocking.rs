@@ -230,3 +230,34 @@ fn calls_of_one_connection_keep_their_order_where_a_servant_wants_that() {
     assert_eq!(*left.lock().unwrap(), (0..CALLS).collect::<Vec<_>>());
     until("nothing waits", || server.memory_held() == 0);
 }
+
+#[test]
+fn calls_that_wait_for_their_turn_are_not_begun_when_their_caller_has_left() {
+    let name = name("blocking-left");
+    let server = Builder::new(&[&PLAIN]).shards(1).build();
+    server.listen(&format!("plain+unix://@{name}")).unwrap();
+    let (gate, begun) = (Arc::new(Gate::default()), Arc::new(Mutex::new(Vec::new())));
+    let (passed, begins) = (Arc::clone(&gate), Arc::clone(&begun));
+    let slow: Arc<dyn Probe> = Arc::new(Does(move |n| {
+        begins.lock().unwrap().push(n);
+        if n == 0 {
+            passed.pass();
+        }
+        n + 1
+    }));
+    server.export_servant("probe", Arc::new(InOrder(<dyn Probe as Remote>::skeleton(slow))));
+    let mut peer = Raw::connect(&name);
+    let all: Vec<u8> = (0..400).flat_map(|n| call(u64::try_from(n).unwrap(), "add_one", n)).collect();
+    peer.send(&all);
+    until("the first is inside", || gate.inside() == 1);
+    until("the others wait", || server.memory_held() >= 300 << 10);
+    drop(peer);
+    until("nothing waits any more", || server.memory_held() == 0);
+    gate.set(true);
+    // Whoever comes now is served behind the last of them.
+    let client = node(1);
+    let again = client.connect::<dyn Probe>(&format!("plain+unix://@{name}#probe")).unwrap();
+    assert_eq!(again.add_one(1000).unwrap(), 1001);
+    server.stop_within(LONG);
+    assert_eq!(*begun.lock().unwrap(), [0, 1000]);
+}

@@ -8,7 +8,10 @@ use crate::clock::lately;
 use crate::notice::Notice;
 use crate::transport::Stream;
 use bytes::BytesMut;
-use everywire_model::{Answer, Completed, Event, Failure, Initiator, Kind, Outcome, SignalEvent, Violation};
+use everywire_model::{
+    Answer, CallId, Completed, Event, Failure, Initiator, Kind, Outcome, SignalEvent, Violation,
+};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -98,6 +101,7 @@ impl Connection {
         while let Some(event) = core.session.poll() {
             self.deliver(core, event);
         }
+        self.drop_waiting(core, None);
         for waiting in std::mem::take(&mut core.waiting) {
             core.complete(waiting, Outcome::Failed(failure.clone()));
         }
@@ -120,6 +124,28 @@ impl Connection {
         let may_be_called = self.is_serving() || self.capabilities.callbacks_on_connection;
         if may_be_called && self.node.is_observed() {
             core.after.push(After::Notice(Notice::Closed { link: self.serial_number }));
+        }
+    }
+
+    /// Calls that wait for their turn to be handed over, and that nobody wants any more, are never begun: the one with this number, or
+    /// all of them where the connection has failed.
+    fn drop_waiting(&self, core: &mut Core, id: Option<CallId>) {
+        if core.in_turn.is_empty() {
+            return;
+        }
+        let in_turn = std::mem::take(&mut core.in_turn);
+        let (gone, left): (VecDeque<_>, VecDeque<_>) =
+            in_turn.into_iter().partition(|(incoming, _)| id.is_none_or(|id| incoming.id == id));
+        core.in_turn = left;
+        for (incoming, found) in gone {
+            self.let_go(core, incoming.id);
+            core.after.push(After::Stale(found));
+            if core.failed.is_none() {
+                let withdrawn =
+                    Failure::new(Kind::Cancelled, Initiator::Peer, "the caller withdrew the call");
+                // A session that has forgotten the call already has nothing to say.
+                let _ = core.session.answer(incoming.id, Answer::Failed(&withdrawn));
+            }
         }
     }
 
@@ -190,6 +216,7 @@ impl Connection {
             }
             Event::Overheard(message) => core.overheard.push_back(message),
             Event::Cancelled(id) => {
+                self.drop_waiting(core, Some(id));
                 let hear = self.node.directory.prefix_servants();
                 if !hear.is_empty() {
                     core.after.push(After::Hear(hear, Some(id)));
