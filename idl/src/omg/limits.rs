@@ -30,7 +30,8 @@ pub(crate) const INHERITED: usize = 250_000;
 pub(crate) const ANCESTRY: usize = 10_000;
 /// Bytes of the documentation of all operations, the inherited ones counted in each interface. What is more is left out.
 pub(crate) const DOCS: usize = 32 << 20;
-/// Bytes of the texts of all constants: one that is another one holds the text once more.
+/// Bytes of the texts of all constants: one that is another one holds the text once more. In MIDL, of all attributes that are kept as
+/// text: each name of a list holds those of the list.
 pub(crate) const TEXTS: usize = BYTES;
 /// Tokens made by expanding macros. A macro that names another one twice doubles the text at each level.
 pub(crate) const EXPANSION: usize = 1_000_000;

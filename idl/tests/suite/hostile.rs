@@ -140,6 +140,16 @@ fn types_of_several_fields_are_read_once() {
     assert!(bounded(|| midl::parse(&text, "many.idl")).is_ok());
 }
 
+/// An attribute is written once and kept with each name.
+#[test]
+fn attributes_of_many_names_are_not_multiplied() {
+    let long = vec!["X".repeat(250); 100].join("+");
+    let names = (0..8_000).map(|n| format!("a{n}")).collect::<Vec<_>>().join(",");
+    let text = format!("const long {} = 0; struct S {{ [range(0,{long})] long {names}; }};", "X".repeat(250));
+    let mistakes = bounded(|| midl::parse(&text, "many.idl")).unwrap_err().to_string();
+    assert!(mistakes.contains("8 MiB"), "{}", mistakes.lines().next().unwrap_or_default());
+}
+
 /// A name of a name is a level like any other: destructors walk them.
 #[test]
 fn names_of_names_are_levels() {

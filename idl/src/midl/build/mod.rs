@@ -110,6 +110,8 @@ struct Builder<'a> {
     announced: HashMap<&'a str, &'a Item>,
     /// Interfaces that were defined before their turn, because their methods are the signals of others.
     early: HashSet<String>,
+    /// Bytes of attributes that are kept as text, so far. Bounded by `TEXTS`.
+    texts: usize,
     /// Where each name was defined.
     places: HashMap<String, Span>,
     definitions: Vec<Definition>,
@@ -144,6 +146,7 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
         exceptions: HashMap::new(),
         announced: HashMap::new(),
         early: HashSet::new(),
+        texts: 0,
         places: HashMap::new(),
         definitions: Vec::new(),
         background: Vec::new(),

@@ -18,6 +18,7 @@ use super::super::ast::{Attribute, Declarator, Expr, ExprKind, find, has};
 use super::super::known;
 use super::types::text_of;
 use super::{Builder, Ty, Typed, pointer_kind};
+use crate::omg::limits;
 use crate::report::{Problem, Span};
 use everywire_model::shape::{Alias, Array, Name, Order, Pointer, PointerKind, Referent, Sequence};
 use everywire_model::{Hold, Shape};
@@ -60,6 +61,17 @@ enum Count {
     Written(String),
 }
 
+impl Level {
+    /// Bytes of the attributes that it keeps as text.
+    fn text_len(&self) -> usize {
+        let size = match &self.size {
+            Some(Count::Written(text)) => text.len(),
+            _ => 0,
+        };
+        size + self.length.as_ref().map_or(0, String::len)
+    }
+}
+
 /// What the levels lead to.
 enum Base {
     Value(Typed),
@@ -82,6 +94,10 @@ impl Builder<'_> {
         if let Some(why) = declarator.stays {
             return self.stay(why);
         }
+        if self.texts > limits::TEXTS {
+            // That was said where it was exceeded.
+            return None;
+        }
         let (mut base, mut levels) = self.levels(ty, declarator)?;
         // The innermost pointer is the handle itself.
         if has(attributes, "context_handle") && matches!(base, Base::Void) && levels.pop().is_some() {
@@ -102,6 +118,7 @@ impl Builder<'_> {
             last.string = true;
         }
         let written = |name: &str| find(attributes, name).map(written);
+        let mut texts = 0;
         match &mut base {
             // Which interface it is travels beside it, so the declared one says nothing.
             Base::Object(referent) if has(attributes, "iid_is") && known::is_root(&referent.name) => {
@@ -115,12 +132,29 @@ impl Builder<'_> {
                 // `switch_is` matters to unions alone; a struct that holds one keeps its own.
                 let kept = written("range").or_else(|| written("switch_is").filter(|_| union));
                 if let Some(kept) = kept {
+                    texts = kept.len();
                     *typed = annotated(typed.clone(), kept);
                 }
             }
             _ => {}
         }
-        self.place(&base, &levels, 0, role, written("iid_is"), span)
+        let iid = written("iid_is");
+        texts += iid.as_ref().map_or(0, String::len);
+        texts += levels.iter().map(Level::text_len).sum::<usize>();
+        self.charge_texts(texts, span)?;
+        self.place(&base, &levels, 0, role, iid, span)
+    }
+
+    /// So many bytes of attributes are kept beside one declarator more: they are written once, and count for all names of a list.
+    fn charge_texts(&mut self, bytes: usize, span: Span) -> Option<()> {
+        self.texts += bytes;
+        if self.texts <= limits::TEXTS {
+            return Some(());
+        }
+        let mib = limits::TEXTS >> 20;
+        self.report
+            .add(Problem::new(span, format!("the attributes kept beside names have more than {mib} MiB")));
+        None
     }
 
     /// The pointers and dimensions around a type, and what they lead to. Dimensions are outside of the stars
