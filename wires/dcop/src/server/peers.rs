@@ -220,11 +220,6 @@ impl Post {
     pub(super) fn flush(&mut self, slot: Slot, peer: &mut Peer) {
         if peer.out.len() > 2 * self.quota {
             self.lagging.push(slot);
-        } else if peer.out.position() > 2 * self.quota {
-            // A queue that never runs empty would keep all that was ever sent.
-            let rest = peer.out.to_vec();
-            peer.out = SendBuffer::new();
-            peer.out.flat().extend_from_slice(&rest);
         }
         if !peer.flushing {
             peer.flushing = true;
