@@ -2,6 +2,15 @@
 //!
 //! D-Bus Specification, "DBUS_COOKIE_SHA1". Only this user's own keyring is ever touched: a server that goes to the
 //! directory of whoever connects can be led anywhere by a symbolic link there (CVE-2019-12749).
+//!
+//! States of a context's file: *missing*, until a server first needs a cookie; *read*, by clients and servers
+//! without a lock; *written*, under a lock that is a file beside it, and replaced as a whole, so that readers
+//! see the old text or the new one. A lock that its holder left behind is taken away after `STALE_LOCK`, by one
+//! program alone.
+//!
+//! Invariants: directory and file are this user's alone, or nothing of them is used. A context is a name without
+//! separators, so no path comes from a peer. Numbers are unique in a file. A cookie given to a client is at most
+//! five minutes old; a cookie is never shown by `Debug`. Bounds: `MAX_FILE`, and the patience with a lock.
 
 use super::KeyringError;
 use super::cookies::{drop_old, newest, parse, print};

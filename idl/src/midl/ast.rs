@@ -3,6 +3,8 @@
 //! The tree is made by the parser and only read by the builder. A type is apart from its declarator, as in C:
 //! `long *a, b[2]` is one type and two declarators, each in a member of its own with the type.
 //!
+//! It has no state: nothing is changed once it is made. Places in the text (`Span`) are kept for messages only.
+//!
 //! Invariants: depth is at most `NESTING`, and all names together at most `NODES`. A type that several
 //! declarators share is there once. Attributes are kept whether or not anybody knows them, in the order of the text.
 

@@ -2,6 +2,12 @@
 //!
 //! A type that is made is found again by the text of its body, so equal shapes share one struct; its name
 //! says what it is (`sequence_`, `map_`, `pair_`), which is how the reader turns it back.
+//!
+//! State of the printer that changes here: `defined`, the names that stand in the text already, and `pending`,
+//! definitions that must stand before the one that is being written.
+//!
+//! Invariants: a name is defined once and before its first use, except behind a pointer; types that MIDL knows
+//! without a file are never defined.
 
 use super::super::made::{MAP, PAIR, SEQUENCE};
 use super::declare::Place;

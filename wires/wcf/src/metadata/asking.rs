@@ -1,8 +1,15 @@
 //! Asking a service what it is.
 //!
 //! Services differ in where they describe themselves, so several places are tried, and what the last one
-//! says is told. All questions are safe to repeat. A description comes from a peer: its size and its number
-//! of pages are bounded here, what is in it by `everywire_idl::wsdl`.
+//! says is told: over HTTP the pages of `?wsdl` and what they import, then WS-Transfer's Get, at `mex` below the
+//! address and at the address itself. No state is kept between two questions.
+//!
+//! Invariants:
+//! * All questions are safe to repeat, so what a failure says of their execution does not matter to callers.
+//! * A description comes from a peer: its size (`LARGEST`) and its number of pages (`PAGES`) are bounded here,
+//!   what is in it by `everywire_idl::wsdl`.
+//! * A service is told to have no metadata only where it answered so; a service that could not be reached has
+//!   its own failure.
 
 use super::contract;
 use crate::address;

@@ -1,5 +1,15 @@
-//! Members of structs that are no elements of their own, as XmlSerializer has them: attributes, the text of an element, and lists
-//! whose items stand among the other members.
+//! Members of structs that are no elements of their own, as XmlSerializer has them: attributes, the text of
+//! an element, and lists whose items stand among the other members.
+//!
+//! State, in the frame of the struct that is being read: `apart` has the attributes of its start tag, found
+//! once, when the first field asks for one; `jumble` has the places of its members, found once, when the first
+//! list among them is opened. A list has a frame of its own: `Words` with the words of an attribute, `Flat`
+//! with the places of its items, to which the cursor goes back for each.
+//!
+//! Invariants:
+//! * Two attributes of one name, by prefix or by namespace, are a violation.
+//! * Words and items are counted, and compared with the quota and with the contract, before one is kept.
+//! * Behind the text of a struct only its attributes can still be read.
 
 use super::fields::{is_apart, is_choice, is_field};
 use super::state::{Apart, ElementSource, Frame, Kind, Next};
