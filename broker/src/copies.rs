@@ -33,9 +33,10 @@ use crate::route::Route;
 use everywire::layer::Who;
 use everywire::{Bytes, Failure, Initiator, Interface, Kind};
 use everywire_model::shape::Struct;
-use everywire_model::{Body, Encoded, Headers, Hold, Request, Shape, Wire};
+use everywire_model::{Body, Encoded, Headers, Hold, Operation, Request, Shape, Wire};
 use place::Place;
 use prometheus_client::metrics::counter::Counter;
+use queue::Held;
 use rebuild::Head;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,22 +100,29 @@ enum To {
     Route(OnceLock<Weak<Route>>),
 }
 
-/// What was copied: shares of what the call consists of, so that taking one costs no more than counting references.
+/// What all copies of a route have in common.
+pub(crate) struct Subject {
+    route: Arc<str>,
+    interface: Hold<Interface>,
+    /// The wire, where no contract numbers the operations.
+    wire: Option<&'static dyn Wire>,
+    /// Changes of headers that copies of calls have.
+    edits: Option<Arc<Headers>>,
+}
+
+/// What was copied: shares of what the call consists of, so that taking one costs no more than counting references. It is moved some
+/// times on its way, so what few copies have stands behind a pointer.
 pub(crate) struct Copy {
     at: SystemTime,
     call: u64,
-    route: Arc<str>,
-    interface: Hold<Interface>,
-    /// The number of the operation, and what it is called where no contract numbers it, on which wire.
+    subject: Arc<Subject>,
+    /// The number of the operation, and what it is called where no contract numbers it.
     index: usize,
     named: (Bytes, Bytes),
-    wire: Option<&'static dyn Wire>,
     /// Who called, where that is known.
-    caller: Option<String>,
+    caller: Option<Box<str>>,
     what: What,
     body: Body,
-    /// Changes of headers that the copy has.
-    edits: Option<Arc<Headers>>,
     /// Of calls that are to be messages in a capture: what stands before the body.
     head: Option<Box<Head>>,
 }
@@ -124,8 +132,14 @@ enum What {
     Arguments,
     Results,
     Raised(Hold<Struct>),
-    /// An exception, or a failure, that nobody here reads: its identity, and whether it is an exception.
-    Passed(String, bool),
+    /// An exception, or a failure, that nobody here reads.
+    Passed(Box<Passed>),
+}
+
+struct Passed {
+    id: String,
+    /// Whether it is an exception.
+    raised: bool,
 }
 
 /// How a call was answered.
@@ -197,13 +211,15 @@ impl Copied {
         for (at, copier) in route.copies.iter().enumerate() {
             let taken = match &copier.to {
                 To::Place(place) => {
-                    let caller = route.asks_who().then(|| who.source());
-                    let mut copy = copied.copy(route, request, caller, What::Arguments, request.body());
-                    // Only captures want what stands before the body: it costs some allocations.
-                    copy.head = near
-                        .filter(|_| place.captures)
-                        .map(|near| Box::new(Head::of(near, request, copier.answers)));
-                    place.put(copy)
+                    let make = || Copy {
+                        caller: route.asks_who().then(|| who.source().into_boxed_str()),
+                        // Only captures want what stands before the body: it costs some allocations.
+                        head: near
+                            .filter(|_| place.captures)
+                            .map(|near| Box::new(Head::of(near, request, copier.answers))),
+                        ..copied.copy(route, request, What::Arguments, request.body())
+                    };
+                    place.put(request.body().bytes.len(), make)
                 }
                 To::Route(to) => {
                     let body = Edits::on(route.edits.copies.as_deref(), request.body());
@@ -236,40 +252,50 @@ impl Copied {
             if !copier.answers || self.by & 1 << at == 0 {
                 continue;
             }
-            let what = match said {
+            let what = || match said {
                 Said::Done => What::Results,
                 Said::Raised(shape) => What::Raised(shape.clone()),
-                Said::Passed(encoded) => What::Passed(encoded.id.clone(), encoded.raised),
+                Said::Passed(encoded) => {
+                    What::Passed(Box::new(Passed { id: encoded.id.clone(), raised: encoded.raised }))
+                }
             };
-            let counter = if place.put(self.copy(route, request, None, what, body)) {
-                &copier.taken
-            } else {
-                &copier.lost
-            };
+            let taken = place.put(body.bytes.len(), || self.copy(route, request, what(), body));
+            let counter = if taken { &copier.taken } else { &copier.lost };
             counter.inc();
         }
     }
 
     /// What a copy consists of; nothing of it is encoded or formatted here.
-    fn copy(self, route: &Route, request: &Request, caller: Option<String>, what: What, body: &Body) -> Copy {
-        let edits = match what {
-            What::Arguments => route.edits.copies.clone(),
-            _ => None,
-        };
+    #[inline]
+    fn copy(self, route: &Route, request: &Request, what: What, body: &Body) -> Copy {
         Copy {
             at: SystemTime::now(),
             call: self.call,
-            route: Arc::clone(&route.name),
-            interface: route.interface.clone(),
+            subject: Arc::clone(&route.subject),
             index: request.index(),
             named: request.names(),
-            wire: route.opaque.as_ref().map(|opaque| opaque.wire),
-            caller,
+            caller: None,
             what,
             body: body.clone(),
-            edits,
             head: None,
         }
+    }
+}
+
+impl Subject {
+    pub(crate) fn new(
+        route: Arc<str>,
+        interface: Hold<Interface>,
+        wire: Option<&'static dyn Wire>,
+        edits: Option<Arc<Headers>>,
+    ) -> Arc<Self> {
+        Arc::new(Self { route, interface, wire, edits })
+    }
+}
+
+impl Held for Copy {
+    fn bytes(&self) -> usize {
+        self.body.bytes.len()
     }
 }
 
@@ -279,19 +305,23 @@ impl Copy {
         self.at.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO)
     }
 
-    /// Bytes that it holds.
-    fn len(&self) -> usize {
-        self.body.bytes.len()
-    }
-
     /// The body with the changes of headers that the copy has.
     fn changed(&self) -> Body {
-        Edits::on(self.edits.as_deref(), &self.body)
+        let edits = match self.what {
+            What::Arguments => self.subject.edits.as_deref(),
+            _ => None,
+        };
+        Edits::on(edits, &self.body)
+    }
+
+    /// Its operation, where a contract numbers it.
+    fn operation(&self) -> Option<&Operation> {
+        self.subject.interface.operations.get(self.index)
     }
 
     /// What the operation is called.
     fn label(&self) -> Cow<'_, str> {
-        match (self.interface.operations.get(self.index), self.wire) {
+        match (self.operation(), self.subject.wire) {
             (Some(operation), _) => Cow::Borrowed(&operation.label),
             (None, Some(wire)) => pass::label(wire, &self.named.0, &self.named.1),
             (None, None) => String::from_utf8_lossy(&self.named.1),
@@ -300,7 +330,7 @@ impl Copy {
 
     /// What the values look like, where a contract tells.
     fn shape(&self) -> Option<Shape> {
-        let operation = self.interface.operations.get(self.index);
+        let operation = self.operation();
         match &self.what {
             What::Arguments => operation.map(|operation| operation.arguments.clone()),
             What::Results => operation.map(|operation| operation.results.clone()),
@@ -313,7 +343,7 @@ impl Copy {
     fn raised(&self) -> Cow<'_, str> {
         match &self.what {
             What::Raised(shape) => Shape::Struct(shape.clone()).noun().into_owned().into(),
-            What::Passed(id, _) => Cow::Borrowed(id),
+            What::Passed(passed) => Cow::Borrowed(&passed.id),
             What::Arguments | What::Results => Cow::Borrowed(""),
         }
     }
@@ -326,7 +356,7 @@ impl Copy {
         let mut line = format!(
             "{{\"time\":\"{}\",\"route\":{},\"call\":{},\"operation\":{}",
             timestamp(self.time()),
-            json::text(&self.route),
+            json::text(&self.subject.route),
             self.call,
             json::text(&self.label())
         );
@@ -365,6 +395,6 @@ impl Copy {
             What::Results => "results of".to_owned(),
             What::Raised(_) | What::Passed(..) => format!("{} of", self.raised()),
         };
-        format!("{}: {what} {}, call {}", self.route, self.label(), self.call)
+        format!("{}: {what} {}, call {}", self.subject.route, self.label(), self.call)
     }
 }

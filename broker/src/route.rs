@@ -16,7 +16,7 @@
 use crate::balance::Balancer;
 use crate::breaker::Breaker;
 use crate::config::Mode;
-use crate::copies::Copier;
+use crate::copies::{Copier, Subject};
 use crate::cross::carries;
 use crate::front::Front;
 use crate::hops;
@@ -77,6 +77,8 @@ pub(crate) struct Route {
     pub(crate) most_references: usize,
     /// Where copies go.
     pub(crate) copies: Vec<Arc<Copier>>,
+    /// What copies tell of it.
+    pub(crate) subject: Arc<Subject>,
     /// Its counts.
     pub(crate) metrics: RouteMetrics,
     /// Where lines go.
@@ -170,8 +172,16 @@ impl Route {
         let before = world.before.iter().find(|route| *route.name == *config.name.value);
         let edits = Edits::new(config);
         let hop = plan.targets.first().and_then(|target| target.wire.hop_header()).filter(|_| world.hops > 0);
+        let name: Arc<str> = config.name.value.as_str().into();
+        let opaque = plan
+            .targets
+            .first()
+            .filter(|_| plan.is_opaque())
+            .map(|target| Opaque::new(config, &plan.key, target.wire));
+        let wire = opaque.as_ref().map(|opaque| opaque.wire);
+        let subject = Subject::new(Arc::clone(&name), plan.interface.clone(), wire, edits.copies.clone());
         Ok(Arc::new(Self {
-            name: config.name.value.as_str().into(),
+            name,
             contract: Arc::clone(&plan.contract),
             interface: plan.interface.clone(),
             key: plan.key.clone(),
@@ -193,13 +203,10 @@ impl Route {
             references: before.map_or_else(Arc::default, |route| Arc::clone(&route.references)),
             most_references: usize::try_from(config.references.unwrap_or(MOST)).unwrap_or(usize::MAX),
             copies,
+            subject,
             metrics: world.metrics.route(&config.name),
             log: world.log.clone(),
-            opaque: plan
-                .targets
-                .first()
-                .filter(|_| plan.is_opaque())
-                .map(|target| Opaque::new(config, &plan.key, target.wire)),
+            opaque,
             headers: config.matches.header.clone(),
             told: hops::beside(&edits.calls, hop, 1),
             edits,
@@ -246,6 +253,7 @@ impl Route {
             references: Arc::clone(&self.references),
             most_references: self.most_references,
             copies: Vec::new(),
+            subject: Arc::clone(&self.subject),
             metrics: self.metrics.clone(),
             log: self.log.clone(),
             opaque: None,

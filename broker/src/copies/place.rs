@@ -19,7 +19,7 @@
 
 use super::Copy;
 use super::capture::{self, Tape};
-use super::queue::Queue;
+use super::queue::{Held, Queue};
 use crate::config::CopyTo;
 use crate::log::Log;
 use prometheus_client::metrics::counter::Counter;
@@ -82,10 +82,10 @@ impl Place {
         Arc::new(Self { queue, done: Mutex::new(done), program, broken, captures })
     }
 
-    /// Takes a copy, if there is room for it. Never waits.
-    pub(super) fn put(&self, copy: Copy) -> bool {
-        let bytes = copy.len();
-        !self.broken.load(Ordering::Acquire) && self.queue.put(copy, bytes)
+    /// Takes a copy of so many bytes, if there is room for it. Never waits.
+    #[inline]
+    pub(super) fn put(&self, bytes: usize, make: impl FnOnce() -> Copy) -> bool {
+        !self.broken.load(Ordering::Acquire) && self.queue.put(bytes, make)
     }
 
     /// Takes no more copies, and waits until those that it has are written; a program that does not read them in this time is ended.
@@ -131,7 +131,7 @@ enum Output {
 
 impl Writer {
     fn run(self) {
-        let (mut output, mut row) = (None, Vec::new());
+        let (mut output, mut blocks) = (None, Vec::new());
         loop {
             if output.is_none() {
                 match Output::open(&self.to, &self.program) {
@@ -150,9 +150,9 @@ impl Writer {
             }
             let Some(open) = &mut output else { continue };
             let (mut written, mut failed) = (false, None);
-            let mut batch = self.queue.take(&mut row);
+            let mut batch = self.queue.take(&mut blocks);
             while let Some(copy) = batch.next() {
-                self.bytes.inc_by(copy.len() as u64);
+                self.bytes.inc_by(copy.bytes() as u64);
                 written = true;
                 if let Err(error) = open.write(&copy) {
                     // Those behind it were taken and are not written, either.
@@ -193,11 +193,11 @@ impl Writer {
 
     /// Leaves a broken place alone for a moment; what still waits for it is lost. Whether nobody copies any more.
     fn rest(&self) -> bool {
-        let (until, mut row) = (Instant::now() + PAUSE, Vec::new());
+        let (until, mut blocks) = (Instant::now() + PAUSE, Vec::new());
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let more = self.queue.wait(Some(left));
-            self.lost.inc_by(self.queue.take(&mut row).count() as u64);
+            self.lost.inc_by(self.queue.take(&mut blocks).count() as u64);
             if !more || left.is_zero() {
                 return !more;
             }

@@ -63,10 +63,10 @@ impl Rebuilder {
                 let mut talk = self.take(copy.call)?;
                 talk.answer(Answer::Done(&body))
             }
-            What::Passed(id, raised) => {
+            What::Passed(passed) => {
                 let mut talk = self.take(copy.call)?;
-                let encoded = Encoded { id: id.clone(), raised: *raised, body };
-                let failure = Failure::new(Kind::Internal, Initiator::Peer, id.clone());
+                let encoded = Encoded { id: passed.id.clone(), raised: passed.raised, body };
+                let failure = Failure::new(Kind::Internal, Initiator::Peer, passed.id.clone());
                 talk.answer(Answer::Passed { encoded: &encoded, failure: &failure })
             }
             What::Raised(_) => None,
