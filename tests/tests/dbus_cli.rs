@@ -1,10 +1,12 @@
 //! D-Bus from the command line, as a user has it.
 
 use crate::common;
-use crate::common::foreign::{BUSES, Beside, bus, contract, everywire, run, run_with, socket, until};
+use crate::common::foreign::{
+    BUSES, Beside, bus, bus_with, contract, everywire, run, run_with, socket, until,
+};
 use crate::common::galley::{NAME, PATH};
 use everywire::Node;
-use everywire_derby::buses::Bus;
+use everywire_derby::buses::{Bus, Program, Settings};
 use everywire_tests::peers::here;
 use everywire_tests::servants::Galley;
 use everywire_tests::servants::dbus::{DIVISION_BY_ZERO, KEY};
@@ -217,5 +219,44 @@ fn serve_offers_a_script_to_every_tool() {
             run_with(&mut program(&bus, &["call", &format!("{direct}#{KEY}"), "Divide", "1", "0"]), b"");
         assert!(!failed.success && failed.err.contains("nothing can be divided by zero"), "{}", failed.err);
         drop(server);
+    }
+}
+
+/// The bus starts the program for the first call, which waits at the bus until the name is taken: by then the object must be there.
+#[test]
+fn a_bus_starts_a_server_and_its_first_call_finds_the_object() {
+    let test = "a_bus_starts_a_server_and_its_first_call_finds_the_object";
+    if !here(test, &["python3"]) {
+        return;
+    }
+    let (dir, _) = socket("started");
+    let script = dir.join("kitchen.py");
+    std::fs::write(&script, SCRIPT).expect("a script");
+    let serve = everywire();
+    let command = format!(
+        "{} serve {} --interface {NAME} --exec 'python3 {}' --key {KEY} --on dbus:session/{NAME}",
+        serve.get_program().to_string_lossy(),
+        contract("kitchen.dbus.xml").display(),
+        script.display()
+    );
+    let service = format!("[D-BUS Service]\nName={NAME}\nExec={command}\n");
+    std::fs::write(dir.join("kitchen.service"), service).expect("a service file");
+    let extra = format!("<servicedir>{}</servicedir>", dir.display());
+    let Some(bus) = bus_with(test, Program::Daemon, &Settings { extra, ..Settings::default() }) else {
+        return;
+    };
+    let the_bus = "dbus:session/org.freedesktop.DBus/org/freedesktop/DBus";
+    for _ in 0..3 {
+        assert_eq!(
+            run(&mut program(&bus, &["call", KITCHEN, "Divide", "17", "5"])),
+            "quotient = 3\nremainder = 2\n"
+        );
+        let told = run(&mut program(&bus, &["call", the_bus, "GetConnectionUnixProcessID", NAME, "--json"]));
+        let pid: String = told.chars().filter(char::is_ascii_digit).collect();
+        // It was started by this test's own bus.
+        run(Command::new("sh").args(["-c", &format!("kill {pid}")]));
+        until("it has ended", || {
+            run(&mut program(&bus, &["call", the_bus, "NameHasOwner", NAME])).contains("false")
+        });
     }
 }

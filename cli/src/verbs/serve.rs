@@ -1,9 +1,10 @@
 //! `everywire serve`: serves an interface that a program implements; a class of such objects; or items
 //! of OPC (`opc`).
 //!
-//! Order: the contract is read; the node listens, since a reference says where; the program is started
-//! and the object exported; and only when all of that is done the addresses are printed. A class starts
-//! a program for each object that is asked for.
+//! Order: the contract is read; the program is started and the object exported; the node listens, so that
+//! not even the first caller misses the object (a bus that starts the server has a call waiting already); and
+//! only when all of that is done the addresses are printed. A class starts a program for each object that is
+//! asked for.
 //!
 //! States: it runs until a signal, or until the program of a single object ends with a failure before
 //! it did anything (`Hopeless`). Then no new calls are taken, the program's input is closed, calls
@@ -124,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     if classes {
         arguments.on.iter().try_for_each(|address| makes_objects(address))?;
     }
-    let node = listening(arguments)?;
+    let node = node(arguments);
     // A program that cannot start ends the server.
     let dead: Arc<Mutex<Option<String>>> = Arc::default();
     let hopeless: Hopeless = {
@@ -138,8 +139,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let mut served = Vec::new();
     for class in wanted {
         let (name, key) = (class.interface.name.to_string(), class.key.clone());
-        let reference = if classes {
-            serve_class(class, &node)
+        if classes {
+            serve_class(class, &node);
         } else {
             let words = NodeNotation::new(node.clone(), class.types).opening_files();
             let hopeless = Arc::clone(&hopeless);
@@ -148,11 +149,11 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             let servant = Arc::new(servant.telling(class.constants));
             programs.push(Arc::clone(&servant));
             let exported: Arc<ProgramServant> = servant;
-            node.export_servant(&key, exported)
-        };
-        served.push(Served { name, key, reference });
+            node.export_servant(&key, exported);
+        }
+        served.push(Served { name, key });
     }
-    let announced = announce(arguments, &served, &node);
+    let announced = listen(arguments, &node).and_then(|()| announce(arguments, &served, &node));
     if announced.is_ok() {
         signals.forever().next();
         let running = programs.clone();
@@ -164,7 +165,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     node.stop_within(arguments.grace.0.unwrap_or(Duration::MAX));
     programs.iter().for_each(|program| program.stop());
     let dead = dead.lock().unwrap_or_else(PoisonError::into_inner).take();
-    match dead {
+    match dead.filter(|_| announced.is_ok()) {
         Some(status) => Err(Trouble::local(
             format!("cannot start `{command}`"),
             &io::Error::other(format!("it ended ({status}) before it said or was asked anything")),
@@ -201,11 +202,8 @@ fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
     Ok((vec![Class { key, interface, types, constants, command: command.clone() }], command.clone()))
 }
 
-/// A node with the options of the command line, which listens at every address that was given.
-///
-/// # Errors
-/// One cannot be listened on. If it names an object, the hint says how the key is given.
-fn listening(arguments: &Arguments) -> Done<Node> {
+/// A node with the options of the command line.
+fn node(arguments: &Arguments) -> Node {
     let mut builder = Node::builder().latency(arguments.latency.into()).quotas(arguments.shares.quotas());
     if let Some(bytes) = arguments.max_message {
         builder = builder.max_message(bytes);
@@ -220,17 +218,24 @@ fn listening(arguments: &Arguments) -> Done<Node> {
             note(&hidden(&told(notice)));
         }
     }));
-    let node = Node::from(builder.build());
+    Node::from(builder.build())
+}
+
+/// Listens at every address that was given.
+///
+/// # Errors
+/// One cannot be listened on. If it names an object, the hint says how the key is given.
+fn listen(arguments: &Arguments, node: &Node) -> Done {
     for address in &arguments.on {
         node.listen(address).map_err(|failure| {
             let trouble = Trouble::failure(format!("cannot listen on `{address}`"), &failure);
-            match key_in(address, &node).filter(|_| failure.kind() == Kind::BadReference) {
+            match key_in(address, node).filter(|_| failure.kind() == Kind::BadReference) {
                 Some(key) => trouble.hint(format!("the object's key has an option of its own: --key {key}")),
                 None => trouble,
             }
         })?;
     }
-    Ok(node)
+    Ok(())
 }
 
 /// Refuses an address on whose wire nobody can ask for objects of a class. Unknown schemes are left to
@@ -251,7 +256,7 @@ fn makes_objects(address: &str) -> Done {
 }
 
 /// Serves a class whose objects have a program each.
-fn serve_class(class: Class, node: &Node) -> Reference {
+fn serve_class(class: Class, node: &Node) {
     let Class { key, interface, types, constants, command } = class;
     let (of, words) = (interface.clone(), NodeNotation::new(node.clone(), types).opening_files());
     node.export_class_servants(&key, interface, move |key| {
@@ -265,15 +270,20 @@ fn serve_class(class: Class, node: &Node) -> Reference {
         let servant = servant.telling(Arc::clone(&constants));
         Ok(vec![Arc::new(Instance(Arc::new(servant))) as Arc<dyn Servant>])
     });
-    node.class_reference(&key).unwrap_or_default()
 }
 
-/// What is served, and where.
+/// What is served.
 struct Served {
     /// The interface's name.
     name: String,
     key: String,
-    reference: Reference,
+}
+
+impl Served {
+    /// Where it can be reached.
+    fn reference(&self, node: &Node) -> Reference {
+        node.reference(&self.key).or_else(|| node.class_reference(&self.key)).unwrap_or_default()
+    }
 }
 
 /// An object of a class: its program ends with it.
@@ -311,7 +321,8 @@ fn key_in(address: &str, node: &Node) -> Option<String> {
 /// Writes and prints where the objects can be reached, in the wire's own notation and in the one that
 /// all tools read.
 fn announce(arguments: &Arguments, served: &[Served], node: &Node) -> Done {
-    let texts: Vec<String> = served.iter().map(|one| Notation::print(node, &one.reference)).collect();
+    let references: Vec<Reference> = served.iter().map(|one| one.reference(node)).collect();
+    let texts: Vec<String> = references.iter().map(|reference| Notation::print(node, reference)).collect();
     if let Some(file) = &arguments.ref_file {
         let lines: String =
             served.iter().zip(&texts).map(|(one, text)| format!("{}\t{text}\n", one.name)).collect();
@@ -319,10 +330,10 @@ fn announce(arguments: &Arguments, served: &[Served], node: &Node) -> Done {
             .map_err(|error| Trouble::local(format!("cannot write {}", file.display()), &error))?;
     }
     let mut values = Vec::new();
-    for (one, text) in served.iter().zip(texts) {
-        let addresses = node.addresses(&one.reference);
+    for ((one, reference), text) in served.iter().zip(&references).zip(texts) {
+        let addresses = node.addresses(reference);
         if arguments.json {
-            values.push(json!({"interface": one.name, "id": one.reference.type_id, "key": one.key,
+            values.push(json!({"interface": one.name, "id": reference.type_id, "key": one.key,
                 "addresses": addresses, "reference": text}));
             continue;
         }

@@ -6,7 +6,8 @@
 //!
 //! Taking: a call whose header was read or recognised becomes an event at once; its values stay encoded. It
 //! is noted in `serving`, so that the answer finds the caller's number and name. Over the limit of open calls
-//! it is refused. The sender's name counts only on a bus, which vouches for it.
+//! it is refused. The sender's name counts only on a bus, which vouches for it. One that comes before this side has joined
+//! the bus waits until it has.
 
 use crate::address::TAG_NAME;
 use crate::dialect::ARGUMENTS;
@@ -23,6 +24,7 @@ use bytes::Bytes;
 use everywire_model::visit::Nothing;
 use everywire_model::{
     Call, CallId, Event, Expects, Failure, Headers, Incoming, Initiator, Interface, Kind, Method, Profile,
+    Purpose,
 };
 use std::borrow::Cow;
 
@@ -92,14 +94,15 @@ impl DbusSession {
         let (key, signature) = (known.key.clone(), known.signature.clone());
         let (interface, operation) = (fields.interface.clone(), fields.member.clone());
         let headers = fields.others.then(|| known.raw.clone());
+        let len = message.bytes.len();
         let id = if waits {
-            if let Some(busy) = self.cannot_serve() {
+            if let Some(busy) = self.cannot_serve(len) {
                 self.refuse(message.header.serial, &sender, &busy);
                 return;
             }
             self.serving.enter(Caller { serial: message.header.serial, name: sender.clone() })
         } else {
-            if !matches!(self.stage, Stage::Open) {
+            if !matches!(self.stage, Stage::Open) && !self.waits_early(len) {
                 return;
             }
             self.serving.pass()
@@ -109,26 +112,32 @@ impl DbusSession {
             body = body.with_headers(Headers::received(headers));
         }
         let expects = if waits { Expects::Reply } else { Expects::Nothing };
-        self.events.push_back(Event::Call(Box::new(Incoming {
-            id,
-            sender,
-            key,
-            interface,
-            operation,
-            body,
-            expects,
-        })));
+        let call = Box::new(Incoming { id, sender, key, interface, operation, body, expects });
+        if matches!(self.stage, Stage::Open) {
+            self.events.push_back(Event::Call(call));
+        } else {
+            self.early.push(call);
+        }
     }
 
     /// Why a call cannot be taken now, if it cannot.
     #[inline]
-    fn cannot_serve(&self) -> Option<Failure> {
-        if !matches!(self.stage, Stage::Open) {
+    fn cannot_serve(&self, len: usize) -> Option<Failure> {
+        if !matches!(self.stage, Stage::Open) && !self.waits_early(len) {
             // On a bus anybody may call as soon as there is a unique name.
             let what = "this side has not joined the bus yet";
             return Some(Failure::new(Kind::Busy, Initiator::Peer, what));
         }
         (self.serving.len() >= self.limits.outstanding).then(|| self.too_many_calls())
+    }
+
+    /// Whether a call with so many bytes waits until this side has joined the bus.
+    #[cold]
+    fn waits_early(&self, len: usize) -> bool {
+        let serves = self.bus.as_ref().is_some_and(|bus| bus.purpose == Purpose::Serving);
+        let held: usize = self.early.iter().map(|call| call.body.bytes.len()).sum();
+        let fits = (held.saturating_add(len) as u64) <= self.limits.message;
+        matches!(self.stage, Stage::Joining) && serves && fits && self.early.len() < self.limits.outstanding
     }
 }
 

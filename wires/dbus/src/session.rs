@@ -9,10 +9,11 @@
 //! States (`Stage`): `Greeting` until both sides have authenticated; `Joining` while a bus is asked for what
 //! is needed first; then `Open`, or `Overhearing` for a monitor; at the end `Closed` (this side ended) or
 //! `Broken` (a violation, or the connection ended). There is no way back. Calls of the user are refused but
-//! in `Open`.
+//! in `Open`. Calls of others that come while who serves is still `Joining` wait in `early`: a bus that has
+//! started this program for a call delivers it before it says that the name is ours.
 //!
 //! Invariants:
-//! * `Event::Ready` comes once, when `become_ready` is reached.
+//! * `Event::Ready` comes once, when `become_ready` is reached, and before any call.
 //! * A serial number is never 0, and not used again while it is waited for.
 //! * `out` holds whole messages only, beside the words of the greeting.
 //! * The protocol has no goodbye and no word for an error of the protocol: both ends are a closed connection.
@@ -31,8 +32,8 @@ use crate::waiting::{Pending, Waiting};
 use bytes::{Bytes, BytesMut};
 use everywire_model::MessageClock;
 use everywire_model::{
-    Answer, Body, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator, Interest, Kind, Limits,
-    Outcome, Peer, PeerAddress, Profile, Purpose, SendBuffer, Session, Violation,
+    Answer, Body, Call, CallId, Config, Emission, Event, Failure, Handle, Incoming, Initiator, Interest,
+    Kind, Limits, Outcome, Peer, PeerAddress, Profile, Purpose, SendBuffer, Session, Violation,
 };
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -51,6 +52,8 @@ pub(crate) struct DbusSession {
     pub(crate) scratch: Scratch,
     /// What happened and was not polled yet.
     pub(crate) events: VecDeque<Event>,
+    /// Calls that came before this side was ready: their bytes are together no more than one largest message.
+    pub(crate) early: Vec<Box<Incoming>>,
     /// Calls sent and not answered, by serial number.
     pub(crate) waiting: Waiting,
     /// See `take_serial`.
@@ -134,6 +137,7 @@ impl DbusSession {
             out: SendBuffer::new(),
             scratch: Scratch::default(),
             events: VecDeque::new(),
+            early: Vec::new(),
             waiting: Waiting::default(),
             next_serial: 1,
             serving: Serving::default(),
@@ -164,6 +168,7 @@ impl DbusSession {
         // Who knows the cookie is the user whose file it is in: one person, whatever address he comes from.
         let peer = if self.authentication == COOKIE { peer.with_account(COOKIE) } else { peer };
         self.events.push_back(Event::Ready(peer));
+        self.events.extend(std::mem::take(&mut self.early).into_iter().map(Event::Call));
     }
 
     /// The next serial number. Zero is none, and one that is still waited for is not used again. Some number

@@ -8,7 +8,7 @@
 mod program;
 mod sheet;
 
-use super::{Arguments, listening, makes_objects, put};
+use super::{Arguments, makes_objects, put};
 use crate::output::{Envelope, line};
 use crate::program::child;
 use crate::trouble::{Done, Trouble};
@@ -105,7 +105,8 @@ pub(super) fn run(arguments: &Arguments) -> Done {
     arguments.on.iter().try_for_each(|address| makes_objects(address))?;
     let info = arguments.data_access.info();
     let origin = Origin::open(arguments)?;
-    let node = listening(arguments)?;
+    let node = super::node(arguments);
+    super::listen(arguments, &node)?;
     OpcEnum::serve(&node).add(&info);
     let failed = |failure| Trouble::failure(format!("cannot serve `{}`", info.prog_id), &failure);
     let server = Server::serve(&node, info.clone(), origin.source(), Settings::default()).map_err(failed)?;
