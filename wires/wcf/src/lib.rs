@@ -24,7 +24,6 @@ mod markup;
 pub mod metadata;
 pub mod nbfx;
 pub mod plan;
-pub mod security;
 pub mod settings;
 pub mod soap;
 pub mod text;

@@ -51,8 +51,8 @@ impl SoapChannel {
     pub(super) fn put_next(&mut self, out: &mut SendBuffer) -> Option<Flushed> {
         let mut reliable = self.reliable.take()?;
         // The client says nothing more, and is owed nothing: the service ends its own sequence, too.
-        if self.serving.len() == 0 && reliable.is_told_all() {
-            reliable.close();
+        if self.serving.len() == 0 && reliable.session().is_told_all() {
+            reliable.session().close();
         }
         let flushed =
             reliable.next(self.clock, self.waker.as_ref()).and_then(|next| self.put_reliable(next, out));
@@ -89,16 +89,13 @@ impl SoapChannel {
     /// The peer is gone, as far as a reliable session can tell.
     pub fn expire(&mut self, now: Instant) -> Result<(), Failure> {
         self.clock = now;
-        match &mut self.reliable {
-            Some(reliable) => reliable.expire(now),
-            None => Ok(()),
-        }
+        self.session().map_or(Ok(()), |mut session| session.expire(now))
     }
 
     /// Ends a reliable session, once everything has arrived; then see [`SoapChannel::flush`].
     pub fn close(&mut self) {
-        if let Some(reliable) = &mut self.reliable {
-            reliable.close();
+        if let Some(mut session) = self.session() {
+            session.close();
         }
     }
 

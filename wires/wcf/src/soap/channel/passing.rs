@@ -14,6 +14,7 @@ use super::passages::Passage;
 use super::state::{Serving, Side, SoapChannel, Started};
 use crate::dictionary::{Outgoing, Words};
 use crate::plan::Plan;
+use crate::soap::cursor::Document;
 use crate::soap::ids::MessageId;
 use crate::soap::outline::Outline;
 use crate::soap::passage::{Own, make, spell_out};
@@ -174,19 +175,20 @@ impl SoapChannel {
     ) -> Visit<()> {
         let (dialect, quotas) = (self.dialect, self.reading.quotas);
         let words = &Reading::of(body).words;
+        let readable = |bytes| Document { form: dialect.form, bytes, words, quotas: &quotas };
         if dialect.form == Form::Binary && !self.words.can_adopt(words) {
             // Its numbers mean other words here.
             // The whole document is copied: that is the price of a session that has told its peer other
             // words.
             let spelled = Bytes::from(spell_out(&body.bytes, words)?);
-            let outline = Outline::read(dialect.form, &spelled, words, &quotas)?;
+            let outline = Outline::read(readable(&spelled))?;
             let made = make(dialect, &outline, &spelled, own)?;
             begin(dialect.session, &mut self.words, None, out);
             out.flat().extend_from_slice(&made.head);
             rest(&spelled, made.inside, out);
             return Ok(());
         }
-        let outline = Outline::read(dialect.form, &body.bytes, words, &quotas)?;
+        let outline = Outline::read(readable(&body.bytes))?;
         let made = make(dialect, &outline, &body.bytes, own)?;
         begin(dialect.session, &mut self.words, Some(words), out);
         out.flat().extend_from_slice(&made.head);

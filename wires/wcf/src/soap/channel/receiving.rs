@@ -27,10 +27,11 @@ use super::state::{Own, Serving, Side, SoapChannel, beside, know};
 use crate::dictionary::split;
 use crate::limits::MAX_NAME;
 use crate::plan::Plan;
+use crate::soap::cursor::Document;
 use crate::soap::faults::{Fault, Said, failure};
 use crate::soap::head::{self, Head};
 use crate::soap::ids::MessageId;
-use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY, envelope};
+use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY};
 use crate::soap::rm::{Arrived, Came, Verdict};
 use crate::soap::security;
 use crate::soap::seen::{self, Kept, Meaning, Place};
@@ -119,12 +120,13 @@ impl SoapChannel {
     /// Reads a message whose head did not come before.
     #[cold]
     fn read(&mut self, now: Instant, document: Bytes, action: Option<&str>, key: &Bytes) -> Visit<()> {
-        let words = Arc::clone(&self.reading.words);
-        let quotas = self.reading.quotas;
-        let head = Head::read(self.dialect, &document, &words, &quotas)?;
+        let (words, quotas) = (Arc::clone(&self.reading.words), self.reading.quotas);
+        let form = self.dialect.form;
+        let readable = Document { form, bytes: &document, words: &words, quotas: &quotas };
+        let head = Head::read(self.dialect, readable)?;
         // What follows a long body is looked at by its end only; quotas of bodies are for their reader to name.
-        if document.len() <= SHORT || seen::tail(self.dialect.form, &document).is_none() {
-            let whole = head::check(self.dialect.form, &document, &words, &quotas);
+        if document.len() <= SHORT || seen::tail(form, &document).is_none() {
+            let whole = head::check(readable);
             whole.or_else(
                 |failure| if failure.kind() == Kind::LimitExceeded { Ok(()) } else { Err(failure) },
             )?;
@@ -133,7 +135,7 @@ impl SoapChannel {
         if let Some(verdict) = self.sequenced(now, &head, &document, action, key)? {
             let before = self.taken;
             for (document, action, key) in verdict {
-                let head = Head::read(self.dialect, &document, &words, &quotas)?;
+                let head = Head::read(self.dialect, Document { bytes: &document, ..readable })?;
                 self.take(&head, &document, action.as_deref(), &key)?;
             }
             self.note_calls(before);
@@ -147,28 +149,29 @@ impl SoapChannel {
         &mut self,
         now: Instant,
         head: &Head<'_>,
-        document: &Bytes,
+        bytes: &Bytes,
         action: Option<&str>,
         key: &Bytes,
     ) -> Visit<Option<Vec<Arrived>>> {
         if !self.dialect.addressing {
             return Ok(None);
         }
-        if let Some(said) = self.attend(now, head, document)? {
+        if let Some(said) = self.attend(now, head, bytes)? {
             self.fault(said, head.message_id.clone());
             return Ok(Some(Vec::new()));
         }
         let Some(reliable) = &mut self.reliable else { return Ok(None) };
         let here = self.settings.via(key);
         let (words, quotas) = (&*self.reading.words, &self.reading.quotas);
+        let document = Document { form: self.dialect.form, bytes, words, quotas };
         let most = self.settings.quotas.max_received_message_size.saturating_mul(8).max(LEAST_KEPT);
         let most = match &self.node {
             Some(node) if self.settings.binding.is_http() => node.sequences.share(most),
             _ => most,
         };
         let verdict =
-            reliable.receive(now, &Came { head, document, words, quotas, action, key, here: &here, most })?;
-        let ended = reliable.ended().is_some();
+            reliable.receive(now, &Came { head, bytes, document, action, key, here: &here, most })?;
+        let ended = reliable.session().ended().is_some();
         self.keep_session(head);
         if ended {
             self.end_session();
@@ -187,10 +190,7 @@ impl SoapChannel {
     /// asks.
     fn take(&mut self, head: &Head<'_>, document: &Bytes, action: Option<&str>, key: &Bytes) -> Visit<()> {
         // A fault without RelatesTo can only be an answer, on the side that asks.
-        let is_fault = head
-            .first
-            .as_ref()
-            .is_some_and(|first| first.local == "Fault" && first.namespace == envelope(self.dialect.soap));
+        let is_fault = head.is_fault(self.dialect.soap);
         let has_responses = self.side == Side::Client && self.is_http();
         if head.relates_to.is_some() || has_responses || (is_fault && self.side == Side::Client) {
             self.answered(head, document, is_fault, action, key);
@@ -280,20 +280,16 @@ impl SoapChannel {
     /// # Errors
     /// The fault; or it is no envelope.
     pub fn objection_of(&self, document: &Bytes) -> Result<(), Failure> {
-        let (words, quotas) = (&self.reading.words, &self.reading.quotas);
-        let head = Head::read(self.dialect, document, words, quotas)?;
-        let named = |first: &head::First<'_>| {
-            first.local == "Fault" && first.namespace == envelope(self.dialect.soap)
-        };
-        if !head.first.as_ref().is_some_and(named) {
+        let document = self.readable(document);
+        if !Head::read(self.dialect, document)?.is_fault(self.dialect.soap) {
             return Ok(());
         }
-        Err(failure(&Fault::read(self.dialect, document, words, quotas)?, self.dialect))
+        Err(failure(&Fault::read(document)?, self.dialect))
     }
 
     /// What a fault means for a call of this plan.
     fn fault_of(&self, plan: &Plan, document: &Bytes) -> Outcome<Body> {
-        let fault = match Fault::read(self.dialect, document, &self.reading.words, &self.reading.quotas) {
+        let fault = match Fault::read(self.readable(document)) {
             Ok(fault) => fault,
             Err(failure) => return Outcome::Failed(failure),
         };
@@ -347,7 +343,7 @@ impl SoapChannel {
         action: Option<&str>,
         key: &Bytes,
     ) -> Visit<()> {
-        if let Some(said) = self.objection(head, document) {
+        if let Some(said) = self.objection(head) {
             self.refuse_request(head, said, Vec::new());
             return Ok(());
         }
@@ -439,7 +435,7 @@ impl SoapChannel {
     }
 
     /// What is wrong with a request, whatever it asks for.
-    fn objection(&self, head: &Head<'_>, document: &[u8]) -> Option<Said> {
+    fn objection(&self, head: &Head<'_>) -> Option<Said> {
         if let Some(name) = head.invalid {
             let reason = format!(
                 "A header representing a Message Addressing Property is not valid and the message cannot be \
@@ -455,9 +451,7 @@ impl SoapChannel {
             return Some(Said::addressing("MessageAddressingHeaderRequired", reason));
         }
         if self.side == Side::Server && self.settings.username {
-            let (words, quotas) = (&self.reading.words, &self.reading.quotas);
-            let checked = security::check(self.dialect, head, document, words, quotas, &self.settings);
-            if let Err(failure) = checked {
+            if let Err(failure) = security::check(head, &self.settings) {
                 let failure = match failure.kind() {
                     Kind::Refused => failure,
                     _ => Failure::new(Kind::Refused, Initiator::Peer, failure.message()),
@@ -544,8 +538,8 @@ impl SoapChannel {
 
     /// The request gets no answer in the reliable session.
     fn owe_nothing(&mut self, head: &Head<'_>) {
-        if let (Some(reliable), Some(id)) = (&mut self.reliable, &head.message_id) {
-            reliable.answers_not(id);
+        if let (Some(mut session), Some(id)) = (self.session(), &head.message_id) {
+            session.answers_not(id);
         }
     }
 

@@ -3,11 +3,9 @@
 //! Both versions of SOAP are read by one loop: their element names differ. Elements are told by their local
 //! names; namespaces matter for codes only.
 
-use crate::dictionary::Words;
-use crate::soap::cursor::{Cursor, Element};
+use crate::soap::cursor::{Cursor, Document, Element};
 use crate::soap::names::{ADDRESSING, DISPATCHER, FAILURE, SECURITY, SOAP_11, SOAP_12};
 use crate::soap::{Dialect, Soap};
-use crate::values::ReaderQuotas;
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use everywire_model::{Completed, Failure, Initiator, Kind};
@@ -30,13 +28,8 @@ pub(in crate::soap) struct Fault {
 
 impl Fault {
     /// Reads the fault in the body of a document.
-    pub(in crate::soap) fn read(
-        dialect: Dialect,
-        document: &[u8],
-        words: &Words,
-        quotas: &ReaderQuotas,
-    ) -> Visit<Self> {
-        let mut cursor = Cursor::new(dialect.form, document, words, quotas);
+    pub(in crate::soap) fn read(document: Document<'_>) -> Visit<Self> {
+        let mut cursor = Cursor::new(document);
         for name in ["Envelope", "Body", "Fault"] {
             enter(&mut cursor, name)?;
         }
@@ -46,7 +39,7 @@ impl Fault {
                 "Code" => fault.code(&mut cursor)?,
                 "Reason" => fault.reason(&mut cursor)?,
                 "faultcode" => fault.code = cursor.qname()?,
-                "faultstring" => fault.reason = cursor.text()?.into_text().into_owned(),
+                "faultstring" => fault.reason = cursor.string()?,
                 "Detail" | "detail" => fault.detail(&mut cursor, &element)?,
                 _ => cursor.skip()?,
             }
@@ -78,7 +71,7 @@ impl Fault {
         while let Some(element) = cursor.child()? {
             // Of several languages, the first will do.
             if element.local == "Text" && self.reason.is_empty() {
-                self.reason = cursor.text()?.into_text().into_owned();
+                self.reason = cursor.string()?;
             } else {
                 cursor.skip()?;
             }

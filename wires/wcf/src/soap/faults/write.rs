@@ -35,21 +35,13 @@ const INTERNAL: &str = "The server was unable to process the request due to an i
 
 /// The fault for a failure, about a request with this action and address.
 pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: bool) -> Said {
-    // A fault with a subcode of a specification.
-    let own = |code, namespace: &'static str, name: &'static str, reason: String, action| Said {
-        code,
-        subcode: Some((namespace.into(), name.into())),
-        reason,
-        action: Cow::Borrowed(action),
-        exception: None,
-    };
-    let text = || failure.message().to_owned();
+    let text = failure.message();
     match failure.kind() {
         // Somebody has chosen the code already: it goes on as it is.
         _ if given(failure).is_some() => Said {
             code: if failure.initiator() == Initiator::Here { "Receiver" } else { "Sender" },
             subcode: given(failure),
-            reason: text(),
+            reason: text.to_owned(),
             action: SOAP_FAULT.into(),
             exception: None,
         },
@@ -61,14 +53,14 @@ pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: b
                  receiver have the same contract and the same binding (including security requirements, e.g. Message, \
                  Transport, None)."
             );
-            own("Sender", ADDRESSING, "ActionNotSupported", reason, ADDRESSING_FAULT)
+            Said::addressing("ActionNotSupported", reason)
         }
         Kind::NoObject => {
             let reason = format!(
                 "The message with To '{to}' cannot be processed at the receiver, due to an AddressFilter mismatch at the \
                  EndpointDispatcher.  Check that the sender and receiver's EndpointAddresses agree."
             );
-            own("Sender", ADDRESSING, "DestinationUnreachable", reason, ADDRESSING_FAULT)
+            Said::addressing("DestinationUnreachable", reason)
         }
         Kind::Malformed | Kind::BadArgument | Kind::LimitExceeded
             if failure.completed() == Completed::No
@@ -79,31 +71,25 @@ pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: b
             let how = failure.hint().filter(|_| failure.kind() == Kind::LimitExceeded);
             let how = how.map(|hint| format!(" ({hint})")).unwrap_or_default();
             let reason = format!(
-                "The formatter threw an exception while trying to deserialize the message: {}{how}",
-                failure.message()
+                "The formatter threw an exception while trying to deserialize the message: {text}{how}"
             );
-            own("Sender", DISPATCHER, "DeserializationFailed", reason, DISPATCHER_FAULT)
+            Said::new("Sender", DISPATCHER, "DeserializationFailed", reason, DISPATCHER_FAULT)
         }
-        Kind::Busy => own("Receiver", ADDRESSING, "EndpointUnavailable", text(), ADDRESSING_FAULT),
+        Kind::Busy => Said::new("Receiver", ADDRESSING, "EndpointUnavailable", text, ADDRESSING_FAULT),
         Kind::Refused => {
             let code = failure
                 .code()
                 .and_then(|code| code.strip_prefix('{')?.strip_prefix(SECURITY)?.strip_prefix('}'));
             let code = code.unwrap_or("FailedAuthentication").to_owned();
-            Said {
-                subcode: Some((SECURITY.into(), code.into())),
-                ..own("Sender", SECURITY, "", text(), SOAP_FAULT)
-            }
+            Said::new("Sender", SECURITY, code, text, SOAP_FAULT)
         }
         Kind::Internal | Kind::Violation => {
-            let reason = if detail { text() } else { INTERNAL.to_owned() };
+            let reason = if detail { text } else { INTERNAL };
             let exception = detail.then(|| ("System.Exception".to_owned(), failure.to_string()));
-            Said {
-                exception,
-                ..own("Receiver", DISPATCHER, "InternalServiceFault", reason, DISPATCHER_FAULT)
-            }
+            let said = Said::new("Receiver", DISPATCHER, "InternalServiceFault", reason, DISPATCHER_FAULT);
+            Said { exception, ..said }
         }
-        kind => own("Receiver", FAILURE, kind.word(), text(), SOAP_FAULT),
+        kind => Said::new("Receiver", FAILURE, kind.word(), text, SOAP_FAULT),
     }
 }
 
@@ -122,15 +108,21 @@ fn given(failure: &Failure) -> Option<(Cow<'static, str>, Cow<'static, str>)> {
 }
 
 impl Said {
+    /// A fault with a subcode of a specification.
+    pub(in crate::soap) fn new(
+        code: &'static str,
+        namespace: &'static str,
+        name: impl Into<Cow<'static, str>>,
+        reason: impl Into<String>,
+        action: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let subcode = Some((namespace.into(), name.into()));
+        Self { code, subcode, reason: reason.into(), action: action.into(), exception: None }
+    }
+
     /// A fault about an addressing header.
-    pub(in crate::soap) fn addressing(name: &'static str, reason: String) -> Self {
-        Self {
-            code: "Sender",
-            subcode: Some((ADDRESSING.into(), name.into())),
-            reason,
-            action: ADDRESSING_FAULT.into(),
-            exception: None,
-        }
+    pub(in crate::soap) fn addressing(name: &'static str, reason: impl Into<String>) -> Self {
+        Self::new("Sender", ADDRESSING, name, reason, ADDRESSING_FAULT)
     }
 
     /// Writes the fault; returns where a detail would stand in what was written.

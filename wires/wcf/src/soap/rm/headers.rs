@@ -7,6 +7,7 @@
 use crate::soap::cursor::{Cursor, Element};
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
+use std::borrow::Cow;
 
 /// February 2005.
 pub(in crate::soap) const FEBRUARY: &str = "http://schemas.xmlsoap.org/ws/2005/02/rm";
@@ -99,13 +100,8 @@ impl Headers {
             }
             "SequenceAcknowledgement" => self.acknowledgement = Some(acknowledgement(cursor)?),
             "AckRequested" => {
-                while let Some(element) = cursor.child()? {
-                    if element.local == "Identifier" {
-                        self.requested = Some(cursor.trimmed()?.into_owned());
-                    } else {
-                        cursor.skip()?;
-                    }
-                }
+                let id = cursor.text_of(|child| child.local == "Identifier")?;
+                self.requested = id.map(Cow::into_owned).or(self.requested.take());
             }
             "SequenceFault" => cursor.skip()?,
             _ => return Ok(false),

@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 
 /// Messages that wait for a number, and messages that wait for their acknowledgement.
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(in crate::soap) struct Outgoing {
     /// Its identifier, once there is one.
-    pub(super) id: Option<String>,
+    pub(in crate::soap) id: Option<String>,
     /// Whether a question is repeated until its answer has come, not only until it is acknowledged: where answers are
     /// responses, nothing else brings one that was lost.
     asks_again: bool,
@@ -60,14 +60,14 @@ impl Outgoing {
     }
 
     /// Bytes of all messages that are kept.
-    pub(super) fn kept(&self) -> usize {
+    pub(in crate::soap) fn kept(&self) -> usize {
         let flying = self.flying.iter().map(|flying| &flying.message);
         let of = |message: &Outbound| message.body.len() + message.headers.len();
         flying.chain(&self.waiting).map(of).sum()
     }
 
-    /// Leaves out a message that got no number yet; nobody waits for the answer to one that has it.
-    pub(super) fn cancel(&mut self, call: CallId) {
+    /// Nobody waits for a call any more: its message is left out if it has no number yet, else it is repeated all the same.
+    pub(in crate::soap) fn cancel(&mut self, call: CallId) {
         self.waiting.retain(|message| message.call != Some(call));
         if self.asks_again {
             let flying = self.flying.iter_mut().filter(|flying| flying.message.call == Some(call));
@@ -159,7 +159,7 @@ impl Outgoing {
     }
 
     /// The calls whose messages have left, and what they are known by.
-    pub(super) fn under_way(&self) -> Vec<(CallId, [u8; 16])> {
+    pub(in crate::soap) fn under_way(&self) -> Vec<(CallId, [u8; 16])> {
         let of = |flying: &Flying| Some((flying.message.call?, flying.message.origin.as_ref()?.guid));
         self.flying.iter().filter_map(of).collect()
     }

@@ -33,7 +33,7 @@ impl Session {
     }
 
     /// Why no message may be given to it any more, though nobody has ended it: the peer has probably left it.
-    pub(in crate::soap::rm) fn refuses(&self, now: Instant) -> Option<Failure> {
+    pub(in crate::soap) fn refuses(&self, now: Instant) -> Option<Failure> {
         let is_silent = self.silence_ends().is_some_and(|end| end <= now);
         is_silent.then(|| silent().with_completed(Completed::No))
     }
