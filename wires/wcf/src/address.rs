@@ -35,7 +35,7 @@ use ends::{is_local, placed};
 use everywire_auth::security::{Credentials, Secret};
 use everywire_model::reference::{escape, unescape};
 use everywire_model::{Address, Endpoint, Failure, Initiator, Place, Profile, Reference};
-use notation::{NOTATIONS, SOCKETS, wrong};
+use notation::{NOTATIONS, SOCKETS, usual_port, wrong};
 use options::AddressOptions;
 use std::fmt;
 use std::sync::Arc;
@@ -120,9 +120,9 @@ pub fn parse_like(uri: &str, like: &Settings) -> Result<Profile, Failure> {
     // What the peer says may not name files or users of this side's.
     let uri = uri.split(['?', '#']).next().unwrap_or_default();
     let Parts { endpoint, key, mut wishes } = split(uri)?;
-    wishes.credentials = None;
-    if wishes.binding == Binding::Basic && like.binding.is_http() {
-        wishes.binding = like.binding;
+    wishes.settings.credentials = None;
+    if wishes.settings.binding == Binding::Basic && like.binding.is_http() {
+        wishes.settings.binding = like.binding;
         wishes.encoding = Some(like.encoding);
     }
     let same = match &endpoint {
@@ -130,12 +130,12 @@ pub fn parse_like(uri: &str, like: &Settings) -> Result<Profile, Failure> {
         _ => like.host.is_empty(),
     };
     // Who is told of another host must not be told this side's password by that.
-    if same && like.binding.is_http() == wishes.binding.is_http() {
+    if same && like.binding.is_http() == wishes.settings.binding.is_http() {
         let mut settings = like.clone();
         settings.callback = None;
         settings.to.clear();
         let mut settings = placed(settings, &endpoint);
-        settings.uri_scheme = wishes.uri_scheme;
+        settings.uri_scheme = wishes.settings.uri_scheme;
         return Ok(profile(endpoint, key, settings));
     }
     wishes.wire_state = false;
@@ -199,18 +199,14 @@ fn split(text: &str) -> Result<Parts, Failure> {
         Some((who, _)) => (Some(who), rest.get(who.len() + 1..).unwrap_or_default()),
         None => (None, rest),
     };
-    let piped = transport.is_empty() && matches!(wishes.uri_scheme, "net.uds" | "net.pipe");
+    let piped = transport.is_empty() && matches!(wishes.settings.uri_scheme, "net.uds" | "net.pipe");
     let plain = if piped {
         let (socket, key) = socket_and_key(place)?;
         format!("{name}+unix://{socket}#{key}")
     } else {
         format!("{scheme}://{place}")
     };
-    let port = match wishes.uri_scheme {
-        "http" => 80,
-        "https" => 443,
-        _ => PORT,
-    };
+    let port = usual_port(wishes.settings.uri_scheme);
     let address = Address::parse(&plain, Some(port)).map_err(|failure| {
         // The text may hold a part of a password that has a `/` or a `?` in it.
         let what = failure.message().replace(&format!("`{plain}` "), "it ");
@@ -222,7 +218,7 @@ fn split(text: &str) -> Result<Parts, Failure> {
         ));
     }
     if let Some(who) = who {
-        wishes.credentials = Some(Arc::new(credentials(who)?));
+        wishes.settings.credentials = Some(Arc::new(credentials(who)?));
     }
     for option in options.split('&').filter(|option| !option.is_empty()) {
         wishes.apply(option)?;

@@ -14,7 +14,6 @@
 
 use crate::compression::Format;
 use crate::limits::Quotas;
-use crate::soap::{Dialect, Form};
 use crate::throttle::Throttle;
 use bytes::Bytes;
 use everywire_auth::nns::ProtectionLevel;
@@ -27,9 +26,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How messages travel and what their envelopes are: WCF's bindings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Binding {
     /// Framing (MC-NMF) on a stream: NetTcpBinding, UnixDomainSocketBinding, NetNamedPipeBinding.
+    #[default]
     NetTcp,
     /// SOAP 1.1 over HTTP: BasicHttpBinding.
     Basic,
@@ -45,6 +45,15 @@ impl Binding {
         self != Self::NetTcp
     }
 
+    /// What its messages are written in, unless somebody says otherwise.
+    pub fn encoding(self) -> Encoding {
+        match self {
+            Self::NetTcp => Encoding::Session,
+            Self::BinaryHttp => Encoding::Binary,
+            Self::Basic | Self::Ws => Encoding::Text,
+        }
+    }
+
     /// Its friendly scheme, without security.
     pub fn scheme(self) -> &'static str {
         match self {
@@ -57,9 +66,10 @@ impl Binding {
 }
 
 /// How the transport is secured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Security {
     /// Not at all.
+    #[default]
     None,
     /// TLS: `https`, or the upgrade `application/ssl-tls`.
     Tls,
@@ -92,18 +102,20 @@ impl Security {
 }
 
 /// How framing delimits messages (TransferMode).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
     /// Sized envelopes, both ways, as many as wanted.
+    #[default]
     Buffered,
     /// One unsized envelope each way at a time, in chunks.
     Streamed,
 }
 
 /// What messages are written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Encoding {
     /// Binary XML with a dictionary for the session (MC-NBFSE).
+    #[default]
     Session,
     /// Binary XML (MC-NBFS).
     Binary,
@@ -128,8 +140,8 @@ impl Encoding {
 /// See the module. It stands in [`Profile::options`] of a way and of a place. Fields that a place alone
 /// uses are marked as such: `users`, `keytab`, `tls_server`, `throttle` and the like mean nothing to a
 /// caller, and `tls_client`, `to`, `callback` nothing to a place. Only these fields count for equality that
-/// `Settings::identity` names.
-#[derive(Clone)]
+/// `Settings::identity` names. They begin with `Settings::new`.
+#[derive(Clone, Default)]
 pub struct Settings {
     /// How messages travel.
     pub binding: Binding,
@@ -218,61 +230,8 @@ impl Settings {
     /// The defaults of a binding. Authority, host and socket are empty: `address::ends::placed` fills them
     /// in once the endpoint is known.
     pub fn new(binding: Binding) -> Self {
-        Self {
-            binding,
-            uri_scheme: if binding.is_http() { "http" } else { "net.tcp" },
-            authority: String::new(),
-            host: String::new(),
-            socket: String::new(),
-            local: false,
-            transport_security: Security::None,
-            username: false,
-            basic_login: false,
-            mode: Mode::Buffered,
-            encoding: match binding {
-                Binding::NetTcp => Encoding::Session,
-                Binding::BinaryHttp => Encoding::Binary,
-                Binding::Basic | Binding::Ws => Encoding::Text,
-            },
-            compressed: None,
-            compressed_requests: false,
-            quotas: Quotas::default(),
-            callback: None,
-            reliable: false,
-            credentials: None,
-            users: None,
-            keytab: None,
-            ntlm1_session: false,
-            protection_level: ProtectionLevel::EncryptAndSign,
-            mechanism: Mechanism::Negotiate,
-            identity: String::new(),
-            to: String::new(),
-            tls_client: None,
-            tls_server: None,
-            exception_detail: false,
-            takes_one_mode: false,
-            takes_one_encoding: false,
-            throttle: Arc::default(),
-            shown: Vec::new(),
-        }
-    }
-
-    /// How messages are written.
-    /// Encoding and binding are apart in an address, and one in a dialect: the binding says SOAP's version
-    /// and whether there is addressing, the encoding says binary or text. Over framing the preamble of each
-    /// connection decides instead (`framing::session::dialect`).
-    pub fn dialect(&self) -> Dialect {
-        let usual = match self.binding {
-            Binding::NetTcp => Dialect::NET_TCP,
-            Binding::BinaryHttp => Dialect::BINARY,
-            Binding::Basic => Dialect::BASIC,
-            Binding::Ws => Dialect::WS,
-        };
-        let form = match self.encoding {
-            Encoding::Session | Encoding::Binary => Form::Binary,
-            Encoding::Text | Encoding::Mtom => Form::Text,
-        };
-        Dialect { form, session: self.encoding == Encoding::Session, ..usual }
+        let uri_scheme = if binding.is_http() { "http" } else { "net.tcp" };
+        Self { binding, uri_scheme, encoding: binding.encoding(), ..Self::default() }
     }
 
     /// The URI of an object, as Via (MC-NMF 2.2.3.3), To (WS-Addressing) and metadata spell it. With `to`
@@ -319,7 +278,7 @@ impl Settings {
         let tls = self.tls_client.as_ref().map(tls::ClientSettings::describe);
         let proof = (self.username, self.basic_login, self.protection_level, self.mechanism, &self.identity);
         let packed = (self.mode, self.encoding, self.compressed, self.compressed_requests);
-        let rest = (self.quotas.values(), &self.callback, self.reliable);
+        let rest = (self.quotas, &self.callback, self.reliable);
         (&self.credentials, self.transport_security, tls, place, proof, packed, rest)
     }
 
