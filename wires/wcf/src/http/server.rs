@@ -6,7 +6,7 @@
 //! without the library, whose own state stays *between*; any other request is the library's from its first
 //! byte on.
 //!
-//! Two futures of the library take part, its connection and one for each request (`Serving`); both are
+//! Two futures of the library take part, its connection and one for each request (`Counter::take`); both are
 //! polled in `advance`, in memory. They meet this side at the `Desk`: there a request lies when it is
 //! whole, and there its response is put.
 //!
@@ -23,7 +23,7 @@
 //!   so.
 
 use super::body::{Gathering, Lost, Outgoing};
-use super::breach::Breach;
+use super::breach::{Breach, over_limit};
 use super::head_cache::{self, HeadCache};
 use super::heads::{Heads, MAX_HEAD};
 use super::pipe::{Bell, End, Stage};
@@ -33,10 +33,10 @@ use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use hyper::server::conn::http1::{Builder, Connection};
-use hyper::service::Service;
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -46,7 +46,7 @@ pub(super) type Door = dyn Fn(&Parts) -> Option<Response<()>> + Send + Sync;
 
 /// The accepting half of a connection.
 pub(super) struct Server {
-    connection: Pin<Box<Connection<End, Counter>>>,
+    connection: Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>,
     pub(super) end: End,
     desk: Desk,
     bell: Bell,
@@ -87,6 +87,40 @@ impl Desk {
     fn papers(&self) -> MutexGuard<'_, Papers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Takes what has come of a body.
+    fn gather(&self, gathering: &mut Gathering, cx: &mut Context<'_>) -> Poll<Result<Bytes, Lost>> {
+        let whole = gathering.poll(cx);
+        if whole.is_pending() {
+            self.papers().arriving = Some((gathering.len(), gathering.missing()));
+        }
+        whole
+    }
+
+    /// A request has come to its end. Returns the response to one that is refused.
+    fn received(&self, whole: Result<Received, Lost>, end: &End, most: u64) -> Option<Response<()>> {
+        let mut papers = self.papers();
+        papers.arriving = None;
+        let (breach, status) = match whole {
+            Ok(received) => {
+                end.pipe().stage = Stage::Head(Heads::default());
+                papers.received = Some(received);
+                return None;
+            }
+            Err(Lost::TooLarge) => (Breach::OverLimit(most), StatusCode::PAYLOAD_TOO_LARGE),
+            Err(Lost::Broken(error)) => (Breach::Request(error.to_string()), StatusCode::BAD_REQUEST),
+        };
+        papers.breach = Some(breach);
+        Some(closing(status))
+    }
+
+    /// The response to the request in hand, once it is there.
+    fn response(&self) -> Poll<Response<Outgoing>> {
+        let mut papers = self.papers();
+        let Some(response) = papers.response.take() else { return Poll::Pending };
+        papers.busy = false;
+        Poll::Ready(response)
+    }
 }
 
 impl Server {
@@ -101,7 +135,7 @@ impl Server {
             .max_buf_size(2 * MAX_HEAD)
             .max_header_size(MAX_HEAD)
             .half_close(true)
-            .serve_connection(end.clone(), counter);
+            .serve_connection(end.clone(), service_fn(move |request| counter.take(request)));
         Self {
             connection: Box::pin(connection),
             end,
@@ -235,7 +269,7 @@ impl Server {
         let refused = self.desk.papers().breach.take();
         refused.or_else(|| match &self.over {
             Some(Err(error)) if error.is_parse_too_large() => Some(Breach::HeadTooLong),
-            Some(Err(error)) => Some(Breach::Request { message: error.to_string() }),
+            Some(Err(error)) => Some(Breach::Request(error.to_string())),
             _ => None,
         })
     }
@@ -250,19 +284,18 @@ struct Counter {
     most: u64,
 }
 
-impl Service<Request<Incoming>> for Counter {
-    type Response = Response<Outgoing>;
-    type Error = Infallible;
-    type Future = Serving;
-
-    fn call(&self, request: Request<Incoming>) -> Serving {
+impl Counter {
+    /// Takes one request, from its head to its response.
+    fn take(
+        &self,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Response<Outgoing>, Infallible>> + use<> {
         let (parts, body) = request.into_parts();
         let mut pipe = self.end.pipe();
         // The scanner has seen the whole head by now.
         let plain = matches!(&pipe.stage, Stage::Head(heads) if heads.is_plain());
         let refusal = if plain { (self.door)(&parts) } else { Some(closing(StatusCode::BAD_REQUEST)) };
-        let breach = (!plain).then_some(Breach::Ambiguous);
-        let gathering = Gathering::new(body, self.most);
+        let mut gathering = Gathering::new(body, self.most);
         pipe.stage = match gathering.missing() {
             0 if parts.headers.contains_key(http::header::TRANSFER_ENCODING) => Stage::Unsized,
             0 => Stage::Head(Heads::default()),
@@ -273,19 +306,32 @@ impl Service<Request<Incoming>> for Counter {
         drop(pipe);
         let mut papers = self.desk.papers();
         papers.busy = true;
-        papers.breach = breach;
+        papers.breach = (!plain).then_some(Breach::Ambiguous);
         drop(papers);
-        let state = match refusal {
-            Some(response) => State::Refused(response),
-            None => State::Arriving(Some(parts), gathering),
-        };
-        Serving { desk: self.desk.clone(), end: self.end.clone(), most: self.most, state }
+        let (desk, end, most) = (self.desk.clone(), self.end.clone(), self.most);
+        async move {
+            let refusal = match refusal {
+                Some(refusal) => Some(refusal),
+                None => {
+                    let whole = poll_fn(|cx| desk.gather(&mut gathering, cx)).await;
+                    desk.received(whole.map(|body| Received { parts, body }), &end, most)
+                }
+            };
+            let Some(refusal) = refusal else {
+                return Ok(poll_fn(|_| desk.response()).await);
+            };
+            let too_large = refusal.status() == StatusCode::PAYLOAD_TOO_LARGE;
+            let said = too_large.then(|| Bytes::from(how_to_raise(most)));
+            desk.papers().busy = false;
+            Ok(refusal.map(|()| Outgoing::new(said.into_iter().collect(), &end)))
+        }
     }
 }
 
 /// What the sender of a message that is too large is told: the quota, its value, and how it is raised.
-fn how_to_raise(breach: &Breach) -> String {
-    format!("{breach} Here: raise it with `MaxReceivedMessageSize=` in the listener's address.\n")
+fn how_to_raise(limit: u64) -> String {
+    let quota = over_limit(limit);
+    format!("{quota} Here: raise it with `MaxReceivedMessageSize=` in the listener's address.\n")
 }
 
 /// A response without a body that ends the connection.
@@ -294,72 +340,4 @@ pub(super) fn closing(status: StatusCode) -> Response<()> {
     *response.status_mut() = status;
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
-}
-
-/// One request, from its head to its response.
-struct Serving {
-    desk: Desk,
-    end: End,
-    most: u64,
-    state: State,
-}
-
-// There is one for each connection.
-#[allow(clippy::large_enum_variant)]
-enum State {
-    Refused(Response<()>),
-    Arriving(Option<Parts>, Gathering),
-    Waiting,
-}
-
-impl Future for Serving {
-    type Output = Result<Response<Outgoing>, Infallible>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        let mut papers = this.desk.papers();
-        if let State::Arriving(parts, gathering) = &mut this.state {
-            match gathering.poll(cx) {
-                Poll::Pending => {
-                    papers.arriving = Some((gathering.len(), gathering.missing()));
-                    return Poll::Pending;
-                }
-                Poll::Ready(whole) => {
-                    papers.arriving = None;
-                    match (whole, parts.take()) {
-                        (Ok(body), Some(parts)) => {
-                            this.end.pipe().stage = Stage::Head(Heads::default());
-                            papers.received = Some(Received { parts, body });
-                            this.state = State::Waiting;
-                        }
-                        (Err(Lost::TooLarge), _) => {
-                            papers.breach = Some(Breach::OverLimit { limit: this.most });
-                            this.state = State::Refused(closing(StatusCode::PAYLOAD_TOO_LARGE));
-                        }
-                        (Err(Lost::Broken(error)), _) => {
-                            papers.breach = Some(Breach::Request { message: error.to_string() });
-                            this.state = State::Refused(closing(StatusCode::BAD_REQUEST));
-                        }
-                        (Ok(_), None) => {}
-                    }
-                }
-            }
-        }
-        let response = match &this.state {
-            State::Refused(response) => {
-                let said =
-                    papers.breach.as_ref().filter(|_| response.status() == StatusCode::PAYLOAD_TOO_LARGE);
-                let said = said.map(|breach| Bytes::from(how_to_raise(breach)));
-                Some(response.clone().map(|()| Outgoing::new(said.into_iter().collect(), &this.end)))
-            }
-            _ => papers.response.take(),
-        };
-        match response {
-            Some(response) => {
-                papers.busy = false;
-                Poll::Ready(Ok(response))
-            }
-            None => Poll::Pending,
-        }
-    }
 }

@@ -7,6 +7,7 @@ use super::Accepting;
 use super::door::unauthorized;
 use super::responses::told;
 use crate::compression;
+use crate::http::SOAP_ACTION;
 use crate::http::breach::Breach;
 use crate::http::compression::{Coding, GZIP, is_taken};
 use crate::http::content::{self, Format};
@@ -16,10 +17,8 @@ use crate::settings::Encoding;
 use bytes::Bytes;
 use everywire_model::{Failure, Kind, reference};
 use http::header::{ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use std::time::Instant;
-
-const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
 
 impl Accepting {
     /// One request, whole.
@@ -116,21 +115,19 @@ impl Accepting {
 
     /// A request's envelope was taken, or could not be.
     pub(super) fn came(&mut self, now: Instant, result: Result<(), Failure>) -> Result<(), Breach> {
-        match result {
-            Ok(()) => self.sort(now),
-            Err(failure) => {
-                let status = match failure.kind() {
-                    Kind::LimitExceeded => StatusCode::PAYLOAD_TOO_LARGE,
-                    _ => StatusCode::BAD_REQUEST,
-                };
-                let mut response = told(status, failure.message());
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                self.respond(response);
-                self.server.advance();
-                return Err(Breach::Envelope { message: failure.to_string() });
-            }
-        }
-        Ok(())
+        let Err(failure) = result else {
+            self.sort(now);
+            return Ok(());
+        };
+        let status = match failure.kind() {
+            Kind::LimitExceeded => StatusCode::PAYLOAD_TOO_LARGE,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        let mut response = told(status, failure.message());
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        self.respond(response);
+        self.server.advance();
+        Err(Breach::Envelope(failure.to_string()))
     }
 
     /// The key that a path stands for, if an object is exported under it.

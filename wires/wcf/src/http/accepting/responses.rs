@@ -1,16 +1,12 @@
 //! What goes back: envelopes, alone or in a package, compressed or not; pages; statuses with a sentence for people.
 
 use super::Accepting;
-use crate::compression;
-use crate::http::compression::{GZIP, SMALL};
-use crate::http::multipart;
+use crate::http::compression::pack;
 use crate::metadata;
 use bytes::Bytes;
 use everywire_model::SendBuffer;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Response, StatusCode};
-
-const MIME_VERSION: HeaderName = HeaderName::from_static("mime-version");
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
 
 impl Accepting {
     /// Answers the request in hand.
@@ -26,24 +22,10 @@ impl Accepting {
         if self.server.is_repeating() && !self.packs && !self.compresses {
             return self.server.reply(status, &self.content_type, &mut envelope);
         }
-        let mut parts = envelope.into_parts();
-        let mut content_type = self.content_type.clone();
-        let mut response = Response::new(Vec::new());
-        if self.packs {
-            let (packed, body) = multipart::pack(self.dialect, parts);
-            parts = body;
-            content_type = HeaderValue::try_from(packed).unwrap_or(content_type);
-            response.headers_mut().insert(MIME_VERSION, HeaderValue::from_static("1.0"));
-        }
-        if self.compresses
-            && parts.iter().map(Bytes::len).sum::<usize>() >= SMALL
-            && let Some(packed) = compression::Format::Gzip.pack(&parts)
-        {
-            parts = vec![packed];
-            response.headers_mut().insert(CONTENT_ENCODING, GZIP);
-        }
-        response.headers_mut().insert(CONTENT_TYPE, content_type);
-        *response.status_mut() = status;
+        let mut response = empty(status);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, self.content_type.clone());
+        let parts = pack(self.dialect, envelope.into_parts(), self.packs, self.compresses, headers);
         *response.body_mut() = parts;
         self.respond(response);
     }
