@@ -4,7 +4,7 @@
 //! messages, messages that its window lets go, repetitions, acknowledgements.
 
 use super::sending::Sent;
-use super::state::{Flushed, Own, SoapChannel};
+use super::state::{Flushed, Refusal, SoapChannel};
 use crate::dictionary::Outgoing;
 use crate::soap::faults::Said;
 use crate::soap::ids::MessageId;
@@ -34,7 +34,7 @@ impl SoapChannel {
     }
 
     fn flush_own(&mut self, out: &mut SendBuffer) -> Option<Flushed> {
-        while let Some(Own::Fault { said, relates_to, not_understood }) = self.own.pop_front() {
+        while let Some(Refusal { said, relates_to, not_understood }) = self.own.pop_front() {
             // Such a fault is of no sequence, so the session must not number it.
             let held = self.reliable.take();
             let put = self.put_fault(&said, relates_to.as_ref(), &not_understood, None, out);
@@ -109,6 +109,6 @@ impl SoapChannel {
     }
 
     pub(super) fn fault(&mut self, said: Said, relates_to: Option<MessageId>) {
-        self.own.push_back(Own::Fault { said, relates_to, not_understood: Vec::new() });
+        self.own.push_back(Refusal { said, relates_to, not_understood: Vec::new() });
     }
 }

@@ -1,7 +1,7 @@
 //! Calls of a reliable session over HTTP that are under way when their connection ends. Their messages have their numbers, and the
 //! service keeps their answers: so the caller is sent on to another connection, where his message goes out once more as it is.
 
-use super::state::{SoapChannel, Started, Waiting, know};
+use super::state::{SoapChannel, Started, know};
 use bytes::Bytes;
 use everywire_model::{
     Call, CallId, Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Profile, RESUME_TOKEN,
@@ -87,7 +87,7 @@ impl SoapChannel {
             self.telling.push(id);
         } else {
             know(&mut self.reading, &mut self.beside, &plan);
-            self.waiting.insert(id, Waiting { plan: Arc::clone(&plan) });
+            self.waiting.insert(id, Arc::clone(&plan));
             self.resumed.retain(|(_, known)| self.waiting.get(*known).is_some());
             self.resumed.push((question, id));
         }

@@ -129,7 +129,7 @@ pub(in crate::soap) fn failure(fault: &Fault, dialect: Dialect) -> Failure {
         | "InvalidMessageInformationHeader" => (Kind::Violation, Completed::No),
         "SessionTerminated" => (Kind::Unreachable, Completed::Maybe),
         _ if namespace == SECURITY => (Kind::Refused, Completed::No),
-        word if namespace == FAILURE => (kind_of(word), Completed::Maybe),
+        word if namespace == FAILURE => (Kind::of_word(word).unwrap_or(Kind::Internal), Completed::Maybe),
         _ => (Kind::Internal, Completed::Maybe),
     };
     let reason =
@@ -149,21 +149,4 @@ pub(in crate::soap) fn failure(fault: &Fault, dialect: Dialect) -> Failure {
         }
         _ => failure,
     }
-}
-
-/// The kind that another node of this library named (`urn:everywire:failure`).
-fn kind_of(word: &str) -> Kind {
-    let kinds = [
-        Kind::Unreachable,
-        Kind::TimedOut,
-        Kind::Cancelled,
-        Kind::BadArgument,
-        Kind::Malformed,
-        Kind::LimitExceeded,
-        Kind::Unsupported,
-        Kind::Violation,
-        Kind::BadReference,
-        Kind::WrongWire,
-    ];
-    kinds.into_iter().find(|kind| kind.word() == word).unwrap_or(Kind::Internal)
 }

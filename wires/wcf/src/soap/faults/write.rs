@@ -129,17 +129,21 @@ impl Said {
     /// The offset is 0 if no detail is wanted. `wants_detail`: an element for it is written, and left for
     /// the caller to fill.
     pub(in crate::soap) fn put(&self, put: &mut Put<'_>, dialect: Dialect, wants_detail: bool) -> usize {
+        // A code in a namespace other than that of envelopes.
+        let subcode = |put: &mut Put<'_>, namespace: &str, local: &str| {
+            let prefix = if namespace == FAILURE { b'e' } else { b'a' };
+            put.xmlns(prefix, namespace);
+            put.chars(&format!("{}:{local}", char::from(prefix)));
+        };
         put.start(b's', "Fault");
-        let detail = match dialect.soap {
+        let (prefix, detail) = match dialect.soap {
             Soap::V12 => {
                 put.start(b's', "Code");
                 put.leaf(b's', "Value", &format!("s:{}", self.code));
                 if let Some((namespace, local)) = &self.subcode {
                     put.start(b's', "Subcode");
                     put.start(b's', "Value");
-                    let prefix = prefix(namespace);
-                    put.xmlns(prefix, namespace);
-                    put.chars(&format!("{}:{local}", char::from(prefix)));
+                    subcode(put, namespace, local);
                     put.end();
                     put.end();
                 }
@@ -150,16 +154,14 @@ impl Said {
                 put.chars(&self.reason);
                 put.end();
                 put.end();
-                "Detail"
+                (b's', "Detail")
             }
             Soap::V11 => {
                 put.start(0, "faultcode");
                 match &self.subcode {
                     // SOAP 1.1 has no subcodes: the most telling code stands in their place.
                     Some((namespace, local)) if namespace != envelope(Soap::V12) => {
-                        let prefix = prefix(namespace);
-                        put.xmlns(prefix, namespace);
-                        put.chars(&format!("{}:{local}", char::from(prefix)));
+                        subcode(put, namespace, local);
                     }
                     _ => put.chars(match self.code {
                         "Sender" => "s:Client",
@@ -173,10 +175,9 @@ impl Said {
                 put.language();
                 put.chars(&self.reason);
                 put.end();
-                "detail"
+                (0, "detail")
             }
         };
-        let prefix = if dialect.soap == Soap::V12 { b's' } else { 0 };
         let mut at = 0;
         if let Some((kind, message)) = &self.exception {
             put.start(prefix, detail);
@@ -194,9 +195,4 @@ impl Said {
         put.end();
         at
     }
-}
-
-/// A prefix for codes of a namespace, apart from that of envelopes.
-fn prefix(namespace: &str) -> u8 {
-    if namespace == FAILURE { b'e' } else { b'a' }
 }
