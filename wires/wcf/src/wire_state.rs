@@ -87,8 +87,7 @@ impl Node {
     /// them.
     #[must_use]
     pub fn sole(&self) -> Option<Bytes> {
-        let mut keys = self.objects.keys().into_iter();
-        keys.next().filter(|_| keys.next().is_none())
+        only(self.objects.keys().into_iter())
     }
 
     /// The operation that is asked of an object by an action, or by the first element of a body in Clark notation.
@@ -122,14 +121,17 @@ impl Node {
             let servants = self.objects.servants(key);
             servants.iter().any(|servant| plan::index_of(servant.interface(), action).is_some())
         };
-        let mut keys = self.objects.keys().into_iter().filter(has);
-        let first = keys.next()?;
-        keys.next().is_none().then_some(first)
+        only(self.objects.keys().into_iter().filter(has))
     }
 
     fn standing(&self) -> &[Arc<dyn Servant>] {
         self.standing.get_or_init(|| metadata::servants(&self.objects))
     }
+}
+
+/// The key, if there is one and no other.
+fn only(mut keys: impl Iterator<Item = Bytes>) -> Option<Bytes> {
+    keys.next().filter(|_| keys.next().is_none())
 }
 
 impl WireState for Node {
