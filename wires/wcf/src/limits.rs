@@ -220,14 +220,16 @@ impl Quotas {
     /// A message of this side's peer is too large: what WCF says, and how the quota is raised here.
     #[cold]
     pub fn message_too_large(&self, initiator: Initiator) -> Failure {
-        // The sentence is .NET's own: users search the web for it.
-        let quota = self.max_received_message_size;
-        let what = format!(
-            "The maximum message size quota for incoming messages ({quota}) has been exceeded. To increase the quota, use the MaxReceivedMessageSize property on the appropriate binding element."
-        );
-        Failure::new(Kind::LimitExceeded, initiator, what)
+        Failure::new(Kind::LimitExceeded, initiator, too_large(self.max_received_message_size))
             .with_hint("end the address with ?MaxReceivedMessageSize=OCTETS")
     }
+}
+
+/// What is said of a message that is too large. The sentence is .NET's own: users search the web for it.
+pub(crate) fn too_large(quota: u64) -> String {
+    format!(
+        "The maximum message size quota for incoming messages ({quota}) has been exceeded. To increase the quota, use the MaxReceivedMessageSize property on the appropriate binding element."
+    )
 }
 
 /// A time in any notation of [`Quotas::set`].

@@ -342,32 +342,26 @@ impl Settings {
 
     /// Who may call and who may listen in: one line for people.
     pub fn protection(&self, local: bool) -> String {
-        let transport = match self.transport_security {
-            Security::None if local => "none beyond the socket's: whoever may open it can call".to_owned(),
-            Security::None => {
-                "none: no authentication, no encryption; whoever reaches the port can call".to_owned()
+        let insecure = self.tls_client.as_ref().is_some_and(tls::ClientSettings::is_insecure);
+        let transport = match (self.transport_security, self.protection_level) {
+            (Security::None, _) if local => "none beyond the socket's: whoever may open it can call",
+            (Security::None, _) => {
+                "none: no authentication, no encryption; whoever reaches the port can call"
             }
-            Security::Unix => "the kernel tells who calls; nothing leaves this machine".to_owned(),
-            Security::Tls => {
-                let checks = match &self.tls_client {
-                    Some(tls) if tls.is_insecure() => {
-                        "encrypted, but the server's certificate is NOT checked (insecure=on): whoever is on the way may read and change everything"
-                    }
-                    _ => "encrypted; the server proves who it is by its certificate",
-                };
-                format!("TLS: {checks}")
+            (Security::Unix, _) => "the kernel tells who calls; nothing leaves this machine",
+            (Security::Tls, _) if insecure => {
+                "TLS: encrypted, but the server's certificate is NOT checked (insecure=on): whoever is on the way may read and change everything"
             }
-            Security::Windows => match self.protection_level {
-                ProtectionLevel::EncryptAndSign => {
-                    "Windows: callers are known, everything is signed and encrypted".to_owned()
-                }
-                ProtectionLevel::Sign => {
-                    "Windows: callers are known and everything is signed; nothing is encrypted".to_owned()
-                }
-                ProtectionLevel::None => {
-                    "Windows: callers are known, but nothing is signed or encrypted".to_owned()
-                }
-            },
+            (Security::Tls, _) => "TLS: encrypted; the server proves who it is by its certificate",
+            (Security::Windows, ProtectionLevel::EncryptAndSign) => {
+                "Windows: callers are known, everything is signed and encrypted"
+            }
+            (Security::Windows, ProtectionLevel::Sign) => {
+                "Windows: callers are known and everything is signed; nothing is encrypted"
+            }
+            (Security::Windows, ProtectionLevel::None) => {
+                "Windows: callers are known, but nothing is signed or encrypted"
+            }
         };
         let login = match () {
             () if self.username => "; callers say a user and a password in each message",

@@ -4,6 +4,7 @@
 //! the link by `at`, which ends the connection. Names are listed in `cli/help/codes.tsv`.
 
 use super::heads::MAX_HEAD;
+use crate::limits::too_large;
 use everywire_model::Violation;
 
 /// One way of being wrong.
@@ -41,7 +42,7 @@ impl Breach {
                 "HeadTooLong",
                 format!("the head of a request exceeds {MAX_HEAD} bytes or has too many lines"),
             ),
-            Self::OverLimit(limit) => (Violation::OVER_LIMIT, over_limit(*limit)),
+            Self::OverLimit(limit) => (Violation::OVER_LIMIT, too_large(*limit)),
             Self::SlowHead(seconds) => {
                 ("SlowHead", format!("the head of a request did not arrive within {seconds} s"))
             }
@@ -58,12 +59,4 @@ impl Breach {
         };
         Violation { wire: "wcf", name, message, offset }
     }
-}
-
-/// Microsoft's sentence on messages that are too large, as people search for it.
-pub(super) fn over_limit(limit: u64) -> String {
-    format!(
-        "The maximum message size quota for incoming messages ({limit}) has been exceeded. To increase the quota, use \
-         the MaxReceivedMessageSize property on the appropriate binding element."
-    )
 }

@@ -26,7 +26,7 @@ mod outcomes;
 mod pages;
 mod sequence;
 
-use super::breach::{Breach, over_limit};
+use super::breach::Breach;
 use super::client::{Client, Returned};
 use super::compression::{GZIP, pack};
 use super::content::{self, LastFormat};
@@ -212,10 +212,8 @@ impl Connecting {
                 Ok(())
             }
             Returned::TooLarge => {
-                let limit = self.settings.quotas.max_received_message_size;
-                let failure = Failure::new(Kind::LimitExceeded, Initiator::Peer, over_limit(limit))
-                    .with_hint("write ?MaxReceivedMessageSize=BYTES behind the address")
-                    .with_completed(Completed::Maybe);
+                let failure = self.settings.quotas.message_too_large(Initiator::Peer);
+                let failure = failure.with_completed(Completed::Maybe);
                 if flight.kind == Asking::Sequence {
                     return Err(self.lost(failure));
                 }

@@ -23,10 +23,11 @@
 //!   so.
 
 use super::body::{Gathering, Lost, Outgoing};
-use super::breach::{Breach, over_limit};
+use super::breach::Breach;
 use super::head_cache::{self, HeadCache};
 use super::heads::{Heads, MAX_HEAD};
 use super::pipe::{Bell, End, Stage};
+use crate::limits;
 use bytes::Bytes;
 use everywire_model::SendBuffer;
 use http::header::CONNECTION;
@@ -56,7 +57,7 @@ pub(super) struct Server {
     most: u64,
     heads: HeadCache,
     /// A request that the library has not seen waits for its response.
-    repeating: bool,
+    pub(super) repeating: bool,
     /// The library has nothing to do before more arrives.
     rests: bool,
 }
@@ -198,11 +199,6 @@ impl Server {
         Some(found)
     }
 
-    /// Whether the request in hand is one with a known head.
-    pub(super) fn is_repeating(&self) -> bool {
-        self.repeating
-    }
-
     /// Whether nothing is to be done, since the last request was one with a known head and nothing came behind it.
     pub(super) fn rests(&self) -> bool {
         self.rests && (self.repeating || self.end.pipe().input.is_empty())
@@ -321,17 +317,13 @@ impl Counter {
                 return Ok(poll_fn(|_| desk.response()).await);
             };
             let too_large = refusal.status() == StatusCode::PAYLOAD_TOO_LARGE;
-            let said = too_large.then(|| Bytes::from(how_to_raise(most)));
+            // Whoever sent it is told the quota, its value, and how it is raised.
+            let how = "Here: raise it with `MaxReceivedMessageSize=` in the listener's address.";
+            let said = too_large.then(|| Bytes::from(format!("{} {how}\n", limits::too_large(most))));
             desk.papers().busy = false;
             Ok(refusal.map(|()| Outgoing::new(said.into_iter().collect(), &end)))
         }
     }
-}
-
-/// What the sender of a message that is too large is told: the quota, its value, and how it is raised.
-fn how_to_raise(limit: u64) -> String {
-    let quota = over_limit(limit);
-    format!("{quota} Here: raise it with `MaxReceivedMessageSize=` in the listener's address.\n")
 }
 
 /// A response without a body that ends the connection.

@@ -14,7 +14,7 @@ use super::{Form, Soap, head};
 use crate::dictionary::Words;
 use crate::markup;
 use crate::nbfx::{self, xml};
-use crate::text::{self, check_chars, escape, escape_attribute};
+use crate::text::{self, check_chars, escape};
 use crate::values::{ReaderQuotas, TEXT};
 use everywire_model::headers::Content;
 use everywire_model::visit::Visit;
@@ -198,21 +198,18 @@ fn content(cursor: &mut Cursor<'_>, most: usize) -> Visit<String> {
 
 /// Appends a start tag that declares what it needs; returns the name that its end has.
 fn start(element: &Element<'_>, out: &mut Vec<u8>) -> String {
-    let quoted = |out: &mut Vec<u8>, name: &str, value: &str| {
-        out.extend_from_slice(format!(" {name}=\"").as_bytes());
-        escape_attribute(value, out);
-        out.push(b'"');
-    };
-    out.extend_from_slice(format!("<{}", element.local).as_bytes());
-    quoted(out, "xmlns", &element.namespace);
+    let mut xml = text::Writer::new(out);
+    xml.start("", &element.local).xmlns("", &element.namespace);
     for (number, attribute) in element.attributes.iter().enumerate() {
         if attribute.namespace.is_empty() {
-            quoted(out, &attribute.local, &attribute.value);
+            xml.attribute("", &attribute.local, &attribute.value);
         } else {
-            quoted(out, &format!("xmlns:p{number}"), &attribute.namespace);
-            quoted(out, &format!("p{number}:{}", attribute.local), &attribute.value);
+            let prefix = format!("p{number}");
+            xml.xmlns(&prefix, &attribute.namespace);
+            xml.attribute(&prefix, &attribute.local, &attribute.value);
         }
     }
-    out.push(b'>');
+    // The tag is over; what is inside follows.
+    xml.raw(b"");
     element.local.to_string()
 }

@@ -27,6 +27,7 @@ use super::rm::Headers;
 use super::{Dialect, Form, Soap};
 use crate::limits::MAX_HEADERS;
 use crate::violations::Violation;
+use bytes::Bytes;
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -67,6 +68,15 @@ pub(super) struct Head<'a> {
     pub(super) first: Option<First<'a>>,
 }
 
+/// A message whose head was read, and what came around it.
+#[derive(Clone, Copy)]
+pub(super) struct Message<'a> {
+    pub(super) head: &'a Head<'a>,
+    pub(super) document: &'a Bytes,
+    pub(super) action: Option<&'a str>,
+    pub(super) key: &'a Bytes,
+}
+
 /// The first element of a body.
 #[derive(Debug)]
 pub(super) struct First<'a> {
@@ -89,14 +99,14 @@ impl First<'_> {
 /// Roles whose headers are for this side; those of others are not even looked at.
 fn is_mine(header: &Element<'_>, namespace: &str) -> bool {
     let role = header.attribute(namespace, "role").or_else(|| header.attribute(namespace, "actor"));
-    match role {
-        None | Some("") => true,
-        Some(role) => {
-            role == "http://www.w3.org/2003/05/soap-envelope/role/next"
-                || role == "http://www.w3.org/2003/05/soap-envelope/role/ultimateReceiver"
-                || role == "http://schemas.xmlsoap.org/soap/actor/next"
-        }
-    }
+    role.is_none_or(|role| {
+        matches!(
+            role,
+            "" | "http://www.w3.org/2003/05/soap-envelope/role/next"
+                | "http://www.w3.org/2003/05/soap-envelope/role/ultimateReceiver"
+                | "http://schemas.xmlsoap.org/soap/actor/next"
+        )
+    })
 }
 
 impl<'a> Head<'a> {
@@ -120,11 +130,7 @@ impl<'a> Head<'a> {
             }
             element = cursor.child()?;
         }
-        match element {
-            Some(body) if body.is(soap, "Body") => head.body = body.inside,
-            Some(other) => return Err(Violation::UnexpectedElement.at(other.at)),
-            None => return Err(Violation::MissingElement.at(cursor.position())),
-        }
+        head.body = body(&cursor, element, soap)?.inside;
         if let Some(first) = cursor.child()? {
             let Element { namespace, local, inside, attributes, .. } = first;
             head.first = Some(First { namespace, local, inside, is_plain: attributes.is_empty() });
@@ -237,6 +243,15 @@ pub(super) fn root<'a>(cursor: &mut Cursor<'a>) -> Visit<Element<'a>> {
     match cursor.next()? {
         Step::Open(element) => Ok(element),
         _ => Err(Violation::NoEnvelope.at(0)),
+    }
+}
+
+/// The element behind the headers, which must be the body.
+pub(super) fn body<'a>(cursor: &Cursor<'a>, element: Option<Element<'a>>, soap: &str) -> Visit<Element<'a>> {
+    match element {
+        Some(body) if body.is(soap, "Body") => Ok(body),
+        Some(other) => Err(Violation::UnexpectedElement.at(other.at)),
+        None => Err(Violation::MissingElement.at(cursor.position())),
     }
 }
 

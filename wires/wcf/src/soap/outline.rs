@@ -126,14 +126,9 @@ impl<'a> Outline<'a> {
             }
             element = cursor.child()?;
         }
-        match element {
-            Some(body) if body.is(name, "Body") => {
-                let (envelope, body) = (start..root.inside, body.at..body.inside);
-                Ok(Self { soap, envelope, scope, header, blocks, action, body })
-            }
-            Some(other) => Err(Violation::UnexpectedElement.at(other.at)),
-            None => Err(Violation::MissingElement.at(cursor.position())),
-        }
+        let body = head::body(&cursor, element, name)?;
+        let (envelope, body) = (start..root.inside, body.at..body.inside);
+        Ok(Self { soap, envelope, scope, header, blocks, action, body })
     }
 }
 

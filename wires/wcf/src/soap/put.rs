@@ -134,21 +134,12 @@ impl<'w> Put<'w> {
         }
     }
 
-    /// `xml:lang`, in English.
+    /// `xml:lang`, in English; no dictionary has the word.
     pub(super) fn language(&mut self) {
-        match self.form {
-            Form::Text => self.out.extend_from_slice(b" xml:lang=\"en-US\""),
-            Form::Binary => {
-                let id = static_id("lang");
-                self.out.push(if id.is_some() { 0x07 } else { 0x05 });
-                integer::put_string("xml", &mut self.out);
-                match id {
-                    Some(id) => integer::put(id as usize, &mut self.out),
-                    None => integer::put_string("lang", &mut self.out),
-                }
-                records::sized(0x98, b"en-US", &mut self.out);
-            }
-        }
+        self.out.extend_from_slice(match self.form {
+            Form::Text => b" xml:lang=\"en-US\"",
+            Form::Binary => b"\x05\x03xml\x04lang\x98\x05en-US",
+        });
     }
 
     /// Text that is not worth a word of the session.

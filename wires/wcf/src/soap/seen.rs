@@ -23,7 +23,7 @@
 //! * Heads and actions of more than `LONGEST` bytes are not remembered, so a channel keeps some tens of
 //!   kilobytes at most.
 
-use super::head::Head;
+use super::head::{Head, Message};
 use super::ids::{self, UUID};
 use super::{Dialect, Form};
 use crate::values::Layout;
@@ -143,13 +143,11 @@ impl Seen {
     pub(super) fn remember(
         &mut self,
         dialect: Dialect,
-        document: &[u8],
-        head: &Head<'_>,
-        around: (Option<&str>, &Bytes),
+        message: Message<'_>,
         plan: (&Layout, bool),
         meaning: Meaning,
     ) {
-        let Some(made) = Remembered::of(dialect, document, head, around, plan, meaning) else { return };
+        let Some(made) = Remembered::of(dialect, message, plan, meaning) else { return };
         if self.heads.len() < HEADS {
             self.last = self.heads.len();
             self.heads.push(made);
@@ -170,12 +168,11 @@ impl Seen {
 impl Remembered {
     fn of(
         dialect: Dialect,
-        document: &[u8],
-        head: &Head<'_>,
-        (action, key): (Option<&str>, &Bytes),
+        message: Message<'_>,
         (values, passes): (&Layout, bool),
         meaning: Meaning,
     ) -> Option<Self> {
+        let Message { head, document, action, key } = message;
         let first = head.first.as_ref()?;
         let tail = tail(dialect.form, document)?;
         // In binary form attributes follow a start tag as records of their own: none may follow this one.

@@ -6,7 +6,7 @@ use crate::metadata;
 use bytes::Bytes;
 use everywire_model::SendBuffer;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 impl Accepting {
     /// Answers the request in hand.
@@ -19,7 +19,7 @@ impl Accepting {
         self.room = envelope.len();
         // SOAP 1.1 (6.2) says so, and WCF does so with SOAP 1.2, too.
         let status = if fault { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
-        if self.server.is_repeating() && !self.packs && !self.compresses {
+        if self.server.repeating && !self.packs && !self.compresses {
             return self.server.reply(status, &self.content_type, &mut envelope);
         }
         let mut response = empty(status);
@@ -43,10 +43,18 @@ impl Accepting {
         let Some(page) = metadata::page(node.objects().as_ref(), &key, query, &[asked, own]) else {
             return missing();
         };
-        let mut response = Response::new(vec![Bytes::from(page.body)]);
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(page.content_type));
-        response
+        with(Response::new(vec![Bytes::from(page.body)]), CONTENT_TYPE, page.content_type)
     }
+}
+
+/// A response with one more header.
+pub(in crate::http) fn with<B>(
+    mut response: Response<B>,
+    name: HeaderName,
+    value: &'static str,
+) -> Response<B> {
+    response.headers_mut().insert(name, HeaderValue::from_static(value));
+    response
 }
 
 /// A status alone.
@@ -58,8 +66,6 @@ pub(super) fn empty(status: StatusCode) -> Response<Vec<Bytes>> {
 
 /// A status with a sentence for people.
 pub(super) fn told(status: StatusCode, text: &str) -> Response<Vec<Bytes>> {
-    let mut response = empty(status);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    *response.body_mut() = vec![Bytes::copy_from_slice(text.as_bytes())];
-    response
+    let said = empty(status).map(|_| vec![Bytes::copy_from_slice(text.as_bytes())]);
+    with(said, CONTENT_TYPE, "text/plain; charset=utf-8")
 }

@@ -10,7 +10,7 @@ use crate::soap::head::Head;
 use crate::soap::rm::{self, Owner, Reliable, Session, Version};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
-use everywire_model::{Answer, CallId, Failure, SendBuffer};
+use everywire_model::{Answer, CallId, SendBuffer};
 use std::time::Instant;
 
 impl SoapChannel {
@@ -109,7 +109,7 @@ impl SoapChannel {
         id: CallId,
         answer: Answer<'_>,
         out: &mut SendBuffer,
-    ) -> Result<Answered, Failure> {
+    ) -> Visit<Answered> {
         let at = self.apart.iter().position(|(call, _)| *call == id);
         let Some((_, session)) = at.map(|at| self.apart.swap_remove(at)) else {
             return self.answer_here(id, answer, out);

@@ -16,7 +16,6 @@ use crate::dictionary::{Outgoing, Words};
 use crate::plan::Plan;
 use crate::soap::Form;
 use crate::soap::cursor::Document;
-use crate::soap::ids::MessageId;
 use crate::soap::outline::Outline;
 use crate::soap::passage::{Own, make, spell_out};
 use crate::soap::template::{Template, put_table};
@@ -40,10 +39,7 @@ impl SoapChannel {
         self.check_passes(body)?;
         let plan = match call.method {
             Method::Named { .. } => Plan::passed(),
-            Method::Typed { interface, operation } => match self.side {
-                Side::Client => Plan::of(interface, operation),
-                Side::Server => Plan::of_backward(interface, operation),
-            },
+            Method::Typed { interface, operation } => self.planned(interface, operation),
         };
         // A hop names the operation by what came; a typed call has the contract's action.
         let action = match call.method {
@@ -96,12 +92,7 @@ impl SoapChannel {
             return Ok(());
         }
         self.check_passes(body)?;
-        // Without addressing the template has no identifier; any will do.
-        let unique = match &call.message_id {
-            Some(MessageId::Unique(guid)) => Some(*guid),
-            None if !self.dialect.addressing => Some([0; 16]),
-            _ => None,
-        };
+        let unique = self.answered_by(call);
         let plain = !self.is_timed() && call.reply_to.is_none() && unique.is_some() && is_unchanged(body);
         let head = Known { key: &call.key, operation: None, identified: true };
         if plain && self.put_again(body, headers, head, &unique.unwrap_or_default(), out) {

@@ -29,7 +29,7 @@ use crate::limits::MAX_NAME;
 use crate::plan::Plan;
 use crate::soap::cursor::Document;
 use crate::soap::faults::{Fault, Said, failure, said};
-use crate::soap::head::{self, Head};
+use crate::soap::head::{self, Head, Message};
 use crate::soap::ids::MessageId;
 use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY};
 use crate::soap::rm::{Arrived, Came, Verdict};
@@ -48,15 +48,6 @@ const SHORT: usize = 4 << 10;
 /// Bytes of answers that a reliable session keeps at least before it takes no more of its client; else eight of the longest
 /// messages that are taken.
 const LEAST_KEPT: u64 = 1 << 20;
-
-/// A message whose head was read, and what came around it.
-#[derive(Clone, Copy)]
-struct Message<'a> {
-    head: &'a Head<'a>,
-    document: &'a Bytes,
-    action: Option<&'a str>,
-    key: &'a Bytes,
-}
 
 impl SoapChannel {
     /// Takes one message's payload. `action`: from outside the envelope (SOAPAction); `key`: the path it came to. A reply
@@ -208,7 +199,7 @@ impl SoapChannel {
 
     /// An answer came.
     fn answered(&mut self, message: Message<'_>, is_fault: bool) {
-        let Message { head, document, action, key } = message;
+        let Message { head, document, .. } = message;
         let related = head
             .relates_to
             .as_ref()
@@ -261,15 +252,7 @@ impl SoapChannel {
             }
         } else {
             if self.reliable.is_none() && (related == Some(id) || !self.dialect.addressing) {
-                let around = (action, key);
-                self.seen.remember(
-                    self.dialect,
-                    document,
-                    head,
-                    around,
-                    (&plan.results, passes),
-                    Meaning::Reply,
-                );
+                self.seen.remember(self.dialect, message, (&plan.results, passes), Meaning::Reply);
             }
             Outcome::Done(self.body_with(document.clone(), place, Some(&kept), passes))
         };
@@ -411,8 +394,7 @@ impl SoapChannel {
             && let Ok(number) = u32::try_from(index)
         {
             let meaning = Meaning::Request { asked: asked.clone(), plan: number, answered };
-            let plan = (&plan.arguments, plan.passes);
-            self.seen.remember(self.dialect, document, head, (action, &key), plan, meaning);
+            self.seen.remember(self.dialect, message, (&plan.arguments, plan.passes), meaning);
         }
         let reply_to = reply_to.map(Into::into);
         let call = Serving { plan, index, message_id: head.message_id.clone(), answered, key, reply_to };

@@ -37,7 +37,8 @@ use bytes::Bytes;
 use everywire_model::shape::Struct;
 use everywire_model::visit::{Encode, Visit};
 use everywire_model::{
-    Answer, Call, CallId, Completed, Expects, Failure, Headers, Initiator, Kind, SendBuffer,
+    Answer, Call, CallId, Completed, Expects, Failure, Headers, Initiator, Interface, Kind, Operation,
+    SendBuffer,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -269,12 +270,7 @@ impl SoapChannel {
     /// # Errors
     /// The results do not encode; the fault that says so was appended in their place.
     #[inline]
-    pub fn answer(
-        &mut self,
-        id: CallId,
-        answer: Answer<'_>,
-        out: &mut SendBuffer,
-    ) -> Result<Answered, Failure> {
+    pub fn answer(&mut self, id: CallId, answer: Answer<'_>, out: &mut SendBuffer) -> Visit<Answered> {
         if self.apart.is_empty() {
             self.answer_here(id, answer, out)
         } else {
@@ -288,7 +284,7 @@ impl SoapChannel {
         id: CallId,
         answer: Answer<'_>,
         out: &mut SendBuffer,
-    ) -> Result<Answered, Failure> {
+    ) -> Visit<Answered> {
         let Some(call) = self.serving.remove(id) else { return Ok(Answered::default()) };
         let answered = self.answer_to(&call, answer, out);
         self.spare.serving = Some((call.plan, call.key));
@@ -296,12 +292,7 @@ impl SoapChannel {
     }
 
     #[inline]
-    fn answer_to(
-        &mut self,
-        call: &Serving,
-        answer: Answer<'_>,
-        out: &mut SendBuffer,
-    ) -> Result<Answered, Failure> {
+    fn answer_to(&mut self, call: &Serving, answer: Answer<'_>, out: &mut SendBuffer) -> Visit<Answered> {
         if let (Answer::Done(_), Some(listens)) = (&answer, call.plan.listening) {
             self.listeners.choose(&call.key, listens);
         }
@@ -337,6 +328,25 @@ impl SoapChannel {
         Err(failure)
     }
 
+    /// The identifier that a template of an answer takes: as it came, since text that is no GUID does not fit. Without addressing
+    /// the template has none, and any will do.
+    #[inline]
+    pub(super) fn answered_by(&self, call: &Serving) -> Option<[u8; 16]> {
+        match &call.message_id {
+            Some(MessageId::Unique(guid)) => Some(*guid),
+            None if !self.dialect.addressing => Some([0; 16]),
+            _ => None,
+        }
+    }
+
+    /// What a call of this side is, by its contract.
+    pub(super) fn planned(&self, interface: Option<&Interface>, operation: &Operation) -> Arc<Plan> {
+        match self.side {
+            Side::Client => Plan::of(interface, operation),
+            Side::Server => Plan::of_backward(interface, operation),
+        }
+    }
+
     /// Whether an answer was appended, not kept back by a reliable session's window.
     #[inline]
     fn has_left(&self, out: &SendBuffer) -> bool {
@@ -358,13 +368,7 @@ impl SoapChannel {
             self.reliable.is_some() || call.reply_to.is_some() || self.is_timed() || !brought.is_empty();
         // What has no header of its own can be written by the template.
         let plain = !special && call.plan.headers.is_empty();
-        // A reply relates to the identifier as it came; text that is no GUID does not fit a template.
-        let guid = match &call.message_id {
-            Some(MessageId::Unique(guid)) => Some(*guid),
-            None if !dialect.addressing => Some([0; 16]),
-            _ => None,
-        };
-        if let Some(guid) = guid.filter(|_| plain)
+        if let Some(guid) = self.answered_by(call).filter(|_| plain)
             && let Some(met) = self.plans.get_mut(call.index)
             && Arc::ptr_eq(&met.plan, &call.plan)
         {

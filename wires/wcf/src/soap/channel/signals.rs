@@ -7,9 +7,10 @@ use crate::plan::Plan;
 use crate::soap::seen::{Kept, Place};
 use crate::values::{BINARY, BINARY_INSIDE, Form, TEXT, XML};
 use bytes::Bytes;
+use everywire_model::visit::Visit;
 use everywire_model::{
-    Body, CallId, Context, Emission, Event, Failure, Headers, Incoming, Interest, Interface, Operation,
-    Outcome, SendBuffer, Shape, Signal,
+    Body, CallId, Context, Emission, Event, Headers, Incoming, Interest, Interface, Operation, Outcome,
+    SendBuffer, Shape, Signal,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -45,12 +46,7 @@ impl SoapChannel {
     ///
     /// # Errors
     /// The arguments do not encode; `out` is as before.
-    pub fn emit(
-        &mut self,
-        _now: Instant,
-        emission: &Emission<'_>,
-        out: &mut SendBuffer,
-    ) -> Result<bool, Failure> {
+    pub fn emit(&mut self, _now: Instant, emission: &Emission<'_>, out: &mut SendBuffer) -> Visit<bool> {
         // One for each object that the channel was opened to: mostly one.
         let listens = |keys: &[Bytes]| keys.iter().any(|key| **key == *emission.key);
         if self.side == Side::Client || !listens(&self.listeners.opened) {

@@ -23,7 +23,7 @@ mod time;
 
 pub(super) use owed::Desk;
 use owed::Owed;
-use states::{Closing, End, Exchange, PeerSequence, Role, Stage};
+use states::{Closing, End, PeerSequence, Role, Stage};
 
 use super::control::Protocol;
 use super::headers::{Acknowledgement, Version};
@@ -107,7 +107,7 @@ impl Session {
         Self {
             protocol: Protocol { form: dialect.form, version: Version::February },
             soap: dialect.soap,
-            role: Role::Client(Exchange::of(in_turns)),
+            role: Role { is_client: true, in_turns },
             stage: Stage::Idle,
             closing: false,
             asked: MessageId::Unique(ids::random()),
@@ -127,8 +127,7 @@ impl Session {
     /// The side that accepted it, when the other begins a session.
     pub(in crate::soap) fn asked(dialect: Dialect, in_turns: bool) -> Self {
         let (out, came) = (Outgoing::new(None, false), Incoming::new(None, true));
-        let role = Role::Service(Exchange::of(in_turns));
-        Self { role, out, came, ..Self::asking(dialect, in_turns) }
+        Self { role: Role { is_client: false, in_turns }, out, came, ..Self::asking(dialect, in_turns) }
     }
 
     /// Whether a message begins a session.
@@ -178,7 +177,7 @@ impl Session {
     /// request that left last, and tells of no other.
     pub(in crate::soap) fn holds(&self, call: CallId) -> bool {
         let unknown = self.ended().is_some_and(|failure| failure.code() == Some("rm UnknownSequence"));
-        let turned_away = self.role.in_turns() && unknown && self.in_hand == Some(call);
+        let turned_away = self.role.in_turns && unknown && self.in_hand == Some(call);
         self.out.holds(call) || (turned_away && self.out.was_sent_once(call))
     }
 
@@ -203,10 +202,7 @@ impl Session {
     /// for that any more.
     pub(super) fn orphan(&mut self) -> bool {
         let goes_on = self.out.orphan();
-        goes_on
-            && self.role == Role::Client(Exchange::RequestReply)
-            && matches!(self.stage, Stage::Open)
-            && !self.closing
+        goes_on && self.role.asks() && matches!(self.stage, Stage::Open) && !self.closing
     }
 
     /// The next message to send.
@@ -221,7 +217,7 @@ impl Session {
             return Some(self.dressed(message, None, answers));
         }
         match self.stage {
-            Stage::Idle if self.role.is_client() && self.out.first().is_some() => {
+            Stage::Idle if self.role.is_client && self.out.first().is_some() => {
                 return Some(self.ask(0, now));
             }
             Stage::Asking(times, due) if due <= now && times < REPEATS => return Some(self.ask(times, now)),
@@ -239,7 +235,7 @@ impl Session {
         if self.closing && self.may_end() {
             return self.end(now);
         }
-        if !self.role.in_turns() && self.came.is_due(now) {
+        if !self.role.in_turns && self.came.is_due(now) {
             return Some(self.dressed(self.protocol.empty("SequenceAcknowledgement"), None, false));
         }
         None
@@ -266,7 +262,7 @@ impl Session {
         if let Some(said) = said {
             headers.extend(self.protocol.acknowledgement(&said));
         }
-        if message.to.is_none() && self.role.is_client() {
+        if message.to.is_none() && self.role.is_client {
             message.to.clone_from(&self.to);
         }
         Next { message, headers, answers }
@@ -284,14 +280,14 @@ impl Session {
     ) -> Visit<Verdict> {
         (self.heard, self.spoke) = (Some(now), None);
         let head = came.head;
-        if !self.role.is_client() {
+        if !self.role.is_client {
             check_kept(head)?;
         }
         if Self::begins(head) {
             return self.created(came, desk);
         }
         if head.relates_to.as_ref().is_some_and(|id| *id == self.asked || id.guid() == self.asked.guid())
-            && self.role.is_client()
+            && self.role.is_client
         {
             return self.granted(came);
         }
@@ -309,7 +305,7 @@ impl Session {
         if let Some(sequence) = &head.reliable.sequence {
             // Not its own: somebody means another session, or one that is gone.
             let own = self.came.id.as_ref() == Some(&sequence.id);
-            if own && self.is_over() && self.role.is_client() && self.closing {
+            if own && self.is_over() && self.role.is_client && self.closing {
                 // The service ends its sequence, too; nobody is there any more to tell it so.
                 return Ok(Verdict::Deliver(Vec::new()));
             }
@@ -330,10 +326,7 @@ impl Session {
         }
         if head.relates_to.is_some() || is_fault || !matches!(self.stage, Stage::Open) {
             self.answered(head);
-            if let Some(call) = self
-                .in_hand
-                .filter(|_| head.relates_to.is_none() && self.role == Role::Client(Exchange::RequestReply))
-            {
+            if let Some(call) = self.in_hand.filter(|_| head.relates_to.is_none() && self.role.asks()) {
                 // A fault that does not say what it answers is the response to what was asked last.
                 self.out.conclude(call);
             }
@@ -350,7 +343,7 @@ impl Session {
         // Answers that travel when they like may well wait for an acknowledgement that comes a little later.
         let most = if self.role.responds() { WINDOW } else { UNANSWERED };
         let is_full = self.out.backlog() as u64 >= most || self.out.kept() as u64 >= came.most;
-        if !self.role.is_client() && is_full && !self.came.has(number) {
+        if !self.role.is_client && is_full && !self.came.has(number) {
             // Whoever takes no answers gets no more of them: this is neither taken nor acknowledged.
             desk.owed = None;
             return Verdict::Deliver(Vec::new());
@@ -381,9 +374,7 @@ impl Session {
 
     /// An answer is the end of its question's repetitions.
     fn answered(&mut self, head: &Head<'_>) {
-        if let Some(question) =
-            head.relates_to.as_ref().filter(|_| self.role == Role::Client(Exchange::RequestReply))
-        {
+        if let Some(question) = head.relates_to.as_ref().filter(|_| self.role.asks()) {
             self.out.answered(question);
         }
     }
@@ -396,7 +387,7 @@ impl Session {
                 "The sequence was not created: the channel has a session already, or none was offered.";
             Ok(Verdict::Fault(version.fault("CreateSequenceRefused", reason)))
         };
-        let Some(version) = version_of(came.head, "CreateSequence").filter(|_| !self.role.is_client()) else {
+        let Some(version) = version_of(came.head, "CreateSequence").filter(|_| !self.role.is_client) else {
             return refused(self.protocol.version);
         };
         let (_, offered) = control::identifiers(came.document)?;

@@ -28,8 +28,8 @@ impl Session {
     pub(super) fn may_end(&self) -> bool {
         if !self.role.is_duplex_service() {
             // On an ordered stream nothing overtakes the last message: the end may follow it at once.
-            return self.role.is_client()
-                && (matches!(self.stage, Stage::Closing(_)) && !self.role.in_turns() || self.out.is_done());
+            return self.role.is_client
+                && (matches!(self.stage, Stage::Closing(_)) && !self.role.in_turns || self.out.is_done());
         }
         match (&self.stage, self.protocol.version) {
             (Stage::Closing(said), Version::Oasis) => *said == Closing::Agreed,
@@ -130,7 +130,7 @@ impl Session {
             self.give_up();
         }
         // A client is told so when it has said the same; else it is the service's own doing.
-        if (ends || self.role.is_client()) && !(self.role.is_client() && self.closing) {
+        if (ends || self.role.is_client) && !(self.role.is_client && self.closing) {
             self.end_for(if closes { "SequenceClosed" } else { "SequenceTerminated" }, "");
         }
         Ok(Some(Verdict::Deliver(Vec::new())))
@@ -144,7 +144,7 @@ impl Session {
         if !own {
             return Ok(false);
         }
-        if self.role.is_client() && matches!(self.stage, Stage::Asking(..)) {
+        if self.role.is_client && matches!(self.stage, Stage::Asking(..)) {
             return Err(refused(&fault.reason));
         }
         self.end_for(name, &fault.reason);
@@ -158,7 +158,7 @@ impl Session {
         if matches!(self.stage, Stage::Over(End::ByPeer(_) | End::Displaced)) {
             return;
         }
-        let who = if self.role.is_client() { "service" } else { "client" };
+        let who = if self.role.is_client { "service" } else { "client" };
         let reason = reason.trim();
         let said = if reason.is_empty() { String::new() } else { format!(": {reason}") };
         let failure = Failure::new(
@@ -168,7 +168,7 @@ impl Session {
         );
         let hint = "another call begins another session; the service's InactivityTimeout may be short";
         let failure = failure.with_code(format!("rm {name}"));
-        let failure = if self.role.is_client() { failure.with_hint(hint) } else { failure };
+        let failure = if self.role.is_client { failure.with_hint(hint) } else { failure };
         self.stage = Stage::Over(End::ByPeer(failure));
     }
 }

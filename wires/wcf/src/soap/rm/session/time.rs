@@ -20,7 +20,7 @@ impl Session {
             _ => None,
         };
         let repeats = if self.role.is_timed() { self.out.due() } else { None };
-        let tells = if self.role.in_turns() { None } else { self.came.due() };
+        let tells = if self.role.in_turns { None } else { self.came.due() };
         [asking, repeats, tells, self.silence_ends()].into_iter().flatten().min()
     }
 
