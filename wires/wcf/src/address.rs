@@ -85,24 +85,24 @@ pub fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference {
 
 /// Writes a reference as WCF spells it: the URI, where that says enough; secrets are left out.
 pub fn print(reference: &Reference) -> String {
-    let Some(profile) = reference.profiles.iter().find(|profile| profile.wire == "wcf") else {
-        return "(a reference without an address of this wire)".to_owned();
-    };
+    let told = print_friendly(reference);
+    let Some(profile) = own(reference) else { return told };
     let uri = Settings::of(profile).via(&profile.key);
     let again = split(&uri).ok().and_then(|parts| {
         let settings = parts.wishes.client(&parts.endpoint).ok()?;
         Some(friendly(&self::profile(parts.endpoint, parts.key, settings)))
     });
-    let told = friendly(profile);
     if again.as_ref() == Some(&told) { uri } else { told }
 }
 
 /// Writes a reference in the friendly notation; secrets are left out.
 pub fn print_friendly(reference: &Reference) -> String {
-    match reference.profiles.iter().find(|profile| profile.wire == "wcf") {
-        Some(profile) => friendly(profile),
-        None => "(a reference without an address of this wire)".to_owned(),
-    }
+    own(reference).map_or_else(|| "(a reference without an address of this wire)".to_owned(), friendly)
+}
+
+/// The way of this wire.
+fn own(reference: &Reference) -> Option<&Profile> {
+    reference.profiles.iter().find(|profile| profile.wire == "wcf")
 }
 
 /// Who may call and who may listen in: one line for people.

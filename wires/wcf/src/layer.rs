@@ -126,9 +126,7 @@ impl Settings {
             Security::None | Security::Unix => Inner::Plain,
             Security::Tls => Inner::Tls(Box::new(self.tls_channel()?)),
             Security::Windows => {
-                if let Some(lack) = self.lack() {
-                    return Err(lack);
-                }
+                self.check_account()?;
                 // Without a name and a password the tickets that the user has may do. The first token is made at once, which may
                 // ask a key distribution centre.
                 let nobody = || Credentials {

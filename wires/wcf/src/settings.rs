@@ -324,20 +324,21 @@ impl Settings {
         [&*self.identity, &*self.host].into_iter().find(|name| !name.is_empty()).unwrap_or("localhost")
     }
 
-    /// Why a call cannot be made with it, if so. It is asked before anything of a call is written.
-    pub fn lack(&self) -> Option<Failure> {
-        let nobody = self.credentials.as_ref().is_none_or(|known| known.user.is_empty());
-        let windows = self.transport_security == Security::Windows;
-        match () {
-            () if self.username && nobody => {
-                Some(unnamed("the service takes who says a user and a password, and there are none"))
-            }
-            // Other mechanisms look for tickets.
-            () if windows && self.mechanism == Mechanism::Ntlm && self.credentials.is_none() => {
-                Some(unnamed("the service takes Windows users, and there are no credentials"))
-            }
-            () => None,
+    /// Whether a call can be made with it. It is asked before anything of a call is written.
+    ///
+    /// # Errors
+    ///
+    /// An account is needed, and none was given.
+    pub fn check_account(&self) -> Result<(), Failure> {
+        if self.username && self.credentials.as_ref().is_none_or(|known| known.user.is_empty()) {
+            return Err(unnamed("the service takes who says a user and a password, and there are none"));
         }
+        // Other mechanisms look for tickets.
+        let windows = self.transport_security == Security::Windows && self.mechanism == Mechanism::Ntlm;
+        if windows && self.credentials.is_none() {
+            return Err(unnamed("the service takes Windows users, and there are no credentials"));
+        }
+        Ok(())
     }
 
     /// Who may call and who may listen in: one line for people.

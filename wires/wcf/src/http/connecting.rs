@@ -401,9 +401,7 @@ impl Session for Connecting {
     }
 
     fn start(&mut self, now: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
-        if let Some(lack) = self.settings.lack() {
-            return Err(lack);
-        }
+        self.settings.check_account()?;
         let waiting = self.queue.len() + self.reliable.as_ref().map_or(0, Vec::len);
         if waiting >= self.limits.outstanding {
             let (what, limit) = ("calls outstanding on one connection", self.limits.outstanding as u64);
@@ -428,13 +426,8 @@ impl Session for Connecting {
             self.go();
             return Ok(started.id);
         }
-        let request = match self.message(key, &started.action.unwrap_or_default(), envelope) {
-            Ok(request) => request,
-            Err(failure) => {
-                self.exchange.cancel(started.id);
-                return Err(failure);
-            }
-        };
+        let request = self.message(key, &started.action.unwrap_or_default(), envelope);
+        let request = request.inspect_err(|_| self.exchange.cancel(started.id))?;
         self.queue.push_back((flight, request));
         self.go();
         Ok(started.id)

@@ -191,18 +191,33 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// The trimmed text of the last child that is wanted, of the element that was opened last, up to its end; the
-    /// others are passed over.
-    pub(super) fn text_of(&mut self, wants: impl Fn(&Element<'a>) -> bool) -> Visit<Option<Cow<'a, str>>> {
+    /// What `read` makes of the first child that is wanted, of the element that was opened last; all others are passed over, up
+    /// to its end.
+    pub(super) fn first<T>(
+        &mut self,
+        wants: impl Fn(&Element<'a>) -> bool,
+        read: impl Fn(&mut Self, Element<'a>) -> Visit<T>,
+    ) -> Visit<Option<T>> {
         let mut found = None;
         while let Some(child) = self.child()? {
-            if wants(&child) {
-                found = Some(self.trimmed()?);
+            if found.is_none() && wants(&child) {
+                found = Some(read(self, child)?);
             } else {
                 self.skip()?;
             }
         }
         Ok(found)
+    }
+
+    /// Goes on to the child with this name and into it.
+    pub(super) fn enter(&mut self, name: &str) -> Visit<()> {
+        while let Some(child) = self.child()? {
+            if child.local == name {
+                return Ok(());
+            }
+            self.skip()?;
+        }
+        Err(Violation::MissingElement.at(self.position()))
     }
 
     /// The identifier of a message, and where it is text in one piece, that.
@@ -343,7 +358,8 @@ impl<'a> Cursor<'a> {
                 ("", "xmlns") => self.declare(Cow::Borrowed(""), attribute.value)?,
                 ("xmlns", prefix) => self.declare(Cow::Borrowed(prefix), attribute.value)?,
                 (prefix, local) => {
-                    attributes.push((Cow::Borrowed(prefix), Cow::Borrowed(local), attribute.value));
+                    let (namespace, local) = (Cow::Borrowed(prefix), Cow::Borrowed(local));
+                    attributes.push(Attribute { namespace, local, value: attribute.value });
                 }
             }
         }
@@ -354,7 +370,7 @@ impl<'a> Cursor<'a> {
     fn element(&mut self, at: usize, prefix: Prefix<'a>, name: Word<'a>) -> Visit<Step<'a>> {
         self.depth += 1;
         let local = self.word(name, at)?;
-        let mut attributes: Vec<(Cow<'a, str>, Cow<'a, str>, Cow<'a, str>)> = Vec::new();
+        let mut attributes = Vec::new();
         let inside = loop {
             let Source::Binary(reader) = &mut self.source else { return Ok(Step::End) };
             // The record that is no attribute is left for the next step.
@@ -363,12 +379,12 @@ impl<'a> Cursor<'a> {
             match ahead.read()? {
                 Some(Record::Attribute(prefix, name, value)) => {
                     *reader = ahead;
-                    let name = self.word(name, at)?;
+                    let (namespace, local) = (prefix.spelled(), self.word(name, at)?);
                     let value = self.content(&value, at)?.into_text();
                     if attributes.len() >= MAX_ATTRIBUTES {
                         return Err(Violation::TooManyAttributes.at(at));
                     }
-                    attributes.push((prefix.spelled(), name, value));
+                    attributes.push(Attribute { namespace, local, value });
                 }
                 Some(Record::Xmlns(prefix, namespace)) => {
                     *reader = ahead;
@@ -382,20 +398,19 @@ impl<'a> Cursor<'a> {
         self.open(namespace, local, attributes, [at, inside])
     }
 
+    /// The start of an element, whose attributes have their prefixes in place of namespaces so far.
     fn open(
         &self,
         namespace: Cow<'a, str>,
         local: Cow<'a, str>,
-        attributes: Vec<(Cow<'a, str>, Cow<'a, str>, Cow<'a, str>)>,
+        mut attributes: Vec<Attribute<'a>>,
         [at, inside]: [usize; 2],
     ) -> Visit<Step<'a>> {
-        let attributes = attributes
-            .into_iter()
-            .map(|(prefix, local, value)| {
-                let namespace = if prefix.is_empty() { Cow::Borrowed("") } else { self.resolve(&prefix)? };
-                Ok(Attribute { namespace, local, value })
-            })
-            .collect::<Visit<Vec<_>>>()?;
+        for attribute in &mut attributes {
+            if !attribute.namespace.is_empty() {
+                attribute.namespace = self.resolve(&attribute.namespace)?;
+            }
+        }
         Ok(Step::Open(Element { namespace, local, attributes, at, inside }))
     }
 

@@ -201,7 +201,8 @@ impl<'a> Head<'a> {
                 }
             }
             "ReplyTo" => {
-                let address = cursor.text_of(|child| child.is(ADDRESSING, "Address"))?.unwrap_or_default();
+                let is_address = |child: &Element<'_>| child.is(ADDRESSING, "Address");
+                let address = cursor.first(is_address, |cursor, _| cursor.trimmed())?.unwrap_or_default();
                 note("ReplyTo", &mut self.reply_to, address, &mut self.invalid);
             }
             "From" | "FaultTo" => cursor.skip()?,

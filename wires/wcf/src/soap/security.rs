@@ -90,20 +90,13 @@ struct Header {
 ///
 /// There is no password in the clear, or nothing that would keep it from others' ears.
 fn username(settings: &Settings, now: SystemTime) -> Result<Header, Failure> {
-    if let Some(lack) = settings.lack() {
-        return Err(lack);
-    }
+    settings.check_account()?;
     if !settings.local && !matches!(settings.transport_security, Security::Tls) {
         let what = "a password would go over the network in the clear";
         return Err(Failure::new(Kind::Refused, Initiator::Here, what).with_hint("use TLS"));
     }
     let login = settings.credentials.as_ref().and_then(|known| {
-        let user = if known.domain.is_empty() {
-            known.user.clone()
-        } else {
-            format!("{}\\{}", known.domain, known.user)
-        };
-        Some((user, Zeroizing::new(known.password.as_password()?.to_owned())))
+        Some((known.to_string(), Zeroizing::new(known.password.as_password()?.to_owned())))
     });
     let Some(login) = login else {
         let what = "the service takes a password, and only its NT hash is known here";

@@ -25,6 +25,7 @@ pub use state::{Answered, Flushed, Side, SoapChannel, Started};
 
 use super::cursor::Document;
 use super::ids::Ids;
+use super::put::alone;
 use super::rm::{Owner, Session};
 use super::seen::Seen;
 use super::waiting::Open;
@@ -52,10 +53,9 @@ impl SoapChannel {
         // The service side learns from a client's CreateSequence that there is a session.
         let asks = side == Side::Client && settings.reliable && dialect.addressing;
         let mut outgoing = match dialect.form {
-            Form::Text => Outgoing::inline(),
             // Messages that may get lost must be understood without those before them.
             Form::Binary if dialect.session && !asks => Outgoing::session(),
-            Form::Binary => Outgoing::statics(),
+            form => alone(form),
         };
         // An endpoint that takes large messages also sends them.
         let most = config.limits.message.max(settings.quotas.max_received_message_size);

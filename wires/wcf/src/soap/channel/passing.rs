@@ -39,7 +39,7 @@ impl SoapChannel {
         self.check_passes(body)?;
         let plan = match call.method {
             Method::Named { .. } => Plan::passed(),
-            Method::Typed { interface, operation } => self.planned(interface, operation),
+            Method::Typed { interface, operation } => self.side.plan(interface, operation),
         };
         // A hop names the operation by what came; a typed call has the contract's action.
         let action = match call.method {

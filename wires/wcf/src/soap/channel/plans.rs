@@ -124,22 +124,16 @@ impl Plans {
 
     /// The operation with this plan. If another one has to go, `seen` forgets all numbers.
     pub(super) fn asked(&mut self, seen: &mut Seen, plan: Arc<Plan>) -> usize {
-        let known = self.met.iter().position(|met| {
+        let is = |met: &Met| {
             met.from == From::default() && *met.plan.asked == *plan.asked && met.plan.name == plan.name
-        });
-        match known {
-            Some(index) => {
-                if let Some(met) = self.met.get_mut(index) {
-                    // The plan is made anew after something was exported or withdrawn.
-                    (met.plan, met.reply) = (plan, None);
-                }
-                index
-            }
-            None => {
-                let from = From::default();
-                self.add(seen, Met { plan, from, request: None, oneway: None, reply: None, chosen: false })
-            }
+        };
+        if let Some((index, met)) = self.met.iter_mut().enumerate().find(|(_, met)| is(met)) {
+            // The plan is made anew after something was exported or withdrawn.
+            (met.plan, met.reply) = (plan, None);
+            return index;
         }
+        let from = From::default();
+        self.add(seen, Met { plan, from, request: None, oneway: None, reply: None, chosen: false })
     }
 
     #[inline]

@@ -206,20 +206,17 @@ impl SoapChannel {
             .and_then(MessageId::guid)
             .and_then(|guid| self.ids.call(&guid).or_else(|| self.resumed(&guid)));
         // The identifier says which call it is, if that waits.
-        let id = match related.filter(|id| self.waiting.get(*id).is_some()) {
-            Some(id) => id,
-            // Where responses follow their requests, the order tells as much; a fault of Mono's tells nothing else.
-            None => {
-                // Not where messages are repeated: it may be the answer to one that nobody waits for.
-                let http = self.is_http() && (self.reliable.is_none() || head.relates_to.is_none());
-                let alone = http || (head.relates_to.is_none() && self.waiting.len() == 1);
-                // A one-way message that was passed on is not known as such: what answers a later one has overtaken it.
-                let apart = || self.waiting.only_after(self.overtaken).filter(|_| head.relates_to.is_none());
-                match self.waiting.oldest().filter(|_| alone).or_else(apart) {
-                    Some(id) => id,
-                    None => return,
-                }
-            }
+        let named = related.filter(|id| self.waiting.get(*id).is_some());
+        let Some(id) = named.or_else(|| {
+            // Where responses follow their requests, the order tells as much; a fault of Mono's tells nothing else. Not where
+            // messages are repeated: it may be the answer to one that nobody waits for.
+            let http = self.is_http() && (self.reliable.is_none() || head.relates_to.is_none());
+            let alone = http || (head.relates_to.is_none() && self.waiting.len() == 1);
+            // A one-way message that was passed on is not known as such: what answers a later one has overtaken it.
+            let apart = || self.waiting.only_after(self.overtaken).filter(|_| head.relates_to.is_none());
+            self.waiting.oldest().filter(|_| alone).or_else(apart)
+        }) else {
+            return;
         };
         let Some(plan) = self.waiting.get(id).map(Arc::clone) else { return };
         // Headers that must be understood: those of the contract are, security is the transport's matter
@@ -298,14 +295,9 @@ impl SoapChannel {
     /// Results came, in a message whose head came before.
     #[inline]
     fn returned(&mut self, id: Option<CallId>, document: Bytes, place: Place, kept: Option<&Kept>) {
-        let id = match id {
-            Some(id) => id,
-            None if self.dialect.addressing && (!self.is_http() || self.reliable.is_some()) => return,
-            None => match self.waiting.oldest() {
-                Some(id) => id,
-                None => return,
-            },
-        };
+        // Where responses follow their requests, the order tells.
+        let in_order = || !self.dialect.addressing || (self.is_http() && self.reliable.is_none());
+        let Some(id) = id.or_else(|| self.waiting.oldest().filter(|_| in_order())) else { return };
         if let Some(plan) = self.waiting.remove(id) {
             if plan.passes {
                 self.overtaken = self.overtaken.max(id.0);

@@ -37,8 +37,7 @@ use bytes::Bytes;
 use everywire_model::shape::Struct;
 use everywire_model::visit::{Encode, Visit};
 use everywire_model::{
-    Answer, Call, CallId, Completed, Expects, Failure, Headers, Initiator, Interface, Kind, Operation,
-    SendBuffer,
+    Answer, Call, CallId, Completed, Expects, Failure, Headers, Initiator, Kind, SendBuffer,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -93,10 +92,7 @@ impl SoapChannel {
         let by = Described::new(address, of, &operation.arguments, &operation.name, contract);
         let side = self.side;
         let index = self.plans.called(&mut self.seen, &by, || {
-            let plan = match side {
-                Side::Client => Plan::of(interface, operation),
-                Side::Server => Plan::of_backward(interface, operation),
-            };
+            let plan = side.plan(interface, operation);
             know(&mut self.reading, &mut self.beside, &plan);
             (plan, false)
         });
@@ -297,26 +293,14 @@ impl SoapChannel {
             self.listeners.choose(&call.key, listens);
         }
         let from = out.position();
-        let failure = match answer {
-            Answer::Done(results) => match self.reply(call, results, out) {
-                Ok(()) => {
-                    let sends = self.has_left(out) && out.position() > from;
-                    return Ok(Answered { sends, fault: false });
-                }
-                // The servant ran, only its results do not travel.
-                Err(failure) => failure.with_completed(Completed::Yes),
-            },
-            Answer::Raised { shape, fields } => match self.raise(call, shape, fields, out) {
-                Ok(()) => return Ok(Answered { sends: self.has_left(out), fault: true }),
-                Err(failure) => failure.with_completed(Completed::Yes),
-            },
+        let written = match answer {
+            Answer::Done(results) => self.reply(call, results, out).map(|()| false),
+            Answer::Raised { shape, fields } => self.raise(call, shape, fields, out).map(|()| true),
             Answer::Failed(failure) => return Ok(self.refuse(call, failure, out)),
-            Answer::Passed { encoded, failure } => {
-                return Ok(match self.pass_back(call, &encoded.body, None, out) {
-                    Ok(()) => Answered { sends: self.has_left(out), fault: true },
-                    Err(_) => self.refuse(call, failure, out),
-                });
-            }
+            Answer::Passed { encoded, failure } => match self.pass_back(call, &encoded.body, None, out) {
+                Ok(()) => Ok(true),
+                Err(_) => return Ok(self.refuse(call, failure, out)),
+            },
             Answer::Moved(reference) => {
                 let ways = reference.profiles.iter().flat_map(|way| &way.endpoints);
                 let place: Vec<String> = ways.map(ToString::to_string).collect();
@@ -324,8 +308,18 @@ impl SoapChannel {
                 return Ok(self.refuse(call, &Failure::new(Kind::Unsupported, Initiator::Here, what), out));
             }
         };
-        self.refuse(call, &failure, out);
-        Err(failure)
+        match written {
+            // What is passed back may be nothing.
+            Ok(fault) => {
+                Ok(Answered { sends: self.has_left(out) && (fault || out.position() > from), fault })
+            }
+            Err(failure) => {
+                // The servant ran, only its results do not travel.
+                let failure = failure.with_completed(Completed::Yes);
+                self.refuse(call, &failure, out);
+                Err(failure)
+            }
+        }
     }
 
     /// The identifier that a template of an answer takes: as it came, since text that is no GUID does not fit. Without addressing
@@ -336,14 +330,6 @@ impl SoapChannel {
             Some(MessageId::Unique(guid)) => Some(*guid),
             None if !self.dialect.addressing => Some([0; 16]),
             _ => None,
-        }
-    }
-
-    /// What a call of this side is, by its contract.
-    pub(super) fn planned(&self, interface: Option<&Interface>, operation: &Operation) -> Arc<Plan> {
-        match self.side {
-            Side::Client => Plan::of(interface, operation),
-            Side::Server => Plan::of_backward(interface, operation),
         }
     }
 

@@ -16,7 +16,7 @@ use crate::values::Reading;
 use crate::wire_state::Node;
 use bytes::Bytes;
 use everywire_model::body::Beside;
-use everywire_model::{CallId, Event, Limits, Profile};
+use everywire_model::{CallId, Event, Interface, Limits, Operation, Profile};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
@@ -29,6 +29,16 @@ pub enum Side {
     Client,
     /// The one that accepted it.
     Server,
+}
+
+impl Side {
+    /// What a call of this side is, by its contract.
+    pub(super) fn plan(self, interface: Option<&Interface>, operation: &Operation) -> Arc<Plan> {
+        match self {
+            Self::Client => Plan::of(interface, operation),
+            Self::Server => Plan::of_backward(interface, operation),
+        }
+    }
 }
 
 /// A call that was written.

@@ -3,10 +3,9 @@
 //! Both versions of SOAP are read by one loop: their element names differ. Elements are told by their local
 //! names; namespaces matter for codes only.
 
-use crate::soap::cursor::{Cursor, Document, Element};
+use crate::soap::cursor::{Cursor, Document};
 use crate::soap::names::{ADDRESSING, DISPATCHER, FAILURE, SECURITY, SOAP_11, SOAP_12};
 use crate::soap::{Dialect, Soap};
-use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use everywire_model::{Completed, Failure, Initiator, Kind};
 
@@ -31,16 +30,30 @@ impl Fault {
     pub(in crate::soap) fn read(document: Document<'_>) -> Visit<Self> {
         let mut cursor = Cursor::new(document);
         for name in ["Envelope", "Body", "Fault"] {
-            enter(&mut cursor, name)?;
+            cursor.enter(name)?;
         }
         let mut fault = Self::default();
         while let Some(element) = cursor.child()? {
             match &*element.local {
                 "Code" => fault.code(&mut cursor)?,
-                "Reason" => fault.reason(&mut cursor)?,
+                "Reason" => {
+                    // Of several languages, the first will do.
+                    let text = cursor.first(|child| child.local == "Text", |cursor, _| cursor.string())?;
+                    fault.reason = text.unwrap_or_default();
+                }
                 "faultcode" => fault.code = cursor.qname()?,
                 "faultstring" => fault.reason = cursor.string()?,
-                "Detail" | "detail" => fault.detail(&mut cursor, &element)?,
+                // Its elements are the codec's to read, if the contract declares them.
+                "Detail" | "detail" => {
+                    fault.detail = element.inside;
+                    fault.first = cursor.first(
+                        |_| true,
+                        |cursor, inner| {
+                            cursor.skip()?;
+                            Ok((inner.namespace.into_owned(), inner.local.into_owned()))
+                        },
+                    )?;
+                }
                 _ => cursor.skip()?,
             }
         }
@@ -53,40 +66,11 @@ impl Fault {
             match &*element.local {
                 "Value" => self.code = cursor.qname()?,
                 "Subcode" => {
-                    while let Some(inner) = cursor.child()? {
-                        if inner.local == "Value" && self.subcode.is_none() {
-                            self.subcode = Some(cursor.qname()?);
-                        } else {
-                            cursor.skip()?;
-                        }
-                    }
+                    self.subcode =
+                        cursor.first(|inner| inner.local == "Value", |cursor, _| cursor.qname())?;
                 }
                 _ => cursor.skip()?,
             }
-        }
-        Ok(())
-    }
-
-    fn reason(&mut self, cursor: &mut Cursor<'_>) -> Visit<()> {
-        while let Some(element) = cursor.child()? {
-            // Of several languages, the first will do.
-            if element.local == "Text" && self.reason.is_empty() {
-                self.reason = cursor.string()?;
-            } else {
-                cursor.skip()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes where the detail is; its elements are the codec's to read, if the contract declares them.
-    fn detail(&mut self, cursor: &mut Cursor<'_>, element: &Element<'_>) -> Visit<()> {
-        self.detail = element.inside;
-        while let Some(inner) = cursor.child()? {
-            if self.first.is_none() {
-                self.first = Some((inner.namespace.into_owned(), inner.local.into_owned()));
-            }
-            cursor.skip()?;
         }
         Ok(())
     }
@@ -95,17 +79,6 @@ impl Fault {
     fn telling(&self) -> &(String, String) {
         self.subcode.as_ref().unwrap_or(&self.code)
     }
-}
-
-/// Goes on to the child with this name and into it.
-fn enter(cursor: &mut Cursor<'_>, name: &str) -> Visit<()> {
-    while let Some(element) = cursor.child()? {
-        if element.local == name {
-            return Ok(());
-        }
-        cursor.skip()?;
-    }
-    Err(Violation::MissingElement.at(cursor.position()))
 }
 
 /// What a fault means.

@@ -4,7 +4,7 @@
 //! bodies. Nothing here decides anything: `Session` does.
 
 use super::Outbound;
-use super::headers::{Acknowledgement, MICROSOFT, Version};
+use super::headers::{self, Acknowledgement, MICROSOFT, Version};
 use crate::soap::Form;
 use crate::soap::cursor::{Cursor, Document};
 use crate::soap::faults::Said;
@@ -12,7 +12,6 @@ use crate::soap::ids::{self, MessageId};
 use crate::soap::names::ANONYMOUS;
 use crate::soap::put::{Put, written};
 use everywire_model::visit::Visit;
-use std::borrow::Cow;
 
 /// A fresh identifier of a sequence.
 pub(super) fn identifier() -> String {
@@ -168,28 +167,18 @@ impl Version {
 /// The identifiers in the body of a message of the protocol: that of the sequence it is about, and that of the one it offers.
 pub(super) fn identifiers(document: Document<'_>) -> Visit<(Option<String>, Option<String>)> {
     let mut cursor = Cursor::new(document);
-    // The envelope, then its body, then the first element in it.
+    cursor.enter("Envelope")?;
+    cursor.enter("Body")?;
     let (mut about, mut offered) = (None, None);
-    cursor.child()?;
+    if cursor.child()?.is_none() {
+        return Ok((None, None));
+    }
     while let Some(element) = cursor.child()? {
-        if element.local != "Body" {
-            cursor.skip()?;
-            continue;
+        match &*element.local {
+            "Identifier" => about = Some(cursor.trimmed()?.into_owned()),
+            "Offer" => offered = headers::identifier(&mut cursor)?,
+            _ => cursor.skip()?,
         }
-        if cursor.child()?.is_none() {
-            break;
-        }
-        while let Some(element) = cursor.child()? {
-            match &*element.local {
-                "Identifier" => about = Some(cursor.trimmed()?.into_owned()),
-                "Offer" => {
-                    let id = cursor.text_of(|inner| inner.local == "Identifier")?;
-                    offered = id.map(Cow::into_owned).or(offered);
-                }
-                _ => cursor.skip()?,
-            }
-        }
-        break;
     }
     Ok((about, offered))
 }

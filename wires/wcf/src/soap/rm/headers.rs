@@ -7,7 +7,6 @@
 use crate::soap::cursor::{Cursor, Element};
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
-use std::borrow::Cow;
 
 /// February 2005.
 pub(in crate::soap) const FEBRUARY: &str = "http://schemas.xmlsoap.org/ws/2005/02/rm";
@@ -100,8 +99,7 @@ impl Headers {
             }
             "SequenceAcknowledgement" => self.acknowledgement = Some(acknowledgement(cursor)?),
             "AckRequested" => {
-                let id = cursor.text_of(|child| child.local == "Identifier")?;
-                self.requested = id.map(Cow::into_owned).or(self.requested.take());
+                self.requested = identifier(cursor)?;
             }
             "SequenceFault" => cursor.skip()?,
             _ => return Ok(false),
@@ -109,6 +107,11 @@ impl Headers {
         self.version = Some(version);
         Ok(true)
     }
+}
+
+/// The identifier of a sequence inside the element that was opened last.
+pub(super) fn identifier(cursor: &mut Cursor<'_>) -> Visit<Option<String>> {
+    cursor.first(|child| child.local == "Identifier", |cursor, _| Ok(cursor.trimmed()?.into_owned()))
 }
 
 /// Numbers of messages count from 1 and stay below 2^63 (WS-ReliableMessaging 1.1, 3.7).

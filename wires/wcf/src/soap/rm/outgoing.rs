@@ -109,13 +109,8 @@ impl Outgoing {
     fn fly(&mut self, now: Instant, message: Outbound) -> (u64, Outbound) {
         let number = self.next;
         self.next += 1;
-        self.flying.push_back(Flying {
-            number,
-            message: message.clone(),
-            repeats: 0,
-            due: now + REPEAT_AFTER,
-            arrived: false,
-        });
+        let (kept, due) = (message.clone(), now + REPEAT_AFTER);
+        self.flying.push_back(Flying { number, message: kept, repeats: 0, due, arrived: false });
         (number, message)
     }
 
@@ -204,9 +199,8 @@ impl Outgoing {
     pub(super) fn acknowledged(&mut self, acknowledgement: &Acknowledgement) -> Result<(), Failure> {
         if acknowledgement.ranges.iter().any(|(_, upper)| *upper >= self.next) {
             let what = "the peer acknowledges messages that were never sent";
-            return Err(
-                Failure::new(Kind::Violation, Initiator::Peer, what).with_code("rm InvalidAcknowledgement")
-            );
+            let failure = Failure::new(Kind::Violation, Initiator::Peer, what);
+            return Err(failure.with_code("rm InvalidAcknowledgement"));
         }
         let arrived = |number: u64| {
             acknowledgement.ranges.iter().any(|(lower, upper)| (*lower..=*upper).contains(&number))
@@ -233,16 +227,10 @@ impl Outgoing {
         let spent = |flying: &Flying| flying.due <= now && flying.repeats >= REPEATS && !flying.is_awaited();
         // Answers that nobody waits for, to questions that arrived: nothing is wrong with the peer.
         self.flying.retain(|flying| !(flying.arrived && spent(flying)));
-        match self.flying.iter().find(|flying| spent(flying)) {
-            Some(flying) => Err(Failure::new(
-                Kind::Unreachable,
-                Initiator::Peer,
-                format!("message {} was repeated {REPEATS} times and never acknowledged", flying.number),
-            )
-            .with_code("rm MaxRetryCount")
-            .with_completed(Completed::Maybe)),
-            None => Ok(()),
-        }
+        let Some(flying) = self.flying.iter().find(|flying| spent(flying)) else { return Ok(()) };
+        let what = format!("message {} was repeated {REPEATS} times and never acknowledged", flying.number);
+        let failure = Failure::new(Kind::Unreachable, Initiator::Peer, what).with_code("rm MaxRetryCount");
+        Err(failure.with_completed(Completed::Maybe))
     }
 }
 

@@ -161,11 +161,8 @@ impl Session {
         let who = if self.role.is_client { "service" } else { "client" };
         let reason = reason.trim();
         let said = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-        let failure = Failure::new(
-            Kind::Unreachable,
-            Initiator::Peer,
-            format!("the {who} ended the reliable session{said}"),
-        );
+        let what = format!("the {who} ended the reliable session{said}");
+        let failure = Failure::new(Kind::Unreachable, Initiator::Peer, what);
         let hint = "another call begins another session; the service's InactivityTimeout may be short";
         let failure = failure.with_code(format!("rm {name}"));
         let failure = if self.role.is_client { failure.with_hint(hint) } else { failure };
