@@ -281,11 +281,10 @@ impl Settings {
             _ => self.binding.scheme(),
         };
         let mut told = format!("{scheme}{}", if secure { "s" } else { "" });
-        let options =
-            self.shown.iter().map(|(name, value)| (*name, escape(value.as_bytes()).replace('&', "%26")));
-        for (number, (name, value)) in options.enumerate() {
-            told.push(if number == 0 { '?' } else { '&' });
-            told.push_str(&format!("{name}={value}"));
+        let mut mark = '?';
+        for (name, value) in &self.shown {
+            told.push_str(&format!("{mark}{name}={}", escape(value.as_bytes()).replace('&', "%26")));
+            mark = '&';
         }
         told
     }

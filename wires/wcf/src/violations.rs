@@ -177,11 +177,8 @@ impl fmt::Display for Violation {
 /// data are to blame.
 #[cold]
 pub(crate) fn unsupported(what: impl fmt::Display) -> Failure {
-    Failure::new(
-        Kind::Unsupported,
-        Initiator::Here,
-        format!("the data contract mapping does not carry {what}"),
-    )
+    let what = format!("the data contract mapping does not carry {what}");
+    Failure::new(Kind::Unsupported, Initiator::Here, what)
 }
 
 /// How a peer broke the framing (MC-NMF), or what this side does not let through.

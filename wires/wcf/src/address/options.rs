@@ -386,11 +386,10 @@ impl AddressOptions {
                 Mechanism::Kerberos => tell("mech", "kerberos"),
             }
         }
-        if !self.settings.identity.is_empty() {
-            tell("identity", &self.settings.identity);
-        }
-        if !self.settings.to.is_empty() {
-            tell("to", &self.settings.to);
+        for (name, value) in [("identity", &settings.identity), ("to", &settings.to)] {
+            if !value.is_empty() {
+                tell(name, value);
+            }
         }
         if settings.tls_client.is_some() {
             if let Some(ca) = &self.ca {

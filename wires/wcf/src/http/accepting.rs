@@ -253,11 +253,8 @@ impl Accepting {
     /// Notes what is still arriving.
     fn watch(&mut self, now: Instant) {
         // Only the change counts: the time of a part goes on while it comes.
-        let part = match () {
-            () if self.server.arriving().is_some() => Some(Part::Body),
-            () if self.server.is_in_head() => Some(Part::Head),
-            () => None,
-        };
+        let in_head = || self.server.is_in_head().then_some(Part::Head);
+        let part = self.server.arriving().map(|_| Part::Body).or_else(in_head);
         if self.since.map(|(_, known)| known) != part {
             self.since = part.map(|part| (now, part));
         }

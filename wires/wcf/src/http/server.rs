@@ -6,7 +6,7 @@
 //! without the library, whose own state stays *between*; any other request is the library's from its first
 //! byte on.
 //!
-//! Two futures of the library take part, its connection and one for each request (`Counter::take`); both are
+//! Two futures of the library take part, its connection and one for each request (`Desk::take`); both are
 //! polled in `advance`, in memory. They meet this side at the `Desk`: there a request lies when it is
 //! whole, and there its response is put.
 //!
@@ -70,7 +70,12 @@ pub(super) struct Received {
 
 /// Where requests wait for their response. The library keeps to one at a time.
 #[derive(Clone)]
-struct Desk(Arc<Mutex<Papers>>);
+struct Desk {
+    papers: Arc<Mutex<Papers>>,
+    end: End,
+    /// `MaxReceivedMessageSize`.
+    most: u64,
+}
 
 #[derive(Default)]
 struct Papers {
@@ -86,7 +91,7 @@ struct Papers {
 
 impl Desk {
     fn papers(&self) -> MutexGuard<'_, Papers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.papers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes what has come of a body.
@@ -99,16 +104,16 @@ impl Desk {
     }
 
     /// A request has come to its end. Returns the response to one that is refused.
-    fn received(&self, whole: Result<Received, Lost>, end: &End, most: u64) -> Option<Response<()>> {
+    fn received(&self, whole: Result<Received, Lost>) -> Option<Response<()>> {
         let mut papers = self.papers();
         papers.arriving = None;
         let (breach, status) = match whole {
             Ok(received) => {
-                end.pipe().stage = Stage::Head(Heads::default());
+                self.end.pipe().stage = Stage::Head(Heads::default());
                 papers.received = Some(received);
                 return None;
             }
-            Err(Lost::TooLarge) => (Breach::OverLimit(most), StatusCode::PAYLOAD_TOO_LARGE),
+            Err(Lost::TooLarge) => (Breach::OverLimit(self.most), StatusCode::PAYLOAD_TOO_LARGE),
             Err(Lost::Broken(error)) => (Breach::Request(error.to_string()), StatusCode::BAD_REQUEST),
         };
         papers.breach = Some(breach);
@@ -129,14 +134,14 @@ impl Server {
     pub(super) fn new(most: u64, door: Arc<Door>) -> Self {
         let end = End::default();
         end.pipe().stage = Stage::Head(Heads::default());
-        let desk = Desk(Arc::default());
-        let counter = Counter { desk: desk.clone(), end: end.clone(), door, most };
+        let desk = Desk { papers: Arc::default(), end: end.clone(), most };
+        let at = desk.clone();
         // Half-closed connections are legal, and looking for the end of a busy one would cost a read for each call.
         let connection = Builder::new()
             .max_buf_size(2 * MAX_HEAD)
             .max_header_size(MAX_HEAD)
             .half_close(true)
-            .serve_connection(end.clone(), service_fn(move |request| counter.take(request)));
+            .serve_connection(end.clone(), service_fn(move |request| at.take(&*door, request)));
         Self {
             connection: Box::pin(connection),
             end,
@@ -271,26 +276,19 @@ impl Server {
     }
 }
 
-/// Takes requests from the library.
-/// It sees each head before the body is read, and decides how much of the input belongs to it.
-struct Counter {
-    desk: Desk,
-    end: End,
-    door: Arc<Door>,
-    most: u64,
-}
-
-impl Counter {
-    /// Takes one request, from its head to its response.
+impl Desk {
+    /// Takes one request from the library, from its head to its response. It sees each head before the body is read, and
+    /// decides how much of the input belongs to it.
     fn take(
         &self,
+        door: &Door,
         request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<Outgoing>, Infallible>> + use<> {
         let (parts, body) = request.into_parts();
         let mut pipe = self.end.pipe();
         // The scanner has seen the whole head by now.
         let plain = matches!(&pipe.stage, Stage::Head(heads) if heads.is_plain());
-        let refusal = if plain { (self.door)(&parts) } else { Some(closing(StatusCode::BAD_REQUEST)) };
+        let refusal = if plain { door(&parts) } else { Some(closing(StatusCode::BAD_REQUEST)) };
         let mut gathering = Gathering::new(body, self.most);
         pipe.stage = match gathering.missing() {
             0 if parts.headers.contains_key(http::header::TRANSFER_ENCODING) => Stage::Unsized,
@@ -300,17 +298,17 @@ impl Counter {
             missing => Stage::Sized(missing as u64),
         };
         drop(pipe);
-        let mut papers = self.desk.papers();
+        let mut papers = self.papers();
         papers.busy = true;
         papers.breach = (!plain).then_some(Breach::Ambiguous);
         drop(papers);
-        let (desk, end, most) = (self.desk.clone(), self.end.clone(), self.most);
+        let desk = self.clone();
         async move {
             let refusal = match refusal {
                 Some(refusal) => Some(refusal),
                 None => {
                     let whole = poll_fn(|cx| desk.gather(&mut gathering, cx)).await;
-                    desk.received(whole.map(|body| Received { parts, body }), &end, most)
+                    desk.received(whole.map(|body| Received { parts, body }))
                 }
             };
             let Some(refusal) = refusal else {
@@ -319,9 +317,9 @@ impl Counter {
             let too_large = refusal.status() == StatusCode::PAYLOAD_TOO_LARGE;
             // Whoever sent it is told the quota, its value, and how it is raised.
             let how = "Here: raise it with `MaxReceivedMessageSize=` in the listener's address.";
-            let said = too_large.then(|| Bytes::from(format!("{} {how}\n", limits::too_large(most))));
+            let said = too_large.then(|| Bytes::from(format!("{} {how}\n", limits::too_large(desk.most))));
             desk.papers().busy = false;
-            Ok(refusal.map(|()| Outgoing::new(said.into_iter().collect(), &end)))
+            Ok(refusal.map(|()| Outgoing::new(said.into_iter().collect(), &desk.end)))
         }
     }
 }

@@ -29,11 +29,12 @@ use crate::nbfx::Text;
 use crate::nbfx::xml::lexical;
 use crate::settings::{Security, Settings};
 use crate::violations::Violation;
-use everywire_auth::security::is_password;
+use everywire_auth::security::{Credentials, is_password};
 use everywire_model::date;
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator, Kind};
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use zeroize::Zeroizing;
 
@@ -95,10 +96,10 @@ fn username(settings: &Settings, now: SystemTime) -> Result<Header, Failure> {
         let what = "a password would go over the network in the clear";
         return Err(Failure::new(Kind::Refused, Initiator::Here, what).with_hint("use TLS"));
     }
-    let login = settings.credentials.as_ref().and_then(|known| {
+    let account = |known: &Arc<Credentials>| {
         Some((known.to_string(), Zeroizing::new(known.password.as_password()?.to_owned())))
-    });
-    let Some(login) = login else {
+    };
+    let Some(login) = settings.credentials.as_ref().and_then(account) else {
         let what = "the service takes a password, and only its NT hash is known here";
         return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
     };
@@ -290,8 +291,7 @@ mod tests {
     use crate::settings::Binding;
     use crate::soap::cursor::Document;
     use crate::values::ReaderQuotas;
-    use everywire_auth::security::{Credentials, Secret, UserTable};
-    use std::sync::Arc;
+    use everywire_auth::security::{Secret, UserTable};
 
     /// 2020-01-02T03:04:05.678Z.
     const NOW: Duration = Duration::from_millis(1_577_934_245_678);

@@ -51,7 +51,7 @@ impl SoapChannel {
             return Ok(None);
         }
         if let Some(id) = rm::sequence_of(head, self.readable(document))?
-            && !self.session().is_some_and(|held| held.came.id.as_ref() == Some(&id))
+            && self.session().is_none_or(|held| held.came.id.as_ref() != Some(&id))
         {
             match node.and_then(|node| node.sequences.find(&id)) {
                 Some(found) => self.reliable = Some(Box::new(found)),

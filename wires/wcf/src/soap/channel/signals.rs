@@ -21,19 +21,16 @@ fn plan(interface: &Interface, signal: &Signal) -> Arc<Plan> {
     let callbacks = signal.sink.as_ref().and_then(|(callbacks, index)| {
         Some(Plan::of_callback(interface, callbacks, callbacks.operations.get(*index)?))
     });
-    callbacks.unwrap_or_else(|| made(interface, signal))
+    callbacks.unwrap_or_else(|| {
+        let mut operation = Operation::new(signal.name.clone(), Vec::new(), Shape::Void);
+        (operation.arguments, operation.oneway) = (signal.fields.clone(), true);
+        Plan::of_callback(interface, interface, &operation)
+    })
 }
 
 /// The number of the signal that a callback with this action is.
 pub(crate) fn signal_of(interface: &Interface, action: &str) -> Option<usize> {
     interface.signals.iter().position(|signal| *plan(interface, signal).action == *action)
-}
-
-/// The plan of a signal that no callback contract tells of.
-fn made(interface: &Interface, signal: &Signal) -> Arc<Plan> {
-    let mut operation = Operation::new(signal.name.clone(), Vec::new(), Shape::Void);
-    (operation.arguments, operation.oneway) = (signal.fields.clone(), true);
-    Plan::of_callback(interface, interface, &operation)
 }
 
 impl SoapChannel {
