@@ -162,25 +162,17 @@ impl SoapChannel {
     ) -> Visit<()> {
         let (dialect, quotas) = (self.dialect, self.reading.quotas);
         let words = &Reading::of(body).words;
-        let readable = |bytes| Document { form: dialect.form, bytes, words, quotas: &quotas };
-        if dialect.form == Form::Binary && !self.words.can_adopt(words) {
-            // Its numbers mean other words here.
-            // The whole document is copied: that is the price of a session that has told its peer other
-            // words.
-            let spelled = Bytes::from(spell_out(&body.bytes, words)?);
-            let outline = Outline::read(readable(&spelled))?;
-            let made = make(dialect, &outline, &spelled, own)?;
-            begin(dialect.session, &mut self.words, None, out);
-            out.flat().extend_from_slice(&made.head);
-            rest(&spelled, made.inside, out);
-            return Ok(());
-        }
-        let outline = Outline::read(readable(&body.bytes))?;
-        let made = make(dialect, &outline, &body.bytes, own)?;
-        begin(dialect.session, &mut self.words, Some(words), out);
+        // Numbers of words may mean others here.
+        // Then the whole document is copied: that is the price of a session that has told its peer other words.
+        let adopts = dialect.form == Form::Text || self.words.can_adopt(words);
+        let spelled = if adopts { None } else { Some(Bytes::from(spell_out(&body.bytes, words)?)) };
+        let bytes = spelled.as_ref().unwrap_or(&body.bytes);
+        let outline = Outline::read(Document { form: dialect.form, bytes, words, quotas: &quotas })?;
+        let made = make(dialect, &outline, bytes, own)?;
+        begin(dialect.session, &mut self.words, adopts.then_some(words), out);
         out.flat().extend_from_slice(&made.head);
-        rest(&body.bytes, made.inside, out);
-        if let Some(head) = kept
+        rest(bytes, made.inside, out);
+        if let Some(head) = kept.filter(|_| adopts)
             && !body.context.is_empty()
         {
             let template = Template::cut(dialect.form, &made.head, made.hole);
