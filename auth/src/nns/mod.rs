@@ -9,13 +9,14 @@ mod record;
 pub use channel::Channel;
 
 /// How what follows the handshake is protected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum ProtectionLevel {
     /// Not at all: only the two sides know each other.
     None,
     /// Everything is signed.
     Sign,
     /// Everything is signed and encrypted.
+    #[default]
     EncryptAndSign,
 }
 

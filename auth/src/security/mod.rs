@@ -38,11 +38,12 @@ pub(crate) const UNSEALED: &str = "auth Unsealed";
 pub const MAX_TOKEN: usize = 64 * 1024;
 
 /// How the two sides prove who they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mechanism {
     /// NTLM (MS-NLMP), with no wrapping.
     Ntlm,
     /// SPNEGO (RFC 4178), which agrees on one of the others.
+    #[default]
     Negotiate,
     /// Kerberos (RFC 4121), with no wrapping.
     Kerberos,

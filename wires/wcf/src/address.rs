@@ -35,7 +35,7 @@ use ends::{is_local, placed};
 use everywire_auth::security::{Credentials, Secret};
 use everywire_model::reference::{escape, unescape};
 use everywire_model::{Address, Endpoint, Failure, Initiator, Place, Profile, Reference};
-use notation::{NOTATIONS, SOCKETS, wrong};
+use notation::{NOTATIONS, SOCKETS, usual_port, wrong};
 use options::AddressOptions;
 use std::fmt;
 use std::sync::Arc;
@@ -85,24 +85,24 @@ pub fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference {
 
 /// Writes a reference as WCF spells it: the URI, where that says enough; secrets are left out.
 pub fn print(reference: &Reference) -> String {
-    let Some(profile) = reference.profiles.iter().find(|profile| profile.wire == "wcf") else {
-        return "(a reference without an address of this wire)".to_owned();
-    };
+    let told = print_friendly(reference);
+    let Some(profile) = own(reference) else { return told };
     let uri = Settings::of(profile).via(&profile.key);
     let again = split(&uri).ok().and_then(|parts| {
         let settings = parts.wishes.client(&parts.endpoint).ok()?;
         Some(friendly(&self::profile(parts.endpoint, parts.key, settings)))
     });
-    let told = friendly(profile);
     if again.as_ref() == Some(&told) { uri } else { told }
 }
 
 /// Writes a reference in the friendly notation; secrets are left out.
 pub fn print_friendly(reference: &Reference) -> String {
-    match reference.profiles.iter().find(|profile| profile.wire == "wcf") {
-        Some(profile) => friendly(profile),
-        None => "(a reference without an address of this wire)".to_owned(),
-    }
+    own(reference).map_or_else(|| "(a reference without an address of this wire)".to_owned(), friendly)
+}
+
+/// The way of this wire.
+fn own(reference: &Reference) -> Option<&Profile> {
+    reference.profiles.iter().find(|profile| profile.wire == "wcf")
 }
 
 /// Who may call and who may listen in: one line for people.
@@ -120,9 +120,9 @@ pub fn parse_like(uri: &str, like: &Settings) -> Result<Profile, Failure> {
     // What the peer says may not name files or users of this side's.
     let uri = uri.split(['?', '#']).next().unwrap_or_default();
     let Parts { endpoint, key, mut wishes } = split(uri)?;
-    wishes.credentials = None;
-    if wishes.binding == Binding::Basic && like.binding.is_http() {
-        wishes.binding = like.binding;
+    wishes.settings.credentials = None;
+    if wishes.settings.binding == Binding::Basic && like.binding.is_http() {
+        wishes.settings.binding = like.binding;
         wishes.encoding = Some(like.encoding);
     }
     let same = match &endpoint {
@@ -130,12 +130,12 @@ pub fn parse_like(uri: &str, like: &Settings) -> Result<Profile, Failure> {
         _ => like.host.is_empty(),
     };
     // Who is told of another host must not be told this side's password by that.
-    if same && like.binding.is_http() == wishes.binding.is_http() {
+    if same && like.binding.is_http() == wishes.settings.binding.is_http() {
         let mut settings = like.clone();
         settings.callback = None;
         settings.to.clear();
         let mut settings = placed(settings, &endpoint);
-        settings.uri_scheme = wishes.uri_scheme;
+        settings.uri_scheme = wishes.settings.uri_scheme;
         return Ok(profile(endpoint, key, settings));
     }
     wishes.wire_state = false;
@@ -199,18 +199,14 @@ fn split(text: &str) -> Result<Parts, Failure> {
         Some((who, _)) => (Some(who), rest.get(who.len() + 1..).unwrap_or_default()),
         None => (None, rest),
     };
-    let piped = transport.is_empty() && matches!(wishes.uri_scheme, "net.uds" | "net.pipe");
+    let piped = transport.is_empty() && matches!(wishes.settings.uri_scheme, "net.uds" | "net.pipe");
     let plain = if piped {
         let (socket, key) = socket_and_key(place)?;
         format!("{name}+unix://{socket}#{key}")
     } else {
         format!("{scheme}://{place}")
     };
-    let port = match wishes.uri_scheme {
-        "http" => 80,
-        "https" => 443,
-        _ => PORT,
-    };
+    let port = usual_port(wishes.settings.uri_scheme);
     let address = Address::parse(&plain, Some(port)).map_err(|failure| {
         // The text may hold a part of a password that has a `/` or a `?` in it.
         let what = failure.message().replace(&format!("`{plain}` "), "it ");
@@ -222,7 +218,7 @@ fn split(text: &str) -> Result<Parts, Failure> {
         ));
     }
     if let Some(who) = who {
-        wishes.credentials = Some(Arc::new(credentials(who)?));
+        wishes.settings.credentials = Some(Arc::new(credentials(who)?));
     }
     for option in options.split('&').filter(|option| !option.is_empty()) {
         wishes.apply(option)?;
@@ -285,11 +281,10 @@ impl Settings {
             _ => self.binding.scheme(),
         };
         let mut told = format!("{scheme}{}", if secure { "s" } else { "" });
-        let options =
-            self.shown.iter().map(|(name, value)| (*name, escape(value.as_bytes()).replace('&', "%26")));
-        for (number, (name, value)) in options.enumerate() {
-            told.push(if number == 0 { '?' } else { '&' });
-            told.push_str(&format!("{name}={value}"));
+        let mut mark = '?';
+        for (name, value) in &self.shown {
+            told.push_str(&format!("{mark}{name}={}", escape(value.as_bytes()).replace('&', "%26")));
+            mark = '&';
         }
         told
     }

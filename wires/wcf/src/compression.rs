@@ -8,9 +8,8 @@ use crate::limits::Quotas;
 use bytes::Bytes;
 use everywire_model::{Failure, Initiator, Kind};
 use flate2::Compression;
-use flate2::bufread::{DeflateDecoder, GzDecoder};
-use flate2::write::{DeflateEncoder, GzEncoder};
-use std::io::{self, Read, Write};
+use flate2::bufread::{DeflateDecoder, DeflateEncoder, GzDecoder, GzEncoder};
+use std::io::Read;
 
 /// How messages are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,22 +31,15 @@ impl Format {
     }
 
     /// The octets of these parts, smaller, most of the time.
-    /// `None` does not happen: a `Vec` takes all that is written.
+    /// `None` does not happen: memory can be read.
     pub(crate) fn pack(self, parts: &[Bytes]) -> Option<Bytes> {
-        fn all(mut to: impl Write, parts: &[Bytes]) -> io::Result<()> {
-            parts.iter().try_for_each(|part| to.write_all(part))
-        }
-        let packed = match self {
-            Self::Gzip => {
-                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-                all(&mut encoder, parts).and_then(|()| encoder.finish())
-            }
-            Self::Deflate => {
-                let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
-                all(&mut encoder, parts).and_then(|()| encoder.finish())
-            }
+        let (all, level) = (parts.concat(), Compression::fast());
+        let mut packed = Vec::new();
+        let read = match self {
+            Self::Gzip => GzEncoder::new(&all[..], level).read_to_end(&mut packed),
+            Self::Deflate => DeflateEncoder::new(&all[..], level).read_to_end(&mut packed),
         };
-        packed.ok().map(Bytes::from)
+        read.ok().map(|_| packed.into())
     }
 
     /// The octets as they were. What the quota counts is what comes out: no more than that is ever made.

@@ -4,9 +4,10 @@
 use crate::settings::{Security, Settings};
 use bytes::BytesMut;
 use everywire_auth::nns;
-use everywire_auth::security::{Credentials, Secret};
+use everywire_auth::security::{Credentials, Secret, UserTable};
 use everywire_model::{Failure, SendBuffer};
 use everywire_tls::Channel;
+use std::sync::Arc;
 
 /// Protects a connection from some byte on. It is a state machine: `receive` takes what came, `send` yields what has to go, be it
 /// the handshake's or the caller's.
@@ -27,46 +28,6 @@ impl Layer {
     /// Nothing in between.
     pub fn plain() -> Self {
         Self(Inner::Plain)
-    }
-
-    /// TLS.
-    pub fn tls(channel: Channel) -> Self {
-        Self(Inner::Tls(Box::new(channel)))
-    }
-
-    /// NegotiateStream as client. Its first token is made at once, which may ask a key distribution centre.
-    ///
-    /// # Errors
-    ///
-    /// There is nothing to prove who calls with.
-    pub fn windows_client(settings: &Settings) -> Result<Self, Failure> {
-        if let Some(lack) = settings.lack() {
-            return Err(lack);
-        }
-        let options = settings.options();
-        // Without a name and a password the tickets that the user has may do.
-        let nobody =
-            || Credentials { domain: String::new(), user: String::new(), password: Secret::parse("") };
-        let credentials = settings.credentials.as_ref().map_or_else(nobody, |known| (**known).clone());
-        let level = settings.protection_level;
-        let channel = nns::Channel::client(settings.mechanism, &credentials, &options, level)?;
-        Ok(Self(Inner::Windows(Box::new(channel))))
-    }
-
-    /// NegotiateStream as server.
-    ///
-    /// # Errors
-    ///
-    /// The keys of this side cannot be used.
-    pub fn windows_server(settings: &Settings) -> Result<Self, Failure> {
-        // Without users and without a keytab nobody is let in: `address::options` refuses such a place
-        // before.
-        let users = settings
-            .users
-            .clone()
-            .unwrap_or_else(|| std::sync::Arc::<everywire_auth::security::UserTable>::default());
-        let channel = nns::Channel::server(users, &settings.options(), settings.protection_level)?;
-        Ok(Self(Inner::Windows(Box::new(channel))))
     }
 
     /// Whether there is nothing in between, so that bytes need not go through here.
@@ -159,13 +120,25 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// There are no credentials to begin with.
+    /// There are no credentials to begin with, or the certificates cannot be used.
     pub fn client_layer(&self) -> Result<Layer, Failure> {
-        match self.transport_security {
-            Security::None | Security::Unix => Ok(Layer::plain()),
-            Security::Tls => self.tls_channel().map(Layer::tls),
-            Security::Windows => Layer::windows_client(self),
-        }
+        Ok(Layer(match self.transport_security {
+            Security::None | Security::Unix => Inner::Plain,
+            Security::Tls => Inner::Tls(Box::new(self.tls_channel()?)),
+            Security::Windows => {
+                self.check_account()?;
+                // Without a name and a password the tickets that the user has may do. The first token is made at once, which may
+                // ask a key distribution centre.
+                let nobody = || Credentials {
+                    domain: String::new(),
+                    user: String::new(),
+                    password: Secret::parse(""),
+                };
+                let known = self.credentials.as_ref().map_or_else(nobody, |known| (**known).clone());
+                let (options, level) = (self.options(), self.protection_level);
+                Inner::Windows(Box::new(nns::Channel::client(self.mechanism, &known, &options, level)?))
+            }
+        }))
     }
 
     /// The server's layer. With framing it begins right behind the UpgradeResponse.
@@ -174,10 +147,16 @@ impl Settings {
     ///
     /// The keys of this side cannot be used.
     pub fn server_layer(&self) -> Result<Layer, Failure> {
-        match self.transport_security {
-            Security::None | Security::Unix => Ok(Layer::plain()),
-            Security::Tls => self.tls_server_channel().map(Layer::tls),
-            Security::Windows => Layer::windows_server(self),
-        }
+        Ok(Layer(match self.transport_security {
+            Security::None | Security::Unix => Inner::Plain,
+            Security::Tls => Inner::Tls(Box::new(self.tls_server_channel()?)),
+            Security::Windows => {
+                // Without users and without a keytab nobody is let in: `address::options` refuses such a place
+                // before.
+                let users = self.users.clone().unwrap_or_else(|| Arc::<UserTable>::default());
+                let channel = nns::Channel::server(users, &self.options(), self.protection_level)?;
+                Inner::Windows(Box::new(channel))
+            }
+        }))
     }
 }

@@ -24,7 +24,6 @@ mod markup;
 pub mod metadata;
 pub mod nbfx;
 pub mod plan;
-pub mod security;
 pub mod settings;
 pub mod soap;
 pub mod text;
@@ -213,16 +212,8 @@ impl Wire for Wcf {
 
 /// Whether a connection begins with a version record of framing (MC-NMF 2.2.3.1) or a request of HTTP.
 fn sniff(first: &[u8]) -> Sniff {
-    const VERBS: [&[u8]; 4] = [b"POST /", b"GET /", b"HEAD /", b"OPTIONS "];
-    let begins = |with: &[u8]| match first.len().min(with.len()) {
-        len if first.get(..len) != with.get(..len) => Sniff::No,
-        len if len < with.len() => Sniff::More,
-        _ => Sniff::Yes,
-    };
-    let all = VERBS.into_iter().chain([&[0, 1, 0, 1][..]]).map(begins);
-    all.fold(Sniff::No, |best, one| match (best, one) {
-        (Sniff::Yes, _) | (_, Sniff::Yes) => Sniff::Yes,
-        (Sniff::More, _) | (_, Sniff::More) => Sniff::More,
-        _ => Sniff::No,
-    })
+    const BEGINNINGS: [&[u8]; 5] = [&[0, 1, 0, 1], b"POST /", b"GET /", b"HEAD /", b"OPTIONS "];
+    let all = BEGINNINGS.map(|with| Greeting::begins(first, with));
+    // One that fits is enough, and one that may still fit is waited for.
+    [Sniff::Yes, Sniff::More].into_iter().find(|sniff| all.contains(sniff)).unwrap_or(Sniff::No)
 }

@@ -14,7 +14,6 @@
 //! * Each number that `set` takes is at least 1 and fits into .NET's `long` or `int`; each time is between
 //!   a millisecond and thirty days, so sums with an `Instant` do not overflow. 0, which stands for "without
 //!   bound" in two of them, comes from the default alone.
-//! * `values()` has every quota: the equality of `Settings` relies on it.
 //! * `MaxReceivedMessageSize` is checked on the size that a record or a Content-Length announces, before
 //!   memory is allocated (framing: `Channel::sized`, HTTP: `Gathering::poll`), and on what comes out of a
 //!   decompressor.
@@ -65,7 +64,7 @@ pub const MAX_REFERRED_OCTETS: usize = 16 << 20;
 pub const MAX_PREFIXES: usize = 256;
 
 /// The quotas of an address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Quotas {
     /// Octets of a message as it arrives, and of what it is unpacked to.
     pub max_received_message_size: u64,
@@ -114,41 +113,20 @@ impl Default for Quotas {
     }
 }
 
-/// Why a quota was not set. `set` makes the user's message of it.
-enum Wrong {
-    /// The name is none of the quotas: not an error yet, since the name may be another option of the
-    /// address.
-    Unknown,
-    /// The value is no whole number, or 0, or more than .NET takes.
-    Number,
-    /// The value is no time.
-    Time,
+/// Where a quota stands, which says what it can be.
+enum Place<'q> {
+    /// A `long` in .NET's configuration.
+    Long(&'q mut u64),
+    /// An `int` there.
+    Int(&'q mut u32),
+    /// The same, of bytes or of peers.
+    Size(&'q mut usize),
+    Time(&'q mut Duration),
 }
 
 impl Quotas {
     /// The default of `MaxReceivedMessageSize`, in octets.
     pub const MAX_RECEIVED_MESSAGE_SIZE: u64 = 65_536;
-
-    /// The names that [`Quotas::set`] knows.
-    pub const NAMES: [&'static str; 17] = [
-        "MaxReceivedMessageSize",
-        "MaxBufferSize",
-        "MaxDepth",
-        "MaxStringContentLength",
-        "MaxArrayLength",
-        "MaxBytesPerRead",
-        "MaxNameTableCharCount",
-        "MaxSessionSize",
-        "MaxViaSize",
-        "MaxContentTypeSize",
-        "OpenTimeout",
-        "ReceiveTimeout",
-        "ChannelInitializationTimeout",
-        "IdleTimeout",
-        "MaxConcurrentSessions",
-        "MaxConcurrentCalls",
-        "MaxPendingConnections",
-    ];
 
     /// Quotas of WCF's that would bound nothing here, and what does.
     /// Refused with the reason, since an address that names one of them relies on it.
@@ -193,94 +171,65 @@ impl Quotas {
             let what = format!("the quota {name} bounds nothing here: {instead}");
             return Err(Failure::new(Kind::BadReference, Initiator::User, what));
         }
-        match self.try_set(name, value) {
-            Ok(()) => Ok(true),
-            Err(Wrong::Unknown) => Ok(false),
-            Err(wrong) => {
-                let what = match wrong {
-                    Wrong::Time => "a time, such as 30s or 00:00:30",
-                    _ => "a whole number greater than 0",
-                };
-                let what = format!("the quota {name} is {what}, not `{value}`");
-                Err(Failure::new(Kind::BadReference, Initiator::User, what))
-            }
-        }
+        let Some(place) = self.place(name) else { return Ok(false) };
+        let number = |most: u64| value.parse().ok().filter(|number| (1..=most).contains(number));
+        // What is an `int` there is refused above its maximum here, too.
+        let small = || number(i32::MAX as u64);
+        let what = if matches!(place, Place::Time(_)) {
+            "a time, such as 30s or 00:00:30"
+        } else {
+            "a whole number greater than 0"
+        };
+        let set = match place {
+            Place::Long(quota) => number(i64::MAX as u64).map(|number| *quota = number),
+            Place::Int(quota) => small().map(|number| *quota = number as u32),
+            Place::Size(quota) => small().map(|number| *quota = number as usize),
+            Place::Time(quota) => duration(value).map(|time| *quota = time),
+        };
+        set.map(|()| true).ok_or_else(|| {
+            let what = format!("the quota {name} is {what}, not `{value}`");
+            Failure::new(Kind::BadReference, Initiator::User, what)
+        })
     }
 
     /// What each name means. Two names set one quota: see the first arm.
-    fn try_set(&mut self, name: &str, value: &str) -> Result<(), Wrong> {
-        let number = || {
-            value
-                .parse::<u64>()
-                .ok()
-                .filter(|number| (1..=i64::MAX as u64).contains(number))
-                .ok_or(Wrong::Number)
-        };
-        // Counts and sizes that are `int` in .NET's configuration are refused above its maximum here, too.
-        let small = || {
-            number().and_then(|number| {
-                u32::try_from(number).ok().filter(|small| *small <= i32::MAX as u32).ok_or(Wrong::Number)
-            })
-        };
-        let size = || small().map(|number| number as usize);
-        let time = || duration(value).ok_or(Wrong::Time);
-        match &*name.to_ascii_lowercase() {
+    fn place(&mut self, name: &str) -> Option<Place<'_>> {
+        let reader = &mut self.reader;
+        Some(match &*name.to_ascii_lowercase() {
             // Whoever buffers messages gives room to them whole: the two are one quota here.
-            "maxreceivedmessagesize" | "maxbuffersize" => self.max_received_message_size = number()?,
-            "maxdepth" => self.reader.max_depth = small()?,
-            "maxstringcontentlength" => self.reader.max_string_content_length = small()?,
-            "maxarraylength" => self.reader.max_array_length = small()?,
-            "maxbytesperread" => self.reader.max_bytes_per_read = small()?,
-            "maxnametablecharcount" => self.reader.max_name_table_char_count = small()?,
-            "maxsessionsize" => self.max_session_size = size()?,
-            "maxviasize" => self.max_via_size = size()?,
-            "maxcontenttypesize" => self.max_content_type_size = size()?,
-            "opentimeout" => self.open_timeout = time()?,
-            "receivetimeout" => self.receive_timeout = time()?,
-            "channelinitializationtimeout" => self.channel_initialization_timeout = time()?,
-            "idletimeout" => self.idle_timeout = time()?,
-            "maxconcurrentsessions" => self.max_concurrent_sessions = size()?,
-            "maxconcurrentcalls" => self.max_concurrent_calls = size()?,
-            "maxpendingconnections" => self.max_pending_connections = size()?,
-            _ => return Err(Wrong::Unknown),
-        }
-        Ok(())
-    }
-
-    /// All of them; times in milliseconds.
-    pub(crate) fn values(&self) -> [u64; 16] {
-        let time = |time: Duration| time.as_millis() as u64;
-        [
-            self.max_received_message_size,
-            self.reader.max_depth.into(),
-            self.reader.max_string_content_length.into(),
-            self.reader.max_array_length.into(),
-            self.reader.max_bytes_per_read.into(),
-            self.reader.max_name_table_char_count.into(),
-            self.max_session_size as u64,
-            self.max_via_size as u64,
-            self.max_content_type_size as u64,
-            time(self.open_timeout),
-            time(self.receive_timeout),
-            time(self.channel_initialization_timeout),
-            time(self.idle_timeout),
-            self.max_concurrent_sessions as u64,
-            self.max_concurrent_calls as u64,
-            self.max_pending_connections as u64,
-        ]
+            "maxreceivedmessagesize" | "maxbuffersize" => Place::Long(&mut self.max_received_message_size),
+            "maxdepth" => Place::Int(&mut reader.max_depth),
+            "maxstringcontentlength" => Place::Int(&mut reader.max_string_content_length),
+            "maxarraylength" => Place::Int(&mut reader.max_array_length),
+            "maxbytesperread" => Place::Int(&mut reader.max_bytes_per_read),
+            "maxnametablecharcount" => Place::Int(&mut reader.max_name_table_char_count),
+            "maxsessionsize" => Place::Size(&mut self.max_session_size),
+            "maxviasize" => Place::Size(&mut self.max_via_size),
+            "maxcontenttypesize" => Place::Size(&mut self.max_content_type_size),
+            "opentimeout" => Place::Time(&mut self.open_timeout),
+            "receivetimeout" => Place::Time(&mut self.receive_timeout),
+            "channelinitializationtimeout" => Place::Time(&mut self.channel_initialization_timeout),
+            "idletimeout" => Place::Time(&mut self.idle_timeout),
+            "maxconcurrentsessions" => Place::Size(&mut self.max_concurrent_sessions),
+            "maxconcurrentcalls" => Place::Size(&mut self.max_concurrent_calls),
+            "maxpendingconnections" => Place::Size(&mut self.max_pending_connections),
+            _ => return None,
+        })
     }
 
     /// A message of this side's peer is too large: what WCF says, and how the quota is raised here.
     #[cold]
     pub fn message_too_large(&self, initiator: Initiator) -> Failure {
-        // The sentence is .NET's own: users search the web for it.
-        let quota = self.max_received_message_size;
-        let what = format!(
-            "The maximum message size quota for incoming messages ({quota}) has been exceeded. To increase the quota, use the MaxReceivedMessageSize property on the appropriate binding element."
-        );
-        Failure::new(Kind::LimitExceeded, initiator, what)
+        Failure::new(Kind::LimitExceeded, initiator, too_large(self.max_received_message_size))
             .with_hint("end the address with ?MaxReceivedMessageSize=OCTETS")
     }
+}
+
+/// What is said of a message that is too large. The sentence is .NET's own: users search the web for it.
+pub(crate) fn too_large(quota: u64) -> String {
+    format!(
+        "The maximum message size quota for incoming messages ({quota}) has been exceeded. To increase the quota, use the MaxReceivedMessageSize property on the appropriate binding element."
+    )
 }
 
 /// A time in any notation of [`Quotas::set`].
@@ -327,7 +276,26 @@ mod tests {
 
     #[test]
     fn every_name_is_known() {
-        for name in Quotas::NAMES {
+        let names = [
+            "MaxReceivedMessageSize",
+            "MaxBufferSize",
+            "MaxDepth",
+            "MaxStringContentLength",
+            "MaxArrayLength",
+            "MaxBytesPerRead",
+            "MaxNameTableCharCount",
+            "MaxSessionSize",
+            "MaxViaSize",
+            "MaxContentTypeSize",
+            "OpenTimeout",
+            "ReceiveTimeout",
+            "ChannelInitializationTimeout",
+            "IdleTimeout",
+            "MaxConcurrentSessions",
+            "MaxConcurrentCalls",
+            "MaxPendingConnections",
+        ];
+        for name in names {
             assert!(Quotas::default().set(name, "7").unwrap(), "{name}");
         }
         assert!(!Quotas::default().set("MaxNothing", "7").unwrap());

@@ -59,45 +59,43 @@ impl Plan {
     /// The plan of an operation of an interface.
     /// Without an interface (a typed call whose contract is not at hand) names follow from the operation's
     /// notes alone.
-    #[must_use]
     pub fn of(interface: Option<&Interface>, operation: &Operation) -> Arc<Self> {
         let action = names::action(interface, operation);
         Self::with_action(interface, operation, action, names::reply_action(interface, operation))
     }
 
     /// The plan of a callback that a service makes: its contract may leave the action to the service's.
-    #[must_use]
     pub fn of_callback(service: &Interface, callbacks: &Interface, operation: &Operation) -> Arc<Self> {
-        if operation.notes.iter().any(|(name, _)| name == "wcf:action") {
+        if is_noted(operation) {
             return Self::of(Some(callbacks), operation);
         }
         let of = names::contract(service);
-        let action = names::join(&of.namespace, &of.local, names::operation(operation));
-        let reply = format!("{action}Response");
-        Self::with_action(Some(callbacks), operation, action, reply)
+        Self::in_contract(callbacks, operation, &of.namespace, &of.local)
     }
 
     /// The plan of an operation of whoever opened the connection, as far as its own contract tells: a callback contract
     /// without notes is that of the service it is named after.
-    #[must_use]
     pub fn of_backward(interface: Option<&Interface>, operation: &Operation) -> Arc<Self> {
-        let noted = operation.notes.iter().any(|(name, _)| name == "wcf:action");
-        let Some(interface) = interface.filter(|_| !noted) else { return Self::of(interface, operation) };
-        let of = names::contract(interface);
+        let Some(callbacks) = interface.filter(|_| !is_noted(operation)) else {
+            return Self::of(interface, operation);
+        };
+        let of = names::contract(callbacks);
         match of.local.strip_suffix("Callback") {
-            Some(service) => {
-                let action = names::join(&of.namespace, service, names::operation(operation));
-                let reply = format!("{action}Response");
-                Self::with_action(Some(interface), operation, action, reply)
-            }
-            None => Self::of(Some(interface), operation),
+            Some(service) => Self::in_contract(callbacks, operation, &of.namespace, service),
+            None => Self::of(interface, operation),
         }
+    }
+
+    /// The plan of a callback whose action is that of another contract.
+    fn in_contract(callbacks: &Interface, operation: &Operation, namespace: &str, name: &str) -> Arc<Self> {
+        let action = names::join(namespace, name, names::operation(operation));
+        let reply = format!("{action}Response");
+        Self::with_action(Some(callbacks), operation, action, reply)
     }
 
     /// The plan of an operation that only its request tells of.
     /// `action` is the request's, or empty where it is not known; the names of replies follow WCF's rule,
     /// which adds `Response`.
-    #[must_use]
     pub fn guess(action: &str, namespace: &str, wrapper: &str) -> Arc<Self> {
         let none = Shape::Struct(Hold::new(Struct { name: "".into(), id: "".into(), fields: vec![].into() }));
         let name = names::last_part(action.rsplit('/').next().unwrap_or(action));
@@ -123,7 +121,6 @@ impl Plan {
 
     /// The plan of an operation that nobody here knows and that is passed on: no answer of it is read.
     /// There is one for all of them, since it says nothing of the operation.
-    #[must_use]
     pub fn passed() -> Arc<Self> {
         static PLAN: OnceLock<Arc<Plan>> = OnceLock::new();
         Arc::clone(PLAN.get_or_init(|| Self::guess("", "", "").passing()))
@@ -131,7 +128,6 @@ impl Plan {
 
     /// The same of an operation that nobody here knows. Only a plan that nobody shares yet can be changed:
     /// it is made right before.
-    #[must_use]
     pub fn passing(self: Arc<Self>) -> Arc<Self> {
         match Arc::try_unwrap(self) {
             Ok(plan) => Arc::new(Self { passes: true, listening: None, ..plan }),
@@ -184,12 +180,21 @@ impl Plan {
         })
     }
 
+    /// Whether the operation has this header.
+    pub(crate) fn understands(&self, namespace: &str, local: &str) -> bool {
+        self.headers.iter().any(|held| held.local == *local && held.namespace == *namespace)
+    }
+
     /// The declared fault with this exception.
-    #[must_use]
     pub fn fault(&self, exception: &Struct) -> Option<&Declared> {
         let id = if exception.id.is_empty() { &exception.name } else { &exception.id };
         self.faults.iter().find(|declared| declared.id == *id)
     }
+}
+
+/// Whether the contract says the action.
+fn is_noted(operation: &Operation) -> bool {
+    operation.notes.iter().any(|(name, _)| name == "wcf:action")
 }
 
 /// Duplex contracts that choose whom they call back do so by operations of these names: a convention of

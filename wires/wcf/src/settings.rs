@@ -14,7 +14,6 @@
 
 use crate::compression::Format;
 use crate::limits::Quotas;
-use crate::soap::{Dialect, Form};
 use crate::throttle::Throttle;
 use bytes::Bytes;
 use everywire_auth::nns::ProtectionLevel;
@@ -27,9 +26,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How messages travel and what their envelopes are: WCF's bindings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Binding {
     /// Framing (MC-NMF) on a stream: NetTcpBinding, UnixDomainSocketBinding, NetNamedPipeBinding.
+    #[default]
     NetTcp,
     /// SOAP 1.1 over HTTP: BasicHttpBinding.
     Basic,
@@ -45,6 +45,15 @@ impl Binding {
         self != Self::NetTcp
     }
 
+    /// What its messages are written in, unless somebody says otherwise.
+    pub fn encoding(self) -> Encoding {
+        match self {
+            Self::NetTcp => Encoding::Session,
+            Self::BinaryHttp => Encoding::Binary,
+            Self::Basic | Self::Ws => Encoding::Text,
+        }
+    }
+
     /// Its friendly scheme, without security.
     pub fn scheme(self) -> &'static str {
         match self {
@@ -57,9 +66,10 @@ impl Binding {
 }
 
 /// How the transport is secured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Security {
     /// Not at all.
+    #[default]
     None,
     /// TLS: `https`, or the upgrade `application/ssl-tls`.
     Tls,
@@ -92,18 +102,20 @@ impl Security {
 }
 
 /// How framing delimits messages (TransferMode).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
     /// Sized envelopes, both ways, as many as wanted.
+    #[default]
     Buffered,
     /// One unsized envelope each way at a time, in chunks.
     Streamed,
 }
 
 /// What messages are written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Encoding {
     /// Binary XML with a dictionary for the session (MC-NBFSE).
+    #[default]
     Session,
     /// Binary XML (MC-NBFS).
     Binary,
@@ -128,8 +140,8 @@ impl Encoding {
 /// See the module. It stands in [`Profile::options`] of a way and of a place. Fields that a place alone
 /// uses are marked as such: `users`, `keytab`, `tls_server`, `throttle` and the like mean nothing to a
 /// caller, and `tls_client`, `to`, `callback` nothing to a place. Only these fields count for equality that
-/// `Settings::identity` names.
-#[derive(Clone)]
+/// `Settings::identity` names. They begin with `Settings::new`.
+#[derive(Clone, Default)]
 pub struct Settings {
     /// How messages travel.
     pub binding: Binding,
@@ -218,61 +230,8 @@ impl Settings {
     /// The defaults of a binding. Authority, host and socket are empty: `address::ends::placed` fills them
     /// in once the endpoint is known.
     pub fn new(binding: Binding) -> Self {
-        Self {
-            binding,
-            uri_scheme: if binding.is_http() { "http" } else { "net.tcp" },
-            authority: String::new(),
-            host: String::new(),
-            socket: String::new(),
-            local: false,
-            transport_security: Security::None,
-            username: false,
-            basic_login: false,
-            mode: Mode::Buffered,
-            encoding: match binding {
-                Binding::NetTcp => Encoding::Session,
-                Binding::BinaryHttp => Encoding::Binary,
-                Binding::Basic | Binding::Ws => Encoding::Text,
-            },
-            compressed: None,
-            compressed_requests: false,
-            quotas: Quotas::default(),
-            callback: None,
-            reliable: false,
-            credentials: None,
-            users: None,
-            keytab: None,
-            ntlm1_session: false,
-            protection_level: ProtectionLevel::EncryptAndSign,
-            mechanism: Mechanism::Negotiate,
-            identity: String::new(),
-            to: String::new(),
-            tls_client: None,
-            tls_server: None,
-            exception_detail: false,
-            takes_one_mode: false,
-            takes_one_encoding: false,
-            throttle: Arc::default(),
-            shown: Vec::new(),
-        }
-    }
-
-    /// How messages are written.
-    /// Encoding and binding are apart in an address, and one in a dialect: the binding says SOAP's version
-    /// and whether there is addressing, the encoding says binary or text. Over framing the preamble of each
-    /// connection decides instead (`framing::session::dialect`).
-    pub fn dialect(&self) -> Dialect {
-        let usual = match self.binding {
-            Binding::NetTcp => Dialect::NET_TCP,
-            Binding::BinaryHttp => Dialect::BINARY,
-            Binding::Basic => Dialect::BASIC,
-            Binding::Ws => Dialect::WS,
-        };
-        let form = match self.encoding {
-            Encoding::Session | Encoding::Binary => Form::Binary,
-            Encoding::Text | Encoding::Mtom => Form::Text,
-        };
-        Dialect { form, session: self.encoding == Encoding::Session, ..usual }
+        let uri_scheme = if binding.is_http() { "http" } else { "net.tcp" };
+        Self { binding, uri_scheme, encoding: binding.encoding(), ..Self::default() }
     }
 
     /// The URI of an object, as Via (MC-NMF 2.2.3.3), To (WS-Addressing) and metadata spell it. With `to`
@@ -319,7 +278,7 @@ impl Settings {
         let tls = self.tls_client.as_ref().map(tls::ClientSettings::describe);
         let proof = (self.username, self.basic_login, self.protection_level, self.mechanism, &self.identity);
         let packed = (self.mode, self.encoding, self.compressed, self.compressed_requests);
-        let rest = (self.quotas.values(), &self.callback, self.reliable);
+        let rest = (self.quotas, &self.callback, self.reliable);
         (&self.credentials, self.transport_security, tls, place, proof, packed, rest)
     }
 
@@ -365,50 +324,45 @@ impl Settings {
         [&*self.identity, &*self.host].into_iter().find(|name| !name.is_empty()).unwrap_or("localhost")
     }
 
-    /// Why a call cannot be made with it, if so. It is asked before anything of a call is written.
-    pub fn lack(&self) -> Option<Failure> {
-        let nobody = self.credentials.as_ref().is_none_or(|known| known.user.is_empty());
-        let windows = self.transport_security == Security::Windows;
-        match () {
-            () if self.username && nobody => {
-                Some(unnamed("the service takes who says a user and a password, and there are none"))
-            }
-            // Other mechanisms look for tickets.
-            () if windows && self.mechanism == Mechanism::Ntlm && self.credentials.is_none() => {
-                Some(unnamed("the service takes Windows users, and there are no credentials"))
-            }
-            () => None,
+    /// Whether a call can be made with it. It is asked before anything of a call is written.
+    ///
+    /// # Errors
+    ///
+    /// An account is needed, and none was given.
+    pub fn check_account(&self) -> Result<(), Failure> {
+        if self.username && self.credentials.as_ref().is_none_or(|known| known.user.is_empty()) {
+            return Err(unnamed("the service takes who says a user and a password, and there are none"));
         }
+        // Other mechanisms look for tickets.
+        let windows = self.transport_security == Security::Windows && self.mechanism == Mechanism::Ntlm;
+        if windows && self.credentials.is_none() {
+            return Err(unnamed("the service takes Windows users, and there are no credentials"));
+        }
+        Ok(())
     }
 
     /// Who may call and who may listen in: one line for people.
     pub fn protection(&self, local: bool) -> String {
-        let transport = match self.transport_security {
-            Security::None if local => "none beyond the socket's: whoever may open it can call".to_owned(),
-            Security::None => {
-                "none: no authentication, no encryption; whoever reaches the port can call".to_owned()
+        let insecure = self.tls_client.as_ref().is_some_and(tls::ClientSettings::is_insecure);
+        let transport = match (self.transport_security, self.protection_level) {
+            (Security::None, _) if local => "none beyond the socket's: whoever may open it can call",
+            (Security::None, _) => {
+                "none: no authentication, no encryption; whoever reaches the port can call"
             }
-            Security::Unix => "the kernel tells who calls; nothing leaves this machine".to_owned(),
-            Security::Tls => {
-                let checks = match &self.tls_client {
-                    Some(tls) if tls.is_insecure() => {
-                        "encrypted, but the server's certificate is NOT checked (insecure=on): whoever is on the way may read and change everything"
-                    }
-                    _ => "encrypted; the server proves who it is by its certificate",
-                };
-                format!("TLS: {checks}")
+            (Security::Unix, _) => "the kernel tells who calls; nothing leaves this machine",
+            (Security::Tls, _) if insecure => {
+                "TLS: encrypted, but the server's certificate is NOT checked (insecure=on): whoever is on the way may read and change everything"
             }
-            Security::Windows => match self.protection_level {
-                ProtectionLevel::EncryptAndSign => {
-                    "Windows: callers are known, everything is signed and encrypted".to_owned()
-                }
-                ProtectionLevel::Sign => {
-                    "Windows: callers are known and everything is signed; nothing is encrypted".to_owned()
-                }
-                ProtectionLevel::None => {
-                    "Windows: callers are known, but nothing is signed or encrypted".to_owned()
-                }
-            },
+            (Security::Tls, _) => "TLS: encrypted; the server proves who it is by its certificate",
+            (Security::Windows, ProtectionLevel::EncryptAndSign) => {
+                "Windows: callers are known, everything is signed and encrypted"
+            }
+            (Security::Windows, ProtectionLevel::Sign) => {
+                "Windows: callers are known and everything is signed; nothing is encrypted"
+            }
+            (Security::Windows, ProtectionLevel::None) => {
+                "Windows: callers are known, but nothing is signed or encrypted"
+            }
         };
         let login = match () {
             () if self.username => "; callers say a user and a password in each message",

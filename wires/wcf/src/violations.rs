@@ -118,25 +118,17 @@ impl Violation {
             Self::SessionTooLarge => failure.with_hint("raise it with `MaxSessionSize=` in the address"),
             _ => failure,
         };
-        let layer = if self.is_of_text() { "xml" } else { "nbfx" };
-        failure.with_code(format!("{layer} {self:?}"))
-    }
-}
-
-// Which of the two readers can meet it: the code of the failure begins with that, `xml` or `nbfx`. What
-// both can meet counts as `nbfx`.
-impl Violation {
-    fn is_of_text(self) -> bool {
-        matches!(
-            self,
+        // Which of the two readers can meet it; what both can meet counts as `nbfx`.
+        let layer = match self {
             Self::Markup
-                | Self::BadName
-                | Self::DocumentType
-                | Self::Entity
-                | Self::ProcessingInstruction
-                | Self::TooManyPrefixes
-                | Self::UnknownPrefix
-        )
+            | Self::BadName
+            | Self::DocumentType
+            | Self::Entity
+            | Self::ProcessingInstruction => "xml",
+            Self::TooManyPrefixes | Self::UnknownPrefix => "xml",
+            _ => "nbfx",
+        };
+        failure.with_code(format!("{layer} {self:?}"))
     }
 }
 
@@ -185,11 +177,8 @@ impl fmt::Display for Violation {
 /// data are to blame.
 #[cold]
 pub(crate) fn unsupported(what: impl fmt::Display) -> Failure {
-    Failure::new(
-        Kind::Unsupported,
-        Initiator::Here,
-        format!("the data contract mapping does not carry {what}"),
-    )
+    let what = format!("the data contract mapping does not carry {what}");
+    Failure::new(Kind::Unsupported, Initiator::Here, what)
 }
 
 /// How a peer broke the framing (MC-NMF), or what this side does not let through.
@@ -321,48 +310,26 @@ pub enum Breach {
 impl Breach {
     /// The variant's name, stable: tests, metrics and `trace` count by it.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::UnknownRecord { .. } => "UnknownRecord",
-            Self::Unexpected { .. } => "Unexpected",
-            Self::Size => "Size",
-            Self::Empty { .. } => "Empty",
-            Self::TextTooLong { .. } => "TextTooLong",
-            Self::Version { .. } => "Version",
-            Self::Mode { .. } => "Mode",
-            Self::Via => "Via",
-            Self::NoEndpoint { .. } => "NoEndpoint",
-            Self::ContentType { .. } => "ContentType",
-            Self::Upgrade { .. } => "Upgrade",
-            Self::EarlyBytes { .. } => "EarlyBytes",
-            Self::SecurityRequired { .. } => "SecurityRequired",
-            Self::Foreign { .. } => "Foreign",
-            Self::Waiting { .. } => "Waiting",
-            Self::Busy { .. } => "Busy",
-            Self::Authentication { .. } => "Authentication",
-            Self::OverLimit { .. } => everywire_model::Violation::OVER_LIMIT,
-            Self::Refused { .. } => "Refused",
-            Self::Envelope { .. } => "Envelope",
-            Self::NoPreamble { .. } => "NoPreamble",
-            Self::TooSlow { .. } => "TooSlow",
-        }
+        self.told().0
     }
 
     /// The neutral violation; `offset` counts bytes received on the connection before the record.
     #[cold]
     pub fn violation(&self, offset: u64) -> everywire_model::Violation {
-        everywire_model::Violation { wire: "wcf", name: self.name(), message: self.to_string(), offset }
+        let (name, message) = self.told();
+        everywire_model::Violation { wire: "wcf", name, message, offset }
     }
-}
 
-impl fmt::Display for Breach {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The variant's name, and what it says.
+    fn told(&self) -> (&'static str, String) {
         match self {
-            Self::UnknownRecord { octet } => write!(f, "no record is of type {octet:#04x}"),
+            Self::UnknownRecord { octet } => ("UnknownRecord", format!("no record is of type {octet:#04x}")),
             Self::Unexpected { record, expected } => {
-                write!(f, "a record {} stands where {expected} is expected", record.word())
+                let record = record.word();
+                ("Unexpected", format!("a record {record} stands where {expected} is expected"))
             }
-            Self::Size => f.write_str("the size of a record is not minimal or exceeds 31 bits"),
-            Self::Empty { record } => write!(f, "a record {} is empty", record.word()),
+            Self::Size => ("Size", "the size of a record is not minimal or exceeds 31 bits".into()),
+            Self::Empty { record } => ("Empty", format!("a record {} is empty", record.word())),
             Self::TextTooLong { record, size, limit } => {
                 let (quota, way) = match record {
                     RecordKind::Via => ("MaxViaSize", "; raise it with `MaxViaSize=` in the address"),
@@ -371,47 +338,66 @@ impl fmt::Display for Breach {
                     }
                     _ => ("the limit", ""),
                 };
-                write!(f, "a record {} of {size} bytes exceeds {quota} ({limit}){way}", record.word())
+                let record = record.word();
+                let what = format!("a record {record} of {size} bytes exceeds {quota} ({limit}){way}");
+                ("TextTooLong", what)
             }
             Self::Version { major, minor } => {
-                write!(f, "framing {major}.{minor} is not spoken here (1.0 is)")
+                ("Version", format!("framing {major}.{minor} is not spoken here (1.0 is)"))
             }
-            Self::Mode { mode } => write!(f, "mode {mode} does not exist or is not served"),
-            Self::Via => f.write_str("the via is no UTF-8 text"),
-            Self::NoEndpoint { via } => write!(f, "nothing is served at {via}"),
-            Self::ContentType { name } => write!(f, "the encoding {name} is not spoken in this mode"),
-            Self::Upgrade { name } => write!(f, "the upgrade {name} is not offered"),
+            Self::Mode { mode } => ("Mode", format!("mode {mode} does not exist or is not served")),
+            Self::Via => ("Via", "the via is no UTF-8 text".into()),
+            Self::NoEndpoint { via } => ("NoEndpoint", format!("nothing is served at {via}")),
+            Self::ContentType { name } => {
+                ("ContentType", format!("the encoding {name} is not spoken in this mode"))
+            }
+            Self::Upgrade { name } => ("Upgrade", format!("the upgrade {name} is not offered")),
             Self::EarlyBytes { bytes } => {
-                write!(f, "{bytes} bytes came before the upgrade that should protect them")
+                ("EarlyBytes", format!("{bytes} bytes came before the upgrade that should protect them"))
             }
             Self::SecurityRequired { upgrade } => {
-                write!(f, "stream security is required ({upgrade}), but the preamble ended without it")
+                let what =
+                    format!("stream security is required ({upgrade}), but the preamble ended without it");
+                ("SecurityRequired", what)
             }
             Self::Foreign { protocol, schemes } => {
-                write!(f, "this is {protocol}, not net.tcp: {schemes}")
+                ("Foreign", format!("this is {protocol}, not net.tcp: {schemes}"))
             }
-            Self::Waiting { limit } => write!(f, "more than {limit} calls of one connection wait"),
-            Self::Busy { limit } => write!(
-                f,
-                "MaxConcurrentSessions ({limit}) sessions are served already, and as many wait as MaxPendingConnections allows; raise them with `MaxConcurrentSessions=` and `MaxPendingConnections=` \
-                 in the address"
-            ),
-            Self::Authentication { message } | Self::Refused { message } => f.write_str(message),
-            Self::OverLimit { size, limit } => write!(
-                f,
-                "the maximum message size quota for incoming messages ({limit}) has been exceeded by a message of \
-                 {size} bytes or more; raise it with `MaxReceivedMessageSize=` in the address"
-            ),
-            Self::Envelope { message } => write!(f, "an envelope breaks the session: {message}"),
-            Self::NoPreamble { seconds } => write!(
-                f,
-                "the channel was not open within {seconds} s; raise ChannelInitializationTimeout (accepting) or \
-                 OpenTimeout (connecting)"
-            ),
+            Self::Waiting { limit } => ("Waiting", format!("more than {limit} calls of one connection wait")),
+            Self::Busy { limit } => {
+                let what = format!(
+                    "MaxConcurrentSessions ({limit}) sessions are served already, and as many wait as MaxPendingConnections allows; raise them with `MaxConcurrentSessions=` and `MaxPendingConnections=` \
+                     in the address"
+                );
+                ("Busy", what)
+            }
+            Self::Authentication { message } => ("Authentication", message.clone()),
+            Self::Refused { message } => ("Refused", message.clone()),
+            Self::OverLimit { size, limit } => {
+                let what = format!(
+                    "the maximum message size quota for incoming messages ({limit}) has been exceeded by a message of \
+                     {size} bytes or more; raise it with `MaxReceivedMessageSize=` in the address"
+                );
+                (everywire_model::Violation::OVER_LIMIT, what)
+            }
+            Self::Envelope { message } => ("Envelope", format!("an envelope breaks the session: {message}")),
+            Self::NoPreamble { seconds } => {
+                let what = format!(
+                    "the channel was not open within {seconds} s; raise ChannelInitializationTimeout (accepting) or \
+                     OpenTimeout (connecting)"
+                );
+                ("NoPreamble", what)
+            }
             Self::TooSlow { seconds } => {
-                write!(f, "a message that had begun did not arrive within {seconds} s")
+                ("TooSlow", format!("a message that had begun did not arrive within {seconds} s"))
             }
         }
+    }
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told().1)
     }
 }
 

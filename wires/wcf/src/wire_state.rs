@@ -31,7 +31,6 @@ pub struct Node {
 
 impl Node {
     /// For a node that serves these objects.
-    #[must_use]
     pub fn new(objects: Arc<dyn Objects>) -> Arc<Self> {
         let (standing, changes, sequences, orphans) = Default::default();
         Arc::new(Self { objects, standing, changes, sequences, orphans })
@@ -39,14 +38,12 @@ impl Node {
 
     /// The node behind what a session was given.
     /// `None` if the session was given the state of another wire, or none at all.
-    #[must_use]
     pub fn of(wire_state: &Arc<dyn WireState>) -> Option<Arc<Self>> {
         let any: Arc<dyn Any + Send + Sync> = Arc::clone(wire_state) as _;
         any.downcast().ok()
     }
 
     /// The objects.
-    #[must_use]
     pub fn objects(&self) -> &Arc<dyn Objects> {
         &self.objects
     }
@@ -59,7 +56,6 @@ impl Node {
     /// The key under which the object is exported that a path means: the same, else one that differs in
     /// case only; paths that somebody answers for by how they begin, and those of metadata, stay as they
     /// are.
-    #[must_use]
     pub fn find(&self, path: &[u8]) -> Option<Bytes> {
         let keys = self.objects.keys();
         let known = |path: &[u8]| {
@@ -85,14 +81,11 @@ impl Node {
     /// The key of the object that is exported, if there is one only.
     /// Clients over sockets may leave the path out; where several objects are served, that means none of
     /// them.
-    #[must_use]
     pub fn sole(&self) -> Option<Bytes> {
-        let mut keys = self.objects.keys().into_iter();
-        keys.next().filter(|_| keys.next().is_none())
+        only(self.objects.keys().into_iter())
     }
 
     /// The operation that is asked of an object by an action, or by the first element of a body in Clark notation.
-    #[must_use]
     pub fn plan(&self, key: &[u8], asked: &[u8]) -> Option<Arc<Plan>> {
         let of = |servant: &Arc<dyn Servant>| {
             let interface = servant.interface();
@@ -109,27 +102,28 @@ impl Node {
     }
 
     /// Whether only somebody who answers for all keys that begin so serves the object: of operations that its interface has not, too.
-    #[must_use]
     pub fn passes(&self, key: &[u8]) -> bool {
         self.objects.by_prefix(key).is_some() && self.objects.servants(key).is_empty()
     }
 
     /// The key of the only exported object that has an operation with this action: whom a callback is for.
     /// A callback carries no path of its own, so the action is all there is to go by.
-    #[must_use]
     pub fn callee(&self, action: &[u8]) -> Option<Bytes> {
         let has = |key: &Bytes| {
             let servants = self.objects.servants(key);
             servants.iter().any(|servant| plan::index_of(servant.interface(), action).is_some())
         };
-        let mut keys = self.objects.keys().into_iter().filter(has);
-        let first = keys.next()?;
-        keys.next().is_none().then_some(first)
+        only(self.objects.keys().into_iter().filter(has))
     }
 
     fn standing(&self) -> &[Arc<dyn Servant>] {
         self.standing.get_or_init(|| metadata::servants(&self.objects))
     }
+}
+
+/// The key, if there is one and no other.
+fn only(mut keys: impl Iterator<Item = Bytes>) -> Option<Bytes> {
+    keys.next().filter(|_| keys.next().is_none())
 }
 
 impl WireState for Node {

@@ -1,6 +1,6 @@
 //! What follows from where an address leads, and what this process gives beside it: users, and who it is.
 
-use super::notation::{CREDENTIALS, PORT};
+use super::notation::{CREDENTIALS, usual_port};
 use crate::settings::Settings;
 use everywire_auth::security::{Credentials, UserTable};
 use everywire_model::{Endpoint, Failure};
@@ -14,11 +14,7 @@ pub(super) fn placed(mut settings: Settings, endpoint: &Endpoint) -> Settings {
     settings.local = is_local(Some(endpoint));
     match endpoint {
         Endpoint::Tcp { host, port } => {
-            let usual = match settings.uri_scheme {
-                "http" => 80,
-                "https" => 443,
-                _ => PORT,
-            };
+            let usual = usual_port(settings.uri_scheme);
             // An IPv6 address stands in brackets in a URI (RFC 3986, 3.2.2). The usual port is left out, as
             // WCF does.
             let shown = if host.contains(':') { format!("[{host}]") } else { host.clone() };

@@ -68,6 +68,15 @@ pub const NAMES: [&str; 11] = [
     "https",
 ];
 
+/// The port that URIs of a scheme leave out.
+pub(super) fn usual_port(scheme: &str) -> u16 {
+    match scheme {
+        "http" => 80,
+        "https" => 443,
+        _ => PORT,
+    }
+}
+
 /// The failure of a text that is no address.
 pub(super) fn wrong(what: impl Into<String>) -> Failure {
     Failure::new(Kind::BadReference, Initiator::User, format!("not an address of this wire: {}", what.into()))

@@ -24,7 +24,6 @@
 use super::ends::{ambient_credentials, is_local, placed, read_users};
 use super::notation::{CALLING, FRAMING, LISTENING, OPTIONS, SCHEMES, wrong};
 use crate::compression::Format;
-use crate::limits::Quotas;
 use crate::settings::{Binding, Encoding, Mode, Security, Settings};
 use bytes::Bytes;
 use everywire_auth::nns::ProtectionLevel;
@@ -40,47 +39,28 @@ use std::sync::Arc;
 const MAX_TO: usize = 1024;
 
 /// What an address says, before it is known whether somebody connects or listens.
+#[derive(Default)]
 pub(super) struct AddressOptions {
-    pub(super) binding: Binding,
-    pub(super) uri_scheme: &'static str,
+    /// What the options have said so far; what follows from it is added by `client` and `server`.
+    pub(super) settings: Settings,
     /// The scheme says TLS.
     /// So it is with those of HTTP that end with `s`.
-    pub(super) secure: bool,
+    secure: bool,
     /// What `security=` says, without `username`; `None` leaves it to what else is given.
-    pub(super) security: Option<Security>,
-    /// A UsernameToken in each message, in addition to what protects the transport.
-    pub(super) username: bool,
-    pub(super) protection: ProtectionLevel,
-    pub(super) mechanism: Mechanism,
-    /// The name in the server's certificate, or its service principal name; empty: the host.
-    pub(super) identity: String,
-    /// Where the service knows itself to be.
-    pub(super) to: String,
-    pub(super) ca: Option<PathBuf>,
-    pub(super) insecure: bool,
+    security: Option<Security>,
+    ca: Option<PathBuf>,
+    insecure: bool,
     /// This side's own certificate, and the file of its key; a single file may hold both.
-    pub(super) cert: Option<PathBuf>,
-    pub(super) key: Option<PathBuf>,
-    pub(super) clients: Option<PathBuf>,
-    pub(super) credentials: Option<Arc<Credentials>>,
+    cert: Option<PathBuf>,
+    key: Option<PathBuf>,
+    clients: Option<PathBuf>,
     /// Read by whoever listens.
-    pub(super) users_file: Option<PathBuf>,
-    pub(super) users: Option<Arc<UserTable>>,
-    pub(super) keytab: Option<PathBuf>,
-    pub(super) ntlm1_session: bool,
-    pub(super) mode: Mode,
+    users_file: Option<PathBuf>,
     /// `None`: what the binding has.
     pub(super) encoding: Option<Encoding>,
-    pub(super) reliable: bool,
-    pub(super) callback: Option<Bytes>,
-    pub(super) details: bool,
-    /// Over HTTP, of answers; requests only with `compressed_requests`.
-    pub(super) compressed: Option<Format>,
-    pub(super) compressed_requests: bool,
-    pub(super) quotas: Quotas,
     /// The options that stood in the address.
     /// Their names in lower case. `check_said` refuses those that mean nothing where the address stands.
-    pub(super) said: Vec<String>,
+    said: Vec<String>,
     /// Whether the credentials of this process may be used.
     /// Not for an address that came in a message.
     pub(super) wire_state: bool,
@@ -92,37 +72,8 @@ impl AddressOptions {
         let known = SCHEMES.iter().find(|(name, ..)| *name == scheme);
         let &(_, binding, secure, uri_scheme) =
             known.ok_or_else(|| wrong(format!("`{scheme}` is no scheme of this wire")))?;
-        Ok(Self {
-            binding,
-            uri_scheme,
-            secure,
-            security: None,
-            username: false,
-            protection: ProtectionLevel::EncryptAndSign,
-            mechanism: Mechanism::Negotiate,
-            identity: String::new(),
-            to: String::new(),
-            ca: None,
-            insecure: false,
-            cert: None,
-            key: None,
-            clients: None,
-            credentials: None,
-            users_file: None,
-            users: None,
-            keytab: None,
-            ntlm1_session: false,
-            mode: Mode::Buffered,
-            encoding: None,
-            reliable: false,
-            callback: None,
-            details: false,
-            compressed: None,
-            compressed_requests: false,
-            quotas: Quotas::default(),
-            said: Vec::new(),
-            wire_state: true,
-        })
+        let settings = Settings { uri_scheme, ..Settings::new(binding) };
+        Ok(Self { settings, secure, wire_state: true, ..Self::default() })
     }
 
     /// Takes one option, `NAME=VALUE` or a name alone; values have `%xx` where needed. What is no option
@@ -136,61 +87,78 @@ impl AddressOptions {
         match (name, value.as_str()) {
             ("security", words) => {
                 for word in words.split('+') {
-                    let known = "none, tls, windows, unix, username, tls+username";
-                    self.demand(word)?.ok_or_else(|| unknown(known))?;
+                    let security = match word {
+                        "none" => Security::None,
+                        "tls" | "transport" => Security::Tls,
+                        "windows" => Security::Windows,
+                        "unix" => Security::Unix,
+                        "username" => {
+                            self.settings.username = true;
+                            continue;
+                        }
+                        _ => return Err(unknown("none, tls, windows, unix, username, tls+username")),
+                    };
+                    // `tls+username` names two, and only one of them may be about the transport.
+                    if let Some(other) = self.security.replace(security).filter(|other| *other != security) {
+                        let (one, other) = (other.name(), security.name());
+                        return Err(wrong(format!("`security=` is both {one} and {other}: say one of them")));
+                    }
                 }
             }
             ("protection", level) => {
-                self.protection =
+                self.settings.protection_level =
                     ProtectionLevel::from_name(level).ok_or_else(|| unknown("None, Sign, EncryptAndSign"))?;
             }
-            ("mech", "ntlm") => self.mechanism = Mechanism::Ntlm,
-            ("mech", "negotiate") => self.mechanism = Mechanism::Negotiate,
-            ("mech", "kerberos") => self.mechanism = Mechanism::Kerberos,
+            ("mech", "ntlm") => self.settings.mechanism = Mechanism::Ntlm,
+            ("mech", "negotiate") => self.settings.mechanism = Mechanism::Negotiate,
+            ("mech", "kerberos") => self.settings.mechanism = Mechanism::Kerberos,
             ("mech", _) => return Err(unknown("negotiate, ntlm, kerberos")),
-            ("identity", name) => self.identity = name.to_owned(),
-            ("to", uri) => self.to = place(uri)?,
+            ("identity", name) => self.settings.identity = name.to_owned(),
+            ("to", uri) => self.settings.to = place(uri)?,
             ("ca", path) => self.ca = Some(path.into()),
             ("insecure", "on") => self.insecure = true,
             ("cert", path) => self.cert = Some(path.into()),
             ("key", path) => self.key = Some(path.into()),
             ("clients", path) => self.clients = Some(path.into()),
-            ("credentials", path) => self.credentials = Some(Arc::new(Credentials::read_file(path)?)),
+            ("credentials", path) => {
+                self.settings.credentials = Some(Arc::new(Credentials::read_file(path)?))
+            }
             ("users", path) => self.users_file = Some(path.into()),
-            ("keytab", path) => self.keytab = Some(path.into()),
-            ("ntlm1", "session") => self.ntlm1_session = true,
-            ("mode", "buffered") => self.mode = Mode::Buffered,
-            ("mode", "streamed") => self.mode = Mode::Streamed,
+            ("keytab", path) => self.settings.keytab = Some(path.into()),
+            ("ntlm1", "session") => self.settings.ntlm1_session = true,
+            ("mode", "buffered") => self.settings.mode = Mode::Buffered,
+            ("mode", "streamed") => self.settings.mode = Mode::Streamed,
             ("mode", _) => return Err(unknown("buffered, streamed")),
             ("encoding", "session") => self.encoding = Some(Encoding::Session),
             ("encoding", "binary") => self.encoding = Some(Encoding::Binary),
             ("encoding", "text") => self.encoding = Some(Encoding::Text),
             ("encoding", "mtom") => self.encoding = Some(Encoding::Mtom),
             ("encoding", _) => return Err(unknown("session, binary, text, mtom")),
-            ("binding", name) if self.binding.is_http() => match name {
-                "basic" => self.binding = Binding::Basic,
-                "ws" => self.binding = Binding::Ws,
-                "binary" => self.binding = Binding::BinaryHttp,
+            ("binding", name) if self.settings.binding.is_http() => match name {
+                "basic" => self.settings.binding = Binding::Basic,
+                "ws" => self.settings.binding = Binding::Ws,
+                "binary" => self.settings.binding = Binding::BinaryHttp,
                 "mtom" => self.encoding = Some(Encoding::Mtom),
                 _ => return Err(unknown("basic, ws, binary, mtom")),
             },
-            ("compression", coding) if self.binding.is_http() => match coding {
-                "gzip" => self.compressed = Some(Format::Gzip),
+            ("compression", coding) if self.settings.binding.is_http() => match coding {
+                "gzip" => self.settings.compressed = Some(Format::Gzip),
                 "gzip+requests" => {
-                    (self.compressed, self.compressed_requests) = (Some(Format::Gzip), true);
+                    (self.settings.compressed, self.settings.compressed_requests) =
+                        (Some(Format::Gzip), true);
                 }
                 _ => return Err(unknown("gzip, gzip+requests")),
             },
-            ("compression", "gzip") => self.compressed = Some(Format::Gzip),
-            ("compression", "deflate") => self.compressed = Some(Format::Deflate),
+            ("compression", "gzip") => self.settings.compressed = Some(Format::Gzip),
+            ("compression", "deflate") => self.settings.compressed = Some(Format::Deflate),
             ("compression", _) => return Err(unknown("gzip, deflate")),
-            ("reliable", "on") => self.reliable = true,
-            ("callback", key) => self.callback = Some(Bytes::copy_from_slice(key.as_bytes())),
-            ("details", "on") => self.details = true,
+            ("reliable", "on") => self.settings.reliable = true,
+            ("callback", key) => self.settings.callback = Some(Bytes::copy_from_slice(key.as_bytes())),
+            ("details", "on") => self.settings.exception_detail = true,
             // What a browser asks the service's page for: people paste such addresses.
-            ("wsdl" | "singleWsdl", "") if self.binding.is_http() => {}
+            ("wsdl" | "singleWsdl", "") if self.settings.binding.is_http() => {}
             (name, value) => {
-                if !self.quotas.set(name, value)? {
+                if !self.settings.quotas.set(name, value)? {
                     return Err(wrong(format!("the option `{name}` is unknown, or cannot be `{value}`"))
                         .with_hint(OPTIONS));
                 }
@@ -202,31 +170,8 @@ impl AddressOptions {
         Ok(())
     }
 
-    /// One word of `security=`; `None` if it is none.
-    pub(super) fn demand(&mut self, word: &str) -> Result<Option<()>, Failure> {
-        // `tls+username` names two, and only one of them may be about the transport.
-        let security = match word {
-            "none" => Security::None,
-            "tls" | "transport" => Security::Tls,
-            "windows" => Security::Windows,
-            "unix" => Security::Unix,
-            "username" => {
-                self.username = true;
-                return Ok(Some(()));
-            }
-            _ => return Ok(None),
-        };
-        match self.security.replace(security) {
-            Some(other) if other != security => {
-                let (one, other) = (other.name(), security.name());
-                Err(wrong(format!("`security=` is both {one} and {other}: say one of them")))
-            }
-            _ => Ok(Some(())),
-        }
-    }
-
     /// Refuses options that would be without effect where the address stands: who says them relies on them.
-    pub(super) fn check_said(&self, why: &str, useless: &[&str]) -> Result<(), Failure> {
+    fn check_said(&self, why: &str, useless: &[&str]) -> Result<(), Failure> {
         match self.said.iter().find(|said| useless.contains(&said.as_str())) {
             Some(said) => Err(wrong(format!("the option `{said}` is {why}")).with_hint(OPTIONS)),
             None => Ok(()),
@@ -241,21 +186,26 @@ impl AddressOptions {
         let files = self.ca.is_some() || self.insecure || self.cert.is_some();
         // Whoever says nothing of security on net.tcp gets Windows if this process has credentials, as
         // .NET's default is.
-        let by_default = self.security.is_none() && !self.binding.is_http() && !local && !files;
-        let wants_them = self.username || self.security == Some(Security::Windows) || by_default;
+        let by_default = self.security.is_none() && !self.settings.binding.is_http() && !local && !files;
+        let wants_them = self.settings.username || self.security == Some(Security::Windows) || by_default;
         // Over HTTP a password is sent only to whom it is meant for: to whom the address names it.
-        if self.credentials.is_none() && self.wire_state && wants_them {
-            self.credentials = ambient_credentials()?;
+        if self.settings.credentials.is_none() && self.wire_state && wants_them {
+            self.settings.credentials = ambient_credentials()?;
         }
-        let known = self.credentials.is_some();
+        let known = self.settings.credentials.is_some();
         let security = match self.security {
             Some(security) => security,
-            None if self.secure || files || (self.username && !local) => Security::Tls,
-            None if known && !self.username && !local && !self.binding.is_http() => Security::Windows,
+            None if self.secure || files || (self.settings.username && !local) => Security::Tls,
+            None if known && !self.settings.username && !local && !self.settings.binding.is_http() => {
+                Security::Windows
+            }
             None => Security::None,
         };
+        // The authorities are those of `ca=`, or those of the system; with `insecure` none are asked.
+        let own = self.cert.as_deref().map(|cert| (cert, self.key.as_deref().unwrap_or(cert)));
         let tls = match security {
-            Security::Tls => Some(self.client_tls()?),
+            Security::Tls if self.insecure => Some(ClientSettings::insecure(own)?),
+            Security::Tls => Some(ClientSettings::new(self.ca.as_deref(), own)?),
             _ => None,
         };
         let mut settings = self.common(endpoint, security)?;
@@ -281,27 +231,27 @@ impl AddressOptions {
     /// Nothing is left open: on TCP the address has to say who is let in.
     pub(super) fn server(mut self, endpoint: &Endpoint) -> Result<Settings, Failure> {
         self.check_said("for those who call, and without effect in an address to listen at", &CALLING)?;
-        if self.binding.is_http() {
+        if self.settings.binding.is_http() {
             self.check_said("for net.tcp: HTTP has no sessions and no preambles", &FRAMING)?;
         }
         let local = is_local(Some(endpoint));
         if let Some(path) = &self.users_file {
-            self.users = Some(Arc::new(read_users(path)?));
+            self.settings.users = Some(Arc::new(read_users(path)?));
         }
         // Whoever says who it is takes calls from the same account: so servers call back.
-        if let (None, Some(own)) = (&self.users, &self.credentials) {
+        if let (None, Some(own)) = (&self.settings.users, &self.settings.credentials) {
             let mut users = UserTable::default();
             let domain = Some(own.domain.as_str()).filter(|domain| !domain.is_empty());
             users.insert(domain, &own.user, own.password.clone());
-            self.users = Some(Arc::new(users));
+            self.settings.users = Some(Arc::new(users));
         }
         // Any of the two makes Windows authentication possible.
-        let known = self.users.is_some() || self.keytab.is_some();
+        let known = self.settings.users.is_some() || self.settings.keytab.is_some();
         let security = match self.security {
             Some(security) => security,
             None if self.secure || self.cert.is_some() => Security::Tls,
-            None if known && !self.username && !self.binding.is_http() => Security::Windows,
-            None if local || self.binding.is_http() => Security::None,
+            None if known && !self.settings.username && !self.settings.binding.is_http() => Security::Windows,
+            None if local || self.settings.binding.is_http() => Security::None,
             None => {
                 return Err(Failure::new(Kind::BadArgument, Initiator::User, "listening on TCP needs to know who is let in, and the address does not say")
                     .with_hint("add ?users=FILE with lines USER:PASSWORD or ?keytab=FILE (Windows), ?cert=FILE&key=FILE (TLS), or ?security=none to let anybody call, unprotected"));
@@ -314,7 +264,7 @@ impl AddressOptions {
         if security == Security::Windows && !known {
             return needs("listening with security=windows needs ?users=FILE or ?keytab=FILE");
         }
-        if self.username && self.users.is_none() {
+        if self.settings.username && self.settings.users.is_none() {
             return needs("listening with security=username needs ?users=FILE");
         }
         if security == Security::Unix && !local {
@@ -355,21 +305,10 @@ impl AddressOptions {
         Ok(settings)
     }
 
-    /// The client's side of TLS: the authorities of `ca=`, or those of the system; with `insecure` none are
-    /// asked.
-    pub(super) fn client_tls(&self) -> Result<ClientSettings, Failure> {
-        let own = self.cert.as_deref().map(|cert| (cert, self.key.as_deref().unwrap_or(cert)));
-        if self.insecure {
-            ClientSettings::insecure(own)
-        } else {
-            ClientSettings::new(self.ca.as_deref(), own)
-        }
-    }
-
     /// What both sides have.
     /// Refuses what fits neither the binding nor the security, and settles the encoding.
-    pub(super) fn common(&self, endpoint: &Endpoint, security: Security) -> Result<Settings, Failure> {
-        if security == Security::Windows && self.binding.is_http() {
+    fn common(&self, endpoint: &Endpoint, security: Security) -> Result<Settings, Failure> {
+        if security == Security::Windows && self.settings.binding.is_http() {
             return Err(wrong("Windows security is for net.tcp here, not for HTTP")
                 .with_hint("over HTTP use TLS, with a user and a password if the service wants them"));
         }
@@ -381,40 +320,21 @@ impl AddressOptions {
             let why = format!("about TLS, and this address has security={}", security.name());
             self.check_said(&why, &["ca", "insecure", "cert", "key", "clients"])?;
         }
-        if self.reliable && self.binding == Binding::Basic {
+        if self.settings.reliable && self.settings.binding == Binding::Basic {
             return Err(wrong("BasicHttpBinding has no reliable sessions")
                 .with_hint("leave `reliable=on` out, or call by wshttp:// or net.tcp://"));
         }
-        if !self.to.is_empty() && self.binding == Binding::Basic {
+        if !self.settings.to.is_empty() && self.settings.binding == Binding::Basic {
             return Err(wrong("messages of BasicHttpBinding do not say where they are to go")
                 .with_hint("leave `to=` out: the path of the address is all that the service is told"));
         }
-        let mut settings = Settings::new(self.binding);
-        settings.uri_scheme = match (self.binding.is_http(), security) {
-            (true, Security::Tls) => "https",
-            (true, _) => "http",
-            (false, _) => self.uri_scheme,
-        };
-        settings.transport_security = security;
-        settings.username = self.username;
-        settings.protection_level = self.protection;
-        settings.mechanism = self.mechanism;
-        settings.identity.clone_from(&self.identity);
-        settings.to.clone_from(&self.to);
-        settings.credentials.clone_from(&self.credentials);
-        settings.users = self.users.clone().map(|users| users as _);
-        settings.keytab.clone_from(&self.keytab);
-        settings.ntlm1_session = self.ntlm1_session;
-        settings.mode = self.mode;
-        settings.reliable = self.reliable;
-        settings.callback.clone_from(&self.callback);
-        settings.exception_detail = self.details;
-        settings.compressed = self.compressed;
-        settings.compressed_requests = self.compressed_requests;
-        settings.quotas = self.quotas;
+        let mut settings = Settings { transport_security: security, ..self.settings.clone() };
+        if self.settings.binding.is_http() {
+            settings.uri_scheme = if security == Security::Tls { "https" } else { "http" };
+        }
         // What each binding can carry: a session's dictionary needs a session (MC-NBFSE), MTOM needs HTTP's
         // parts.
-        settings.encoding = match (self.encoding, self.mode, self.binding) {
+        settings.encoding = match (self.encoding, self.settings.mode, self.settings.binding) {
             (Some(Encoding::Session), _, binding) if binding.is_http() => {
                 return Err(wrong("HTTP has no sessions: encoding=binary, text or mtom"));
             }
@@ -426,9 +346,12 @@ impl AddressOptions {
             }
             (Some(encoding), ..) => encoding,
             (None, Mode::Streamed, Binding::NetTcp) => Encoding::Binary,
-            (None, ..) => settings.encoding,
+            (None, _, binding) => binding.encoding(),
         };
-        if self.compressed.is_some() && settings.encoding == Encoding::Text && !self.binding.is_http() {
+        if self.settings.compressed.is_some()
+            && settings.encoding == Encoding::Text
+            && !self.settings.binding.is_http()
+        {
             return Err(wrong(
                 "compression= on net.tcp is for binary encodings: leave it, or encoding=text, out",
             ));
@@ -438,7 +361,7 @@ impl AddressOptions {
 
     /// The options that a reader of the address would have to be told, without secrets and files of this side's.
     /// Quotas are not told: they bind this side. The order is fixed, so equal settings print the same text.
-    pub(super) fn shown(&self, settings: &Settings) -> Vec<(&'static str, String)> {
+    fn shown(&self, settings: &Settings) -> Vec<(&'static str, String)> {
         let mut shown = Vec::new();
         let mut tell = |name, value: &str| shown.push((name, value.to_owned()));
         match settings.transport_security {
@@ -454,20 +377,19 @@ impl AddressOptions {
             security => tell("security", security.name()),
         }
         if settings.transport_security == Security::Windows {
-            if self.protection != ProtectionLevel::EncryptAndSign {
-                tell("protection", self.protection.name());
+            if self.settings.protection_level != ProtectionLevel::EncryptAndSign {
+                tell("protection", self.settings.protection_level.name());
             }
-            match self.mechanism {
+            match self.settings.mechanism {
                 Mechanism::Negotiate => {}
                 Mechanism::Ntlm => tell("mech", "ntlm"),
                 Mechanism::Kerberos => tell("mech", "kerberos"),
             }
         }
-        if !self.identity.is_empty() {
-            tell("identity", &self.identity);
-        }
-        if !self.to.is_empty() {
-            tell("to", &self.to);
+        for (name, value) in [("identity", &settings.identity), ("to", &settings.to)] {
+            if !value.is_empty() {
+                tell(name, value);
+            }
         }
         if settings.tls_client.is_some() {
             if let Some(ca) = &self.ca {
@@ -477,19 +399,22 @@ impl AddressOptions {
                 tell("insecure", "on");
             }
         }
-        if self.mode == Mode::Streamed {
+        if self.settings.mode == Mode::Streamed {
             tell("mode", "streamed");
         }
-        if settings.encoding != Settings::new(self.binding).encoding
-            && !(self.mode == Mode::Streamed && settings.encoding == Encoding::Binary)
+        if settings.encoding != settings.binding.encoding()
+            && !(self.settings.mode == Mode::Streamed && settings.encoding == Encoding::Binary)
         {
             tell("encoding", settings.encoding.name());
         }
-        if self.reliable {
+        if self.settings.reliable {
             tell("reliable", "on");
         }
-        if let Some(format) = self.compressed {
-            tell("compression", if self.compressed_requests { "gzip+requests" } else { format.name() });
+        if let Some(format) = self.settings.compressed {
+            tell(
+                "compression",
+                if self.settings.compressed_requests { "gzip+requests" } else { format.name() },
+            );
         }
         shown
     }

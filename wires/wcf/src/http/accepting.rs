@@ -217,12 +217,6 @@ impl Accepting {
         if quiet { self.last.checked_add(self.settings.quotas.idle_timeout) } else { None }
     }
 
-    /// Puts what arrived where the library reads it.
-    fn feed(&mut self, input: &mut BytesMut) {
-        self.received += input.len() as u64;
-        self.server.end.pipe().feed(input);
-    }
-
     /// Serves what has arrived.
     fn work(&mut self, now: Instant) -> Result<(), Breach> {
         loop {
@@ -250,7 +244,7 @@ impl Accepting {
         }
         let waiting = self.server.end.pipe().input.len();
         if self.server.is_busy() && self.server.arriving().is_none() && waiting > MAX_PIPELINED {
-            return Err(Breach::Pipelined { bytes: waiting });
+            return Err(Breach::Pipelined(waiting));
         }
         self.watch(now);
         Ok(())
@@ -259,11 +253,8 @@ impl Accepting {
     /// Notes what is still arriving.
     fn watch(&mut self, now: Instant) {
         // Only the change counts: the time of a part goes on while it comes.
-        let part = match () {
-            () if self.server.arriving().is_some() => Some(Part::Body),
-            () if self.server.is_in_head() => Some(Part::Head),
-            () => None,
-        };
+        let in_head = || self.server.is_in_head().then_some(Part::Head);
+        let part = self.server.arriving().map(|_| Part::Body).or_else(in_head);
         if self.since.map(|(_, known)| known) != part {
             self.since = part.map(|part| (now, part));
         }
@@ -294,10 +285,7 @@ impl Accepting {
             }
         }
         if !self.flush(now) && self.current.is_none() {
-            self.awaiting = self.exchange.is_awaiting();
-            if !self.awaiting {
-                self.respond(empty(StatusCode::ACCEPTED));
-            }
+            self.accept();
         }
     }
 
@@ -323,6 +311,11 @@ impl Accepting {
     #[cold]
     fn keep_waiting(&mut self, id: CallId) {
         self.exchange.await_window(id);
+        self.accept();
+    }
+
+    /// The request in hand has no answer now: either one will come, or there is none.
+    fn accept(&mut self) {
         self.awaiting = self.exchange.is_awaiting();
         if !self.awaiting {
             self.respond(empty(StatusCode::ACCEPTED));
@@ -332,22 +325,18 @@ impl Accepting {
     /// Responds to the request whose answer another connection was to bring, if that is there.
     #[cold]
     fn look(&mut self) {
-        let answered = self.flush(Instant::now());
-        if !answered && self.exchange.is_awaiting() {
-            return;
-        }
         self.awaiting = false;
-        if !answered {
-            self.respond(empty(StatusCode::ACCEPTED));
+        if !self.flush(Instant::now()) {
+            self.accept();
         }
-        self.doomed = self.work(Instant::now()).err();
-        self.drain();
+        if !self.awaiting {
+            self.resume();
+        }
     }
 
     /// Serves what came behind a request that was answered now.
     fn go_on(&mut self) {
-        self.doomed = self.work(Instant::now()).err();
-        self.drain();
+        self.resume();
         if (!self.events.is_empty() || !self.waiting.is_empty() || self.doomed.is_some() || self.resting)
             && let Some(waker) = &self.waker
         {
@@ -356,15 +345,10 @@ impl Accepting {
         }
     }
 
-    /// Tells the peer that it is too slow, in the library's place.
-    fn hurry(&mut self, breach: Breach) -> Breach {
-        // No response can be under way: `since` is set only while a request comes.
-        let mut pipe = self.server.end.pipe();
-        let text = "HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-        pipe.output.flat().extend_from_slice(text.as_bytes());
-        drop(pipe);
+    /// Goes on with what has arrived; `expire` tells what is wrong with it.
+    fn resume(&mut self) {
+        self.doomed = self.work(Instant::now()).err();
         self.drain();
-        breach
     }
 }
 
@@ -376,7 +360,8 @@ impl Session for Accepting {
         _handles: &mut Vec<Handle>,
     ) -> Result<(), Violation> {
         self.last = Instant::now();
-        self.feed(input);
+        self.received += input.len() as u64;
+        self.server.end.pipe().feed(input);
         let result = self.work(now);
         self.drain();
         self.server.end.pipe().give_back(input);
@@ -393,8 +378,7 @@ impl Session for Accepting {
         }
         if self.resting && self.out.len() <= UNREAD {
             self.resting = false;
-            self.doomed = self.work(Instant::now()).err();
-            self.drain();
+            self.resume();
         }
         let mut event = self.events.pop_front();
         if event.is_none() && !self.waiting.is_empty() {
@@ -532,19 +516,20 @@ impl Session for Accepting {
         let exchange = self.exchange.deadline();
         if late(exchange) {
             let result = self.exchange.expire(now);
-            result.map_err(|failure| Breach::Envelope { message: failure.to_string() }.at(self.received))?;
+            result.map_err(|failure| Breach::Envelope(failure.to_string()).at(self.received))?;
         }
         if !late(self.deadline()) || late(exchange) {
             return Ok(());
         }
         let breach = match self.since {
-            Some((_, Part::Body)) => {
-                Breach::SlowBody { bytes: self.server.arriving().map_or(0, |(bytes, _)| bytes) }
-            }
-            Some((_, Part::Head)) => Breach::SlowHead { seconds: HEAD_TIME.as_secs() },
+            Some((_, Part::Body)) => Breach::SlowBody(self.server.arriving().map_or(0, |(bytes, _)| bytes)),
+            Some((_, Part::Head)) => Breach::SlowHead(HEAD_TIME.as_secs()),
             None => return Ok(()),
         };
-        let breach = self.hurry(breach);
+        // The peer is told in the library's place: no response can be under way, since `since` is set only while a request comes.
+        let text = "HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+        self.server.end.pipe().output.flat().extend_from_slice(text.as_bytes());
+        self.drain();
         self.since = None;
         Err(breach.at(self.received))
     }

@@ -1,14 +1,47 @@
-//! What headers say of compressed bodies (`Content-Encoding: gzip`, RFC 9110 §8.4).
+//! How the bodies of messages are packed, and what headers say of it (`Content-Encoding: gzip`, RFC 9110 §8.4).
 
-use http::header::CONTENT_ENCODING;
-use http::{HeaderMap, HeaderValue};
+use super::multipart;
+use crate::compression::Format;
+use crate::soap::Dialect;
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The name of the coding.
 pub(super) const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 
 /// Octets of a body that is not worth the trouble.
 /// Below that the head of gzip and the time cost more than the bytes saved.
-pub(super) const SMALL: usize = 1024;
+const SMALL: usize = 1024;
+
+const MIME_VERSION: HeaderName = HeaderName::from_static("mime-version");
+
+/// Packs an envelope as the headers then say: with its octets in parts of their own (MTOM), and compressed where that
+/// is worth the trouble.
+pub(super) fn pack(
+    dialect: Dialect,
+    mut parts: Vec<Bytes>,
+    packs: bool,
+    compresses: bool,
+    headers: &mut HeaderMap,
+) -> Vec<Bytes> {
+    if packs {
+        let (content_type, body) = multipart::pack(dialect, parts);
+        parts = body;
+        headers.insert(MIME_VERSION, HeaderValue::from_static("1.0"));
+        if let Ok(content_type) = HeaderValue::try_from(content_type) {
+            headers.insert(CONTENT_TYPE, content_type);
+        }
+    }
+    if compresses
+        && parts.iter().map(Bytes::len).sum::<usize>() >= SMALL
+        && let Some(packed) = Format::Gzip.pack(&parts)
+    {
+        headers.insert(CONTENT_ENCODING, GZIP);
+        return vec![packed];
+    }
+    parts
+}
 
 /// How a body is coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,12 +26,11 @@ mod outcomes;
 mod pages;
 mod sequence;
 
-use super::breach::{Breach, over_limit};
+use super::breach::Breach;
 use super::client::{Client, Returned};
-use super::compression::{GZIP, SMALL};
+use super::compression::{GZIP, pack};
 use super::content::{self, LastFormat};
-use super::{dialect, login, multipart};
-use crate::compression;
+use super::{SOAP_ACTION, dialect, login};
 use crate::settings::{Encoding, Settings};
 use crate::soap::{Dialect, Form, Side, Soap, SoapChannel};
 use bytes::{Bytes, BytesMut};
@@ -41,14 +40,10 @@ use everywire_model::{
     Peer, Profile, SendBuffer, Session, Violation, contract, reference,
 };
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
-use sequence::Pending;
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
-
-const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
-const MIME_VERSION: HeaderName = HeaderName::from_static("mime-version");
 
 /// The note of an operation that is no message, but a page to get: its value is the query, without `?`. What comes back is a
 /// body whose bytes are the page.
@@ -68,7 +63,7 @@ pub struct Connecting {
     events: VecDeque<Event>,
     /// Calls that wait for their turn.
     /// Of a reliable session at most one: the others are the session's.
-    queue: VecDeque<Asked>,
+    queue: VecDeque<(Flight, Request<Vec<Bytes>>)>,
     /// The one whose response is awaited.
     flight: Option<Flight>,
     /// What all requests have in common, as headers.
@@ -83,8 +78,9 @@ pub struct Connecting {
     errands: u64,
     /// The call that gets a page for a hop's caller, and the address at which that caller asks for it.
     page: Option<(CallId, Box<str>)>,
-    /// Calls of a reliable session that have no outcome yet; `None` without such a session.
-    reliable: Option<Vec<Pending>>,
+    /// Calls of a reliable session that have no outcome yet, whose messages go when the session lets them; `None` without such
+    /// a session. A reply concludes one; where none comes, the response to its message does, whatever that is of.
+    reliable: Option<Vec<Flight>>,
     /// The failure that callers get, where it says more than the violation that the link gets.
     refusal: Option<Failure>,
     /// Bytes, for the place of a violation.
@@ -96,13 +92,7 @@ pub struct Connecting {
     closed: bool,
 }
 
-/// A request to send.
-struct Asked {
-    flight: Flight,
-    request: Request<Vec<Bytes>>,
-}
-
-/// A request that was sent.
+/// A request, apart from what is sent.
 struct Flight {
     id: CallId,
     key: Bytes,
@@ -188,10 +178,10 @@ impl Connecting {
             let Some(client) = &mut self.client else { return Ok(()) };
             if client.is_idle()
                 && !client.is_over()
-                && let Some(asked) = self.queue.pop_front()
+                && let Some((flight, request)) = self.queue.pop_front()
             {
-                client.send(asked.request);
-                self.flight = Some(asked.flight);
+                client.send(request);
+                self.flight = Some(flight);
             }
             let Some(returned) = client.advance() else { break };
             let Some(flight) = self.flight.take() else { continue };
@@ -222,10 +212,8 @@ impl Connecting {
                 Ok(())
             }
             Returned::TooLarge => {
-                let limit = self.settings.quotas.max_received_message_size;
-                let failure = Failure::new(Kind::LimitExceeded, Initiator::Peer, over_limit(limit))
-                    .with_hint("write ?MaxReceivedMessageSize=BYTES behind the address")
-                    .with_completed(Completed::Maybe);
+                let failure = self.settings.quotas.message_too_large(Initiator::Peer);
+                let failure = failure.with_completed(Completed::Maybe);
                 if flight.kind == Asking::Sequence {
                     return Err(self.lost(failure));
                 }
@@ -244,7 +232,7 @@ impl Connecting {
                     return Err(if wrong { self.lost(failure) } else { self.cut(failure) });
                 }
                 self.fail(&flight, failure);
-                if wrong { Err(Breach::Response { message }) } else { Ok(()) }
+                if wrong { Err(Breach::Response(message)) } else { Ok(()) }
             }
         }
     }
@@ -286,23 +274,10 @@ impl Connecting {
         envelope: SendBuffer,
     ) -> Result<Request<Vec<Bytes>>, Failure> {
         self.room = envelope.len();
-        let mut parts = envelope.into_parts();
         let mut headers = self.headers(action);
-        if self.settings.encoding == Encoding::Mtom && self.dialect.form == Form::Text {
-            let (content_type, body) = multipart::pack(self.dialect, parts);
-            parts = body;
-            headers.insert(MIME_VERSION, HeaderValue::from_static("1.0"));
-            if let Ok(content_type) = HeaderValue::try_from(content_type) {
-                headers.insert(CONTENT_TYPE, content_type);
-            }
-        }
-        if self.settings.compressed_requests
-            && self.room >= SMALL
-            && let Some(packed) = compression::Format::Gzip.pack(&parts)
-        {
-            parts = vec![packed];
-            headers.insert(CONTENT_ENCODING, GZIP);
-        }
+        let packs = self.settings.encoding == Encoding::Mtom && self.dialect.form == Form::Text;
+        let compresses = self.settings.compressed_requests;
+        let parts = pack(self.dialect, envelope.into_parts(), packs, compresses, &mut headers);
         let mut request = Request::new(parts);
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.target(key)?;
@@ -319,7 +294,7 @@ impl Connecting {
         request.headers_mut().remove(ACCEPT_ENCODING);
         let id = CallId(self.errands);
         self.errands += 1;
-        self.queue.push_back(Asked { flight: Flight { id, key: key.clone(), kind }, request });
+        self.queue.push_back((Flight { id, key: key.clone(), kind }, request));
         self.go();
         Ok(id)
     }
@@ -334,14 +309,6 @@ impl Connecting {
     fn drain(&mut self) {
         if let Some(client) = &mut self.client {
             client.end.pipe().drain(&mut self.out);
-        }
-    }
-
-    /// Puts what arrived where the library reads it.
-    fn feed(&mut self, input: &mut BytesMut) {
-        self.received += input.len() as u64;
-        if let Some(client) = &mut self.client {
-            client.end.pipe().feed(input);
         }
     }
 
@@ -396,7 +363,10 @@ impl Session for Connecting {
         input: &mut BytesMut,
         _handles: &mut Vec<Handle>,
     ) -> Result<(), Violation> {
-        self.feed(input);
+        self.received += input.len() as u64;
+        if let Some(client) = &mut self.client {
+            client.end.pipe().feed(input);
+        }
         let result = self.work(now);
         self.drain();
         if let Some(client) = &mut self.client {
@@ -431,18 +401,11 @@ impl Session for Connecting {
     }
 
     fn start(&mut self, now: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
-        if let Some(lack) = self.settings.lack() {
-            return Err(lack);
-        }
+        self.settings.check_account()?;
         let waiting = self.queue.len() + self.reliable.as_ref().map_or(0, Vec::len);
         if waiting >= self.limits.outstanding {
-            let (count, limit) = (waiting as u64 + 1, self.limits.outstanding as u64);
-            return Err(Failure::over_limit(
-                Initiator::Here,
-                "calls outstanding on one connection",
-                count,
-                limit,
-            ));
+            let (what, limit) = ("calls outstanding on one connection", self.limits.outstanding as u64);
+            return Err(Failure::over_limit(Initiator::Here, what, waiting as u64 + 1, limit));
         }
         let key = &call.profile.key;
         if let everywire_model::Method::Typed { operation, .. } = call.method
@@ -456,21 +419,16 @@ impl Session for Connecting {
         let mut envelope = SendBuffer::new();
         envelope.flat().reserve(self.room.min(64 << 10));
         let started = self.exchange.start(now, call, &mut envelope)?;
-        let replied = call.expects == Expects::Reply;
+        let kind = if call.expects == Expects::Reply { Asking::Message } else { Asking::Told };
+        let flight = Flight { id: started.id, key: key.clone(), kind };
         if let Some(calls) = &mut self.reliable {
-            calls.push(Pending { id: started.id, key: key.clone(), replied });
+            calls.push(flight);
             self.go();
             return Ok(started.id);
         }
-        let request = match self.message(key, &started.action.unwrap_or_default(), envelope) {
-            Ok(request) => request,
-            Err(failure) => {
-                self.exchange.cancel(started.id);
-                return Err(failure);
-            }
-        };
-        let kind = if replied { Asking::Message } else { Asking::Told };
-        self.queue.push_back(Asked { flight: Flight { id: started.id, key: key.clone(), kind }, request });
+        let request = self.message(key, &started.action.unwrap_or_default(), envelope);
+        let request = request.inspect_err(|_| self.exchange.cancel(started.id))?;
+        self.queue.push_back((flight, request));
         self.go();
         Ok(started.id)
     }
@@ -500,7 +458,7 @@ impl Session for Connecting {
             calls.retain(|call| call.id != id);
         }
         // A message of a reliable session has its number: it is sent all the same.
-        self.queue.retain(|asked| asked.flight.id != id || asked.flight.kind == Asking::Sequence);
+        self.queue.retain(|(flight, _)| flight.id != id || flight.kind == Asking::Sequence);
         if let Some(flight) = &mut self.flight
             && flight.id == id
             && flight.kind != Asking::Sequence
@@ -536,8 +494,8 @@ impl Session for Connecting {
         }
         // Nothing of a request was executed that had not left this side whole, or waited for its turn.
         let unsent = !self.out.is_empty();
-        for asked in std::mem::take(&mut self.queue) {
-            self.fail(&asked.flight, failure.clone().with_completed(Completed::No));
+        for (flight, _) in std::mem::take(&mut self.queue) {
+            self.fail(&flight, failure.clone().with_completed(Completed::No));
         }
         if let Some(flight) = self.flight.take() {
             let completed = if unsent { Completed::No } else { Completed::Maybe };
@@ -568,7 +526,7 @@ impl Session for Connecting {
 
     fn outstanding(&self) -> usize {
         // Requests of a reliable session are no calls.
-        let flights = self.queue.iter().map(|asked| &asked.flight).chain(&self.flight);
+        let flights = self.queue.iter().map(|(flight, _)| flight).chain(&self.flight);
         let requests = flights.filter(|flight| flight.kind != Asking::Sequence).count();
         requests + self.reliable.as_ref().map_or(0, Vec::len)
     }

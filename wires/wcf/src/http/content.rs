@@ -73,10 +73,8 @@ impl Format {
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= 1024)?;
         let (essence, parameters) = split(text)?;
         let find = |name: &str| {
-            parameters
-                .iter()
-                .find(|(given, _)| given.eq_ignore_ascii_case(name))
-                .map(|(_, value)| value.clone())
+            let is = |(given, _): &&(String, String)| given.eq_ignore_ascii_case(name);
+            parameters.iter().find(is).map(|(_, value)| value.clone())
         };
         let (charset, action) = (find("charset"), find("action"));
         if essence.eq_ignore_ascii_case("multipart/related") && dialect.form == Form::Text {

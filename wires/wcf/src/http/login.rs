@@ -16,11 +16,7 @@ pub(super) const CHALLENGE: &str = "Basic realm=\"everywire\", charset=\"UTF-8\"
 /// `None` if only the hash of the password is known: Basic needs the password itself.
 pub(super) fn authorization(credentials: &Credentials) -> Option<HeaderValue> {
     let password = credentials.password.as_password()?;
-    let user = match &*credentials.domain {
-        "" => credentials.user.clone(),
-        domain => format!("{domain}\\{}", credentials.user),
-    };
-    let clear = Zeroizing::new(format!("{user}:{password}"));
+    let clear = Zeroizing::new(format!("{credentials}:{password}"));
     // As long as it gets: what grows leaves copies behind.
     let mut value = Zeroizing::new(Vec::with_capacity(6 + clear.len().div_ceil(3) * 4));
     value.extend_from_slice(b"Basic ");

@@ -39,6 +39,9 @@ use crate::soap::Dialect;
 use everywire_model::layered::Proof;
 use everywire_model::{Config, Session};
 use everywire_tls::{Secured, Terms};
+use http::HeaderName;
+
+const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
 
 /// The connecting side of a connection, over TLS where the address says so.
 pub(crate) fn connecting(config: &Config) -> Box<dyn Session> {

@@ -161,9 +161,8 @@ fn part(bytes: Bytes) -> Result<Part, Failure> {
 /// Puts the parts in their places. The root is read as envelopes are: what they may not have, it may not have either.
 fn fill(root: &[u8], parts: &mut [Part], quotas: &ReaderQuotas) -> Result<Bytes, Failure> {
     let mut reader = Reader::new(root, quotas);
-    let mut out = Vec::with_capacity(
-        root.len() + parts.iter().map(|part| part.octets.len() * 4 / 3 + 4).sum::<usize>(),
-    );
+    let octets: usize = parts.iter().map(|part| part.octets.len() * 4 / 3 + 4).sum();
+    let mut out = Vec::with_capacity(root.len() + octets);
     let mut copied = 0;
     loop {
         let before = reader.position();
@@ -271,11 +270,8 @@ fn extract(envelope: &[u8]) -> (Vec<Bytes>, Vec<Bytes>) {
             continue;
         }
         root.push(Bytes::copy_from_slice(envelope.get(copied..start).unwrap_or_default()));
-        let include = format!(
-            "<xop:Include href=\"cid:{}\" xmlns:xop=\"http://www.w3.org/2004/08/xop/include\"/>",
-            name(parts.len())
-        );
-        root.push(Bytes::from(include));
+        let cid = name(parts.len());
+        root.push(Bytes::from(format!("<xop:Include href=\"cid:{cid}\" xmlns:xop=\"{XOP}\"/>")));
         parts.push(Bytes::from(octets));
         copied = at;
     }

@@ -6,7 +6,7 @@
 //! without the library, whose own state stays *between*; any other request is the library's from its first
 //! byte on.
 //!
-//! Two futures of the library take part, its connection and one for each request (`Serving`); both are
+//! Two futures of the library take part, its connection and one for each request (`Desk::take`); both are
 //! polled in `advance`, in memory. They meet this side at the `Desk`: there a request lies when it is
 //! whole, and there its response is put.
 //!
@@ -27,16 +27,17 @@ use super::breach::Breach;
 use super::head_cache::{self, HeadCache};
 use super::heads::{Heads, MAX_HEAD};
 use super::pipe::{Bell, End, Stage};
+use crate::limits;
 use bytes::Bytes;
 use everywire_model::SendBuffer;
 use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use hyper::server::conn::http1::{Builder, Connection};
-use hyper::service::Service;
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -46,7 +47,7 @@ pub(super) type Door = dyn Fn(&Parts) -> Option<Response<()>> + Send + Sync;
 
 /// The accepting half of a connection.
 pub(super) struct Server {
-    connection: Pin<Box<Connection<End, Counter>>>,
+    connection: Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>,
     pub(super) end: End,
     desk: Desk,
     bell: Bell,
@@ -56,7 +57,7 @@ pub(super) struct Server {
     most: u64,
     heads: HeadCache,
     /// A request that the library has not seen waits for its response.
-    repeating: bool,
+    pub(super) repeating: bool,
     /// The library has nothing to do before more arrives.
     rests: bool,
 }
@@ -69,7 +70,12 @@ pub(super) struct Received {
 
 /// Where requests wait for their response. The library keeps to one at a time.
 #[derive(Clone)]
-struct Desk(Arc<Mutex<Papers>>);
+struct Desk {
+    papers: Arc<Mutex<Papers>>,
+    end: End,
+    /// `MaxReceivedMessageSize`.
+    most: u64,
+}
 
 #[derive(Default)]
 struct Papers {
@@ -85,7 +91,41 @@ struct Papers {
 
 impl Desk {
     fn papers(&self) -> MutexGuard<'_, Papers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.papers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what has come of a body.
+    fn gather(&self, gathering: &mut Gathering, cx: &mut Context<'_>) -> Poll<Result<Bytes, Lost>> {
+        let whole = gathering.poll(cx);
+        if whole.is_pending() {
+            self.papers().arriving = Some((gathering.len(), gathering.missing()));
+        }
+        whole
+    }
+
+    /// A request has come to its end. Returns the response to one that is refused.
+    fn received(&self, whole: Result<Received, Lost>) -> Option<Response<()>> {
+        let mut papers = self.papers();
+        papers.arriving = None;
+        let (breach, status) = match whole {
+            Ok(received) => {
+                self.end.pipe().stage = Stage::Head(Heads::default());
+                papers.received = Some(received);
+                return None;
+            }
+            Err(Lost::TooLarge) => (Breach::OverLimit(self.most), StatusCode::PAYLOAD_TOO_LARGE),
+            Err(Lost::Broken(error)) => (Breach::Request(error.to_string()), StatusCode::BAD_REQUEST),
+        };
+        papers.breach = Some(breach);
+        Some(closing(status))
+    }
+
+    /// The response to the request in hand, once it is there.
+    fn response(&self) -> Poll<Response<Outgoing>> {
+        let mut papers = self.papers();
+        let Some(response) = papers.response.take() else { return Poll::Pending };
+        papers.busy = false;
+        Poll::Ready(response)
     }
 }
 
@@ -94,14 +134,14 @@ impl Server {
     pub(super) fn new(most: u64, door: Arc<Door>) -> Self {
         let end = End::default();
         end.pipe().stage = Stage::Head(Heads::default());
-        let desk = Desk(Arc::default());
-        let counter = Counter { desk: desk.clone(), end: end.clone(), door, most };
+        let desk = Desk { papers: Arc::default(), end: end.clone(), most };
+        let at = desk.clone();
         // Half-closed connections are legal, and looking for the end of a busy one would cost a read for each call.
         let connection = Builder::new()
             .max_buf_size(2 * MAX_HEAD)
             .max_header_size(MAX_HEAD)
             .half_close(true)
-            .serve_connection(end.clone(), counter);
+            .serve_connection(end.clone(), service_fn(move |request| at.take(&*door, request)));
         Self {
             connection: Box::pin(connection),
             end,
@@ -162,11 +202,6 @@ impl Server {
         let found = self.heads.take(&mut pipe.input, self.most)?;
         (self.repeating, self.rests) = (true, true);
         Some(found)
-    }
-
-    /// Whether the request in hand is one with a known head.
-    pub(super) fn is_repeating(&self) -> bool {
-        self.repeating
     }
 
     /// Whether nothing is to be done, since the last request was one with a known head and nothing came behind it.
@@ -235,34 +270,26 @@ impl Server {
         let refused = self.desk.papers().breach.take();
         refused.or_else(|| match &self.over {
             Some(Err(error)) if error.is_parse_too_large() => Some(Breach::HeadTooLong),
-            Some(Err(error)) => Some(Breach::Request { message: error.to_string() }),
+            Some(Err(error)) => Some(Breach::Request(error.to_string())),
             _ => None,
         })
     }
 }
 
-/// Takes requests from the library.
-/// It sees each head before the body is read, and decides how much of the input belongs to it.
-struct Counter {
-    desk: Desk,
-    end: End,
-    door: Arc<Door>,
-    most: u64,
-}
-
-impl Service<Request<Incoming>> for Counter {
-    type Response = Response<Outgoing>;
-    type Error = Infallible;
-    type Future = Serving;
-
-    fn call(&self, request: Request<Incoming>) -> Serving {
+impl Desk {
+    /// Takes one request from the library, from its head to its response. It sees each head before the body is read, and
+    /// decides how much of the input belongs to it.
+    fn take(
+        &self,
+        door: &Door,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Response<Outgoing>, Infallible>> + use<> {
         let (parts, body) = request.into_parts();
         let mut pipe = self.end.pipe();
         // The scanner has seen the whole head by now.
         let plain = matches!(&pipe.stage, Stage::Head(heads) if heads.is_plain());
-        let refusal = if plain { (self.door)(&parts) } else { Some(closing(StatusCode::BAD_REQUEST)) };
-        let breach = (!plain).then_some(Breach::Ambiguous);
-        let gathering = Gathering::new(body, self.most);
+        let refusal = if plain { door(&parts) } else { Some(closing(StatusCode::BAD_REQUEST)) };
+        let mut gathering = Gathering::new(body, self.most);
         pipe.stage = match gathering.missing() {
             0 if parts.headers.contains_key(http::header::TRANSFER_ENCODING) => Stage::Unsized,
             0 => Stage::Head(Heads::default()),
@@ -271,21 +298,30 @@ impl Service<Request<Incoming>> for Counter {
             missing => Stage::Sized(missing as u64),
         };
         drop(pipe);
-        let mut papers = self.desk.papers();
+        let mut papers = self.papers();
         papers.busy = true;
-        papers.breach = breach;
+        papers.breach = (!plain).then_some(Breach::Ambiguous);
         drop(papers);
-        let state = match refusal {
-            Some(response) => State::Refused(response),
-            None => State::Arriving(Some(parts), gathering),
-        };
-        Serving { desk: self.desk.clone(), end: self.end.clone(), most: self.most, state }
+        let desk = self.clone();
+        async move {
+            let refusal = match refusal {
+                Some(refusal) => Some(refusal),
+                None => {
+                    let whole = poll_fn(|cx| desk.gather(&mut gathering, cx)).await;
+                    desk.received(whole.map(|body| Received { parts, body }))
+                }
+            };
+            let Some(refusal) = refusal else {
+                return Ok(poll_fn(|_| desk.response()).await);
+            };
+            let too_large = refusal.status() == StatusCode::PAYLOAD_TOO_LARGE;
+            // Whoever sent it is told the quota, its value, and how it is raised.
+            let how = "Here: raise it with `MaxReceivedMessageSize=` in the listener's address.";
+            let said = too_large.then(|| Bytes::from(format!("{} {how}\n", limits::too_large(desk.most))));
+            desk.papers().busy = false;
+            Ok(refusal.map(|()| Outgoing::new(said.into_iter().collect(), &desk.end)))
+        }
     }
-}
-
-/// What the sender of a message that is too large is told: the quota, its value, and how it is raised.
-fn how_to_raise(breach: &Breach) -> String {
-    format!("{breach} Here: raise it with `MaxReceivedMessageSize=` in the listener's address.\n")
 }
 
 /// A response without a body that ends the connection.
@@ -294,72 +330,4 @@ pub(super) fn closing(status: StatusCode) -> Response<()> {
     *response.status_mut() = status;
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
-}
-
-/// One request, from its head to its response.
-struct Serving {
-    desk: Desk,
-    end: End,
-    most: u64,
-    state: State,
-}
-
-// There is one for each connection.
-#[allow(clippy::large_enum_variant)]
-enum State {
-    Refused(Response<()>),
-    Arriving(Option<Parts>, Gathering),
-    Waiting,
-}
-
-impl Future for Serving {
-    type Output = Result<Response<Outgoing>, Infallible>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        let mut papers = this.desk.papers();
-        if let State::Arriving(parts, gathering) = &mut this.state {
-            match gathering.poll(cx) {
-                Poll::Pending => {
-                    papers.arriving = Some((gathering.len(), gathering.missing()));
-                    return Poll::Pending;
-                }
-                Poll::Ready(whole) => {
-                    papers.arriving = None;
-                    match (whole, parts.take()) {
-                        (Ok(body), Some(parts)) => {
-                            this.end.pipe().stage = Stage::Head(Heads::default());
-                            papers.received = Some(Received { parts, body });
-                            this.state = State::Waiting;
-                        }
-                        (Err(Lost::TooLarge), _) => {
-                            papers.breach = Some(Breach::OverLimit { limit: this.most });
-                            this.state = State::Refused(closing(StatusCode::PAYLOAD_TOO_LARGE));
-                        }
-                        (Err(Lost::Broken(error)), _) => {
-                            papers.breach = Some(Breach::Request { message: error.to_string() });
-                            this.state = State::Refused(closing(StatusCode::BAD_REQUEST));
-                        }
-                        (Ok(_), None) => {}
-                    }
-                }
-            }
-        }
-        let response = match &this.state {
-            State::Refused(response) => {
-                let said =
-                    papers.breach.as_ref().filter(|_| response.status() == StatusCode::PAYLOAD_TOO_LARGE);
-                let said = said.map(|breach| Bytes::from(how_to_raise(breach)));
-                Some(response.clone().map(|()| Outgoing::new(said.into_iter().collect(), &this.end)))
-            }
-            _ => papers.response.take(),
-        };
-        match response {
-            Some(response) => {
-                papers.busy = false;
-                Poll::Ready(Ok(response))
-            }
-            None => Poll::Pending,
-        }
-    }
 }

@@ -9,80 +9,72 @@ use crate::soap::Dialect;
 use everywire_model::{Completed, Failure, Initiator, Kind};
 use http::StatusCode;
 
-/// The failure behind a response without an envelope; `text` is what the server wrote for people.
-pub(super) fn explain(status: StatusCode, dialect: Dialect, address: &str, text: &str) -> Failure {
-    let (kind, completed, message, hint) = match status.as_u16() {
-        // The service may have done it: only the answer is missing.
+/// The failure behind a response without an envelope; `body` is what the server wrote for people.
+pub(super) fn explain(status: StatusCode, dialect: Dialect, address: &str, body: &[u8]) -> Failure {
+    let (kind, message, hint) = match status.as_u16() {
         200..=299 => (
             Kind::Malformed,
-            Completed::Maybe,
             "the service answered without an envelope",
             "it may take this operation as one-way: compare the contracts",
         ),
         300..=399 => (
             Kind::BadReference,
-            Completed::No,
             "the service is at another address",
             "use the address that the response's Location names",
         ),
         400 => (
             Kind::Violation,
-            Completed::No,
             "the server did not understand the request",
             "is it a service of this binding? basic://, wshttp:// and binhttp:// speak differently",
         ),
         401 => (
             Kind::Refused,
-            Completed::No,
             "the server wants to know who calls",
             "write USER:PASSWORD@ before the host; over TLS a service may want the user in the message: add ?security=username",
         ),
         403 => (
             Kind::Refused,
-            Completed::No,
             "the server does not permit it",
             "the user lacks the right, or the address demands https",
         ),
         404 | 410 => (
             Kind::NoObject,
-            Completed::No,
             "there is no endpoint at this address",
             "compare the path with that of the service's ?wsdl; services of IIS end in .svc, and an endpoint may have a path below",
         ),
         405 => (
             Kind::NoObject,
-            Completed::No,
             "this address takes no messages",
             "is it the address of the endpoint, not of its page?",
         ),
-        407 => (Kind::Refused, Completed::No, "a proxy wants to know who calls", "name the service directly"),
-        408 => (Kind::TimedOut, Completed::No, "the server waited too long for the request", "call again"),
+        407 => (Kind::Refused, "a proxy wants to know who calls", "name the service directly"),
+        408 => (Kind::TimedOut, "the server waited too long for the request", "call again"),
         413 => (
             Kind::LimitExceeded,
-            Completed::No,
             "the request is larger than the service accepts",
             "raise MaxReceivedMessageSize (65536 by default) of the service's binding, and maxAllowedContentLength of IIS",
         ),
         415 => (
             Kind::Unsupported,
-            Completed::No,
             "the service reads messages of another content type",
             "its binding differs: text/xml is basic://, application/soap+xml is wshttp://, application/soap+msbin1 is binhttp://, multipart/related is ?encoding=mtom",
         ),
         429 | 503 => (
             Kind::Busy,
-            Completed::No,
             "the service is too busy, or not running",
             "try again later; behind IIS its application pool may have stopped",
         ),
-        502 | 504 => (
-            Kind::Unreachable,
-            Completed::Maybe,
-            "a gateway did not reach the service",
-            "is the service behind it running?",
-        ),
-        _ => (Kind::Internal, Completed::Maybe, "the server failed", "its log says why; it sent no envelope"),
+        502 | 504 => {
+            (Kind::Unreachable, "a gateway did not reach the service", "is the service behind it running?")
+        }
+        _ => (Kind::Internal, "the server failed", "its log says why; it sent no envelope"),
     };
+    // The service may have done it where only the answer is missing.
+    let completed = match kind {
+        Kind::Malformed | Kind::Unreachable | Kind::Internal => Completed::Maybe,
+        _ => Completed::No,
+    };
+    let text = String::from_utf8_lossy(body.get(..400).unwrap_or(body));
     let said = text.trim();
     let said =
         if said.is_empty() || said.starts_with('<') { String::new() } else { format!(": {}", clip(said)) };
@@ -128,7 +120,7 @@ mod tests {
             (503, Kind::Busy, "later"),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
-            let failure = explain(status, Dialect::BASIC, "http://h/x", "text for people");
+            let failure = explain(status, Dialect::BASIC, "http://h/x", b"text for people");
             assert_eq!((failure.kind(), failure.completed()), (kind, Completed::No));
             assert!(
                 failure.hint().unwrap().contains(word) && failure.message().contains("people"),

@@ -6,14 +6,15 @@
 //! for its own count of hops, a policy, a servant. Binary form is turned into text first, so that one
 //! reader serves both.
 
-use super::cursor::{Cursor, Element, Step};
+use super::cursor::{Cursor, Document, Element, Step};
 use super::names::envelope;
 use super::outline::is_own;
+use super::put::{Put, alone};
 use super::{Form, Soap, head};
 use crate::dictionary::Words;
 use crate::markup;
-use crate::nbfx::{self, Prefix, Record, Word, xml};
-use crate::text::{self, check_chars, escape, escape_attribute};
+use crate::nbfx::{self, xml};
+use crate::text::{self, check_chars, escape};
 use crate::values::{ReaderQuotas, TEXT};
 use everywire_model::headers::Content;
 use everywire_model::visit::Visit;
@@ -44,51 +45,29 @@ pub(super) fn put(form: Form, soap: Soap, scoped: bool, header: &Header, out: &m
     };
     // The attribute needs the prefix of envelopes, which the message that is passed on may spell otherwise.
     let declared = (header.must_understand && !scoped).then(|| envelope(soap));
-    match form {
-        Form::Text => {
-            let mut xml = text::Writer::new(out);
-            let prefix = if namespace.is_empty() { "" } else { "h" };
-            xml.start(prefix, local).xmlns(prefix, namespace);
-            if let Some(declared) = declared {
-                xml.xmlns("s", declared);
-            }
-            if header.must_understand {
-                xml.attribute("s", "mustUnderstand", "1");
-            }
-            match (&header.content, marked) {
-                (Content::Bytes(raw), _) => xml.raw(raw),
-                (_, Some(marked)) => xml.raw(marked.as_bytes()),
-                (Content::Text(text), None) => xml.text(text),
-            };
-            xml.end(prefix, local);
-        }
-        Form::Binary => {
-            let mut records = nbfx::Writer::new();
-            let prefix = if namespace.is_empty() { None } else { Some("h") };
-            let letter = if namespace.is_empty() { Prefix::None } else { Prefix::Letter(b'h' - b'a') };
-            records.put(&Record::Element(letter, Word::Inline(local)));
-            records.put(&Record::Xmlns(prefix, Word::Inline(namespace)));
-            if let Some(declared) = declared {
-                records.put(&Record::Xmlns(Some("s"), Word::Inline(declared)));
-            }
-            if header.must_understand {
-                let name = Word::Inline("mustUnderstand");
-                records.put(&Record::Attribute(Prefix::Letter(b's' - b'a'), name, nbfx::Text::One));
-            }
-            match (&header.content, marked) {
-                (Content::Bytes(raw), _) => {
-                    // Octets are records already, and must not be joined with the end of the element.
-                    out.append(&mut records.into_bytes());
-                    out.extend_from_slice(raw);
-                    records = nbfx::Writer::new();
-                }
-                (_, Some(marked)) => markup::put(marked, &ReaderQuotas::default(), true, &mut records)?,
-                (Content::Text(text), None) => records.chars(text),
-            }
-            records.end();
-            out.append(&mut records.into_bytes());
-        }
+    let prefix = if namespace.is_empty() { 0 } else { b'h' };
+    let mut words = alone(form);
+    let mut put = Put::new(form, &mut words);
+    put.start(prefix, local);
+    put.xmlns(prefix, namespace);
+    if let Some(declared) = declared {
+        put.xmlns(b's', declared);
     }
+    if header.must_understand {
+        put.attribute(b's', "mustUnderstand", "1");
+    }
+    match (&header.content, marked) {
+        (Content::Bytes(raw), _) => put.raw(raw),
+        (_, Some(marked)) if form == Form::Text => put.raw(marked.as_bytes()),
+        (_, Some(marked)) => {
+            let mut records = nbfx::Writer::new();
+            markup::put(marked, &ReaderQuotas::default(), true, &mut records)?;
+            put.raw(&records.into_bytes());
+        }
+        (Content::Text(text), None) => put.chars(text),
+    }
+    put.end();
+    out.append(&mut put.into_bytes());
     Ok(())
 }
 
@@ -114,7 +93,8 @@ fn name(header: &Header, soap: Soap) -> Visit<(&str, &str)> {
 /// Whether a text is elements, each with its end.
 fn is_whole(text: &str) -> bool {
     let wrapped = format!("<w>{text}</w>");
-    head::check(Form::Text, wrapped.as_bytes(), &Words::default(), &ReaderQuotas::default()).is_ok()
+    let (bytes, words, quotas) = (wrapped.as_bytes(), &Words::default(), &ReaderQuotas::default());
+    head::check(Document { form: Form::Text, bytes, words, quotas }).is_ok()
 }
 
 /// Our block: how many hops a call has passed, in digits.
@@ -162,9 +142,9 @@ pub(crate) fn headers(body: &Body, words: &Words, quotas: &ReaderQuotas) -> Visi
 }
 
 /// The headers at the start of a document in text.
-fn list(document: &[u8], quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
-    let words = Words::default();
-    let mut cursor = Cursor::new(Form::Text, document, &words, quotas);
+fn list(bytes: &[u8], quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
+    let words = &Words::default();
+    let mut cursor = Cursor::new(Document { form: Form::Text, bytes, words, quotas });
     let root = head::root(&mut cursor)?;
     let soap = Soap::of(&root.namespace).unwrap_or(Soap::V12);
     let mut all = Vec::new();
@@ -218,21 +198,18 @@ fn content(cursor: &mut Cursor<'_>, most: usize) -> Visit<String> {
 
 /// Appends a start tag that declares what it needs; returns the name that its end has.
 fn start(element: &Element<'_>, out: &mut Vec<u8>) -> String {
-    let quoted = |out: &mut Vec<u8>, name: &str, value: &str| {
-        out.extend_from_slice(format!(" {name}=\"").as_bytes());
-        escape_attribute(value, out);
-        out.push(b'"');
-    };
-    out.extend_from_slice(format!("<{}", element.local).as_bytes());
-    quoted(out, "xmlns", &element.namespace);
+    let mut xml = text::Writer::new(out);
+    xml.start("", &element.local).xmlns("", &element.namespace);
     for (number, attribute) in element.attributes.iter().enumerate() {
         if attribute.namespace.is_empty() {
-            quoted(out, &attribute.local, &attribute.value);
+            xml.attribute("", &attribute.local, &attribute.value);
         } else {
-            quoted(out, &format!("xmlns:p{number}"), &attribute.namespace);
-            quoted(out, &format!("p{number}:{}", attribute.local), &attribute.value);
+            let prefix = format!("p{number}");
+            xml.xmlns(&prefix, &attribute.namespace);
+            xml.attribute(&prefix, &attribute.local, &attribute.value);
         }
     }
-    out.push(b'>');
+    // The tag is over; what is inside follows.
+    xml.raw(b"");
     element.local.to_string()
 }

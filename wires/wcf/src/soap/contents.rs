@@ -3,9 +3,9 @@
 //! For `trace`, which sees single messages of a capture: the version of SOAP is tried out, since nobody
 //! tells which it is.
 
+use super::cursor::Document;
 use super::faults::Fault;
 use super::head::Head;
-use super::names::envelope;
 use super::{Dialect, Soap};
 use crate::dictionary::Words;
 use crate::values::{Form, ReaderQuotas};
@@ -30,19 +30,15 @@ pub(crate) struct FaultText {
 
 impl Contents {
     /// Of an envelope of either version of SOAP; nothing if it is broken, or cut off before its body.
-    pub(crate) fn of(form: Form, document: &[u8], words: &Words) -> Option<Self> {
-        let quotas = ReaderQuotas::default();
+    pub(crate) fn of(form: Form, bytes: &[u8], words: &Words) -> Option<Self> {
+        let document = Document { form, bytes, words, quotas: &ReaderQuotas::default() };
         [Soap::V12, Soap::V11].into_iter().find_map(|soap| {
             let dialect = Dialect { form, session: false, soap, addressing: true };
-            let head = Head::read(dialect, document, words, &quotas).ok()?;
-            let is_fault = head
-                .first
-                .as_ref()
-                .is_some_and(|first| first.local == "Fault" && first.namespace == envelope(soap));
-            if !is_fault {
+            let head = Head::read(dialect, document).ok()?;
+            if !head.is_fault(soap) {
                 return Some(Self { base: head.body, fault: None });
             }
-            let fault = Fault::read(dialect, document, words, &quotas).ok()?;
+            let fault = Fault::read(document).ok()?;
             let detail = fault.first.map(|(namespace, local)| format!("{{{namespace}}}{local}"));
             let text = FaultText { reason: fault.reason, detail };
             Some(Self { base: fault.detail, fault: Some(text) })

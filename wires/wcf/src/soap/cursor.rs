@@ -16,19 +16,28 @@
 //!   is bounded by the readers, and headers are counted in `head` and `outline`.
 //! * A word that the dictionaries do not have is a violation here too, since headers decide what happens
 //!   with a message.
-//! * Values that no header has (floats, dates, octets) read as nothing: they stand only in bodies and
-//!   headers that are passed over.
+//! * Octets read as nothing: they stand only in bodies and headers that are passed over.
 
 use super::ids::MessageId;
 use super::{Form, ids};
 use crate::dictionary::Words;
 use crate::limits::{MAX_ATTRIBUTES, MAX_PREFIXES};
+use crate::nbfx::xml::lexical;
 use crate::nbfx::{Prefix, Reader, Record, Text, Word};
 use crate::text;
 use crate::values::ReaderQuotas;
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
+
+/// A document, and what reading it takes.
+#[derive(Clone, Copy)]
+pub(super) struct Document<'a> {
+    pub(super) form: Form,
+    pub(super) bytes: &'a [u8],
+    pub(super) words: &'a Words,
+    pub(super) quotas: &'a ReaderQuotas,
+}
 
 /// What comes next.
 #[derive(Debug)]
@@ -97,9 +106,8 @@ impl Element<'_> {
 #[derive(Clone)]
 pub(super) struct Cursor<'a> {
     /// Whole, with the body: `offset_of` counts in it.
-    document: &'a [u8],
+    document: Document<'a>,
     source: Source<'a>,
-    words: &'a Words,
     /// (depth of the element that declares it, prefix, namespace).
     scope: Vec<(usize, Cow<'a, str>, Cow<'a, str>)>,
     depth: usize,
@@ -114,18 +122,19 @@ enum Source<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(form: Form, document: &'a [u8], words: &'a Words, quotas: &ReaderQuotas) -> Self {
+    pub(super) fn new(document: Document<'a>) -> Self {
+        let Document { form, bytes, quotas, .. } = document;
         let source = match form {
-            Form::Binary => Source::Binary(Reader::new(document)),
-            Form::Text => Source::Text(Box::new(text::Reader::new(document, quotas))),
+            Form::Binary => Source::Binary(Reader::new(bytes)),
+            Form::Text => Source::Text(Box::new(text::Reader::new(bytes, quotas))),
         };
-        Self { document, source, words, scope: Vec::new(), depth: 0, closing: false }
+        Self { document, source, scope: Vec::new(), depth: 0, closing: false }
     }
 
     /// Where a piece of the document stands in it.
     pub(super) fn offset_of(&self, piece: &str) -> Option<usize> {
-        let at = piece.as_ptr().addr().checked_sub(self.document.as_ptr().addr())?;
-        (at + piece.len() <= self.document.len()).then_some(at)
+        let at = piece.as_ptr().addr().checked_sub(self.document.bytes.as_ptr().addr())?;
+        (at + piece.len() <= self.document.bytes.len()).then_some(at)
     }
 
     /// Offset of what comes next, or right behind the element that was just opened.
@@ -169,12 +178,46 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The same as a text of its own.
+    pub(super) fn string(&mut self) -> Visit<String> {
+        Ok(self.text()?.into_text().into_owned())
+    }
+
     /// The same without the white space around it.
     pub(super) fn trimmed(&mut self) -> Visit<Cow<'a, str>> {
         Ok(match self.text()?.into_text() {
             Cow::Borrowed(text) => Cow::Borrowed(text.trim_matches(is_space)),
             Cow::Owned(text) => Cow::Owned(text.trim_matches(is_space).to_owned()),
         })
+    }
+
+    /// What `read` makes of the first child that is wanted, of the element that was opened last; all others are passed over, up
+    /// to its end.
+    pub(super) fn first<T>(
+        &mut self,
+        wants: impl Fn(&Element<'a>) -> bool,
+        read: impl Fn(&mut Self, Element<'a>) -> Visit<T>,
+    ) -> Visit<Option<T>> {
+        let mut found = None;
+        while let Some(child) = self.child()? {
+            if found.is_none() && wants(&child) {
+                found = Some(read(self, child)?);
+            } else {
+                self.skip()?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Goes on to the child with this name and into it.
+    pub(super) fn enter(&mut self, name: &str) -> Visit<()> {
+        while let Some(child) = self.child()? {
+            if child.local == name {
+                return Ok(());
+            }
+            self.skip()?;
+        }
+        Err(Violation::MissingElement.at(self.position()))
     }
 
     /// The identifier of a message, and where it is text in one piece, that.
@@ -315,7 +358,8 @@ impl<'a> Cursor<'a> {
                 ("", "xmlns") => self.declare(Cow::Borrowed(""), attribute.value)?,
                 ("xmlns", prefix) => self.declare(Cow::Borrowed(prefix), attribute.value)?,
                 (prefix, local) => {
-                    attributes.push((Cow::Borrowed(prefix), Cow::Borrowed(local), attribute.value));
+                    let (namespace, local) = (Cow::Borrowed(prefix), Cow::Borrowed(local));
+                    attributes.push(Attribute { namespace, local, value: attribute.value });
                 }
             }
         }
@@ -326,7 +370,7 @@ impl<'a> Cursor<'a> {
     fn element(&mut self, at: usize, prefix: Prefix<'a>, name: Word<'a>) -> Visit<Step<'a>> {
         self.depth += 1;
         let local = self.word(name, at)?;
-        let mut attributes: Vec<(Cow<'a, str>, Cow<'a, str>, Cow<'a, str>)> = Vec::new();
+        let mut attributes = Vec::new();
         let inside = loop {
             let Source::Binary(reader) = &mut self.source else { return Ok(Step::End) };
             // The record that is no attribute is left for the next step.
@@ -335,12 +379,12 @@ impl<'a> Cursor<'a> {
             match ahead.read()? {
                 Some(Record::Attribute(prefix, name, value)) => {
                     *reader = ahead;
-                    let name = self.word(name, at)?;
+                    let (namespace, local) = (prefix.spelled(), self.word(name, at)?);
                     let value = self.content(&value, at)?.into_text();
                     if attributes.len() >= MAX_ATTRIBUTES {
                         return Err(Violation::TooManyAttributes.at(at));
                     }
-                    attributes.push((prefix.spelled(), name, value));
+                    attributes.push(Attribute { namespace, local, value });
                 }
                 Some(Record::Xmlns(prefix, namespace)) => {
                     *reader = ahead;
@@ -354,20 +398,19 @@ impl<'a> Cursor<'a> {
         self.open(namespace, local, attributes, [at, inside])
     }
 
+    /// The start of an element, whose attributes have their prefixes in place of namespaces so far.
     fn open(
         &self,
         namespace: Cow<'a, str>,
         local: Cow<'a, str>,
-        attributes: Vec<(Cow<'a, str>, Cow<'a, str>, Cow<'a, str>)>,
+        mut attributes: Vec<Attribute<'a>>,
         [at, inside]: [usize; 2],
     ) -> Visit<Step<'a>> {
-        let attributes = attributes
-            .into_iter()
-            .map(|(prefix, local, value)| {
-                let namespace = if prefix.is_empty() { Cow::Borrowed("") } else { self.resolve(&prefix)? };
-                Ok(Attribute { namespace, local, value })
-            })
-            .collect::<Visit<Vec<_>>>()?;
+        for attribute in &mut attributes {
+            if !attribute.namespace.is_empty() {
+                attribute.namespace = self.resolve(&attribute.namespace)?;
+            }
+        }
         Ok(Step::Open(Element { namespace, local, attributes, at, inside }))
     }
 
@@ -375,7 +418,7 @@ impl<'a> Cursor<'a> {
         match word {
             Word::Inline(text) => Ok(Cow::Borrowed(text)),
             Word::Id(id) => {
-                self.words.word(id).map(Cow::Borrowed).ok_or_else(|| Violation::UnknownWord.at(at))
+                self.document.words.word(id).map(Cow::Borrowed).ok_or_else(|| Violation::UnknownWord.at(at))
             }
         }
     }
@@ -386,17 +429,6 @@ impl<'a> Cursor<'a> {
             Text::Chars(text) => Cow::Borrowed(text),
             Text::Word(id) => self.word(Word::Id(id), at)?,
             Text::UniqueId(guid) => return Ok(Content::Guid(guid)),
-            Text::Zero => "0".into(),
-            Text::One => "1".into(),
-            Text::False | Text::Bool(false) => "false".into(),
-            Text::True | Text::Bool(true) => "true".into(),
-            Text::Empty => "".into(),
-            Text::I8(number) => number.to_string().into(),
-            Text::I16(number) => number.to_string().into(),
-            Text::I32(number) => number.to_string().into(),
-            Text::I64(number) => number.to_string().into(),
-            Text::U64(number) => number.to_string().into(),
-            Text::Uuid(guid) => ids::urn(&guid).split_off(ids::URN.len()).into(),
             Text::QName(letter, id) => {
                 format!("{}:{}", char::from(b'a' + letter.min(25)), self.word(Word::Id(id), at)?).into()
             }
@@ -404,8 +436,9 @@ impl<'a> Cursor<'a> {
                 let text: Result<String, _> = text::utf16(raw, u16::from_le_bytes).collect();
                 text.map_err(|_| Violation::BadText.at(at))?.into()
             }
-            // Numbers and times mean nothing in an envelope, but stand in bodies that are passed over.
-            _ => "".into(),
+            // Octets mean nothing in a header, and may be many in a body that is passed over.
+            Text::Bytes(_) => "".into(),
+            other => lexical(&other).into(),
         }))
     }
 }

@@ -19,22 +19,21 @@
 //!   message unless the operation declares that header.
 //! * At most `MAX_HEADERS` headers are read.
 
-use super::cursor::{Cursor, Element, Step};
+use super::cursor::{Cursor, Document, Element, Step};
 use super::ids::{self, MessageId};
 use super::names::{ADDRESSING, NO_ADDRESSING, NOBODY, SECURITY, envelope};
 use super::outline::is_own;
 use super::rm::Headers;
-use super::{Dialect, Form};
-use crate::dictionary::Words;
+use super::{Dialect, Form, Soap};
 use crate::limits::MAX_HEADERS;
-use crate::values::ReaderQuotas;
 use crate::violations::Violation;
+use bytes::Bytes;
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// What a message says before its body.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Head<'a> {
     /// What is asked for. Where the transport tells that, a header may tell it as well.
     pub(super) action: Option<Cow<'a, str>>,
@@ -50,9 +49,8 @@ pub(super) struct Head<'a> {
     pub(super) demanding: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     /// An addressing header that stands twice, or that is broken.
     pub(super) invalid: Option<&'static str>,
-    /// The `Security` header.
-    /// Its place in the document: it is read only where the settings ask for a user.
-    pub(super) security: Option<Range<usize>>,
+    /// Where the `Security` header was opened: it is read only where the settings ask for a user.
+    pub(super) security: Option<Cursor<'a>>,
     /// Those of reliable messaging.
     pub(super) reliable: Headers,
     /// Where the changing part of the only identifier is: 16 bytes, or 36 characters.
@@ -68,6 +66,15 @@ pub(super) struct Head<'a> {
     /// The first element of the body.
     /// `None` for an empty body.
     pub(super) first: Option<First<'a>>,
+}
+
+/// A message whose head was read, and what came around it.
+#[derive(Clone, Copy)]
+pub(super) struct Message<'a> {
+    pub(super) head: &'a Head<'a>,
+    pub(super) document: &'a Bytes,
+    pub(super) action: Option<&'a str>,
+    pub(super) key: &'a Bytes,
 }
 
 /// The first element of a body.
@@ -92,14 +99,14 @@ impl First<'_> {
 /// Roles whose headers are for this side; those of others are not even looked at.
 fn is_mine(header: &Element<'_>, namespace: &str) -> bool {
     let role = header.attribute(namespace, "role").or_else(|| header.attribute(namespace, "actor"));
-    match role {
-        None | Some("") => true,
-        Some(role) => {
-            role == "http://www.w3.org/2003/05/soap-envelope/role/next"
-                || role == "http://www.w3.org/2003/05/soap-envelope/role/ultimateReceiver"
-                || role == "http://schemas.xmlsoap.org/soap/actor/next"
-        }
-    }
+    role.is_none_or(|role| {
+        matches!(
+            role,
+            "" | "http://www.w3.org/2003/05/soap-envelope/role/next"
+                | "http://www.w3.org/2003/05/soap-envelope/role/ultimateReceiver"
+                | "http://schemas.xmlsoap.org/soap/actor/next"
+        )
+    })
 }
 
 impl<'a> Head<'a> {
@@ -107,13 +114,8 @@ impl<'a> Head<'a> {
     ///
     /// # Errors
     /// It is no envelope of the dialect's version.
-    pub(super) fn read(
-        dialect: Dialect,
-        document: &'a [u8],
-        words: &'a Words,
-        quotas: &ReaderQuotas,
-    ) -> Visit<Self> {
-        let mut cursor = Cursor::new(dialect.form, document, words, quotas);
+    pub(super) fn read(dialect: Dialect, document: Document<'a>) -> Visit<Self> {
+        let mut cursor = Cursor::new(document);
         let soap = envelope(dialect.soap);
         let root = root(&mut cursor)?;
         if !root.is(soap, "Envelope") {
@@ -128,11 +130,7 @@ impl<'a> Head<'a> {
             }
             element = cursor.child()?;
         }
-        match element {
-            Some(body) if body.is(soap, "Body") => head.body = body.inside,
-            Some(other) => return Err(Violation::UnexpectedElement.at(other.at)),
-            None => return Err(Violation::MissingElement.at(cursor.position())),
-        }
+        head.body = body(&cursor, element, soap)?.inside;
         if let Some(first) = cursor.child()? {
             let Element { namespace, local, inside, attributes, .. } = first;
             head.first = Some(First { namespace, local, inside, is_plain: attributes.is_empty() });
@@ -154,35 +152,29 @@ impl<'a> Head<'a> {
             let demands = matches!(header.attribute(soap, "mustUnderstand"), Some("1" | "true"));
             if !is_mine(&header, soap) {
                 cursor.skip()?;
-            } else if dialect.addressing && header.namespace == ADDRESSING {
-                if !self.addressing(cursor, &header, dialect.form)? {
-                    cursor.skip()?;
-                    if demands {
-                        self.demanding.push((header.namespace, header.local));
-                    }
-                }
-            } else if !dialect.addressing && header.namespace == NO_ADDRESSING && header.local == "Action" {
+                continue;
+            }
+            let is_known = if dialect.addressing && header.namespace == ADDRESSING {
+                self.addressing(cursor, &header, dialect.form)?
+            } else if !dialect.addressing && header.is(NO_ADDRESSING, "Action") {
                 // As a router of Mono's or WCF's passes it on; the transport says the same.
-                let action = cursor.trimmed()?;
-                if self.action.replace(action).is_some() {
-                    self.invalid.get_or_insert("Action");
-                }
-            } else if !dialect.addressing && header.namespace == NO_ADDRESSING && header.local == "To" {
+                note("Action", &mut self.action, cursor.trimmed()?, &mut self.invalid);
+                true
+            } else if !dialect.addressing && header.is(NO_ADDRESSING, "To") {
                 cursor.skip()?;
-            // It has read the header to its end.
-            } else if self.reliable.read(cursor, &header)? {
-            } else if header.is(SECURITY, "Security") {
-                let at = header.at;
-                cursor.skip()?;
-                self.security = Some(at..cursor.position());
-                if demands {
-                    self.demanding.push((header.namespace, header.local));
-                }
+                true
             } else {
-                cursor.skip()?;
-                if demands {
-                    self.demanding.push((header.namespace, header.local));
-                }
+                self.reliable.read(cursor, &header)?
+            };
+            if is_known {
+                continue;
+            }
+            if header.is(SECURITY, "Security") {
+                self.security = Some(cursor.clone());
+            }
+            cursor.skip()?;
+            if demands {
+                self.demanding.push((header.namespace, header.local));
             }
         }
         Ok(others)
@@ -191,23 +183,11 @@ impl<'a> Head<'a> {
     /// Reads a header of addressing, up to its end; `false` if it is none, and still open.
     fn addressing(&mut self, cursor: &mut Cursor<'a>, header: &Element<'a>, form: Form) -> Visit<bool> {
         match &*header.local {
-            "Action" => {
-                let action = cursor.trimmed()?;
-                if self.action.replace(action).is_some() {
-                    self.invalid.get_or_insert("Action");
-                }
-            }
-            "To" => {
-                let to = cursor.trimmed()?;
-                if self.to.replace(to).is_some() {
-                    self.invalid.get_or_insert("To");
-                }
-            }
+            "Action" => note("Action", &mut self.action, cursor.trimmed()?, &mut self.invalid),
+            "To" => note("To", &mut self.to, cursor.trimmed()?, &mut self.invalid),
             "MessageID" => {
                 let id = self.identifier(cursor, form)?;
-                if self.message_id.replace(id).is_some() {
-                    self.invalid.get_or_insert("MessageID");
-                }
+                note("MessageID", &mut self.message_id, id, &mut self.invalid);
             }
             "RelatesTo" => {
                 // Other relations than that of a reply say nothing to a caller (WS-Addressing 1.0 core,
@@ -216,15 +196,14 @@ impl<'a> Head<'a> {
                     matches!(kind, "http://www.w3.org/2005/08/addressing/reply" | "wsa:Reply" | "a:Reply")
                 });
                 let id = self.identifier(cursor, form)?;
-                if is_reply && self.relates_to.replace(id).is_some() {
-                    self.invalid.get_or_insert("RelatesTo");
+                if is_reply {
+                    note("RelatesTo", &mut self.relates_to, id, &mut self.invalid);
                 }
             }
             "ReplyTo" => {
-                let address = address(cursor)?;
-                if self.reply_to.replace(address).is_some() {
-                    self.invalid.get_or_insert("ReplyTo");
-                }
+                let is_address = |child: &Element<'_>| child.is(ADDRESSING, "Address");
+                let address = cursor.first(is_address, |cursor, _| cursor.trimmed())?.unwrap_or_default();
+                note("ReplyTo", &mut self.reply_to, address, &mut self.invalid);
             }
             "From" | "FaultTo" => cursor.skip()?,
             _ => return Ok(false),
@@ -248,6 +227,12 @@ impl<'a> Head<'a> {
         Ok(id)
     }
 
+    /// Whether the body is a fault.
+    pub(super) fn is_fault(&self, soap: Soap) -> bool {
+        let is = |first: &First<'_>| first.local == "Fault" && first.namespace == envelope(soap);
+        self.first.as_ref().is_some_and(is)
+    }
+
     /// Whether no answer is wanted.
     pub(super) fn refuses_answers(&self) -> bool {
         self.reply_to.as_deref() == Some(NOBODY)
@@ -262,22 +247,25 @@ pub(super) fn root<'a>(cursor: &mut Cursor<'a>) -> Visit<Element<'a>> {
     }
 }
 
-/// The address of an endpoint reference.
-fn address<'a>(cursor: &mut Cursor<'a>) -> Visit<Cow<'a, str>> {
-    let mut found = Cow::Borrowed("");
-    while let Some(element) = cursor.child()? {
-        if element.is(ADDRESSING, "Address") {
-            found = cursor.trimmed()?;
-        } else {
-            cursor.skip()?;
-        }
+/// The element behind the headers, which must be the body.
+pub(super) fn body<'a>(cursor: &Cursor<'a>, element: Option<Element<'a>>, soap: &str) -> Visit<Element<'a>> {
+    match element {
+        Some(body) if body.is(soap, "Body") => Ok(body),
+        Some(other) => Err(Violation::UnexpectedElement.at(other.at)),
+        None => Err(Violation::MissingElement.at(cursor.position())),
     }
-    Ok(found)
+}
+
+/// Notes what a header says; a second one of its name makes the message invalid.
+fn note<T>(name: &'static str, place: &mut Option<T>, said: T, invalid: &mut Option<&'static str>) {
+    if place.replace(said).is_some() {
+        invalid.get_or_insert(name);
+    }
 }
 
 /// Reads a document to its end: whether every element of it ends and nothing follows.
-pub(super) fn check(form: Form, document: &[u8], words: &Words, quotas: &ReaderQuotas) -> Visit<()> {
-    let mut cursor = Cursor::new(form, document, words, quotas);
+pub(super) fn check(document: Document<'_>) -> Visit<()> {
+    let mut cursor = Cursor::new(document);
     while !matches!(cursor.next()?, Step::End) {}
     Ok(())
 }

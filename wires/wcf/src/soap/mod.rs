@@ -30,7 +30,6 @@ pub(crate) use blocks::{HOPS, headers, hops};
 pub(crate) use channel::signal_of;
 pub use channel::{Answered, Flushed, Side, SoapChannel, Started};
 pub(crate) use contents::Contents;
-pub(crate) use names::SECURITY;
 pub(crate) use rm::{Orphans, Sequences};
 
 pub use crate::values::Form;

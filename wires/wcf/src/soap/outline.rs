@@ -4,14 +4,12 @@
 //! stay as they came, with all their declarations, so that prefixes inside the body go on meaning what they
 //! meant.
 
-use super::cursor::{Cursor, Element};
+use super::cursor::{Cursor, Document, Element};
 use super::head;
 use super::names::{ADDRESSING, NO_ADDRESSING, SECURITY, envelope};
 use super::rm;
 use super::{Form, Soap};
-use crate::dictionary::Words;
 use crate::limits::MAX_HEADERS;
-use crate::values::ReaderQuotas;
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
@@ -82,13 +80,9 @@ impl<'a> Outline<'a> {
     ///
     /// # Errors
     /// It is no envelope.
-    pub(super) fn read(
-        form: Form,
-        document: &'a [u8],
-        words: &'a Words,
-        quotas: &ReaderQuotas,
-    ) -> Visit<Self> {
-        let mut cursor = Cursor::new(form, document, words, quotas);
+    pub(super) fn read(document: Document<'a>) -> Visit<Self> {
+        let Document { form, bytes, .. } = document;
+        let mut cursor = Cursor::new(document);
         let root = head::root(&mut cursor)?;
         let soap = Soap::of(&root.namespace).ok_or_else(|| Violation::NoEnvelope.at(root.at))?;
         let name = envelope(soap);
@@ -99,7 +93,7 @@ impl<'a> Outline<'a> {
             Form::Binary => root.at,
             // A declaration of XML may stand before it.
             Form::Text => {
-                let before = document.get(..root.inside).unwrap_or_default();
+                let before = bytes.get(..root.inside).unwrap_or_default();
                 before.iter().rposition(|byte| *byte == b'<').unwrap_or_default()
             }
         };
@@ -110,7 +104,7 @@ impl<'a> Outline<'a> {
             // An empty element in text form has no place for another header; one in binary form has its end
             // as a record.
             let is_empty =
-                form == Form::Text && document.get(..list.inside).is_some_and(|tag| tag.ends_with(b"/>"));
+                form == Form::Text && bytes.get(..list.inside).is_some_and(|tag| tag.ends_with(b"/>"));
             header = (!is_empty).then(|| (list.at..list.inside, Scope::at(&cursor, soap)));
             while let Some(block) = cursor.child()? {
                 if blocks.len() >= MAX_HEADERS {
@@ -132,14 +126,9 @@ impl<'a> Outline<'a> {
             }
             element = cursor.child()?;
         }
-        match element {
-            Some(body) if body.is(name, "Body") => {
-                let (envelope, body) = (start..root.inside, body.at..body.inside);
-                Ok(Self { soap, envelope, scope, header, blocks, action, body })
-            }
-            Some(other) => Err(Violation::UnexpectedElement.at(other.at)),
-            None => Err(Violation::MissingElement.at(cursor.position())),
-        }
+        let body = head::body(&cursor, element, name)?;
+        let (envelope, body) = (start..root.inside, body.at..body.inside);
+        Ok(Self { soap, envelope, scope, header, blocks, action, body })
     }
 }
 

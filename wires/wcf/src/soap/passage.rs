@@ -8,10 +8,10 @@ use super::blocks;
 use super::ids::MessageId;
 use super::names::{ADDRESSING, AUGUST, envelope};
 use super::outline::{Block, Outline, Scope};
-use super::put::Put;
+use super::put::{Put, alone};
 use super::template::Saying;
 use super::{Dialect, Form};
-use crate::dictionary::{Outgoing, Words};
+use crate::dictionary::Words;
 use crate::nbfx::{Reader, Record, Text, Word, Writer};
 use crate::text;
 use crate::violations::Violation;
@@ -54,10 +54,7 @@ pub(super) fn make(dialect: Dialect, outline: &Outline<'_>, document: &[u8], own
     }
     let part = |range: &Range<usize>| document.get(range.clone()).unwrap_or_default();
     // No words of a session: the numbers in what follows are those of the other one.
-    let mut words = match dialect.form {
-        Form::Binary => Outgoing::statics(),
-        Form::Text => Outgoing::inline(),
-    };
+    let mut words = alone(dialect.form);
     let mut put = Put::new(dialect.form, &mut words);
     put.raw(part(&outline.envelope));
     let mut changed = own.changes.iter().flatten().filter(|changes| !changes.edits().is_empty()).peekable();

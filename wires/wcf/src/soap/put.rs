@@ -1,8 +1,8 @@
 //! Writing what stands around bodies, in either form.
 //!
 //! `Put` writes envelopes, headers, faults and messages of reliable messaging to a buffer of its own. Its
-//! callers are inside of this folder and know the names that they write, so names are `'static` literals,
-//! and `end` repeats the name that `start` was given.
+//! callers are inside of this folder and have checked the names that they write, mostly literals; `end` repeats the name
+//! that `start` was given.
 //!
 //! State: the bytes so far, the open elements, and what may still be joined to the last bytes: the end of
 //! an element to its text record in binary form (`foldable`), attributes to a start tag in text form
@@ -21,13 +21,29 @@ use super::{Form, ids};
 use crate::dictionary::{Outgoing, static_id};
 use crate::nbfx::{integer, records};
 
-/// Writes elements to bytes. Names are literals of the specifications; prefixes are single letters, or 0 for none.
+/// The words of what stands alone: none of a session, since messages may get lost, or go on to others.
+pub(super) fn alone(form: Form) -> Outgoing {
+    match form {
+        Form::Text => Outgoing::inline(),
+        Form::Binary => Outgoing::statics(),
+    }
+}
+
+/// What `write` puts, for somewhere inside an envelope.
+pub(super) fn written(form: Form, write: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
+    let mut words = alone(form);
+    let mut put = Put::new(form, &mut words);
+    write(&mut put);
+    put.into_bytes()
+}
+
+/// Writes elements to bytes. Prefixes are single letters, or 0 for none.
 pub(super) struct Put<'w> {
     form: Form,
     words: &'w mut Outgoing,
     out: Vec<u8>,
     /// Prefix and name, for the end tags of text form.
-    open: Vec<(u8, &'static str)>,
+    open: Vec<(u8, &'w str)>,
     /// Binary: where the code of the last text record is, which may yet end its element.
     foldable: Option<usize>,
     /// Text: whether the last start tag still wants its `>`.
@@ -61,7 +77,7 @@ impl<'w> Put<'w> {
     }
 
     /// The prefix must have been declared, here or around.
-    pub(super) fn start(&mut self, prefix: u8, name: &'static str) {
+    pub(super) fn start(&mut self, prefix: u8, name: &'w str) {
         self.finish_tag();
         self.foldable = None;
         self.open.push((prefix, name));
@@ -100,7 +116,7 @@ impl<'w> Put<'w> {
     }
 
     /// Numbers 0 and 1 are records of their own, as Microsoft writes them.
-    pub(super) fn attribute(&mut self, prefix: u8, name: &'static str, value: &str) {
+    pub(super) fn attribute(&mut self, prefix: u8, name: &str, value: &str) {
         match self.form {
             Form::Text => {
                 self.out.push(b' ');
@@ -118,21 +134,12 @@ impl<'w> Put<'w> {
         }
     }
 
-    /// `xml:lang`, in English.
+    /// `xml:lang`, in English; no dictionary has the word.
     pub(super) fn language(&mut self) {
-        match self.form {
-            Form::Text => self.out.extend_from_slice(b" xml:lang=\"en-US\""),
-            Form::Binary => {
-                let id = static_id("lang");
-                self.out.push(if id.is_some() { 0x07 } else { 0x05 });
-                integer::put_string("xml", &mut self.out);
-                match id {
-                    Some(id) => integer::put(id as usize, &mut self.out),
-                    None => integer::put_string("lang", &mut self.out),
-                }
-                records::sized(0x98, b"en-US", &mut self.out);
-            }
-        }
+        self.out.extend_from_slice(match self.form {
+            Form::Text => b" xml:lang=\"en-US\"",
+            Form::Binary => b"\x05\x03xml\x04lang\x98\x05en-US",
+        });
     }
 
     /// Text that is not worth a word of the session.
@@ -198,7 +205,7 @@ impl<'w> Put<'w> {
     }
 
     /// An element with text.
-    pub(super) fn leaf(&mut self, prefix: u8, name: &'static str, text: &str) {
+    pub(super) fn leaf(&mut self, prefix: u8, name: &'w str, text: &str) {
         self.start(prefix, name);
         self.chars(text);
         self.end();

@@ -23,7 +23,7 @@
 //! * Heads and actions of more than `LONGEST` bytes are not remembered, so a channel keeps some tens of
 //!   kilobytes at most.
 
-use super::head::Head;
+use super::head::{Head, Message};
 use super::ids::{self, UUID};
 use super::{Dialect, Form};
 use crate::values::Layout;
@@ -60,8 +60,9 @@ pub(super) struct Seen {
     oldest: usize,
 }
 
+/// A head that came before.
 #[derive(Debug)]
-struct Remembered {
+pub(super) struct Remembered {
     /// Up to the identifier, or up to the end of the first element's start tag if there is none.
     before: Box<[u8]>,
     /// Bytes of the identifier.
@@ -72,13 +73,13 @@ struct Remembered {
     /// What ends the document.
     /// In binary form two bytes; in text form the two end tags with their prefixes.
     tail: Box<[u8]>,
-    place: Place,
-    kept: Kept,
+    pub(super) place: Place,
+    pub(super) kept: Kept,
     /// SOAPAction, where the transport has one.
     action: Option<Box<str>>,
     /// The path that the message came to.
     key: Bytes,
-    meaning: Meaning,
+    pub(super) meaning: Meaning,
 }
 
 /// What is known of a message that may be passed on.
@@ -115,17 +116,9 @@ impl Place {
     }
 }
 
-/// A message that was recognized.
-pub(super) struct Known<'s> {
-    /// Its identifier, if it has one.
-    pub(super) guid: Option<[u8; 16]>,
-    pub(super) place: Place,
-    pub(super) kept: &'s Kept,
-    pub(super) meaning: &'s Meaning,
-}
-
 impl Seen {
-    /// Looks whether the head came before, with the same action around it, at the same key.
+    /// Looks whether the head came before, with the same action around it, at the same key: the identifier, if it has one, and
+    /// what is remembered.
     #[inline]
     pub(super) fn find(
         &mut self,
@@ -133,7 +126,7 @@ impl Seen {
         document: &[u8],
         action: Option<&str>,
         key: &[u8],
-    ) -> Option<Known<'_>> {
+    ) -> Option<(Option<[u8; 16]>, &Remembered)> {
         // Mostly the same operation comes again.
         let mut matched = self.heads.get(self.last)?.matches(form, document, action, key);
         if matched.is_none() {
@@ -142,7 +135,7 @@ impl Seen {
             (self.last, matched) = heads.find_map(|(index, head)| Some((index, Some(matches(head)?))))?;
         }
         let head = self.heads.get(self.last)?;
-        Some(Known { guid: matched?, place: head.place, kept: &head.kept, meaning: &head.meaning })
+        Some((matched?, head))
     }
 
     /// Remembers the head of a document that was found to be whole. `plan`: how its body is laid out, and
@@ -150,13 +143,11 @@ impl Seen {
     pub(super) fn remember(
         &mut self,
         dialect: Dialect,
-        document: &[u8],
-        head: &Head<'_>,
-        around: (Option<&str>, &Bytes),
+        message: Message<'_>,
         plan: (&Layout, bool),
         meaning: Meaning,
     ) {
-        let Some(made) = Remembered::of(dialect, document, head, around, plan, meaning) else { return };
+        let Some(made) = Remembered::of(dialect, message, plan, meaning) else { return };
         if self.heads.len() < HEADS {
             self.last = self.heads.len();
             self.heads.push(made);
@@ -177,12 +168,11 @@ impl Seen {
 impl Remembered {
     fn of(
         dialect: Dialect,
-        document: &[u8],
-        head: &Head<'_>,
-        (action, key): (Option<&str>, &Bytes),
+        message: Message<'_>,
         (values, passes): (&Layout, bool),
         meaning: Meaning,
     ) -> Option<Self> {
+        let Message { head, document, action, key } = message;
         let first = head.first.as_ref()?;
         let tail = tail(dialect.form, document)?;
         // In binary form attributes follow a start tag as records of their own: none may follow this one.

@@ -47,19 +47,11 @@ impl Held {
         if limit == 0 || self.session {
             return Ok(true);
         }
-        if let Some(turn) = &self.session_turn {
-            self.session = turn.has_come();
-            if self.session {
-                self.session_turn = None;
-            }
-            return Ok(self.session);
-        }
-        let most = quotas.max_pending_connections;
-        match self.settings.throttle.sessions.enter(limit, most, self.waker.as_ref()) {
-            Entry::Taken => self.session = true,
-            Entry::Waits(turn) => self.session_turn = Some(turn),
-            Entry::Full => return Err(Breach::Busy { limit }),
-        }
+        let enter = || {
+            let most = quotas.max_pending_connections;
+            self.settings.throttle.sessions.enter(limit, most, self.waker.as_ref())
+        };
+        self.session = is_in(&mut self.session_turn, enter).ok_or(Breach::Busy { limit })?;
         Ok(self.session)
     }
 
@@ -84,21 +76,11 @@ impl Held {
     /// Whether a call that somebody waits for begins now; if not, its connection waits, and this is to be asked again.
     fn begin(&mut self, id: CallId) -> bool {
         let limit = self.settings.quotas.max_concurrent_calls;
-        let begins = match &self.call_turn {
-            Some(turn) => turn.has_come(),
-            // Calls wait without bound here: each connection has one turn at most, and its session bounds
-            // the calls behind it.
-            None => match self.settings.throttle.calls.enter(limit, usize::MAX, self.waker.as_ref()) {
-                Entry::Taken => true,
-                Entry::Waits(turn) => {
-                    self.call_turn = Some(turn);
-                    false
-                }
-                Entry::Full => false,
-            },
-        };
+        // Calls wait without bound here: each connection has one turn at most, and its session bounds
+        // the calls behind it.
+        let enter = || self.settings.throttle.calls.enter(limit, usize::MAX, self.waker.as_ref());
+        let begins = is_in(&mut self.call_turn, enter).unwrap_or(false);
         if begins {
-            self.call_turn = None;
             self.calls.push(id);
         }
         begins
@@ -135,6 +117,23 @@ impl Held {
         for _ in std::mem::take(&mut self.calls) {
             self.settings.throttle.calls.leave();
         }
+    }
+}
+
+/// Whether the turn has come, or a place is free for whoever has none yet; nothing if the queue is full.
+fn is_in(turn: &mut Option<Arc<Turn>>, enter: impl FnOnce() -> Entry) -> Option<bool> {
+    if let Some(waiting) = turn {
+        let has_come = waiting.has_come();
+        turn.take_if(|_| has_come);
+        return Some(has_come);
+    }
+    match enter() {
+        Entry::Taken => Some(true),
+        Entry::Waits(new) => {
+            *turn = Some(new);
+            Some(false)
+        }
+        Entry::Full => None,
     }
 }
 

@@ -4,7 +4,7 @@ use everywire_model::{Failure, Initiator, Kind};
 
 /// What one message may ask of its reader; [`ReaderQuotas::default`] is what WCF uses while nobody has
 /// touched them. They stand in the settings of an address and go with each body (`Reading`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(clippy::struct_field_names)]
 pub struct ReaderQuotas {
     /// Elements in elements, the envelope and its body included.

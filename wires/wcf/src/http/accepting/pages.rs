@@ -1,7 +1,7 @@
 //! Pages of services whose contracts are not here: whoever answers for their paths is asked for them.
 
 use super::Accepting;
-use super::responses::told;
+use super::responses::{told, with};
 use crate::metadata::{describes, operation};
 use crate::settings::Settings;
 use crate::values::bare;
@@ -48,7 +48,9 @@ impl Accepting {
         self.current = None;
         let response = match answer {
             Answer::Done(results) => match results.carries().body {
-                Some(page) => given(page.bytes.clone()),
+                Some(page) => {
+                    with(Response::new(vec![page.bytes.clone()]), CONTENT_TYPE, "text/xml; charset=utf-8")
+                }
                 None => told(StatusCode::NOT_FOUND, "there is no such page"),
             },
             Answer::Moved(reference) => {
@@ -66,13 +68,6 @@ impl Accepting {
         };
         self.respond(response);
     }
-}
-
-/// The page, as XML.
-fn given(page: Bytes) -> Response<Vec<Bytes>> {
-    let mut response = Response::new(vec![page]);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/xml; charset=utf-8"));
-    response
 }
 
 /// What a browser can show of a failure.

@@ -5,10 +5,11 @@
 
 use super::Accepting;
 use super::door::unauthorized;
-use super::responses::told;
+use super::responses::{told, with};
 use crate::compression;
+use crate::http::SOAP_ACTION;
 use crate::http::breach::Breach;
-use crate::http::compression::{Coding, GZIP, is_taken};
+use crate::http::compression::{Coding, is_taken};
 use crate::http::content::{self, Format};
 use crate::http::login;
 use crate::http::server::Received;
@@ -16,10 +17,8 @@ use crate::settings::Encoding;
 use bytes::Bytes;
 use everywire_model::{Failure, Kind, reference};
 use http::header::{ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use std::time::Instant;
-
-const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
 
 impl Accepting {
     /// One request, whole.
@@ -50,9 +49,8 @@ impl Accepting {
                 return Ok(());
             }
             _ => {
-                let mut response = told(StatusCode::METHOD_NOT_ALLOWED, "POST takes messages, GET pages");
-                response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, GET, HEAD"));
-                self.respond(response);
+                let response = told(StatusCode::METHOD_NOT_ALLOWED, "POST takes messages, GET pages");
+                self.respond(with(response, ALLOW, "POST, GET, HEAD"));
                 return Ok(());
             }
         }
@@ -63,11 +61,9 @@ impl Accepting {
         let coding = Coding::of(&parts.headers);
         if coding != Coding::Plain && (coding != Coding::Gzip || self.settings.compressed.is_none()) {
             // What is small becomes large only where somebody said that it may.
-            let mut response = told(StatusCode::UNSUPPORTED_MEDIA_TYPE, "messages are not decompressed here");
-            let taken =
-                if self.settings.compressed.is_some() { GZIP } else { HeaderValue::from_static("identity") };
-            response.headers_mut().insert(ACCEPT_ENCODING, taken);
-            self.respond(response);
+            let response = told(StatusCode::UNSUPPORTED_MEDIA_TYPE, "messages are not decompressed here");
+            let taken = if self.settings.compressed.is_some() { "gzip" } else { "identity" };
+            self.respond(with(response, ACCEPT_ENCODING, taken));
             return Ok(());
         }
         self.compresses = self.settings.compressed.is_some() && is_taken(parts.headers.get(ACCEPT_ENCODING));
@@ -94,10 +90,8 @@ impl Accepting {
     /// Refuses a request where there is no place for the peer.
     pub(super) fn refuses(&mut self) -> bool {
         let Some(why) = &self.turned_away else { return false };
-        let mut response = told(StatusCode::SERVICE_UNAVAILABLE, why);
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-        self.respond(response);
+        let response = with(told(StatusCode::SERVICE_UNAVAILABLE, why), CONNECTION, "close");
+        self.respond(with(response, RETRY_AFTER, "1"));
         true
     }
 
@@ -116,21 +110,17 @@ impl Accepting {
 
     /// A request's envelope was taken, or could not be.
     pub(super) fn came(&mut self, now: Instant, result: Result<(), Failure>) -> Result<(), Breach> {
-        match result {
-            Ok(()) => self.sort(now),
-            Err(failure) => {
-                let status = match failure.kind() {
-                    Kind::LimitExceeded => StatusCode::PAYLOAD_TOO_LARGE,
-                    _ => StatusCode::BAD_REQUEST,
-                };
-                let mut response = told(status, failure.message());
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                self.respond(response);
-                self.server.advance();
-                return Err(Breach::Envelope { message: failure.to_string() });
-            }
-        }
-        Ok(())
+        let Err(failure) = result else {
+            self.sort(now);
+            return Ok(());
+        };
+        let status = match failure.kind() {
+            Kind::LimitExceeded => StatusCode::PAYLOAD_TOO_LARGE,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        self.respond(with(told(status, failure.message()), CONNECTION, "close"));
+        self.server.advance();
+        Err(Breach::Envelope(failure.to_string()))
     }
 
     /// The key that a path stands for, if an object is exported under it.

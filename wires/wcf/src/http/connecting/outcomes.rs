@@ -19,11 +19,14 @@ impl Connecting {
         let (status, headers) = (parts.status, &parts.headers);
         match flight.kind {
             Asking::Nobody | Asking::Sequence => {}
-            Asking::Told => self.told(flight, parts, body),
+            Asking::Told => match self.taken(flight, parts, body) {
+                Ok(()) => self.done(flight.id, Bytes::new()),
+                Err(failure) => self.fail(flight, failure),
+            },
             Asking::Probe => {
                 // Whatever a page costs its reader, an endpoint is there; only a missing one is not.
                 if matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) || is_refusal(status) {
-                    self.fail(flight, self.explain(flight, status, ""));
+                    self.fail(flight, self.explain(flight, status, b""));
                 } else {
                     self.done(flight.id, Bytes::new());
                 }
@@ -35,8 +38,7 @@ impl Connecting {
             Asking::Page => {
                 // Who is no service says so in plain words, such as a listener of another protocol.
                 let body = self.plain(headers, body).unwrap_or_default();
-                let text = String::from_utf8_lossy(body.get(..400).unwrap_or(&body)).into_owned();
-                self.fail(flight, self.explain(flight, status, &text));
+                self.fail(flight, self.explain(flight, status, &body));
             }
             Asking::Message => {
                 let content_type = headers.get(CONTENT_TYPE);
@@ -52,16 +54,14 @@ impl Connecting {
                     return self.done(flight.id, Bytes::new());
                 }
                 let Some(format) = format.filter(|_| !body.is_empty()) else {
-                    let text = String::from_utf8_lossy(body.get(..400).unwrap_or(&body)).into_owned();
                     let failure = match content_type {
                         Some(given) if status == StatusCode::OK && !body.is_empty() => {
                             let given = String::from_utf8_lossy(given.as_bytes()).into_owned();
                             content::mismatch(&given, self.dialect).with_completed(Completed::Maybe)
                         }
-                        _ => self.explain(flight, status, &text),
+                        _ => self.explain(flight, status, &body),
                     };
-                    self.fail(flight, failure);
-                    return;
+                    return self.fail(flight, failure);
                 };
                 let result = format
                     .envelope(body, self.dialect, &self.settings.quotas.reader)
@@ -93,7 +93,9 @@ impl Connecting {
             // Their calls are the exchange's.
             Asking::Nobody | Asking::Sequence => {}
             Asking::Message => self.exchange.fail(flight.id, failure),
-            Asking::Told | Asking::Probe | Asking::Page => self.tell(flight.id, Some(failure)),
+            Asking::Told | Asking::Probe | Asking::Page => {
+                self.events.push_back(Event::Reply { id: flight.id, outcome: Outcome::Failed(failure) });
+            }
         }
     }
 
@@ -104,34 +106,25 @@ impl Connecting {
     }
 
     /// What a status means, with what was called.
-    pub(super) fn explain(&self, flight: &Flight, status: StatusCode, text: &str) -> Failure {
+    pub(super) fn explain(&self, flight: &Flight, status: StatusCode, body: &[u8]) -> Failure {
         let address = self.settings.via(&flight.key);
         if status == StatusCode::UNAUTHORIZED && self.settings.basic_login {
             return wrong_login(&address);
         }
-        explain(status, self.dialect, &address, text)
+        explain(status, self.dialect, &address, body)
     }
 
-    /// The response to a message without a reply: 202 or another success says that it was taken, everything else why it was not
-    /// (WCF's services say faults even then).
-    pub(super) fn told(&mut self, flight: &Flight, parts: &response::Parts, body: Bytes) {
-        match self.taken(flight, parts, body) {
-            Ok(()) => self.done(flight.id, Bytes::new()),
-            Err(failure) => self.fail(flight, failure),
-        }
-    }
-
-    /// Whether the service has taken a message that expects nothing.
+    /// Whether the service has taken a message that expects nothing: 202 or another success says so, everything else why it
+    /// has not (WCF's services say faults even then).
     fn taken(&mut self, flight: &Flight, parts: &response::Parts, body: Bytes) -> Result<(), Failure> {
         let status = parts.status;
         let body = self.plain(&parts.headers, body)?;
         let given = parts.headers.get(CONTENT_TYPE).filter(|_| !body.is_empty());
-        let text = String::from_utf8_lossy(body.get(..400).unwrap_or(&body)).into_owned();
         if let Some(format) = given.and_then(|given| self.format.read(given, self.dialect)) {
-            let document = format.envelope(body, self.dialect, &self.settings.quotas.reader)?;
+            let document = format.envelope(body.clone(), self.dialect, &self.settings.quotas.reader)?;
             self.exchange.objection_of(&document)?;
         }
-        if status.is_success() { Ok(()) } else { Err(self.explain(flight, status, &text)) }
+        if status.is_success() { Ok(()) } else { Err(self.explain(flight, status, &body)) }
     }
 
     /// The body of a response as it was before it was compressed.
@@ -144,13 +137,5 @@ impl Connecting {
             _ => Err(unasked(headers)),
         }
         .map_err(|failure| failure.with_completed(Completed::Maybe))
-    }
-
-    /// A message without a reply has its outcome, or fails as calls with one do.
-    pub(super) fn tell(&mut self, id: CallId, failure: Option<Failure>) {
-        match failure {
-            None => self.done(id, Bytes::new()),
-            Some(failure) => self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) }),
-        }
     }
 }

@@ -1,20 +1,12 @@
 //! Reliable sessions over HTTP: each message is a request of its own, and the response to it may be of any other.
 
-use super::{Asked, Asking, Connecting, Flight};
+use super::{Asking, Connecting, Flight};
 use crate::http::breach::Breach;
 use bytes::Bytes;
 use everywire_model::{CallId, Event, Failure, SendBuffer};
 use http::header::CONTENT_TYPE;
 use http::{StatusCode, response};
 use std::time::Instant;
-
-/// A call of a reliable session, whose message goes when the session lets it.
-pub(super) struct Pending {
-    pub(super) id: CallId,
-    pub(super) key: Bytes,
-    /// Whether a reply concludes it; else the response to its message does, whatever that is of.
-    pub(super) replied: bool,
-}
 
 impl Connecting {
     /// Puts the next message of the reliable session into the queue, when there is nobody before it: messages are repeated by
@@ -43,8 +35,7 @@ impl Connecting {
             let action = flushed.action.unwrap_or_else(|| "".into());
             match self.message(&key, &action, envelope) {
                 Ok(request) => {
-                    self.queue
-                        .push_back(Asked { flight: Flight { id, key, kind: Asking::Sequence }, request });
+                    self.queue.push_back((Flight { id, key, kind: Asking::Sequence }, request));
                     return;
                 }
                 Err(failure) => self.exchange.fail(id, failure),
@@ -65,7 +56,7 @@ impl Connecting {
         self.abandon(&failure);
         let message = failure.message().to_owned();
         self.refusal = Some(failure);
-        Breach::Response { message }
+        Breach::Response(message)
     }
 
     /// The calls of the reliable session go on over another connection if they can; else they fail.
@@ -91,7 +82,7 @@ impl Connecting {
         let content_type = parts.headers.get(CONTENT_TYPE).filter(|_| !body.is_empty());
         if let Some(format) = content_type.and_then(|given| self.format.read(given, self.dialect)) {
             let result = format
-                .envelope(body, self.dialect, &self.settings.quotas.reader)
+                .envelope(body.clone(), self.dialect, &self.settings.quotas.reader)
                 .and_then(|document| self.exchange.receive(now, document, None, &flight.key));
             self.take_events();
             result.map_err(|failure| self.lost(failure))?;
@@ -103,18 +94,16 @@ impl Connecting {
                 return Ok(());
             }
         } else if !status.is_success() && !is_passing(status) {
-            let text = String::from_utf8_lossy(body.get(..400).unwrap_or(&body)).into_owned();
-            let failure = self.explain(flight, status, &text);
-            return Err(self.lost(failure));
+            return Err(self.lost(self.explain(flight, status, &body)));
         }
         // A one-way message has arrived when its request has a response.
         let told = self.reliable.as_mut().and_then(|calls| {
-            let at = calls.iter().position(|call| !call.replied && call.id == flight.id)?;
+            let at = calls.iter().position(|call| call.kind == Asking::Told && call.id == flight.id)?;
             Some(calls.swap_remove(at))
         });
         if let Some(call) = told {
             self.exchange.has_arrived(call.id);
-            self.tell(call.id, None);
+            self.done(call.id, Bytes::new());
         }
         Ok(())
     }

@@ -7,10 +7,10 @@
 use super::state::{Answered, Side, SoapChannel};
 use crate::soap::faults::Said;
 use crate::soap::head::Head;
-use crate::soap::rm::{self, Owner, Reliable, Version};
+use crate::soap::rm::{self, Owner, Reliable, Session, Version};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
-use everywire_model::{Answer, CallId, Failure, SendBuffer};
+use everywire_model::{Answer, CallId, SendBuffer};
 use std::time::Instant;
 
 impl SoapChannel {
@@ -22,24 +22,21 @@ impl SoapChannel {
         }
         let http = self.is_http();
         let node = self.node.as_ref().filter(|_| http);
-        if Reliable::begins(head) {
+        if Session::begins(head) {
             // A CreateSequence that was repeated, because its response got lost.
             let again = head.message_id.as_ref().and_then(|id| node?.sequences.asked_by(id));
             // One connection of framing has one session; those of HTTP are anybody's.
-            let free = self.reliable.as_ref().is_none_or(|held| node.is_some() || (http && held.is_over()));
+            let free = self
+                .reliable
+                .as_ref()
+                .is_none_or(|held| node.is_some() || (http && held.session().is_over()));
             if node.is_some_and(|node| again.is_none() && !node.sequences.make_room(now, &self.owner)) {
                 // Nobody could make room (`rm::places`).
                 let reason = "The sequence was not created: there are too many here.";
-                let version = if head
-                    .action
-                    .as_deref()
-                    .is_some_and(|action| action.starts_with(Version::Oasis.namespace()))
-                {
-                    Version::Oasis
-                } else {
-                    Version::February
-                };
-                return Ok(Some(rm::fault(version, "CreateSequenceRefused", reason)));
+                let action = head.action.as_deref().unwrap_or_default();
+                let is_new = action.starts_with(Version::Oasis.namespace());
+                let version = if is_new { Version::Oasis } else { Version::February };
+                return Ok(Some(version.fault("CreateSequenceRefused", reason)));
             }
             if again.is_some() || free {
                 // Words of messages that may get lost are told nobody.
@@ -53,16 +50,15 @@ impl SoapChannel {
         if self.reliable.is_none() && !rm::speaks(head) {
             return Ok(None);
         }
-        let (words, quotas) = (&self.reading.words, &self.reading.quotas);
-        if let Some(id) = rm::sequence_of(head, self.dialect, document, words, quotas)?
-            && !self.reliable.as_ref().is_some_and(|held| held.is_of(&id))
+        if let Some(id) = rm::sequence_of(head, self.readable(document))?
+            && self.session().is_none_or(|held| held.came.id.as_ref() != Some(&id))
         {
             match node.and_then(|node| node.sequences.find(&id)) {
                 Some(found) => self.reliable = Some(Box::new(found)),
                 None if self.reliable.is_none() => {
                     let version = head.reliable.version.unwrap_or(Version::February);
                     let displaced = node.is_some_and(|node| node.sequences.was_displaced(&id));
-                    return Ok(Some(rm::unknown(version, displaced)));
+                    return Ok(Some(version.unknown(displaced)));
                 }
                 // It says so itself.
                 None => {}
@@ -71,7 +67,9 @@ impl SoapChannel {
         if self.reliable.is_none() {
             // Acknowledgements of answers may come alone; what names no sequence is of the session that was here last.
             let answers = head.reliable.acknowledgement.as_ref().map(|said| &*said.id);
-            let last = self.before.take().filter(|held| answers.is_none_or(|id| held.answers_as(id)));
+            let is_its =
+                |held: &Reliable| answers.is_none_or(|id| held.session().out.id.as_deref() == Some(id));
+            let last = self.before.take().filter(|held| is_its(held));
             let found = || Some(Box::new(node?.sequences.answering_as(answers?)?));
             self.reliable = last.or_else(found);
         }
@@ -111,7 +109,7 @@ impl SoapChannel {
         id: CallId,
         answer: Answer<'_>,
         out: &mut SendBuffer,
-    ) -> Result<Answered, Failure> {
+    ) -> Visit<Answered> {
         let at = self.apart.iter().position(|(call, _)| *call == id);
         let Some((_, session)) = at.map(|at| self.apart.swap_remove(at)) else {
             return self.answer_here(id, answer, out);
@@ -136,7 +134,7 @@ impl SoapChannel {
     /// Keeps the session that was granted where other connections find it.
     pub(super) fn keep_session(&self, head: &Head<'_>) {
         if self.side == Side::Server
-            && Reliable::begins(head)
+            && Session::begins(head)
             && self.is_http()
             && let (Some(node), Some(reliable)) = (&self.node, &self.reliable)
         {

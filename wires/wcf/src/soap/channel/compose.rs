@@ -31,76 +31,39 @@ pub(super) fn message(
     content: &Content<'_>,
 ) -> Visit<()> {
     let mark = out.mark();
+    let known = words.mark();
+    let mut document = |words: &mut Outgoing, out: &mut SendBuffer| -> Visit<()> {
+        if has_headers {
+            // What stands among the headers is known once the body is written.
+            // The body is written first and moved behind the headers.
+            let mut body = SendBuffer::new();
+            let headers = content(words, &mut body)?.unwrap_or_default();
+            head(words, out, &headers);
+            out.append(&mut body);
+        } else {
+            head(words, out, &[]);
+            content(words, out)?;
+        }
+        finish(dialect.form, out);
+        Ok(())
+    };
     // The empty table; it is replaced below if there are new words.
     if dialect.session {
         out.flat().push(0);
     }
-    let known = words.mark();
-    let written = document(dialect, words, out, has_headers, head, content);
-    if let Err(failure) = written {
+    let mut written = document(words, out);
+    if written.is_ok() && dialect.session && !words.fresh().is_empty() {
+        // Words that the peer has not met: their table stands in front, so the message is written once more behind it.
+        out.truncate(mark);
+        put_table(words.fresh(), out);
+        let told = words.fresh().len();
+        written = document(words, out)
+            .and_then(|()| if words.fresh().len() == told { Ok(()) } else { Err(Violation::Misuse.at(0)) })
+            .inspect(|()| words.told());
+    }
+    if written.is_err() {
         out.truncate(mark);
         words.forget(known);
-        return Err(failure);
     }
-    if !dialect.session || words.fresh().is_empty() {
-        return Ok(());
-    }
-    // Words that the peer has not met: their table stands in front, so the message is written once more behind it.
-    out.truncate(mark);
-    put_table(words.fresh(), out);
-    let told = words.fresh().len();
-    document(dialect, words, out, has_headers, head, content)
-        .and_then(|()| if words.fresh().len() == told { Ok(()) } else { Err(Violation::Misuse.at(0)) })
-        .inspect(|()| words.told())
-        .inspect_err(|_| {
-            out.truncate(mark);
-            words.forget(known);
-        })
-}
-
-#[inline]
-fn document(
-    dialect: Dialect,
-    words: &mut Outgoing,
-    out: &mut SendBuffer,
-    has_headers: bool,
-    head: &mut Head<'_>,
-    content: &Content<'_>,
-) -> Visit<()> {
-    if has_headers {
-        // What stands among the headers is known once the body is written.
-        // The body is written first and moved behind the headers.
-        let mut body = SendBuffer::new();
-        let headers = content(words, &mut body)?.unwrap_or_default();
-        head(words, out, &headers);
-        out.append(&mut body);
-    } else {
-        head(words, out, &[]);
-        content(words, out)?;
-    }
-    finish(dialect.form, out);
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::cell::Cell;
-
-    /// A word that was learned for a message which then could not be written goes with the next one.
-    #[test]
-    fn words_are_told_with_the_message_that_is_sent() {
-        let (mut words, mut out, times) = (Outgoing::session(), SendBuffer::new(), Cell::new(0));
-        let content = |words: &mut Outgoing, _: &mut SendBuffer| {
-            words.id("new");
-            times.set(times.get() + 1);
-            if times.get() == 2 { Err(Violation::Misuse.at(0)) } else { Ok(None) }
-        };
-        let mut put = |out: &mut SendBuffer| {
-            message(Dialect::NET_TCP, &mut words, out, false, &mut |_, _, _| {}, &content)
-        };
-        assert!(put(&mut out).is_err() && out.is_empty());
-        assert!(put(&mut out).is_ok());
-        assert!(out.to_vec().starts_with(b"\x04\x03new"));
-    }
+    written
 }

@@ -59,25 +59,25 @@ impl SoapChannel {
     /// Why the reliable session is over, if the peer ended it: its calls have failed, and no other can begin on this channel.
     /// `None` while it goes on, and where there is none.
     pub fn ended(&self) -> Option<Failure> {
-        self.reliable.as_ref()?.ended()
+        self.session()?.ended().cloned()
     }
 
     /// Why no call may begin in the reliable session.
     pub(super) fn closed_to_calls(&self) -> Option<Failure> {
-        let reliable = self.reliable.as_ref()?;
-        reliable.ended().or_else(|| reliable.refuses(self.clock))
+        let session = self.session()?;
+        session.ended().cloned().or_else(|| session.refuses(self.clock))
     }
 
     /// The reliable session is not to be gone on with, over whichever connection.
     pub fn give_up(&mut self) {
-        if let Some(reliable) = &mut self.reliable {
-            reliable.give_up();
+        if let Some(mut session) = self.session() {
+            session.give_up();
         }
     }
 
     /// Whether the message that begins a call still waits for the reliable session to let it go.
     pub fn is_held(&self, id: CallId) -> bool {
-        self.reliable.as_ref().is_some_and(|reliable| reliable.holds(id))
+        self.session().is_some_and(|session| session.holds(id))
     }
 
     /// The peer ended the reliable session: nobody answers any more.

@@ -4,7 +4,7 @@
 //! messages, messages that its window lets go, repetitions, acknowledgements.
 
 use super::sending::Sent;
-use super::state::{Flushed, Own, SoapChannel};
+use super::state::{Flushed, Refusal, SoapChannel};
 use crate::dictionary::Outgoing;
 use crate::soap::faults::Said;
 use crate::soap::ids::MessageId;
@@ -34,7 +34,7 @@ impl SoapChannel {
     }
 
     fn flush_own(&mut self, out: &mut SendBuffer) -> Option<Flushed> {
-        while let Some(Own::Fault { said, relates_to, not_understood }) = self.own.pop_front() {
+        while let Some(Refusal { said, relates_to, not_understood }) = self.own.pop_front() {
             // Such a fault is of no sequence, so the session must not number it.
             let held = self.reliable.take();
             let put = self.put_fault(&said, relates_to.as_ref(), &not_understood, None, out);
@@ -51,8 +51,8 @@ impl SoapChannel {
     pub(super) fn put_next(&mut self, out: &mut SendBuffer) -> Option<Flushed> {
         let mut reliable = self.reliable.take()?;
         // The client says nothing more, and is owed nothing: the service ends its own sequence, too.
-        if self.serving.len() == 0 && reliable.is_told_all() {
-            reliable.close();
+        if self.serving.len() == 0 && reliable.session().is_told_all() {
+            reliable.session().close();
         }
         let flushed =
             reliable.next(self.clock, self.waker.as_ref()).and_then(|next| self.put_reliable(next, out));
@@ -89,16 +89,13 @@ impl SoapChannel {
     /// The peer is gone, as far as a reliable session can tell.
     pub fn expire(&mut self, now: Instant) -> Result<(), Failure> {
         self.clock = now;
-        match &mut self.reliable {
-            Some(reliable) => reliable.expire(now),
-            None => Ok(()),
-        }
+        self.session().map_or(Ok(()), |mut session| session.expire(now))
     }
 
     /// Ends a reliable session, once everything has arrived; then see [`SoapChannel::flush`].
     pub fn close(&mut self) {
-        if let Some(reliable) = &mut self.reliable {
-            reliable.close();
+        if let Some(mut session) = self.session() {
+            session.close();
         }
     }
 
@@ -112,6 +109,6 @@ impl SoapChannel {
     }
 
     pub(super) fn fault(&mut self, said: Said, relates_to: Option<MessageId>) {
-        self.own.push_back(Own::Fault { said, relates_to, not_understood: Vec::new() });
+        self.own.push_back(Refusal { said, relates_to, not_understood: Vec::new() });
     }
 }

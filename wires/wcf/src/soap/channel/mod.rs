@@ -23,8 +23,10 @@ mod state;
 
 pub use state::{Answered, Flushed, Side, SoapChannel, Started};
 
+use super::cursor::Document;
 use super::ids::Ids;
-use super::rm::Owner;
+use super::put::alone;
+use super::rm::{Owner, Session};
 use super::seen::Seen;
 use super::waiting::Open;
 use super::{Dialect, Form};
@@ -39,7 +41,7 @@ use plans::Plans;
 pub(crate) use signals::signal_of;
 use state::{Spare, beside};
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 impl SoapChannel {
@@ -51,10 +53,9 @@ impl SoapChannel {
         // The service side learns from a client's CreateSequence that there is a session.
         let asks = side == Side::Client && settings.reliable && dialect.addressing;
         let mut outgoing = match dialect.form {
-            Form::Text => Outgoing::inline(),
             // Messages that may get lost must be understood without those before them.
             Form::Binary if dialect.session && !asks => Outgoing::session(),
-            Form::Binary => Outgoing::statics(),
+            form => alone(form),
         };
         // An endpoint that takes large messages also sends them.
         let most = config.limits.message.max(settings.quotas.max_received_message_size);
@@ -121,21 +122,31 @@ impl SoapChannel {
 
     /// Bytes of messages that a reliable session keeps until its peer acknowledges them.
     pub fn kept(&self) -> usize {
-        self.reliable.as_ref().map_or(0, |reliable| reliable.kept())
+        self.session().map_or(0, |session| session.out.kept())
     }
 
     /// Forgets a call that was begun: a late answer is dropped.
     pub fn cancel(&mut self, id: CallId) {
         self.waiting.remove(id);
         self.has_arrived(id);
-        if let Some(reliable) = &mut self.reliable {
-            reliable.cancel(id);
+        if let Some(mut session) = self.session() {
+            session.out.cancel(id);
         }
     }
 
     /// When `expire` wants to be called.
     pub fn deadline(&self) -> Option<Instant> {
-        self.reliable.as_ref().and_then(|reliable| reliable.deadline())
+        self.session()?.deadline()
+    }
+
+    /// The reliable session, locked: nothing else is asked of it meanwhile.
+    fn session(&self) -> Option<MutexGuard<'_, Session>> {
+        Some(self.reliable.as_ref()?.session())
+    }
+
+    /// A document of the peer, to be read.
+    fn readable<'a>(&'a self, bytes: &'a [u8]) -> Document<'a> {
+        Document { form: self.dialect.form, bytes, words: &self.reading.words, quotas: &self.reading.quotas }
     }
 
     /// The number of the next call or subscription of this side; the first is 1.

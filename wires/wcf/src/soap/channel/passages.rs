@@ -16,42 +16,52 @@ pub(super) struct Passages {
 }
 
 /// One of them.
-pub(super) struct Passage {
+struct Passage {
     /// Of the body that came: compared by its address, which no other has while this copy lives.
-    pub(super) context: Context,
-    pub(super) key: Bytes,
+    context: Context,
+    key: Bytes,
+    operation: Option<Box<[u8]>>,
+    identified: bool,
+    /// Changes of headers that the template has.
+    edits: Box<[Edit]>,
+    template: Template,
+}
+
+/// What is said in a head, but for what the body's own is.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) key: &'a Bytes,
     /// What is asked for; nothing of an answer.
-    pub(super) operation: Option<Box<[u8]>>,
+    pub(super) operation: Option<&'a [u8]>,
     /// Whether it wants an answer, or is one: then the template has a place for an identifier.
     pub(super) identified: bool,
-    /// Changes of headers that the template has.
-    pub(super) edits: Box<[Edit]>,
-    pub(super) template: Template,
 }
 
 impl Passages {
     /// What left before for this body, if it is the same now.
     #[inline]
-    pub(super) fn find(
-        &self,
-        context: &Context,
-        key: &[u8],
-        operation: Option<&[u8]>,
-        identified: bool,
-        edits: &[Edit],
-    ) -> Option<&Template> {
+    pub(super) fn find(&self, context: &Context, head: Known<'_>, edits: &[Edit]) -> Option<&Template> {
         let is = |held: &&Passage| {
             std::ptr::eq(held.context.as_ptr(), context.as_ptr())
-                && held.identified == identified
-                && held.operation.as_deref() == operation
-                && held.key == key
+                && held.identified == head.identified
+                && held.operation.as_deref() == head.operation
+                && held.key == *head.key
                 && *held.edits == *edits
         };
         self.made.iter().find(is).map(|held| &held.template)
     }
 
     /// Keeps one, in place of the oldest if there are many.
-    pub(super) fn keep(&mut self, passage: Passage) {
+    pub(super) fn keep(
+        &mut self,
+        context: &Context,
+        head: Known<'_>,
+        edits: Box<[Edit]>,
+        template: Template,
+    ) {
+        let Known { key, operation, identified } = head;
+        let (context, key, operation) = (context.clone(), key.clone(), operation.map(Into::into));
+        let passage = Passage { context, key, operation, identified, edits, template };
         match self.made.get_mut(self.next) {
             Some(slot) => *slot = passage,
             None => self.made.push(passage),

@@ -10,15 +10,15 @@
 //! A head that came before in the same bytes ([`crate::soap::seen`]) leaves as it left before, with the same changes of headers: [`Passages`]
 //! holds what stands around the identifier. The copy of the body's context that it holds keeps another one from having its address.
 
-use super::passages::Passage;
+use super::passages::Known;
 use super::state::{Serving, Side, SoapChannel, Started};
 use crate::dictionary::{Outgoing, Words};
 use crate::plan::Plan;
-use crate::soap::ids::MessageId;
+use crate::soap::Form;
+use crate::soap::cursor::Document;
 use crate::soap::outline::Outline;
 use crate::soap::passage::{Own, make, spell_out};
 use crate::soap::template::{Template, put_table};
-use crate::soap::{Form, security};
 use crate::values::{NAME, Reading, TEXT};
 use bytes::Bytes;
 use everywire_model::message::needs_contract;
@@ -39,10 +39,7 @@ impl SoapChannel {
         self.check_passes(body)?;
         let plan = match call.method {
             Method::Named { .. } => Plan::passed(),
-            Method::Typed { interface, operation } => match self.side {
-                Side::Client => Plan::of(interface, operation),
-                Side::Server => Plan::of_backward(interface, operation),
-            },
+            Method::Typed { interface, operation } => self.side.plan(interface, operation),
         };
         // A hop names the operation by what came; a typed call has the contract's action.
         let action = match call.method {
@@ -56,36 +53,21 @@ impl SoapChannel {
         let identified = wanted && self.dialect.addressing;
         let guid = self.ids.of(id);
         let key = &call.profile.key;
-        let edits = headers.map_or(&[][..], Headers::edits);
-        let known = self.passages.find(&body.context, key, Some(action.as_bytes()), identified, edits);
+        let head = Known { key, operation: Some(action.as_bytes()), identified };
         // A security header has the time in it, and so is new in each message.
         let plain = !self.settings.username && is_unchanged(body);
-        let words = &Reading::of(body).words;
-        if let Some(template) = known.filter(|_| plain)
-            && (self.dialect.form == Form::Text || self.words.can_adopt(words))
-        {
-            begin(self.dialect.session, &mut self.words, Some(words), out);
-            template.write(self.dialect.form, &guid, out);
-            rest(&body.bytes, body.base, out);
-        } else {
+        if !plain || !self.put_again(body, headers, head, &guid, out) {
             let to = (self.side == Side::Client).then(|| self.settings.via(key));
-            let security = match self.side {
-                Side::Client if self.settings.username => {
-                    security::request(self.dialect.form, &self.settings)?
-                }
-                _ => Vec::new(),
-            };
             let own = Own {
                 // In Clark notation it names the first element of a body without an action.
                 action: Some(if action.starts_with('{') { "" } else { action }),
                 message_id: identified.then_some(&guid),
                 relates_to: None,
                 to: to.as_deref(),
-                security: &security,
+                security: &self.asks_as()?,
                 changes: [body.headers(), headers],
             };
-            let kept = plain.then_some((key, Some(action.as_bytes()), identified));
-            self.put_passed(body, &own, kept, out)?;
+            self.put_passed(body, &own, plain.then_some(head), out)?;
         }
         self.begun = id.0;
         let action = self.is_http().then(|| self.told_action(action));
@@ -110,42 +92,48 @@ impl SoapChannel {
             return Ok(());
         }
         self.check_passes(body)?;
-        // Without addressing the template has no identifier; any will do.
-        let unique = match &call.message_id {
-            Some(MessageId::Unique(guid)) => Some(*guid),
-            None if !self.dialect.addressing => Some([0; 16]),
-            _ => None,
-        };
-        // Replies then carry a Timestamp.
-        let timed = self.settings.username && self.side == Side::Server;
-        let plain = !timed && call.reply_to.is_none() && unique.is_some() && is_unchanged(body);
-        let words = &Reading::of(body).words;
-        let edits = headers.map_or(&[][..], Headers::edits);
-        let known = self.passages.find(&body.context, &call.key, None, true, edits);
-        if let Some(template) = known.filter(|_| plain)
-            && (self.dialect.form == Form::Text || self.words.can_adopt(words))
-        {
-            begin(self.dialect.session, &mut self.words, Some(words), out);
-            template.write(self.dialect.form, &unique.unwrap_or_default(), out);
-            rest(&body.bytes, body.base, out);
+        let unique = self.answered_by(call);
+        let plain = !self.is_timed() && call.reply_to.is_none() && unique.is_some() && is_unchanged(body);
+        let head = Known { key: &call.key, operation: None, identified: true };
+        if plain && self.put_again(body, headers, head, &unique.unwrap_or_default(), out) {
             return Ok(());
         }
-        let security = if timed { security::reply(self.dialect.form) } else { Vec::new() };
         let own = Own {
             action: None,
             message_id: None,
             relates_to: call.message_id.as_ref(),
             to: call.reply_to.as_deref(),
-            security: &security,
+            security: &self.timestamp(),
             changes: [body.headers(), headers],
         };
-        let kept = plain.then_some((&call.key, None, true));
-        self.put_passed(body, &own, kept, out)
+        self.put_passed(body, &own, plain.then_some(head), out)
+    }
+
+    /// Appends a message by the head that left before for this body, if there is one; whether that is so.
+    #[inline]
+    fn put_again(
+        &mut self,
+        body: &Body,
+        headers: Option<&Headers>,
+        head: Known<'_>,
+        guid: &[u8; 16],
+        out: &mut SendBuffer,
+    ) -> bool {
+        let edits = headers.map_or(&[][..], Headers::edits);
+        let words = &Reading::of(body).words;
+        let Some(template) = self.passages.find(&body.context, head, edits) else { return false };
+        let goes = self.dialect.form == Form::Text || self.words.can_adopt(words);
+        if goes {
+            begin(self.dialect.session, &mut self.words, Some(words), out);
+            template.write(self.dialect.form, guid, out);
+            rest(&body.bytes, body.base, out);
+        }
+        goes
     }
 
     /// Whether this is a call of this side that nobody here knows.
     pub fn is_passed(&self, id: CallId) -> bool {
-        self.waiting.get(id).is_some_and(|call| call.plan.passes)
+        self.waiting.get(id).is_some_and(|plan| plan.passes)
     }
 
     /// Whether a body can be passed on here.
@@ -169,35 +157,27 @@ impl SoapChannel {
         &mut self,
         body: &Body,
         own: &Own<'_>,
-        kept: Option<(&Bytes, Option<&[u8]>, bool)>,
+        kept: Option<Known<'_>>,
         out: &mut SendBuffer,
     ) -> Visit<()> {
         let (dialect, quotas) = (self.dialect, self.reading.quotas);
         let words = &Reading::of(body).words;
-        if dialect.form == Form::Binary && !self.words.can_adopt(words) {
-            // Its numbers mean other words here.
-            // The whole document is copied: that is the price of a session that has told its peer other
-            // words.
-            let spelled = Bytes::from(spell_out(&body.bytes, words)?);
-            let outline = Outline::read(dialect.form, &spelled, words, &quotas)?;
-            let made = make(dialect, &outline, &spelled, own)?;
-            begin(dialect.session, &mut self.words, None, out);
-            out.flat().extend_from_slice(&made.head);
-            rest(&spelled, made.inside, out);
-            return Ok(());
-        }
-        let outline = Outline::read(dialect.form, &body.bytes, words, &quotas)?;
-        let made = make(dialect, &outline, &body.bytes, own)?;
-        begin(dialect.session, &mut self.words, Some(words), out);
+        // Numbers of words may mean others here.
+        // Then the whole document is copied: that is the price of a session that has told its peer other words.
+        let adopts = dialect.form == Form::Text || self.words.can_adopt(words);
+        let spelled = if adopts { None } else { Some(Bytes::from(spell_out(&body.bytes, words)?)) };
+        let bytes = spelled.as_ref().unwrap_or(&body.bytes);
+        let outline = Outline::read(Document { form: dialect.form, bytes, words, quotas: &quotas })?;
+        let made = make(dialect, &outline, bytes, own)?;
+        begin(dialect.session, &mut self.words, adopts.then_some(words), out);
         out.flat().extend_from_slice(&made.head);
-        rest(&body.bytes, made.inside, out);
-        if let Some((key, operation, identified)) = kept
+        rest(bytes, made.inside, out);
+        if let Some(head) = kept.filter(|_| adopts)
             && !body.context.is_empty()
         {
             let template = Template::cut(dialect.form, &made.head, made.hole);
-            let (context, operation) = (body.context.clone(), operation.map(Into::into));
             let edits = own.changes.iter().flatten().flat_map(|changes| changes.edits()).cloned().collect();
-            self.passages.keep(Passage { context, key: key.clone(), operation, identified, edits, template });
+            self.passages.keep(&body.context, head, edits, template);
         }
         Ok(())
     }

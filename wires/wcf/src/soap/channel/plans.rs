@@ -37,48 +37,49 @@ pub(super) struct Met {
 /// What an operation was described by. Descriptions may be made anew where others were: their names must be the same too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct From {
-    /// Addresses, as numbers: nothing is read through them. An address alone could be that of a new
-    /// definition in the old one's place.
-    interface: usize,
-    operation: usize,
-    fields: usize,
-    count: usize,
+    addresses: Addresses,
     name: Name,
     contract: Name,
 }
 
+/// Addresses of the interface, the operation and its fields, and how many fields there are. As numbers: nothing is read
+/// through them. An address alone could be that of a new definition in the old one's place.
+type Addresses = [usize; 4];
+
 /// The same, borrowed.
 #[derive(Clone, Copy)]
 pub(super) struct Described<'a> {
-    pub(super) interface: usize,
-    pub(super) operation: usize,
-    pub(super) fields: &'a Shape,
-    pub(super) name: &'a Name,
-    pub(super) contract: Option<&'a Name>,
+    addresses: Addresses,
+    name: &'a Name,
+    contract: Option<&'a Name>,
+}
+
+impl<'a> Described<'a> {
+    /// By the addresses of the interface and of the operation or signal.
+    #[inline]
+    pub(super) fn new(
+        interface: usize,
+        operation: usize,
+        fields: &Shape,
+        name: &'a Name,
+        contract: Option<&'a Name>,
+    ) -> Self {
+        let fields = fields.fields();
+        Self { addresses: [interface, operation, fields.as_ptr().addr(), fields.len()], name, contract }
+    }
 }
 
 impl From {
     #[inline]
     fn is(&self, other: &Described<'_>) -> bool {
-        let fields = other.fields.fields();
-        self.operation == other.operation
-            && self.interface == other.interface
-            && self.fields == fields.as_ptr().addr()
-            && self.count == fields.len()
+        self.addresses == other.addresses
             && is_same(&self.name, other.name)
             && other.contract.is_none_or(|contract| is_same(contract, &self.contract))
     }
 
     fn of(other: &Described<'_>) -> Self {
-        let fields = other.fields.fields();
-        Self {
-            interface: other.interface,
-            operation: other.operation,
-            fields: fields.as_ptr().addr(),
-            count: fields.len(),
-            name: other.name.clone(),
-            contract: other.contract.cloned().unwrap_or_default(),
-        }
+        let contract = other.contract.cloned().unwrap_or_default();
+        Self { addresses: other.addresses, name: other.name.clone(), contract }
     }
 }
 
@@ -123,22 +124,16 @@ impl Plans {
 
     /// The operation with this plan. If another one has to go, `seen` forgets all numbers.
     pub(super) fn asked(&mut self, seen: &mut Seen, plan: Arc<Plan>) -> usize {
-        let known = self.met.iter().position(|met| {
+        let is = |met: &Met| {
             met.from == From::default() && *met.plan.asked == *plan.asked && met.plan.name == plan.name
-        });
-        match known {
-            Some(index) => {
-                if let Some(met) = self.met.get_mut(index) {
-                    // The plan is made anew after something was exported or withdrawn.
-                    (met.plan, met.reply) = (plan, None);
-                }
-                index
-            }
-            None => {
-                let from = From::default();
-                self.add(seen, Met { plan, from, request: None, oneway: None, reply: None, chosen: false })
-            }
+        };
+        if let Some((index, met)) = self.met.iter_mut().enumerate().find(|(_, met)| is(met)) {
+            // The plan is made anew after something was exported or withdrawn.
+            (met.plan, met.reply) = (plan, None);
+            return index;
         }
+        let from = From::default();
+        self.add(seen, Met { plan, from, request: None, oneway: None, reply: None, chosen: false })
     }
 
     #[inline]

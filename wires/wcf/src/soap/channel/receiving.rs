@@ -23,14 +23,15 @@
 //!   rather than served.
 
 use super::passing::as_it_came;
-use super::state::{Own, Serving, Side, SoapChannel, beside, know};
+use super::state::{Refusal, Serving, Side, SoapChannel, beside, know};
 use crate::dictionary::split;
 use crate::limits::MAX_NAME;
 use crate::plan::Plan;
-use crate::soap::faults::{Fault, Said, failure};
-use crate::soap::head::{self, Head};
+use crate::soap::cursor::Document;
+use crate::soap::faults::{Fault, Said, failure, said};
+use crate::soap::head::{self, Head, Message};
 use crate::soap::ids::MessageId;
-use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY, envelope};
+use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY};
 use crate::soap::rm::{Arrived, Came, Verdict};
 use crate::soap::security;
 use crate::soap::seen::{self, Kept, Meaning, Place};
@@ -79,10 +80,11 @@ impl SoapChannel {
         }
         let form = self.dialect.form;
         if let Some(known) = self.seen.find(form, &document, action, key) {
-            let (guid, place) = (known.guid, known.place);
+            let (guid, known) = known;
+            let place = known.place;
             // Who passes nothing on and has no use for headers pays for neither.
             let kept = (self.passes || !known.kept.others.is_empty()).then(|| known.kept.clone());
-            match known.meaning {
+            match &known.meaning {
                 Meaning::Reply => {
                     let id = guid.and_then(|guid| self.ids.call(&guid));
                     self.returned(id, document, place, kept.as_ref());
@@ -119,56 +121,54 @@ impl SoapChannel {
     /// Reads a message whose head did not come before.
     #[cold]
     fn read(&mut self, now: Instant, document: Bytes, action: Option<&str>, key: &Bytes) -> Visit<()> {
-        let words = Arc::clone(&self.reading.words);
-        let quotas = self.reading.quotas;
-        let head = Head::read(self.dialect, &document, &words, &quotas)?;
+        let (words, quotas) = (Arc::clone(&self.reading.words), self.reading.quotas);
+        let form = self.dialect.form;
+        let readable = Document { form, bytes: &document, words: &words, quotas: &quotas };
+        let head = Head::read(self.dialect, readable)?;
         // What follows a long body is looked at by its end only; quotas of bodies are for their reader to name.
-        if document.len() <= SHORT || seen::tail(self.dialect.form, &document).is_none() {
-            let whole = head::check(self.dialect.form, &document, &words, &quotas);
+        if document.len() <= SHORT || seen::tail(form, &document).is_none() {
+            let whole = head::check(readable);
             whole.or_else(
                 |failure| if failure.kind() == Kind::LimitExceeded { Ok(()) } else { Err(failure) },
             )?;
         }
         self.clock = now;
-        if let Some(verdict) = self.sequenced(now, &head, &document, action, key)? {
-            let before = self.taken;
-            for (document, action, key) in verdict {
-                let head = Head::read(self.dialect, &document, &words, &quotas)?;
-                self.take(&head, &document, action.as_deref(), &key)?;
-            }
-            self.note_calls(before);
+        let message = Message { head: &head, document: &document, action, key };
+        let Some(verdict) = self.sequenced(now, message)? else {
+            self.take(message);
             return Ok(());
+        };
+        let before = self.taken;
+        for (document, action, key) in &verdict {
+            let head = &Head::read(self.dialect, Document { bytes: document, ..readable })?;
+            self.take(Message { head, document, action: action.as_deref(), key });
         }
-        self.take(&head, &document, action, key)
+        self.note_calls(before);
+        Ok(())
     }
 
     /// What reliable messaging makes of a message: the messages that are to be taken now, or nothing if it is none of its own.
-    fn sequenced(
-        &mut self,
-        now: Instant,
-        head: &Head<'_>,
-        document: &Bytes,
-        action: Option<&str>,
-        key: &Bytes,
-    ) -> Visit<Option<Vec<Arrived>>> {
+    fn sequenced(&mut self, now: Instant, message: Message<'_>) -> Visit<Option<Vec<Arrived>>> {
+        let Message { head, document: bytes, action, key } = message;
         if !self.dialect.addressing {
             return Ok(None);
         }
-        if let Some(said) = self.attend(now, head, document)? {
+        if let Some(said) = self.attend(now, head, bytes)? {
             self.fault(said, head.message_id.clone());
             return Ok(Some(Vec::new()));
         }
         let Some(reliable) = &mut self.reliable else { return Ok(None) };
         let here = self.settings.via(key);
         let (words, quotas) = (&*self.reading.words, &self.reading.quotas);
+        let document = Document { form: self.dialect.form, bytes, words, quotas };
         let most = self.settings.quotas.max_received_message_size.saturating_mul(8).max(LEAST_KEPT);
         let most = match &self.node {
             Some(node) if self.settings.binding.is_http() => node.sequences.share(most),
             _ => most,
         };
         let verdict =
-            reliable.receive(now, &Came { head, document, words, quotas, action, key, here: &here, most })?;
-        let ended = reliable.ended().is_some();
+            reliable.receive(now, &Came { head, bytes, document, action, key, here: &here, most })?;
+        let ended = reliable.session().ended().is_some();
         self.keep_session(head);
         if ended {
             self.end_session();
@@ -185,91 +185,73 @@ impl SoapChannel {
 
     /// A message that may be judged now: it is of no sequence, or its turn has come. It answers, or it
     /// asks.
-    fn take(&mut self, head: &Head<'_>, document: &Bytes, action: Option<&str>, key: &Bytes) -> Visit<()> {
+    fn take(&mut self, message: Message<'_>) {
+        let head = message.head;
         // A fault without RelatesTo can only be an answer, on the side that asks.
-        let is_fault = head
-            .first
-            .as_ref()
-            .is_some_and(|first| first.local == "Fault" && first.namespace == envelope(self.dialect.soap));
+        let is_fault = head.is_fault(self.dialect.soap);
         let has_responses = self.side == Side::Client && self.is_http();
         if head.relates_to.is_some() || has_responses || (is_fault && self.side == Side::Client) {
-            self.answered(head, document, is_fault, action, key);
-            return Ok(());
+            self.answered(message, is_fault);
+        } else {
+            self.requested(message);
         }
-        self.requested(head, document, action, key)
     }
 
     /// An answer came.
-    fn answered(
-        &mut self,
-        head: &Head<'_>,
-        document: &Bytes,
-        is_fault: bool,
-        action: Option<&str>,
-        key: &Bytes,
-    ) {
+    fn answered(&mut self, message: Message<'_>, is_fault: bool) {
+        let Message { head, document, .. } = message;
         let related = head
             .relates_to
             .as_ref()
             .and_then(MessageId::guid)
             .and_then(|guid| self.ids.call(&guid).or_else(|| self.resumed(&guid)));
         // The identifier says which call it is, if that waits.
-        let id = match related.filter(|id| self.waiting.get(*id).is_some()) {
-            Some(id) => id,
-            // Where responses follow their requests, the order tells as much; a fault of Mono's tells nothing else.
-            None => {
-                // Not where messages are repeated: it may be the answer to one that nobody waits for.
-                let http = self.is_http() && (self.reliable.is_none() || head.relates_to.is_none());
-                let alone = http || (head.relates_to.is_none() && self.waiting.len() == 1);
-                // A one-way message that was passed on is not known as such: what answers a later one has overtaken it.
-                let apart = || self.waiting.only_after(self.overtaken).filter(|_| head.relates_to.is_none());
-                match self.waiting.oldest().filter(|_| alone).or_else(apart) {
-                    Some(id) => id,
-                    None => return,
-                }
-            }
+        let named = related.filter(|id| self.waiting.get(*id).is_some());
+        let Some(id) = named.or_else(|| {
+            // Where responses follow their requests, the order tells as much; a fault of Mono's tells nothing else. Not where
+            // messages are repeated: it may be the answer to one that nobody waits for.
+            let http = self.is_http() && (self.reliable.is_none() || head.relates_to.is_none());
+            let alone = http || (head.relates_to.is_none() && self.waiting.len() == 1);
+            // A one-way message that was passed on is not known as such: what answers a later one has overtaken it.
+            let apart = || self.waiting.only_after(self.overtaken).filter(|_| head.relates_to.is_none());
+            self.waiting.oldest().filter(|_| alone).or_else(apart)
+        }) else {
+            return;
         };
-        let Some(call) = self.waiting.get(id) else { return };
+        let Some(plan) = self.waiting.get(id).map(Arc::clone) else { return };
         // Headers that must be understood: those of the contract are, security is the transport's matter
         // here.
         let unknown = head.demanding.iter().find(|(namespace, local)| {
-            namespace != NO_ADDRESSING
-                && namespace != SECURITY
-                && !call.plan.headers.iter().any(|held| held.local == *local && held.namespace == *namespace)
+            namespace != NO_ADDRESSING && namespace != SECURITY && !plan.understands(namespace, local)
         });
-        let passes = call.plan.passes;
+        let passes = plan.passes;
         if passes && related == Some(id) {
             self.overtaken = self.overtaken.max(id.0);
         }
+        let failed = |kind, what: String| {
+            Outcome::Failed(Failure::new(kind, Initiator::Peer, what).with_completed(Completed::Yes))
+        };
+        let (place, kept) = (Place::outside(head.body), Kept::of(head));
         let outcome = if let Some((namespace, local)) = unknown.filter(|_| !passes) {
             let what = format!(
                 "the answer has a header that must be understood, and is not: {{{namespace}}}{local}"
             );
-            Outcome::Failed(
-                Failure::new(Kind::Unsupported, Initiator::Peer, what).with_completed(Completed::Yes),
-            )
+            failed(Kind::Unsupported, what)
         } else if let Some(name) = head.invalid {
-            let what = format!("the answer has two headers `{name}`");
-            Outcome::Failed(
-                Failure::new(Kind::Violation, Initiator::Peer, what).with_completed(Completed::Yes),
-            )
+            failed(Kind::Violation, format!("the answer has two headers `{name}`"))
         } else if is_fault {
-            let plan = Arc::clone(&call.plan);
             match self.fault_of(&plan, document) {
                 Outcome::Failed(failure) if passes => {
-                    let body =
-                        self.body_with(document.clone(), Place::outside(head.body), &Kept::of(head), true);
+                    let body = self.body_with(document.clone(), place, Some(&kept), true);
                     Outcome::Failed(as_it_came(failure, body))
                 }
                 outcome => outcome,
             }
         } else {
             if self.reliable.is_none() && (related == Some(id) || !self.dialect.addressing) {
-                let plan = (&call.plan.results, passes);
-                self.seen.remember(self.dialect, document, head, (action, key), plan, Meaning::Reply);
+                self.seen.remember(self.dialect, message, (&plan.results, passes), Meaning::Reply);
             }
-            let (place, kept) = (Place::outside(head.body), Kept::of(head));
-            Outcome::Done(self.body_with(document.clone(), place, &kept, passes))
+            Outcome::Done(self.body_with(document.clone(), place, Some(&kept), passes))
         };
         self.waiting.remove(id);
         self.events.push_back(Event::Reply { id, outcome });
@@ -280,20 +262,16 @@ impl SoapChannel {
     /// # Errors
     /// The fault; or it is no envelope.
     pub fn objection_of(&self, document: &Bytes) -> Result<(), Failure> {
-        let (words, quotas) = (&self.reading.words, &self.reading.quotas);
-        let head = Head::read(self.dialect, document, words, quotas)?;
-        let named = |first: &head::First<'_>| {
-            first.local == "Fault" && first.namespace == envelope(self.dialect.soap)
-        };
-        if !head.first.as_ref().is_some_and(named) {
+        let document = self.readable(document);
+        if !Head::read(self.dialect, document)?.is_fault(self.dialect.soap) {
             return Ok(());
         }
-        Err(failure(&Fault::read(self.dialect, document, words, quotas)?, self.dialect))
+        Err(failure(&Fault::read(document)?, self.dialect))
     }
 
     /// What a fault means for a call of this plan.
     fn fault_of(&self, plan: &Plan, document: &Bytes) -> Outcome<Body> {
-        let fault = match Fault::read(self.dialect, document, &self.reading.words, &self.reading.quotas) {
+        let fault = match Fault::read(self.readable(document)) {
             Ok(fault) => fault,
             Err(failure) => return Outcome::Failed(failure),
         };
@@ -317,39 +295,24 @@ impl SoapChannel {
     /// Results came, in a message whose head came before.
     #[inline]
     fn returned(&mut self, id: Option<CallId>, document: Bytes, place: Place, kept: Option<&Kept>) {
-        let id = match id {
-            Some(id) => id,
-            None if self.dialect.addressing && (!self.is_http() || self.reliable.is_some()) => return,
-            None => match self.waiting.oldest() {
-                Some(id) => id,
-                None => return,
-            },
-        };
-        if let Some(call) = self.waiting.remove(id) {
-            if call.plan.passes {
+        // Where responses follow their requests, the order tells.
+        let in_order = || !self.dialect.addressing || (self.is_http() && self.reliable.is_none());
+        let Some(id) = id.or_else(|| self.waiting.oldest().filter(|_| in_order())) else { return };
+        if let Some(plan) = self.waiting.remove(id) {
+            if plan.passes {
                 self.overtaken = self.overtaken.max(id.0);
             }
-            let body = match kept {
-                None => self.body(document, place),
-                Some(kept) => self.body_with(document, place, kept, call.plan.passes),
-            };
-            self.spare.waiting = Some(call);
-            let outcome = Outcome::Done(body);
+            let outcome = Outcome::Done(self.body_with(document, place, kept, plan.passes));
+            self.spare.waiting = Some(plan);
             self.events.push_back(Event::Reply { id, outcome });
         }
     }
 
     /// A request came.
-    fn requested(
-        &mut self,
-        head: &Head<'_>,
-        document: &Bytes,
-        action: Option<&str>,
-        key: &Bytes,
-    ) -> Visit<()> {
-        if let Some(said) = self.objection(head, document) {
-            self.refuse_request(head, said, Vec::new());
-            return Ok(());
+    fn requested(&mut self, message: Message<'_>) {
+        let Message { head, document, action, key } = message;
+        if let Some(said) = self.objection(head) {
+            return self.refuse_request(head, said, Vec::new());
         }
         // Without addressing the transport says what is asked: SOAPAction, or the header that WCF's routers
         // leave.
@@ -373,9 +336,7 @@ impl SoapChannel {
                 Side::Client => head.message_id.is_some(),
                 Side::Server => true,
             };
-        let Some((key, plan)) = self.whom(head, &asked, document, key, (wanted, passes)) else {
-            return Ok(());
-        };
+        let Some((key, plan)) = self.whom(message, &asked, wanted, passes) else { return };
         // What must be understood is understood by the contract, by the check of the user, or by whoever
         // the message is passed to.
         let unknown: Vec<(String, String)> = head
@@ -384,9 +345,7 @@ impl SoapChannel {
             .filter(|(namespace, local)| {
                 let checked = self.settings.username && namespace == SECURITY;
                 let passed = plan.passes && namespace != SECURITY;
-                !checked
-                    && !passed
-                    && !plan.headers.iter().any(|held| held.local == *local && held.namespace == *namespace)
+                !checked && !passed && !plan.understands(namespace, local)
             })
             .map(|(namespace, local)| (namespace.to_string(), local.to_string()))
             .collect();
@@ -399,14 +358,13 @@ impl SoapChannel {
                  configuration of the client's binding is consistent with the service's binding."
             );
             let said = Said { code: "MustUnderstand", subcode: None, ..Said::addressing("", reason) };
-            self.refuse_request(head, said, unknown);
-            return Ok(());
+            return self.refuse_request(head, said, unknown);
         }
         // Calls that nobody has answered yet take memory until somebody does.
         if self.serving.len() >= self.limits.outstanding {
-            let reason = "The endpoint is unable to process the message at this time.".to_owned();
-            self.refuse_request(head, Said::addressing("EndpointUnavailable", reason), Vec::new());
-            return Ok(());
+            let reason = "The endpoint is unable to process the message at this time.";
+            let said = Said::addressing("EndpointUnavailable", reason);
+            return self.refuse_request(head, said, Vec::new());
         }
         let answered = wanted && !plan.oneway;
         if !answered {
@@ -428,18 +386,16 @@ impl SoapChannel {
             && let Ok(number) = u32::try_from(index)
         {
             let meaning = Meaning::Request { asked: asked.clone(), plan: number, answered };
-            let plan = (&plan.arguments, plan.passes);
-            self.seen.remember(self.dialect, document, head, (action, &key), plan, meaning);
+            self.seen.remember(self.dialect, message, (&plan.arguments, plan.passes), meaning);
         }
         let reply_to = reply_to.map(Into::into);
         let call = Serving { plan, index, message_id: head.message_id.clone(), answered, key, reply_to };
         let kept = Kept::of(head);
         self.serve(call, asked, document.clone(), Place::outside(head.body), Some(&kept));
-        Ok(())
     }
 
     /// What is wrong with a request, whatever it asks for.
-    fn objection(&self, head: &Head<'_>, document: &[u8]) -> Option<Said> {
+    fn objection(&self, head: &Head<'_>) -> Option<Said> {
         if let Some(name) = head.invalid {
             let reason = format!(
                 "A header representing a Message Addressing Property is not valid and the message cannot be \
@@ -454,34 +410,29 @@ impl SoapChannel {
             );
             return Some(Said::addressing("MessageAddressingHeaderRequired", reason));
         }
-        if self.side == Side::Server && self.settings.username {
-            let (words, quotas) = (&self.reading.words, &self.reading.quotas);
-            let checked = security::check(self.dialect, head, document, words, quotas, &self.settings);
-            if let Err(failure) = checked {
-                let failure = match failure.kind() {
-                    Kind::Refused => failure,
-                    _ => Failure::new(Kind::Refused, Initiator::Peer, failure.message()),
-                };
-                return Some(crate::soap::faults::said(&failure, "", "", self.settings.exception_detail));
-            }
+        if self.side == Side::Client || !self.settings.username {
+            return None;
         }
-        None
+        let failure = security::check(head, &self.settings).err()?;
+        let failure = match failure.kind() {
+            Kind::Refused => failure,
+            _ => Failure::new(Kind::Refused, Initiator::Peer, failure.message()),
+        };
+        Some(said(&failure, "", "", self.settings.exception_detail))
     }
 
     /// The object and the operation that a request asks for; nothing if it was heard by listeners, or refused.
     fn whom(
         &mut self,
-        head: &Head<'_>,
+        message: Message<'_>,
         asked: &str,
-        document: &Bytes,
-        key: &Bytes,
-        (wanted, passes): (bool, bool),
+        wanted: bool,
+        passes: bool,
     ) -> Option<(Bytes, Arc<Plan>)> {
+        let Message { head, document, key, .. } = message;
         if asked.len() > MAX_NAME {
             // What is met is remembered: it must not be large.
-            let failure = Failure::new(Kind::NoOperation, Initiator::Peer, "");
-            let said = crate::soap::faults::said(&failure, "", "", false);
-            self.refuse_request(head, said, Vec::new());
+            self.refuse_for(head, Kind::NoOperation, "", "");
             return None;
         }
         let guess = || {
@@ -493,12 +444,12 @@ impl SoapChannel {
         if self.side == Side::Server {
             if !self.is_for(head, key) {
                 let to = head.to.as_deref().unwrap_or_default();
-                let failure = Failure::new(Kind::NoObject, Initiator::Peer, "");
-                let said = crate::soap::faults::said(&failure, asked, to, false);
-                self.refuse_request(head, said, Vec::new());
+                self.refuse_for(head, Kind::NoObject, asked, to);
                 return None;
             }
-            self.listeners_open(key);
+            if !self.is_http() {
+                self.opened(key.clone());
+            }
             let plan = self.node.as_ref().and_then(|node| node.plan(key, asked.as_bytes()));
             let plan = plan.unwrap_or_else(|| if passes { guess().passing() } else { guess() });
             return Some((key.clone(), plan));
@@ -514,20 +465,12 @@ impl SoapChannel {
                 return Some((Bytes::new(), guess().passing()));
             }
             if wanted {
-                let failure = Failure::new(Kind::NoOperation, Initiator::Peer, "");
-                let said = crate::soap::faults::said(&failure, asked, "", false);
-                self.refuse_request(head, said, Vec::new());
+                self.refuse_for(head, Kind::NoOperation, asked, "");
             }
             return None;
         };
         let plan = self.node.as_ref().and_then(|node| node.plan(&key, asked.as_bytes()));
         Some((key, plan.unwrap_or_else(guess)))
-    }
-
-    fn listeners_open(&mut self, key: &Bytes) {
-        if !self.is_http() {
-            self.opened(key.clone());
-        }
     }
 
     /// Whether the `To` of a request leads to the object at this path.
@@ -544,16 +487,22 @@ impl SoapChannel {
 
     /// The request gets no answer in the reliable session.
     fn owe_nothing(&mut self, head: &Head<'_>) {
-        if let (Some(reliable), Some(id)) = (&mut self.reliable, &head.message_id) {
-            reliable.answers_not(id);
+        if let (Some(mut session), Some(id)) = (self.session(), &head.message_id) {
+            session.answers_not(id);
         }
+    }
+
+    /// Refuses a request whose object or operation is not there.
+    fn refuse_for(&mut self, head: &Head<'_>, kind: Kind, asked: &str, to: &str) {
+        let said = said(&Failure::new(kind, Initiator::Peer, ""), asked, to, false);
+        self.refuse_request(head, said, Vec::new());
     }
 
     fn refuse_request(&mut self, head: &Head<'_>, said: Said, not_understood: Vec<(String, String)>) {
         self.owe_nothing(head);
         if head.message_id.is_some() || !self.dialect.addressing || self.is_http() {
             let relates_to = head.message_id.clone();
-            self.own.push_back(Own::Fault { said, relates_to, not_understood });
+            self.own.push_back(Refusal { said, relates_to, not_understood });
         }
     }
 
@@ -563,25 +512,15 @@ impl SoapChannel {
         let id = CallId(self.taken);
         let expects = if call.answered { Expects::Reply } else { Expects::Nothing };
         let key = call.key.clone();
-        let body = match kept {
-            None => self.body(document, place),
-            Some(kept) => self.body_with(document, place, kept, call.plan.passes),
-        };
+        let body = self.body_with(document, place, kept, call.plan.passes);
         if call.answered {
             self.serving.insert(id, call);
         } else if let Some(listens) = call.plan.listening {
             // Nobody tells how a one-way call went.
             self.listeners.choose(&call.key, listens);
         }
-        let incoming = Incoming {
-            id,
-            sender: Bytes::new(),
-            key,
-            interface: Bytes::new(),
-            operation: asked,
-            body,
-            expects,
-        };
+        let (sender, interface, operation) = (Bytes::new(), Bytes::new(), asked);
+        let incoming = Incoming { id, sender, key, interface, operation, body, expects };
         self.events.push_back(Event::Call(Box::new(incoming)));
     }
 }

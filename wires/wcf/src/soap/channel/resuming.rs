@@ -1,7 +1,7 @@
 //! Calls of a reliable session over HTTP that are under way when their connection ends. Their messages have their numbers, and the
 //! service keeps their answers: so the caller is sent on to another connection, where his message goes out once more as it is.
 
-use super::state::{SoapChannel, Started, Waiting, know};
+use super::state::{SoapChannel, Started, know};
 use bytes::Bytes;
 use everywire_model::{
     Call, CallId, Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Profile, RESUME_TOKEN,
@@ -19,14 +19,16 @@ impl SoapChannel {
     /// Takes out the calls that can go on over another connection: those whose message has left, of a session that is left where
     /// that one finds it.
     pub(super) fn under_way(&mut self) -> Vec<(CallId, [u8; 16])> {
-        let Some(reliable) = self.reliable.as_ref().filter(|_| self.node.is_some() && self.way.is_some())
-        else {
+        if self.node.is_none() || self.way.is_none() {
+            return Vec::new();
+        }
+        let Some(session) = self.reliable.as_ref().map(|reliable| reliable.session()) else {
             return Vec::new();
         };
-        let mut calls = reliable.under_way();
+        let mut calls = session.out.under_way();
         // A message that was turned away unread is nothing to go on with.
         calls.retain(|(id, _)| {
-            !reliable.holds(*id) && (self.waiting.remove(*id).is_some() || forget(&mut self.telling, *id))
+            !session.holds(*id) && (self.waiting.remove(*id).is_some() || forget(&mut self.telling, *id))
         });
         calls
     }
@@ -65,7 +67,7 @@ impl SoapChannel {
     pub(super) fn go_on(&mut self, question: [u8; 16], call: &Call<'_>) -> Result<Started, Failure> {
         let id = CallId(self.begun + 1);
         // Mostly the new connection has adopted the right session when it was made (`ending::session`).
-        let is_here = |held: &Self| held.reliable.as_ref().is_some_and(|reliable| reliable.asks(&question));
+        let is_here = |held: &Self| held.session().is_some_and(|session| session.asks(&question));
         if !is_here(self) && self.waiting.len() == 0 && self.telling.is_empty() {
             // This connection has a session already, with which somebody else may go on.
             let found = self
@@ -78,15 +80,14 @@ impl SoapChannel {
                 self.reliable = Some(Box::new(found));
             }
         }
-        let plan =
-            self.reliable.as_mut().and_then(|reliable| reliable.wait_for(&question, id)).ok_or_else(gone)?;
+        let plan = self.session().and_then(|mut session| session.wait_for(&question, id)).ok_or_else(gone)?;
         // From here on the call is this channel's like any other.
         self.begun = id.0;
         if call.expects == Expects::Nothing {
             self.telling.push(id);
         } else {
             know(&mut self.reading, &mut self.beside, &plan);
-            self.waiting.insert(id, Waiting { plan: Arc::clone(&plan) });
+            self.waiting.insert(id, Arc::clone(&plan));
             self.resumed.retain(|(_, known)| self.waiting.get(*known).is_some());
             self.resumed.push((question, id));
         }

@@ -39,6 +39,7 @@ use everywire_model::visit::{Encode, Visit};
 use everywire_model::{
     Answer, Call, CallId, Completed, Expects, Failure, Headers, Initiator, Kind, SendBuffer,
 };
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -85,30 +86,23 @@ impl SoapChannel {
         }
         let (interface, operation) = call.method.typed()?;
         // Known by addresses: see `plans`.
-        let by = Described {
-            interface: interface.map_or(0, |interface| std::ptr::from_ref(interface).addr()),
-            operation: std::ptr::from_ref(operation).addr(),
-            fields: &operation.arguments,
-            name: &operation.name,
-            contract: interface.map(|interface| &interface.name),
-        };
+        let address = interface.map_or(0, |interface| std::ptr::from_ref(interface).addr());
+        let (of, contract) =
+            (std::ptr::from_ref(operation).addr(), interface.map(|interface| &interface.name));
+        let by = Described::new(address, of, &operation.arguments, &operation.name, contract);
         let side = self.side;
         let index = self.plans.called(&mut self.seen, &by, || {
-            let plan = match side {
-                Side::Client => Plan::of(interface, operation),
-                Side::Server => Plan::of_backward(interface, operation),
-            };
+            let plan = side.plan(interface, operation);
             know(&mut self.reading, &mut self.beside, &plan);
             (plan, false)
         });
         let id = CallId(self.begun + 1);
         let wanted = call.expects == Expects::Reply;
-        match carries.headers.filter(|headers| !headers.edits().is_empty()) {
-            None => self.request(index, id, wanted, &call.profile.key, call.arguments, out)?,
-            Some(headers) => {
-                self.request_with(index, id, wanted, &call.profile.key, call.arguments, headers, out)?;
-            }
-        }
+        let brought = match carries.headers.filter(|headers| !headers.edits().is_empty()) {
+            Some(headers) => self.brought(headers)?,
+            None => Vec::new(),
+        };
+        self.request(index, id, wanted, &call.profile.key, call.arguments, &brought, out)?;
         self.begun = id.0;
         let Some(met) = self.plans.get(index) else { return Err(lost()) };
         let action = self.is_http().then(|| Arc::clone(&met.plan.action));
@@ -122,8 +116,9 @@ impl SoapChannel {
         Ok(Started { id, action })
     }
 
-    /// Appends a request, by its operation's template.
+    /// Appends a request with the headers that somebody here brings: by its operation's template, if there are none.
     #[inline]
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn request(
         &mut self,
         index: usize,
@@ -131,6 +126,7 @@ impl SoapChannel {
         wanted: bool,
         key: &Bytes,
         arguments: &dyn Encode,
+        brought: &[u8],
         out: &mut SendBuffer,
     ) -> Visit<()> {
         let guid = self.ids.of(id);
@@ -138,9 +134,10 @@ impl SoapChannel {
         let Some(met) = self.plans.get_mut(index) else { return Err(lost()) };
         let identified = wanted && dialect.addressing;
         let to = if self.side == Side::Client { Some(key) } else { None };
-        if self.reliable.is_some() || (self.settings.username && self.side == Side::Client) {
+        let names_user = self.settings.username && self.side == Side::Client;
+        if self.reliable.is_some() || names_user || !brought.is_empty() || !met.plan.headers.is_empty() {
             let plan = Arc::clone(&met.plan);
-            return self.request_slowly(&plan, id, identified, to, arguments, &[], out);
+            return self.request_slowly(&plan, id, identified, to, arguments, brought, out);
         }
         // A head with an identifier and one without are two templates.
         let slot = if identified { &mut met.request } else { &mut met.oneway };
@@ -150,57 +147,11 @@ impl SoapChannel {
             let saying =
                 Saying { action: &met.plan.action, message_id, to: to.as_deref(), ..Saying::default() };
             let template = saying.template(dialect, &mut self.words);
-            let template = if met.plan.headers.is_empty() {
-                template.and_start(dialect.form, &met.plan.arguments, &mut self.words)
-            } else {
-                template
-            };
+            let template = template.and_start(dialect.form, &met.plan.arguments, &mut self.words);
             *slot = Some((key.clone(), template));
         }
         let Some((_, template)) = slot else { return Err(lost()) };
-        let plan = &met.plan;
-        let made = &*template;
-        if plan.headers.is_empty() {
-            return write_plain(dialect, &mut self.words, out, made, &guid, &plan.arguments, arguments);
-        }
-        let to = to.map(|key| self.settings.via(key));
-        let saying = Saying {
-            action: &plan.action,
-            message_id: identified.then_some(&guid),
-            to: to.as_deref(),
-            ..Saying::default()
-        };
-        message(
-            dialect,
-            &mut self.words,
-            out,
-            true,
-            &mut |words, out, headers| {
-                let head = Saying { headers, ..saying }.head(dialect, words).0;
-                out.flat().extend_from_slice(&head);
-            },
-            &|words, out| write_body(dialect.form, &plan.arguments, words, arguments, out),
-        )
-    }
-
-    /// The same with headers that somebody here brings.
-    #[cold]
-    #[allow(clippy::too_many_arguments)]
-    fn request_with(
-        &mut self,
-        index: usize,
-        id: CallId,
-        wanted: bool,
-        key: &Bytes,
-        arguments: &dyn Encode,
-        headers: &Headers,
-        out: &mut SendBuffer,
-    ) -> Visit<()> {
-        let Some(met) = self.plans.get(index) else { return Err(lost()) };
-        let plan = Arc::clone(&met.plan);
-        let to = if self.side == Side::Client { Some(key) } else { None };
-        let brought = self.brought(headers)?;
-        self.request_slowly(&plan, id, wanted && self.dialect.addressing, to, arguments, &brought, out)
+        write_plain(dialect, &mut self.words, out, template, &guid, &met.plan.arguments, arguments)
     }
 
     /// Headers that somebody here brings, as they are written behind the session's own.
@@ -227,11 +178,7 @@ impl SoapChannel {
         let guid = self.ids.of(id);
         let form = self.dialect.form;
         let to = to.map(|key| self.settings.via(key));
-        let mut headers = if self.settings.username && self.side == Side::Client {
-            security::request(form, &self.settings)?
-        } else {
-            Vec::new()
-        };
+        let mut headers = self.asks_as()?;
         headers.extend_from_slice(brought);
         let saying = Saying {
             action: &plan.action,
@@ -243,6 +190,23 @@ impl SoapChannel {
         let has_headers = !plan.headers.is_empty();
         let sent = Sent { saying, has_headers, call: Some(id), origin: Some((&guid, plan)), fault: false };
         self.send(&sent, &|words, out| write_body(form, &plan.arguments, words, arguments, out), out)
+    }
+
+    /// The security header of a request, if requests of this side have one.
+    pub(super) fn asks_as(&self) -> Visit<Vec<u8>> {
+        let names_user = self.settings.username && self.side == Side::Client;
+        if names_user { security::request(self.dialect.form, &self.settings) } else { Ok(Vec::new()) }
+    }
+
+    /// Whether answers of this side carry a Timestamp.
+    #[inline]
+    pub(super) fn is_timed(&self) -> bool {
+        self.settings.username && self.side == Side::Server
+    }
+
+    /// The security header of an answer, if answers of this side have one.
+    pub(super) fn timestamp(&self) -> Vec<u8> {
+        if self.is_timed() { security::reply(self.dialect.form) } else { Vec::new() }
     }
 
     /// Appends a message, or hands it to the reliable session.
@@ -285,9 +249,12 @@ impl SoapChannel {
             out,
             sent.has_headers,
             &mut |words, out, more| {
-                let joined = if more.is_empty() { Vec::new() } else { [saying.headers, more].concat() };
-                let headers = if more.is_empty() { saying.headers } else { &joined };
-                let head = Saying { headers, ..saying }.head(dialect, words).0;
+                let headers = match (saying.headers, more) {
+                    (own, []) => Cow::Borrowed(own),
+                    ([], more) => Cow::Borrowed(more),
+                    (own, more) => Cow::Owned([own, more].concat()),
+                };
+                let head = Saying { headers: &headers, ..saying }.head(dialect, words).0;
                 out.flat().extend_from_slice(&head);
             },
             content,
@@ -299,12 +266,7 @@ impl SoapChannel {
     /// # Errors
     /// The results do not encode; the fault that says so was appended in their place.
     #[inline]
-    pub fn answer(
-        &mut self,
-        id: CallId,
-        answer: Answer<'_>,
-        out: &mut SendBuffer,
-    ) -> Result<Answered, Failure> {
+    pub fn answer(&mut self, id: CallId, answer: Answer<'_>, out: &mut SendBuffer) -> Visit<Answered> {
         if self.apart.is_empty() {
             self.answer_here(id, answer, out)
         } else {
@@ -318,7 +280,7 @@ impl SoapChannel {
         id: CallId,
         answer: Answer<'_>,
         out: &mut SendBuffer,
-    ) -> Result<Answered, Failure> {
+    ) -> Visit<Answered> {
         let Some(call) = self.serving.remove(id) else { return Ok(Answered::default()) };
         let answered = self.answer_to(&call, answer, out);
         self.spare.serving = Some((call.plan, call.key));
@@ -326,39 +288,19 @@ impl SoapChannel {
     }
 
     #[inline]
-    fn answer_to(
-        &mut self,
-        call: &Serving,
-        answer: Answer<'_>,
-        out: &mut SendBuffer,
-    ) -> Result<Answered, Failure> {
+    fn answer_to(&mut self, call: &Serving, answer: Answer<'_>, out: &mut SendBuffer) -> Visit<Answered> {
         if let (Answer::Done(_), Some(listens)) = (&answer, call.plan.listening) {
             self.listeners.choose(&call.key, listens);
         }
         let from = out.position();
-        let failure = match answer {
-            Answer::Done(results) => match self.reply(call, results, out) {
-                Ok(()) => {
-                    let action = self.is_http().then(|| Arc::clone(&call.plan.reply_action));
-                    let sends = self.has_left(out) && out.position() > from;
-                    return Ok(Answered { sends, fault: false, action });
-                }
-                // The servant ran, only its results do not travel.
-                Err(failure) => failure.with_completed(Completed::Yes),
-            },
-            Answer::Raised { shape, fields } => match self.raise(call, shape, fields, out) {
-                Ok(action) => {
-                    return Ok(Answered { sends: self.has_left(out), fault: true, action: Some(action) });
-                }
-                Err(failure) => failure.with_completed(Completed::Yes),
-            },
+        let written = match answer {
+            Answer::Done(results) => self.reply(call, results, out).map(|()| false),
+            Answer::Raised { shape, fields } => self.raise(call, shape, fields, out).map(|()| true),
             Answer::Failed(failure) => return Ok(self.refuse(call, failure, out)),
-            Answer::Passed { encoded, failure } => {
-                return Ok(match self.pass_back(call, &encoded.body, None, out) {
-                    Ok(()) => Answered { sends: self.has_left(out), fault: true, action: None },
-                    Err(_) => self.refuse(call, failure, out),
-                });
-            }
+            Answer::Passed { encoded, failure } => match self.pass_back(call, &encoded.body, None, out) {
+                Ok(()) => Ok(true),
+                Err(_) => return Ok(self.refuse(call, failure, out)),
+            },
             Answer::Moved(reference) => {
                 let ways = reference.profiles.iter().flat_map(|way| &way.endpoints);
                 let place: Vec<String> = ways.map(ToString::to_string).collect();
@@ -366,8 +308,29 @@ impl SoapChannel {
                 return Ok(self.refuse(call, &Failure::new(Kind::Unsupported, Initiator::Here, what), out));
             }
         };
-        self.refuse(call, &failure, out);
-        Err(failure)
+        match written {
+            // What is passed back may be nothing.
+            Ok(fault) => {
+                Ok(Answered { sends: self.has_left(out) && (fault || out.position() > from), fault })
+            }
+            Err(failure) => {
+                // The servant ran, only its results do not travel.
+                let failure = failure.with_completed(Completed::Yes);
+                self.refuse(call, &failure, out);
+                Err(failure)
+            }
+        }
+    }
+
+    /// The identifier that a template of an answer takes: as it came, since text that is no GUID does not fit. Without addressing
+    /// the template has none, and any will do.
+    #[inline]
+    pub(super) fn answered_by(&self, call: &Serving) -> Option<[u8; 16]> {
+        match &call.message_id {
+            Some(MessageId::Unique(guid)) => Some(*guid),
+            None if !self.dialect.addressing => Some([0; 16]),
+            _ => None,
+        }
     }
 
     /// Whether an answer was appended, not kept back by a reliable session's window.
@@ -387,17 +350,11 @@ impl SoapChannel {
             Some(headers) => self.brought(headers)?,
             None => Vec::new(),
         };
-        let timed = self.settings.username && self.side == Side::Server;
-        let special = self.reliable.is_some() || call.reply_to.is_some() || timed || !brought.is_empty();
+        let special =
+            self.reliable.is_some() || call.reply_to.is_some() || self.is_timed() || !brought.is_empty();
         // What has no header of its own can be written by the template.
         let plain = !special && call.plan.headers.is_empty();
-        // A reply relates to the identifier as it came; text that is no GUID does not fit a template.
-        let guid = match &call.message_id {
-            Some(MessageId::Unique(guid)) => Some(*guid),
-            None if !dialect.addressing => Some([0; 16]),
-            _ => None,
-        };
-        if let Some(guid) = guid.filter(|_| plain)
+        if let Some(guid) = self.answered_by(call).filter(|_| plain)
             && let Some(met) = self.plans.get_mut(call.index)
             && Arc::ptr_eq(&met.plan, &call.plan)
         {
@@ -410,18 +367,11 @@ impl SoapChannel {
                 *reply = Some(template.and_start(dialect.form, &call.plan.results, &mut self.words));
             }
             if let Some(template) = reply {
-                return write_plain(
-                    dialect,
-                    &mut self.words,
-                    out,
-                    template,
-                    &guid,
-                    &call.plan.results,
-                    results,
-                );
+                let layout = &call.plan.results;
+                return write_plain(dialect, &mut self.words, out, template, &guid, layout, results);
             }
         }
-        let mut headers = if timed { security::reply(dialect.form) } else { Vec::new() };
+        let mut headers = self.timestamp();
         headers.extend_from_slice(&brought);
         let saying = Saying {
             action: &call.plan.reply_action,
@@ -435,33 +385,26 @@ impl SoapChannel {
         self.send(&sent, &|words, out| write_body(dialect.form, &plan.results, words, results, out), out)
     }
 
-    /// Appends the fault of an exception; returns its action, which over HTTP stands outside the envelope,
-    /// too.
+    /// Appends the fault of an exception.
     fn raise(
         &mut self,
         call: &Serving,
         shape: &Struct,
         fields: &dyn Encode,
         out: &mut SendBuffer,
-    ) -> Visit<Arc<str>> {
-        let action: Arc<str> = match call.plan.fault(shape) {
-            Some(declared) => Arc::clone(&declared.action),
+    ) -> Visit<()> {
+        let action = match call.plan.fault(shape) {
+            Some(declared) => declared.action.to_string(),
             None => {
                 let name = everywire_idl::wsdl::names::type_name(&shape.id, &shape.name).local;
                 let action = call.plan.reply_action.strip_suffix("Response").unwrap_or(&call.plan.action);
-                format!("{action}{name}Fault").into()
+                format!("{action}{name}Fault")
             }
         };
-        let said = Said {
-            code: "Sender",
-            subcode: None,
-            // What .NET says of a fault whose thrower gave no reason.
-            reason: "The creator of this fault did not specify a Reason.".to_owned(),
-            action: action.to_string().into(),
-            exception: None,
-        };
-        self.put_fault(&said, call.message_id.as_ref(), &[], Some((shape, fields)), out)?;
-        Ok(action)
+        // What .NET says of a fault whose thrower gave no reason.
+        let reason = "The creator of this fault did not specify a Reason.".to_owned();
+        let said = Said { code: "Sender", subcode: None, reason, action: action.into(), exception: None };
+        self.put_fault(&said, call.message_id.as_ref(), &[], Some((shape, fields)), out)
     }
 
     /// Appends the fault of a failure. That cannot be encoded only where nothing can.
@@ -469,10 +412,7 @@ impl SoapChannel {
         let to = self.settings.via(&call.key);
         let said = said(failure, &call.plan.action, &to, self.settings.exception_detail);
         match self.put_fault(&said, call.message_id.as_ref(), &[], None, out) {
-            Ok(()) => {
-                let action = Some(said.action.as_ref().into());
-                Answered { sends: self.has_left(out), fault: true, action }
-            }
+            Ok(()) => Answered { sends: self.has_left(out), fault: true },
             Err(_) => Answered::default(),
         }
     }
@@ -487,15 +427,8 @@ impl SoapChannel {
         out: &mut SendBuffer,
     ) -> Visit<()> {
         let dialect = self.dialect;
-        let timed = self.settings.username && self.side == Side::Server;
-        let headers = if timed { security::reply(dialect.form) } else { Vec::new() };
-        let saying = Saying {
-            action: &said.action,
-            relates_to,
-            not_understood,
-            headers: &headers,
-            ..Saying::default()
-        };
+        let (action, headers) = (&said.action, &self.timestamp());
+        let saying = Saying { action, relates_to, not_understood, headers, ..Saying::default() };
         let sent = Sent { saying, fault: true, ..Sent::default() };
         let content = |words: &mut crate::dictionary::Outgoing, out: &mut SendBuffer| {
             let mut put = Put::new(dialect.form, words);

@@ -7,9 +7,10 @@ use crate::plan::Plan;
 use crate::soap::seen::{Kept, Place};
 use crate::values::{BINARY, BINARY_INSIDE, Form, TEXT, XML};
 use bytes::Bytes;
+use everywire_model::visit::Visit;
 use everywire_model::{
-    Body, CallId, Context, Emission, Event, Failure, Headers, Incoming, Interest, Interface, Operation,
-    Outcome, SendBuffer, Signal,
+    Body, CallId, Context, Emission, Event, Headers, Incoming, Interest, Interface, Operation, Outcome,
+    SendBuffer, Shape, Signal,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,27 +18,19 @@ use std::time::Instant;
 /// The operation that a signal is, and the interface it is called by.
 /// The callback contract's operation, where the signal has one; else one is made of the signal.
 fn plan(interface: &Interface, signal: &Signal) -> Arc<Plan> {
-    match &signal.sink {
-        Some((callbacks, index)) if callbacks.operations.len() > *index => {
-            let operation = callbacks.operations.get(*index);
-            operation
-                .map_or_else(|| made(interface, signal), |of| Plan::of_callback(interface, callbacks, of))
-        }
-        _ => made(interface, signal),
-    }
+    let callbacks = signal.sink.as_ref().and_then(|(callbacks, index)| {
+        Some(Plan::of_callback(interface, callbacks, callbacks.operations.get(*index)?))
+    });
+    callbacks.unwrap_or_else(|| {
+        let mut operation = Operation::new(signal.name.clone(), Vec::new(), Shape::Void);
+        (operation.arguments, operation.oneway) = (signal.fields.clone(), true);
+        Plan::of_callback(interface, interface, &operation)
+    })
 }
 
 /// The number of the signal that a callback with this action is.
 pub(crate) fn signal_of(interface: &Interface, action: &str) -> Option<usize> {
     interface.signals.iter().position(|signal| *plan(interface, signal).action == *action)
-}
-
-/// The plan of a signal that no callback contract tells of.
-fn made(interface: &Interface, signal: &Signal) -> Arc<Plan> {
-    let mut operation = Operation::new(signal.name.clone(), Vec::new(), everywire_model::Shape::Void);
-    operation.arguments = signal.fields.clone();
-    operation.oneway = true;
-    Plan::of_callback(interface, interface, &operation)
 }
 
 impl SoapChannel {
@@ -50,25 +43,15 @@ impl SoapChannel {
     ///
     /// # Errors
     /// The arguments do not encode; `out` is as before.
-    pub fn emit(
-        &mut self,
-        _now: Instant,
-        emission: &Emission<'_>,
-        out: &mut SendBuffer,
-    ) -> Result<bool, Failure> {
+    pub fn emit(&mut self, _now: Instant, emission: &Emission<'_>, out: &mut SendBuffer) -> Visit<bool> {
         // One for each object that the channel was opened to: mostly one.
         let listens = |keys: &[Bytes]| keys.iter().any(|key| **key == *emission.key);
         if self.side == Side::Client || !listens(&self.listeners.opened) {
             return Ok(false);
         }
         let (interface, signal) = emission.topic.typed()?;
-        let by = Described {
-            interface: std::ptr::from_ref(interface).addr(),
-            operation: std::ptr::from_ref(signal).addr(),
-            fields: &signal.fields,
-            name: &signal.name,
-            contract: Some(&interface.name),
-        };
+        let (address, of) = (std::ptr::from_ref(interface).addr(), std::ptr::from_ref(signal).addr());
+        let by = Described::new(address, of, &signal.fields, &signal.name, Some(&interface.name));
         let index = self.plans.called(&mut self.seen, &by, || {
             let subscribes = |operation: &Operation| operation.name.eq_ignore_ascii_case("subscribe");
             let chosen = interface.operations.iter().any(subscribes);
@@ -78,7 +61,7 @@ impl SoapChannel {
             return Ok(false);
         }
         let id = self.begin();
-        self.request(index, id, false, &Bytes::new(), emission.arguments, out)?;
+        self.request(index, id, false, &Bytes::new(), emission.arguments, &[], out)?;
         Ok(true)
     }
 
@@ -115,7 +98,9 @@ impl SoapChannel {
     }
 
     /// A document as a body that is passed on, or that has headers beside it.
-    pub(super) fn body_with(&self, bytes: Bytes, place: Place, kept: &Kept, passes: bool) -> Body {
+    #[inline]
+    pub(super) fn body_with(&self, bytes: Bytes, place: Place, kept: Option<&Kept>, passes: bool) -> Body {
+        let Some(kept) = kept else { return self.body(bytes, place) };
         let headers = (!kept.others.is_empty()).then(|| Headers::received(bytes.slice(kept.others.clone())));
         // The body goes on as a whole: nothing inside the wrapper is looked at.
         let place = if passes { Place::outside(kept.body) } else { place };

@@ -16,7 +16,7 @@ use crate::values::Reading;
 use crate::wire_state::Node;
 use bytes::Bytes;
 use everywire_model::body::Beside;
-use everywire_model::{CallId, Event, Limits, Profile};
+use everywire_model::{CallId, Event, Interface, Limits, Operation, Profile};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
@@ -29,6 +29,16 @@ pub enum Side {
     Client,
     /// The one that accepted it.
     Server,
+}
+
+impl Side {
+    /// What a call of this side is, by its contract.
+    pub(super) fn plan(self, interface: Option<&Interface>, operation: &Operation) -> Arc<Plan> {
+        match self {
+            Self::Client => Plan::of(interface, operation),
+            Self::Server => Plan::of_backward(interface, operation),
+        }
+    }
 }
 
 /// A call that was written.
@@ -48,8 +58,6 @@ pub struct Answered {
     pub sends: bool,
     /// Whether it is a fault.
     pub fault: bool,
-    /// The action, for framings that carry it outside the envelope.
-    pub action: Option<Arc<str>>,
 }
 
 /// A message that the exchange sends on its own account, or of a reliable session.
@@ -66,17 +74,12 @@ pub struct Flushed {
     pub call: Option<CallId>,
 }
 
-/// A message to send as soon as the framing asks.
+/// A fault for a message that reached nobody, to be sent as soon as the framing asks.
 #[derive(Debug)]
-pub(super) enum Own {
-    /// A fault for a message that reached nobody.
-    Fault { said: Said, relates_to: Option<MessageId>, not_understood: Vec<(String, String)> },
-}
-
-/// A call that this side began.
-pub(super) struct Waiting {
-    /// How its answer is read.
-    pub(super) plan: Arc<Plan>,
+pub(super) struct Refusal {
+    pub(super) said: Said,
+    pub(super) relates_to: Option<MessageId>,
+    pub(super) not_understood: Vec<(String, String)>,
 }
 
 /// A call that the peer began.
@@ -99,7 +102,7 @@ pub(super) struct Serving {
 #[derive(Default)]
 pub(super) struct Spare {
     /// Of a call that this side began.
-    pub(super) waiting: Option<Waiting>,
+    pub(super) waiting: Option<Arc<Plan>>,
     /// Of a call that the peer began.
     pub(super) serving: Option<(Arc<Plan>, Bytes)>,
 }
@@ -107,10 +110,10 @@ pub(super) struct Spare {
 impl Spare {
     /// A call that this side begins.
     #[inline]
-    pub(super) fn waiting(&mut self, plan: &Arc<Plan>) -> Waiting {
+    pub(super) fn waiting(&mut self, plan: &Arc<Plan>) -> Arc<Plan> {
         match self.waiting.take() {
-            Some(spare) if Arc::ptr_eq(&spare.plan, plan) => spare,
-            _ => Waiting { plan: Arc::clone(plan) },
+            Some(spare) if Arc::ptr_eq(&spare, plan) => spare,
+            _ => Arc::clone(plan),
         }
     }
 
@@ -153,8 +156,8 @@ pub struct SoapChannel {
     pub(super) overtaken: u64,
     /// The action that was last told beside an envelope that was passed on.
     pub(super) told: Option<Arc<str>>,
-    /// Calls of this side that wait for their answer; one-way calls are not among them.
-    pub(super) waiting: Open<Waiting>,
+    /// Calls of this side that wait for their answer, and how that is read; one-way calls are not among them.
+    pub(super) waiting: Open<Arc<Plan>>,
     /// Calls of the peer that wait for theirs.
     pub(super) serving: Open<Serving>,
     pub(super) spare: Spare,
@@ -169,7 +172,7 @@ pub struct SoapChannel {
     /// In the order in which they happened.
     pub(super) events: VecDeque<Event>,
     /// Messages on the exchange's own account.
-    pub(super) own: VecDeque<Own>,
+    pub(super) own: VecDeque<Refusal>,
     /// The session of the message that was received last, or of all.
     pub(super) reliable: Option<Box<Reliable>>,
     /// Over HTTP, the session of the one before that.

@@ -3,12 +3,9 @@
 //! Both versions of SOAP are read by one loop: their element names differ. Elements are told by their local
 //! names; namespaces matter for codes only.
 
-use crate::dictionary::Words;
-use crate::soap::cursor::{Cursor, Element};
+use crate::soap::cursor::{Cursor, Document};
 use crate::soap::names::{ADDRESSING, DISPATCHER, FAILURE, SECURITY, SOAP_11, SOAP_12};
 use crate::soap::{Dialect, Soap};
-use crate::values::ReaderQuotas;
-use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use everywire_model::{Completed, Failure, Initiator, Kind};
 
@@ -30,24 +27,33 @@ pub(in crate::soap) struct Fault {
 
 impl Fault {
     /// Reads the fault in the body of a document.
-    pub(in crate::soap) fn read(
-        dialect: Dialect,
-        document: &[u8],
-        words: &Words,
-        quotas: &ReaderQuotas,
-    ) -> Visit<Self> {
-        let mut cursor = Cursor::new(dialect.form, document, words, quotas);
+    pub(in crate::soap) fn read(document: Document<'_>) -> Visit<Self> {
+        let mut cursor = Cursor::new(document);
         for name in ["Envelope", "Body", "Fault"] {
-            enter(&mut cursor, name)?;
+            cursor.enter(name)?;
         }
         let mut fault = Self::default();
         while let Some(element) = cursor.child()? {
             match &*element.local {
                 "Code" => fault.code(&mut cursor)?,
-                "Reason" => fault.reason(&mut cursor)?,
+                "Reason" => {
+                    // Of several languages, the first will do.
+                    let text = cursor.first(|child| child.local == "Text", |cursor, _| cursor.string())?;
+                    fault.reason = text.unwrap_or_default();
+                }
                 "faultcode" => fault.code = cursor.qname()?,
-                "faultstring" => fault.reason = cursor.text()?.into_text().into_owned(),
-                "Detail" | "detail" => fault.detail(&mut cursor, &element)?,
+                "faultstring" => fault.reason = cursor.string()?,
+                // Its elements are the codec's to read, if the contract declares them.
+                "Detail" | "detail" => {
+                    fault.detail = element.inside;
+                    fault.first = cursor.first(
+                        |_| true,
+                        |cursor, inner| {
+                            cursor.skip()?;
+                            Ok((inner.namespace.into_owned(), inner.local.into_owned()))
+                        },
+                    )?;
+                }
                 _ => cursor.skip()?,
             }
         }
@@ -60,40 +66,11 @@ impl Fault {
             match &*element.local {
                 "Value" => self.code = cursor.qname()?,
                 "Subcode" => {
-                    while let Some(inner) = cursor.child()? {
-                        if inner.local == "Value" && self.subcode.is_none() {
-                            self.subcode = Some(cursor.qname()?);
-                        } else {
-                            cursor.skip()?;
-                        }
-                    }
+                    self.subcode =
+                        cursor.first(|inner| inner.local == "Value", |cursor, _| cursor.qname())?;
                 }
                 _ => cursor.skip()?,
             }
-        }
-        Ok(())
-    }
-
-    fn reason(&mut self, cursor: &mut Cursor<'_>) -> Visit<()> {
-        while let Some(element) = cursor.child()? {
-            // Of several languages, the first will do.
-            if element.local == "Text" && self.reason.is_empty() {
-                self.reason = cursor.text()?.into_text().into_owned();
-            } else {
-                cursor.skip()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes where the detail is; its elements are the codec's to read, if the contract declares them.
-    fn detail(&mut self, cursor: &mut Cursor<'_>, element: &Element<'_>) -> Visit<()> {
-        self.detail = element.inside;
-        while let Some(inner) = cursor.child()? {
-            if self.first.is_none() {
-                self.first = Some((inner.namespace.into_owned(), inner.local.into_owned()));
-            }
-            cursor.skip()?;
         }
         Ok(())
     }
@@ -102,17 +79,6 @@ impl Fault {
     fn telling(&self) -> &(String, String) {
         self.subcode.as_ref().unwrap_or(&self.code)
     }
-}
-
-/// Goes on to the child with this name and into it.
-fn enter(cursor: &mut Cursor<'_>, name: &str) -> Visit<()> {
-    while let Some(element) = cursor.child()? {
-        if element.local == name {
-            return Ok(());
-        }
-        cursor.skip()?;
-    }
-    Err(Violation::MissingElement.at(cursor.position()))
 }
 
 /// What a fault means.
@@ -136,7 +102,7 @@ pub(in crate::soap) fn failure(fault: &Fault, dialect: Dialect) -> Failure {
         | "InvalidMessageInformationHeader" => (Kind::Violation, Completed::No),
         "SessionTerminated" => (Kind::Unreachable, Completed::Maybe),
         _ if namespace == SECURITY => (Kind::Refused, Completed::No),
-        word if namespace == FAILURE => (kind_of(word), Completed::Maybe),
+        word if namespace == FAILURE => (Kind::of_word(word).unwrap_or(Kind::Internal), Completed::Maybe),
         _ => (Kind::Internal, Completed::Maybe),
     };
     let reason =
@@ -156,21 +122,4 @@ pub(in crate::soap) fn failure(fault: &Fault, dialect: Dialect) -> Failure {
         }
         _ => failure,
     }
-}
-
-/// The kind that another node of this library named (`urn:everywire:failure`).
-fn kind_of(word: &str) -> Kind {
-    let kinds = [
-        Kind::Unreachable,
-        Kind::TimedOut,
-        Kind::Cancelled,
-        Kind::BadArgument,
-        Kind::Malformed,
-        Kind::LimitExceeded,
-        Kind::Unsupported,
-        Kind::Violation,
-        Kind::BadReference,
-        Kind::WrongWire,
-    ];
-    kinds.into_iter().find(|kind| kind.word() == word).unwrap_or(Kind::Internal)
 }

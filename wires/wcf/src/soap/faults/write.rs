@@ -35,21 +35,13 @@ const INTERNAL: &str = "The server was unable to process the request due to an i
 
 /// The fault for a failure, about a request with this action and address.
 pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: bool) -> Said {
-    // A fault with a subcode of a specification.
-    let own = |code, namespace: &'static str, name: &'static str, reason: String, action| Said {
-        code,
-        subcode: Some((namespace.into(), name.into())),
-        reason,
-        action: Cow::Borrowed(action),
-        exception: None,
-    };
-    let text = || failure.message().to_owned();
+    let text = failure.message();
     match failure.kind() {
         // Somebody has chosen the code already: it goes on as it is.
         _ if given(failure).is_some() => Said {
             code: if failure.initiator() == Initiator::Here { "Receiver" } else { "Sender" },
             subcode: given(failure),
-            reason: text(),
+            reason: text.to_owned(),
             action: SOAP_FAULT.into(),
             exception: None,
         },
@@ -61,14 +53,14 @@ pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: b
                  receiver have the same contract and the same binding (including security requirements, e.g. Message, \
                  Transport, None)."
             );
-            own("Sender", ADDRESSING, "ActionNotSupported", reason, ADDRESSING_FAULT)
+            Said::addressing("ActionNotSupported", reason)
         }
         Kind::NoObject => {
             let reason = format!(
                 "The message with To '{to}' cannot be processed at the receiver, due to an AddressFilter mismatch at the \
                  EndpointDispatcher.  Check that the sender and receiver's EndpointAddresses agree."
             );
-            own("Sender", ADDRESSING, "DestinationUnreachable", reason, ADDRESSING_FAULT)
+            Said::addressing("DestinationUnreachable", reason)
         }
         Kind::Malformed | Kind::BadArgument | Kind::LimitExceeded
             if failure.completed() == Completed::No
@@ -79,31 +71,25 @@ pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: b
             let how = failure.hint().filter(|_| failure.kind() == Kind::LimitExceeded);
             let how = how.map(|hint| format!(" ({hint})")).unwrap_or_default();
             let reason = format!(
-                "The formatter threw an exception while trying to deserialize the message: {}{how}",
-                failure.message()
+                "The formatter threw an exception while trying to deserialize the message: {text}{how}"
             );
-            own("Sender", DISPATCHER, "DeserializationFailed", reason, DISPATCHER_FAULT)
+            Said::new("Sender", DISPATCHER, "DeserializationFailed", reason, DISPATCHER_FAULT)
         }
-        Kind::Busy => own("Receiver", ADDRESSING, "EndpointUnavailable", text(), ADDRESSING_FAULT),
+        Kind::Busy => Said::new("Receiver", ADDRESSING, "EndpointUnavailable", text, ADDRESSING_FAULT),
         Kind::Refused => {
             let code = failure
                 .code()
                 .and_then(|code| code.strip_prefix('{')?.strip_prefix(SECURITY)?.strip_prefix('}'));
             let code = code.unwrap_or("FailedAuthentication").to_owned();
-            Said {
-                subcode: Some((SECURITY.into(), code.into())),
-                ..own("Sender", SECURITY, "", text(), SOAP_FAULT)
-            }
+            Said::new("Sender", SECURITY, code, text, SOAP_FAULT)
         }
         Kind::Internal | Kind::Violation => {
-            let reason = if detail { text() } else { INTERNAL.to_owned() };
+            let reason = if detail { text } else { INTERNAL };
             let exception = detail.then(|| ("System.Exception".to_owned(), failure.to_string()));
-            Said {
-                exception,
-                ..own("Receiver", DISPATCHER, "InternalServiceFault", reason, DISPATCHER_FAULT)
-            }
+            let said = Said::new("Receiver", DISPATCHER, "InternalServiceFault", reason, DISPATCHER_FAULT);
+            Said { exception, ..said }
         }
-        kind => own("Receiver", FAILURE, kind.word(), text(), SOAP_FAULT),
+        kind => Said::new("Receiver", FAILURE, kind.word(), text, SOAP_FAULT),
     }
 }
 
@@ -122,32 +108,42 @@ fn given(failure: &Failure) -> Option<(Cow<'static, str>, Cow<'static, str>)> {
 }
 
 impl Said {
+    /// A fault with a subcode of a specification.
+    pub(in crate::soap) fn new(
+        code: &'static str,
+        namespace: &'static str,
+        name: impl Into<Cow<'static, str>>,
+        reason: impl Into<String>,
+        action: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let subcode = Some((namespace.into(), name.into()));
+        Self { code, subcode, reason: reason.into(), action: action.into(), exception: None }
+    }
+
     /// A fault about an addressing header.
-    pub(in crate::soap) fn addressing(name: &'static str, reason: String) -> Self {
-        Self {
-            code: "Sender",
-            subcode: Some((ADDRESSING.into(), name.into())),
-            reason,
-            action: ADDRESSING_FAULT.into(),
-            exception: None,
-        }
+    pub(in crate::soap) fn addressing(name: &'static str, reason: impl Into<String>) -> Self {
+        Self::new("Sender", ADDRESSING, name, reason, ADDRESSING_FAULT)
     }
 
     /// Writes the fault; returns where a detail would stand in what was written.
     /// The offset is 0 if no detail is wanted. `wants_detail`: an element for it is written, and left for
     /// the caller to fill.
     pub(in crate::soap) fn put(&self, put: &mut Put<'_>, dialect: Dialect, wants_detail: bool) -> usize {
+        // A code in a namespace other than that of envelopes.
+        let subcode = |put: &mut Put<'_>, namespace: &str, local: &str| {
+            let prefix = if namespace == FAILURE { b'e' } else { b'a' };
+            put.xmlns(prefix, namespace);
+            put.chars(&format!("{}:{local}", char::from(prefix)));
+        };
         put.start(b's', "Fault");
-        let detail = match dialect.soap {
+        let (prefix, detail) = match dialect.soap {
             Soap::V12 => {
                 put.start(b's', "Code");
                 put.leaf(b's', "Value", &format!("s:{}", self.code));
                 if let Some((namespace, local)) = &self.subcode {
                     put.start(b's', "Subcode");
                     put.start(b's', "Value");
-                    let prefix = prefix(namespace);
-                    put.xmlns(prefix, namespace);
-                    put.chars(&format!("{}:{local}", char::from(prefix)));
+                    subcode(put, namespace, local);
                     put.end();
                     put.end();
                 }
@@ -158,16 +154,14 @@ impl Said {
                 put.chars(&self.reason);
                 put.end();
                 put.end();
-                "Detail"
+                (b's', "Detail")
             }
             Soap::V11 => {
                 put.start(0, "faultcode");
                 match &self.subcode {
                     // SOAP 1.1 has no subcodes: the most telling code stands in their place.
                     Some((namespace, local)) if namespace != envelope(Soap::V12) => {
-                        let prefix = prefix(namespace);
-                        put.xmlns(prefix, namespace);
-                        put.chars(&format!("{}:{local}", char::from(prefix)));
+                        subcode(put, namespace, local);
                     }
                     _ => put.chars(match self.code {
                         "Sender" => "s:Client",
@@ -181,10 +175,9 @@ impl Said {
                 put.language();
                 put.chars(&self.reason);
                 put.end();
-                "detail"
+                (0, "detail")
             }
         };
-        let prefix = if dialect.soap == Soap::V12 { b's' } else { 0 };
         let mut at = 0;
         if let Some((kind, message)) = &self.exception {
             put.start(prefix, detail);
@@ -202,9 +195,4 @@ impl Said {
         put.end();
         at
     }
-}
-
-/// A prefix for codes of a namespace, apart from that of envelopes.
-fn prefix(namespace: &str) -> u8 {
-    if namespace == FAILURE { b'e' } else { b'a' }
 }

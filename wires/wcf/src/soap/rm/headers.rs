@@ -99,13 +99,7 @@ impl Headers {
             }
             "SequenceAcknowledgement" => self.acknowledgement = Some(acknowledgement(cursor)?),
             "AckRequested" => {
-                while let Some(element) = cursor.child()? {
-                    if element.local == "Identifier" {
-                        self.requested = Some(cursor.trimmed()?.into_owned());
-                    } else {
-                        cursor.skip()?;
-                    }
-                }
+                self.requested = identifier(cursor)?;
             }
             "SequenceFault" => cursor.skip()?,
             _ => return Ok(false),
@@ -113,6 +107,11 @@ impl Headers {
         self.version = Some(version);
         Ok(true)
     }
+}
+
+/// The identifier of a sequence inside the element that was opened last.
+pub(super) fn identifier(cursor: &mut Cursor<'_>) -> Visit<Option<String>> {
+    cursor.first(|child| child.local == "Identifier", |cursor, _| Ok(cursor.trimmed()?.into_owned()))
 }
 
 /// Numbers of messages count from 1 and stay below 2^63 (WS-ReliableMessaging 1.1, 3.7).

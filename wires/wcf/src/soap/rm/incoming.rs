@@ -11,9 +11,9 @@ use std::time::Instant;
 
 /// Which messages arrived, and those that wait for one before them.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(in crate::soap) struct Incoming {
     /// Its identifier, once there is one.
-    pub(super) id: Option<String>,
+    pub(in crate::soap) id: Option<String>,
     /// Whether messages are handed on in order. Answers of a client in turns are not: what they relate to says whose they are.
     ordered: bool,
     /// All up to this number were handed on.

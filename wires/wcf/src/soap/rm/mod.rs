@@ -16,11 +16,10 @@ mod places;
 mod session;
 mod shared;
 
-pub(super) use control::{fault, unknown};
 pub(super) use headers::{Headers, Version, is_own};
 pub(super) use places::Owner;
 pub(crate) use places::Sequences;
-pub(super) use session::Came;
+pub(super) use session::{Came, Session};
 pub(crate) use shared::Orphans;
 pub(super) use shared::{Reliable, sequence_of, speaks};
 

@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 
 /// Messages that wait for a number, and messages that wait for their acknowledgement.
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(in crate::soap) struct Outgoing {
     /// Its identifier, once there is one.
-    pub(super) id: Option<String>,
+    pub(in crate::soap) id: Option<String>,
     /// Whether a question is repeated until its answer has come, not only until it is acknowledged: where answers are
     /// responses, nothing else brings one that was lost.
     asks_again: bool,
@@ -60,14 +60,14 @@ impl Outgoing {
     }
 
     /// Bytes of all messages that are kept.
-    pub(super) fn kept(&self) -> usize {
+    pub(in crate::soap) fn kept(&self) -> usize {
         let flying = self.flying.iter().map(|flying| &flying.message);
         let of = |message: &Outbound| message.body.len() + message.headers.len();
         flying.chain(&self.waiting).map(of).sum()
     }
 
-    /// Leaves out a message that got no number yet; nobody waits for the answer to one that has it.
-    pub(super) fn cancel(&mut self, call: CallId) {
+    /// Nobody waits for a call any more: its message is left out if it has no number yet, else it is repeated all the same.
+    pub(in crate::soap) fn cancel(&mut self, call: CallId) {
         self.waiting.retain(|message| message.call != Some(call));
         if self.asks_again {
             let flying = self.flying.iter_mut().filter(|flying| flying.message.call == Some(call));
@@ -109,13 +109,8 @@ impl Outgoing {
     fn fly(&mut self, now: Instant, message: Outbound) -> (u64, Outbound) {
         let number = self.next;
         self.next += 1;
-        self.flying.push_back(Flying {
-            number,
-            message: message.clone(),
-            repeats: 0,
-            due: now + REPEAT_AFTER,
-            arrived: false,
-        });
+        let (kept, due) = (message.clone(), now + REPEAT_AFTER);
+        self.flying.push_back(Flying { number, message: kept, repeats: 0, due, arrived: false });
         (number, message)
     }
 
@@ -159,7 +154,7 @@ impl Outgoing {
     }
 
     /// The calls whose messages have left, and what they are known by.
-    pub(super) fn under_way(&self) -> Vec<(CallId, [u8; 16])> {
+    pub(in crate::soap) fn under_way(&self) -> Vec<(CallId, [u8; 16])> {
         let of = |flying: &Flying| Some((flying.message.call?, flying.message.origin.as_ref()?.guid));
         self.flying.iter().filter_map(of).collect()
     }
@@ -204,9 +199,8 @@ impl Outgoing {
     pub(super) fn acknowledged(&mut self, acknowledgement: &Acknowledgement) -> Result<(), Failure> {
         if acknowledgement.ranges.iter().any(|(_, upper)| *upper >= self.next) {
             let what = "the peer acknowledges messages that were never sent";
-            return Err(
-                Failure::new(Kind::Violation, Initiator::Peer, what).with_code("rm InvalidAcknowledgement")
-            );
+            let failure = Failure::new(Kind::Violation, Initiator::Peer, what);
+            return Err(failure.with_code("rm InvalidAcknowledgement"));
         }
         let arrived = |number: u64| {
             acknowledgement.ranges.iter().any(|(lower, upper)| (*lower..=*upper).contains(&number))
@@ -233,16 +227,10 @@ impl Outgoing {
         let spent = |flying: &Flying| flying.due <= now && flying.repeats >= REPEATS && !flying.is_awaited();
         // Answers that nobody waits for, to questions that arrived: nothing is wrong with the peer.
         self.flying.retain(|flying| !(flying.arrived && spent(flying)));
-        match self.flying.iter().find(|flying| spent(flying)) {
-            Some(flying) => Err(Failure::new(
-                Kind::Unreachable,
-                Initiator::Peer,
-                format!("message {} was repeated {REPEATS} times and never acknowledged", flying.number),
-            )
-            .with_code("rm MaxRetryCount")
-            .with_completed(Completed::Maybe)),
-            None => Ok(()),
-        }
+        let Some(flying) = self.flying.iter().find(|flying| spent(flying)) else { return Ok(()) };
+        let what = format!("message {} was repeated {REPEATS} times and never acknowledged", flying.number);
+        let failure = Failure::new(Kind::Unreachable, Initiator::Peer, what).with_code("rm MaxRetryCount");
+        Err(failure.with_completed(Completed::Maybe))
     }
 }
 

@@ -99,7 +99,7 @@ impl Sequences {
 
     /// The session whose answers are of this sequence.
     pub(in crate::soap) fn answering_as(&self, id: &str) -> Option<Reliable> {
-        self.first(|session| session.answers_as() == Some(id))
+        self.first(|session| session.out.id.as_deref() == Some(id))
     }
 
     /// One after the other: it is asked for messages that begin a session or name none, not for each one.
@@ -128,7 +128,7 @@ impl Sequences {
 
     /// Keeps a session that was granted.
     pub(in crate::soap) fn keep(&self, reliable: &Reliable, owner: &Owner) {
-        let id = reliable.session().id().map(str::to_owned);
+        let id = reliable.session().came.id.clone();
         if let Some(id) = id {
             lock(&self.0).taken.insert(id, Place { owner: owner.clone(), session: reliable.share() });
         }
@@ -150,7 +150,7 @@ impl Places {
                 return None;
             }
             let session = lock(&place.session);
-            let (used, heard) = (!session.is_unused(), session.heard());
+            let (used, heard) = (!session.came.is_unused(), session.heard);
             let quiet = !used || heard.is_none_or(|heard| heard + SILENCE <= now);
             // Whoever has most already makes room himself.
             let may =

@@ -23,8 +23,9 @@ mod time;
 
 pub(super) use owed::Desk;
 use owed::Owed;
-use states::{Closing, End, Exchange, PeerSequence, Role, Stage};
+use states::{Closing, End, PeerSequence, Role, Stage};
 
+use super::control::Protocol;
 use super::headers::{Acknowledgement, Version};
 use super::incoming::{Incoming, Taken};
 use super::outgoing::Outgoing;
@@ -32,14 +33,13 @@ use super::{
     AWAITED, INACTIVITY, MAX_ADDRESS, Next, Outbound, REPEAT_AFTER, REPEATS, UNANSWERED, UNUSED, Verdict,
     WINDOW, control,
 };
-use crate::dictionary::Words;
 use crate::plan::Plan;
-use crate::soap::Dialect;
+use crate::soap::cursor::Document;
 use crate::soap::faults::Said;
 use crate::soap::head::Head;
 use crate::soap::ids::{self, MessageId};
-use crate::soap::names::{ANONYMOUS, envelope};
-use crate::values::ReaderQuotas;
+use crate::soap::names::ANONYMOUS;
+use crate::soap::{Dialect, Soap};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
 use everywire_model::{CallId, Completed, Failure, Initiator, Kind};
@@ -51,9 +51,9 @@ use std::time::Instant;
 /// A message that came, and what surrounds it.
 pub(in crate::soap) struct Came<'a> {
     pub(in crate::soap) head: &'a Head<'a>,
-    pub(in crate::soap) document: &'a Bytes,
-    pub(in crate::soap) words: &'a Words,
-    pub(in crate::soap) quotas: &'a ReaderQuotas,
+    pub(in crate::soap) bytes: &'a Bytes,
+    /// The same, to be read.
+    pub(in crate::soap) document: Document<'a>,
     pub(in crate::soap) action: Option<&'a str>,
     pub(in crate::soap) key: &'a Bytes,
     /// The address of this side.
@@ -65,8 +65,9 @@ pub(in crate::soap) struct Came<'a> {
 /// One session.
 #[derive(Debug)]
 pub(in crate::soap) struct Session {
-    dialect: Dialect,
-    version: Version,
+    /// The version is the client's choice.
+    protocol: Protocol,
+    soap: Soap,
     role: Role,
     /// It changes in `next` (asking, ending) and `receive` (granted, ended), by `give_up`, `end_for` and
     /// `displace`.
@@ -79,13 +80,13 @@ pub(in crate::soap) struct Session {
     /// names no message answers this one.
     in_hand: Option<CallId>,
     /// Messages of this side.
-    out: Outgoing,
+    pub(in crate::soap) out: Outgoing,
     /// Messages of the peer.
-    came: Incoming,
+    pub(in crate::soap) came: Incoming,
     /// Of a client: where its messages go, as the first one said.
     to: Option<Box<str>>,
     /// When anything came last.
-    heard: Option<Instant>,
+    pub(super) heard: Option<Instant>,
     /// When the first of those messages left after which nothing has come from the peer.
     spoke: Option<Instant>,
     /// How far the peer is with its sequence.
@@ -104,9 +105,9 @@ impl Session {
     pub(in crate::soap) fn asking(dialect: Dialect, in_turns: bool) -> Self {
         let offer = control::identifier();
         Self {
-            dialect,
-            version: Version::February,
-            role: Role::Client(Exchange::of(in_turns)),
+            protocol: Protocol { form: dialect.form, version: Version::February },
+            soap: dialect.soap,
+            role: Role { is_client: true, in_turns },
             stage: Stage::Idle,
             closing: false,
             asked: MessageId::Unique(ids::random()),
@@ -126,18 +127,12 @@ impl Session {
     /// The side that accepted it, when the other begins a session.
     pub(in crate::soap) fn asked(dialect: Dialect, in_turns: bool) -> Self {
         let (out, came) = (Outgoing::new(None, false), Incoming::new(None, true));
-        let role = Role::Service(Exchange::of(in_turns));
-        Self { role, out, came, ..Self::asking(dialect, in_turns) }
+        Self { role: Role { is_client: false, in_turns }, out, came, ..Self::asking(dialect, in_turns) }
     }
 
     /// Whether a message begins a session.
     pub(in crate::soap) fn begins(head: &Head<'_>) -> bool {
         version_of(head, "CreateSequence").is_some()
-    }
-
-    /// Bytes of messages that are kept until they are acknowledged.
-    pub(super) fn kept(&self) -> usize {
-        self.out.kept()
     }
 
     /// Takes a message to send; `next` gives it a number when it may go.
@@ -159,16 +154,6 @@ impl Session {
         matches!(self.stage, Stage::Over(_))
     }
 
-    /// The identifier of the sequence of the peer's messages.
-    pub(super) fn id(&self) -> Option<&str> {
-        self.came.id.as_deref()
-    }
-
-    /// The identifier of the sequence of this side's messages.
-    pub(super) fn answers_as(&self) -> Option<&str> {
-        self.out.id.as_deref()
-    }
-
     /// Whether this message asked for it.
     pub(super) fn was_asked_by(&self, id: &MessageId) -> bool {
         !matches!(self.stage, Stage::Idle) && self.asked == *id
@@ -178,16 +163,6 @@ impl Session {
     pub(super) fn is_forsaken(&self, now: Instant, crowded: bool) -> bool {
         let life = if crowded && self.came.is_unused() { UNUSED } else { INACTIVITY };
         self.is_over() || self.heard.is_none_or(|heard| heard + life <= now)
-    }
-
-    /// When it was heard of last.
-    pub(super) fn heard(&self) -> Option<Instant> {
-        self.heard
-    }
-
-    /// Whether no message has come in it.
-    pub(super) fn is_unused(&self) -> bool {
-        self.came.is_unused()
     }
 
     /// Why it is over, if it was the peer that ended it.
@@ -202,7 +177,7 @@ impl Session {
     /// request that left last, and tells of no other.
     pub(in crate::soap) fn holds(&self, call: CallId) -> bool {
         let unknown = self.ended().is_some_and(|failure| failure.code() == Some("rm UnknownSequence"));
-        let turned_away = self.role.in_turns() && unknown && self.in_hand == Some(call);
+        let turned_away = self.role.in_turns && unknown && self.in_hand == Some(call);
         self.out.holds(call) || (turned_away && self.out.was_sent_once(call))
     }
 
@@ -213,18 +188,13 @@ impl Session {
         }
     }
 
-    /// The calls whose messages have left, and what they are known by.
-    pub(super) fn under_way(&self) -> Vec<(CallId, [u8; 16])> {
-        self.out.under_way()
-    }
-
     /// Whether the message of this call has left and has no answer yet.
-    pub(super) fn asks(&self, question: &[u8; 16]) -> bool {
+    pub(in crate::soap) fn asks(&self, question: &[u8; 16]) -> bool {
         matches!(self.stage, Stage::Open) && self.out.has_left(question)
     }
 
     /// Another call goes on with one whose message has left. Returns what its answer is read by, if there is such a message.
-    pub(super) fn wait_for(&mut self, question: &[u8; 16], call: CallId) -> Option<Arc<Plan>> {
+    pub(in crate::soap) fn wait_for(&mut self, question: &[u8; 16], call: CallId) -> Option<Arc<Plan>> {
         if matches!(self.stage, Stage::Open) { self.out.wait_for(question, call) } else { None }
     }
 
@@ -232,10 +202,7 @@ impl Session {
     /// for that any more.
     pub(super) fn orphan(&mut self) -> bool {
         let goes_on = self.out.orphan();
-        goes_on
-            && self.role == Role::Client(Exchange::RequestReply)
-            && matches!(self.stage, Stage::Open)
-            && !self.closing
+        goes_on && self.role.asks() && matches!(self.stage, Stage::Open) && !self.closing
     }
 
     /// The next message to send.
@@ -250,7 +217,7 @@ impl Session {
             return Some(self.dressed(message, None, answers));
         }
         match self.stage {
-            Stage::Idle if self.role.is_client() && self.out.first().is_some() => {
+            Stage::Idle if self.role.is_client && self.out.first().is_some() => {
                 return Some(self.ask(0, now));
             }
             Stage::Asking(times, due) if due <= now && times < REPEATS => return Some(self.ask(times, now)),
@@ -268,8 +235,8 @@ impl Session {
         if self.closing && self.may_end() {
             return self.end(now);
         }
-        if !self.role.in_turns() && self.came.is_due(now) {
-            return Some(self.dressed(control::empty(self.version, "SequenceAcknowledgement"), None, false));
+        if !self.role.in_turns && self.came.is_due(now) {
+            return Some(self.dressed(self.protocol.empty("SequenceAcknowledgement"), None, false));
         }
         None
     }
@@ -280,23 +247,22 @@ impl Session {
         self.stage = Stage::Asking(times + 1, now + REPEAT_AFTER * (1 << times));
         self.in_hand = None;
         let (id, offer) = (self.asked.guid().unwrap_or_default(), self.came.id.clone().unwrap_or_default());
-        let message = control::create(self.dialect, self.version, id, &offer, self.to.clone());
+        let message = self.protocol.create(id, &offer, self.to.clone());
         Next { message, headers: Vec::new(), answers: false }
     }
 
     /// A message with the headers of the protocol.
-    fn dressed(&mut self, message: Outbound, number: Option<u64>, answers: bool) -> Next {
+    fn dressed(&mut self, mut message: Outbound, number: Option<u64>, answers: bool) -> Next {
         self.in_hand = message.call.filter(|_| number.is_some());
         let mut headers = message.headers.clone();
         if let (Some(number), Some(id)) = (number, &self.out.id) {
-            headers.extend(control::sequence(self.dialect, self.version, id, number, message.last));
+            headers.extend(self.protocol.sequence(id, number, message.last));
         }
-        let said = self.came.tell(self.peer.is_closed() && self.version == Version::Oasis);
+        let said = self.came.tell(self.peer.is_closed() && self.protocol.version == Version::Oasis);
         if let Some(said) = said {
-            headers.extend(control::acknowledgement(self.dialect, self.version, &said));
+            headers.extend(self.protocol.acknowledgement(&said));
         }
-        let mut message = message;
-        if message.to.is_none() && self.role.is_client() {
+        if message.to.is_none() && self.role.is_client {
             message.to.clone_from(&self.to);
         }
         Next { message, headers, answers }
@@ -314,14 +280,14 @@ impl Session {
     ) -> Visit<Verdict> {
         (self.heard, self.spoke) = (Some(now), None);
         let head = came.head;
-        if !self.role.is_client() {
+        if !self.role.is_client {
             check_kept(head)?;
         }
         if Self::begins(head) {
             return self.created(came, desk);
         }
         if head.relates_to.as_ref().is_some_and(|id| *id == self.asked || id.guid() == self.asked.guid())
-            && self.role.is_client()
+            && self.role.is_client
         {
             return self.granted(came);
         }
@@ -339,7 +305,7 @@ impl Session {
         if let Some(sequence) = &head.reliable.sequence {
             // Not its own: somebody means another session, or one that is gone.
             let own = self.came.id.as_ref() == Some(&sequence.id);
-            if own && self.is_over() && self.role.is_client() && self.closing {
+            if own && self.is_over() && self.role.is_client && self.closing {
                 // The service ends its sequence, too; nobody is there any more to tell it so.
                 return Ok(Verdict::Deliver(Vec::new()));
             }
@@ -354,19 +320,13 @@ impl Session {
         if let Some(verdict) = self.control_message(came, desk)? {
             return Ok(verdict);
         }
-        let is_fault = head
-            .first
-            .as_ref()
-            .is_some_and(|first| first.local == "Fault" && first.namespace == envelope(self.dialect.soap));
+        let is_fault = head.is_fault(self.soap);
         if is_fault && self.ends_with(came)? {
             return Ok(Verdict::Deliver(Vec::new()));
         }
         if head.relates_to.is_some() || is_fault || !matches!(self.stage, Stage::Open) {
             self.answered(head);
-            if let Some(call) = self
-                .in_hand
-                .filter(|_| head.relates_to.is_none() && self.role == Role::Client(Exchange::RequestReply))
-            {
+            if let Some(call) = self.in_hand.filter(|_| head.relates_to.is_none() && self.role.asks()) {
                 // A fault that does not say what it answers is the response to what was asked last.
                 self.out.conclude(call);
             }
@@ -374,7 +334,7 @@ impl Session {
         }
         let reason =
             "The Web Services Reliable Messaging protocol is required, and the message is of no sequence.";
-        Ok(Verdict::Fault(control::fault(self.version, "WsrmRequired", reason)))
+        Ok(Verdict::Fault(self.protocol.version.fault("WsrmRequired", reason)))
     }
 
     /// A message of a sequence.
@@ -383,13 +343,13 @@ impl Session {
         // Answers that travel when they like may well wait for an acknowledgement that comes a little later.
         let most = if self.role.responds() { WINDOW } else { UNANSWERED };
         let is_full = self.out.backlog() as u64 >= most || self.out.kept() as u64 >= came.most;
-        if !self.role.is_client() && is_full && !self.came.has(number) {
+        if !self.role.is_client && is_full && !self.came.has(number) {
             // Whoever takes no answers gets no more of them: this is neither taken nor acknowledged.
             desk.owed = None;
             return Verdict::Deliver(Vec::new());
         }
         self.answered(came.head);
-        let arrived = (came.document.clone(), came.action.map(str::to_owned), came.key.clone());
+        let arrived = (came.bytes.clone(), came.action.map(str::to_owned), came.key.clone());
         let taken = self.came.take(now, number, (!is_control).then_some(arrived));
         if self.role.responds() {
             let wants = came.head.message_id.clone().filter(|_| !is_control);
@@ -414,9 +374,7 @@ impl Session {
 
     /// An answer is the end of its question's repetitions.
     fn answered(&mut self, head: &Head<'_>) {
-        if let Some(question) =
-            head.relates_to.as_ref().filter(|_| self.role == Role::Client(Exchange::RequestReply))
-        {
+        if let Some(question) = head.relates_to.as_ref().filter(|_| self.role.asks()) {
             self.out.answered(question);
         }
     }
@@ -424,15 +382,15 @@ impl Session {
     /// A client asks for a sequence.
     fn created(&mut self, came: &Came<'_>, desk: &mut Desk) -> Visit<Verdict> {
         let id = came.head.message_id.clone();
-        let refused = |version| {
+        let refused = |version: Version| {
             let reason =
                 "The sequence was not created: the channel has a session already, or none was offered.";
-            Ok(Verdict::Fault(control::fault(version, "CreateSequenceRefused", reason)))
+            Ok(Verdict::Fault(version.fault("CreateSequenceRefused", reason)))
         };
-        let Some(version) = version_of(came.head, "CreateSequence").filter(|_| !self.role.is_client()) else {
-            return refused(self.version);
+        let Some(version) = version_of(came.head, "CreateSequence").filter(|_| !self.role.is_client) else {
+            return refused(self.protocol.version);
         };
-        let (_, offered) = control::identifiers(self.dialect, came.document, came.words, came.quotas)?;
+        let (_, offered) = control::identifiers(came.document)?;
         if offered.as_ref().is_some_and(|id| id.len() > MAX_ADDRESS) {
             return refused(version);
         }
@@ -441,7 +399,7 @@ impl Session {
             return refused(version);
         }
         if !again {
-            self.version = version;
+            self.protocol.version = version;
             self.asked = id.clone().unwrap_or(MessageId::Unique([0; 16]));
             self.out.id = offered;
             self.came.id = Some(control::identifier());
@@ -451,7 +409,7 @@ impl Session {
         // A client takes acknowledgements to the very address only that it calls, which may be another name of this host.
         let to = came.head.to.as_deref().filter(|to| *to != ANONYMOUS && !to.is_empty());
         self.here = to.unwrap_or(came.here).into();
-        desk.control.push_back(control::created(self.dialect, self.version, id, &granted, Some(&self.here)));
+        desk.control.push_back(self.protocol.created(id, &granted, &self.here));
         Ok(Verdict::Deliver(Vec::new()))
     }
 
@@ -460,7 +418,7 @@ impl Session {
         if !matches!(self.stage, Stage::Asking(..)) {
             return Ok(Verdict::Deliver(Vec::new()));
         }
-        let (about, _) = control::identifiers(self.dialect, came.document, came.words, came.quotas)?;
+        let (about, _) = control::identifiers(came.document)?;
         match about.filter(|_| version_of(came.head, "CreateSequenceResponse").is_some()) {
             Some(id) => {
                 self.out.id = Some(id);
@@ -484,12 +442,7 @@ impl Session {
 
     /// The fault UnknownSequence, with the reason if there is one.
     fn unknown(&self) -> Said {
-        control::unknown(self.version, matches!(self.stage, Stage::Over(End::Displaced)))
-    }
-
-    /// Nobody waits for a call any more; once it has its number it is repeated all the same.
-    pub(in crate::soap) fn cancel(&mut self, call: CallId) {
-        self.out.cancel(call);
+        self.protocol.version.unknown(matches!(self.stage, Stage::Over(End::Displaced)))
     }
 }
 

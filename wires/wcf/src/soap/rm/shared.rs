@@ -2,8 +2,8 @@
 //! is the node's, and what is owed to a request is its connection's.
 //!
 //! `Reliable` is a session as one connection has it: the session itself, which may be shared, and a `Desk`
-//! with what this connection owes to the request at hand. Its methods lock the session for as long as they
-//! run; none of them calls back into a channel.
+//! with what this connection owes to the request at hand. The session is locked for one question at a time, and never
+//! calls back into a channel.
 //!
 //! `Orphans` are the other half, of clients: a session whose connection has ended is left there under its
 //! destination, and the next connection that leads there takes it up, with all messages that were not
@@ -25,16 +25,14 @@
 use super::places::MAX_SESSIONS;
 use super::session::{Came, Desk, Session};
 use super::{Next, Outbound, Verdict, Version, control};
-use crate::dictionary::Words;
-use crate::plan::Plan;
 use crate::soap::Dialect;
+use crate::soap::cursor::Document;
 use crate::soap::faults::Said;
 use crate::soap::head::Head;
 use crate::soap::ids::MessageId;
-use crate::values::ReaderQuotas;
 use bytes::Bytes;
 use everywire_model::visit::Visit;
-use everywire_model::{CallId, Failure, Profile, ProfileOptions};
+use everywire_model::{Profile, ProfileOptions};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -62,23 +60,9 @@ impl Reliable {
         Self { session, desk: Desk::default() }
     }
 
-    /// Whether a message begins a session.
-    pub(in crate::soap) fn begins(head: &Head<'_>) -> bool {
-        Session::begins(head)
-    }
-
-    pub(super) fn session(&self) -> MutexGuard<'_, Session> {
+    /// The session, locked for as long as the answer lives.
+    pub(in crate::soap) fn session(&self) -> MutexGuard<'_, Session> {
         lock(&self.session)
-    }
-
-    /// Whether the messages of this sequence are its own.
-    pub(in crate::soap) fn is_of(&self, id: &str) -> bool {
-        self.session().id() == Some(id)
-    }
-
-    /// Whether the messages of this sequence are its answers.
-    pub(in crate::soap) fn answers_as(&self, id: &str) -> bool {
-        self.session().answers_as() == Some(id)
     }
 
     /// The same session, for what is owed to another message.
@@ -90,75 +74,8 @@ impl Reliable {
         Arc::clone(&self.session)
     }
 
-    /// Bytes of messages that are kept until they are acknowledged.
-    pub(in crate::soap) fn kept(&self) -> usize {
-        self.session().kept()
-    }
-
     pub(in crate::soap) fn queue(&mut self, message: Outbound) {
         lock(&self.session).queue(message, &mut self.desk);
-    }
-
-    pub(in crate::soap) fn close(&mut self) {
-        self.session().close();
-    }
-
-    /// Whether the client of a duplex channel says nothing more.
-    pub(in crate::soap) fn is_told_all(&self) -> bool {
-        self.session().is_told_all()
-    }
-
-    /// Something went wrong that another connection does not mend.
-    pub(in crate::soap) fn give_up(&mut self) {
-        self.session().give_up();
-    }
-
-    /// Whether neither side says anything more.
-    pub(in crate::soap) fn is_over(&self) -> bool {
-        self.session().is_over()
-    }
-
-    /// Why it is over, if it was the peer that ended it.
-    pub(in crate::soap) fn ended(&self) -> Option<Failure> {
-        self.session().ended().cloned()
-    }
-
-    /// Whether the message of a call still waits to go.
-    pub(in crate::soap) fn holds(&self, call: CallId) -> bool {
-        self.session().holds(call)
-    }
-
-    /// The calls whose messages have left, and what they are known by.
-    pub(in crate::soap) fn under_way(&self) -> Vec<(CallId, [u8; 16])> {
-        self.session().under_way()
-    }
-
-    /// Whether the message of this call has left and has no answer yet.
-    pub(in crate::soap) fn asks(&self, question: &[u8; 16]) -> bool {
-        self.session().asks(question)
-    }
-
-    /// Another call goes on with one whose message has left. Returns what its answer is read by, if there is such a message.
-    pub(in crate::soap) fn wait_for(&mut self, question: &[u8; 16], call: CallId) -> Option<Arc<Plan>> {
-        self.session().wait_for(question, call)
-    }
-
-    /// When something is due.
-    pub(in crate::soap) fn deadline(&self) -> Option<Instant> {
-        self.session().deadline()
-    }
-
-    /// Time has passed.
-    ///
-    /// # Errors
-    /// The peer is gone, or a message stays away.
-    pub(in crate::soap) fn expire(&mut self, now: Instant) -> Result<(), Failure> {
-        self.session().expire(now)
-    }
-
-    /// Why no message may be given to it any more, though nobody has ended it.
-    pub(in crate::soap) fn refuses(&self, now: Instant) -> Option<Failure> {
-        self.session().refuses(now)
     }
 
     /// The next message to send.
@@ -182,16 +99,6 @@ impl Reliable {
     /// It breaks the protocol, or the session was refused.
     pub(in crate::soap) fn receive(&mut self, now: Instant, came: &Came<'_>) -> Visit<Verdict> {
         lock(&self.session).receive(now, came, &mut self.desk)
-    }
-
-    /// There will be no answer to this message, which came.
-    pub(in crate::soap) fn answers_not(&mut self, id: &MessageId) {
-        self.session().answers_not(id);
-    }
-
-    /// Nobody waits for a call any more; once it has its number it is repeated all the same.
-    pub(in crate::soap) fn cancel(&mut self, call: CallId) {
-        self.session().cancel(call);
     }
 }
 
@@ -269,13 +176,7 @@ pub(in crate::soap) fn speaks(head: &Head<'_>) -> bool {
 }
 
 /// The sequence that a message is of, or about.
-pub(in crate::soap) fn sequence_of(
-    head: &Head<'_>,
-    dialect: Dialect,
-    document: &[u8],
-    words: &Words,
-    quotas: &ReaderQuotas,
-) -> Visit<Option<String>> {
+pub(in crate::soap) fn sequence_of(head: &Head<'_>, document: Document<'_>) -> Visit<Option<String>> {
     let headers = &head.reliable;
     let said = headers.sequence.as_ref().map(|sequence| &sequence.id).or(headers.requested.as_ref());
     if let Some(id) = said {
@@ -283,7 +184,7 @@ pub(in crate::soap) fn sequence_of(
     }
     let action = head.action.as_deref().unwrap_or_default();
     if ["/TerminateSequence", "/CloseSequence"].iter().any(|name| action.ends_with(name)) {
-        return Ok(control::identifiers(dialect, document, words, quotas)?.0);
+        return Ok(control::identifiers(document)?.0);
     }
     Ok(None)
 }

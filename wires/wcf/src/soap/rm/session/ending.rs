@@ -20,7 +20,7 @@ impl Session {
     }
 
     /// Whether the client of a duplex channel says nothing more: it waits for this side's end then.
-    pub(in crate::soap::rm) fn is_told_all(&self) -> bool {
+    pub(in crate::soap) fn is_told_all(&self) -> bool {
         self.role.is_duplex_service() && self.peer.last().is_some_and(|last| self.came.is_whole(last))
     }
 
@@ -28,10 +28,10 @@ impl Session {
     pub(super) fn may_end(&self) -> bool {
         if !self.role.is_duplex_service() {
             // On an ordered stream nothing overtakes the last message: the end may follow it at once.
-            return self.role.is_client()
-                && (matches!(self.stage, Stage::Closing(_)) && !self.role.in_turns() || self.out.is_done());
+            return self.role.is_client
+                && (matches!(self.stage, Stage::Closing(_)) && !self.role.in_turns || self.out.is_done());
         }
-        match (&self.stage, self.version) {
+        match (&self.stage, self.protocol.version) {
             (Stage::Closing(said), Version::Oasis) => *said == Closing::Agreed,
             // A client of WCF's wants to have acknowledged the last message before it hears of the end.
             (Stage::Closing(_), Version::February) => self.peer == PeerSequence::Ended || self.out.is_done(),
@@ -44,9 +44,12 @@ impl Session {
         // Each call says one word of the end.
         let service = self.role.is_duplex_service();
         let last = self.out.last_number();
-        if matches!(self.stage, Stage::Open) && self.version == Version::February && (last > 0 || service) {
+        if matches!(self.stage, Stage::Open)
+            && self.protocol.version == Version::February
+            && (last > 0 || service)
+        {
             self.stage = Stage::Closing(Closing::Announced);
-            self.out.push(Outbound { last: true, ..control::empty(self.version, "LastMessage") });
+            self.out.push(Outbound { last: true, ..self.protocol.empty("LastMessage") });
             let (number, message) = self.out.next(now, false)?;
             return Some(self.dressed(message, Some(number), false));
         }
@@ -61,15 +64,15 @@ impl Session {
             return Some(self.asked_to_end("TerminateSequence", &id, last));
         }
         self.give_up();
-        let message = control::about(self.dialect, self.version, "TerminateSequence", &id, Some(last));
+        let message = self.protocol.about("TerminateSequence", &id, Some(last));
         Some(self.dressed(message, None, false))
     }
 
     /// What a service says of the end of its own sequence. In 1.1 that is a request, which a client takes from the address that it
     /// calls only.
     fn asked_to_end(&mut self, name: &'static str, id: &str, last: u64) -> Next {
-        let message = control::about(self.dialect, self.version, name, id, Some(last));
-        let message = match self.version {
+        let message = self.protocol.about(name, id, Some(last));
+        let message = match self.protocol.version {
             Version::February => message,
             Version::Oasis => {
                 Outbound { message_id: Some(ids::random()), reply_to: Some(self.here.clone()), ..message }
@@ -97,28 +100,22 @@ impl Session {
             return Ok(None);
         }
         // It must mean the peer's own sequence.
-        let (about, _) = control::identifiers(self.dialect, came.document, came.words, came.quotas)?;
+        let (about, _) = control::identifiers(came.document)?;
         if about.is_none() || about != self.came.id {
             return Ok(Some(Verdict::Fault(self.unknown())));
         }
         let about = about.unwrap_or_default();
         self.peer.close();
-        match self.version {
+        match self.protocol.version {
             Version::Oasis => {
                 let name = if closes { "CloseSequenceResponse" } else { "TerminateSequenceResponse" };
-                let answer = control::about(self.dialect, self.version, name, &about, None);
+                let answer = self.protocol.about(name, &about, None);
                 desk.control.push_back(Outbound { relates_to: head.message_id.clone(), ..answer });
             }
             // The response to the client's end is the end of this side's sequence.
             Version::February if self.role.responds() => {
                 let id = self.out.id.clone().unwrap_or_default();
-                desk.control.push_back(control::about(
-                    self.dialect,
-                    self.version,
-                    "TerminateSequence",
-                    &id,
-                    None,
-                ));
+                desk.control.push_back(self.protocol.about("TerminateSequence", &id, None));
             }
             Version::February => {}
         }
@@ -133,7 +130,7 @@ impl Session {
             self.give_up();
         }
         // A client is told so when it has said the same; else it is the service's own doing.
-        if (ends || self.role.is_client()) && !(self.role.is_client() && self.closing) {
+        if (ends || self.role.is_client) && !(self.role.is_client && self.closing) {
             self.end_for(if closes { "SequenceClosed" } else { "SequenceTerminated" }, "");
         }
         Ok(Some(Verdict::Deliver(Vec::new())))
@@ -141,13 +138,13 @@ impl Session {
 
     /// Whether a fault is the protocol's, and with it the end of the session.
     pub(super) fn ends_with(&mut self, came: &Came<'_>) -> Visit<bool> {
-        let fault = Fault::read(self.dialect, came.document, came.words, came.quotas)?;
+        let fault = Fault::read(came.document)?;
         let (namespace, name) = fault.subcode.as_ref().unwrap_or(&fault.code);
         let own = Version::of(namespace).is_some() || version_of(came.head, "fault").is_some();
         if !own {
             return Ok(false);
         }
-        if self.role.is_client() && matches!(self.stage, Stage::Asking(..)) {
+        if self.role.is_client && matches!(self.stage, Stage::Asking(..)) {
             return Err(refused(&fault.reason));
         }
         self.end_for(name, &fault.reason);
@@ -161,17 +158,14 @@ impl Session {
         if matches!(self.stage, Stage::Over(End::ByPeer(_) | End::Displaced)) {
             return;
         }
-        let who = if self.role.is_client() { "service" } else { "client" };
+        let who = if self.role.is_client { "service" } else { "client" };
         let reason = reason.trim();
         let said = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-        let failure = Failure::new(
-            Kind::Unreachable,
-            Initiator::Peer,
-            format!("the {who} ended the reliable session{said}"),
-        );
+        let what = format!("the {who} ended the reliable session{said}");
+        let failure = Failure::new(Kind::Unreachable, Initiator::Peer, what);
         let hint = "another call begins another session; the service's InactivityTimeout may be short";
         let failure = failure.with_code(format!("rm {name}"));
-        let failure = if self.role.is_client() { failure.with_hint(hint) } else { failure };
+        let failure = if self.role.is_client { failure.with_hint(hint) } else { failure };
         self.stage = Stage::Over(End::ByPeer(failure));
     }
 }

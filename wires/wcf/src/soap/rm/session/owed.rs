@@ -4,7 +4,7 @@
 use super::{End, Session, Stage, Waker};
 use crate::soap::faults::Said;
 use crate::soap::ids::MessageId;
-use crate::soap::rm::{AWAITED, Next, Outbound, control};
+use crate::soap::rm::{AWAITED, Next, Outbound};
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -67,7 +67,7 @@ impl Session {
             desk.refused = (!begun).then_some(owed.id);
             return None;
         }
-        let message = control::empty(self.version, "SequenceAcknowledgement");
+        let message = self.protocol.empty("SequenceAcknowledgement");
         Some(self.dressed(message, None, true))
     }
 
@@ -77,7 +77,7 @@ impl Session {
     }
 
     /// There will be no answer to this message, which came: it was one-way, or refused.
-    pub(in crate::soap::rm) fn answers_not(&mut self, id: &MessageId) {
+    pub(in crate::soap) fn answers_not(&mut self, id: &MessageId) {
         self.asked_of_us.retain(|held| held != id);
         self.wake();
     }

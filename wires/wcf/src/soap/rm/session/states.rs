@@ -5,48 +5,30 @@
 use everywire_model::Failure;
 use std::time::Instant;
 
-/// Who this side is.
+/// Who this side is, and how messages travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    /// It opened the channel.
-    /// It asks for the sequence, and repeats what is not acknowledged.
-    Client(Exchange),
-    /// It accepted the channel.
-    /// It grants the sequence.
-    Service(Exchange),
-}
-
-/// How messages travel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Exchange {
-    /// Both sides send when they like.
-    Duplex,
-    /// Answers are the responses to requests, and nothing is sent to the client without one.
-    RequestReply,
-}
-
-impl Exchange {
-    pub(super) fn of(in_turns: bool) -> Self {
-        if in_turns { Self::RequestReply } else { Self::Duplex }
-    }
+pub(super) struct Role {
+    /// It opened the channel: it asks for the sequence, and repeats what is not acknowledged. A service accepted the channel,
+    /// and grants the sequence.
+    pub(super) is_client: bool,
+    /// Answers are the responses to requests, and nothing is sent to the client without one. Otherwise both sides send when
+    /// they like.
+    pub(super) in_turns: bool,
 }
 
 impl Role {
-    pub(super) fn is_client(self) -> bool {
-        matches!(self, Self::Client(_))
-    }
-
-    pub(super) fn in_turns(self) -> bool {
-        matches!(self, Self::Client(Exchange::RequestReply) | Self::Service(Exchange::RequestReply))
+    /// Whether each answer comes as the response to its request.
+    pub(super) fn asks(self) -> bool {
+        self.is_client && self.in_turns
     }
 
     /// Whether it answers requests, and says nothing else.
     pub(super) fn responds(self) -> bool {
-        self == Self::Service(Exchange::RequestReply)
+        !self.is_client && self.in_turns
     }
 
     pub(super) fn is_duplex_service(self) -> bool {
-        self == Self::Service(Exchange::Duplex)
+        !self.is_client && !self.in_turns
     }
 
     /// Whether it repeats messages by the clock; in turns, a service repeats an answer when it is asked again.

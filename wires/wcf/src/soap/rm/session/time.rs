@@ -20,7 +20,7 @@ impl Session {
             _ => None,
         };
         let repeats = if self.role.is_timed() { self.out.due() } else { None };
-        let tells = if self.role.in_turns() { None } else { self.came.due() };
+        let tells = if self.role.in_turns { None } else { self.came.due() };
         [asking, repeats, tells, self.silence_ends()].into_iter().flatten().min()
     }
 
@@ -33,7 +33,7 @@ impl Session {
     }
 
     /// Why no message may be given to it any more, though nobody has ended it: the peer has probably left it.
-    pub(in crate::soap::rm) fn refuses(&self, now: Instant) -> Option<Failure> {
+    pub(in crate::soap) fn refuses(&self, now: Instant) -> Option<Failure> {
         let is_silent = self.silence_ends().is_some_and(|end| end <= now);
         is_silent.then(|| silent().with_completed(Completed::No))
     }
