@@ -304,8 +304,10 @@ impl Outgoing {
 
     /// The number to write instead of a word.
     pub fn id(&mut self, word: &str) -> Option<u32> {
-        let static_id = if self.use_static { static_id(word) } else { None };
-        self.choose(static_id, table::hash(word), word)
+        match if self.use_static { static_id(word) } else { None } {
+            Some(id) if !self.session_first => Some(id),
+            id => self.session_id(table::hash(word), word).or(id),
+        }
     }
 
     /// The number to write instead of a prepared word, which is one of a contract: those come from the session where there
@@ -333,14 +335,6 @@ impl Outgoing {
             *recent = (term.serial, number);
         }
         Some(number)
-    }
-
-    #[inline]
-    fn choose(&mut self, static_id: Option<u32>, hash: u32, word: &str) -> Option<u32> {
-        match static_id {
-            Some(id) if !self.session_first => Some(id),
-            id => self.session_id(hash, word).or(id),
-        }
     }
 
     fn session_id(&mut self, hash: u32, word: &str) -> Option<u32> {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::common::{arguments, body, body_in, decode, encode, results, unhex};
+use crate::common::{arguments, body, body_in, body_of, decode, encode, results, unhex};
 use everywire_model::shape::{Arm, Array, Field, Hold, Map, Pointer, PointerKind, Struct, Text, Union};
 use everywire_model::{
     Budget, Bytes, Codec, Failure, Kind, SendBuffer, Shape, Sink, Value, value::TypedShape,
@@ -49,7 +49,7 @@ fn bodies(capture: &str, direction: &str) -> Vec<(Vec<u8>, Words)> {
         .map(|row| {
             let payload = unhex(row[3]);
             let document = words.receive(&payload).unwrap();
-            (document[nbfx::body(document, &words).unwrap()].to_vec(), words.clone())
+            (document[body_of(document, &words).unwrap()].to_vec(), words.clone())
         })
         .collect()
 }

@@ -147,7 +147,10 @@ impl<'a> Reader<'a> {
             }
             0x04..=0x07 | 0x0c..=0x3f => self.attribute(code)?,
             0x08..=0x0b => self.xmlns(code)?,
-            0x40..=0x77 => self.element(code)?,
+            0x40..=0x77 => {
+                let (prefix, name) = self.element(code)?;
+                Record::Element(prefix, name)
+            }
             0x80..=0xbd => self.text(code)?,
             _ => return self.wrong(Violation::UnexpectedRecord),
         };
@@ -168,13 +171,8 @@ impl<'a> Reader<'a> {
         Err(violation.at(self.at))
     }
 
-    fn element(&mut self, code: u8) -> Visit<Record<'a>> {
-        let (prefix, name) = self.element_name(code)?;
-        Ok(Record::Element(prefix, name))
-    }
-
     /// The prefix and the name behind the code of an element's start, which is open from then on.
-    fn element_name(&mut self, code: u8) -> Visit<(Prefix<'a>, Word<'a>)> {
+    fn element(&mut self, code: u8) -> Visit<(Prefix<'a>, Word<'a>)> {
         if self.depth >= self.max_depth {
             return self.wrong(Violation::TooDeep);
         }
@@ -195,7 +193,7 @@ impl<'a> Reader<'a> {
         let code = self.byte()?;
         // The rare cases: an error, and prefixes in full, which stand before the name.
         if self.depth >= self.max_depth || matches!(code, 0x41 | 0x43) {
-            return self.element_name(code).map(|(_, name)| name);
+            return self.element(code).map(|(_, name)| name);
         }
         self.depth += 1;
         self.attributes = Some(0);
@@ -252,12 +250,8 @@ impl<'a> Reader<'a> {
     /// Passes a declaration, of which the next code is one.
     #[inline]
     pub(crate) fn skip_xmlns(&mut self) -> Visit<()> {
-        self.count_attribute()?;
         let code = self.byte()?;
-        if matches!(code, 0x09 | 0x0b) {
-            self.string(MAX_NAME)?;
-        }
-        self.word(code >= 0x0a).map(|_| ())
+        self.xmlns(code).map(drop)
     }
 
     /// The text that comes here and ends its element, if one does.

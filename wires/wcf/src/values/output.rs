@@ -24,7 +24,7 @@ mod apart;
 
 use super::Form;
 use crate::dictionary::{Outgoing, Term};
-use crate::nbfx::{Decimal, Item, Text, integer, records, xml};
+use crate::nbfx::{Item, Text, integer, records, xml};
 use crate::text::{base64, escape, escape_attribute};
 use apart::Apart;
 pub(super) use apart::{Named, XML};
@@ -312,46 +312,34 @@ impl<'s> Output<'s> {
 
     /// A binary32 number, and the end of its element.
     pub(super) fn float(&mut self, value: f32) {
-        if self.form == Form::Text {
-            self.lexical(Text::F32(value));
-        } else {
-            self.mark();
-            records::put(&records::single(value), false, self.out.flat());
-        }
-        self.end();
+        self.real(&Text::F32(value), &records::single(value));
     }
 
     /// A binary64 number, and the end of its element.
     pub(super) fn double(&mut self, value: f64) {
-        if self.form == Form::Text {
-            self.lexical(Text::F64(value));
-        } else {
-            self.mark();
-            records::put(&records::real(value), false, self.out.flat());
+        self.real(&Text::F64(value), &records::real(value));
+    }
+
+    fn real(&mut self, value: &Text<'_>, record: &Text<'_>) {
+        match self.form {
+            Form::Text => self.chars(&xml::lexical(value)),
+            Form::Binary => self.record(record),
         }
         self.end();
     }
 
-    /// A decimal number; `text` is its notation.
-    pub(super) fn decimal(&mut self, value: &Decimal, text: &str) {
-        if self.form == Form::Text {
-            return self.chars(text);
+    /// A value that has a record of its own; `text` is its notation.
+    pub(super) fn typed(&mut self, value: &Text<'_>, text: &str) {
+        match self.form {
+            Form::Text => self.chars(text),
+            Form::Binary => self.record(value),
         }
-        self.mark();
-        let out = self.out.flat();
-        out.push(0x94);
-        out.extend_from_slice(&crate::nbfx::decimal(value));
     }
 
-    /// A date; `text` is its notation.
-    pub(super) fn date_time(&mut self, raw: u64, text: &str) {
-        if self.form == Form::Text {
-            return self.chars(text);
-        }
+    /// A record that may yet end its element.
+    fn record(&mut self, record: &Text<'_>) {
         self.mark();
-        let out = self.out.flat();
-        out.push(0x96);
-        out.extend_from_slice(&raw.to_le_bytes());
+        records::put(record, false, self.out.flat());
     }
 
     /// A piece of XML with namespace declarations of its own; where it is none, its characters.
@@ -378,10 +366,6 @@ impl<'s> Output<'s> {
         text.extend([char::from(prefix), ':']);
         text.push_str(local);
         self.chars(&text);
-    }
-
-    fn lexical(&mut self, value: Text<'_>) {
-        self.chars(&xml::lexical(&value));
     }
 
     /// What comes next is taken out of the document when it is complete.

@@ -20,7 +20,7 @@
 //! * Between elements only comments and white space stand; text there is passed without being looked at, as
 //!   WCF does.
 
-use super::{Content, Cursor, Entered, Found, Run, Told};
+use super::{Content, Cursor, Entered, Found, Run, Told, local_part};
 use crate::dictionary::Words;
 use crate::nbfx::{Prefix, Reader, Record, Text, Word};
 use crate::values::{Quota, ReaderQuotas};
@@ -71,11 +71,8 @@ impl<'a> BinaryCursor<'a> {
 
     /// The next record; a document does not end inside an element.
     fn next(&mut self) -> Visit<Record<'a>> {
-        match self.reader.read() {
-            Ok(Some(record)) => Ok(record),
-            Ok(None) => self.wrong(Violation::Truncated),
-            Err(failure) => Err(self.refusal(&self.reader, failure)),
-        }
+        let record = self.reader.read().map_err(|failure| self.refusal(&self.reader, failure))?;
+        record.ok_or_else(|| Violation::Truncated.at(self.reader.position()))
     }
 
     /// What is said of a document that the reader refuses.
@@ -101,6 +98,13 @@ impl<'a> BinaryCursor<'a> {
         }
     }
 
+    /// A text with its word.
+    #[inline]
+    fn content_of(&self, text: Text<'a>) -> Visit<Content<'a>> {
+        let word = self.text_word(&text)?;
+        Ok(Content::of(text, word))
+    }
+
     /// Reads the attributes of the element that just started.
     #[inline]
     fn attributes(&mut self, entered: &mut Entered<'a>) -> Visit<()> {
@@ -122,19 +126,12 @@ impl<'a> BinaryCursor<'a> {
             return Ok(());
         }
         match self.word(name)? {
-            "nil" => {
-                let word = self.text_word(&value)?;
-                entered.nil = Content::of(value, word).boolean().unwrap_or(false);
-            }
+            "nil" => entered.nil = self.content_of(value)?.boolean().unwrap_or(false),
             "type" => {
-                let local = match value {
+                entered.kind = Some(match value {
                     Text::QName(_, id) => Cow::Borrowed(self.word(Word::Id(id))?),
-                    other => {
-                        let word = self.text_word(&other)?;
-                        local_part(Content::of(other, word).text())
-                    }
-                };
-                entered.kind = Some(local);
+                    other => local_part(self.content_of(other)?.text()),
+                });
             }
             "Ref" => entered.refers = true,
             "Id" => entered.referred = true,
@@ -160,15 +157,7 @@ impl<'a> BinaryCursor<'a> {
                     if prefix != Prefix::None && self.word(name)? == wanted =>
                 {
                     told.prefix = prefix.spelled().into_owned();
-                    told.value = match value {
-                        Text::QName(letter, id) => {
-                            format!("{}:{}", char::from(b'a' + letter.min(25)), self.word(Word::Id(id))?)
-                        }
-                        other => {
-                            let word = self.text_word(&other)?;
-                            Content::of(other, word).text().into_owned()
-                        }
-                    };
+                    told.value = self.content_of(value)?.text().into_owned();
                 }
                 _ => {}
             }
@@ -248,14 +237,6 @@ impl<'a> BinaryCursor<'a> {
     }
 }
 
-/// What stands behind the prefix of a qualified name.
-fn local_part(name: Cow<'_, str>) -> Cow<'_, str> {
-    match name {
-        Cow::Borrowed(name) => Cow::Borrowed(name.rsplit(':').next().unwrap_or(name)),
-        Cow::Owned(name) => Cow::Owned(name.rsplit(':').next().unwrap_or_default().to_owned()),
-    }
-}
-
 impl<'a> Cursor<'a> for BinaryCursor<'a> {
     fn rewound(&self) -> Self {
         Self::new(self.document, 0, 0, self.words, self.quotas)
@@ -267,10 +248,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
             match self.reader.peek() {
                 Some(0x40..=0x77) => {
                     let at = self.reader.position();
-                    let name = match self.reader.start() {
-                        Ok(name) => name,
-                        Err(failure) => return Err(self.refusal(&self.reader, failure)),
-                    };
+                    let name = self.reader.start().map_err(|failure| self.refusal(&self.reader, failure))?;
                     let mut entered = Entered::new(self.word(name)?, at);
                     self.attributes(&mut entered)?;
                     return Ok(Some(entered));
@@ -358,8 +336,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
                 let cost = self.cost(&text);
                 budget.charge_bytes(cost)?;
                 self.check(&text, cost)?;
-                let word = self.text_word(&text)?;
-                Ok(Content::of(text, word))
+                self.content_of(text)
             }
             (Some(first), Some(Text::Bytes(rest))) => {
                 let total = (first.len() + rest.len()) as u64;
@@ -382,12 +359,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         let depth = ahead.depth();
         let mut count = 0_u64;
         let mut in_array = false;
-        loop {
-            let record = match ahead.read() {
-                Ok(Some(record)) => record,
-                Ok(None) => break,
-                Err(failure) => return Err(self.refusal(&ahead, failure)),
-            };
+        while let Some(record) = ahead.read().map_err(|failure| self.refusal(&ahead, failure))? {
             match record {
                 Record::Array => in_array = true,
                 Record::Items(_, items, _) => {
@@ -425,10 +397,9 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
             let cost = self.cost(&value);
             budget.charge_bytes(cost)?;
             self.check(&value, cost)?;
-            let word = self.text_word(&value)?;
+            let content = self.content_of(value)?;
             let name = self.word(name)?;
-            let prefix = prefix.spelled();
-            found.push(Found { prefix, name, content: Content::of(value, word), namespace: None });
+            found.push(Found { prefix: prefix.spelled(), name, content, namespace: None });
         }
         Ok(found)
     }

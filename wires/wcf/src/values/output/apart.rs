@@ -70,10 +70,7 @@ impl Output<'_> {
 
     /// Begins a list in one text, if a value is being written apart.
     pub(in crate::values) fn begin_words(&mut self) -> bool {
-        self.apart.as_mut().is_some_and(|apart| {
-            apart.more = true;
-            true
-        })
+        self.apart.as_mut().map(|apart| apart.more = true).is_some()
     }
 
     /// Begins an item of it.

@@ -17,15 +17,8 @@ impl ElementSink<'_> {
     /// the member.
     fn direct(&self) -> Visit<Option<(usize, &Member)>> {
         let frame = self.frames.last().unwrap_or(&self.base);
-        let member = match frame.kind {
-            Kind::Parameters => self.graphs.layout().and_then(|layout| layout.members.get(frame.index)),
-            Kind::Fields => match self.graphs.node(frame.graph, frame.node)? {
-                Node::Fields { members, .. } => members.get(frame.index),
-                _ => None,
-            },
-            _ => return Ok(None),
-        };
-        Ok(Some((self.frames.len(), member.ok_or_else(miscounted)?)))
+        let Some(members) = self.graphs.members(frame)? else { return Ok(None) };
+        Ok(Some((self.frames.len(), members.get(frame.index).ok_or_else(miscounted)?)))
     }
 
     /// The frame with this number, as `direct` gives it; 0 is the base.
@@ -101,19 +94,12 @@ impl ElementSink<'_> {
     pub(super) fn begin_attributes(&mut self) -> Visit<()> {
         let frame = self.frames.last().unwrap_or(&self.base);
         let graph = frame.graph;
-        let members = match (frame.kind, self.graphs.layout()) {
-            (Kind::Parameters, Some(layout)) => &layout.members,
-            _ => match self.graphs.node(graph, frame.node)? {
-                Node::Fields { members, .. } => members,
-                _ => return Ok(()),
-            },
-        };
-        let mut spaces: Vec<NamespaceId> = Vec::new();
-        for member in members {
-            if let Place::Attribute(space, _) = member.place {
-                spaces.extend(space);
-            }
-        }
+        let Some(members) = self.graphs.members(frame)? else { return Ok(()) };
+        let spaces = members.iter().filter_map(|member| match member.place {
+            Place::Attribute(space, _) => space,
+            _ => None,
+        });
+        let spaces: Vec<NamespaceId> = spaces.collect();
         for space in spaces {
             if self.graphs.namespace(graph, space)?.as_str() != text::XML
                 && self.lettered(graph, space).is_none()
@@ -137,13 +123,7 @@ impl ElementSink<'_> {
         };
         let graph = frame.graph;
         let tag = self.tags.iter().find(|(of, _)| *of == at).map(|(_, tag)| *tag);
-        let members = match (frame.kind, self.graphs.layout()) {
-            (Kind::Parameters, Some(layout)) => &layout.members,
-            _ => match self.graphs.node(graph, frame.node)? {
-                Node::Fields { members, .. } => members,
-                _ => return Err(misuse()),
-            },
-        };
+        let members = self.graphs.members(frame)?.ok_or_else(misuse)?;
         let Member { name, node, place, .. } = members.get(index).ok_or_else(miscounted)?;
         let node = *node;
         let attribute = match place {

@@ -7,21 +7,21 @@
 //!
 //! Always: `index <= len`; `scope` is how long the list of declarations was before the frame's element.
 
-use super::{ElementSink, behind, miscounted, misuse, told};
+use super::{ElementSink, TERMS, behind, miscounted, misuse};
 use crate::dictionary::Term;
 use crate::limits::MAX_DEPTH;
 use crate::nbfx::Item;
 use crate::values::Form;
 use crate::values::graph::{Graph, Member, NamespaceId, Node, NodeId, Place, XSI_ID};
 use crate::values::layout::Layout;
+use crate::values::names::clark;
 use crate::values::output::{INSTANCE, Letter};
-use crate::values::qname::clark;
 use everywire_model::shape::Shape;
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator};
 
 /// An open composite.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Frame {
     pub(super) kind: Kind,
     /// Values begun so far.
@@ -43,9 +43,10 @@ pub(super) struct Frame {
     pub(super) loose: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Kind {
     /// Nothing is open, or one value without a name.
+    #[default]
     Root,
     /// Fields of the operation.
     Parameters,
@@ -116,6 +117,18 @@ impl<'s> Graphs<'s> {
         self.get(graph)?.nodes.get(node).ok_or_else(misuse)
     }
 
+    /// The members that the values of a frame are, if it is that of a struct.
+    pub(super) fn members(&self, frame: &Frame) -> Visit<Option<&[Member]>> {
+        Ok(match frame.kind {
+            Kind::Parameters => self.layout().map(|layout| &*layout.members),
+            Kind::Fields => match self.node(frame.graph, frame.node)? {
+                Node::Fields { members, .. } => Some(members),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
     pub(super) fn namespace(&self, graph: usize, namespace: NamespaceId) -> Visit<&Term> {
         self.get(graph)?.namespaces.get(namespace).ok_or_else(misuse)
     }
@@ -123,28 +136,7 @@ impl<'s> Graphs<'s> {
 
 impl Frame {
     pub(super) fn new(kind: Kind, len: usize) -> Self {
-        Self {
-            kind,
-            index: 0,
-            len,
-            graph: 0,
-            node: 0,
-            arm: 0,
-            prefix: 0,
-            scope: 0,
-            ends: false,
-            loose: false,
-        }
-    }
-
-    /// A frame whose value has the element of this one.
-    pub(super) fn passing(kind: Kind) -> Self {
-        Self::new(kind, 1)
-    }
-
-    /// A frame of nothing.
-    pub(super) fn empty() -> Self {
-        Self::new(Kind::Maybe, 0)
+        Self { kind, len, ..Self::default() }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -221,12 +213,8 @@ impl ElementSink<'_> {
                 Kind::Maybe | Kind::Variant => {}
                 Kind::Derived => derived = Some((frame.graph, frame.node, frame.arm)),
                 Kind::Told => {
-                    return Ok(Begun {
-                        declares: false,
-                        graph: frame.graph,
-                        node: frame.node,
-                        scope: frame.scope,
-                    });
+                    let Frame { graph, node, scope, .. } = *frame;
+                    return Ok(Begun { declares: false, graph, node, scope });
                 }
                 _ => break,
             }
@@ -248,7 +236,7 @@ impl ElementSink<'_> {
         let (graph, index) = (frame.graph, frame.index - 1);
         let (member, own) = match (frame.kind, frame.kind == Kind::Parameters) {
             (Kind::Root, _) => {
-                self.output.start(0, super::values());
+                self.output.start(0, &TERMS.values);
                 let (graph, node) = self.loose;
                 return Ok(Begun { declares: false, graph, node, scope });
             }
@@ -288,8 +276,7 @@ impl ElementSink<'_> {
             return Ok(begun);
         }
         let (namespace, name) = (member.namespace, member.name.clone());
-        let declares = self.start_in(graph, namespace, &name)?;
-        Ok(Begun { declares, ..begun })
+        self.start_in(begun, namespace, &name)
     }
 
     #[inline]
@@ -308,7 +295,7 @@ impl ElementSink<'_> {
     pub(super) fn start_loose(&mut self, index: usize, begun: Begun) -> Visit<Begun> {
         self.end_header();
         let layout = self.graphs.layout().ok_or_else(misuse)?;
-        let Member { name, namespace, .. } = layout.members.get(index).ok_or_else(miscounted)?;
+        let Member { name, namespace, place, .. } = layout.members.get(index).ok_or_else(miscounted)?;
         if let Some(Some((space, name))) = layout.headers.get(index) {
             self.output.begin_part();
             self.output.start(b'h', name);
@@ -316,22 +303,19 @@ impl ElementSink<'_> {
             self.floor = self.scope.len();
             return Ok(begun);
         }
-        if let Place::Attribute(..) | Place::Text = layout.members.get(index).ok_or_else(miscounted)?.place {
+        if let Place::Attribute(..) | Place::Text = place {
             return self.start_apart(0, index, begun.scope);
         }
         if layout.wrapper.is_some() && *namespace != layout.wrapper_namespace {
             let (namespace, name) = (*namespace, name.clone());
-            let declares = self.start_in(0, namespace, &name)?;
-            return Ok(Begun { declares, ..begun });
+            return self.start_in(begun, namespace, &name);
         }
-        let is_bare = layout.wrapper.is_none();
+        let bare = layout.wrapper.is_none().then_some(layout.namespace);
         self.output.start(0, name);
-        if is_bare {
-            let namespace = layout.namespace;
-            self.output.xmlns(0, self.graphs.namespace(0, namespace)?);
-            self.scope.push(Scope { prefix: 0, graph: 0, namespace });
+        if let Some(namespace) = bare {
+            self.declare(0, 0, namespace)?;
         }
-        Ok(Begun { declares: is_bare, ..begun })
+        Ok(Begun { declares: bare.is_some(), ..begun })
     }
 
     /// Takes the element that a header was written as out of the body.
@@ -360,11 +344,9 @@ impl ElementSink<'_> {
         } else if let Some((namespace, name)) = &layout.wrapper {
             self.output.start(0, name);
             self.output.xmlns(0, namespace);
-            let namespace = layout.wrapper_namespace;
-            let instance = layout.instance;
-            self.default = Some(namespace);
+            self.default = Some(layout.wrapper_namespace);
             self.base.ends = true;
-            if instance {
+            if layout.instance {
                 self.declare_instance()?;
                 self.begin_attributes()?;
             }
@@ -397,14 +379,7 @@ impl ElementSink<'_> {
         let begun = self.begin()?;
         let node = behind(self.graphs.get(begun.graph)?, begun.node);
         if self.output.begin_words() {
-            let frame = Frame {
-                graph: begun.graph,
-                node,
-                scope: begun.scope,
-                ends: true,
-                ..Frame::new(Kind::Words, len)
-            };
-            return self.push(frame);
+            return self.push_within(begun, node, Frame::new(Kind::Words, len));
         }
         let (own, kind) = match self.graphs.node(begun.graph, node)? {
             Node::Items { own, array: Some(item), .. } if len > 0 && self.output.form == Form::Binary => {
@@ -456,6 +431,11 @@ impl ElementSink<'_> {
             return Err(misuse());
         }
         self.declare_instance()?;
+        self.push_within(begun, node, frame)
+    }
+
+    /// Opens a composite that ends what was begun.
+    fn push_within(&mut self, begun: Begun, node: NodeId, frame: Frame) -> Visit<()> {
         self.push(Frame { graph: begun.graph, node, scope: begun.scope, ends: true, ..frame })
     }
 
@@ -508,7 +488,7 @@ impl ElementSink<'_> {
     fn declare_instance(&mut self) -> Visit<()> {
         let scope = self.scope.get(self.floor..).unwrap_or_default();
         if !scope.iter().any(|known| known.prefix == INSTANCE) {
-            self.output.xmlns(INSTANCE, super::instance());
+            self.output.xmlns(INSTANCE, &TERMS.instance);
             self.scope.push(Scope { prefix: INSTANCE, graph: 0, namespace: XSI_ID });
         }
         Ok(())
@@ -518,7 +498,7 @@ impl ElementSink<'_> {
     pub(super) fn nil(&mut self) -> Visit<()> {
         self.check_word("")?;
         let begun = self.begin()?;
-        self.output.nil(&told().nil);
+        self.output.nil(&TERMS.nil);
         self.declare_instance()?;
         self.output.end();
         self.scope.truncate(begun.scope);
@@ -554,7 +534,7 @@ impl ElementSink<'_> {
     fn tell_type(&mut self, graph: usize, namespace: NamespaceId, local: &Term) -> Visit<()> {
         let known = self.find(graph, namespace);
         let prefix = known.unwrap_or_else(|| self.fresh());
-        self.output.told_type(&told().kind, prefix, local);
+        self.output.told_type(&TERMS.kind, prefix, local);
         if known.is_none() {
             self.declare(prefix, graph, namespace)?;
         }

@@ -5,23 +5,15 @@
 
 use super::state::{ElementSource, Frame, Kind};
 use crate::values::cursor::Cursor;
-use crate::values::qname::clark;
 use crate::violations::Violation;
-use everywire_model::shape::{Enum, Hold, Shape, Text, Union};
+use everywire_model::shape::{Enum, Hold, Text, Union};
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
 
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Opens a value of one of several types.
     pub(super) fn open_derived(&mut self, union: &Hold<Union>) -> Visit<usize> {
-        let entered = self.enter()?;
-        let entered = match entered {
-            Some(entered) if entered.nil => {
-                self.cursor.finish()?;
-                None
-            }
-            entered => entered,
-        };
+        let entered = self.enter_filled()?;
         self.push(Frame { entered, ..Frame::new(Kind::Derived(union.clone()), 2) })?;
         Ok(0)
     }
@@ -52,11 +44,4 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
         Ok(text)
     }
-}
-
-/// Whether a union is a type with derived types, told by `i:type`.
-pub(super) fn is_derived(union: &Union) -> bool {
-    clark(&union.id).is_some()
-        && matches!(union.discriminator.resolved(), Shape::Enum(_))
-        && union.arms.iter().all(|arm| matches!(arm.field.shape.resolved(), Shape::Struct(_)))
 }
