@@ -25,9 +25,10 @@
 //! * Between `begin` and `finish` nobody else writes to `out`.
 
 use super::preamble::Mode;
-use super::records::{Bounds, RecordKind, put_size, size};
+use super::records::{Bounds, RecordKind, size};
 use crate::compression::Format;
 use crate::layer::Layer;
+use crate::nbfx::integer;
 use crate::settings::Settings;
 use crate::violations::Breach;
 use bytes::{Buf, Bytes, BytesMut};
@@ -161,11 +162,6 @@ impl Channel {
         received.and(sent)
     }
 
-    /// Bytes that are missing in `input`, as far as is known.
-    pub(super) fn wanted(&self) -> usize {
-        self.missing
-    }
-
     /// Writes records, into the layer if there is one.
     /// Records of the protocol itself do not wait for the channel to open.
     pub(super) fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Failure> {
@@ -250,7 +246,7 @@ impl Channel {
             return if size == 0 { Ok(()) } else { Err(over(size)) };
         }
         let mut sized = Vec::with_capacity(HEAD + 2);
-        put_size(size, &mut sized);
+        integer::put(size, &mut sized);
         let (kept, more) = sized.split_at(sized.len().min(HEAD - 1));
         let at = mark.flat() + 1;
         if let Some(place) = self.out.flat().get_mut(at..at + kept.len()) {
@@ -433,7 +429,7 @@ pub(super) fn frame(mode: Mode, payload: &mut SendBuffer, out: &mut SendBuffer) 
     let kind = if chunked { RecordKind::UnsizedEnvelope } else { RecordKind::SizedEnvelope };
     let flat = out.flat();
     flat.push(kind as u8);
-    put_size(size, flat);
+    integer::put(size, flat);
     out.append(payload);
     if payload.flat().capacity() > KEEP {
         *payload = SendBuffer::new();

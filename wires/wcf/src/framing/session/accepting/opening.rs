@@ -1,9 +1,9 @@
 //! What a preamble asks for: where it leads, in which mode and encoding, and what is to protect what follows.
 
-use super::{Accepting, Phase, unprotected};
+use super::{Accepting, Phase};
 use crate::framing::preamble::{Mode, Preamble};
 use crate::framing::records::{Record, RecordKind};
-use crate::framing::session::{dialect, is_of};
+use crate::framing::session::{dialect, is_of, unprotected};
 use crate::settings::{self, Security};
 use crate::violations::Breach;
 use std::time::Instant;
@@ -59,12 +59,10 @@ impl Accepting {
         record: &Record<'_>,
         rest: usize,
     ) -> Result<bool, Breach> {
-        match record {
-            Record::UpgradeRequest(name) => self.upgrade(name, rest),
-            Record::PreambleEnd => self.admit(now).map(|()| true),
-            _ => {
-                Err(Breach::Unexpected { record: record.kind(), expected: "Upgrade Request or Preamble End" })
-            }
+        match record.kind {
+            RecordKind::UpgradeRequest => self.upgrade(record.content, rest),
+            RecordKind::PreambleEnd => self.admit(now).map(|()| true),
+            record => Err(Breach::Unexpected { record, expected: "Upgrade Request or Preamble End" }),
         }
     }
 

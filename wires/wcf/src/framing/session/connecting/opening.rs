@@ -2,8 +2,7 @@
 
 use super::{Connecting, Phase, found};
 use crate::framing::records::{RecordKind, put_text};
-use crate::framing::session::accepting::unprotected;
-use crate::framing::session::foreign;
+use crate::framing::session::{foreign, unprotected};
 use crate::violations::Breach;
 use everywire_model::{Completed, Event, Failure, Initiator, Kind, Peer};
 use std::time::Instant;
@@ -54,15 +53,6 @@ impl Connecting {
         self.channel.layer = layer;
         self.phase = Phase::Handshaking;
         Ok(false)
-    }
-
-    /// What the layer says goes to the caller as it is: it knows what to try.
-    #[cold]
-    pub(super) fn unprotected(&mut self, failure: Failure) -> Breach {
-        let message = failure.to_string();
-        let completed = if self.phase == Phase::Open { Completed::Maybe } else { Completed::No };
-        self.refusal = Some(failure.with_completed(completed));
-        Breach::Authentication { message }
     }
 
     /// The preamble ends, inside the layer if there is one.
