@@ -8,7 +8,7 @@
 //!
 //! State: each direction of a session has its own words. `Words` are those that the peer sent; they only
 //! grow. `Outgoing` are this side's: a word is learned when it is written first, stands in `fresh` until a
-//! message carries the table (`payload`, `told`), and is forgotten again with `forget` if its message is
+//! message carries the table (`fresh`, `told`), and is forgotten again with `forget` if its message is
 //! not sent. A third state is adopting: the session passes on messages of another session and keeps their
 //! numbers, so its own words stay empty and the other's are told to the peer instead.
 //!
@@ -129,16 +129,6 @@ impl Words {
     /// No words yet, and at most `quota` bytes of them, length prefixes included (`MaxSessionSize`).
     pub fn with_quota(quota: usize) -> Self {
         Self { words: Vec::new(), size: 0, quota }
-    }
-
-    /// Splits the payload of an envelope, learns its new words, and returns the document.
-    ///
-    /// # Errors
-    /// [`Violation::BadTable`], [`Violation::SessionTooLarge`].
-    pub fn receive<'a>(&mut self, payload: &'a [u8]) -> Visit<&'a [u8]> {
-        let (table, document) = split(payload)?;
-        self.learn(table)?;
-        Ok(document)
     }
 
     /// Learns the words of a table.
@@ -388,15 +378,5 @@ impl Outgoing {
             self.size = mark.size;
             self.fresh.truncate(mark.fresh);
         }
-    }
-
-    /// Joins the table of new words and a document to the payload of an envelope; the peer then knows the words.
-    pub fn payload(&mut self, document: &[u8]) -> Vec<u8> {
-        let mut payload = Vec::with_capacity(self.fresh.len() + document.len() + 5);
-        integer::put(self.fresh.len(), &mut payload);
-        payload.extend_from_slice(&self.fresh);
-        payload.extend_from_slice(document);
-        self.told();
-        payload
     }
 }

@@ -354,6 +354,18 @@ fn part(offset: usize, len: usize, name: &'static str, value: impl Into<String>)
     Part { offset, len, name, value: value.into() }
 }
 
+/// Adds a part: `len` bytes at `offset` of what stands at `at` in the message; without a place, it is all of that.
+fn add(
+    message: &mut Explained,
+    at: Option<usize>,
+    [offset, len]: [usize; 2],
+    name: &'static str,
+    value: String,
+) {
+    let (offset, len) = at.map_or((0, message.len), |at| (at + offset, len));
+    message.parts.push(part(offset, len, name, value));
+}
+
 /// The size of a chunk, as it stands before it; the last one is 0.
 fn chunk_size(offset: usize, len: usize, size: usize) -> Part {
     let value = if size == 0 { "end of chunks".to_owned() } else { format!("chunk of {size} bytes") };

@@ -18,7 +18,7 @@
 //!   broken text with one.
 //! * Texts are cut where they are too long (`shown`).
 
-use super::shown;
+use super::{add, shown};
 use crate::dictionary::{Words, split};
 use crate::framing::Encoding;
 use crate::nbfx::{Reader, Record, xml};
@@ -26,7 +26,7 @@ use crate::soap::Contents;
 use crate::text;
 use crate::values::{BINARY, Form, ReaderQuotas, TEXT, bare};
 use bytes::Bytes;
-use everywire_model::wire::{Explained, Part};
+use everywire_model::wire::Explained;
 use everywire_model::{Body, Budget, Visit};
 use std::ops::Range;
 
@@ -68,18 +68,6 @@ fn guess(payload: &[u8]) -> Encoding {
         [0x56, 0x02, 0x0b, ..] => Encoding::Binary,
         _ => Encoding::BinarySession,
     }
-}
-
-/// Adds a part of an envelope: `len` bytes at `offset` of what stands at `at`.
-fn add(
-    message: &mut Explained,
-    at: Option<usize>,
-    [offset, len]: [usize; 2],
-    name: &'static str,
-    value: String,
-) {
-    let (offset, len) = at.map_or((0, message.len), |at| (at + offset, len));
-    message.parts.push(Part { offset, len, name, value });
 }
 
 /// The table of new words before a document; returns the document.

@@ -18,7 +18,7 @@
 //!   message.
 //! * Bodies in a coding (gzip) are not unpacked.
 
-use super::{Encoding, Reading, chunk_size, envelope, lossy, part, shown};
+use super::{Encoding, Reading, add, chunk_size, envelope, lossy, part, shown};
 use crate::http::split;
 use crate::text;
 use everywire_model::wire::{Explained, Part};
@@ -388,19 +388,15 @@ fn package(
         let content = part.get(end + 4..).unwrap_or_default();
         let content = content.strip_suffix(b"\r\n").unwrap_or(content);
         let text = lossy(head.trim_ascii()).replace("\\r\\n", "; ");
-        let offset = body.at.map_or(0, |at| at + from);
-        let len = if body.at.is_some() { end + 4 } else { message.len };
-        message.parts.push(Part { offset, len, name: "part", value: text.clone() });
         let is_root = !rooted && start.is_none_or(|start| text.contains(start));
+        add(message, body.at, [from, end + 4], "part", text);
         let at = body.at.map(|at| at + from + end + 4);
         if is_root {
             rooted = true;
             let root = Content { octets: content.to_vec(), at, chunks: 0, whole: true };
             action = textual(&root, message, reading);
         } else {
-            let (offset, len) = at.map_or((0, message.len), |at| (at, content.len()));
-            let value = format!("{} bytes", content.len());
-            message.parts.push(Part { offset, len, name: "octets", value });
+            add(message, at, [0, content.len()], "octets", format!("{} bytes", content.len()));
         }
     }
     if begins.is_empty() {
@@ -411,8 +407,7 @@ fn package(
 
 /// A body that is told of in one line.
 fn whole(body: &Content, message: &mut Explained, value: String) {
-    let (offset, len) = body.at.map_or((0, message.len), |at| (at, body.octets.len()));
-    message.parts.push(Part { offset, len, name: "content", value });
+    add(message, body.at, [0, body.octets.len()], "content", value);
 }
 
 /// The text, if the character set is UTF-16; halves of surrogate pairs are shown as U+FFFD.

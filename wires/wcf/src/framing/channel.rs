@@ -317,13 +317,8 @@ impl Channel {
         self.chunks = Some(Chunks::default());
     }
 
-    /// Takes a chunk: `None` if it is not here yet, `Some(None)` if others follow.
-    #[allow(clippy::option_option)]
-    pub(super) fn chunk(
-        &mut self,
-        now: Instant,
-        input: &mut BytesMut,
-    ) -> Result<Option<Option<Bytes>>, Breach> {
+    /// Takes a chunk: the message with its end, nothing (empty) before that; `None` if it is not here yet.
+    pub(super) fn chunk(&mut self, now: Instant, input: &mut BytesMut) -> Result<Option<Bytes>, Breach> {
         let held = self.chunks.as_ref().map_or(0, |chunks| chunks.size);
         let Some((size, width)) = size(input)? else {
             self.wait(now, held + input.len() + 1, held + input.len() + 2);
@@ -339,7 +334,7 @@ impl Channel {
             self.due.stop();
             // One chunk alone was never joined.
             let single = chunks.joined.is_empty();
-            return Ok(Some(Some(if single { chunks.first } else { chunks.joined.freeze() })));
+            return Ok(Some(if single { chunks.first } else { chunks.joined.freeze() }));
         }
         let total = held.saturating_add(size);
         self.check_size(total)?;
@@ -357,7 +352,7 @@ impl Channel {
         // The time that the message was given goes on.
         self.wait(now, total, total + 1);
         self.missing = 0;
-        Ok(Some(None))
+        Ok(Some(Bytes::new()))
     }
 
     /// `size` bytes of a message are announced, or are here already with the next chunk.

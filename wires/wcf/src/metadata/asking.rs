@@ -160,11 +160,8 @@ fn tidy(failure: &Failure) -> Failure {
 fn read(documents: &[(String, String)]) -> Result<Contract, Failure> {
     wsdl::parse_all(documents).map_err(|mistakes| {
         let first = mistakes.list.first().map(ToString::to_string).unwrap_or_default();
-        Failure::new(
-            Kind::Violation,
-            Initiator::Peer,
-            format!("the service's description cannot be read: {first}"),
-        )
+        let message = format!("the service's description cannot be read: {first}");
+        Failure::new(Kind::Violation, Initiator::Peer, message)
     })
 }
 

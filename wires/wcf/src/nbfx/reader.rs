@@ -363,13 +363,8 @@ impl<'a> Reader<'a> {
 
     /// Ends the innermost element.
     fn leave(&mut self) -> Visit<()> {
-        match self.depth.checked_sub(1) {
-            Some(depth) => {
-                self.depth = depth;
-                Ok(())
-            }
-            None => self.wrong(Violation::Unbalanced),
-        }
+        self.depth = self.depth.checked_sub(1).ok_or_else(|| Violation::Unbalanced.at(self.at))?;
+        Ok(())
     }
 
     /// The items of an array: their type, how many, and all their bytes, which must have come.
@@ -377,12 +372,7 @@ impl<'a> Reader<'a> {
         let code = self.byte()?;
         let Some(item) = Item::of(code) else { return self.wrong(Violation::BadArray) };
         let count = self.integer()?;
-        let len = (count as usize).checked_mul(item.width());
-        let data = match len {
-            Some(len) if len <= self.bytes.len() - self.at => self.take(len)?,
-            // An announced number that the rest of the document cannot hold.
-            _ => return self.wrong(Violation::BadLength),
-        };
+        let data = self.announced((count as usize).saturating_mul(item.width()))?;
         self.array = Array::No;
         Ok(Record::Items(item, count, data))
     }
@@ -449,11 +439,13 @@ impl<'a> Reader<'a> {
         let len = match kind {
             0 => usize::from(self.byte()?),
             2 => usize::from(u16::from_le_bytes(self.array()?)),
-            _ => match usize::try_from(i32::from_le_bytes(self.array()?)) {
-                Ok(len) => len,
-                Err(_) => return self.wrong(Violation::BadLength),
-            },
+            _ => usize::try_from(i32::from_le_bytes(self.array()?)).unwrap_or(usize::MAX),
         };
+        self.announced(len)
+    }
+
+    /// So many bytes as were announced, unless the rest of the document cannot hold them.
+    fn announced(&mut self, len: usize) -> Visit<&'a [u8]> {
         if len > self.bytes.len() - self.at {
             return self.wrong(Violation::BadLength);
         }
@@ -472,10 +464,7 @@ impl<'a> Reader<'a> {
         if len > limit {
             return self.wrong(Violation::NameTooLong);
         }
-        if len > self.bytes.len() - self.at {
-            return self.wrong(Violation::BadLength);
-        }
-        std::str::from_utf8(self.take(len)?).map_err(|_| Violation::BadText.at(self.at))
+        std::str::from_utf8(self.announced(len)?).map_err(|_| Violation::BadText.at(self.at))
     }
 
     #[inline]
@@ -492,13 +481,9 @@ impl<'a> Reader<'a> {
 
     #[inline]
     fn byte(&mut self) -> Visit<u8> {
-        match self.bytes.get(self.at) {
-            Some(byte) => {
-                self.at += 1;
-                Ok(*byte)
-            }
-            None => self.wrong(Violation::Truncated),
-        }
+        let byte = *self.bytes.get(self.at).ok_or_else(|| Violation::Truncated.at(self.at))?;
+        self.at += 1;
+        Ok(byte)
     }
 
     fn array<const N: usize>(&mut self) -> Visit<[u8; N]> {
@@ -508,13 +493,10 @@ impl<'a> Reader<'a> {
 
     /// The next bytes; everything that is read with a length goes through here.
     fn take(&mut self, len: usize) -> Visit<&'a [u8]> {
-        match self.bytes.get(self.at..).and_then(|rest| rest.get(..len)) {
-            Some(taken) => {
-                self.at += len;
-                Ok(taken)
-            }
-            None => self.wrong(Violation::Truncated),
-        }
+        let taken = self.bytes.get(self.at..).and_then(|rest| rest.get(..len));
+        let taken = taken.ok_or_else(|| Violation::Truncated.at(self.at))?;
+        self.at += len;
+        Ok(taken)
     }
 }
 

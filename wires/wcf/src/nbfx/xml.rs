@@ -96,14 +96,9 @@ impl<'w, F: Fn(u32) -> Option<&'w str>> Printer<F> {
                 let _ = write!(self.out, " {name}=\"{}\"", escape(&value));
             }
             Record::Xmlns(prefix, namespace) => {
-                let colon = if prefix.is_some() { ":" } else { "" };
+                let prefix = prefix.map(|prefix| format!(":{prefix}")).unwrap_or_default();
                 let namespace = self.word(namespace);
-                let _ = write!(
-                    self.out,
-                    " xmlns{colon}{}=\"{}\"",
-                    prefix.unwrap_or_default(),
-                    escape(&namespace)
-                );
+                let _ = write!(self.out, " xmlns{prefix}=\"{}\"", escape(&namespace));
             }
             Record::Text(text, ends) => {
                 self.close_tag();

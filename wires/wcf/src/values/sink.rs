@@ -345,7 +345,11 @@ impl Sink for ElementSink<'_> {
         let (mut graph, node) = Graph::of(shape);
         let namespace = graph.add_namespace(&name.namespace);
         self.graphs.more.push(graph);
-        self.tell(self.graphs.more.len(), node, namespace, &Term::new(&name.local))
+        let graph = self.graphs.more.len();
+        self.frames.pop();
+        let scope = self.begin()?.scope;
+        self.tell_type(graph, namespace, &Term::new(&name.local))?;
+        self.push(Frame { graph, node, scope, ..Frame::new(Kind::Told, 1) })
     }
 
     fn close(&mut self, _: &Shape) -> Visit<()> {

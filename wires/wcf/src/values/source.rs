@@ -97,7 +97,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     fn expect<T>(&self, value: Option<T>) -> Visit<T> {
-        value.ok_or_else(|| Violation::BadValue.at(self.cursor.position()))
+        self.found(value, Violation::BadValue)
+    }
+
+    /// What must be there.
+    fn found<T>(&self, found: Option<T>, violation: Violation) -> Visit<T> {
+        found.ok_or_else(|| violation.at(self.cursor.position()))
     }
 
     /// The innermost open composite, or the base.
@@ -158,10 +163,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         };
         frame.run = Some((kind, rest)).filter(|(_, rest)| !rest.is_empty());
         frame.index += 1;
-        match item(kind, raw) {
-            Some(text) => Ok(Next::Content(Content::of(text, None))),
-            None => self.wrong(Violation::OutOfRange),
-        }
+        let text = self.found(item(kind, raw), Violation::OutOfRange)?;
+        Ok(Next::Content(Content::of(text, None)))
     }
 
     /// Enters an array record, if one comes next; empty ones say nothing.
@@ -392,10 +395,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         // What is missing reads as the first member, as a missing number reads as 0.
         let missing = || shape.members.first().map_or(0, |(_, value)| *value);
         let Some(content) = self.scalar()? else { return Ok(missing()) };
-        match shape.value_of(content.text().trim()) {
-            Some(value) => Ok(value),
-            None => self.wrong(Violation::UnknownEnumerant),
-        }
+        self.found(shape.value_of(content.text().trim()), Violation::UnknownEnumerant)
     }
 
     fn reference(&mut self) -> Visit<Option<Reference>> {

@@ -164,16 +164,12 @@ impl Accepting {
                 if let Phase::Open(ends) = &mut self.phase {
                     ends.peer = true;
                 }
-                let failure = Failure::new(
-                    Kind::Unreachable,
-                    Initiator::Peer,
-                    "the caller ended the channel before it replied",
-                )
-                .with_completed(Completed::Maybe);
-                for id in std::mem::take(&mut self.callbacks) {
-                    if let Some(exchange) = &mut self.exchange {
-                        exchange.fail(id, failure.clone());
-                    }
+                let what = "the caller ended the channel before it replied";
+                let failure = Failure::new(Kind::Unreachable, Initiator::Peer, what);
+                let failure = failure.with_completed(Completed::Maybe);
+                let callbacks = std::mem::take(&mut self.callbacks);
+                if let Some(exchange) = &mut self.exchange {
+                    callbacks.into_iter().for_each(|id| exchange.fail(id, failure.clone()));
                 }
                 self.settle();
                 return Ok(true);
@@ -314,7 +310,11 @@ impl Side for Accepting {
                 }
                 Ok(true)
             }
-            Phase::Upgrading => self.upgrading(now, record, rest),
+            Phase::Upgrading => match record.kind {
+                RecordKind::UpgradeRequest => self.upgrade(record.content, rest),
+                RecordKind::PreambleEnd => self.admit(now).map(|()| true),
+                record => Err(Breach::Unexpected { record, expected: "Upgrade Request or Preamble End" }),
+            },
             Phase::Open(ends) => {
                 let ended = ends.peer;
                 self.opened(record, ended)
@@ -436,9 +436,10 @@ impl Session for Accepting {
     }
 
     fn cancel(&mut self, id: CallId) {
-        if let Some((exchange, id)) = self.of_exchange(id) {
-            exchange.cancel(id);
-            self.callbacks.retain(|known| *known != id);
+        // A call of a channel before this one is over.
+        if let (Some(local), Some(exchange)) = (id.0.checked_sub(self.base).map(CallId), &mut self.exchange) {
+            exchange.cancel(local);
+            self.callbacks.retain(|known| *known != local);
         }
     }
 

@@ -91,22 +91,21 @@ trait Side {
     /// Takes one; `false` if it is not here yet, or the bytes behind it are the layer's.
     #[inline]
     fn record(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
-        if let Some(mode) = self.envelopes() {
-            if self.channel().is_chunked() {
-                return match self.channel().chunk(now, input)? {
-                    Some(Some(document)) => self.message(now, document).map(|()| true),
-                    Some(None) => Ok(true),
-                    None => Ok(false),
-                };
-            }
-            if input.first() == Some(&(RecordKind::SizedEnvelope as u8)) && mode != Mode::SingletonUnsized {
-                return match self.channel().sized(now, input)? {
-                    Some(document) => self.message(now, document).map(|()| true),
-                    None => Ok(false),
-                };
-            }
+        let Some(mode) = self.envelopes() else { return self.other(now, input) };
+        let came = if self.channel().is_chunked() {
+            self.channel().chunk(now, input)?
+        } else if input.first() == Some(&(RecordKind::SizedEnvelope as u8)) && mode != Mode::SingletonUnsized
+        {
+            self.channel().sized(now, input)?
+        } else {
+            return self.other(now, input);
+        };
+        match came {
+            None => Ok(false),
+            // Chunks follow.
+            Some(part) if part.is_empty() => Ok(true),
+            Some(document) => self.message(now, document).map(|()| true),
         }
-        self.other(now, input)
     }
 
     /// A record that is no envelope, as far as one is expected now.

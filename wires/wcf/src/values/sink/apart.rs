@@ -147,18 +147,6 @@ impl ElementSink<'_> {
 
     /// The letter that a namespace has here; attributes are in none without one.
     fn lettered(&self, graph: usize, namespace: NamespaceId) -> Option<Letter> {
-        let wanted = self.graphs.namespace(graph, namespace).ok()?;
-        let scope = self.scope.get(self.floor..).unwrap_or_default();
-        // From the innermost declaration outwards: a letter that was declared again means something else.
-        let mut hidden = Vec::new();
-        for known in scope.iter().rev() {
-            let usable = !matches!(known.prefix, 0 | INSTANCE) && !hidden.contains(&known.prefix);
-            if usable && self.graphs.namespace(known.graph, known.namespace).is_ok_and(|name| name == wanted)
-            {
-                return Some(known.prefix);
-            }
-            hidden.push(known.prefix);
-        }
-        None
+        self.declared(graph, namespace, |prefix| !matches!(prefix, 0 | INSTANCE))
     }
 }

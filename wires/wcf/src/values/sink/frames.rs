@@ -505,20 +505,6 @@ impl ElementSink<'_> {
         Ok(())
     }
 
-    /// Starts the element of a value with its own type, which the frame on top is for.
-    pub(super) fn tell(
-        &mut self,
-        graph: usize,
-        node: NodeId,
-        namespace: NamespaceId,
-        local: &Term,
-    ) -> Visit<()> {
-        self.frames.pop();
-        let begun = self.begin()?;
-        self.tell_type(graph, namespace, local)?;
-        self.push(Frame { graph, node, scope: begun.scope, ..Frame::new(Kind::Told, 1) })
-    }
-
     /// Writes which of the derived types the value has, unless it is the first.
     fn tell_arm(&mut self, begun: Begun, graph: usize, node: NodeId, arm: usize) -> Visit<Begun> {
         let Node::Derived(arms) = self.graphs.node(graph, node)? else { return Err(misuse()) };
@@ -531,7 +517,7 @@ impl ElementSink<'_> {
         Ok(Begun { declares: false, graph, node, scope: begun.scope })
     }
 
-    fn tell_type(&mut self, graph: usize, namespace: NamespaceId, local: &Term) -> Visit<()> {
+    pub(super) fn tell_type(&mut self, graph: usize, namespace: NamespaceId, local: &Term) -> Visit<()> {
         let known = self.find(graph, namespace);
         let prefix = known.unwrap_or_else(|| self.fresh());
         self.output.told_type(&TERMS.kind, prefix, local);
@@ -555,20 +541,36 @@ impl ElementSink<'_> {
 
     /// The prefix that a namespace has, unless it is hidden by one declared later.
     pub(super) fn find(&self, graph: usize, namespace: NamespaceId) -> Option<Letter> {
-        let is = |known: (usize, NamespaceId)| {
-            known == (graph, namespace)
-                || (known.0 != graph
-                    && self.graphs.namespace(known.0, known.1).ok()
-                        == self.graphs.namespace(graph, namespace).ok())
+        // The wrapper's namespace is around everything but headers.
+        let usual = || {
+            let known = self.default.filter(|_| !self.output.is_in_part())?;
+            let is_hidden = self.scope.iter().skip(self.floor).any(|later| later.prefix == 0);
+            (self.is_same((0, known), (graph, namespace)) && !is_hidden).then_some(0)
         };
+        self.declared(graph, namespace, |_| true).or_else(usual)
+    }
+
+    /// The innermost such prefix that was declared for a namespace: one that was declared again means something else.
+    pub(super) fn declared(
+        &self,
+        graph: usize,
+        namespace: NamespaceId,
+        such: impl Fn(Letter) -> bool,
+    ) -> Option<Letter> {
         let scope = self.scope.get(self.floor..).unwrap_or_default();
-        let found = scope.iter().enumerate().rev().find(|(_, known)| is((known.graph, known.namespace)));
         let hidden = |at: usize, prefix| scope.iter().skip(at).any(|later| later.prefix == prefix);
-        match found {
-            Some((at, found)) => Some(found.prefix).filter(|prefix| !hidden(at + 1, *prefix)),
-            // The wrapper's namespace is around everything but headers.
-            None if self.output.is_in_part() => None,
-            None => self.default.filter(|known| is((0, *known)) && !hidden(0, 0)).map(|_| 0),
-        }
+        let found = scope.iter().enumerate().rev().find(|(at, known)| {
+            such(known.prefix)
+                && self.is_same((known.graph, known.namespace), (graph, namespace))
+                && !hidden(at + 1, known.prefix)
+        });
+        found.map(|(_, known)| known.prefix)
+    }
+
+    fn is_same(&self, known: (usize, NamespaceId), other: (usize, NamespaceId)) -> bool {
+        known == other
+            || (known.0 != other.0
+                && self.graphs.namespace(known.0, known.1).ok()
+                    == self.graphs.namespace(other.0, other.1).ok())
     }
 }

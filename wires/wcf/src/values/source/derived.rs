@@ -24,7 +24,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         frame.index += 1;
         if let Kind::Named = frame.kind {
             let value = frame.entered.as_ref().and_then(|entered| shape.value_of(entered.name));
-            return value.ok_or_else(|| Violation::UnknownEnumerant.at(self.cursor.position()));
+            return self.found(value, Violation::UnknownEnumerant);
         }
         let Kind::Derived(union) = &frame.kind else { return self.wrong(Violation::Misuse) };
         let value = match frame.entered.as_ref().and_then(|entered| entered.kind.as_deref()) {
@@ -34,7 +34,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 first.and_then(|label| i32::try_from(*label).ok())
             }
         };
-        value.ok_or_else(|| Violation::UnknownEnumerant.at(self.cursor.position()))
+        self.found(value, Violation::UnknownEnumerant)
     }
 
     /// A text, if it is not longer than its type allows.

@@ -53,10 +53,10 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             Kind::Flat(_) => self.enter_flat(index),
             Kind::Words => self.wrong(Violation::Misuse),
             Kind::Struct(..) => self.enter_field(index),
-            Kind::Maybe | Kind::Variant | Kind::Named => match frame.entered.take() {
-                Some(entered) => Ok(Some(entered)),
-                None => self.wrong(Violation::Misuse),
-            },
+            Kind::Maybe | Kind::Variant | Kind::Named => {
+                let entered = frame.entered.take();
+                self.found(entered, Violation::Misuse).map(Some)
+            }
             Kind::Derived(_) => Ok(frame.entered.take()),
             Kind::Root => self.enter_single(),
             Kind::Items => self.enter_item(),
@@ -99,10 +99,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     /// The next element, which must be there: it was counted.
     pub(super) fn enter_item(&mut self) -> Visit<Option<Entered<'a>>> {
-        match self.cursor.enter()? {
-            Some(entered) => Ok(Some(entered)),
-            None => self.wrong(Violation::MissingElement),
-        }
+        let entered = self.cursor.enter()?;
+        self.found(entered, Violation::MissingElement).map(Some)
     }
 
     /// Enters the next element, which no array record can stand for.
