@@ -31,7 +31,7 @@ use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 use table::Table;
 
 /// Both directions of the static table: by index, and by word.
@@ -41,25 +41,22 @@ struct Static {
 }
 
 /// The table of MC-NBFS 2.2, whose file holds `number TAB word` in ascending order of even numbers.
-fn statics() -> &'static Static {
-    static TABLE: OnceLock<Static> = OnceLock::new();
-    TABLE.get_or_init(|| {
-        let rows = include_str!("dictionary.tsv").lines().filter(|row| !row.starts_with('#'));
-        // The number in a row is for its reader: the index says the same (row n has number 2n).
-        let words: Vec<&str> = rows.filter_map(|row| row.split_once('\t').map(|(_, word)| word)).collect();
-        let ids = words.iter().zip((0..).step_by(2)).map(|(word, id)| (*word, id)).collect();
-        Static { words, ids }
-    })
-}
+static STATICS: LazyLock<Static> = LazyLock::new(|| {
+    let rows = include_str!("dictionary.tsv").lines().filter(|row| !row.starts_with('#'));
+    // The number in a row is for its reader: the index says the same (row n has number 2n).
+    let words: Vec<&str> = rows.filter_map(|row| row.split_once('\t').map(|(_, word)| word)).collect();
+    let ids = words.iter().zip((0..).step_by(2)).map(|(word, id)| (*word, id)).collect();
+    Static { words, ids }
+});
 
 /// The static word with this number.
 pub fn static_word(id: u32) -> Option<&'static str> {
-    if id.is_multiple_of(2) { statics().words.get(id as usize / 2).copied() } else { None }
+    if id.is_multiple_of(2) { STATICS.words.get(id as usize / 2).copied() } else { None }
 }
 
 /// The number of a static word.
 pub fn static_id(word: &str) -> Option<u32> {
-    statics().ids.get(word).copied()
+    STATICS.ids.get(word).copied()
 }
 
 /// A word that is written often: what finding its number takes is worked out beforehand.

@@ -355,13 +355,8 @@ fn part(offset: usize, len: usize, name: &'static str, value: impl Into<String>)
 }
 
 /// Adds a part: `len` bytes at `offset` of what stands at `at` in the message; without a place, it is all of that.
-fn add(
-    message: &mut Explained,
-    at: Option<usize>,
-    [offset, len]: [usize; 2],
-    name: &'static str,
-    value: String,
-) {
+fn add(message: &mut Explained, at: Option<usize>, span: [usize; 2], name: &'static str, value: String) {
+    let [offset, len] = span;
     let (offset, len) = at.map_or((0, message.len), |at| (at + offset, len));
     message.parts.push(part(offset, len, name, value));
 }

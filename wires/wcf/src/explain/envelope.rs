@@ -46,16 +46,11 @@ pub(super) fn explain(
         _ => (Form::Text, payload),
     };
     let at = at.map(|at| at + payload.len() - document.len());
-    let (action, relates, asks) = (String::new(), false, false);
-    let mut listing = Parts { form, document, words, at, message, action, relates, asks };
+    let (action, kind) = (String::new(), "message");
+    let mut listing = Parts { form, document, words, at, message, action, kind };
     listing.walk();
     listing.values();
-    let kind = match (listing.relates, listing.asks) {
-        (true, _) => "reply",
-        (_, true) => "request",
-        _ => "message",
-    };
-    listing.message.kind = kind.to_owned();
+    listing.kind.clone_into(&mut listing.message.kind);
     listing.action
 }
 
@@ -105,10 +100,8 @@ struct Parts<'m> {
     at: Option<usize>,
     message: &'m mut Explained,
     action: String,
-    /// It has RelatesTo.
-    relates: bool,
-    /// It has a MessageID.
-    asks: bool,
+    /// What it is, by its identifiers.
+    kind: &'static str,
 }
 
 /// What was met on the way through a document.
@@ -234,11 +227,12 @@ impl Parts<'_> {
                 ("action", value)
             }
             "MessageID" => {
-                self.asks = true;
+                // A reply may have one, too.
+                self.kind = if self.kind == "reply" { "reply" } else { "request" };
                 ("message id", value)
             }
             "RelatesTo" => {
-                self.relates = true;
+                self.kind = "reply";
                 ("relates to", value)
             }
             "To" => ("to", value),

@@ -90,6 +90,9 @@ fn read(bytes: &[u8], message: &mut Explained, reading: &mut Reading) -> Result<
     Ok(body.whole)
 }
 
+/// Offset and length.
+type Place = (usize, usize);
+
 /// What a head says that is needed to go on.
 #[derive(Default)]
 struct Head {
@@ -103,7 +106,7 @@ struct Head {
     /// A coding of the content, such as `gzip`.
     coding: Option<String>,
     action: Option<String>,
-    action_at: (usize, usize),
+    action_at: Place,
 }
 
 impl Head {
@@ -142,7 +145,7 @@ impl Head {
             } else if line.is_empty() {
                 return Ok(Some(head));
             } else {
-                head.field(line, offset, len, message)?;
+                head.field(line, (offset, len), message)?;
             }
         }
     }
@@ -163,13 +166,7 @@ impl Head {
     }
 
     /// One field; its value is noted if it decides about the body or the action.
-    fn field(
-        &mut self,
-        line: &[u8],
-        offset: usize,
-        len: usize,
-        message: &mut Explained,
-    ) -> Result<(), &'static str> {
+    fn field(&mut self, line: &[u8], place: Place, message: &mut Explained) -> Result<(), &'static str> {
         let text = String::from_utf8_lossy(line);
         let (name, value) = text.split_once(':').unwrap_or((&text, ""));
         let value = value.trim();
@@ -187,13 +184,13 @@ impl Head {
             if let Some((_, parameters)) = split(value) {
                 let action = parameters.into_iter().find(|(name, _)| name.eq_ignore_ascii_case("action"));
                 if let Some((_, action)) = action {
-                    (self.action, self.action_at) = (Some(action), (offset, len));
+                    (self.action, self.action_at) = (Some(action), place);
                 }
             }
         } else if is("content-encoding") && !value.eq_ignore_ascii_case("identity") {
             self.coding = Some(value.to_owned());
         } else if is("soapaction") {
-            (self.action, self.action_at) = (Some(value.trim_matches('"').to_owned()), (offset, len));
+            (self.action, self.action_at) = (Some(value.trim_matches('"').to_owned()), place);
         }
         let value = if is_secret(line) {
             let scheme = value.split(' ').next().unwrap_or_default();
@@ -201,7 +198,7 @@ impl Head {
         } else {
             lossy(line)
         };
-        message.parts.push(Part { offset, len, name: "field", value });
+        message.parts.push(part(place.0, place.1, "field", value));
         Ok(())
     }
 }

@@ -188,16 +188,13 @@ impl Channel {
     #[inline]
     pub(super) fn send_payload(&mut self, mode: Mode) -> Result<(), Failure> {
         self.compress();
-        // Taken out for the time of the call: the target is one of three buffers of this struct.
-        let mut held = self.held.take();
-        let target = match &mut held {
+        let Self { held, layer, out, inner, payload, .. } = self;
+        let target = match held {
             Some(held) => held,
-            None if self.layer.is_plain() => &mut self.out,
-            None => &mut self.inner,
+            None if layer.is_plain() => out,
+            None => inner,
         };
-        let framed = frame(mode, &mut self.payload, target);
-        self.held = held;
-        framed?;
+        frame(mode, payload, target)?;
         self.seal()
     }
 

@@ -514,17 +514,11 @@ fn decimal(raw: [u8; 16]) -> Option<Decimal> {
 
 /// One item of an array as the text it stands for. `None` if the bytes are not those of one item, or no
 /// decimal. A date is not checked as in a record of its own.
-pub fn item(kind: Item, raw: &[u8]) -> Option<Text<'static>> {
-    Some(match kind {
-        Item::Bool => Text::Bool(*raw.first()? != 0),
-        Item::I16 => Text::I16(i16::from_le_bytes(raw.try_into().ok()?)),
-        Item::I32 => Text::I32(i32::from_le_bytes(raw.try_into().ok()?)),
-        Item::I64 => Text::I64(i64::from_le_bytes(raw.try_into().ok()?)),
-        Item::F32 => Text::F32(f32::from_le_bytes(raw.try_into().ok()?)),
-        Item::F64 => Text::F64(f64::from_le_bytes(raw.try_into().ok()?)),
-        Item::Decimal => Text::Decimal(decimal(raw.try_into().ok()?)?),
-        Item::DateTime => Text::DateTime(u64::from_le_bytes(raw.try_into().ok()?)),
-        Item::TimeSpan => Text::TimeSpan(i64::from_le_bytes(raw.try_into().ok()?)),
-        Item::Uuid => Text::Uuid(raw.try_into().ok()?),
-    })
+pub fn item(kind: Item, raw: &[u8]) -> Option<Text<'_>> {
+    match kind {
+        Item::Bool => Some(Text::Bool(*raw.first()? != 0)),
+        Item::DateTime => Some(Text::DateTime(u64::from_le_bytes(raw.try_into().ok()?))),
+        // The code of the others is that of a text record.
+        _ => Reader::new(raw).value(kind.code() & 0xfe).ok(),
+    }
 }

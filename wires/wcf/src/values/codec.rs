@@ -13,7 +13,7 @@ use crate::dictionary::{Outgoing, Words};
 use everywire_model::visit::{Sink, Source, Visit};
 use everywire_model::{Body, Budget, Codec, Header, SendBuffer, Servant, WireState};
 use std::any::Any;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 /// [`Body::dialect`] of a body in binary XML.
 pub const BINARY: u32 = 0;
@@ -50,12 +50,12 @@ impl WireState for Reading {
 impl Reading {
     /// What goes with a body; if nothing does, no words and the default quotas.
     pub(crate) fn of(body: &Body) -> &Self {
-        static NONE: OnceLock<Reading> = OnceLock::new();
+        static NONE: LazyLock<Reading> = LazyLock::new(Reading::default);
         let beside = body.wire_state().and_then(|wire_state| {
             let wire_state: &dyn Any = &**wire_state;
             wire_state.downcast_ref::<Self>()
         });
-        beside.unwrap_or_else(|| NONE.get_or_init(Self::default))
+        beside.unwrap_or_else(|| &NONE)
     }
 }
 
@@ -87,14 +87,13 @@ impl Codec for XmlCodec {
 
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
         let reading = Reading::of(body);
-        let Reading { words, quotas, .. } = reading;
         // A body that begins at 0 was written by `write`: there is no envelope around it.
         let outer = if body.base > 0 { ENVELOPE_DEPTH } else { 0 };
         if body.dialect == TEXT {
-            let cursor = TextCursor::new(&body.bytes, body.base, outer, *quotas);
+            let cursor = TextCursor::new(body, outer, reading.quotas);
             return visit(&mut ElementSource::new(cursor, body, reading));
         }
-        let cursor = BinaryCursor::new(&body.bytes, body.base, outer, words, *quotas);
+        let cursor = BinaryCursor::new(body, outer, reading);
         let mut source = ElementSource::new(cursor, body, reading);
         if body.dialect == BINARY_INSIDE {
             source.go_inside(body.base);

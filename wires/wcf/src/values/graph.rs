@@ -31,7 +31,7 @@ use crate::nbfx::Item;
 use everywire_idl::wsdl::marks::{self, Mark, unmarked};
 use everywire_idl::wsdl::names;
 use everywire_model::Shape;
-use everywire_model::shape::{Alias, Struct, Union};
+use everywire_model::shape::{Alias, Field, Struct, Union};
 use family::Family;
 use std::collections::{HashMap, HashSet};
 
@@ -127,10 +127,7 @@ impl Graph {
     }
 
     /// The fields of an operation: what is in no data contract stands in the operation's namespace.
-    pub(super) fn of_fields(
-        fields: &[everywire_model::shape::Field],
-        namespace: &str,
-    ) -> (Self, Vec<Member>) {
+    pub(super) fn of_fields(fields: &[Field], namespace: &str) -> (Self, Vec<Member>) {
         let mut build = Build::new();
         let own = build.namespace(namespace);
         let members = fields.iter().map(|field| build.placed(&field.name, own, &field.shape)).collect();

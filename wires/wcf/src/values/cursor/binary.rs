@@ -23,10 +23,10 @@
 use super::{Content, Cursor, Entered, Found, Run, Told, local_part};
 use crate::dictionary::Words;
 use crate::nbfx::{Prefix, Reader, Record, Text, Word};
-use crate::values::{Quota, ReaderQuotas};
+use crate::values::{Quota, ReaderQuotas, Reading};
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
-use everywire_model::{Budget, Failure};
+use everywire_model::{Body, Budget, Failure};
 use std::borrow::Cow;
 
 /// A place, and the words of its session.
@@ -50,19 +50,14 @@ struct Scanned<'a> {
 }
 
 impl<'a> BinaryCursor<'a> {
-    /// The place `base` bytes into a document, inside `outer` elements.
-    pub(in crate::values) fn new(
-        document: &'a [u8],
-        base: usize,
-        outer: usize,
-        words: &'a Words,
-        quotas: ReaderQuotas,
-    ) -> Self {
+    /// The place where the values of a body are, inside `outer` elements.
+    pub(in crate::values) fn new(body: &'a Body, outer: usize, reading: &'a Reading) -> Self {
+        let Reading { words, quotas, .. } = reading;
         // The place is depth 0 for this reader, whatever is around it.
-        let mut reader =
-            Reader::new(document).with_max_depth((quotas.max_depth as usize).saturating_sub(outer));
-        reader.seek(base, 0);
-        Self { document, reader, words, quotas, scanned: None }
+        let depth = (quotas.max_depth as usize).saturating_sub(outer);
+        let mut reader = Reader::new(&body.bytes).with_max_depth(depth);
+        reader.seek(body.base, 0);
+        Self { document: &body.bytes, reader, words, quotas: *quotas, scanned: None }
     }
 
     fn wrong<T>(&self, violation: Violation) -> Visit<T> {
@@ -239,7 +234,8 @@ impl<'a> BinaryCursor<'a> {
 
 impl<'a> Cursor<'a> for BinaryCursor<'a> {
     fn rewound(&self) -> Self {
-        Self::new(self.document, 0, 0, self.words, self.quotas)
+        let reader = Reader::new(self.document).with_max_depth(self.quotas.max_depth as usize);
+        Self { reader, scanned: None, ..*self }
     }
 
     #[inline]
@@ -285,29 +281,25 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
     }
 
     fn array(&mut self) -> Visit<Option<Run<'a>>> {
+        while self.reader.peek() == Some(0x02) {
+            self.next()?;
+        }
+        if self.reader.peek() != Some(0x03) {
+            return Ok(None);
+        }
+        // The record's element, its attributes and its end say nothing but the name.
+        let mut name = "";
         loop {
-            match self.reader.peek() {
-                Some(0x02) => {
-                    self.next()?;
-                }
-                Some(0x03) => {
-                    // The record's element, its attributes and its end say nothing but the name.
-                    let mut name = "";
-                    loop {
-                        match self.next()? {
-                            Record::Element(_, word) => name = self.word(word)?,
-                            Record::Items(kind, count, data) => {
-                                let limit = self.quotas.max_array_length;
-                                if count > limit {
-                                    return Err(Quota::ArrayLength.exceeded(limit));
-                                }
-                                return Ok(Some(Run { name, kind, data }));
-                            }
-                            _ => {}
-                        }
+            match self.next()? {
+                Record::Element(_, word) => name = self.word(word)?,
+                Record::Items(kind, count, data) => {
+                    let limit = self.quotas.max_array_length;
+                    if count > limit {
+                        return Err(Quota::ArrayLength.exceeded(limit));
                     }
+                    return Ok(Some(Run { name, kind, data }));
                 }
-                _ => return Ok(None),
+                _ => {}
             }
         }
     }

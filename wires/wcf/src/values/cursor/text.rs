@@ -7,8 +7,8 @@ use super::{Content, Cursor, Entered, Found, Run, Told, local_part};
 use crate::text::{Event, Reader, Tag, base64};
 use crate::values::{Quota, ReaderQuotas};
 use crate::violations::Violation;
-use everywire_model::Budget;
 use everywire_model::visit::Visit;
+use everywire_model::{Body, Budget};
 use std::borrow::Cow;
 
 /// Bytes of text that are worth a look ahead.
@@ -26,14 +26,10 @@ pub(in crate::values) struct TextCursor<'a> {
 }
 
 impl<'a> TextCursor<'a> {
-    /// The place `base` bytes into a document, inside `outer` elements.
-    pub(in crate::values) fn new(
-        document: &'a [u8],
-        base: usize,
-        outer: usize,
-        quotas: ReaderQuotas,
-    ) -> Self {
-        Self { document, reader: Reader::part(document, base, outer, &quotas), quotas, scanned: None }
+    /// The place where the values of a body are, inside `outer` elements.
+    pub(in crate::values) fn new(body: &'a Body, outer: usize, quotas: ReaderQuotas) -> Self {
+        let reader = Reader::part(&body.bytes, body.base, outer, &quotas);
+        Self { document: &body.bytes, reader, quotas, scanned: None }
     }
 
     /// Whether the end of the open element comes next.

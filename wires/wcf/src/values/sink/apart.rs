@@ -147,6 +147,6 @@ impl ElementSink<'_> {
 
     /// The letter that a namespace has here; attributes are in none without one.
     fn lettered(&self, graph: usize, namespace: NamespaceId) -> Option<Letter> {
-        self.declared(graph, namespace, |prefix| !matches!(prefix, 0 | INSTANCE))
+        self.declared((graph, namespace), |prefix| !matches!(prefix, 0 | INSTANCE))
     }
 }

@@ -354,10 +354,16 @@ impl ElementSink<'_> {
         Ok(())
     }
 
-    pub(super) fn open_fields(&mut self, len: usize) -> Visit<()> {
+    /// Starts the element of a composite, whose node has the values.
+    fn begin_composite(&mut self) -> Visit<Begun> {
         let begun = self.begin()?;
-        let node = behind(self.graphs.get(begun.graph)?, begun.node);
-        let Node::Fields { own, others, members, apart, .. } = self.graphs.node(begun.graph, node)? else {
+        Ok(Begun { node: behind(self.graphs.get(begun.graph)?, begun.node), ..begun })
+    }
+
+    pub(super) fn open_fields(&mut self, len: usize) -> Visit<()> {
+        let begun = self.begin_composite()?;
+        let Node::Fields { own, others, members, apart, .. } = self.graphs.node(begun.graph, begun.node)?
+        else {
             return Err(misuse());
         };
         if members.len() != len {
@@ -368,7 +374,7 @@ impl ElementSink<'_> {
         for other in others {
             self.prefix_of(begun.graph, other)?;
         }
-        self.open_element(begun, node, Frame { prefix, ..Frame::new(Kind::Fields, len) })?;
+        self.open_element(begun, Frame { prefix, ..Frame::new(Kind::Fields, len) })?;
         if apart { self.begin_attributes() } else { Ok(()) }
     }
 
@@ -376,12 +382,11 @@ impl ElementSink<'_> {
         if self.open_flat(len)? {
             return Ok(());
         }
-        let begun = self.begin()?;
-        let node = behind(self.graphs.get(begun.graph)?, begun.node);
+        let begun = self.begin_composite()?;
         if self.output.begin_words() {
-            return self.push_within(begun, node, Frame::new(Kind::Words, len));
+            return self.push_within(begun, Frame::new(Kind::Words, len));
         }
-        let (own, kind) = match self.graphs.node(begun.graph, node)? {
+        let (own, kind) = match self.graphs.node(begun.graph, begun.node)? {
             Node::Items { own, array: Some(item), .. } if len > 0 && self.output.form == Form::Binary => {
                 (*own, Kind::Array(*item))
             }
@@ -390,8 +395,10 @@ impl ElementSink<'_> {
             _ => return Err(misuse()),
         };
         let prefix = self.prefix_of(begun.graph, own)?;
-        self.open_element(begun, node, Frame { prefix, ..Frame::new(kind, len) })?;
-        if let (Kind::Array(kind), Node::Items { item, .. }) = (kind, self.graphs.node(begun.graph, node)?) {
+        self.open_element(begun, Frame { prefix, ..Frame::new(kind, len) })?;
+        if let Kind::Array(kind) = kind
+            && let Node::Items { item, .. } = self.graphs.node(begun.graph, begun.node)?
+        {
             self.output.array(prefix, &item.name, kind, len);
         }
         Ok(())
@@ -416,27 +423,27 @@ impl ElementSink<'_> {
             }
             Node::Choice { own, .. } => {
                 let own = *own;
-                let begun = self.begin()?;
+                let begun = self.begin_composite()?;
                 let prefix = self.prefix_of(graph, own)?;
                 let len = if arm.is_some() { 2 } else { 1 };
                 let arm = arm.unwrap_or(usize::MAX);
-                self.open_element(begun, node, Frame { prefix, arm, ..Frame::new(Kind::Choice, len) })
+                self.open_element(begun, Frame { prefix, arm, ..Frame::new(Kind::Choice, len) })
             }
             _ => Err(misuse()),
         }
     }
 
-    pub(super) fn open_element(&mut self, begun: Begun, node: NodeId, frame: Frame) -> Visit<()> {
+    fn open_element(&mut self, begun: Begun, frame: Frame) -> Visit<()> {
         if self.output.is_apart() {
             return Err(misuse());
         }
         self.declare_instance()?;
-        self.push_within(begun, node, frame)
+        self.push_within(begun, frame)
     }
 
     /// Opens a composite that ends what was begun.
-    fn push_within(&mut self, begun: Begun, node: NodeId, frame: Frame) -> Visit<()> {
-        self.push(Frame { graph: begun.graph, node, scope: begun.scope, ends: true, ..frame })
+    fn push_within(&mut self, Begun { graph, node, scope, .. }: Begun, frame: Frame) -> Visit<()> {
+        self.push(Frame { graph, node, scope, ends: true, ..frame })
     }
 
     /// The node of the value that begins next.
@@ -547,21 +554,16 @@ impl ElementSink<'_> {
             let is_hidden = self.scope.iter().skip(self.floor).any(|later| later.prefix == 0);
             (self.is_same((0, known), (graph, namespace)) && !is_hidden).then_some(0)
         };
-        self.declared(graph, namespace, |_| true).or_else(usual)
+        self.declared((graph, namespace), |_| true).or_else(usual)
     }
 
     /// The innermost such prefix that was declared for a namespace: one that was declared again means something else.
-    pub(super) fn declared(
-        &self,
-        graph: usize,
-        namespace: NamespaceId,
-        such: impl Fn(Letter) -> bool,
-    ) -> Option<Letter> {
+    pub(super) fn declared(&self, of: (usize, NamespaceId), such: fn(Letter) -> bool) -> Option<Letter> {
         let scope = self.scope.get(self.floor..).unwrap_or_default();
         let hidden = |at: usize, prefix| scope.iter().skip(at).any(|later| later.prefix == prefix);
         let found = scope.iter().enumerate().rev().find(|(at, known)| {
             such(known.prefix)
-                && self.is_same((known.graph, known.namespace), (graph, namespace))
+                && self.is_same((known.graph, known.namespace), of)
                 && !hidden(at + 1, known.prefix)
         });
         found.map(|(_, known)| known.prefix)

@@ -14,19 +14,16 @@ impl ElementSink<'_> {
     #[cold]
     pub(super) fn start_in(&mut self, begun: Begun, namespace: NamespaceId, name: &Term) -> Visit<Begun> {
         let graph = begun.graph;
-        if !self.graphs.namespace(graph, namespace)?.as_str().is_empty() {
+        let is_nowhere = self.graphs.namespace(graph, namespace)?.as_str().is_empty();
+        let (prefix, declares) = if is_nowhere {
+            (0, self.has_default()?)
+        } else {
             let known = self.find(graph, namespace);
-            let prefix = known.unwrap_or_else(|| self.fresh());
-            self.output.start(prefix, name);
-            if known.is_none() {
-                self.declare(prefix, graph, namespace)?;
-            }
-            return Ok(Begun { declares: known.is_none(), ..begun });
-        }
-        self.output.start(0, name);
-        let declares = self.has_default()?;
+            (known.unwrap_or_else(|| self.fresh()), known.is_none())
+        };
+        self.output.start(prefix, name);
         if declares {
-            self.declare(0, graph, namespace)?;
+            self.declare(prefix, graph, namespace)?;
         }
         Ok(Begun { declares, ..begun })
     }

@@ -29,11 +29,8 @@ impl Connecting {
     pub(super) fn check_protocol(&mut self, input: &[u8]) -> Result<(), Breach> {
         let Some(breach) = foreign(input) else { return Ok(()) };
         let failure = Failure::new(Kind::WrongWire, Initiator::Peer, breach.to_string());
-        self.refusal = Some(
-            failure
-                .with_completed(Completed::No)
-                .with_hint("the scheme of the address and what listens at its port differ"),
-        );
+        let hint = "the scheme of the address and what listens at its port differ";
+        self.refusal = Some(failure.with_completed(Completed::No).with_hint(hint));
         Err(breach)
     }
 
