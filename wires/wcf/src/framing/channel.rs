@@ -354,11 +354,8 @@ impl Channel {
 
     /// `size` bytes of a message are announced, or are here already with the next chunk.
     fn check_size(&self, size: usize) -> Result<(), Breach> {
-        let limit = self.settings.quotas.max_received_message_size;
-        if size as u64 > limit {
-            return Err(Breach::OverLimit { size: size as u64, limit });
-        }
-        Ok(())
+        let (size, limit) = (size as u64, self.settings.quotas.max_received_message_size);
+        if size > limit { Err(Breach::OverLimit { size, limit }) } else { Ok(()) }
     }
 
     /// Notes that a message has begun and `whole - have` bytes of it are missing. The time that it gets counts from its first
@@ -382,10 +379,7 @@ impl Channel {
 
     /// Whether it is not, in time.
     pub(super) fn check_time(&self, now: Instant) -> Result<(), Breach> {
-        match self.due.late(now) {
-            Some(seconds) => Err(Breach::TooSlow { seconds }),
-            None => Ok(()),
-        }
+        self.due.late(now).map_or(Ok(()), |seconds| Err(Breach::TooSlow { seconds }))
     }
 }
 

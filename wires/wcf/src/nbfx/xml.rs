@@ -197,7 +197,7 @@ impl<'w, F: Fn(u32) -> Option<&'w str>> Printer<F> {
     fn text(&self, text: &Text<'_>) -> String {
         match *text {
             Text::Word(id) => self.word(Word::Id(id)),
-            Text::QName(letter, id) => format!("{}:{}", char::from(b'a' + letter), self.word(Word::Id(id))),
+            Text::QName(letter, id) => self.name(Prefix::Letter(letter), Word::Id(id)),
             _ => lexical(text),
         }
     }

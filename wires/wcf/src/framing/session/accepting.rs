@@ -206,14 +206,10 @@ impl Accepting {
     /// Sends the message in the payload, unless this side has ended the channel already.
     #[inline]
     fn send_payload(&mut self, mode: Mode) -> Result<(), Failure> {
-        let Phase::Open(ends) = &mut self.phase else {
+        let Phase::Open(ends @ Ends { here: false, .. }) = &mut self.phase else {
             self.channel.discard_payload();
             return Ok(());
         };
-        if ends.here {
-            self.channel.discard_payload();
-            return Ok(());
-        }
         // A singleton's End stands behind its message.
         ends.here = mode == Mode::SingletonUnsized && !self.channel.payload.is_empty();
         self.channel.send_payload(mode)
@@ -363,13 +359,8 @@ impl Session for Accepting {
             self.renumber(&mut event);
             return Some(event);
         }
-        // Whoever is told so transmits no more.
-        // The goodbye has to leave first.
-        let over = self.ending && self.channel.out.is_empty();
-        over.then(|| {
-            self.ending = false;
-            Event::Closed
-        })
+        // Whoever is told so transmits no more: the goodbye has to leave first.
+        (self.channel.out.is_empty() && std::mem::take(&mut self.ending)).then_some(Event::Closed)
     }
 
     #[inline]
@@ -415,10 +406,10 @@ impl Session for Accepting {
         self.held.finish(id);
         // A call of a channel before this one: its caller is gone.
         let Some(local) = id.0.checked_sub(self.base).map(CallId) else { return Ok(()) };
-        let Some(exchange) = &mut self.exchange else { return Ok(()) };
         // The usual case: the message is written where it is sent from.
         let open = matches!(self.phase, Phase::Open(Ends { peer: false, here: false }));
-        let duplex = self.preamble.as_ref().is_some_and(|preamble| preamble.mode == Mode::Duplex);
+        let duplex = self.mode() == Mode::Duplex;
+        let Some(exchange) = &mut self.exchange else { return Ok(()) };
         if open
             && duplex
             && let Some(begun) = self.channel.begin()

@@ -320,9 +320,8 @@ impl Session for Connecting {
         }
         if self.is_streamed() {
             let what = "a streamed channel carries no callbacks";
-            return Err(
-                Failure::new(Kind::Unsupported, Initiator::User, what).with_hint("give `mode=buffered`")
-            );
+            let failure = Failure::new(Kind::Unsupported, Initiator::User, what);
+            return Err(failure.with_hint("give `mode=buffered`"));
         }
         Ok(self.exchange.subscribe(interest))
     }

@@ -234,15 +234,15 @@ impl ElementSink<'_> {
             None => &self.base,
         };
         let (graph, index) = (frame.graph, frame.index - 1);
-        let (member, own) = match (frame.kind, frame.kind == Kind::Parameters) {
-            (Kind::Root, _) => {
+        let (member, own) = match frame.kind {
+            Kind::Root => {
                 self.output.start(0, &TERMS.values);
                 let (graph, node) = self.loose;
                 return Ok(Begun { declares: false, graph, node, scope });
             }
-            (_, true) => return self.start_parameter(index, scope),
+            Kind::Parameters => return self.start_parameter(index, scope),
             _ if frame.loose => return self.start_item(at, scope),
-            _ => match (self.graphs.node(graph, frame.node)?, frame.kind) {
+            kind => match (self.graphs.node(graph, frame.node)?, kind) {
                 (Node::Fields { members, own, .. }, Kind::Fields) => (members.get(index), own),
                 (Node::Choice { discriminator, own, .. }, Kind::Choice) if index == 0 => {
                     (Some(discriminator), own)

@@ -64,6 +64,7 @@ impl Connecting {
     #[cold]
     pub(super) fn broken(&mut self, breach: &Breach) -> Violation {
         let violation = breach.violation(self.channel.received);
+        let quotas = &self.channel.settings.quotas;
         // A failure that was kept says more than the violation does.
         let failure = match (self.refusal.take(), breach) {
             (Some(failure), _) => failure,
@@ -71,12 +72,9 @@ impl Connecting {
                 Failure::new(Kind::TimedOut, Initiator::Peer, breach.to_string())
                     .with_completed(Completed::No)
             }
-            (None, Breach::OverLimit { .. }) => self
-                .channel
-                .settings
-                .quotas
-                .message_too_large(Initiator::Peer)
-                .with_completed(Completed::Maybe),
+            (None, Breach::OverLimit { .. }) => {
+                quotas.message_too_large(Initiator::Peer).with_completed(Completed::Maybe)
+            }
             _ => violation.clone().into(),
         };
         self.lost(&failure);
