@@ -301,9 +301,8 @@ impl Outgoing {
     /// is one, even if they are static too, as Microsoft's writer does it.
     #[inline]
     pub fn number(&mut self, term: &Term) -> Option<u32> {
-        match term.static_id {
-            Some(id) if self.use_static && !self.session_first && !self.learns => return Some(id),
-            _ => {}
+        if self.use_static && !self.session_first && !self.learns && term.static_id.is_some() {
+            return term.static_id;
         }
         let slot = term.serial as usize % RECENT;
         match self.recent.get(slot) {

@@ -277,6 +277,14 @@ enum Shield {
     Unknown,
 }
 
+/// The records of TLS, and those of NegotiateStream's handshake, from 0x14 on.
+const TLS: [&str; 4] = ["TLS ChangeCipherSpec", "TLS Alert", "TLS Handshake", "TLS ApplicationData"];
+const HANDSHAKE: [&str; 3] = [
+    "NegotiateStream HandshakeDone",
+    "NegotiateStream HandshakeError",
+    "NegotiateStream HandshakeInProgress",
+];
+
 /// Octets of a message of NegotiateStream: no implementation sends more.
 const FRAME: usize = 64 << 10;
 
@@ -298,25 +306,15 @@ impl Shield {
         }
         let (what, head, len) = match (&*self, bytes) {
             (Self::Tls, [kind @ 0x14..=0x17, 3, _, high, low, ..]) => {
-                let what = match kind {
-                    0x14 => "TLS ChangeCipherSpec",
-                    0x15 => "TLS Alert",
-                    0x16 => "TLS Handshake",
-                    _ => "TLS ApplicationData",
-                };
+                let what = TLS.get(usize::from(kind - 0x14)).copied().unwrap_or("TLS");
                 (what, 5, 5 + usize::from(u16::from_be_bytes([*high, *low])))
             }
             (Self::Handshake, [id @ 0x14..=0x16, 1, 0, high, low, ..]) => {
-                let what = match id {
-                    0x14 => "NegotiateStream HandshakeDone",
-                    0x15 => "NegotiateStream HandshakeError",
-                    _ => "NegotiateStream HandshakeInProgress",
-                };
-                let len = 5 + usize::from(u16::from_be_bytes([*high, *low]));
                 if *id == 0x14 {
                     *self = Self::Frames;
                 }
-                (what, 5, len)
+                let what = HANDSHAKE.get(usize::from(id - 0x14)).copied().unwrap_or("NegotiateStream");
+                (what, 5, 5 + usize::from(u16::from_be_bytes([*high, *low])))
             }
             (Self::Frames, [a, b, c, d, ..]) => match usize::try_from(u32::from_le_bytes([*a, *b, *c, *d])) {
                 Ok(size) if size <= FRAME => ("NegotiateStream data", 4, 4 + size),

@@ -34,6 +34,7 @@ use everywire_model::Shape;
 use everywire_model::shape::{Alias, Field, Struct, Union};
 use family::Family;
 use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 /// A node, by its index in its graph.
 pub(super) type NodeId = usize;
@@ -145,6 +146,9 @@ impl Graph {
     }
 }
 
+/// The namespaces that every graph has: graphs are made for single values, too.
+static EVERY: LazyLock<[Term; 4]> = LazyLock::new(|| [XSI, SCHEMA, SERIALIZATION, ARRAYS].map(Term::new));
+
 struct Build {
     graph: Graph,
     /// Named shapes that were begun, by where they are.
@@ -156,9 +160,8 @@ struct Build {
 
 impl Build {
     fn new() -> Self {
-        let every = [XSI, SCHEMA, SERIALIZATION, ARRAYS];
-        let namespaces = every.map(Term::new).into();
-        let spaces = every.map(Box::from).into_iter().zip(0..).collect();
+        let namespaces = EVERY.to_vec();
+        let spaces = EVERY.iter().map(|known| known.as_str().into()).zip(0..).collect();
         Self { graph: Graph { nodes: Vec::new(), namespaces }, known: HashMap::new(), spaces }
     }
 

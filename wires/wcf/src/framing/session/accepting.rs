@@ -3,7 +3,7 @@
 //!
 //! States (`Phase`): Preamble (its records come), Upgrading (an upgrade or the end of the preamble comes),
 //! Handshaking (the layer speaks), Waiting (the place serves as many sessions as it may), Open, Over.
-//! `lookup`, `upgrade`, `protected`, `admit` and `begin` lead forward; `between` leads from Open back to
+//! `lookup`, `upgrade`, `established`, `admit` and `begin` lead forward; `between` leads from Open back to
 //! Preamble, on a connection without a layer; `broken`, `close` and `disconnected` lead to Over.
 //!
 //! Invariants:
@@ -215,8 +215,8 @@ impl Accepting {
         self.channel.send_payload(mode)
     }
 
-    /// The exchange, for messages that this side begins: only where the peer may still answer them.
-    fn open_exchange(&mut self) -> Result<&mut SoapChannel, Failure> {
+    /// Whether this side may begin messages: only where the peer may still answer them.
+    fn check_open(&self) -> Result<(), Failure> {
         if !matches!(self.phase, Phase::Open(Ends { peer: false, here: false })) {
             return Err(closed());
         }
@@ -224,7 +224,7 @@ impl Accepting {
             let what = "a streamed channel carries no callbacks";
             return Err(Failure::new(Kind::Unsupported, Initiator::Here, what));
         }
-        self.exchange.as_mut().ok_or_else(closed)
+        Ok(())
     }
 
     /// The peer broke the rules: tells it, if there are words for it, and ends.
@@ -369,7 +369,7 @@ impl Session for Accepting {
     }
 
     fn start(&mut self, now: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
-        self.open_exchange()?;
+        self.check_open()?;
         let Some(exchange) = &mut self.exchange else { return Err(closed()) };
         let started = exchange.start(now, call, &mut self.channel.payload)?;
         self.send_payload(Mode::Duplex)?;
@@ -388,10 +388,7 @@ impl Session for Accepting {
 
     fn emit(&mut self, now: Instant, emission: &Emission<'_>) -> Result<(), Failure> {
         // Whoever cannot listen any more, or not at all, does not.
-        if self.open_exchange().is_err() {
-            return Ok(());
-        }
-        let Some(exchange) = &mut self.exchange else { return Ok(()) };
+        let Some(exchange) = self.check_open().ok().and(self.exchange.as_mut()) else { return Ok(()) };
         exchange.emit(now, emission, &mut self.channel.payload)?;
         self.send_payload(Mode::Duplex)?;
         self.flush(now)

@@ -2,7 +2,8 @@
 //!
 //! Both are state machines without I/O (`everywire_model::Session`): `receive` takes bytes, `transmit`
 //! shows what is to be sent, `poll` tells what happened, `deadline` and `expire` are their clock. Each
-//! holds a `Channel` for the records and a `SoapChannel` for what is in the envelopes.
+//! holds a `Channel` for the records and a `SoapChannel` for what is in the envelopes. What both do alike with the
+//! bytes that come, layer and records, is `Side`; they differ in what a record means to them.
 
 mod accepting;
 mod connecting;

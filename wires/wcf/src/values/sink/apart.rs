@@ -22,7 +22,8 @@ impl ElementSink<'_> {
     }
 
     /// The frame with this number, as `direct` gives it; 0 is the base.
-    fn frame(&mut self, at: usize) -> Visit<&mut Frame> {
+    #[inline]
+    pub(super) fn frame(&mut self, at: usize) -> Visit<&mut Frame> {
         match at.checked_sub(1) {
             Some(at) => self.frames.get_mut(at).ok_or_else(misuse),
             None => Ok(&mut self.base),
@@ -73,9 +74,8 @@ impl ElementSink<'_> {
         };
         self.end_header();
         let frame = self.frame(at)?;
+        let Frame { graph, kind, node: of, prefix, index, .. } = *frame;
         frame.index += 1;
-        let (graph, kind, of, prefix, index) =
-            (frame.graph, frame.kind, frame.node, frame.prefix, frame.index.saturating_sub(1));
         // Whether items may use the prefix of the struct, or say their namespace themselves.
         let is_own = match (self.graphs.node(graph, of), self.graphs.layout()) {
             (_, Some(layout)) if kind == Kind::Parameters => {

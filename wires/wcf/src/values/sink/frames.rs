@@ -200,12 +200,8 @@ impl ElementSink<'_> {
         let mut derived = None;
         let mut at = self.frames.len();
         loop {
-            let frame = match at.checked_sub(1) {
-                Some(at) => self.frames.get_mut(at).ok_or_else(misuse)?,
-                None => &mut self.base,
-            };
-            let index = frame.index;
-            if index >= frame.len {
+            let frame = self.frame(at)?;
+            if frame.index >= frame.len {
                 return Err(miscounted());
             }
             frame.index += 1;

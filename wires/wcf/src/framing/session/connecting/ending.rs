@@ -68,9 +68,9 @@ impl Connecting {
         // A failure that was kept says more than the violation does.
         let failure = match (self.refusal.take(), breach) {
             (Some(failure), _) => failure,
+            // A new failure says that nothing was carried out.
             (None, Breach::NoPreamble { .. }) => {
                 Failure::new(Kind::TimedOut, Initiator::Peer, breach.to_string())
-                    .with_completed(Completed::No)
             }
             (None, Breach::OverLimit { .. }) => {
                 quotas.message_too_large(Initiator::Peer).with_completed(Completed::Maybe)

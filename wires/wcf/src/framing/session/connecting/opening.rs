@@ -13,16 +13,16 @@ impl Connecting {
         self.opening_due = now.checked_add(self.channel.settings.quotas.open_timeout);
         let out = self.channel.out.flat();
         self.preamble.put(out);
-        match self.channel.settings.transport_security.upgrade() {
+        self.phase = match self.channel.settings.transport_security.upgrade() {
             Some(name) => {
                 put_text(RecordKind::UpgradeRequest, name.as_bytes(), out);
-                self.phase = Phase::Upgrading;
+                Phase::Upgrading
             }
             None => {
                 out.push(RecordKind::PreambleEnd as u8);
-                self.phase = Phase::Opening;
+                Phase::Opening
             }
-        }
+        };
     }
 
     /// Whether whoever answers speaks this protocol at all.
