@@ -8,7 +8,7 @@
 //!
 //! State: each direction of a session has its own words. `Words` are those that the peer sent; they only
 //! grow. `Outgoing` are this side's: a word is learned when it is written first, stands in `fresh` until a
-//! message carries the table (`payload`, `told`), and is forgotten again with `forget` if its message is
+//! message carries the table (`fresh`, `told`), and is forgotten again with `forget` if its message is
 //! not sent. A third state is adopting: the session passes on messages of another session and keeps their
 //! numbers, so its own words stay empty and the other's are told to the peer instead.
 //!
@@ -31,7 +31,7 @@ use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 use table::Table;
 
 /// Both directions of the static table: by index, and by word.
@@ -41,25 +41,22 @@ struct Static {
 }
 
 /// The table of MC-NBFS 2.2, whose file holds `number TAB word` in ascending order of even numbers.
-fn statics() -> &'static Static {
-    static TABLE: OnceLock<Static> = OnceLock::new();
-    TABLE.get_or_init(|| {
-        let rows = include_str!("dictionary.tsv").lines().filter(|row| !row.starts_with('#'));
-        // The number in a row is for its reader: the index says the same (row n has number 2n).
-        let words: Vec<&str> = rows.filter_map(|row| row.split_once('\t').map(|(_, word)| word)).collect();
-        let ids = words.iter().zip((0..).step_by(2)).map(|(word, id)| (*word, id)).collect();
-        Static { words, ids }
-    })
-}
+static STATICS: LazyLock<Static> = LazyLock::new(|| {
+    let rows = include_str!("dictionary.tsv").lines().filter(|row| !row.starts_with('#'));
+    // The number in a row is for its reader: the index says the same (row n has number 2n).
+    let words: Vec<&str> = rows.filter_map(|row| row.split_once('\t').map(|(_, word)| word)).collect();
+    let ids = words.iter().zip((0..).step_by(2)).map(|(word, id)| (*word, id)).collect();
+    Static { words, ids }
+});
 
 /// The static word with this number.
 pub fn static_word(id: u32) -> Option<&'static str> {
-    if id.is_multiple_of(2) { statics().words.get(id as usize / 2).copied() } else { None }
+    if id.is_multiple_of(2) { STATICS.words.get(id as usize / 2).copied() } else { None }
 }
 
 /// The number of a static word.
 pub fn static_id(word: &str) -> Option<u32> {
-    statics().ids.get(word).copied()
+    STATICS.ids.get(word).copied()
 }
 
 /// A word that is written often: what finding its number takes is worked out beforehand.
@@ -129,16 +126,6 @@ impl Words {
     /// No words yet, and at most `quota` bytes of them, length prefixes included (`MaxSessionSize`).
     pub fn with_quota(quota: usize) -> Self {
         Self { words: Vec::new(), size: 0, quota }
-    }
-
-    /// Splits the payload of an envelope, learns its new words, and returns the document.
-    ///
-    /// # Errors
-    /// [`Violation::BadTable`], [`Violation::SessionTooLarge`].
-    pub fn receive<'a>(&mut self, payload: &'a [u8]) -> Visit<&'a [u8]> {
-        let (table, document) = split(payload)?;
-        self.learn(table)?;
-        Ok(document)
     }
 
     /// Learns the words of a table.
@@ -304,17 +291,18 @@ impl Outgoing {
 
     /// The number to write instead of a word.
     pub fn id(&mut self, word: &str) -> Option<u32> {
-        let static_id = if self.use_static { static_id(word) } else { None };
-        self.choose(static_id, table::hash(word), word)
+        match if self.use_static { static_id(word) } else { None } {
+            Some(id) if !self.session_first => Some(id),
+            id => self.session_id(table::hash(word), word).or(id),
+        }
     }
 
     /// The number to write instead of a prepared word, which is one of a contract: those come from the session where there
     /// is one, even if they are static too, as Microsoft's writer does it.
     #[inline]
     pub fn number(&mut self, term: &Term) -> Option<u32> {
-        match term.static_id {
-            Some(id) if self.use_static && !self.session_first && !self.learns => return Some(id),
-            _ => {}
+        if self.use_static && !self.session_first && !self.learns && term.static_id.is_some() {
+            return term.static_id;
         }
         let slot = term.serial as usize % RECENT;
         match self.recent.get(slot) {
@@ -333,14 +321,6 @@ impl Outgoing {
             *recent = (term.serial, number);
         }
         Some(number)
-    }
-
-    #[inline]
-    fn choose(&mut self, static_id: Option<u32>, hash: u32, word: &str) -> Option<u32> {
-        match static_id {
-            Some(id) if !self.session_first => Some(id),
-            id => self.session_id(hash, word).or(id),
-        }
     }
 
     fn session_id(&mut self, hash: u32, word: &str) -> Option<u32> {
@@ -394,15 +374,5 @@ impl Outgoing {
             self.size = mark.size;
             self.fresh.truncate(mark.fresh);
         }
-    }
-
-    /// Joins the table of new words and a document to the payload of an envelope; the peer then knows the words.
-    pub fn payload(&mut self, document: &[u8]) -> Vec<u8> {
-        let mut payload = Vec::with_capacity(self.fresh.len() + document.len() + 5);
-        integer::put(self.fresh.len(), &mut payload);
-        payload.extend_from_slice(&self.fresh);
-        payload.extend_from_slice(document);
-        self.told();
-        payload
     }
 }

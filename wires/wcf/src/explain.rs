@@ -136,11 +136,12 @@ impl Reading {
             let shield = self.shield.insert(Shield::Tls);
             return Ok(shield.piece(bytes));
         }
-        match RecordKind::from_octet(first) {
-            Some(RecordKind::Version) => self.preamble(bytes),
-            Some(RecordKind::SizedEnvelope) => self.sized(bytes),
-            Some(RecordKind::UnsizedEnvelope) => self.chunked(bytes),
-            _ => self.record(bytes),
+        let kind = RecordKind::from_octet(first).ok_or(Breach::UnknownRecord { octet: first })?;
+        match kind {
+            RecordKind::Version => self.preamble(bytes),
+            RecordKind::SizedEnvelope => self.sized(bytes),
+            RecordKind::UnsizedEnvelope => self.chunked(bytes),
+            _ => self.record(kind, bytes),
         }
     }
 
@@ -150,27 +151,27 @@ impl Reading {
         let mut message = Explained { kind: "Preamble".to_owned(), ..Explained::default() };
         let mut notes = Vec::new();
         while let Some(rest) = bytes.get(message.len..).filter(|rest| !rest.is_empty()) {
-            let Some((record, len)) = records::read(rest, &BOUNDS)? else { break };
-            let (name, value) = match record {
-                Record::Version { major, minor } if message.len == 0 => {
+            let Some((Record { kind, content }, len)) = records::read(rest, &BOUNDS)? else { break };
+            let (name, value) = match (kind, content) {
+                (RecordKind::Version, [major, minor]) if message.len == 0 => {
                     ("version", format!("{major}.{minor}"))
                 }
-                Record::Mode(octet) => {
-                    let word = Mode::from_octet(octet).map_or("no mode of the specification", Mode::word);
+                (RecordKind::Mode, [octet]) => {
+                    let word = Mode::from_octet(*octet).map_or("no mode of the specification", Mode::word);
                     notes.push(word.to_owned());
                     ("mode", format!("{octet} ({word})"))
                 }
-                Record::Via(via) => {
+                (RecordKind::Via, via) => {
                     notes.push(lossy(via));
                     ("via", lossy(via))
                 }
-                Record::KnownEncoding(octet) => {
-                    self.encoding = Encoding::from_octet(octet);
+                (RecordKind::KnownEncoding, [octet]) => {
+                    self.encoding = Encoding::from_octet(*octet);
                     let word =
                         self.encoding.map_or("no encoding of the specification", Encoding::content_type);
                     ("known encoding", format!("{octet} ({word})"))
                 }
-                Record::ExtensibleEncoding(text) => {
+                (RecordKind::ExtensibleEncoding, text) => {
                     self.encoding = Encoding::from_content_type(&lossy(text));
                     ("extensible encoding", lossy(text))
                 }
@@ -178,7 +179,7 @@ impl Reading {
             };
             message.parts.push(Part { offset: message.len, len, name, value });
             message.len += len;
-            if matches!(record, Record::KnownEncoding(_) | Record::ExtensibleEncoding(_)) {
+            if matches!(kind, RecordKind::KnownEncoding | RecordKind::ExtensibleEncoding) {
                 message.summary = format!("Preamble {}, {} bytes", notes.join(" "), message.len);
                 return Ok((message, true));
             }
@@ -193,54 +194,34 @@ impl Reading {
     }
 
     /// A record that stands for itself.
-    fn record(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
+    fn record(&mut self, kind: RecordKind, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
+        let mut message = begun(kind);
         let Some((record, len)) = records::read(bytes, &BOUNDS)? else {
-            let kind = bytes.first().and_then(|octet| RecordKind::from_octet(*octet));
-            let word = kind.map_or("record", RecordKind::word);
-            return Ok((
-                Explained {
-                    summary: word.into(),
-                    kind: word.into(),
-                    len: bytes.len(),
-                    ..Explained::default()
-                },
-                false,
-            ));
+            return Ok((Explained { parts: Vec::new(), len: bytes.len(), ..message }, false));
         };
-        let word = record.kind().word();
-        let text = match record {
-            Record::Fault(uri) => {
-                let uri = lossy(uri);
-                uri.strip_prefix(NAMESPACE).unwrap_or(&uri).to_owned()
-            }
-            Record::UpgradeRequest(name) => lossy(name),
-            Record::Via(text) | Record::ExtensibleEncoding(text) => lossy(text),
-            Record::Mode(octet) | Record::KnownEncoding(octet) => octet.to_string(),
-            _ => String::new(),
-        };
-        self.upgrades |= matches!(record, Record::UpgradeRequest(_) | Record::UpgradeResponse);
-        let blank = if text.is_empty() { "" } else { " " };
-        let parts = vec![
-            Part { offset: 0, len: 1, name: "record type", value: word.to_owned() },
-            Part { offset: 1.min(len), len: len - 1, name: "text", value: text.clone() },
-        ];
-        let parts = parts.into_iter().take(if len > 1 { 2 } else { 1 }).collect();
-        let summary = format!("{word}{blank}{text}");
-        Ok((Explained { summary, kind: word.to_owned(), len, parts, ..Explained::default() }, true))
+        self.upgrades |= matches!(kind, RecordKind::UpgradeRequest | RecordKind::UpgradeResponse);
+        if len > 1 {
+            let text = match record.content {
+                [octet] if matches!(kind, RecordKind::Mode | RecordKind::KnownEncoding) => octet.to_string(),
+                text => lossy(text),
+            };
+            let text = text.strip_prefix(NAMESPACE).unwrap_or(&text);
+            message.summary = format!("{} {text}", message.kind);
+            message.parts.push(part(1, len - 1, "text", text));
+        }
+        message.len = len;
+        Ok((message, true))
     }
 
     /// An envelope with its size before it; what has come of it is listed.
     fn sized(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
-        let word = RecordKind::SizedEnvelope.word();
-        let mut message = Explained { kind: word.to_owned(), ..Explained::default() };
-        message.parts.push(Part { offset: 0, len: 1, name: "record type", value: word.to_owned() });
+        let mut message = begun(RecordKind::SizedEnvelope);
         let Some((size, width)) = records::size(bytes.get(1..).unwrap_or_default())? else {
-            message.summary = word.to_owned();
             message.len = bytes.len();
             return Ok((message, false));
         };
         let (start, len) = (1 + width, 1 + width + size);
-        message.parts.push(Part { offset: 1, len: width, name: "size", value: size.to_string() });
+        message.parts.push(part(1, width, "size", size.to_string()));
         let payload = bytes.get(start..len.min(bytes.len())).unwrap_or_default();
         let whole = payload.len() == size;
         message.len = start + payload.len();
@@ -251,15 +232,12 @@ impl Reading {
 
     /// An envelope in chunks, which are joined to be read.
     fn chunked(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
-        let word = RecordKind::UnsizedEnvelope.word();
-        let mut message = Explained { kind: word.to_owned(), len: 1, ..Explained::default() };
-        message.parts.push(Part { offset: 0, len: 1, name: "record type", value: word.to_owned() });
+        let mut message = begun(RecordKind::UnsizedEnvelope);
         let (mut joined, mut chunks, mut first) = (Vec::new(), 0, 0);
         let whole = loop {
             let rest = bytes.get(message.len..).unwrap_or_default();
             let Some((size, width)) = records::size(rest)? else { break false };
-            let value = if size == 0 { "end of chunks".to_owned() } else { format!("chunk of {size} bytes") };
-            message.parts.push(Part { offset: message.len, len: width, name: "size", value });
+            message.parts.push(chunk_size(message.len, width, size));
             message.len += width;
             if size == 0 {
                 break true;
@@ -299,6 +277,14 @@ enum Shield {
     Unknown,
 }
 
+/// The records of TLS, and those of NegotiateStream's handshake, from 0x14 on.
+const TLS: [&str; 4] = ["TLS ChangeCipherSpec", "TLS Alert", "TLS Handshake", "TLS ApplicationData"];
+const HANDSHAKE: [&str; 3] = [
+    "NegotiateStream HandshakeDone",
+    "NegotiateStream HandshakeError",
+    "NegotiateStream HandshakeInProgress",
+];
+
 /// Octets of a message of NegotiateStream: no implementation sends more.
 const FRAME: usize = 64 << 10;
 
@@ -320,25 +306,15 @@ impl Shield {
         }
         let (what, head, len) = match (&*self, bytes) {
             (Self::Tls, [kind @ 0x14..=0x17, 3, _, high, low, ..]) => {
-                let what = match kind {
-                    0x14 => "TLS ChangeCipherSpec",
-                    0x15 => "TLS Alert",
-                    0x16 => "TLS Handshake",
-                    _ => "TLS ApplicationData",
-                };
+                let what = TLS.get(usize::from(kind - 0x14)).copied().unwrap_or("TLS");
                 (what, 5, 5 + usize::from(u16::from_be_bytes([*high, *low])))
             }
             (Self::Handshake, [id @ 0x14..=0x16, 1, 0, high, low, ..]) => {
-                let what = match id {
-                    0x14 => "NegotiateStream HandshakeDone",
-                    0x15 => "NegotiateStream HandshakeError",
-                    _ => "NegotiateStream HandshakeInProgress",
-                };
-                let len = 5 + usize::from(u16::from_be_bytes([*high, *low]));
                 if *id == 0x14 {
                     *self = Self::Frames;
                 }
-                (what, 5, len)
+                let what = HANDSHAKE.get(usize::from(id - 0x14)).copied().unwrap_or("NegotiateStream");
+                (what, 5, 5 + usize::from(u16::from_be_bytes([*high, *low])))
             }
             (Self::Frames, [a, b, c, d, ..]) => match usize::try_from(u32::from_le_bytes([*a, *b, *c, *d])) {
                 Ok(size) if size <= FRAME => ("NegotiateStream data", 4, 4 + size),
@@ -351,41 +327,49 @@ impl Shield {
         let here = len.min(whole);
         let mut message = protected(what, here);
         if head > 0 {
-            let size = Part {
-                offset: 0,
-                len: head,
-                name: "header",
-                value: format!("{what}, {} bytes follow", len - head),
-            };
-            let token = Part {
-                offset: head,
-                len: here.saturating_sub(head),
-                name: "protected stream",
-                value: String::new(),
-            };
-            message.parts = vec![size, token];
+            let value = format!("{what}, {} bytes follow", len - head);
+            let rest = part(head, here.saturating_sub(head), "protected stream", "");
+            message.parts = vec![part(0, head, "header", value), rest];
         }
         (message, len <= whole)
     }
 }
 
 fn protected(what: &str, len: usize) -> Explained {
-    let part = Part { offset: 0, len, name: "protected stream", value: what.to_owned() };
-    Explained {
-        summary: format!("{what}, {len} bytes"),
-        kind: "protected".to_owned(),
-        len,
-        parts: vec![part],
-        ..Explained::default()
-    }
+    let (summary, kind) = (format!("{what}, {len} bytes"), "protected".to_owned());
+    let parts = vec![part(0, len, "protected stream", what)];
+    Explained { summary, kind, len, parts, ..Explained::default() }
+}
+
+/// What is said of a record by its type alone.
+fn begun(kind: RecordKind) -> Explained {
+    let word = kind.word().to_owned();
+    let parts = vec![part(0, 1, "record type", &*word)];
+    Explained { summary: word.clone(), kind: word, len: 1, parts, ..Explained::default() }
+}
+
+fn part(offset: usize, len: usize, name: &'static str, value: impl Into<String>) -> Part {
+    Part { offset, len, name, value: value.into() }
+}
+
+/// Adds a part: `len` bytes at `offset` of what stands at `at` in the message; without a place, it is all of that.
+fn add(message: &mut Explained, at: Option<usize>, span: [usize; 2], name: &'static str, value: String) {
+    let [offset, len] = span;
+    let (offset, len) = at.map_or((0, message.len), |at| (at + offset, len));
+    message.parts.push(part(offset, len, name, value));
+}
+
+/// The size of a chunk, as it stands before it; the last one is 0.
+fn chunk_size(offset: usize, len: usize, size: usize) -> Part {
+    let value = if size == 0 { "end of chunks".to_owned() } else { format!("chunk of {size} bytes") };
+    part(offset, len, "size", value)
 }
 
 /// The rest of the stream as one message, with what is wrong.
 fn broken(breach: &Breach, bytes: &[u8]) -> Explained {
-    let value = breach.to_string();
-    let part = Part { offset: 0, len: bytes.len().min(1), name: "violation", value: value.clone() };
-    let kind = breach.name().to_owned();
-    Explained { summary: value, kind, len: bytes.len(), parts: vec![part], ..Explained::default() }
+    let (summary, kind) = (breach.to_string(), breach.name().to_owned());
+    let parts = vec![part(0, bytes.len().min(1), "violation", &*summary)];
+    Explained { summary, kind, len: bytes.len(), parts, ..Explained::default() }
 }
 
 /// Text of a peer, safe to show.

@@ -14,10 +14,8 @@ pub(crate) fn binary(xml: &str) -> Visit<Vec<u8>> {
     let quotas = ReaderQuotas {
         max_depth: u32::try_from(MAX_DEPTH).unwrap_or(u32::MAX),
         // This side wrote it: only depth is bounded, as a reader on the other side bounds it.
-        max_string_content_length: u32::MAX,
-        max_array_length: u32::MAX,
         max_bytes_per_read: u32::MAX,
-        max_name_table_char_count: u32::MAX,
+        ..ReaderQuotas::default()
     };
     let mut writer = Writer::new();
     put(xml, &quotas, false, &mut writer)?;

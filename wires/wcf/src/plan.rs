@@ -100,7 +100,7 @@ impl Plan {
         let none = Shape::Struct(Hold::new(Struct { name: "".into(), id: "".into(), fields: vec![].into() }));
         let name = names::last_part(action.rsplit('/').next().unwrap_or(action));
         let layout = |wrapper: String| {
-            let wrapper = qname(names::QName::new(namespace, wrapper));
+            let wrapper = QName::new(namespace, wrapper);
             Layout::new(Some(wrapper), namespace, &none, &format!("{name}Result"), &[])
         };
         Arc::new(Self {
@@ -149,19 +149,19 @@ impl Plan {
             .iter()
             .filter_map(|(what, value)| {
                 let parameter = what.strip_prefix("wcf:header:")?;
-                Some((parameter.to_owned(), qname(names::QName::parse(value)?)))
+                Some((parameter.to_owned(), QName::parse(value)?))
             })
             .collect();
-        let layout = |wrapper: Option<names::QName>, fields: &Shape, reply: bool| {
+        let layout = |wrapper: Option<QName>, fields: &Shape, reply: bool| {
             let namespace = names::members(interface, operation, reply);
             let held = |field: &Field| headers.iter().any(|(name, _)| *name == field.name);
             let own: &[_] = if fields.fields().iter().any(held) { &headers } else { &[] };
-            Layout::new(wrapper.map(qname), &namespace, fields, &result, own)
+            Layout::new(wrapper, &namespace, fields, &result, own)
         };
         // An exception is known by its identifier; contracts written by hand have names only.
         let declared = |detail: &Hold<Struct>| Declared {
             id: if detail.id.is_empty() { detail.name.clone() } else { detail.id.clone() },
-            detail: qname(names::type_name(&detail.id, &detail.name)),
+            detail: names::type_name(&detail.id, &detail.name),
             action: names::fault_action(interface, operation, detail).into(),
         };
         Arc::new(Self {
@@ -209,10 +209,6 @@ fn listening(name: &str) -> Option<bool> {
     }
 }
 
-fn qname(name: names::QName) -> QName {
-    QName { namespace: name.namespace.into(), local: name.local.into() }
-}
-
 /// The number of the operation that a request asks for: by its action, or in Clark notation by the first element of its
 /// body.
 #[must_use]
@@ -221,7 +217,7 @@ pub fn index_of(interface: &Interface, asked: &[u8]) -> Option<usize> {
     // Clark notation, `{NAMESPACE}NAME`: a Basic request without SOAPAction has only its body to say what
     // it asks.
     if asked.starts_with('{') {
-        let asked = names::QName::parse(asked)?;
+        let asked = QName::parse(asked)?;
         return interface.operations.iter().position(|operation| {
             match names::request_wrapper(Some(interface), operation) {
                 Some(wrapper) => wrapper == asked,

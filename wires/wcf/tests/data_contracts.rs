@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::common::{arguments, body, body_in, decode, encode, results, unhex};
+use crate::common::{
+    arguments, body, body_in, body_of, decode, encode, payload_of, received, results, unhex,
+};
 use everywire_model::shape::{Arm, Array, Field, Hold, Map, Pointer, PointerKind, Struct, Text, Union};
 use everywire_model::{
     Budget, Bytes, Codec, Failure, Kind, SendBuffer, Shape, Sink, Value, value::TypedShape,
@@ -48,8 +50,8 @@ fn bodies(capture: &str, direction: &str) -> Vec<(Vec<u8>, Words)> {
     rows.filter(|row| row[0] == capture && row[2] == direction)
         .map(|row| {
             let payload = unhex(row[3]);
-            let document = words.receive(&payload).unwrap();
-            (document[nbfx::body(document, &words).unwrap()].to_vec(), words.clone())
+            let document = received(&mut words, &payload).unwrap();
+            (document[body_of(document, &words).unwrap()].to_vec(), words.clone())
         })
         .collect()
 }
@@ -188,16 +190,16 @@ fn every_shape_survives_in_both_forms_with_any_dictionary() {
     let layout = arguments("Op", TEMPURI, &shape);
     for mut outgoing in [Outgoing::inline(), Outgoing::statics(), Outgoing::session()] {
         let element = encode(Form::Binary, &value, &mut outgoing, &layout, &shape);
-        let payload = outgoing.payload(&element);
+        let payload = payload_of(&mut outgoing, &element);
         let mut words = Words::default();
-        let document = words.receive(&payload).unwrap();
+        let document = received(&mut words, &payload).unwrap();
         assert_eq!(document, element);
         assert_eq!(words.is_empty(), !outgoing.learns);
         assert_eq!(decode(Form::Binary, document, &words, &shape), value);
 
         // The second message of a session needs no new words.
         let again = encode(Form::Binary, &value, &mut outgoing, &layout, &shape);
-        assert_eq!((again.as_slice(), outgoing.payload(&[])), (document, vec![0]));
+        assert_eq!((again.as_slice(), payload_of(&mut outgoing, &[])), (document, vec![0]));
     }
     let element = encode(Form::Text, &value, &mut Outgoing::inline(), &layout, &shape);
     assert_eq!(decode(Form::Text, &element, &Words::default(), &shape), value);

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common;
-use crate::common::{body, body_with, each_document, records, unhex, vectors, violation, written};
+use crate::common::{
+    body, body_with, each_document, payload_of, received, records, unhex, vectors, violation, written,
+};
 use everywire_model::shape::{Field, Hold, Struct, Text};
 use everywire_model::{Budget, Failure, Kind, Shape, Value};
 use everywire_wcf::dictionary::{Outgoing, Words};
@@ -23,7 +25,7 @@ fn n2_mb32_beyond_31_bits() {
         // The same as the length of a name, as a word's number, as a table's length.
         assert_eq!(violation(&unhex(&format!("40{digits}"))), "nbfx BadInteger", "{digits}");
         assert_eq!(violation(&unhex(&format!("42{digits}"))), "nbfx BadInteger", "{digits}");
-        let failure = Words::default().receive(&unhex(digits)).unwrap_err();
+        let failure = received(&mut Words::default(), &unhex(digits)).unwrap_err();
         assert_eq!(failure.code(), Some("nbfx BadInteger"), "{digits}");
     }
     for digits in ["", "80", "ff", "ffffffff"] {
@@ -52,10 +54,10 @@ fn n3_a_session_dictionary_grows_to_its_quota_and_no_further() {
     for index in 0..MAX_SESSION_SIZE / 64 {
         let mut payload = vec![64, 63];
         payload.extend_from_slice(word(index).as_bytes());
-        assert!(words.receive(&payload).unwrap().is_empty());
+        assert!(received(&mut words, &payload).unwrap().is_empty());
     }
     assert_eq!(words.len(), 32);
-    let failure = words.receive(&[2, 1, b'x']).unwrap_err();
+    let failure = received(&mut words, &[2, 1, b'x']).unwrap_err();
     assert_eq!(failure.code(), Some("nbfx SessionTooLarge"));
     assert_eq!(failure.kind(), everywire_model::Kind::LimitExceeded);
 }
@@ -73,10 +75,10 @@ fn n3_empty_session_words_count_by_their_length_prefix() {
 #[test]
 fn n3_a_table_must_fit_its_envelope_and_its_words_the_table() {
     for digits in ["05", "0501", "ffffffff07", "020561", "0401610561"] {
-        let failure = Words::default().receive(&unhex(digits)).unwrap_err();
+        let failure = received(&mut Words::default(), &unhex(digits)).unwrap_err();
         assert_eq!(failure.code(), Some("nbfx BadTable"), "{digits}: {failure}");
     }
-    assert_eq!(Words::default().receive(&unhex("0201ff")).unwrap_err().code(), Some("nbfx BadText"));
+    assert_eq!(received(&mut Words::default(), &unhex("0201ff")).unwrap_err().code(), Some("nbfx BadText"));
 }
 
 /// This side keeps the quota of the peer: beyond it words are written in place.
@@ -85,8 +87,8 @@ fn n3_a_writer_stops_adding_words_at_the_quota() {
     let mut outgoing = Outgoing::session();
     let ids = (0..100).filter(|index| outgoing.id(&format!("{index:0>63}")).is_some()).count();
     assert_eq!(ids, 32);
-    let payload = outgoing.payload(&[]);
-    Words::default().receive(&payload).unwrap();
+    let payload = payload_of(&mut outgoing, &[]);
+    received(&mut Words::default(), &payload).unwrap();
 }
 
 #[test]
@@ -253,11 +255,11 @@ fn payloads_cut_or_changed_leave_a_session_that_withstands() {
             for octet in [0x00, 0x7f, 0x80, 0xff] {
                 let mut damaged = envelope.payload.clone();
                 damaged[at] = octet;
-                if let Ok(document) = Words::default().receive(&damaged) {
+                if let Ok(document) = received(&mut Words::default(), &damaged) {
                     withstands(document, &mut 0);
                 }
             }
-            if let Ok(document) = Words::default().receive(&envelope.payload[..at]) {
+            if let Ok(document) = received(&mut Words::default(), &envelope.payload[..at]) {
                 withstands(document, &mut 0);
             }
         }

@@ -4,6 +4,7 @@
 
 use crate::common::{arguments, body_in, decode, encode, results};
 use everywire_idl::wsdl::marks::{Attribute, Mark};
+use everywire_idl::wsdl::names::{self, QName};
 use everywire_model::shape::{Enum, Field, Hold, Struct, Text};
 use everywire_model::{Budget, Failure, Kind, SendBuffer, Shape, Sink, Value};
 use everywire_wcf::dictionary::{Outgoing, Words, static_word};
@@ -183,4 +184,23 @@ fn a_late_attribute_has_the_prefixes_of_its_element() {
     let inside = b"\x40\x01B\x09\x01q\x09urn:other\x99\x01b";
     let whole = [&b"\x40\x02Op\x40\x01o"[..], q, inside, b"\x01\x01"].concat();
     assert_eq!(decode(Form::Binary, &whole, &Words::default(), &fields), value("", "b"));
+}
+
+/// What a list of lists holds is in the namespace that the description of the list names, not in that of plain arrays.
+#[test]
+fn lists_in_a_list_are_called_as_the_description_calls_them() {
+    let thing = structure("{urn:things}Thing", vec![("Id", Shape::I32)]);
+    let inner = Shape::sequence(thing);
+    let name = names::of_shape(&inner);
+    assert_eq!(name, QName::new("urn:things", "ArrayOfThing"));
+    let fields = structure("", vec![("lists", Shape::sequence(inner))]);
+    let thing = record(vec![("Id", Value::Integer(1))]);
+    let value = record(vec![("lists", Value::List(vec![Value::List(vec![thing])]))]);
+    for form in FORMS {
+        let bytes = write(form, &fields, &value).unwrap();
+        let shown = shown(form, &bytes);
+        assert!(shown.contains(&format!(" xmlns:b=\"{}\"", name.namespace)), "{shown}");
+        assert!(shown.contains("<b:ArrayOfThing><b:Thing><b:Id>1</b:Id>"), "{shown}");
+        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value);
+    }
 }

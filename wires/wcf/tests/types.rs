@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::common::{arguments, body_with, each_document, results};
+use crate::common::{arguments, body_of, body_with, each_document, results};
 use everywire_model::shape::{Alias, Arm, Enum, Field, Hold, Map, Struct, Text, Union};
 use everywire_model::{Budget, SendBuffer, Shape, Sink, Value, value::TypedShape};
 use everywire_wcf::dictionary::{Outgoing, Words, static_word};
@@ -291,7 +291,7 @@ fn microsofts_text_of_all_types_is_written_byte_for_byte() {
 fn captured_binary_of_every_type_is_read_and_written_with_the_same_meaning() {
     let (mut count, mut same) = (0, 0);
     each_document(|envelope, document, words| {
-        let range = nbfx::body(document, words).unwrap();
+        let range = body_of(document, words).unwrap();
         let body = &document[range.clone()];
         let shown = to_xml(body, |id| words.word(id)).unwrap();
         let wrapper = shown.get(1..).unwrap_or_default().split([' ', '>', '/']).next().unwrap();

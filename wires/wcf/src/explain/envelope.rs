@@ -4,9 +4,9 @@
 //! headers one by one, the body. It also keeps the values, so that somebody with the contract can read
 //! them, and says what a fault tells.
 //!
-//! State (`Parts`): the message that parts are added to, where the envelope stands in it (nowhere in
-//! particular, if it came in chunks or compressed), and what kind of message it turned out to be: a request
-//! has an identifier, a reply relates to one.
+//! State (`Parts`): the document and its form, which `steps` goes through; the message that parts are added to, where the
+//! document stands in it (nowhere in particular, if it came in chunks or compressed), and what kind of message it
+//! turned out to be: a request has an identifier, a reply relates to one.
 //!
 //! What holds:
 //!
@@ -18,16 +18,17 @@
 //!   broken text with one.
 //! * Texts are cut where they are too long (`shown`).
 
-use super::shown;
+use super::{add, shown};
 use crate::dictionary::{Words, split};
 use crate::framing::Encoding;
-use crate::nbfx::{Reader, Record, Word, xml};
+use crate::nbfx::{Reader, Record, xml};
 use crate::soap::Contents;
 use crate::text;
-use crate::values::{BINARY, Form, ReaderQuotas, TEXT, XML};
+use crate::values::{BINARY, Form, ReaderQuotas, TEXT, bare};
 use bytes::Bytes;
-use everywire_model::wire::{Explained, Part};
-use everywire_model::{Body, Budget, Context};
+use everywire_model::wire::Explained;
+use everywire_model::{Body, Budget, Visit};
+use std::ops::Range;
 
 /// Adds the parts of an envelope whose bytes stand at `at` in the message (`None`: not in one piece), and returns what to say of
 /// it in one line. `kind` of the message becomes what it is.
@@ -39,30 +40,18 @@ pub(super) fn explain(
     words: &mut Words,
     message: &mut Explained,
 ) -> String {
-    let mut listing = Parts { at, message, action: String::new(), relates: false, asks: false };
-    match encoding.unwrap_or_else(|| guess(payload)) {
-        Encoding::BinarySession => {
-            let document = table(payload, words, &mut listing);
-            binary(document, payload.len() - document.len(), words, &mut listing);
-            listing.values(Form::Binary, document, words);
-        }
-        Encoding::Binary => {
-            binary(payload, 0, words, &mut listing);
-            listing.values(Form::Binary, payload, words);
-        }
-        _ => {
-            textual(payload, &mut listing);
-            listing.values(Form::Text, payload, words);
-        }
-    }
-    let kind = match () {
-        () if listing.relates => "reply",
-        () if listing.asks => "request",
-        () => "message",
+    let (form, document) = match encoding.unwrap_or_else(|| guess(payload)) {
+        Encoding::BinarySession => (Form::Binary, table(payload, at, words, message)),
+        Encoding::Binary => (Form::Binary, payload),
+        _ => (Form::Text, payload),
     };
-    let action = listing.action;
-    message.kind = kind.to_owned();
-    action
+    let at = at.map(|at| at + payload.len() - document.len());
+    let (action, kind) = (String::new(), "message");
+    let mut listing = Parts { form, document, words, at, message, action, kind };
+    listing.walk();
+    listing.values();
+    listing.kind.clone_into(&mut listing.message.kind);
+    listing.action
 }
 
 /// The encoding by the look of an envelope, for the direction that does not tell it.
@@ -76,242 +65,214 @@ fn guess(payload: &[u8]) -> Encoding {
     }
 }
 
-struct Parts<'m> {
-    at: Option<usize>,
-    message: &'m mut Explained,
-    action: String,
-    /// It has RelatesTo.
-    relates: bool,
-    /// It has a MessageID.
-    asks: bool,
-}
-
-impl Parts<'_> {
-    /// Notes `len` bytes at `offset` of the payload.
-    fn add(&mut self, offset: usize, len: usize, name: &'static str, value: String) {
-        let (offset, len) = match self.at {
-            Some(at) => (at + offset, len),
-            None => (0, self.message.len),
-        };
-        self.message.parts.push(Part { offset, len, name, value });
-    }
-
-    /// Keeps the values of a document, and says what a fault tells.
-    fn values(&mut self, form: Form, document: &[u8], words: &Words) {
-        let Some(contents) = Contents::of(form, document, words) else { return };
-        if let Some(fault) = &contents.fault {
-            self.add(contents.base, 0, "fault", shown(fault.reason.trim()));
-            if let Some(detail) = &fault.detail {
-                self.add(contents.base, 0, "exception", detail.clone());
-            }
-        }
-        // A fault without a detail has no values.
-        if contents.fault.is_none_or(|fault| fault.detail.is_some()) {
-            self.message.values = Some(Body {
-                bytes: Bytes::copy_from_slice(document),
-                base: contents.base,
-                little: true,
-                dialect: if form == Form::Text { TEXT } else { BINARY },
-                budget: Budget::default(),
-                codec: &XML,
-                context: Context::default(),
-                beside: None,
-            });
-        }
-    }
-}
-
 /// The table of new words before a document; returns the document.
-fn table<'a>(payload: &'a [u8], words: &mut Words, listing: &mut Parts<'_>) -> &'a [u8] {
+fn table<'a>(payload: &'a [u8], at: Option<usize>, words: &mut Words, message: &mut Explained) -> &'a [u8] {
     let (table, document) = match split(payload) {
         Ok(parts) => parts,
         Err(failure) => {
-            listing.add(0, payload.len(), "session words", format!("cut off or broken: {failure}"));
+            let value = format!("cut off or broken: {failure}");
+            add(message, at, [0, payload.len()], "session words", value);
             return payload.get(payload.len()..).unwrap_or_default();
         }
     };
     let known = words.len();
     let learnt = words.learn(table);
-    let mut at = payload.len() - document.len() - table.len();
+    let mut offset = payload.len() - document.len() - table.len();
     for index in known..words.len() {
         let id = u32::try_from(2 * index + 1).unwrap_or(u32::MAX);
         let word = words.word(id).unwrap_or_default();
         // Words longer than 127 bytes have a size of two; longer ones do not fit into a session.
         let len = word.len() + if word.len() < 0x80 { 1 } else { 2 };
-        listing.add(at, len, "session word", format!("{id} = {word:?}"));
-        at += len;
+        add(message, at, [offset, len], "session word", format!("{id} = {word:?}"));
+        offset += len;
     }
     if let Err(failure) = learnt {
-        listing.add(at, 0, "session words", format!("broken: {failure}"));
+        add(message, at, [offset, 0], "session words", format!("broken: {failure}"));
     }
     document
 }
 
-/// Headers and body of a binary document, which stands `before` bytes into the payload.
-fn binary(document: &[u8], before: usize, words: &Words, listing: &mut Parts<'_>) {
+struct Parts<'m> {
+    form: Form,
+    document: &'m [u8],
+    words: &'m Words,
+    /// Where the document stands in the message.
+    at: Option<usize>,
+    message: &'m mut Explained,
+    action: String,
+    /// What it is, by its identifiers.
+    kind: &'static str,
+}
+
+/// What was met on the way through a document.
+struct Step {
+    /// The name of an element that starts.
+    name: Option<String>,
+    is_attribute: bool,
+    /// How many elements are open then, and where the next step begins.
+    depth: usize,
+    position: usize,
+}
+
+/// Goes through a document of either form.
+fn steps<'d>(
+    form: Form,
+    document: &'d [u8],
+    words: &'d Words,
+) -> Box<dyn FnMut() -> Visit<Option<Step>> + 'd> {
+    if form == Form::Text {
+        let mut reader = text::Reader::new(document, &ReaderQuotas::default());
+        return Box::new(move || {
+            let Some(event) = reader.next()? else { return Ok(None) };
+            let name = match event {
+                text::Event::Start(tag) => Some(tag.local.to_owned()),
+                _ => None,
+            };
+            let (depth, position) = (reader.depth(), reader.position());
+            Ok(Some(Step { name, is_attribute: false, depth, position }))
+        });
+    }
     let mut reader = Reader::new(document);
-    // The section (Header, Body) and the block in it that is open, with its start.
-    let (mut section, mut block, mut body) = (String::new(), None::<(String, usize)>, None::<usize>);
-    let broken = loop {
-        let at = reader.position();
-        let record = match reader.read() {
-            Ok(Some(record)) => record,
-            Ok(None) => break None,
-            Err(failure) => break Some((at, failure)),
+    Box::new(move || {
+        let Some(record) = reader.read()? else { return Ok(None) };
+        let name = match record {
+            Record::Element(_, name) => Some(name.spelled(|id| words.word(id))),
+            _ => None,
         };
-        let depth = reader.depth();
-        if let Record::Element(_, name) = record {
-            match depth {
-                2 => {
-                    section = word(name, words);
-                    body = (section == "Body").then(|| reader.position());
-                }
-                3 if section == "Header" => block = Some((word(name, words), at)),
-                3 if body.is_some() && block.is_none() => {
-                    block = Some(("Body".to_owned(), at));
-                }
-                _ => {}
-            }
-        }
-        if depth == 2
-            && section == "Header"
-            && let Some((name, start)) = block.take()
-        {
-            header(&name, document, start..reader.position(), before, words, listing);
-        }
-        if depth <= 1 && body.is_some() {
-            let start = block.take().map_or(at, |(_, start)| start);
-            contents(document, start..at, before, words, listing);
-            body = None;
-        }
-    };
-    if let Some((name, start)) = block.take() {
-        if name == "Body" {
-            contents(document, start..document.len(), before, words, listing);
-        } else {
-            header(&name, document, start..document.len(), before, words, listing);
-        }
-    }
-    if let Some((at, failure)) = broken {
-        let at = at.min(document.len());
-        listing.add(before + at, document.len() - at, "ends early", failure.to_string());
-    } else if document.is_empty() || reader.depth() > 0 {
-        listing.add(before + document.len(), 0, "ends early", "the document is cut off".to_owned());
-    }
+        let is_attribute = matches!(record, Record::Attribute(..) | Record::Xmlns(..));
+        Ok(Some(Step { name, is_attribute, depth: reader.depth(), position: reader.position() }))
+    })
 }
 
-/// Headers and body of a document of text.
-fn textual(document: &[u8], listing: &mut Parts<'_>) {
-    let mut reader = text::Reader::new(document, &ReaderQuotas::default());
-    // The section (Header, Body) and the block in it that is open, with its start.
-    let (mut section, mut block, mut body) = (String::new(), None::<(String, usize)>, None::<usize>);
-    loop {
-        let at = reader.position();
-        match reader.next() {
-            Ok(Some(text::Event::Start(tag))) => match reader.depth() {
-                2 => {
-                    section = tag.local.to_owned();
-                    body = (section == "Body").then(|| reader.position());
+impl Parts<'_> {
+    /// Notes a range of the document.
+    fn add(&mut self, range: Range<usize>, name: &'static str, value: String) {
+        add(self.message, self.at, [range.start, range.len()], name, value);
+    }
+
+    /// Headers and body.
+    fn walk(&mut self) {
+        let mut next = steps(self.form, self.document, self.words);
+        let end = self.document.len();
+        // The section (Header, Body), the block of the header that is open, with its start, and where the body begins.
+        let (mut section, mut block, mut body) = (String::new(), None::<(String, usize)>, None::<usize>);
+        let mut at = 0;
+        let failure = loop {
+            let step = match next() {
+                Ok(Some(step)) => step,
+                Ok(None) => break None,
+                Err(failure) => break Some(failure),
+            };
+            match (step.depth, step.name) {
+                (2, Some(name)) => {
+                    body = (name == "Body").then_some(step.position);
+                    section = name;
                 }
-                3 if section == "Header" => block = Some((tag.local.to_owned(), at)),
-                _ => {}
-            },
-            Ok(Some(text::Event::End)) if reader.depth() == 2 => {
-                if let Some((name, start)) = block.take() {
-                    let piece = document.get(start..reader.position()).unwrap_or_default();
-                    block_of(&name, &String::from_utf8_lossy(piece), start, piece.len(), listing);
-                }
-            }
-            Ok(Some(text::Event::End)) if reader.depth() == 1 => {
-                if let Some(start) = body.take() {
-                    let piece = document.get(start..at.max(start)).unwrap_or_default();
-                    if let Some(at) = listing.at {
-                        listing.message.body = Some((at + start, piece.len()));
+                (3, Some(name)) if section == "Header" => block = Some((name, at)),
+                (2, None) if step.is_attribute => body = body.map(|_| step.position),
+                (2, None) => {
+                    if let Some((name, start)) = block.take() {
+                        self.block(&name, start..step.position);
                     }
-                    listing.add(start, piece.len(), "body", shown(&String::from_utf8_lossy(piece)));
                 }
+                (0 | 1, None) => {
+                    if let Some(start) = body.take() {
+                        self.body(start..at.max(start));
+                    }
+                }
+                _ => {}
             }
-            Ok(Some(_)) => {}
-            Ok(None) if reader.depth() == 0 && !document.is_empty() => return,
-            Ok(None) => {
-                return listing.add(document.len(), 0, "ends early", "the document is cut off".to_owned());
+            at = step.position.min(end);
+        };
+        // Of records that are cut off, those before can be shown; of text the rest is shown as it is.
+        if self.form == Form::Binary {
+            match (&block, body) {
+                (Some((name, start)), _) => self.block(name, *start..end),
+                (None, Some(start)) if start < end => self.body(start..end),
+                _ => {}
             }
-            Err(failure) => {
-                let at = at.min(document.len());
-                let rest = document.get(at..).unwrap_or_default();
-                let text = String::from_utf8_lossy(rest);
+        }
+        match failure {
+            None if end > 0 => {}
+            None => self.add(end..end, "ends early", "the document is cut off".to_owned()),
+            Some(failure) if self.form == Form::Binary => {
+                self.add(at..end, "ends early", failure.to_string());
+            }
+            Some(failure) => {
+                let rest = self.xml(at..end);
                 // There may be a password in it.
-                let secret = text.contains("Security") || block.is_some_and(|(name, _)| name == "Security");
-                let text = if secret { "not shown".to_owned() } else { shown(&text) };
-                let value = format!("{failure}: {text}");
-                return listing.add(at, rest.len(), "ends early", value);
+                let secret = rest.contains("Security") || block.is_some_and(|(name, _)| name == "Security");
+                let rest = if secret { "not shown".to_owned() } else { shown(&rest) };
+                self.add(at..end, "ends early", format!("{failure}: {rest}"));
             }
         }
     }
-}
 
-/// A header in binary form, as XML.
-fn header(
-    name: &str,
-    document: &[u8],
-    range: std::ops::Range<usize>,
-    before: usize,
-    words: &Words,
-    listing: &mut Parts<'_>,
-) {
-    let piece = document.get(range.clone()).unwrap_or_default();
-    let (text, _) = xml::to_xml_partly(piece, |id| words.word(id), xml::LONGEST);
-    block_of(name, &text, before + range.start, piece.len(), listing);
-}
-
-/// A block of the header, by its XML.
-fn block_of(name: &str, xml: &str, offset: usize, len: usize, listing: &mut Parts<'_>) {
-    let value = inner(xml);
-    let (part, value) = match name {
-        "Action" => {
-            listing.action.clone_from(&value);
-            ("action", value)
+    /// A piece of the document as XML.
+    fn xml(&self, range: Range<usize>) -> String {
+        let piece = self.document.get(range).unwrap_or_default();
+        match self.form {
+            Form::Binary => xml::to_xml_partly(piece, |id| self.words.word(id), xml::LONGEST).0,
+            Form::Text => String::from_utf8_lossy(piece).into_owned(),
         }
-        "MessageID" => {
-            listing.asks = true;
-            ("message id", value)
-        }
-        "RelatesTo" => {
-            listing.relates = true;
-            ("relates to", value)
-        }
-        "To" => ("to", value),
-        "Security" => ("header", format!("Security, {} bytes, not shown", xml.len())),
-        _ => ("header", xml.to_owned()),
-    };
-    listing.add(offset, len, part, shown(&value));
-}
-
-/// The body in binary form, as XML.
-fn contents(
-    document: &[u8],
-    range: std::ops::Range<usize>,
-    before: usize,
-    words: &Words,
-    listing: &mut Parts<'_>,
-) {
-    let piece = document.get(range.clone()).unwrap_or_default();
-    let (text, _) = xml::to_xml_partly(piece, |id| words.word(id), xml::LONGEST);
-    if let Some(at) = listing.at {
-        listing.message.body = Some((at + before + range.start, piece.len()));
     }
-    listing.add(before + range.start, piece.len(), "body", shown(&text));
+
+    /// A block of the header.
+    fn block(&mut self, name: &str, range: Range<usize>) {
+        let xml = self.xml(range.clone());
+        let value = inner(&xml);
+        let (part, value) = match name {
+            "Action" => {
+                self.action.clone_from(&value);
+                ("action", value)
+            }
+            "MessageID" => {
+                // A reply may have one, too.
+                self.kind = if self.kind == "reply" { "reply" } else { "request" };
+                ("message id", value)
+            }
+            "RelatesTo" => {
+                self.kind = "reply";
+                ("relates to", value)
+            }
+            "To" => ("to", value),
+            "Security" => ("header", format!("Security, {} bytes, not shown", xml.len())),
+            _ => ("header", xml),
+        };
+        self.add(range, part, shown(&value));
+    }
+
+    fn body(&mut self, range: Range<usize>) {
+        let xml = self.xml(range.clone());
+        if let Some(at) = self.at {
+            self.message.body = Some((at + range.start, range.len()));
+        }
+        self.add(range, "body", shown(&xml));
+    }
+
+    /// Keeps the values of the document, and says what a fault tells.
+    fn values(&mut self) {
+        let Some(contents) = Contents::of(self.form, self.document, self.words) else { return };
+        let place = contents.base..contents.base;
+        if let Some(fault) = &contents.fault {
+            self.add(place.clone(), "fault", shown(fault.reason.trim()));
+            if let Some(detail) = &fault.detail {
+                self.add(place, "exception", detail.clone());
+            }
+        }
+        // A fault without a detail has no values.
+        if contents.fault.is_none_or(|fault| fault.detail.is_some()) {
+            self.message.values = Some(Body {
+                base: contents.base,
+                dialect: if self.form == Form::Text { TEXT } else { BINARY },
+                ..bare(Bytes::copy_from_slice(self.document), Budget::default())
+            });
+        }
+    }
 }
 
 /// The text between the first tag and the last.
 fn inner(xml: &str) -> String {
     let text = xml.split_once('>').map_or(xml, |(_, text)| text);
     text.rsplit_once("</").map_or(text, |(text, _)| text).to_owned()
-}
-
-fn word(name: Word<'_>, words: &Words) -> String {
-    match name {
-        Word::Inline(name) => name.to_owned(),
-        Word::Id(id) => words.word(id).map_or_else(|| format!("{{{id}}}"), str::to_owned),
-    }
 }

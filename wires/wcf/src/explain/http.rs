@@ -18,7 +18,7 @@
 //!   message.
 //! * Bodies in a coding (gzip) are not unpacked.
 
-use super::{Encoding, Reading, envelope, lossy, shown};
+use super::{Encoding, Reading, add, chunk_size, envelope, lossy, part, shown};
 use crate::http::split;
 use crate::text;
 use everywire_model::wire::{Explained, Part};
@@ -57,28 +57,29 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
 /// The message at the front, and whether it is whole.
 pub(super) fn message(bytes: &[u8], reading: &mut Reading) -> (Explained, bool) {
     let mut message = Explained::default();
-    let head = match Head::read(bytes, &mut message) {
-        Ok(Some(head)) => head,
-        Ok(None) => {
-            message.len = bytes.len();
-            return (message, false);
-        }
-        Err(why) => return (broken(message, bytes.len(), why), true),
+    match read(bytes, &mut message, reading) {
+        Ok(whole) => (message, whole),
+        Err(why) => (broken(message, bytes.len(), why), true),
+    }
+}
+
+/// Whether the message is whole; `Err` says why it is none.
+fn read(bytes: &[u8], message: &mut Explained, reading: &mut Reading) -> Result<bool, &'static str> {
+    let Some(head) = Head::read(bytes, message)? else {
+        message.len = bytes.len();
+        return Ok(false);
     };
     let (name, start) = (message.kind.clone(), message.summary.clone());
-    let mut body = match body(&head, bytes, &mut message) {
-        Ok(body) => body,
-        Err(why) => return (broken(message, bytes.len(), why), true),
-    };
+    let mut body = body(&head, bytes, message)?;
     if !body.whole {
         message.len = bytes.len();
     }
-    let action = content(&head, &mut body, &mut message, reading);
+    let action = content(&head, &mut body, message, reading);
     let action = if action.is_empty() { head.action.clone().unwrap_or_default() } else { action };
     let listed = message.parts.iter().any(|part| part.name == "action");
     if !listed && !action.is_empty() {
         let (offset, len) = head.action_at;
-        message.parts.push(Part { offset, len, name: "action", value: action.clone() });
+        message.parts.push(part(offset, len, "action", &*action));
     }
     let blank = if action.is_empty() { "" } else { " " };
     let mut summary = format!("{start}{blank}{action}, {} bytes", body.octets.len());
@@ -86,8 +87,11 @@ pub(super) fn message(bytes: &[u8], reading: &mut Reading) -> (Explained, bool) 
         summary.push_str(&format!(" in {} chunks", body.chunks));
     }
     (message.kind, message.summary) = (name, summary);
-    (message, body.whole)
+    Ok(body.whole)
 }
+
+/// Offset and length.
+type Place = (usize, usize);
 
 /// What a head says that is needed to go on.
 #[derive(Default)]
@@ -102,7 +106,7 @@ struct Head {
     /// A coding of the content, such as `gzip`.
     coding: Option<String>,
     action: Option<String>,
-    action_at: (usize, usize),
+    action_at: Place,
 }
 
 impl Head {
@@ -141,7 +145,7 @@ impl Head {
             } else if line.is_empty() {
                 return Ok(Some(head));
             } else {
-                head.field(line, offset, len, message)?;
+                head.field(line, (offset, len), message)?;
             }
         }
     }
@@ -162,13 +166,7 @@ impl Head {
     }
 
     /// One field; its value is noted if it decides about the body or the action.
-    fn field(
-        &mut self,
-        line: &[u8],
-        offset: usize,
-        len: usize,
-        message: &mut Explained,
-    ) -> Result<(), &'static str> {
+    fn field(&mut self, line: &[u8], place: Place, message: &mut Explained) -> Result<(), &'static str> {
         let text = String::from_utf8_lossy(line);
         let (name, value) = text.split_once(':').unwrap_or((&text, ""));
         let value = value.trim();
@@ -186,24 +184,21 @@ impl Head {
             if let Some((_, parameters)) = split(value) {
                 let action = parameters.into_iter().find(|(name, _)| name.eq_ignore_ascii_case("action"));
                 if let Some((_, action)) = action {
-                    (self.action, self.action_at) = (Some(action), (offset, len));
+                    (self.action, self.action_at) = (Some(action), place);
                 }
             }
         } else if is("content-encoding") && !value.eq_ignore_ascii_case("identity") {
             self.coding = Some(value.to_owned());
         } else if is("soapaction") {
-            (self.action, self.action_at) = (Some(value.trim_matches('"').to_owned()), (offset, len));
+            (self.action, self.action_at) = (Some(value.trim_matches('"').to_owned()), place);
         }
         let value = if is_secret(line) {
-            format!(
-                "{name}: {} (a secret of {} bytes)",
-                value.split(' ').next().unwrap_or_default(),
-                value.len()
-            )
+            let scheme = value.split(' ').next().unwrap_or_default();
+            format!("{name}: {scheme} (a secret of {} bytes)", value.len())
         } else {
             lossy(line)
         };
-        message.parts.push(Part { offset, len, name: "field", value });
+        message.parts.push(part(place.0, place.1, "field", value));
         Ok(())
     }
 }
@@ -256,8 +251,7 @@ fn chunks(bytes: &[u8], message: &mut Explained) -> Result<Content, &'static str
             return Err("a chunk without its size");
         }
         let size = usize::from_str_radix(digits, 16).map_err(|_| "a chunk without its size")?;
-        let value = if size == 0 { "end of chunks".to_owned() } else { format!("chunk of {size} bytes") };
-        message.parts.push(Part { offset: message.len, len: line.len(), name: "size", value });
+        message.parts.push(chunk_size(message.len, line.len(), size));
         message.len += line.len();
         if size == 0 {
             break;
@@ -324,35 +318,27 @@ fn content(head: &Head, body: &mut Content, message: &mut Explained, reading: &m
         let found = parameters.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     };
-    match essence.to_ascii_lowercase().as_str() {
+    let told = match essence.to_ascii_lowercase().as_str() {
         "application/soap+msbin1" => {
-            envelope::explain(&body.octets, body.at, Some(Encoding::Binary), &mut reading.words, message)
+            let words = &mut reading.words;
+            return envelope::explain(&body.octets, body.at, Some(Encoding::Binary), words, message);
         }
         "multipart/related" => match find("boundary").filter(|boundary| !boundary.is_empty()) {
-            Some(boundary) => package(boundary, find("start"), body, message, reading),
-            None => {
-                whole(body, message, "a package without a boundary".to_owned());
-                String::new()
-            }
+            Some(boundary) => return package(boundary, find("start"), body, message, reading),
+            None => "a package without a boundary".to_owned(),
         },
         "text/xml" | "application/soap+xml" => {
             let charset = find("charset").unwrap_or_default().to_ascii_lowercase();
             if let Some(text) = from_utf16(&charset, &body.octets) {
-                body.octets = text.into_bytes();
-                body.at = None;
+                (body.octets, body.at) = (text.into_bytes(), None);
             }
-            textual(body, message, reading)
+            return textual(body, message, reading);
         }
-        "application/xml" | "text/html" | "text/plain" => {
-            let text = shown(&String::from_utf8_lossy(&body.octets));
-            whole(body, message, text);
-            String::new()
-        }
-        other => {
-            whole(body, message, format!("{} bytes of {other:?}", body.octets.len()));
-            String::new()
-        }
-    }
+        "application/xml" | "text/html" | "text/plain" => shown(&String::from_utf8_lossy(&body.octets)),
+        other => format!("{} bytes of {other:?}", body.octets.len()),
+    };
+    whole(body, message, told);
+    String::new()
 }
 
 /// An envelope of text, or another document.
@@ -399,19 +385,15 @@ fn package(
         let content = part.get(end + 4..).unwrap_or_default();
         let content = content.strip_suffix(b"\r\n").unwrap_or(content);
         let text = lossy(head.trim_ascii()).replace("\\r\\n", "; ");
-        let offset = body.at.map_or(0, |at| at + from);
-        let len = if body.at.is_some() { end + 4 } else { message.len };
-        message.parts.push(Part { offset, len, name: "part", value: text.clone() });
         let is_root = !rooted && start.is_none_or(|start| text.contains(start));
+        add(message, body.at, [from, end + 4], "part", text);
         let at = body.at.map(|at| at + from + end + 4);
         if is_root {
             rooted = true;
             let root = Content { octets: content.to_vec(), at, chunks: 0, whole: true };
             action = textual(&root, message, reading);
         } else {
-            let (offset, len) = at.map_or((0, message.len), |at| (at, content.len()));
-            let value = format!("{} bytes", content.len());
-            message.parts.push(Part { offset, len, name: "octets", value });
+            add(message, at, [0, content.len()], "octets", format!("{} bytes", content.len()));
         }
     }
     if begins.is_empty() {
@@ -422,8 +404,7 @@ fn package(
 
 /// A body that is told of in one line.
 fn whole(body: &Content, message: &mut Explained, value: String) {
-    let (offset, len) = body.at.map_or((0, message.len), |at| (at, body.octets.len()));
-    message.parts.push(Part { offset, len, name: "content", value });
+    add(message, body.at, [0, body.octets.len()], "content", value);
 }
 
 /// The text, if the character set is UTF-16; halves of surrogate pairs are shown as U+FFFD.
@@ -441,7 +422,7 @@ fn from_utf16(charset: &str, octets: &[u8]) -> Option<String> {
 /// The rest of the stream as one message, with what is wrong.
 fn broken(mut message: Explained, len: usize, why: &str) -> Explained {
     let value = format!("this is broken HTTP: {why}");
-    message.parts.push(Part { offset: 0, len: len.min(1), name: "violation", value: value.clone() });
+    message.parts.push(part(0, len.min(1), "violation", &*value));
     "Request".clone_into(&mut message.kind);
     Explained { summary: value, len, ..message }
 }

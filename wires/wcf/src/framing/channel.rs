@@ -25,9 +25,10 @@
 //! * Between `begin` and `finish` nobody else writes to `out`.
 
 use super::preamble::Mode;
-use super::records::{Bounds, RecordKind, put_size, size};
+use super::records::{Bounds, RecordKind, size};
 use crate::compression::Format;
 use crate::layer::Layer;
+use crate::nbfx::integer;
 use crate::settings::Settings;
 use crate::violations::Breach;
 use bytes::{Buf, Bytes, BytesMut};
@@ -161,11 +162,6 @@ impl Channel {
         received.and(sent)
     }
 
-    /// Bytes that are missing in `input`, as far as is known.
-    pub(super) fn wanted(&self) -> usize {
-        self.missing
-    }
-
     /// Writes records, into the layer if there is one.
     /// Records of the protocol itself do not wait for the channel to open.
     pub(super) fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Failure> {
@@ -192,16 +188,13 @@ impl Channel {
     #[inline]
     pub(super) fn send_payload(&mut self, mode: Mode) -> Result<(), Failure> {
         self.compress();
-        // Taken out for the time of the call: the target is one of three buffers of this struct.
-        let mut held = self.held.take();
-        let target = match &mut held {
+        let Self { held, layer, out, inner, payload, .. } = self;
+        let target = match held {
             Some(held) => held,
-            None if self.layer.is_plain() => &mut self.out,
-            None => &mut self.inner,
+            None if layer.is_plain() => out,
+            None => inner,
         };
-        let framed = frame(mode, &mut self.payload, target);
-        self.held = held;
-        framed?;
+        frame(mode, payload, target)?;
         self.seal()
     }
 
@@ -250,7 +243,7 @@ impl Channel {
             return if size == 0 { Ok(()) } else { Err(over(size)) };
         }
         let mut sized = Vec::with_capacity(HEAD + 2);
-        put_size(size, &mut sized);
+        integer::put(size, &mut sized);
         let (kept, more) = sized.split_at(sized.len().min(HEAD - 1));
         let at = mark.flat() + 1;
         if let Some(place) = self.out.flat().get_mut(at..at + kept.len()) {
@@ -321,13 +314,8 @@ impl Channel {
         self.chunks = Some(Chunks::default());
     }
 
-    /// Takes a chunk: `None` if it is not here yet, `Some(None)` if others follow.
-    #[allow(clippy::option_option)]
-    pub(super) fn chunk(
-        &mut self,
-        now: Instant,
-        input: &mut BytesMut,
-    ) -> Result<Option<Option<Bytes>>, Breach> {
+    /// Takes a chunk: the message with its end, nothing (empty) before that; `None` if it is not here yet.
+    pub(super) fn chunk(&mut self, now: Instant, input: &mut BytesMut) -> Result<Option<Bytes>, Breach> {
         let held = self.chunks.as_ref().map_or(0, |chunks| chunks.size);
         let Some((size, width)) = size(input)? else {
             self.wait(now, held + input.len() + 1, held + input.len() + 2);
@@ -343,7 +331,7 @@ impl Channel {
             self.due.stop();
             // One chunk alone was never joined.
             let single = chunks.joined.is_empty();
-            return Ok(Some(Some(if single { chunks.first } else { chunks.joined.freeze() })));
+            return Ok(Some(if single { chunks.first } else { chunks.joined.freeze() }));
         }
         let total = held.saturating_add(size);
         self.check_size(total)?;
@@ -361,16 +349,13 @@ impl Channel {
         // The time that the message was given goes on.
         self.wait(now, total, total + 1);
         self.missing = 0;
-        Ok(Some(None))
+        Ok(Some(Bytes::new()))
     }
 
     /// `size` bytes of a message are announced, or are here already with the next chunk.
     fn check_size(&self, size: usize) -> Result<(), Breach> {
-        let limit = self.settings.quotas.max_received_message_size;
-        if size as u64 > limit {
-            return Err(Breach::OverLimit { size: size as u64, limit });
-        }
-        Ok(())
+        let (size, limit) = (size as u64, self.settings.quotas.max_received_message_size);
+        if size > limit { Err(Breach::OverLimit { size, limit }) } else { Ok(()) }
     }
 
     /// Notes that a message has begun and `whole - have` bytes of it are missing. The time that it gets counts from its first
@@ -394,10 +379,7 @@ impl Channel {
 
     /// Whether it is not, in time.
     pub(super) fn check_time(&self, now: Instant) -> Result<(), Breach> {
-        match self.due.late(now) {
-            Some(seconds) => Err(Breach::TooSlow { seconds }),
-            None => Ok(()),
-        }
+        self.due.late(now).map_or(Ok(()), |seconds| Err(Breach::TooSlow { seconds }))
     }
 }
 
@@ -433,7 +415,7 @@ pub(super) fn frame(mode: Mode, payload: &mut SendBuffer, out: &mut SendBuffer) 
     let kind = if chunked { RecordKind::UnsizedEnvelope } else { RecordKind::SizedEnvelope };
     let flat = out.flat();
     flat.push(kind as u8);
-    put_size(size, flat);
+    integer::put(size, flat);
     out.append(payload);
     if payload.flat().capacity() > KEEP {
         *payload = SendBuffer::new();

@@ -13,7 +13,6 @@ pub mod preamble;
 pub mod records;
 mod session;
 
-pub use faults::Fault;
 pub use preamble::{Encoding, Mode, Preamble};
 pub use records::{Record, RecordKind};
 pub use session::{Accepting, Connecting};

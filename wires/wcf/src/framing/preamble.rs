@@ -162,24 +162,21 @@ impl Reading {
     /// # Errors
     /// [`Breach::Unexpected`] out of order; versions, modes, encodings that this side does not speak; a via that is no text.
     pub fn take(&mut self, record: &Record<'_>) -> Result<Option<Preamble>, Breach> {
-        match *record {
+        match (record.kind, record.content) {
             // The minor number changes nothing that is known (MC-NMF, note 3).
-            Record::Version { major: 1, .. } if !self.version => self.version = true,
-            Record::Version { major, minor } if !self.version => {
+            (RecordKind::Version, [1, _]) if !self.version => self.version = true,
+            (RecordKind::Version, &[major, minor]) if !self.version => {
                 return Err(Breach::Version { major, minor });
             }
-            Record::Mode(octet) if self.version && self.mode.is_none() => {
-                let mode = Mode::from_octet(octet).ok_or(Breach::Mode { mode: octet })?;
+            (RecordKind::Mode, &[octet]) if self.version && self.mode.is_none() => {
                 // The rest of its connection would be one message, of which nobody says where it ends.
-                if mode == Mode::SingletonSized {
-                    return Err(Breach::Mode { mode: octet });
-                }
-                self.mode = Some(mode);
+                let mode = Mode::from_octet(octet).filter(|mode| *mode != Mode::SingletonSized);
+                self.mode = Some(mode.ok_or(Breach::Mode { mode: octet })?);
             }
-            Record::Via(text) if self.mode.is_some() && self.via.is_none() => {
+            (RecordKind::Via, text) if self.mode.is_some() && self.via.is_none() => {
                 self.via = Some(std::str::from_utf8(text).map_err(|_| Breach::Via)?.to_owned());
             }
-            Record::KnownEncoding(_) | Record::ExtensibleEncoding(_) if self.via.is_some() => {
+            (RecordKind::KnownEncoding | RecordKind::ExtensibleEncoding, _) if self.via.is_some() => {
                 // Taken out, so that the next preamble on the connection begins anew.
                 let Self { mode: Some(mode), via: Some(via), .. } = std::mem::take(self) else {
                     return Err(self.unexpected(record));
@@ -200,7 +197,7 @@ impl Reading {
             Self { via: None, .. } => "Via",
             _ => "Known Encoding",
         };
-        Breach::Unexpected { record: record.kind(), expected }
+        Breach::Unexpected { record: record.kind, expected }
     }
 }
 
@@ -208,12 +205,12 @@ impl Reading {
 /// content type.
 fn encoding(record: &Record<'_>, mode: Mode) -> Result<(Encoding, Option<Format>), Breach> {
     let mut compression = None;
-    let (known, name) = match record {
-        Record::KnownEncoding(octet) => {
+    let (known, name) = match (record.kind, record.content) {
+        (RecordKind::KnownEncoding, [octet]) => {
             let known = Encoding::from_octet(*octet);
             (known, known.map_or_else(|| format!("number {octet}"), |known| known.content_type().to_owned()))
         }
-        Record::ExtensibleEncoding(text) => {
+        (_, text) => {
             // `application/soap+msbin1+gzip`: .NET's compressionFormat adds to the content type.
             let text = String::from_utf8_lossy(text);
             let plain = [Format::Gzip, Format::Deflate].into_iter().find_map(|format| {
@@ -230,7 +227,6 @@ fn encoding(record: &Record<'_>, mode: Mode) -> Result<(Encoding, Option<Format>
             };
             (known, text.escape_debug().to_string())
         }
-        _ => (None, String::new()),
     };
     let known = known.filter(|known| known.fits(mode)).ok_or(Breach::ContentType { name })?;
     Ok((known, compression))

@@ -15,11 +15,8 @@
 //!   chunks follow.
 //! * A record with an empty text, which the specification does not have, is refused.
 
+use crate::nbfx::integer;
 use crate::violations::Breach;
-
-/// Bytes of the largest encoded size.
-/// Five groups of seven bits hold 31.
-pub const SIZE: usize = 5;
 
 /// Bytes of a fault's URI and of an upgrade's name that are read (MC-NMF 3.1.4.7).
 /// A record of one of these that is longer is refused, whatever it says.
@@ -45,103 +42,43 @@ pub enum RecordKind {
     PreambleEnd = 0x0c,
 }
 
+/// All of them, in the order of their numbers, with their names in the specification.
+const KINDS: [(RecordKind, &str); 13] = [
+    (RecordKind::Version, "Version"),
+    (RecordKind::Mode, "Mode"),
+    (RecordKind::Via, "Via"),
+    (RecordKind::KnownEncoding, "Known Encoding"),
+    (RecordKind::ExtensibleEncoding, "Extensible Encoding"),
+    (RecordKind::UnsizedEnvelope, "Unsized Envelope"),
+    (RecordKind::SizedEnvelope, "Sized Envelope"),
+    (RecordKind::End, "End"),
+    (RecordKind::Fault, "Fault"),
+    (RecordKind::UpgradeRequest, "Upgrade Request"),
+    (RecordKind::UpgradeResponse, "Upgrade Response"),
+    (RecordKind::PreambleAck, "Preamble Ack"),
+    (RecordKind::PreambleEnd, "Preamble End"),
+];
+
 impl RecordKind {
     /// The type with this number.
     #[inline]
     pub fn from_octet(octet: u8) -> Option<Self> {
-        Some(match octet {
-            0x00 => Self::Version,
-            0x01 => Self::Mode,
-            0x02 => Self::Via,
-            0x03 => Self::KnownEncoding,
-            0x04 => Self::ExtensibleEncoding,
-            0x05 => Self::UnsizedEnvelope,
-            0x06 => Self::SizedEnvelope,
-            0x07 => Self::End,
-            0x08 => Self::Fault,
-            0x09 => Self::UpgradeRequest,
-            0x0a => Self::UpgradeResponse,
-            0x0b => Self::PreambleAck,
-            0x0c => Self::PreambleEnd,
-            _ => return None,
-        })
+        KINDS.get(usize::from(octet)).map(|(kind, _)| *kind)
     }
 
     /// Its name in the specification.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Version => "Version",
-            Self::Mode => "Mode",
-            Self::Via => "Via",
-            Self::KnownEncoding => "Known Encoding",
-            Self::ExtensibleEncoding => "Extensible Encoding",
-            Self::UnsizedEnvelope => "Unsized Envelope",
-            Self::SizedEnvelope => "Sized Envelope",
-            Self::End => "End",
-            Self::Fault => "Fault",
-            Self::UpgradeRequest => "Upgrade Request",
-            Self::UpgradeResponse => "Upgrade Response",
-            Self::PreambleAck => "Preamble Ack",
-            Self::PreambleEnd => "Preamble End",
-        }
+        KINDS.get(self as usize).map_or("", |(_, word)| word)
     }
 }
 
 /// One record. Envelopes are read by the channel, because their contents are large: here they are only their beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Record<'a> {
-    /// Version of the framing.
-    Version {
-        /// Major number.
-        major: u8,
-        /// Minor number.
-        minor: u8,
-    },
-    /// How messages travel.
-    Mode(u8),
-    /// The URI for which the messages are meant.
-    Via(&'a [u8]),
-    /// An encoding of the specification's list.
-    KnownEncoding(u8),
-    /// Another one, as a content type.
-    ExtensibleEncoding(&'a [u8]),
-    /// Chunks follow.
-    UnsizedEnvelope,
-    /// A size and that many bytes follow.
-    SizedEnvelope,
-    /// Nothing more comes.
-    End,
-    /// What was wrong, as a URI.
-    Fault(&'a [u8]),
-    /// The name of a protocol to change to.
-    UpgradeRequest(&'a [u8]),
-    /// It is changed to.
-    UpgradeResponse,
-    /// The preamble was accepted.
-    PreambleAck,
-    /// The preamble is over.
-    PreambleEnd,
-}
-
-impl Record<'_> {
+pub struct Record<'a> {
     /// Its type.
-    pub fn kind(&self) -> RecordKind {
-        match self {
-            Self::Version { .. } => RecordKind::Version,
-            Self::Mode(_) => RecordKind::Mode,
-            Self::Via(_) => RecordKind::Via,
-            Self::KnownEncoding(_) => RecordKind::KnownEncoding,
-            Self::ExtensibleEncoding(_) => RecordKind::ExtensibleEncoding,
-            Self::UnsizedEnvelope => RecordKind::UnsizedEnvelope,
-            Self::SizedEnvelope => RecordKind::SizedEnvelope,
-            Self::End => RecordKind::End,
-            Self::Fault(_) => RecordKind::Fault,
-            Self::UpgradeRequest(_) => RecordKind::UpgradeRequest,
-            Self::UpgradeResponse => RecordKind::UpgradeResponse,
-            Self::PreambleAck => RecordKind::PreambleAck,
-            Self::PreambleEnd => RecordKind::PreambleEnd,
-        }
-    }
+    pub kind: RecordKind,
+    /// What stands in it: the two numbers of a version, that of a mode or of a known encoding, or a text without its size.
+    pub content: &'a [u8],
 }
 
 /// How long the text in a record may be, in bytes.
@@ -167,24 +104,19 @@ impl Default for Bounds {
 pub fn read<'a>(bytes: &'a [u8], bounds: &Bounds) -> Result<Option<(Record<'a>, usize)>, Breach> {
     let Some((octet, rest)) = bytes.split_first() else { return Ok(None) };
     let kind = RecordKind::from_octet(*octet).ok_or(Breach::UnknownRecord { octet: *octet })?;
-    // The records of fixed length are told at once; those with a text go on below.
     let most = match kind {
-        RecordKind::Version => {
-            let record =
-                rest.first_chunk().map(|[major, minor]| Record::Version { major: *major, minor: *minor });
-            return Ok(record.map(|record| (record, 3)));
-        }
-        RecordKind::Mode => return Ok(rest.first().map(|mode| (Record::Mode(*mode), 2))),
-        RecordKind::KnownEncoding => return Ok(rest.first().map(|octet| (Record::KnownEncoding(*octet), 2))),
-        RecordKind::UnsizedEnvelope => return Ok(Some((Record::UnsizedEnvelope, 1))),
-        RecordKind::SizedEnvelope => return Ok(Some((Record::SizedEnvelope, 1))),
-        RecordKind::End => return Ok(Some((Record::End, 1))),
-        RecordKind::UpgradeResponse => return Ok(Some((Record::UpgradeResponse, 1))),
-        RecordKind::PreambleAck => return Ok(Some((Record::PreambleAck, 1))),
-        RecordKind::PreambleEnd => return Ok(Some((Record::PreambleEnd, 1))),
         RecordKind::Via => bounds.via,
         RecordKind::ExtensibleEncoding => bounds.content_type,
         RecordKind::Fault | RecordKind::UpgradeRequest => NAME,
+        // The others have a fixed length.
+        _ => {
+            let len = match kind {
+                RecordKind::Version => 2,
+                RecordKind::Mode | RecordKind::KnownEncoding => 1,
+                _ => 0,
+            };
+            return Ok(rest.get(..len).map(|content| (Record { kind, content }, 1 + len)));
+        }
     };
     let Some((size, width)) = size(rest)? else { return Ok(None) };
     if size == 0 {
@@ -193,14 +125,8 @@ pub fn read<'a>(bytes: &'a [u8], bounds: &Bounds) -> Result<Option<(Record<'a>, 
     if size > most {
         return Err(Breach::TextTooLong { record: kind, size, limit: most });
     }
-    let Some(text) = rest.get(width..width + size) else { return Ok(None) };
-    let record = match kind {
-        RecordKind::Via => Record::Via(text),
-        RecordKind::ExtensibleEncoding => Record::ExtensibleEncoding(text),
-        RecordKind::Fault => Record::Fault(text),
-        _ => Record::UpgradeRequest(text),
-    };
-    Ok(Some((record, 1 + width + size)))
+    let content = rest.get(width..width + size);
+    Ok(content.map(|content| (Record { kind, content }, 1 + width + size)))
 }
 
 /// The encoded size at the front of `bytes` (MC-NMF 2.2.2) and how many bytes it takes; `None` if its end has not come.
@@ -209,36 +135,15 @@ pub fn read<'a>(bytes: &'a [u8], bounds: &Bounds) -> Result<Option<(Record<'a>, 
 /// [`Breach::Size`] above 31 bits, as Microsoft has it, or with needless bytes.
 #[inline]
 pub fn size(bytes: &[u8]) -> Result<Option<(usize, usize)>, Breach> {
-    let mut value = 0_usize;
-    for (index, byte) in bytes.iter().take(SIZE).enumerate() {
-        // A group of zeros at the end adds nothing; the fifth one has three bits left.
-        if (index > 0 && *byte == 0) || (index == SIZE - 1 && *byte > 0x07) {
-            return Err(Breach::Size);
-        }
-        value |= usize::from(byte & 0x7f) << (7 * index);
-        if byte & 0x80 == 0 {
-            return Ok(Some((value, index + 1)));
-        }
-    }
-    Ok(None)
-}
-
-/// Appends an encoded size; whoever writes has checked that it fits into 31 bits.
-#[inline]
-pub fn put_size(size: usize, out: &mut Vec<u8>) {
-    let mut rest = size;
-    while rest >= 0x80 {
-        out.push((rest & 0x7f) as u8 | 0x80);
-        rest >>= 7;
-    }
-    out.push(rest as u8);
+    let size = integer::parse(bytes).map_err(|()| Breach::Size)?;
+    Ok(size.map(|(size, width)| (size as usize, width)))
 }
 
 /// Appends a record that holds a text.
 /// The text is not compared with the bounds: what this side writes is the peer's to accept.
 pub fn put_text(kind: RecordKind, text: &[u8], out: &mut Vec<u8>) {
     out.push(kind as u8);
-    put_size(text.len(), out);
+    integer::put(text.len(), out);
     out.extend_from_slice(text);
 }
 
@@ -260,7 +165,7 @@ mod tests {
             (0x7fff_ffff, 5),
         ] {
             let mut out = Vec::new();
-            put_size(value, &mut out);
+            integer::put(value, &mut out);
             assert_eq!(out.len(), width, "{value:#x}");
             assert_eq!(size(&out), Ok(Some((value, width))));
             for cut in 0..width {
@@ -286,13 +191,13 @@ mod tests {
     fn a_text_that_is_too_long_is_refused_before_it_comes() {
         let bounds = Bounds::default();
         let mut via = vec![RecordKind::Via as u8];
-        put_size(2049, &mut via);
+        integer::put(2049, &mut via);
         assert_eq!(
             read(&via, &bounds),
             Err(Breach::TextTooLong { record: RecordKind::Via, size: 2049, limit: 2048 })
         );
         let mut upgrade = vec![RecordKind::UpgradeRequest as u8];
-        put_size(257, &mut upgrade);
+        integer::put(257, &mut upgrade);
         assert!(matches!(read(&upgrade, &bounds), Err(Breach::TextTooLong { .. })));
         assert_eq!(read(&[0x02, 0x00], &bounds), Err(Breach::Empty { record: RecordKind::Via }));
         assert_eq!(read(&[0x0d], &bounds), Err(Breach::UnknownRecord { octet: 0x0d }));

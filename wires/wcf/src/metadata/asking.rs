@@ -25,7 +25,6 @@ use everywire_model::{
     Body, Completed, Contract, Discovery, Failure, Initiator, Interface, Kind, Object, Operation, Outcome,
     Presence, Profile, Reference, Resolver, Shape,
 };
-use std::any::Any;
 use std::sync::Arc;
 
 /// Octets of an answer that describes something: more than of other messages.
@@ -161,11 +160,8 @@ fn tidy(failure: &Failure) -> Failure {
 fn read(documents: &[(String, String)]) -> Result<Contract, Failure> {
     wsdl::parse_all(documents).map_err(|mistakes| {
         let first = mistakes.list.first().map(ToString::to_string).unwrap_or_default();
-        Failure::new(
-            Kind::Violation,
-            Initiator::Peer,
-            format!("the service's description cannot be read: {first}"),
-        )
+        let message = format!("the service's description cannot be read: {first}");
+        Failure::new(Kind::Violation, Initiator::Peer, message)
     })
 }
 
@@ -232,16 +228,11 @@ fn answer(object: &Object, operation: &Operation) -> Result<Body, Failure> {
 /// The whole document that a body is in, as XML text.
 fn text(body: &Body) -> Result<String, Failure> {
     if body.dialect == TEXT {
-        return match String::from_utf8(body.bytes.to_vec()) {
-            Ok(text) => Ok(text),
-            Err(error) => Err(Failure::malformed("text that is not UTF-8", error.utf8_error().valid_up_to())),
-        };
+        return String::from_utf8(body.bytes.to_vec())
+            .map_err(|error| Failure::malformed("text that is not UTF-8", error.utf8_error().valid_up_to()));
     }
-    let reading = body.wire_state().and_then(|wire_state| {
-        let any: Arc<dyn Any + Send + Sync> = Arc::clone(wire_state) as _;
-        any.downcast::<Reading>().ok()
-    });
-    nbfx::xml::to_xml(&body.bytes, |id| reading.as_ref()?.words.word(id))
+    let words = &Reading::of(body).words;
+    nbfx::xml::to_xml(&body.bytes, |id| words.word(id))
 }
 
 #[cfg(test)]

@@ -12,24 +12,16 @@ use std::sync::Arc;
 
 /// Answers for every object, and for the node as a whole.
 pub(super) struct MetadataServant {
-    objects: Arc<dyn Objects>,
+    pub(super) objects: Arc<dyn Objects>,
 }
 
 impl MetadataServant {
-    pub(super) fn new(objects: Arc<dyn Objects>) -> Self {
-        Self { objects }
-    }
-
     /// The sections about the object that a key is below, or is.
     fn sections(&self, key: &[u8]) -> Result<String, Failure> {
         let service =
             Service::of(&*self.objects, described(key)).or_else(|| Service::of(&*self.objects, key));
-        match service {
-            Some(service) => Ok(service.describe(None).sections()),
-            None => {
-                Err(Failure::new(Kind::NoObject, Initiator::Peer, "there is nothing here to be described"))
-            }
-        }
+        let none = || Failure::new(Kind::NoObject, Initiator::Peer, "there is nothing here to be described");
+        service.map(|service| service.describe(None).sections()).ok_or_else(none)
     }
 }
 

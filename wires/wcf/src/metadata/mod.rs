@@ -21,5 +21,5 @@ use std::sync::Arc;
 /// The servants of `IMetadataExchange`.
 #[must_use]
 pub fn servants(objects: &Arc<dyn Objects>) -> Vec<Arc<dyn Servant>> {
-    vec![Arc::new(exchange::MetadataServant::new(Arc::clone(objects)))]
+    vec![Arc::new(exchange::MetadataServant { objects: Arc::clone(objects) })]
 }

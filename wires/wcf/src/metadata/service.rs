@@ -8,7 +8,7 @@ use crate::address;
 use crate::settings::{Binding, Encoding, Mode, Security, Settings};
 use bytes::Bytes;
 use everywire_idl::wsdl::{self, Description, Port, names};
-use everywire_model::{Interface, Objects, Place, Servant};
+use everywire_model::{Interface, Objects, Place, Profile, Servant};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -62,14 +62,11 @@ impl Service {
             // Whoever only tells where the object is describes it there.
             let elsewhere = servants.iter().find_map(|servant| servant.elsewhere());
             let theirs = elsewhere.iter().flat_map(|reference| &reference.profiles);
-            let theirs: Vec<Way> = theirs
-                .filter(|profile| profile.wire == "wcf")
-                .map(|profile| Way {
-                    settings: Settings::of(profile),
-                    at: Some(profile.key.clone()),
-                    wildcard: false,
-                })
-                .collect();
+            let way = |profile: &Profile| {
+                let (settings, at) = (Settings::of(profile), Some(profile.key.clone()));
+                Way { settings, wildcard: false, at }
+            };
+            let theirs: Vec<Way> = theirs.filter(|profile| profile.wire == "wcf").map(way).collect();
             Object { ways: if theirs.is_empty() { ways(&key) } else { theirs }, key, servants }
         };
         Some(Self { objects: found.into_iter().map(object).collect() })
@@ -78,10 +75,8 @@ impl Service {
     /// The keys, each with the names of what is served there.
     pub(super) fn names(&self) -> impl Iterator<Item = (&Bytes, Vec<names::QName>)> {
         self.objects.iter().map(|object| {
-            (
-                &object.key,
-                object.servants.iter().map(|servant| names::contract(servant.interface())).collect(),
-            )
+            let interfaces = object.servants.iter().map(|servant| servant.interface());
+            (&object.key, interfaces.map(names::contract).collect())
         })
     }
 

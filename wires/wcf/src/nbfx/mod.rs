@@ -2,9 +2,8 @@
 //!
 //! `Reader` yields records and holds nothing but a position and a depth; names in them are text or numbers
 //! of `crate::dictionary`, which the reader does not look up. `Writer` appends records. `xml` is the text
-//! that a document stands for, `envelope` finds the body in it.
+//! that a document stands for.
 
-mod envelope;
 pub mod integer;
 pub(crate) mod notation;
 mod reader;
@@ -13,8 +12,7 @@ pub(crate) mod records;
 mod writer;
 pub mod xml;
 
-pub use envelope::body;
 pub use reader::{Reader, item};
 pub use record::{Decimal, Item, Prefix, Record, Text, Word};
-pub use records::decimal;
+pub use records::{decimal, integral, real, single};
 pub use writer::Writer;

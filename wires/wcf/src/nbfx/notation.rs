@@ -4,7 +4,8 @@
 //! Microsoft's writer does so. These readers take only what such a record can hold exactly; anything else
 //! stays text, so no value changes on its way.
 
-use super::record::Decimal;
+use super::record::{Decimal, Text};
+use super::xml::lexical;
 use everywire_model::date::days;
 
 /// .NET's ticks are 100 ns.
@@ -37,44 +38,25 @@ pub(crate) fn parse_decimal(text: &str) -> Option<Decimal> {
 /// two bits above (0 unspecified, 1 UTC). Dates with an offset have a third kind, whose meaning depends on
 /// the reader's time zone: they are `None` and stay text.
 pub(crate) fn parse_date_time(text: &str) -> Option<u64> {
-    let (text, kind) = match text.strip_suffix('Z') {
-        Some(text) => (text, 1),
+    let (plain, kind) = match text.strip_suffix('Z') {
+        Some(plain) => (plain, 1),
         None => (text, 0),
     };
-    let (date, time) = text.split_once('T')?;
+    let (date, time) = plain.split_once('T')?;
     let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
     let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
     let [hour, minute, second] = numbers(time, ':', [2, 2, 2])?;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days_of_month = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 if leap => 29,
-        2 => 28,
-        _ => return None,
-    };
-    if year == 0 || day == 0 || day > days_of_month || hour > 23 || minute > 59 || second > 59 {
-        return None;
-    }
-    // More digits than ticks have would be lost; a point needs digits behind it.
-    if fraction.len() > 7 || (fraction.is_empty() && time.len() != text.len() - date.len() - 1) {
-        return None;
-    }
-    let mut ticks = 0;
-    for index in 0..7 {
-        let digit =
-            fraction.as_bytes().get(index).unwrap_or(&b'0').checked_sub(b'0').filter(|digit| *digit < 10)?;
-        ticks = ticks * 10 + u64::from(digit);
-    }
-    // They are counted from 0001-01-01.
-    let [year, month, day] = [year, month, day].map(|number| number as i64);
-    let days = (days(year, month, day) + DAYS_TO_1970) as u64;
-    let seconds = hour * 3600 + minute * 60 + second;
-    Some((days * TICKS_A_DAY + seconds * TICKS_A_SECOND + ticks) | (kind << 62))
+    let digits = fraction.bytes().chain(std::iter::repeat(b'0')).take(7);
+    let ticks = digits.fold(0, |ticks, digit| ticks * 10 + u64::from(digit.wrapping_sub(b'0')));
+    let days = u64::try_from(days(year, month, day) + DAYS_TO_1970).ok()?;
+    let seconds = (hour * 3600 + minute * 60 + second).cast_unsigned();
+    let raw = (days * TICKS_A_DAY + seconds * TICKS_A_SECOND + ticks) | (kind << 62);
+    // What no calendar has, what is no digit, and more digits than ticks have come out as another text.
+    (lexical(&Text::DateTime(raw)) == text).then_some(raw)
 }
 
 /// Numbers of exactly these widths between separators.
-fn numbers<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Option<[u64; N]> {
+fn numbers<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Option<[i64; N]> {
     let mut parts = text.split(separator);
     let mut numbers = [0; N];
     for (number, width) in numbers.iter_mut().zip(widths) {

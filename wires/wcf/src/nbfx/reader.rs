@@ -147,7 +147,10 @@ impl<'a> Reader<'a> {
             }
             0x04..=0x07 | 0x0c..=0x3f => self.attribute(code)?,
             0x08..=0x0b => self.xmlns(code)?,
-            0x40..=0x77 => self.element(code)?,
+            0x40..=0x77 => {
+                let (prefix, name) = self.element(code)?;
+                Record::Element(prefix, name)
+            }
             0x80..=0xbd => self.text(code)?,
             _ => return self.wrong(Violation::UnexpectedRecord),
         };
@@ -168,13 +171,8 @@ impl<'a> Reader<'a> {
         Err(violation.at(self.at))
     }
 
-    fn element(&mut self, code: u8) -> Visit<Record<'a>> {
-        let (prefix, name) = self.element_name(code)?;
-        Ok(Record::Element(prefix, name))
-    }
-
     /// The prefix and the name behind the code of an element's start, which is open from then on.
-    fn element_name(&mut self, code: u8) -> Visit<(Prefix<'a>, Word<'a>)> {
+    fn element(&mut self, code: u8) -> Visit<(Prefix<'a>, Word<'a>)> {
         if self.depth >= self.max_depth {
             return self.wrong(Violation::TooDeep);
         }
@@ -195,7 +193,7 @@ impl<'a> Reader<'a> {
         let code = self.byte()?;
         // The rare cases: an error, and prefixes in full, which stand before the name.
         if self.depth >= self.max_depth || matches!(code, 0x41 | 0x43) {
-            return self.element_name(code).map(|(_, name)| name);
+            return self.element(code).map(|(_, name)| name);
         }
         self.depth += 1;
         self.attributes = Some(0);
@@ -252,12 +250,8 @@ impl<'a> Reader<'a> {
     /// Passes a declaration, of which the next code is one.
     #[inline]
     pub(crate) fn skip_xmlns(&mut self) -> Visit<()> {
-        self.count_attribute()?;
         let code = self.byte()?;
-        if matches!(code, 0x09 | 0x0b) {
-            self.string(MAX_NAME)?;
-        }
-        self.word(code >= 0x0a).map(|_| ())
+        self.xmlns(code).map(drop)
     }
 
     /// The text that comes here and ends its element, if one does.
@@ -369,13 +363,8 @@ impl<'a> Reader<'a> {
 
     /// Ends the innermost element.
     fn leave(&mut self) -> Visit<()> {
-        match self.depth.checked_sub(1) {
-            Some(depth) => {
-                self.depth = depth;
-                Ok(())
-            }
-            None => self.wrong(Violation::Unbalanced),
-        }
+        self.depth = self.depth.checked_sub(1).ok_or_else(|| Violation::Unbalanced.at(self.at))?;
+        Ok(())
     }
 
     /// The items of an array: their type, how many, and all their bytes, which must have come.
@@ -383,12 +372,7 @@ impl<'a> Reader<'a> {
         let code = self.byte()?;
         let Some(item) = Item::of(code) else { return self.wrong(Violation::BadArray) };
         let count = self.integer()?;
-        let len = (count as usize).checked_mul(item.width());
-        let data = match len {
-            Some(len) if len <= self.bytes.len() - self.at => self.take(len)?,
-            // An announced number that the rest of the document cannot hold.
-            _ => return self.wrong(Violation::BadLength),
-        };
+        let data = self.announced((count as usize).saturating_mul(item.width()))?;
         self.array = Array::No;
         Ok(Record::Items(item, count, data))
     }
@@ -455,11 +439,13 @@ impl<'a> Reader<'a> {
         let len = match kind {
             0 => usize::from(self.byte()?),
             2 => usize::from(u16::from_le_bytes(self.array()?)),
-            _ => match usize::try_from(i32::from_le_bytes(self.array()?)) {
-                Ok(len) => len,
-                Err(_) => return self.wrong(Violation::BadLength),
-            },
+            _ => usize::try_from(i32::from_le_bytes(self.array()?)).unwrap_or(usize::MAX),
         };
+        self.announced(len)
+    }
+
+    /// So many bytes as were announced, unless the rest of the document cannot hold them.
+    fn announced(&mut self, len: usize) -> Visit<&'a [u8]> {
         if len > self.bytes.len() - self.at {
             return self.wrong(Violation::BadLength);
         }
@@ -478,10 +464,7 @@ impl<'a> Reader<'a> {
         if len > limit {
             return self.wrong(Violation::NameTooLong);
         }
-        if len > self.bytes.len() - self.at {
-            return self.wrong(Violation::BadLength);
-        }
-        std::str::from_utf8(self.take(len)?).map_err(|_| Violation::BadText.at(self.at))
+        std::str::from_utf8(self.announced(len)?).map_err(|_| Violation::BadText.at(self.at))
     }
 
     #[inline]
@@ -498,13 +481,9 @@ impl<'a> Reader<'a> {
 
     #[inline]
     fn byte(&mut self) -> Visit<u8> {
-        match self.bytes.get(self.at) {
-            Some(byte) => {
-                self.at += 1;
-                Ok(*byte)
-            }
-            None => self.wrong(Violation::Truncated),
-        }
+        let byte = *self.bytes.get(self.at).ok_or_else(|| Violation::Truncated.at(self.at))?;
+        self.at += 1;
+        Ok(byte)
     }
 
     fn array<const N: usize>(&mut self) -> Visit<[u8; N]> {
@@ -514,13 +493,10 @@ impl<'a> Reader<'a> {
 
     /// The next bytes; everything that is read with a length goes through here.
     fn take(&mut self, len: usize) -> Visit<&'a [u8]> {
-        match self.bytes.get(self.at..).and_then(|rest| rest.get(..len)) {
-            Some(taken) => {
-                self.at += len;
-                Ok(taken)
-            }
-            None => self.wrong(Violation::Truncated),
-        }
+        let taken = self.bytes.get(self.at..).and_then(|rest| rest.get(..len));
+        let taken = taken.ok_or_else(|| Violation::Truncated.at(self.at))?;
+        self.at += len;
+        Ok(taken)
     }
 }
 
@@ -538,17 +514,11 @@ fn decimal(raw: [u8; 16]) -> Option<Decimal> {
 
 /// One item of an array as the text it stands for. `None` if the bytes are not those of one item, or no
 /// decimal. A date is not checked as in a record of its own.
-pub fn item(kind: Item, raw: &[u8]) -> Option<Text<'static>> {
-    Some(match kind {
-        Item::Bool => Text::Bool(*raw.first()? != 0),
-        Item::I16 => Text::I16(i16::from_le_bytes(raw.try_into().ok()?)),
-        Item::I32 => Text::I32(i32::from_le_bytes(raw.try_into().ok()?)),
-        Item::I64 => Text::I64(i64::from_le_bytes(raw.try_into().ok()?)),
-        Item::F32 => Text::F32(f32::from_le_bytes(raw.try_into().ok()?)),
-        Item::F64 => Text::F64(f64::from_le_bytes(raw.try_into().ok()?)),
-        Item::Decimal => Text::Decimal(decimal(raw.try_into().ok()?)?),
-        Item::DateTime => Text::DateTime(u64::from_le_bytes(raw.try_into().ok()?)),
-        Item::TimeSpan => Text::TimeSpan(i64::from_le_bytes(raw.try_into().ok()?)),
-        Item::Uuid => Text::Uuid(raw.try_into().ok()?),
-    })
+pub fn item(kind: Item, raw: &[u8]) -> Option<Text<'_>> {
+    match kind {
+        Item::Bool => Some(Text::Bool(*raw.first()? != 0)),
+        Item::DateTime => Some(Text::DateTime(u64::from_le_bytes(raw.try_into().ok()?))),
+        // The code of the others is that of a text record.
+        _ => Reader::new(raw).value(kind.code() & 0xfe).ok(),
+    }
 }

@@ -14,6 +14,16 @@ pub enum Word<'a> {
     Id(u32),
 }
 
+impl Word<'_> {
+    /// As people see it: a word that no dictionary has is its number in braces.
+    pub(crate) fn spelled<'w>(self, known: impl Fn(u32) -> Option<&'w str>) -> String {
+        match self {
+            Self::Inline(text) => text.to_owned(),
+            Self::Id(id) => known(id).map_or_else(|| format!("{{{id}}}"), str::to_owned),
+        }
+    }
+}
+
 /// A prefix of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prefix<'a> {

@@ -92,7 +92,7 @@ pub(crate) fn sized_head(code: u8, len: usize, out: &mut Vec<u8>) {
 }
 
 /// An integer in the fewest bytes.
-pub(crate) fn integral(value: i64) -> Text<'static> {
+pub fn integral(value: i64) -> Text<'static> {
     match value {
         0 => Text::Zero,
         1 => Text::One,
@@ -108,13 +108,13 @@ pub(crate) fn integral(value: i64) -> Text<'static> {
 /// A binary32 number; whole numbers become integers, and a negative zero loses its sign. That is what .NET
 /// writes.
 #[allow(clippy::cast_possible_truncation)]
-pub(crate) fn single(value: f32) -> Text<'static> {
+pub fn single(value: f32) -> Text<'static> {
     if is_integer(value.into()) { integral(value as i64) } else { Text::F32(value) }
 }
 
 /// A binary64 number; as [`single`], and narrowed to binary32 where nothing is lost.
 #[allow(clippy::cast_possible_truncation)]
-pub(crate) fn real(value: f64) -> Text<'static> {
+pub fn real(value: f64) -> Text<'static> {
     let narrow = value as f32;
     if is_integer(value) {
         integral(value as i64)

@@ -4,7 +4,7 @@
 //! Bodies of calls go through `values::output`, which also chooses words and namespaces. Starts and ends of
 //! elements are the caller's to match.
 
-use super::record::{Item, Prefix, Record, Text, Word};
+use super::record::{Prefix, Record, Text, Word};
 use super::{integer, records};
 
 /// Writes a document, or a part of one.
@@ -78,44 +78,6 @@ impl Writer {
         }
     }
 
-    /// Octets: whole groups of three first, so that readers can view each record as base64, then the rest.
-    pub fn bytes(&mut self, bytes: &[u8]) {
-        let (groups, rest) = bytes.split_at(bytes.len() - bytes.len() % 3);
-        for part in [groups, rest] {
-            if !part.is_empty() {
-                self.text(Text::Bytes(part));
-            }
-        }
-    }
-
-    /// An integer, in the fewest bytes.
-    pub fn integer(&mut self, value: i64) {
-        self.text(records::integral(value));
-    }
-
-    /// An unsigned integer; above the signed range it is text.
-    pub fn unsigned(&mut self, value: u64) {
-        match i64::try_from(value) {
-            Ok(value) => self.integer(value),
-            Err(_) => self.chars(&value.to_string()),
-        }
-    }
-
-    /// A binary32 number; whole numbers become integers, and a negative zero loses its sign.
-    pub fn float(&mut self, value: f32) {
-        self.text(records::single(value));
-    }
-
-    /// A binary64 number; as [`Writer::float`], and narrowed to binary32 where nothing is lost.
-    pub fn double(&mut self, value: f64) {
-        self.text(records::real(value));
-    }
-
-    /// A boolean.
-    pub fn boolean(&mut self, value: bool) {
-        self.text(if value { Text::True } else { Text::False });
-    }
-
     /// A text record that may end its element.
     pub fn text(&mut self, text: Text<'_>) {
         self.put(&Record::Text(text, false));
@@ -142,11 +104,5 @@ impl Writer {
             Word::Inline(text) => integer::put_string(text, &mut self.out),
             Word::Id(id) => integer::put(id as usize, &mut self.out),
         }
-    }
-
-    /// An array of items of the element that was given before: name, attributes and [`Record::End`] are the caller's.
-    pub fn items(&mut self, item: Item, data: &[u8]) {
-        let count = u32::try_from(data.len() / item.width()).unwrap_or(u32::MAX);
-        self.put(&Record::Items(item, count, data));
     }
 }

@@ -25,7 +25,7 @@ use super::record::{Decimal, Prefix, Record, Text, Word};
 use super::{Reader, item};
 use crate::text::{base64, utf16};
 use everywire_model::visit::Visit;
-use everywire_model::{Failure, Initiator};
+use everywire_model::{Failure, Initiator, guid};
 use std::fmt::Write;
 
 /// Bytes of the text of a document, at the most. It is the size of a message that describes a service, the largest that is read as text.
@@ -96,14 +96,9 @@ impl<'w, F: Fn(u32) -> Option<&'w str>> Printer<F> {
                 let _ = write!(self.out, " {name}=\"{}\"", escape(&value));
             }
             Record::Xmlns(prefix, namespace) => {
-                let colon = if prefix.is_some() { ":" } else { "" };
+                let prefix = prefix.map(|prefix| format!(":{prefix}")).unwrap_or_default();
                 let namespace = self.word(namespace);
-                let _ = write!(
-                    self.out,
-                    " xmlns{colon}{}=\"{}\"",
-                    prefix.unwrap_or_default(),
-                    escape(&namespace)
-                );
+                let _ = write!(self.out, " xmlns{prefix}=\"{}\"", escape(&namespace));
             }
             Record::Text(text, ends) => {
                 self.close_tag();
@@ -196,19 +191,13 @@ impl<'w, F: Fn(u32) -> Option<&'w str>> Printer<F> {
     }
 
     fn word(&self, word: Word<'_>) -> String {
-        match word {
-            Word::Inline(text) => text.to_owned(),
-            Word::Id(id) => match (self.word)(id) {
-                Some(word) => word.to_owned(),
-                None => format!("{{{id}}}"),
-            },
-        }
+        word.spelled(&self.word)
     }
 
     fn text(&self, text: &Text<'_>) -> String {
         match *text {
             Text::Word(id) => self.word(Word::Id(id)),
-            Text::QName(letter, id) => format!("{}:{}", char::from(b'a' + letter), self.word(Word::Id(id))),
+            Text::QName(letter, id) => self.name(Prefix::Letter(letter), Word::Id(id)),
             _ => lexical(text),
         }
     }
@@ -236,7 +225,7 @@ pub fn lexical(text: &Text<'_>) -> String {
         Text::DateTime(value) => date_time(value),
         Text::TimeSpan(value) => duration(value),
         Text::Chars(value) => value.to_owned(),
-        Text::Bytes(value) => base64(value),
+        Text::Bytes(value) => base64::text(value),
         Text::UniqueId(value) => format!("urn:uuid:{}", uuid(&value)),
         Text::Uuid(value) => uuid(&value),
         Text::Wide(value) => {
@@ -328,14 +317,6 @@ fn fractional(ticks: u64) -> String {
 
 /// A GUID, whose first three numbers are little-endian.
 fn uuid(raw: &[u8; 16]) -> String {
-    let number = u128::from_be_bytes(*raw);
-    let a = ((number >> 96) as u32).swap_bytes();
-    let (b, c) = (((number >> 80) as u16).swap_bytes(), ((number >> 64) as u16).swap_bytes());
-    format!("{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", (number >> 48) as u16, number as u64 & 0xffff_ffff_ffff)
-}
-
-fn base64(octets: &[u8]) -> String {
-    let mut out = Vec::new();
-    base64::encode(octets, &mut out);
-    out.iter().map(|byte| char::from(*byte)).collect()
+    let (a, b, c, rest) = guid::split(u128::from_be_bytes(*raw));
+    guid::text((a.swap_bytes(), b.swap_bytes(), c.swap_bytes(), rest))
 }

@@ -10,6 +10,11 @@ pub fn encode(octets: &[u8], out: &mut Vec<u8>) {
     STANDARD.encode_append(octets, out);
 }
 
+/// The notation of some octets.
+pub fn text(octets: &[u8]) -> String {
+    STANDARD.encode_to_string(octets)
+}
+
 /// The octets that a text stands for; white space anywhere in it is skipped.
 pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
     if let Ok(octets) = STANDARD.decode_to_vec(text) {

@@ -28,7 +28,7 @@ use crate::values::{Quota, ReaderQuotas};
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use quick_xml::events::attributes::Attributes;
-use quick_xml::events::{BytesRef, BytesStart, Event as Raw};
+use quick_xml::events::{BytesStart, Event as Raw};
 use std::borrow::Cow;
 
 /// What comes next in a document.
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
                 Raw::Eof => return Err(Violation::Truncated.at(at)),
                 Raw::Text(text) => plain_text(borrowed(text.into_inner(), at)?, at)?,
                 Raw::CData(text) => plain_text(borrowed(text.into_inner(), at)?, at)?,
-                Raw::GeneralRef(reference) => self::reference(&reference, at)?,
+                Raw::GeneralRef(reference) => resolve(&reference, at)?,
                 // An XML declaration may stand at the very beginning, or right behind a byte order mark.
                 Raw::Decl(_) if at == 0 || (at == 3 && !self.is_part && self.base == 3) => continue,
                 // It says nothing, but what stands behind it is looked at anew.
@@ -410,32 +410,23 @@ pub(super) fn is_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-fn reference(reference: &BytesRef<'_>, at: usize) -> Visit<Cow<'static, str>> {
-    resolve(reference, at)
-}
-
 /// What a reference stands for: one of the five, or a character by its number.
 fn resolve(name: &[u8], at: usize) -> Visit<Cow<'static, str>> {
-    // A number beyond Unicode, a surrogate or a control character is no text.
-    let digits = |digits: &[u8], radix: u32| {
-        let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
-        u32::from_str_radix(text, radix).ok().and_then(char::from_u32).filter(|c| is_char(*c))
-    };
-    let named = match name {
-        b"amp" => "&",
-        b"lt" => "<",
-        b"gt" => ">",
-        b"quot" => "\"",
-        b"apos" => "'",
-        [b'#', b'x', rest @ ..] => {
-            return digits(rest, 16).map(|c| Cow::Owned(c.into())).ok_or_else(|| Violation::BadText.at(at));
-        }
-        [b'#', rest @ ..] => {
-            return digits(rest, 10).map(|c| Cow::Owned(c.into())).ok_or_else(|| Violation::BadText.at(at));
-        }
+    let (digits, radix) = match name {
+        b"amp" => return Ok("&".into()),
+        b"lt" => return Ok("<".into()),
+        b"gt" => return Ok(">".into()),
+        b"quot" => return Ok("\"".into()),
+        b"apos" => return Ok("'".into()),
+        [b'#', b'x', digits @ ..] => (digits, 16),
+        [b'#', digits @ ..] => (digits, 10),
         _ => return Err(Violation::Entity.at(at)),
     };
-    Ok(Cow::Borrowed(named))
+    // A number beyond Unicode, a surrogate or a control character is no text.
+    let digits = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'));
+    let code = digits.and_then(|digits| u32::from_str_radix(digits, radix).ok());
+    let character = code.and_then(char::from_u32).filter(|character| is_char(*character));
+    character.map(|character| Cow::Owned(character.into())).ok_or_else(|| Violation::BadText.at(at))
 }
 
 /// The value between the quotation marks, references resolved. The tokenizer leaves them as they are.

@@ -43,11 +43,8 @@ impl<'o> Writer<'o> {
 
     /// A namespace of the element that just started; the default one if the prefix is empty.
     pub fn xmlns(&mut self, prefix: &str, namespace: &str) -> &mut Self {
-        if prefix.is_empty() {
-            self.attribute("", "xmlns", namespace)
-        } else {
-            self.attribute("xmlns", prefix, namespace)
-        }
+        let (prefix, local) = if prefix.is_empty() { ("", "xmlns") } else { ("xmlns", prefix) };
+        self.attribute(prefix, local, namespace)
     }
 
     /// Text.

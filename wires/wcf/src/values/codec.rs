@@ -8,12 +8,12 @@ use super::cursor::{BinaryCursor, TextCursor};
 use super::output::Output;
 use super::sink::ElementSink;
 use super::source::ElementSource;
-use super::{Form, ReaderQuotas, Types};
+use super::{Form, ReaderQuotas, Types, bare};
 use crate::dictionary::{Outgoing, Words};
 use everywire_model::visit::{Sink, Source, Visit};
-use everywire_model::{Body, Budget, Codec, Context, Header, SendBuffer, Servant, WireState};
+use everywire_model::{Body, Budget, Codec, Header, SendBuffer, Servant, WireState};
 use std::any::Any;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 /// [`Body::dialect`] of a body in binary XML.
 pub const BINARY: u32 = 0;
@@ -50,12 +50,12 @@ impl WireState for Reading {
 impl Reading {
     /// What goes with a body; if nothing does, no words and the default quotas.
     pub(crate) fn of(body: &Body) -> &Self {
-        static NONE: OnceLock<Reading> = OnceLock::new();
+        static NONE: LazyLock<Reading> = LazyLock::new(Reading::default);
         let beside = body.wire_state().and_then(|wire_state| {
             let wire_state: &dyn Any = &**wire_state;
             wire_state.downcast_ref::<Self>()
         });
-        beside.unwrap_or_else(|| NONE.get_or_init(Self::default))
+        beside.unwrap_or_else(|| &NONE)
     }
 }
 
@@ -86,23 +86,15 @@ impl Codec for XmlCodec {
     }
 
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
-        let Reading { words, quotas, types } = Reading::of(body);
-        let types = types.as_deref();
+        let reading = Reading::of(body);
         // A body that begins at 0 was written by `write`: there is no envelope around it.
-        let (enveloped, outer) = if body.base > 0 { (true, ENVELOPE_DEPTH) } else { (false, 0) };
+        let outer = if body.base > 0 { ENVELOPE_DEPTH } else { 0 };
         if body.dialect == TEXT {
-            let cursor = TextCursor::new(&body.bytes, body.base, outer, *quotas);
-            return visit(&mut ElementSource::new(
-                cursor,
-                &body.bytes,
-                enveloped,
-                *quotas,
-                body.budget,
-                types,
-            ));
+            let cursor = TextCursor::new(body, outer, reading.quotas);
+            return visit(&mut ElementSource::new(cursor, body, reading));
         }
-        let cursor = BinaryCursor::new(&body.bytes, body.base, outer, words, *quotas);
-        let mut source = ElementSource::new(cursor, &body.bytes, enveloped, *quotas, body.budget, types);
+        let cursor = BinaryCursor::new(body, outer, reading);
+        let mut source = ElementSource::new(cursor, body, reading);
         if body.dialect == BINARY_INSIDE {
             source.go_inside(body.base);
         }
@@ -111,18 +103,9 @@ impl Codec for XmlCodec {
 
     fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
         let (mut words, mut out) = (Outgoing::statics(), SendBuffer::new());
-        let mut sink = ElementSink::new(None, Output::new(Form::Binary, &mut words, &mut out));
+        let mut sink = ElementSink::new(None, false, Output::new(Form::Binary, &mut words, &mut out));
         visit(&mut sink)?;
         sink.finish()?;
-        Ok(Body {
-            bytes: out.to_vec().into(),
-            base: 0,
-            little: true,
-            dialect: BINARY,
-            budget: Budget::default(),
-            codec: &XML,
-            context: Context::default(),
-            beside: None,
-        })
+        Ok(Body { dialect: BINARY, ..bare(out.to_vec().into(), Budget::default()) })
     }
 }

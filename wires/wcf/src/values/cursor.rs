@@ -143,3 +143,14 @@ pub(super) trait Cursor<'a>: Sized {
     /// declared inside it. Whoever asks from the front to the back reads the document once.
     fn namespace(&mut self, prefix: &str, at: usize, budget: &mut Budget) -> Visit<Option<String>>;
 }
+
+/// What stands behind the prefix of a qualified name.
+fn local_part(name: Cow<'_, str>) -> Cow<'_, str> {
+    fn local(name: &str) -> &str {
+        name.rsplit(':').next().unwrap_or(name).trim()
+    }
+    match name {
+        Cow::Borrowed(name) => Cow::Borrowed(local(name)),
+        Cow::Owned(name) => Cow::Owned(local(&name).to_owned()),
+    }
+}

@@ -25,18 +25,16 @@
 
 mod family;
 
-use super::names::{
-    ARRAYS, Notation, SCHEMA, SERIALIZATION, XSI, collection, contract_name, item_namespace, notation,
-    pair_name, type_name,
-};
-use super::qname::clark;
+use super::names::{ARRAYS, Notation, SCHEMA, SERIALIZATION, XSI, clark, collection, notation, type_name};
 use crate::dictionary::Term;
 use crate::nbfx::Item;
 use everywire_idl::wsdl::marks::{self, Mark, unmarked};
+use everywire_idl::wsdl::names;
 use everywire_model::Shape;
-use everywire_model::shape::{Alias, Struct, Union};
+use everywire_model::shape::{Alias, Field, Struct, Union};
 use family::Family;
 use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 /// A node, by its index in its graph.
 pub(super) type NodeId = usize;
@@ -130,10 +128,7 @@ impl Graph {
     }
 
     /// The fields of an operation: what is in no data contract stands in the operation's namespace.
-    pub(super) fn of_fields(
-        fields: &[everywire_model::shape::Field],
-        namespace: &str,
-    ) -> (Self, Vec<Member>) {
+    pub(super) fn of_fields(fields: &[Field], namespace: &str) -> (Self, Vec<Member>) {
         let mut build = Build::new();
         let own = build.namespace(namespace);
         let members = fields.iter().map(|field| build.placed(&field.name, own, &field.shape)).collect();
@@ -151,6 +146,9 @@ impl Graph {
     }
 }
 
+/// The namespaces that every graph has: graphs are made for single values, too.
+static EVERY: LazyLock<[Term; 4]> = LazyLock::new(|| [XSI, SCHEMA, SERIALIZATION, ARRAYS].map(Term::new));
+
 struct Build {
     graph: Graph,
     /// Named shapes that were begun, by where they are.
@@ -162,9 +160,8 @@ struct Build {
 
 impl Build {
     fn new() -> Self {
-        let every = [XSI, SCHEMA, SERIALIZATION, ARRAYS];
-        let namespaces = every.map(Term::new).into();
-        let spaces = every.map(Box::from).into_iter().zip(0..).collect();
+        let namespaces = EVERY.to_vec();
+        let spaces = EVERY.iter().map(|known| known.as_str().into()).zip(0..).collect();
         Self { graph: Graph { nodes: Vec::new(), namespaces }, known: HashMap::new(), spaces }
     }
 
@@ -212,8 +209,7 @@ impl Build {
                     _ => Empty::Written,
                 };
                 let place = Place::Attribute(space, empty);
-                let node = self.node(target);
-                return Member { name: Term::new(attribute.name), namespace, node, place };
+                return Member { place, ..self.member(attribute.name, namespace, target) };
             }
             Some(Mark::Items) => {
                 let item = self.member(name, namespace, target.element().unwrap_or(target));
@@ -222,10 +218,7 @@ impl Build {
             // `xs:choice` that repeats: each item has the element of its kind.
             Some(Mark::Choices) => {
                 let arms = match target.element().map(Shape::resolved) {
-                    Some(Shape::Union(union)) => {
-                        let arms = union.arms.iter();
-                        arms.map(|arm| self.member(&arm.field.name, namespace, &arm.field.shape)).collect()
-                    }
+                    Some(Shape::Union(union)) => self.arms(union, namespace),
                     _ => Vec::new(),
                 };
                 let node = self.add(Node::Named { own: namespace, arms });
@@ -246,14 +239,8 @@ impl Build {
                 }
                 self.named(held.identity(), |build| build.alias(held))
             }
-            Shape::Optional(target) => {
-                let target = self.node(target);
-                self.add(Node::Maybe(target))
-            }
-            Shape::Pointer(pointer) => {
-                let target = self.node(&pointer.target);
-                self.add(Node::Maybe(target))
-            }
+            Shape::Optional(target) => self.maybe(target),
+            Shape::Pointer(pointer) => self.maybe(&pointer.target),
             Shape::Sequence(_) | Shape::Array(_) | Shape::Map(_) => {
                 let node = self.collection(shape, None);
                 self.add(node)
@@ -261,6 +248,11 @@ impl Build {
             Shape::Variant => self.add(Node::Variant),
             _ => self.add(Node::Leaf(None)),
         }
+    }
+
+    fn maybe(&mut self, target: &Shape) -> NodeId {
+        let target = self.node(target);
+        self.add(Node::Maybe(target))
     }
 
     /// A named shape, once; its node is known before it is complete, for shapes that contain themselves.
@@ -315,10 +307,12 @@ impl Build {
     }
 
     fn union(&mut self, union: &Union) -> Node {
-        let structs: Vec<&Struct> = union.arms.iter().filter_map(|arm| struct_of(&arm.field.shape)).collect();
-        // A union with a Clark name whose arms are all structs is a type with derived types.
-        let told = matches!(union.discriminator.resolved(), Shape::Enum(_));
-        if told && clark(&union.id).is_some() && structs.len() == union.arms.len() {
+        if is_derived(union) {
+            let structs = union.arms.iter().filter_map(|arm| match arm.field.shape.resolved() {
+                Shape::Struct(shape) => Some(&**shape),
+                _ => None,
+            });
+            let structs: Vec<&Struct> = structs.collect();
             let family = Family::new(&structs);
             let arms = structs.iter().map(|arm| {
                 let node = self.fields(arm, Some(&family));
@@ -328,25 +322,24 @@ impl Build {
         }
         let own = self.namespace(&type_name(&union.id, &union.name).0);
         let discriminator = self.member("discriminator", own, &union.discriminator);
-        let arms = union.arms.iter().map(|arm| self.member(&arm.field.name, own, &arm.field.shape)).collect();
-        Node::Choice { own, discriminator, arms }
+        Node::Choice { own, discriminator, arms: self.arms(union, own) }
+    }
+
+    fn arms(&mut self, union: &Union, namespace: NamespaceId) -> Vec<Member> {
+        let arms = union.arms.iter().map(|arm| &arm.field);
+        arms.map(|field| self.member(&field.name, namespace, &field.shape)).collect()
     }
 
     /// A list or a map; `alias` has names for its items, where the contract gives them others than the
     /// default ones.
     fn collection(&mut self, shape: &Shape, alias: Option<&Alias>) -> Node {
-        let said = alias.and_then(collection);
-        let own = said.as_ref().map(|said| said.namespace);
+        let said = alias.and_then(collection).unwrap_or_default();
         match shape.resolved() {
             Shape::Map(map) => {
-                let own = self.namespace(own.unwrap_or(ARRAYS));
-                let item = said.as_ref().and_then(|said| said.item);
-                let pair = item.map_or_else(|| pair_name(&map.key, &map.value), str::to_owned);
-                let name = |said: Option<&str>, default: &str| said.unwrap_or(default).to_owned();
-                let key = name(said.as_ref().and_then(|said| said.key), "Key");
-                let value = name(said.as_ref().and_then(|said| said.value), "Value");
-                let key = self.member(&key, own, &map.key);
-                let value = self.member(&value, own, &map.value);
+                let own = self.namespace(said.namespace.unwrap_or(ARRAYS));
+                let pair = said.item.map_or_else(|| names::pair_of(map), str::to_owned);
+                let key = self.member(said.key.unwrap_or("Key"), own, &map.key);
+                let value = self.member(said.value.unwrap_or("Value"), own, &map.value);
                 Node::Pairs { own, pair: Term::new(&pair), key, value }
             }
             resolved => {
@@ -355,27 +348,26 @@ impl Build {
                 if matches!(element.resolved(), Shape::U8) {
                     return Node::Leaf(None);
                 }
-                let own = own.map_or_else(|| item_namespace(element).into_owned(), str::to_owned);
-                let own = self.namespace(&own);
-                let item = said.as_ref().and_then(|said| said.item);
+                let usual = names::list_of(element).namespace;
+                let own = self.namespace(said.namespace.unwrap_or(&usual));
                 // What is in no namespace says so itself, each item again.
-                let alone = item.and_then(|item| item.strip_prefix('-'));
+                let alone = said.item.and_then(|item| item.strip_prefix('-'));
                 let (space, array) = match alone {
                     Some(_) => (self.namespace(""), None),
                     None => (own, array_item(element)),
                 };
-                let name = alone.or(item).map_or_else(|| contract_name(element), str::to_owned);
+                let name = alone.or(said.item).map_or_else(|| names::of_shape(element).local, str::to_owned);
                 Node::Items { own, item: self.member(&name, space, element), array }
             }
         }
     }
 }
 
-fn struct_of(shape: &Shape) -> Option<&Struct> {
-    match shape.resolved() {
-        Shape::Struct(shape) => Some(shape),
-        _ => None,
-    }
+/// Whether a union is a type with derived types, told by `i:type`: it has a Clark name, and its arms are all structs.
+pub(super) fn is_derived(union: &Union) -> bool {
+    clark(&union.id).is_some()
+        && matches!(union.discriminator.resolved(), Shape::Enum(_))
+        && union.arms.iter().all(|arm| matches!(arm.field.shape.resolved(), Shape::Struct(_)))
 }
 
 /// The record type that holds items of this shape in arrays.

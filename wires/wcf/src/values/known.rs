@@ -4,7 +4,7 @@
 //! behind that name. WCF asks for KnownType attributes; here every type that occurs anywhere in the
 //! contract is known. The table is made for operations that have such values, and for nobody else.
 
-use super::names::{contract_name, item_namespace, type_name};
+use everywire_idl::wsdl::names;
 use everywire_model::shape::{Field, Shape};
 use everywire_model::{Interface, Operation};
 use std::collections::{HashMap, HashSet};
@@ -81,39 +81,36 @@ impl Walk {
         fields.iter().for_each(|field| self.shape(&field.shape));
     }
 
+    fn found(&mut self, shape: &Shape) {
+        let name = names::of_shape(shape);
+        self.found.add(&name.local, &name.namespace, shape);
+    }
+
     fn shape(&mut self, shape: &Shape) {
         let mut is_new = |at: usize| self.seen.insert(at);
         match shape {
             Shape::Variant => self.any = true,
             Shape::Struct(held) if is_new(held.identity()) => {
-                let (namespace, local) = type_name(&held.id, &held.name);
-                if !local.is_empty() {
-                    self.found.add(local, &namespace, shape);
-                }
+                self.found(shape);
                 self.fields(&held.fields);
             }
-            Shape::Enum(held) => {
-                let (namespace, local) = type_name(&held.id, &held.name);
-                self.found.add(local, &namespace, shape);
-            }
+            Shape::Enum(_) => self.found(shape),
             Shape::Union(held) if is_new(held.identity()) => {
-                let (namespace, local) = type_name(&held.id, &held.name);
-                self.found.add(local, &namespace, shape);
+                self.found(shape);
                 held.arms.iter().for_each(|arm| self.shape(&arm.field.shape));
             }
             Shape::Alias(held) if is_new(held.identity()) => {
                 if matches!(shape.resolved(), Shape::Sequence(_) | Shape::Map(_)) {
-                    self.found.add(&contract_name(shape), &item_namespace(shape), shape);
+                    self.found(shape);
                 }
                 self.shape(&held.target);
             }
             Shape::Sequence(_) | Shape::Array(_) => {
-                let Some(element) = shape.element() else { return };
-                self.found.add(&contract_name(shape), &item_namespace(element), shape);
-                self.shape(element);
+                self.found(shape);
+                shape.element().into_iter().for_each(|element| self.shape(element));
             }
             Shape::Map(held) => {
-                self.found.add(&contract_name(shape), super::names::ARRAYS, shape);
+                self.found(shape);
                 self.shape(&held.key);
                 self.shape(&held.value);
             }

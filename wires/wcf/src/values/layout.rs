@@ -5,17 +5,14 @@
 //! which parameters are headers.
 
 use super::graph::{Graph, Member, NamespaceId, Node, Place};
-use super::names::type_name;
 use super::output::Output;
 use super::sink::ElementSink;
 use super::{Form, QName};
 use crate::dictionary::{Outgoing, Term};
+use everywire_idl::wsdl::names::{self, TEMPURI};
 use everywire_model::SendBuffer;
-use everywire_model::shape::{Shape, Struct};
+use everywire_model::shape::{Hold, Shape, Struct};
 use everywire_model::visit::{Encode, Visit};
-
-/// The namespace of contracts that name none.
-const TEMPURI: &str = "http://tempuri.org/";
 
 /// What stands around the values of an operation's arguments or results, and how each is written.
 #[derive(Debug)]
@@ -103,9 +100,9 @@ impl Layout {
     /// A layout of a struct as an element of its own.
     /// The struct's own name is the wrapper, and its members are in the struct's namespace.
     fn detail(shape: &Struct) -> Self {
-        let (namespace, name) = type_name(&shape.id, &shape.name);
-        let fields = Shape::Struct(everywire_model::shape::Hold::new(shape.clone()));
-        let name = QName::new(namespace.clone().into_owned(), name.to_owned());
+        let name = names::type_name(&shape.id, &shape.name);
+        let namespace = name.namespace.clone();
+        let fields = Shape::Struct(Hold::new(shape.clone()));
         Self { instance: true, ..Self::new(Some(name), &namespace, &fields, "", &[]) }
     }
 }
@@ -123,13 +120,7 @@ pub fn write_body(
     encode: &dyn Encode,
     out: &mut SendBuffer,
 ) -> Visit<Option<Vec<u8>>> {
-    let mark = out.mark();
-    let mut sink = ElementSink::new(Some(layout), Output::new(form, words, out));
-    let written = encode.encode(&mut sink).and_then(|()| sink.finish());
-    if written.is_err() {
-        out.truncate(mark);
-    }
-    written
+    write(form, layout, false, words, encode, out)
 }
 
 /// Appends what [`write_body`] would behind the start of the wrapper.
@@ -143,14 +134,26 @@ pub(crate) fn write_rest(
     encode: &dyn Encode,
     out: &mut SendBuffer,
 ) -> Visit<()> {
+    write(Form::Binary, layout, true, words, encode, out).map(drop)
+}
+
+/// `started`: the start of the wrapper stands there already.
+#[inline]
+fn write(
+    form: Form,
+    layout: &Layout,
+    started: bool,
+    words: &mut Outgoing,
+    encode: &dyn Encode,
+    out: &mut SendBuffer,
+) -> Visit<Option<Vec<u8>>> {
     let mark = out.mark();
-    let mut sink = ElementSink::new(Some(layout), Output::new(Form::Binary, words, out)).started();
+    let mut sink = ElementSink::new(Some(layout), started, Output::new(form, words, out));
     let written = encode.encode(&mut sink).and_then(|()| sink.finish());
-    if let Err(failure) = written {
+    if written.is_err() {
         out.truncate(mark);
-        return Err(failure);
     }
-    Ok(())
+    written
 }
 
 /// Appends one struct as an element that its contract names: the detail of a fault.
@@ -164,5 +167,5 @@ pub fn write_detail(
     fields: &dyn Encode,
     out: &mut SendBuffer,
 ) -> Visit<()> {
-    write_body(form, &Layout::detail(shape), words, fields, out).map(|_| ())
+    write_body(form, &Layout::detail(shape), words, fields, out).map(drop)
 }

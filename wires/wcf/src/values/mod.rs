@@ -20,17 +20,16 @@ mod known;
 mod layout;
 mod names;
 mod output;
-mod qname;
 mod quotas;
 mod scalar;
 mod sink;
 mod source;
 
 pub use codec::{BINARY, BINARY_INSIDE, NAME, Reading, TEXT, XML, XmlCodec};
+pub use everywire_idl::wsdl::names::QName;
 pub use known::Types;
 pub(crate) use layout::write_rest;
 pub use layout::{Layout, write_body, write_detail};
-pub use qname::QName;
 pub use quotas::{Quota, ReaderQuotas};
 
 use bytes::Bytes;

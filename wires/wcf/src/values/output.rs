@@ -24,9 +24,9 @@ mod apart;
 
 use super::Form;
 use crate::dictionary::{Outgoing, Term};
-use crate::nbfx::{Decimal, Item, Text, integer, records, xml};
+use crate::nbfx::{Item, Text, integer, records, xml};
 use crate::text::{base64, escape, escape_attribute};
-use apart::Apart;
+use apart::{Apart, put_name, put_text};
 pub(super) use apart::{Named, XML};
 use bytes::Bytes;
 use everywire_model::send_buffer::SPLICE;
@@ -138,10 +138,7 @@ impl<'s> Output<'s> {
         if prefix != 0 {
             out.extend_from_slice(&[1, prefix]);
         }
-        match number {
-            Some(number) => integer::put(number as usize, out),
-            None => integer::put_string(namespace.as_str(), out),
-        }
+        put_word(namespace, number, out);
     }
 
     /// The attribute that says that the element holds nothing.
@@ -156,15 +153,13 @@ impl<'s> Output<'s> {
 
     /// The attribute that says the type of the element.
     pub(super) fn told_type(&mut self, attribute: &Term, prefix: Letter, local: &Term) {
-        let text = [prefix, b':'];
-        let text = if prefix == 0 { &[][..] } else { &text };
+        let mut text = String::new();
+        if prefix != 0 {
+            text.extend([char::from(prefix), ':']);
+        }
         if self.form == Form::Text {
-            let out = self.out.flat();
-            out.extend_from_slice(b" i:type=\"");
-            out.extend_from_slice(text);
-            escape_attribute(local.as_str(), out);
-            out.push(b'"');
-            return;
+            text.push_str(local.as_str());
+            return put_text(INSTANCE, attribute, &text, self.out.flat());
         }
         self.instance_attribute(attribute);
         let number = if prefix == 0 { None } else { self.words.number(local) };
@@ -176,21 +171,14 @@ impl<'s> Output<'s> {
             }
             // A name without a number is text; a prefix without a letter cannot be in a record of a
             // qualified name.
-            None => records::sized(0x98, &[text, local.as_str().as_bytes()].concat(), out),
+            None => records::sized(0x98, [&text, local.as_str()].concat().as_bytes(), out),
         }
     }
 
     /// The name of an attribute of schema instance, whose prefix is always `i`.
     fn instance_attribute(&mut self, name: &Term) {
         let number = self.words.number(name);
-        let out = self.out.flat();
-        match number {
-            Some(number) => put_number(out, 0x0c + (INSTANCE - b'a'), number),
-            None => {
-                out.push(0x26 + (INSTANCE - b'a'));
-                integer::put_string(name.as_str(), out);
-            }
-        }
+        put_name(INSTANCE, name, number, self.out.flat());
     }
 
     /// The end of the innermost element; in binary form, of the text before it if there is one.
@@ -238,11 +226,7 @@ impl<'s> Output<'s> {
                 self.close_tag();
                 escape(text.as_bytes(), self.out.flat());
             }
-            Form::Binary => {
-                // The record may yet end the element.
-                self.mark();
-                records::sized(0x98, text.as_bytes(), self.out.flat());
-            }
+            Form::Binary => self.sized(0x98, text.as_bytes()),
         }
     }
 
@@ -257,10 +241,7 @@ impl<'s> Output<'s> {
                 self.close_tag();
                 base64::encode(octets, self.out.flat());
             }
-            Form::Binary => {
-                self.mark();
-                records::sized(0x9e, octets, self.out.flat());
-            }
+            Form::Binary => self.sized(0x9e, octets),
         }
     }
 
@@ -312,46 +293,40 @@ impl<'s> Output<'s> {
 
     /// A binary32 number, and the end of its element.
     pub(super) fn float(&mut self, value: f32) {
-        if self.form == Form::Text {
-            self.lexical(Text::F32(value));
-        } else {
-            self.mark();
-            records::put(&records::single(value), false, self.out.flat());
-        }
-        self.end();
+        self.real(&Text::F32(value), &records::single(value));
     }
 
     /// A binary64 number, and the end of its element.
     pub(super) fn double(&mut self, value: f64) {
-        if self.form == Form::Text {
-            self.lexical(Text::F64(value));
-        } else {
-            self.mark();
-            records::put(&records::real(value), false, self.out.flat());
+        self.real(&Text::F64(value), &records::real(value));
+    }
+
+    fn real(&mut self, value: &Text<'_>, record: &Text<'_>) {
+        match self.form {
+            Form::Text => self.chars(&xml::lexical(value)),
+            Form::Binary => self.record(record),
         }
         self.end();
     }
 
-    /// A decimal number; `text` is its notation.
-    pub(super) fn decimal(&mut self, value: &Decimal, text: &str) {
-        if self.form == Form::Text {
-            return self.chars(text);
+    /// A value that has a record of its own; `text` is its notation.
+    pub(super) fn typed(&mut self, value: &Text<'_>, text: &str) {
+        match self.form {
+            Form::Text => self.chars(text),
+            Form::Binary => self.record(value),
         }
-        self.mark();
-        let out = self.out.flat();
-        out.push(0x94);
-        out.extend_from_slice(&crate::nbfx::decimal(value));
     }
 
-    /// A date; `text` is its notation.
-    pub(super) fn date_time(&mut self, raw: u64, text: &str) {
-        if self.form == Form::Text {
-            return self.chars(text);
-        }
+    /// A record of octets or text that may yet end its element.
+    fn sized(&mut self, code: u8, octets: &[u8]) {
         self.mark();
-        let out = self.out.flat();
-        out.push(0x96);
-        out.extend_from_slice(&raw.to_le_bytes());
+        records::sized(code, octets, self.out.flat());
+    }
+
+    /// Any record that may yet end its element.
+    fn record(&mut self, record: &Text<'_>) {
+        self.mark();
+        records::put(record, false, self.out.flat());
     }
 
     /// A piece of XML with namespace declarations of its own; where it is none, its characters.
@@ -374,14 +349,7 @@ impl<'s> Output<'s> {
     /// The qualified name of a namespace and a local part, which declares its prefix at the element that just started.
     pub(super) fn qualified(&mut self, prefix: Letter, namespace: &Term, local: &str) {
         self.xmlns(prefix, namespace);
-        let mut text = String::with_capacity(local.len() + 2);
-        text.extend([char::from(prefix), ':']);
-        text.push_str(local);
-        self.chars(&text);
-    }
-
-    fn lexical(&mut self, value: Text<'_>) {
-        self.chars(&xml::lexical(&value));
+        self.chars(&format!("{}:{local}", char::from(prefix)));
     }
 
     /// What comes next is taken out of the document when it is complete.
@@ -435,6 +403,14 @@ fn put_number(out: &mut Vec<u8>, code: u8, number: u32) {
             out.push(code);
             integer::put(number as usize, out);
         }
+    }
+}
+
+/// A word: by its number, or in place.
+fn put_word(word: &Term, number: Option<u32>, out: &mut Vec<u8>) {
+    match number {
+        Some(number) => integer::put(number as usize, out),
+        None => integer::put_string(word.as_str(), out),
     }
 }
 

@@ -45,13 +45,8 @@ impl<'a> Content<'a> {
         match (self, text) {
             (whole, Text::Empty | Text::ListStart | Text::ListEnd) => whole,
             (Self::Empty, text) => Self::of(text, word),
-            (Self::Octets(Cow::Borrowed(first)), Text::Bytes(more)) => {
-                let mut joined = Vec::with_capacity(first.len() + more.len());
-                joined.extend_from_slice(first);
-                joined.extend_from_slice(more);
-                Self::Octets(Cow::Owned(joined))
-            }
-            (Self::Octets(Cow::Owned(mut joined)), Text::Bytes(more)) => {
+            (Self::Octets(octets), Text::Bytes(more)) => {
+                let mut joined = octets.into_owned();
                 joined.extend_from_slice(more);
                 Self::Octets(Cow::Owned(joined))
             }

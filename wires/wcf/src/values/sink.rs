@@ -32,7 +32,7 @@ use super::names::{Notation, XSI, told_type};
 use super::output::Output;
 use crate::dictionary::Term;
 use crate::nbfx::notation::{parse_date_time, parse_decimal};
-use crate::nbfx::{Item, Text as Value, xml};
+use crate::nbfx::{Item, Text as Value};
 use crate::text::check_chars;
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
@@ -41,7 +41,7 @@ use everywire_model::shape::{Enum, Shape, Text};
 use everywire_model::visit::{Numbers, Sink, Visit};
 use everywire_model::{Failure, Handle, Initiator, Kind as Why, Reference};
 use frames::{Begun, Frame, Graphs, Kind, Scope};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 /// Writes the content of a body, or one value as an element.
 pub(super) struct ElementSink<'s> {
@@ -94,9 +94,10 @@ macro_rules! collected {
 }
 
 impl<'s> ElementSink<'s> {
-    /// A sink for the fields of a layout; without one, for whatever comes.
+    /// A sink for the fields of a layout; without one, for whatever comes. `is_started`: it begins behind the start
+    /// of the wrapper.
     #[inline]
-    pub(super) fn new(layout: Option<&'s Layout>, output: Output<'s>) -> Self {
+    pub(super) fn new(layout: Option<&'s Layout>, is_started: bool, output: Output<'s>) -> Self {
         Self {
             graphs: Graphs::new(layout),
             output,
@@ -107,15 +108,9 @@ impl<'s> ElementSink<'s> {
             floor: 0,
             loose: (0, 0),
             headers: None,
-            is_started: false,
+            is_started,
             tags: Vec::new(),
         }
-    }
-
-    /// The same behind the start of the wrapper.
-    #[inline]
-    pub(super) fn started(self) -> Self {
-        Self { is_started: true, ..self }
     }
 
     /// Fields that are headers, as elements.
@@ -147,6 +142,14 @@ impl<'s> ElementSink<'s> {
         }
     }
 
+    fn begin_octets(&mut self, shape: &Shape, len: usize) -> Visit<()> {
+        check_len(shape, len)?;
+        if len == 0 {
+            self.check_word("")?;
+        }
+        self.begin_scalar()
+    }
+
     /// How a text is written whose type the neutral model does not have.
     fn notation(&self, begun: Begun) -> Option<Notation> {
         let graph = self.graphs.get(begun.graph).ok()?;
@@ -159,21 +162,17 @@ impl<'s> ElementSink<'s> {
     /// A text of such a type. What is none of the type goes as it is: the receiver says what is wrong with
     /// it.
     fn typed_text(&mut self, notation: Notation, value: &str) {
-        match notation {
-            Notation::Decimal => match parse_decimal(value) {
-                Some(number) => self.output.decimal(&number, value),
-                None => self.output.chars(value),
-            },
+        let record = match notation {
+            Notation::Decimal => parse_decimal(value).map(Value::Decimal),
             // Only the values of operations are records of dates; those inside of types are text.
-            Notation::DateTime if self.frames.is_empty() => match parse_date_time(value) {
-                Some(raw) if xml::lexical(&Value::DateTime(raw)) == value => {
-                    self.output.date_time(raw, value)
-                }
-                _ => self.output.chars(value),
-            },
-            Notation::DateTime => self.output.chars(value),
-            Notation::QName => self.qualified(value),
-            Notation::Markup => self.output.markup(value),
+            Notation::DateTime if self.frames.is_empty() => parse_date_time(value).map(Value::DateTime),
+            Notation::DateTime => None,
+            Notation::QName => return self.qualified(value),
+            Notation::Markup => return self.output.markup(value),
+        };
+        match record {
+            Some(record) => self.output.typed(&record, value),
+            None => self.output.chars(value),
         }
     }
 }
@@ -228,11 +227,7 @@ impl Sink for ElementSink<'_> {
     }
 
     fn bytes(&mut self, shape: &Shape, value: &[u8]) -> Visit<()> {
-        check_len(shape, value.len())?;
-        if value.is_empty() {
-            self.check_word("")?;
-        }
-        self.begin_scalar()?;
+        self.begin_octets(shape, value.len())?;
         self.output.octets(value);
         self.output.end();
         Ok(())
@@ -240,11 +235,7 @@ impl Sink for ElementSink<'_> {
 
     /// Large octets go out from where they lie.
     fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
-        check_len(shape, value.len())?;
-        if value.is_empty() {
-            self.check_word("")?;
-        }
-        self.begin_scalar()?;
+        self.begin_octets(shape, value.len())?;
         self.output.shared(value);
         self.output.end();
         Ok(())
@@ -324,10 +315,10 @@ impl Sink for ElementSink<'_> {
                 if !self.leaves_out()? {
                     self.nil()?;
                 }
-                self.push(Frame::empty())
+                self.push(Frame::new(Kind::Maybe, 0))
             }
-            Shape::Optional(_) | Shape::Pointer(_) => self.push(Frame::passing(Kind::Maybe)),
-            Shape::Variant => self.push(Frame::passing(Kind::Variant)),
+            Shape::Optional(_) | Shape::Pointer(_) => self.push(Frame::new(Kind::Maybe, 1)),
+            Shape::Variant => self.push(Frame::new(Kind::Variant, 1)),
             resolved @ (Shape::Sequence(_) | Shape::Array(_)) => {
                 check_len(resolved, len)?;
                 self.open_items(len)
@@ -340,22 +331,25 @@ impl Sink for ElementSink<'_> {
     }
 
     fn content(&mut self, shape: &Shape) -> Visit<()> {
-        match self.frames.last() {
-            Some(Frame { kind: Kind::Variant, .. }) => {}
-            _ => return Err(misuse()),
+        if !matches!(self.frames.last(), Some(Frame { kind: Kind::Variant, .. })) {
+            return Err(misuse());
         }
         if matches!(shape.resolved(), Shape::Void) {
             self.frames.pop();
             self.nil()?;
-            return self.push(Frame::empty());
+            return self.push(Frame::new(Kind::Maybe, 0));
         }
         // The type is told before the value: the reader has no other way to know it.
-        let (namespace, local) = told_type(shape)
+        let name = told_type(shape)
             .ok_or_else(|| unsupported(format_args!("{} in a value with its own type", shape.noun())))?;
         let (mut graph, node) = Graph::of(shape);
-        let namespace = graph.add_namespace(&namespace);
+        let namespace = graph.add_namespace(&name.namespace);
         self.graphs.more.push(graph);
-        self.tell(self.graphs.more.len(), node, namespace, &Term::new(&local))
+        let graph = self.graphs.more.len();
+        self.frames.pop();
+        let scope = self.begin()?.scope;
+        self.tell_type(graph, namespace, &Term::new(&name.local))?;
+        self.push(Frame { graph, node, scope, ..Frame::new(Kind::Told, 1) })
     }
 
     fn close(&mut self, _: &Shape) -> Visit<()> {
@@ -418,18 +412,24 @@ fn misuse() -> Failure {
     Violation::Misuse.at(0)
 }
 
-/// The words that tell a value's type, or that there is none.
+/// Words that no layout has.
 #[derive(Debug)]
-struct Told {
+struct Terms {
+    /// They tell that there is no value, and the type of one.
     nil: Term,
     kind: Term,
+    /// Their namespace.
+    instance: Term,
+    /// The name of a value that has none.
+    values: Term,
 }
 
-/// Prepared once for the process.
-fn told() -> &'static Told {
-    static TOLD: OnceLock<Told> = OnceLock::new();
-    TOLD.get_or_init(|| Told { nil: Term::new("nil"), kind: Term::new("type") })
-}
+static TERMS: LazyLock<Terms> = LazyLock::new(|| Terms {
+    nil: Term::new("nil"),
+    kind: Term::new("type"),
+    instance: Term::new(XSI),
+    values: Term::new("Values"),
+});
 
 /// A node that only points to another.
 fn behind(graph: &Graph, mut node: NodeId) -> NodeId {
@@ -437,16 +437,4 @@ fn behind(graph: &Graph, mut node: NodeId) -> NodeId {
         node = *next;
     }
     node
-}
-
-/// The namespace of what tells types.
-fn instance() -> &'static Term {
-    static INSTANCE: OnceLock<Term> = OnceLock::new();
-    INSTANCE.get_or_init(|| Term::new(XSI))
-}
-
-/// The name of a value that has none.
-fn values() -> &'static Term {
-    static VALUES: OnceLock<Term> = OnceLock::new();
-    VALUES.get_or_init(|| Term::new("Values"))
 }

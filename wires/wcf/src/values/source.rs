@@ -31,17 +31,17 @@ mod untyped;
 
 pub(super) use state::ElementSource;
 
+use super::Reading;
 use super::cursor::{Cursor, Entered, Run};
+use super::graph::is_derived;
 use super::names::{Notation, notation, schema_shape};
 use super::scalar::Content;
-use super::{Quota, ReaderQuotas, Types};
 use crate::nbfx::{Item, item};
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
-use derived::is_derived;
 use everywire_model::shape::{Enum, Shape, Text};
 use everywire_model::visit::{NumbersMut, Source, Visit};
-use everywire_model::{Budget, Handle, Reference};
+use everywire_model::{Body, Budget, Handle, Reference};
 use state::{Apart, Frame, Kind, Next};
 use std::borrow::Cow;
 
@@ -67,27 +67,20 @@ macro_rules! integers {
 }
 
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
-    /// A source over the place of a cursor in a document; `enveloped`: there may be headers before it.
+    /// A source over the place of a cursor in a body's document.
     #[inline]
-    pub(super) fn new(
-        cursor: C,
-        whole: &'a Bytes,
-        enveloped: bool,
-        quotas: ReaderQuotas,
-        budget: Budget,
-        types: Option<&'a Types>,
-    ) -> Self {
+    pub(super) fn new(cursor: C, body: &'a Body, reading: &'a Reading) -> Self {
         Self {
             cursor,
             aside: Vec::new(),
-            enveloped,
-            budget,
-            quotas,
+            enveloped: body.base > 0,
+            budget: body.budget,
+            quotas: reading.quotas,
             base: Frame::new(Kind::Root, 1),
             frames: Vec::new(),
-            whole,
+            whole: &body.bytes,
             unknown: None,
-            types,
+            types: reading.types.as_deref(),
             referred: None,
         }
     }
@@ -104,7 +97,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     fn expect<T>(&self, value: Option<T>) -> Visit<T> {
-        value.ok_or_else(|| Violation::BadValue.at(self.cursor.position()))
+        self.found(value, Violation::BadValue)
+    }
+
+    /// What must be there.
+    fn found<T>(&self, found: Option<T>, violation: Violation) -> Visit<T> {
+        found.ok_or_else(|| violation.at(self.cursor.position()))
     }
 
     /// The innermost open composite, or the base.
@@ -165,10 +163,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         };
         frame.run = Some((kind, rest)).filter(|(_, rest)| !rest.is_empty());
         frame.index += 1;
-        match item(kind, raw) {
-            Some(text) => Ok(Next::Content(Content::of(text, None))),
-            None => self.wrong(Violation::OutOfRange),
-        }
+        let text = self.found(item(kind, raw), Violation::OutOfRange)?;
+        Ok(Next::Content(Content::of(text, None)))
     }
 
     /// Enters an array record, if one comes next; empty ones say nothing.
@@ -195,21 +191,19 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     /// Opens a composite of elements. One that is missing or nil has none in it.
     fn open_element(&mut self, kind: Kind, len: usize) -> Visit<usize> {
-        let entered = self.enter()?;
-        let open = self.open_entered(entered.as_ref())?;
-        let depth = self.cursor.depth();
+        let entered = self.enter_filled()?;
+        let (open, depth) = (entered.is_some(), self.cursor.depth());
         let at = entered.map_or(0, |entered| entered.at);
         self.push(Frame { open, depth, at, ..Frame::new(kind, len) })?;
         Ok(len)
     }
 
-    /// Whether the element that was entered has something in it. One that is nil is read to its end at
-    /// once.
-    fn open_entered(&mut self, entered: Option<&Entered<'a>>) -> Visit<bool> {
-        match entered {
-            Some(entered) if entered.nil => self.cursor.finish().map(|()| false),
-            Some(_) => Ok(true),
-            None => Ok(false),
+    /// Enters the element of the value that begins now, if it has something in it. One that is nil is read to its
+    /// end at once.
+    fn enter_filled(&mut self) -> Visit<Option<Entered<'a>>> {
+        match self.enter()? {
+            Some(entered) if entered.nil => self.cursor.finish().map(|()| None),
+            entered => Ok(entered),
         }
     }
 
@@ -218,24 +212,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         if let Some(count) = self.open_apart(shape)? {
             return Ok(count);
         }
-        let entered = self.enter()?;
-        let open = self.open_entered(entered.as_ref())?;
+        let open = self.enter_filled()?.is_some();
         // Whoever reads wants the number first, and the document does not tell it: a second pass does.
         let count = if open { self.cursor.count()? } else { 0 };
         self.budget.charge_elements(count)?;
-        let limit = self.quotas.max_array_length;
-        if count > u64::from(limit) && shape.element().and_then(Shape::width).is_some() {
-            return Err(Quota::ArrayLength.exceeded(limit));
-        }
         let count = usize::try_from(count).map_err(|_| Violation::BadLength.at(self.cursor.position()))?;
-        let fits = match shape {
-            Shape::Array(array) => array.len as usize == count,
-            Shape::Sequence(sequence) => sequence.bound.is_none_or(|bound| count <= bound as usize),
-            _ => true,
-        };
-        if !fits {
-            return self.wrong(Violation::BoundExceeded);
-        }
+        self.fits(shape, count)?;
         let frame = match shape {
             Shape::Map(_) => Frame::new(Kind::Pairs(false), count.saturating_mul(2)),
             _ => Frame::new(Kind::Items, count),
@@ -258,13 +240,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 return Ok(1);
             }
         }
-        let entered = match self.enter()? {
-            Some(entered) if entered.nil => {
-                self.cursor.finish()?;
-                None
-            }
-            entered => entered,
-        };
+        let entered = self.enter_filled()?;
         let len = usize::from(entered.is_some());
         self.push(Frame { entered, ..Frame::new(kind, len) })?;
         Ok(len)
@@ -286,12 +262,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     fn notation(&self) -> Option<Notation> {
         let frame = self.frames.last().unwrap_or(&self.base);
         match &frame.kind {
-            Kind::Parameters(fields) | Kind::Struct(fields) => {
-                fields.fields.get(frame.index).and_then(|field| match &field.shape {
-                    shape @ Shape::Alias(_) => notation(shape),
-                    _ => None,
-                })
-            }
+            Kind::Struct(fields, _) => notation(&fields.fields.get(frame.index)?.shape),
             _ => None,
         }
     }
@@ -372,16 +343,8 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
                 self.expect(if nil { Some(Cow::Borrowed(&[][..])) } else { octets })?
             }
         };
-        let limit = self.quotas.max_array_length;
-        if octets.len() > limit as usize {
-            return Err(Quota::ArrayLength.exceeded(limit));
-        }
-        let fits = match shape.resolved() {
-            Shape::Array(array) => array.len as usize == octets.len(),
-            Shape::Sequence(sequence) => sequence.bound.is_none_or(|bound| octets.len() <= bound as usize),
-            _ => true,
-        };
-        if fits { Ok(octets) } else { self.wrong(Violation::BoundExceeded) }
+        self.fits(shape, octets.len())?;
+        Ok(octets)
     }
 
     fn shared(&mut self, shape: &Shape) -> Visit<Bytes> {
@@ -432,16 +395,12 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         // What is missing reads as the first member, as a missing number reads as 0.
         let missing = || shape.members.first().map_or(0, |(_, value)| *value);
         let Some(content) = self.scalar()? else { return Ok(missing()) };
-        match shape.value_of(content.text().trim()) {
-            Some(value) => Ok(value),
-            None => self.wrong(Violation::UnknownEnumerant),
-        }
+        self.found(shape.value_of(content.text().trim()), Violation::UnknownEnumerant)
     }
 
     fn reference(&mut self) -> Visit<Option<Reference>> {
-        match self.enter()? {
-            Some(entered) if !entered.nil => Err(unsupported("references to objects")),
-            Some(_) => self.cursor.finish().map(|()| None),
+        match self.enter_filled()? {
+            Some(_) => Err(unsupported("references to objects")),
             None => Ok(None),
         }
     }
@@ -459,7 +418,9 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
             {
                 self.open_parameters(fields)
             }
-            Shape::Struct(fields) => self.open_element(Kind::Struct(fields.clone()), fields.fields.len()),
+            Shape::Struct(fields) => {
+                self.open_element(Kind::Struct(fields.clone(), false), fields.fields.len())
+            }
             Shape::Union(_) if matches!(self.frames.last(), Some(Frame { kind: Kind::Flat(true), .. })) => {
                 self.open_named()
             }
@@ -504,7 +465,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         // The cursor is somewhere in the struct, and not at its end.
         if frame.jumble.is_some() || frame.entered.is_some() || matches!(frame.kind, Kind::Pairs(true)) {
             self.leave_inside()?;
-        } else if matches!(frame.kind, Kind::Parameters(_) | Kind::Struct(_)) && !self.cursor.ends() {
+        } else if matches!(frame.kind, Kind::Struct(..)) && !self.cursor.ends() {
             self.pass_rest()?;
         }
         if self.frames.pop().is_none() {

@@ -3,10 +3,12 @@
 
 use everywire_model::body::Beside;
 use everywire_model::{Body, Budget, Context, SendBuffer, Shape, Sink, Value, Visit};
-use everywire_wcf::dictionary::{Outgoing, Words};
-use everywire_wcf::nbfx::{Reader, Record, Writer};
+use everywire_wcf::dictionary::{Outgoing, Words, split};
+use everywire_wcf::nbfx::{Reader, Record, Word, Writer, integer};
 use everywire_wcf::values::{BINARY, Form, Layout, QName, Reading, TEXT, XML, write_body};
+use everywire_wcf::violations::Violation;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The bytes behind hexadecimal digits.
@@ -69,7 +71,7 @@ pub(crate) fn each_document(mut visit: impl FnMut(&Envelope, &[u8], &Words)) {
     let mut sessions: HashMap<(&str, &str, &str), Words> = HashMap::new();
     for envelope in &envelopes() {
         let words = sessions.entry((envelope.capture, envelope.stream, envelope.side)).or_default();
-        let document = words.receive(&envelope.payload).unwrap();
+        let document = received(words, &envelope.payload).unwrap();
         visit(envelope, document, words);
     }
 }
@@ -157,4 +159,48 @@ pub(crate) fn encode(
 pub(crate) fn decode(form: Form, bytes: &[u8], words: &Words, fields: &Shape) -> Value {
     let body = body_in(form, bytes.to_vec(), words, Budget::default());
     body.read(|source| Value::decode(fields, source)).unwrap()
+}
+
+/// Splits the payload of an envelope, learns its new words, and returns the document.
+pub(crate) fn received<'a>(words: &mut Words, payload: &'a [u8]) -> Visit<&'a [u8]> {
+    let (table, document) = split(payload)?;
+    words.learn(table)?;
+    Ok(document)
+}
+
+/// Joins the table of new words and a document to the payload of an envelope; the peer then knows the words.
+pub(crate) fn payload_of(words: &mut Outgoing, document: &[u8]) -> Vec<u8> {
+    let mut payload = Vec::new();
+    integer::put(words.fresh().len(), &mut payload);
+    payload.extend([words.fresh(), document].concat());
+    words.told();
+    payload
+}
+
+/// The range of a document that holds what is inside the envelope's body.
+pub(crate) fn body_of(document: &[u8], words: &Words) -> Visit<Range<usize>> {
+    let mut reader = Reader::new(document);
+    let mut start = None;
+    loop {
+        let at = reader.position();
+        let Some(record) = reader.read()? else { return Err(Violation::MissingElement.at(at)) };
+        match (record, start) {
+            (Record::Element(_, name), None) if reader.depth() == 2 => {
+                let name = match name {
+                    Word::Inline(name) => name,
+                    Word::Id(id) => words.word(id).ok_or_else(|| Violation::UnknownWord.at(at))?,
+                };
+                if name == "Body" {
+                    start = Some(reader.position());
+                }
+            }
+            // Attributes of the body element itself do not belong to what is inside.
+            (Record::Attribute(..) | Record::Xmlns(..), Some(begun)) if begun == at => {
+                start = Some(reader.position());
+            }
+            // The record at `at` closed the body.
+            (_, Some(start)) if reader.depth() == 1 => return Ok(start..at),
+            _ => {}
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //!
 //! States (`Phase`): Preamble (its records come), Upgrading (an upgrade or the end of the preamble comes),
 //! Handshaking (the layer speaks), Waiting (the place serves as many sessions as it may), Open, Over.
-//! `lookup`, `upgrade`, `protected`, `admit` and `begin` lead forward; `between` leads from Open back to
+//! `lookup`, `upgrade`, `established`, `admit` and `begin` lead forward; `between` leads from Open back to
 //! Preamble, on a connection without a layer; `broken`, `close` and `disconnected` lead to Over.
 //!
 //! Invariants:
@@ -27,16 +27,16 @@ mod opening;
 mod turns;
 
 use super::super::channel::{Channel, closed};
-use super::super::faults::Fault;
+use super::super::faults::{SERVER_TOO_BUSY, uri};
 use super::super::preamble::{Mode, Preamble, Reading};
-use super::super::records::{self, Record, RecordKind, put_text};
-use super::{dialect, foreign};
+use super::super::records::{Record, RecordKind, put_text};
+use super::{Side, foreign, unprotected};
 use crate::settings::Settings;
 use crate::soap::{Dialect, SoapChannel};
 use crate::throttle::Held;
 use crate::violations::Breach;
 use crate::wire_state::Node;
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use everywire_model::{
     Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Handle, Initiator, Interest,
     Kind, Profile, SendBuffer, Session, Violation,
@@ -150,142 +150,37 @@ impl Accepting {
         self.preamble.as_ref().map_or(Mode::Duplex, |preamble| preamble.mode)
     }
 
-    /// Takes what came, through the layer if there is one. The layer may begin in the middle of the input.
-    fn take(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Breach> {
-        self.last = now;
-        if self.channel.layer.is_plain() {
-            self.records(now, input)?;
-            if self.channel.layer.is_plain() {
-                return Ok(());
-            }
-        }
-        let mut plain = std::mem::take(&mut self.channel.plain);
-        let result = self.protected(now, input, &mut plain);
-        self.channel.plain = plain;
-        result
-    }
-
-    fn protected(&mut self, now: Instant, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Breach> {
-        self.channel.missing = 0;
-        self.channel.unwrap(input, plain).map_err(unprotected)?;
-        if self.phase == Phase::Handshaking && self.channel.layer.is_established() {
-            self.upgraded = Some(self.channel.layer.authentication());
-            self.phase = Phase::Upgrading;
-        }
-        if self.phase != Phase::Handshaking {
-            self.records(now, plain)?;
-        }
-        if self.channel.missing == 0 {
-            self.channel.missing = self.channel.layer.wanted(input);
-        }
-        Ok(())
-    }
-
-    /// Takes whole records from the front of the input.
-    fn records(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Breach> {
-        self.channel.missing = 0;
-        while !input.is_empty() && self.record(now, input)? {}
-        Ok(())
-    }
-
-    /// Takes one; `false` if it is not here yet, or the bytes behind it are the layer's.
-    #[inline]
-    fn record(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
-        if let Phase::Open(Ends { peer: false, .. }) = self.phase {
-            if self.channel.is_chunked() {
-                return match self.channel.chunk(now, input)? {
-                    Some(Some(document)) => self.message(now, document).map(|()| true),
-                    Some(None) => Ok(true),
-                    None => Ok(false),
-                };
-            }
-            if input.first() == Some(&(RecordKind::SizedEnvelope as u8))
-                && self.mode() != Mode::SingletonUnsized
-            {
-                return match self.channel.sized(now, input)? {
-                    Some(document) => self.message(now, document).map(|()| true),
-                    None => Ok(false),
-                };
-            }
-        }
-        self.other(now, input)
-    }
-
-    /// A record that is no envelope, as far as one is expected now.
-    fn other(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
-        if self.phase == Phase::Over {
-            // What comes after the end concerns nobody.
-            input.clear();
-            return Ok(false);
-        }
-        if matches!(self.phase, Phase::Handshaking | Phase::Waiting) {
-            return Ok(false);
-        }
-        // The first byte of another preamble starts its time.
-        if self.opening_due.is_none() && matches!(self.phase, Phase::Preamble(_)) {
-            self.opening_due = now.checked_add(self.channel.settings.quotas.channel_initialization_timeout);
-        }
-        if let Phase::Preamble(reading) = &self.phase
-            && reading.is_new()
-            && let Some(breach) = foreign(input)
-        {
-            return Err(breach);
-        }
-        let Some((record, len)) = records::read(input, &self.channel.bounds)? else {
-            self.channel.missing = 1;
-            return Ok(false);
-        };
-        let rest = input.len() - len;
-        let goes_on = match &mut self.phase {
-            Phase::Preamble(reading) => {
-                if let Some(preamble) = reading.take(&record)? {
-                    self.lookup(preamble)?;
-                }
-                true
-            }
-            Phase::Upgrading => self.upgrading(now, &record, rest)?,
-            Phase::Open(ends) => {
-                let ended = ends.peer;
-                self.opened(&record, ended)?
-            }
-            Phase::Handshaking | Phase::Waiting | Phase::Over => false,
-        };
-        input.advance(len);
-        self.channel.received += len as u64;
-        Ok(goes_on)
-    }
-
     /// A record other than a message while the channel is open.
     fn opened(&mut self, record: &Record<'_>, ended: bool) -> Result<bool, Breach> {
-        match record {
+        match record.kind {
             _ if ended => {}
             // There is one each way (MC-NMF, Singleton-Unsized).
-            Record::UnsizedEnvelope if self.mode() == Mode::SingletonUnsized && !self.enveloped => {
+            RecordKind::UnsizedEnvelope if self.mode() == Mode::SingletonUnsized && !self.enveloped => {
                 self.enveloped = true;
                 self.channel.begin_chunks();
                 return Ok(true);
             }
-            Record::End => {
+            RecordKind::End => {
                 if let Phase::Open(ends) = &mut self.phase {
                     ends.peer = true;
                 }
-                let failure = Failure::new(
-                    Kind::Unreachable,
-                    Initiator::Peer,
-                    "the caller ended the channel before it replied",
-                )
-                .with_completed(Completed::Maybe);
-                for id in std::mem::take(&mut self.callbacks) {
-                    if let Some(exchange) = &mut self.exchange {
-                        exchange.fail(id, failure.clone());
-                    }
+                let what = "the caller ended the channel before it replied";
+                let failure = Failure::new(Kind::Unreachable, Initiator::Peer, what);
+                let failure = failure.with_completed(Completed::Maybe);
+                let callbacks = std::mem::take(&mut self.callbacks);
+                if let Some(exchange) = &mut self.exchange {
+                    callbacks.into_iter().for_each(|id| exchange.fail(id, failure.clone()));
                 }
                 self.settle();
                 return Ok(true);
             }
             // In simplex mode the preamble may have an end.
-            Record::PreambleEnd if self.mode() == Mode::Simplex => return Ok(true),
-            Record::Fault(uri) => return Err(Breach::Refused { message: fault_text(uri) }),
+            RecordKind::PreambleEnd if self.mode() == Mode::Simplex => return Ok(true),
+            RecordKind::Fault => {
+                let code = String::from_utf8_lossy(record.content);
+                let message = format!("the peer faulted with code {}", code.escape_debug());
+                return Err(Breach::Refused { message });
+            }
             _ => {}
         }
         let expected = match () {
@@ -293,20 +188,7 @@ impl Accepting {
             () if self.enveloped => "End",
             () => "an envelope or End",
         };
-        Err(Breach::Unexpected { record: record.kind(), expected })
-    }
-
-    /// An envelope has come, whole. What it asks for comes out of `poll`.
-    #[inline]
-    fn message(&mut self, now: Instant, document: Bytes) -> Result<(), Breach> {
-        let document = self.channel.unpacked(document)?;
-        if let Some(exchange) = &mut self.exchange {
-            exchange.receive(now, document, None, &self.key).map_err(broken_envelope)?;
-            if self.held.counts_calls() {
-                self.count_calls()?;
-            }
-        }
-        self.flush(now).map_err(unprotected)
+        Err(Breach::Unexpected { record: record.kind, expected })
     }
 
     /// Sends what the exchange says on its own account.
@@ -324,21 +206,17 @@ impl Accepting {
     /// Sends the message in the payload, unless this side has ended the channel already.
     #[inline]
     fn send_payload(&mut self, mode: Mode) -> Result<(), Failure> {
-        let Phase::Open(ends) = &mut self.phase else {
+        let Phase::Open(ends @ Ends { here: false, .. }) = &mut self.phase else {
             self.channel.discard_payload();
             return Ok(());
         };
-        if ends.here {
-            self.channel.discard_payload();
-            return Ok(());
-        }
         // A singleton's End stands behind its message.
         ends.here = mode == Mode::SingletonUnsized && !self.channel.payload.is_empty();
         self.channel.send_payload(mode)
     }
 
-    /// The exchange, for messages that this side begins: only where the peer may still answer them.
-    fn open_exchange(&mut self) -> Result<&mut SoapChannel, Failure> {
+    /// Whether this side may begin messages: only where the peer may still answer them.
+    fn check_open(&self) -> Result<(), Failure> {
         if !matches!(self.phase, Phase::Open(Ends { peer: false, here: false })) {
             return Err(closed());
         }
@@ -346,7 +224,7 @@ impl Accepting {
             let what = "a streamed channel carries no callbacks";
             return Err(Failure::new(Kind::Unsupported, Initiator::Here, what));
         }
-        self.exchange.as_mut().ok_or_else(closed)
+        Ok(())
     }
 
     /// The peer broke the rules: tells it, if there are words for it, and ends.
@@ -361,11 +239,84 @@ impl Accepting {
             self.channel.out.flat().extend_from_slice(answer.as_bytes());
         } else if let Some(fault) = breach.fault().filter(|_| !said && self.phase != Phase::Handshaking) {
             // Whoever cannot be told is only closed on.
-            let _ = self.channel.put(|out| put_text(RecordKind::Fault, fault.uri().as_bytes(), out));
+            let _ = self.channel.put(|out| put_text(RecordKind::Fault, uri(fault).as_bytes(), out));
         }
         self.phase = Phase::Over;
         self.held.end();
         breach.violation(self.channel.received)
+    }
+}
+
+impl Side for Accepting {
+    #[inline]
+    fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
+    }
+
+    #[inline]
+    fn envelopes(&self) -> Option<Mode> {
+        matches!(self.phase, Phase::Open(Ends { peer: false, .. })).then(|| self.mode())
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.phase == Phase::Handshaking
+    }
+
+    fn established(&mut self) -> Result<(), Breach> {
+        self.upgraded = Some(self.channel.layer.authentication());
+        self.phase = Phase::Upgrading;
+        Ok(())
+    }
+
+    /// What it asks for comes out of `poll`.
+    #[inline]
+    fn message(&mut self, now: Instant, document: Bytes) -> Result<(), Breach> {
+        let document = self.channel.unpacked(document)?;
+        if let Some(exchange) = &mut self.exchange {
+            exchange.receive(now, document, None, &self.key).map_err(broken_envelope)?;
+            if self.held.counts_calls() {
+                self.count_calls()?;
+            }
+        }
+        self.flush(now).map_err(unprotected)
+    }
+
+    fn may_read(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
+        match &self.phase {
+            // What comes after the end concerns nobody.
+            Phase::Over => input.clear(),
+            Phase::Preamble(reading) => {
+                // The first byte of another preamble starts its time.
+                let time = self.channel.settings.quotas.channel_initialization_timeout;
+                self.opening_due = self.opening_due.or_else(|| now.checked_add(time));
+                if let Some(breach) = foreign(input).filter(|_| reading.is_new()) {
+                    return Err(breach);
+                }
+            }
+            _ => {}
+        }
+        Ok(!matches!(self.phase, Phase::Handshaking | Phase::Waiting | Phase::Over))
+    }
+
+    fn told(&mut self, now: Instant, record: &Record<'_>, rest: usize) -> Result<bool, Breach> {
+        match &mut self.phase {
+            Phase::Preamble(reading) => {
+                if let Some(preamble) = reading.take(record)? {
+                    self.lookup(preamble)?;
+                }
+                Ok(true)
+            }
+            Phase::Upgrading => match record.kind {
+                RecordKind::UpgradeRequest => self.upgrade(record.content, rest),
+                RecordKind::PreambleEnd => self.admit(now).map(|()| true),
+                record => Err(Breach::Unexpected { record, expected: "Upgrade Request or Preamble End" }),
+            },
+            Phase::Open(ends) => {
+                let ended = ends.peer;
+                self.opened(record, ended)
+            }
+            Phase::Handshaking | Phase::Waiting | Phase::Over => Ok(false),
+        }
     }
 }
 
@@ -386,6 +337,7 @@ impl Session for Accepting {
             }
             std::mem::swap(&mut self.early, input);
         }
+        self.last = now;
         let result = self.take(now, input);
         if self.phase == Phase::Waiting {
             self.early = input.split();
@@ -394,7 +346,7 @@ impl Session for Accepting {
     }
 
     fn wanted(&self) -> usize {
-        self.channel.wanted()
+        self.channel.missing
     }
 
     #[inline]
@@ -407,13 +359,8 @@ impl Session for Accepting {
             self.renumber(&mut event);
             return Some(event);
         }
-        // Whoever is told so transmits no more.
-        // The goodbye has to leave first.
-        let over = self.ending && self.channel.out.is_empty();
-        over.then(|| {
-            self.ending = false;
-            Event::Closed
-        })
+        // Whoever is told so transmits no more: the goodbye has to leave first.
+        (self.channel.out.is_empty() && std::mem::take(&mut self.ending)).then_some(Event::Closed)
     }
 
     #[inline]
@@ -422,7 +369,7 @@ impl Session for Accepting {
     }
 
     fn start(&mut self, now: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
-        self.open_exchange()?;
+        self.check_open()?;
         let Some(exchange) = &mut self.exchange else { return Err(closed()) };
         let started = exchange.start(now, call, &mut self.channel.payload)?;
         self.send_payload(Mode::Duplex)?;
@@ -441,10 +388,7 @@ impl Session for Accepting {
 
     fn emit(&mut self, now: Instant, emission: &Emission<'_>) -> Result<(), Failure> {
         // Whoever cannot listen any more, or not at all, does not.
-        if self.open_exchange().is_err() {
-            return Ok(());
-        }
-        let Some(exchange) = &mut self.exchange else { return Ok(()) };
+        let Some(exchange) = self.check_open().ok().and(self.exchange.as_mut()) else { return Ok(()) };
         exchange.emit(now, emission, &mut self.channel.payload)?;
         self.send_payload(Mode::Duplex)?;
         self.flush(now)
@@ -459,10 +403,10 @@ impl Session for Accepting {
         self.held.finish(id);
         // A call of a channel before this one: its caller is gone.
         let Some(local) = id.0.checked_sub(self.base).map(CallId) else { return Ok(()) };
-        let Some(exchange) = &mut self.exchange else { return Ok(()) };
         // The usual case: the message is written where it is sent from.
         let open = matches!(self.phase, Phase::Open(Ends { peer: false, here: false }));
-        let duplex = self.preamble.as_ref().is_some_and(|preamble| preamble.mode == Mode::Duplex);
+        let duplex = self.mode() == Mode::Duplex;
+        let Some(exchange) = &mut self.exchange else { return Ok(()) };
         if open
             && duplex
             && let Some(begun) = self.channel.begin()
@@ -480,9 +424,10 @@ impl Session for Accepting {
     }
 
     fn cancel(&mut self, id: CallId) {
-        if let Some((exchange, id)) = self.of_exchange(id) {
-            exchange.cancel(id);
-            self.callbacks.retain(|known| *known != id);
+        // A call of a channel before this one is over.
+        if let (Some(local), Some(exchange)) = (id.0.checked_sub(self.base).map(CallId), &mut self.exchange) {
+            exchange.cancel(local);
+            self.callbacks.retain(|known| *known != local);
         }
     }
 
@@ -566,8 +511,7 @@ impl Session for Accepting {
 
     fn turn_away(&mut self, _: &Failure) -> bool {
         // A fault may stand in the place of whatever the peer waits for.
-        let _ =
-            self.channel.put(|out| put_text(RecordKind::Fault, Fault::ServerTooBusy.uri().as_bytes(), out));
+        let _ = self.channel.put(|out| put_text(RecordKind::Fault, uri(SERVER_TOO_BUSY).as_bytes(), out));
         self.phase = Phase::Over;
         false
     }
@@ -586,14 +530,4 @@ impl Session for Accepting {
 #[cold]
 pub(super) fn broken_envelope(failure: Failure) -> Breach {
     Breach::Envelope { message: failure.to_string() }
-}
-
-/// A layer that cannot protect any more ends the connection.
-#[cold]
-pub(super) fn unprotected(failure: Failure) -> Breach {
-    Breach::Authentication { message: failure.to_string() }
-}
-
-fn fault_text(uri: &[u8]) -> String {
-    format!("the peer faulted with code {}", String::from_utf8_lossy(uri).escape_debug())
 }

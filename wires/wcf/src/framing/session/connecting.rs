@@ -31,14 +31,13 @@ mod turns;
 use super::super::channel::{Channel, closed};
 use super::super::faults::DEMANDED;
 use super::super::preamble::{Mode, Preamble};
-use super::super::records::{self, Record, RecordKind};
-use super::accepting::unprotected;
-use super::spoken;
+use super::super::records::{Record, RecordKind};
+use super::{Side, spoken, unprotected};
 use crate::settings::{self, Security, Settings};
-use crate::soap::{Side, SoapChannel};
+use crate::soap::{self, SoapChannel};
 use crate::values::bare;
 use crate::violations::Breach;
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use everywire_model::{
     Answer, Budget, Call, CallId, Config, Emission, Event, Expects, Failure, Handle, Initiator, Interest,
     Kind, Outcome, PeerAddress, Profile, SendBuffer, Session, Violation,
@@ -116,7 +115,7 @@ impl Connecting {
         let unix = config.peer.credentials.is_some();
         let mut session = Self {
             channel: Channel::new(config, &settings),
-            exchange: SoapChannel::new(dialect, config, &settings, Side::Client),
+            exchange: SoapChannel::new(dialect, config, &settings, soap::Side::Client),
             preamble: Preamble { mode, via: settings.via(&key), encoding, compression: settings.compressed },
             key,
             peer: config.peer.clone(),
@@ -143,121 +142,48 @@ impl Connecting {
         self.preamble.mode == Mode::SingletonUnsized
     }
 
-    /// Takes what came, through the layer if there is one. The layer may begin in the middle of the input.
-    fn take(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Breach> {
-        if self.channel.layer.is_plain() {
-            self.records(now, input)?;
-            if self.channel.layer.is_plain() {
-                return Ok(());
-            }
-        }
-        let mut plain = std::mem::take(&mut self.channel.plain);
-        let result = self.protected(now, input, &mut plain);
-        self.channel.plain = plain;
-        result
-    }
-
-    /// The same with a layer: `plain` collects what it yields.
-    fn protected(&mut self, now: Instant, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Breach> {
-        self.channel.missing = 0;
-        if let Err(failure) = self.channel.unwrap(input, plain) {
-            return Err(self.unprotected(failure));
-        }
-        if self.phase == Phase::Handshaking && self.channel.layer.is_established() {
-            self.authentication = self.channel.layer.authentication();
-            self.finish_preamble()?;
-        }
-        if self.phase != Phase::Handshaking {
-            self.records(now, plain)?;
-        }
-        // No record has begun: then what is missing is of the layer's own records.
-        if self.channel.missing == 0 {
-            self.channel.missing = self.channel.layer.wanted(input);
-        }
-        Ok(())
-    }
-
-    /// Takes whole records from the front of the input.
-    fn records(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Breach> {
-        self.channel.missing = 0;
-        while !input.is_empty() && self.record(now, input)? {}
-        Ok(())
-    }
-
-    /// Takes one; `false` if it is not here yet, or the bytes behind it are the layer's.
+    /// Sends what the exchange says on its own account.
     #[inline]
-    fn record(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
-        if self.phase == Phase::Open {
-            if self.channel.is_chunked() {
-                return match self.channel.chunk(now, input)? {
-                    Some(Some(document)) => self.message(now, document).map(|()| true),
-                    Some(None) => Ok(true),
-                    None => Ok(false),
-                };
-            }
-            if input.first() == Some(&(RecordKind::SizedEnvelope as u8)) && !self.is_streamed() {
-                return match self.channel.sized(now, input)? {
-                    Some(document) => self.message(now, document).map(|()| true),
-                    None => Ok(false),
-                };
+    fn flush(&mut self, now: Instant) -> Result<(), Failure> {
+        while self.exchange.flush(now, &mut self.channel.payload).is_some() {
+            // In streamed mode the call's turn is taken: there is nobody to say it to.
+            if self.is_streamed() || self.phase == Phase::Over {
+                self.channel.discard_payload();
+            } else {
+                self.channel.send_payload(Mode::Duplex)?;
             }
         }
-        self.other(now, input)
+        Ok(())
+    }
+}
+
+impl Side for Connecting {
+    #[inline]
+    fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
     }
 
-    /// A record that is no envelope.
-    fn other(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
-        match self.phase {
-            Phase::Over => {
-                // What comes after the end concerns nobody.
-                input.clear();
-                return Ok(false);
-            }
-            Phase::Handshaking => return Ok(false),
-            Phase::Upgrading | Phase::Opening => self.check_protocol(input)?,
-            _ => {}
-        }
-        let Some((record, len)) = records::read(input, &self.channel.bounds)? else {
-            // How many nobody knows: the records of a preamble are short.
-            self.channel.missing = 1;
-            return Ok(false);
-        };
-        let goes_on = self.told(now, &record, input.len() - len)?;
-        input.advance(len);
-        self.channel.received += len as u64;
-        Ok(goes_on)
+    #[inline]
+    fn envelopes(&self) -> Option<Mode> {
+        (self.phase == Phase::Open).then_some(self.preamble.mode)
     }
 
-    /// A record other than a message; `rest` bytes stand behind it.
-    fn told(&mut self, now: Instant, record: &Record<'_>, rest: usize) -> Result<bool, Breach> {
-        let expected = match (self.phase, record) {
-            (_, Record::Fault(uri)) => return Err(self.faulted(uri)),
-            (Phase::Upgrading, Record::UpgradeResponse) => return self.upgrade(rest),
-            (Phase::Upgrading, _) => "Upgrade Response",
-            (Phase::Opening, Record::PreambleAck) => {
-                self.acknowledged(now)?;
-                return Ok(true);
-            }
-            (Phase::Opening, _) => "Preamble Ack",
-            (Phase::Open, Record::UnsizedEnvelope) if self.is_streamed() => {
-                self.channel.begin_chunks();
-                return Ok(true);
-            }
-            (Phase::Open, Record::End) if self.is_streamed() => {
-                self.end_turn(now)?;
-                return Ok(true);
-            }
-            (Phase::Open, Record::End) => {
-                self.ended();
-                return Ok(true);
-            }
-            (Phase::Open, _) => "an envelope or End",
-            (Phase::Between | Phase::Handshaking | Phase::Over, _) => "nothing",
-        };
-        Err(Breach::Unexpected { record: record.kind(), expected })
+    fn is_handshaking(&self) -> bool {
+        self.phase == Phase::Handshaking
     }
 
-    /// An envelope has come, whole.
+    fn established(&mut self) -> Result<(), Breach> {
+        self.authentication = self.channel.layer.authentication();
+        self.finish_preamble()
+    }
+
+    /// What the layer says goes to the caller as it is: it knows what to try.
+    #[cold]
+    fn torn_layer(&mut self, failure: Failure) -> Breach {
+        let failure = failure.with_completed(self.completed());
+        Breach::Authentication { message: self.keep(failure) }
+    }
+
     #[inline]
     fn message(&mut self, now: Instant, document: Bytes) -> Result<(), Breach> {
         let document = self.channel.unpacked(document)?;
@@ -272,18 +198,36 @@ impl Connecting {
         Ok(())
     }
 
-    /// Sends what the exchange says on its own account.
-    #[inline]
-    fn flush(&mut self, now: Instant) -> Result<(), Failure> {
-        while self.exchange.flush(now, &mut self.channel.payload).is_some() {
-            // In streamed mode the call's turn is taken: there is nobody to say it to.
-            if self.is_streamed() || self.phase == Phase::Over {
-                self.channel.discard_payload();
-            } else {
-                self.channel.send_payload(Mode::Duplex)?;
-            }
+    fn may_read(&mut self, _: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
+        match self.phase {
+            // What comes after the end concerns nobody.
+            Phase::Over => input.clear(),
+            Phase::Upgrading | Phase::Opening => self.check_protocol(input)?,
+            _ => {}
         }
-        Ok(())
+        Ok(!matches!(self.phase, Phase::Handshaking | Phase::Over))
+    }
+
+    fn told(&mut self, now: Instant, record: &Record<'_>, rest: usize) -> Result<bool, Breach> {
+        let expected = match (self.phase, record.kind) {
+            (_, RecordKind::Fault) => return Err(self.faulted(record.content)),
+            (Phase::Upgrading, RecordKind::UpgradeResponse) => return self.upgrade(rest),
+            (Phase::Upgrading, _) => "Upgrade Response",
+            (Phase::Opening, RecordKind::PreambleAck) => return self.acknowledged(now).map(|()| true),
+            (Phase::Opening, _) => "Preamble Ack",
+            (Phase::Open, RecordKind::UnsizedEnvelope) if self.is_streamed() => {
+                self.channel.begin_chunks();
+                return Ok(true);
+            }
+            (Phase::Open, RecordKind::End) if self.is_streamed() => return self.end_turn(now).map(|()| true),
+            (Phase::Open, RecordKind::End) => {
+                self.ended();
+                return Ok(true);
+            }
+            (Phase::Open, _) => "an envelope or End",
+            (Phase::Between | Phase::Handshaking | Phase::Over, _) => "nothing",
+        };
+        Err(Breach::Unexpected { record: record.kind, expected })
     }
 }
 
@@ -303,7 +247,7 @@ impl Session for Connecting {
     }
 
     fn wanted(&self) -> usize {
-        self.channel.wanted()
+        self.channel.missing
     }
 
     #[inline]
@@ -376,9 +320,8 @@ impl Session for Connecting {
         }
         if self.is_streamed() {
             let what = "a streamed channel carries no callbacks";
-            return Err(
-                Failure::new(Kind::Unsupported, Initiator::User, what).with_hint("give `mode=buffered`")
-            );
+            let failure = Failure::new(Kind::Unsupported, Initiator::User, what);
+            return Err(failure.with_hint("give `mode=buffered`"));
         }
         Ok(self.exchange.subscribe(interest))
     }

@@ -20,13 +20,13 @@
 //! * Between elements only comments and white space stand; text there is passed without being looked at, as
 //!   WCF does.
 
-use super::{Content, Cursor, Entered, Found, Run, Told};
+use super::{Content, Cursor, Entered, Found, Run, Told, local_part};
 use crate::dictionary::Words;
 use crate::nbfx::{Prefix, Reader, Record, Text, Word};
-use crate::values::{Quota, ReaderQuotas};
+use crate::values::{Quota, ReaderQuotas, Reading};
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
-use everywire_model::{Budget, Failure};
+use everywire_model::{Body, Budget, Failure};
 use std::borrow::Cow;
 
 /// A place, and the words of its session.
@@ -50,19 +50,14 @@ struct Scanned<'a> {
 }
 
 impl<'a> BinaryCursor<'a> {
-    /// The place `base` bytes into a document, inside `outer` elements.
-    pub(in crate::values) fn new(
-        document: &'a [u8],
-        base: usize,
-        outer: usize,
-        words: &'a Words,
-        quotas: ReaderQuotas,
-    ) -> Self {
+    /// The place where the values of a body are, inside `outer` elements.
+    pub(in crate::values) fn new(body: &'a Body, outer: usize, reading: &'a Reading) -> Self {
+        let Reading { words, quotas, .. } = reading;
         // The place is depth 0 for this reader, whatever is around it.
-        let mut reader =
-            Reader::new(document).with_max_depth((quotas.max_depth as usize).saturating_sub(outer));
-        reader.seek(base, 0);
-        Self { document, reader, words, quotas, scanned: None }
+        let depth = (quotas.max_depth as usize).saturating_sub(outer);
+        let mut reader = Reader::new(&body.bytes).with_max_depth(depth);
+        reader.seek(body.base, 0);
+        Self { document: &body.bytes, reader, words, quotas: *quotas, scanned: None }
     }
 
     fn wrong<T>(&self, violation: Violation) -> Visit<T> {
@@ -71,11 +66,8 @@ impl<'a> BinaryCursor<'a> {
 
     /// The next record; a document does not end inside an element.
     fn next(&mut self) -> Visit<Record<'a>> {
-        match self.reader.read() {
-            Ok(Some(record)) => Ok(record),
-            Ok(None) => self.wrong(Violation::Truncated),
-            Err(failure) => Err(self.refusal(&self.reader, failure)),
-        }
+        let record = self.reader.read().map_err(|failure| self.refusal(&self.reader, failure))?;
+        record.ok_or_else(|| Violation::Truncated.at(self.reader.position()))
     }
 
     /// What is said of a document that the reader refuses.
@@ -101,6 +93,13 @@ impl<'a> BinaryCursor<'a> {
         }
     }
 
+    /// A text with its word.
+    #[inline]
+    fn content_of(&self, text: Text<'a>) -> Visit<Content<'a>> {
+        let word = self.text_word(&text)?;
+        Ok(Content::of(text, word))
+    }
+
     /// Reads the attributes of the element that just started.
     #[inline]
     fn attributes(&mut self, entered: &mut Entered<'a>) -> Visit<()> {
@@ -122,19 +121,12 @@ impl<'a> BinaryCursor<'a> {
             return Ok(());
         }
         match self.word(name)? {
-            "nil" => {
-                let word = self.text_word(&value)?;
-                entered.nil = Content::of(value, word).boolean().unwrap_or(false);
-            }
+            "nil" => entered.nil = self.content_of(value)?.boolean().unwrap_or(false),
             "type" => {
-                let local = match value {
+                entered.kind = Some(match value {
                     Text::QName(_, id) => Cow::Borrowed(self.word(Word::Id(id))?),
-                    other => {
-                        let word = self.text_word(&other)?;
-                        local_part(Content::of(other, word).text())
-                    }
-                };
-                entered.kind = Some(local);
+                    other => local_part(self.content_of(other)?.text()),
+                });
             }
             "Ref" => entered.refers = true,
             "Id" => entered.referred = true,
@@ -160,15 +152,7 @@ impl<'a> BinaryCursor<'a> {
                     if prefix != Prefix::None && self.word(name)? == wanted =>
                 {
                     told.prefix = prefix.spelled().into_owned();
-                    told.value = match value {
-                        Text::QName(letter, id) => {
-                            format!("{}:{}", char::from(b'a' + letter.min(25)), self.word(Word::Id(id))?)
-                        }
-                        other => {
-                            let word = self.text_word(&other)?;
-                            Content::of(other, word).text().into_owned()
-                        }
-                    };
+                    told.value = self.content_of(value)?.text().into_owned();
                 }
                 _ => {}
             }
@@ -248,17 +232,10 @@ impl<'a> BinaryCursor<'a> {
     }
 }
 
-/// What stands behind the prefix of a qualified name.
-fn local_part(name: Cow<'_, str>) -> Cow<'_, str> {
-    match name {
-        Cow::Borrowed(name) => Cow::Borrowed(name.rsplit(':').next().unwrap_or(name)),
-        Cow::Owned(name) => Cow::Owned(name.rsplit(':').next().unwrap_or_default().to_owned()),
-    }
-}
-
 impl<'a> Cursor<'a> for BinaryCursor<'a> {
     fn rewound(&self) -> Self {
-        Self::new(self.document, 0, 0, self.words, self.quotas)
+        let reader = Reader::new(self.document).with_max_depth(self.quotas.max_depth as usize);
+        Self { reader, scanned: None, ..*self }
     }
 
     #[inline]
@@ -267,10 +244,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
             match self.reader.peek() {
                 Some(0x40..=0x77) => {
                     let at = self.reader.position();
-                    let name = match self.reader.start() {
-                        Ok(name) => name,
-                        Err(failure) => return Err(self.refusal(&self.reader, failure)),
-                    };
+                    let name = self.reader.start().map_err(|failure| self.refusal(&self.reader, failure))?;
                     let mut entered = Entered::new(self.word(name)?, at);
                     self.attributes(&mut entered)?;
                     return Ok(Some(entered));
@@ -307,29 +281,25 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
     }
 
     fn array(&mut self) -> Visit<Option<Run<'a>>> {
+        while self.reader.peek() == Some(0x02) {
+            self.next()?;
+        }
+        if self.reader.peek() != Some(0x03) {
+            return Ok(None);
+        }
+        // The record's element, its attributes and its end say nothing but the name.
+        let mut name = "";
         loop {
-            match self.reader.peek() {
-                Some(0x02) => {
-                    self.next()?;
-                }
-                Some(0x03) => {
-                    // The record's element, its attributes and its end say nothing but the name.
-                    let mut name = "";
-                    loop {
-                        match self.next()? {
-                            Record::Element(_, word) => name = self.word(word)?,
-                            Record::Items(kind, count, data) => {
-                                let limit = self.quotas.max_array_length;
-                                if count > limit {
-                                    return Err(Quota::ArrayLength.exceeded(limit));
-                                }
-                                return Ok(Some(Run { name, kind, data }));
-                            }
-                            _ => {}
-                        }
+            match self.next()? {
+                Record::Element(_, word) => name = self.word(word)?,
+                Record::Items(kind, count, data) => {
+                    let limit = self.quotas.max_array_length;
+                    if count > limit {
+                        return Err(Quota::ArrayLength.exceeded(limit));
                     }
+                    return Ok(Some(Run { name, kind, data }));
                 }
-                _ => return Ok(None),
+                _ => {}
             }
         }
     }
@@ -358,8 +328,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
                 let cost = self.cost(&text);
                 budget.charge_bytes(cost)?;
                 self.check(&text, cost)?;
-                let word = self.text_word(&text)?;
-                Ok(Content::of(text, word))
+                self.content_of(text)
             }
             (Some(first), Some(Text::Bytes(rest))) => {
                 let total = (first.len() + rest.len()) as u64;
@@ -382,12 +351,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         let depth = ahead.depth();
         let mut count = 0_u64;
         let mut in_array = false;
-        loop {
-            let record = match ahead.read() {
-                Ok(Some(record)) => record,
-                Ok(None) => break,
-                Err(failure) => return Err(self.refusal(&ahead, failure)),
-            };
+        while let Some(record) = ahead.read().map_err(|failure| self.refusal(&ahead, failure))? {
             match record {
                 Record::Array => in_array = true,
                 Record::Items(_, items, _) => {
@@ -425,10 +389,9 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
             let cost = self.cost(&value);
             budget.charge_bytes(cost)?;
             self.check(&value, cost)?;
-            let word = self.text_word(&value)?;
+            let content = self.content_of(value)?;
             let name = self.word(name)?;
-            let prefix = prefix.spelled();
-            found.push(Found { prefix, name, content: Content::of(value, word), namespace: None });
+            found.push(Found { prefix: prefix.spelled(), name, content, namespace: None });
         }
         Ok(found)
     }

@@ -3,12 +3,12 @@
 //! `Reader` does the work and holds the quotas; this is the thin layer that makes it answer like binary
 //! form. There are no array records in text. White space between elements is passed, as are comments.
 
-use super::{Content, Cursor, Entered, Found, Run, Told};
+use super::{Content, Cursor, Entered, Found, Run, Told, local_part};
 use crate::text::{Event, Reader, Tag, base64};
 use crate::values::{Quota, ReaderQuotas};
 use crate::violations::Violation;
-use everywire_model::Budget;
 use everywire_model::visit::Visit;
+use everywire_model::{Body, Budget};
 use std::borrow::Cow;
 
 /// Bytes of text that are worth a look ahead.
@@ -26,14 +26,10 @@ pub(in crate::values) struct TextCursor<'a> {
 }
 
 impl<'a> TextCursor<'a> {
-    /// The place `base` bytes into a document, inside `outer` elements.
-    pub(in crate::values) fn new(
-        document: &'a [u8],
-        base: usize,
-        outer: usize,
-        quotas: ReaderQuotas,
-    ) -> Self {
-        Self { document, reader: Reader::part(document, base, outer, &quotas), quotas, scanned: None }
+    /// The place where the values of a body are, inside `outer` elements.
+    pub(in crate::values) fn new(body: &'a Body, outer: usize, quotas: ReaderQuotas) -> Self {
+        let reader = Reader::part(&body.bytes, body.base, outer, &quotas);
+        Self { document: &body.bytes, reader, quotas, scanned: None }
     }
 
     /// Whether the end of the open element comes next.
@@ -55,15 +51,7 @@ fn attributes<'a>(tag: &Tag<'a>, entered: &mut Entered<'a>) -> Visit<()> {
         match (attribute.prefix, attribute.local) {
             ("" | "xmlns", _) => {}
             (_, "nil") => entered.nil = matches!(attribute.value.as_ref(), "true" | "1"),
-            (_, "type") => {
-                let local = match attribute.value {
-                    Cow::Borrowed(value) => Cow::Borrowed(value.rsplit(':').next().unwrap_or(value).trim()),
-                    Cow::Owned(value) => {
-                        Cow::Owned(value.rsplit(':').next().unwrap_or_default().trim().to_owned())
-                    }
-                };
-                entered.kind = Some(local);
-            }
+            (_, "type") => entered.kind = Some(local_part(attribute.value)),
             (_, "Ref") => entered.refers = true,
             (_, "Id") => entered.referred = true,
             _ => {}
@@ -74,12 +62,7 @@ fn attributes<'a>(tag: &Tag<'a>, entered: &mut Entered<'a>) -> Visit<()> {
 
 impl<'a> Cursor<'a> for TextCursor<'a> {
     fn rewound(&self) -> Self {
-        Self {
-            document: self.document,
-            reader: Reader::new(self.document, &self.quotas),
-            quotas: self.quotas,
-            scanned: None,
-        }
+        Self { reader: Reader::new(self.document, &self.quotas), scanned: None, ..*self }
     }
 
     fn enter(&mut self) -> Visit<Option<Entered<'a>>> {

@@ -3,7 +3,7 @@
 //! Such a value is written as the text that XML has for it, behind everything else; when it is complete it is taken off and put
 //! where it belongs.
 
-use super::{Form, Letter, Output};
+use super::{Form, Letter, Output, put_word};
 use crate::dictionary::Term;
 use crate::nbfx::{integer, records};
 use crate::text::escape_attribute;
@@ -70,10 +70,7 @@ impl Output<'_> {
 
     /// Begins a list in one text, if a value is being written apart.
     pub(in crate::values) fn begin_words(&mut self) -> bool {
-        self.apart.as_mut().is_some_and(|apart| {
-            apart.more = true;
-            true
-        })
+        self.apart.as_mut().map(|apart| apart.more = true).is_some()
     }
 
     /// Begins an item of it.
@@ -111,10 +108,14 @@ impl Output<'_> {
     fn attribute(&mut self, attribute: &Named, text: &str) {
         let mut written = Vec::new();
         match self.form {
-            Form::Text => put_text(attribute, text, &mut written),
+            Form::Text => put_text(attribute.prefix, &attribute.name, text, &mut written),
             Form::Binary => {
                 let number = self.words.number(&attribute.name);
-                put_record(attribute, number, text, &mut written);
+                put_name(attribute.prefix, &attribute.name, number, &mut written);
+                match text {
+                    "" => written.push(0xa8),
+                    _ => records::sized(0x98, text.as_bytes(), &mut written),
+                }
             }
         }
         match attribute.tag {
@@ -134,37 +135,29 @@ impl Output<'_> {
 }
 
 /// An attribute in text form.
-fn put_text(attribute: &Named, text: &str, out: &mut Vec<u8>) {
+pub(super) fn put_text(prefix: Letter, name: &Term, text: &str, out: &mut Vec<u8>) {
     out.push(b' ');
-    match attribute.prefix {
+    match prefix {
         0 => {}
         XML => out.extend_from_slice(b"xml:"),
         letter => out.extend_from_slice(&[letter, b':']),
     }
-    out.extend_from_slice(attribute.name.as_str().as_bytes());
+    out.extend_from_slice(name.as_str().as_bytes());
     out.extend_from_slice(b"=\"");
     escape_attribute(text, out);
     out.push(b'"');
 }
 
-/// MC-NBFX 2.2.2: the records of attributes without a prefix, with one in full, and with one of a letter.
-fn put_record(attribute: &Named, number: Option<u32>, text: &str, out: &mut Vec<u8>) {
-    let (inline, known) = match attribute.prefix {
+/// MC-NBFX 2.2.2: the names of attributes without a prefix, with one in full, and with one of a letter.
+pub(super) fn put_name(prefix: Letter, name: &Term, number: Option<u32>, out: &mut Vec<u8>) {
+    let (inline, known) = match prefix {
         0 => (0x04, 0x06),
         XML => (0x05, 0x07),
         letter => (0x26 + letter.saturating_sub(b'a'), 0x0c + letter.saturating_sub(b'a')),
     };
     out.push(if number.is_some() { known } else { inline });
-    if attribute.prefix == XML {
+    if prefix == XML {
         integer::put_string("xml", out);
     }
-    match number {
-        Some(number) => integer::put(number as usize, out),
-        None => integer::put_string(attribute.name.as_str(), out),
-    }
-    if text.is_empty() {
-        out.push(0xa8);
-    } else {
-        records::sized(0x98, text.as_bytes(), out);
-    }
+    put_word(name, number, out);
 }

@@ -17,19 +17,13 @@ impl ElementSink<'_> {
     /// the member.
     fn direct(&self) -> Visit<Option<(usize, &Member)>> {
         let frame = self.frames.last().unwrap_or(&self.base);
-        let member = match frame.kind {
-            Kind::Parameters => self.graphs.layout().and_then(|layout| layout.members.get(frame.index)),
-            Kind::Fields => match self.graphs.node(frame.graph, frame.node)? {
-                Node::Fields { members, .. } => members.get(frame.index),
-                _ => None,
-            },
-            _ => return Ok(None),
-        };
-        Ok(Some((self.frames.len(), member.ok_or_else(miscounted)?)))
+        let Some(members) = self.graphs.members(frame)? else { return Ok(None) };
+        Ok(Some((self.frames.len(), members.get(frame.index).ok_or_else(miscounted)?)))
     }
 
     /// The frame with this number, as `direct` gives it; 0 is the base.
-    fn frame(&mut self, at: usize) -> Visit<&mut Frame> {
+    #[inline]
+    pub(super) fn frame(&mut self, at: usize) -> Visit<&mut Frame> {
         match at.checked_sub(1) {
             Some(at) => self.frames.get_mut(at).ok_or_else(misuse),
             None => Ok(&mut self.base),
@@ -80,9 +74,8 @@ impl ElementSink<'_> {
         };
         self.end_header();
         let frame = self.frame(at)?;
+        let Frame { graph, kind, node: of, prefix, index, .. } = *frame;
         frame.index += 1;
-        let (graph, kind, of, prefix, index) =
-            (frame.graph, frame.kind, frame.node, frame.prefix, frame.index.saturating_sub(1));
         // Whether items may use the prefix of the struct, or say their namespace themselves.
         let is_own = match (self.graphs.node(graph, of), self.graphs.layout()) {
             (_, Some(layout)) if kind == Kind::Parameters => {
@@ -101,19 +94,12 @@ impl ElementSink<'_> {
     pub(super) fn begin_attributes(&mut self) -> Visit<()> {
         let frame = self.frames.last().unwrap_or(&self.base);
         let graph = frame.graph;
-        let members = match (frame.kind, self.graphs.layout()) {
-            (Kind::Parameters, Some(layout)) => &layout.members,
-            _ => match self.graphs.node(graph, frame.node)? {
-                Node::Fields { members, .. } => members,
-                _ => return Ok(()),
-            },
-        };
-        let mut spaces: Vec<NamespaceId> = Vec::new();
-        for member in members {
-            if let Place::Attribute(space, _) = member.place {
-                spaces.extend(space);
-            }
-        }
+        let Some(members) = self.graphs.members(frame)? else { return Ok(()) };
+        let spaces = members.iter().filter_map(|member| match member.place {
+            Place::Attribute(space, _) => space,
+            _ => None,
+        });
+        let spaces: Vec<NamespaceId> = spaces.collect();
         for space in spaces {
             if self.graphs.namespace(graph, space)?.as_str() != text::XML
                 && self.lettered(graph, space).is_none()
@@ -137,13 +123,7 @@ impl ElementSink<'_> {
         };
         let graph = frame.graph;
         let tag = self.tags.iter().find(|(of, _)| *of == at).map(|(_, tag)| *tag);
-        let members = match (frame.kind, self.graphs.layout()) {
-            (Kind::Parameters, Some(layout)) => &layout.members,
-            _ => match self.graphs.node(graph, frame.node)? {
-                Node::Fields { members, .. } => members,
-                _ => return Err(misuse()),
-            },
-        };
+        let members = self.graphs.members(frame)?.ok_or_else(misuse)?;
         let Member { name, node, place, .. } = members.get(index).ok_or_else(miscounted)?;
         let node = *node;
         let attribute = match place {
@@ -167,18 +147,6 @@ impl ElementSink<'_> {
 
     /// The letter that a namespace has here; attributes are in none without one.
     fn lettered(&self, graph: usize, namespace: NamespaceId) -> Option<Letter> {
-        let wanted = self.graphs.namespace(graph, namespace).ok()?;
-        let scope = self.scope.get(self.floor..).unwrap_or_default();
-        // From the innermost declaration outwards: a letter that was declared again means something else.
-        let mut hidden = Vec::new();
-        for known in scope.iter().rev() {
-            let usable = !matches!(known.prefix, 0 | INSTANCE) && !hidden.contains(&known.prefix);
-            if usable && self.graphs.namespace(known.graph, known.namespace).is_ok_and(|name| name == wanted)
-            {
-                return Some(known.prefix);
-            }
-            hidden.push(known.prefix);
-        }
-        None
+        self.declared((graph, namespace), |prefix| !matches!(prefix, 0 | INSTANCE))
     }
 }

@@ -7,21 +7,21 @@
 //!
 //! Always: `index <= len`; `scope` is how long the list of declarations was before the frame's element.
 
-use super::{ElementSink, behind, miscounted, misuse, told};
+use super::{ElementSink, TERMS, behind, miscounted, misuse};
 use crate::dictionary::Term;
 use crate::limits::MAX_DEPTH;
 use crate::nbfx::Item;
 use crate::values::Form;
 use crate::values::graph::{Graph, Member, NamespaceId, Node, NodeId, Place, XSI_ID};
 use crate::values::layout::Layout;
+use crate::values::names::clark;
 use crate::values::output::{INSTANCE, Letter};
-use crate::values::qname::clark;
 use everywire_model::shape::Shape;
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator};
 
 /// An open composite.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Frame {
     pub(super) kind: Kind,
     /// Values begun so far.
@@ -43,9 +43,10 @@ pub(super) struct Frame {
     pub(super) loose: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Kind {
     /// Nothing is open, or one value without a name.
+    #[default]
     Root,
     /// Fields of the operation.
     Parameters,
@@ -116,6 +117,18 @@ impl<'s> Graphs<'s> {
         self.get(graph)?.nodes.get(node).ok_or_else(misuse)
     }
 
+    /// The members that the values of a frame are, if it is that of a struct.
+    pub(super) fn members(&self, frame: &Frame) -> Visit<Option<&[Member]>> {
+        Ok(match frame.kind {
+            Kind::Parameters => self.layout().map(|layout| &*layout.members),
+            Kind::Fields => match self.node(frame.graph, frame.node)? {
+                Node::Fields { members, .. } => Some(members),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
     pub(super) fn namespace(&self, graph: usize, namespace: NamespaceId) -> Visit<&Term> {
         self.get(graph)?.namespaces.get(namespace).ok_or_else(misuse)
     }
@@ -123,28 +136,7 @@ impl<'s> Graphs<'s> {
 
 impl Frame {
     pub(super) fn new(kind: Kind, len: usize) -> Self {
-        Self {
-            kind,
-            index: 0,
-            len,
-            graph: 0,
-            node: 0,
-            arm: 0,
-            prefix: 0,
-            scope: 0,
-            ends: false,
-            loose: false,
-        }
-    }
-
-    /// A frame whose value has the element of this one.
-    pub(super) fn passing(kind: Kind) -> Self {
-        Self::new(kind, 1)
-    }
-
-    /// A frame of nothing.
-    pub(super) fn empty() -> Self {
-        Self::new(Kind::Maybe, 0)
+        Self { kind, len, ..Self::default() }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -208,12 +200,8 @@ impl ElementSink<'_> {
         let mut derived = None;
         let mut at = self.frames.len();
         loop {
-            let frame = match at.checked_sub(1) {
-                Some(at) => self.frames.get_mut(at).ok_or_else(misuse)?,
-                None => &mut self.base,
-            };
-            let index = frame.index;
-            if index >= frame.len {
+            let frame = self.frame(at)?;
+            if frame.index >= frame.len {
                 return Err(miscounted());
             }
             frame.index += 1;
@@ -221,12 +209,8 @@ impl ElementSink<'_> {
                 Kind::Maybe | Kind::Variant => {}
                 Kind::Derived => derived = Some((frame.graph, frame.node, frame.arm)),
                 Kind::Told => {
-                    return Ok(Begun {
-                        declares: false,
-                        graph: frame.graph,
-                        node: frame.node,
-                        scope: frame.scope,
-                    });
+                    let Frame { graph, node, scope, .. } = *frame;
+                    return Ok(Begun { declares: false, graph, node, scope });
                 }
                 _ => break,
             }
@@ -246,15 +230,15 @@ impl ElementSink<'_> {
             None => &self.base,
         };
         let (graph, index) = (frame.graph, frame.index - 1);
-        let (member, own) = match (frame.kind, frame.kind == Kind::Parameters) {
-            (Kind::Root, _) => {
-                self.output.start(0, super::values());
+        let (member, own) = match frame.kind {
+            Kind::Root => {
+                self.output.start(0, &TERMS.values);
                 let (graph, node) = self.loose;
                 return Ok(Begun { declares: false, graph, node, scope });
             }
-            (_, true) => return self.start_parameter(index, scope),
+            Kind::Parameters => return self.start_parameter(index, scope),
             _ if frame.loose => return self.start_item(at, scope),
-            _ => match (self.graphs.node(graph, frame.node)?, frame.kind) {
+            kind => match (self.graphs.node(graph, frame.node)?, kind) {
                 (Node::Fields { members, own, .. }, Kind::Fields) => (members.get(index), own),
                 (Node::Choice { discriminator, own, .. }, Kind::Choice) if index == 0 => {
                     (Some(discriminator), own)
@@ -288,8 +272,7 @@ impl ElementSink<'_> {
             return Ok(begun);
         }
         let (namespace, name) = (member.namespace, member.name.clone());
-        let declares = self.start_in(graph, namespace, &name)?;
-        Ok(Begun { declares, ..begun })
+        self.start_in(begun, namespace, &name)
     }
 
     #[inline]
@@ -308,7 +291,7 @@ impl ElementSink<'_> {
     pub(super) fn start_loose(&mut self, index: usize, begun: Begun) -> Visit<Begun> {
         self.end_header();
         let layout = self.graphs.layout().ok_or_else(misuse)?;
-        let Member { name, namespace, .. } = layout.members.get(index).ok_or_else(miscounted)?;
+        let Member { name, namespace, place, .. } = layout.members.get(index).ok_or_else(miscounted)?;
         if let Some(Some((space, name))) = layout.headers.get(index) {
             self.output.begin_part();
             self.output.start(b'h', name);
@@ -316,22 +299,19 @@ impl ElementSink<'_> {
             self.floor = self.scope.len();
             return Ok(begun);
         }
-        if let Place::Attribute(..) | Place::Text = layout.members.get(index).ok_or_else(miscounted)?.place {
+        if let Place::Attribute(..) | Place::Text = place {
             return self.start_apart(0, index, begun.scope);
         }
         if layout.wrapper.is_some() && *namespace != layout.wrapper_namespace {
             let (namespace, name) = (*namespace, name.clone());
-            let declares = self.start_in(0, namespace, &name)?;
-            return Ok(Begun { declares, ..begun });
+            return self.start_in(begun, namespace, &name);
         }
-        let is_bare = layout.wrapper.is_none();
+        let bare = layout.wrapper.is_none().then_some(layout.namespace);
         self.output.start(0, name);
-        if is_bare {
-            let namespace = layout.namespace;
-            self.output.xmlns(0, self.graphs.namespace(0, namespace)?);
-            self.scope.push(Scope { prefix: 0, graph: 0, namespace });
+        if let Some(namespace) = bare {
+            self.declare(0, 0, namespace)?;
         }
-        Ok(Begun { declares: is_bare, ..begun })
+        Ok(Begun { declares: bare.is_some(), ..begun })
     }
 
     /// Takes the element that a header was written as out of the body.
@@ -360,11 +340,9 @@ impl ElementSink<'_> {
         } else if let Some((namespace, name)) = &layout.wrapper {
             self.output.start(0, name);
             self.output.xmlns(0, namespace);
-            let namespace = layout.wrapper_namespace;
-            let instance = layout.instance;
-            self.default = Some(namespace);
+            self.default = Some(layout.wrapper_namespace);
             self.base.ends = true;
-            if instance {
+            if layout.instance {
                 self.declare_instance()?;
                 self.begin_attributes()?;
             }
@@ -372,10 +350,16 @@ impl ElementSink<'_> {
         Ok(())
     }
 
-    pub(super) fn open_fields(&mut self, len: usize) -> Visit<()> {
+    /// Starts the element of a composite, whose node has the values.
+    fn begin_composite(&mut self) -> Visit<Begun> {
         let begun = self.begin()?;
-        let node = behind(self.graphs.get(begun.graph)?, begun.node);
-        let Node::Fields { own, others, members, apart, .. } = self.graphs.node(begun.graph, node)? else {
+        Ok(Begun { node: behind(self.graphs.get(begun.graph)?, begun.node), ..begun })
+    }
+
+    pub(super) fn open_fields(&mut self, len: usize) -> Visit<()> {
+        let begun = self.begin_composite()?;
+        let Node::Fields { own, others, members, apart, .. } = self.graphs.node(begun.graph, begun.node)?
+        else {
             return Err(misuse());
         };
         if members.len() != len {
@@ -386,7 +370,7 @@ impl ElementSink<'_> {
         for other in others {
             self.prefix_of(begun.graph, other)?;
         }
-        self.open_element(begun, node, Frame { prefix, ..Frame::new(Kind::Fields, len) })?;
+        self.open_element(begun, Frame { prefix, ..Frame::new(Kind::Fields, len) })?;
         if apart { self.begin_attributes() } else { Ok(()) }
     }
 
@@ -394,19 +378,11 @@ impl ElementSink<'_> {
         if self.open_flat(len)? {
             return Ok(());
         }
-        let begun = self.begin()?;
-        let node = behind(self.graphs.get(begun.graph)?, begun.node);
+        let begun = self.begin_composite()?;
         if self.output.begin_words() {
-            let frame = Frame {
-                graph: begun.graph,
-                node,
-                scope: begun.scope,
-                ends: true,
-                ..Frame::new(Kind::Words, len)
-            };
-            return self.push(frame);
+            return self.push_within(begun, Frame::new(Kind::Words, len));
         }
-        let (own, kind) = match self.graphs.node(begun.graph, node)? {
+        let (own, kind) = match self.graphs.node(begun.graph, begun.node)? {
             Node::Items { own, array: Some(item), .. } if len > 0 && self.output.form == Form::Binary => {
                 (*own, Kind::Array(*item))
             }
@@ -415,8 +391,10 @@ impl ElementSink<'_> {
             _ => return Err(misuse()),
         };
         let prefix = self.prefix_of(begun.graph, own)?;
-        self.open_element(begun, node, Frame { prefix, ..Frame::new(kind, len) })?;
-        if let (Kind::Array(kind), Node::Items { item, .. }) = (kind, self.graphs.node(begun.graph, node)?) {
+        self.open_element(begun, Frame { prefix, ..Frame::new(kind, len) })?;
+        if let Kind::Array(kind) = kind
+            && let Node::Items { item, .. } = self.graphs.node(begun.graph, begun.node)?
+        {
             self.output.array(prefix, &item.name, kind, len);
         }
         Ok(())
@@ -441,22 +419,27 @@ impl ElementSink<'_> {
             }
             Node::Choice { own, .. } => {
                 let own = *own;
-                let begun = self.begin()?;
+                let begun = self.begin_composite()?;
                 let prefix = self.prefix_of(graph, own)?;
                 let len = if arm.is_some() { 2 } else { 1 };
                 let arm = arm.unwrap_or(usize::MAX);
-                self.open_element(begun, node, Frame { prefix, arm, ..Frame::new(Kind::Choice, len) })
+                self.open_element(begun, Frame { prefix, arm, ..Frame::new(Kind::Choice, len) })
             }
             _ => Err(misuse()),
         }
     }
 
-    pub(super) fn open_element(&mut self, begun: Begun, node: NodeId, frame: Frame) -> Visit<()> {
+    fn open_element(&mut self, begun: Begun, frame: Frame) -> Visit<()> {
         if self.output.is_apart() {
             return Err(misuse());
         }
         self.declare_instance()?;
-        self.push(Frame { graph: begun.graph, node, scope: begun.scope, ends: true, ..frame })
+        self.push_within(begun, frame)
+    }
+
+    /// Opens a composite that ends what was begun.
+    fn push_within(&mut self, Begun { graph, node, scope, .. }: Begun, frame: Frame) -> Visit<()> {
+        self.push(Frame { graph, node, scope, ends: true, ..frame })
     }
 
     /// The node of the value that begins next.
@@ -508,7 +491,7 @@ impl ElementSink<'_> {
     fn declare_instance(&mut self) -> Visit<()> {
         let scope = self.scope.get(self.floor..).unwrap_or_default();
         if !scope.iter().any(|known| known.prefix == INSTANCE) {
-            self.output.xmlns(INSTANCE, super::instance());
+            self.output.xmlns(INSTANCE, &TERMS.instance);
             self.scope.push(Scope { prefix: INSTANCE, graph: 0, namespace: XSI_ID });
         }
         Ok(())
@@ -518,25 +501,11 @@ impl ElementSink<'_> {
     pub(super) fn nil(&mut self) -> Visit<()> {
         self.check_word("")?;
         let begun = self.begin()?;
-        self.output.nil(&told().nil);
+        self.output.nil(&TERMS.nil);
         self.declare_instance()?;
         self.output.end();
         self.scope.truncate(begun.scope);
         Ok(())
-    }
-
-    /// Starts the element of a value with its own type, which the frame on top is for.
-    pub(super) fn tell(
-        &mut self,
-        graph: usize,
-        node: NodeId,
-        namespace: NamespaceId,
-        local: &Term,
-    ) -> Visit<()> {
-        self.frames.pop();
-        let begun = self.begin()?;
-        self.tell_type(graph, namespace, local)?;
-        self.push(Frame { graph, node, scope: begun.scope, ..Frame::new(Kind::Told, 1) })
     }
 
     /// Writes which of the derived types the value has, unless it is the first.
@@ -551,10 +520,10 @@ impl ElementSink<'_> {
         Ok(Begun { declares: false, graph, node, scope: begun.scope })
     }
 
-    fn tell_type(&mut self, graph: usize, namespace: NamespaceId, local: &Term) -> Visit<()> {
+    pub(super) fn tell_type(&mut self, graph: usize, namespace: NamespaceId, local: &Term) -> Visit<()> {
         let known = self.find(graph, namespace);
         let prefix = known.unwrap_or_else(|| self.fresh());
-        self.output.told_type(&told().kind, prefix, local);
+        self.output.told_type(&TERMS.kind, prefix, local);
         if known.is_none() {
             self.declare(prefix, graph, namespace)?;
         }
@@ -575,20 +544,31 @@ impl ElementSink<'_> {
 
     /// The prefix that a namespace has, unless it is hidden by one declared later.
     pub(super) fn find(&self, graph: usize, namespace: NamespaceId) -> Option<Letter> {
-        let is = |known: (usize, NamespaceId)| {
-            known == (graph, namespace)
-                || (known.0 != graph
-                    && self.graphs.namespace(known.0, known.1).ok()
-                        == self.graphs.namespace(graph, namespace).ok())
+        // The wrapper's namespace is around everything but headers.
+        let usual = || {
+            let known = self.default.filter(|_| !self.output.is_in_part())?;
+            let is_hidden = self.scope.iter().skip(self.floor).any(|later| later.prefix == 0);
+            (self.is_same((0, known), (graph, namespace)) && !is_hidden).then_some(0)
         };
+        self.declared((graph, namespace), |_| true).or_else(usual)
+    }
+
+    /// The innermost such prefix that was declared for a namespace: one that was declared again means something else.
+    pub(super) fn declared(&self, of: (usize, NamespaceId), such: fn(Letter) -> bool) -> Option<Letter> {
         let scope = self.scope.get(self.floor..).unwrap_or_default();
-        let found = scope.iter().enumerate().rev().find(|(_, known)| is((known.graph, known.namespace)));
         let hidden = |at: usize, prefix| scope.iter().skip(at).any(|later| later.prefix == prefix);
-        match found {
-            Some((at, found)) => Some(found.prefix).filter(|prefix| !hidden(at + 1, *prefix)),
-            // The wrapper's namespace is around everything but headers.
-            None if self.output.is_in_part() => None,
-            None => self.default.filter(|known| is((0, *known)) && !hidden(0, 0)).map(|_| 0),
-        }
+        let found = scope.iter().enumerate().rev().find(|(at, known)| {
+            such(known.prefix)
+                && self.is_same((known.graph, known.namespace), of)
+                && !hidden(at + 1, known.prefix)
+        });
+        found.map(|(_, known)| known.prefix)
+    }
+
+    fn is_same(&self, known: (usize, NamespaceId), other: (usize, NamespaceId)) -> bool {
+        known == other
+            || (known.0 != other.0
+                && self.graphs.namespace(known.0, known.1).ok()
+                    == self.graphs.namespace(other.0, other.1).ok())
     }
 }

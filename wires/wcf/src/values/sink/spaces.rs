@@ -10,25 +10,22 @@ use crate::values::graph::{NamespaceId, Node};
 use everywire_model::visit::Visit;
 
 impl ElementSink<'_> {
-    /// Starts an element of this namespace, which is declared there if need be; one in no namespace has no prefix. Returns
-    /// whether something was declared.
+    /// Starts an element of this namespace, which is declared there if need be; one in no namespace has no prefix.
     #[cold]
-    pub(super) fn start_in(&mut self, graph: usize, namespace: NamespaceId, name: &Term) -> Visit<bool> {
-        if !self.graphs.namespace(graph, namespace)?.as_str().is_empty() {
+    pub(super) fn start_in(&mut self, begun: Begun, namespace: NamespaceId, name: &Term) -> Visit<Begun> {
+        let graph = begun.graph;
+        let is_nowhere = self.graphs.namespace(graph, namespace)?.as_str().is_empty();
+        let (prefix, declares) = if is_nowhere {
+            (0, self.has_default()?)
+        } else {
             let known = self.find(graph, namespace);
-            let prefix = known.unwrap_or_else(|| self.fresh());
-            self.output.start(prefix, name);
-            if known.is_none() {
-                self.declare(prefix, graph, namespace)?;
-            }
-            return Ok(known.is_none());
-        }
-        self.output.start(0, name);
-        let declares = self.has_default()?;
+            (known.unwrap_or_else(|| self.fresh()), known.is_none())
+        };
+        self.output.start(prefix, name);
         if declares {
-            self.declare(0, graph, namespace)?;
+            self.declare(prefix, graph, namespace)?;
         }
-        Ok(declares)
+        Ok(Begun { declares, ..begun })
     }
 
     /// Whether elements without a prefix are in a namespace here.
@@ -59,8 +56,7 @@ impl ElementSink<'_> {
         if at == 1 && self.base.kind == Kind::Parameters {
             return self.start_loose(self.base.index.saturating_sub(1), begun);
         }
-        let declares = self.start_in(graph, namespace, &name)?;
-        Ok(Begun { declares, ..begun })
+        self.start_in(begun, namespace, &name)
     }
 
     /// What an element without members declared for those in it, it declared for nobody.

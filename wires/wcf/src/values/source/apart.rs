@@ -29,7 +29,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     pub(super) fn next_apart(&mut self) -> Visit<Next<'a>> {
         let Some(frame) = self.frames.last_mut() else { return Ok(Next::Element) };
         match &frame.kind {
-            Kind::Struct(fields) if is_apart(fields, frame.index) => self.next_attribute(),
+            Kind::Struct(fields, false) if is_apart(fields, frame.index) => self.next_attribute(),
             // A value that was read ahead: the one of an attribute, or the next word of a list.
             Kind::Maybe | Kind::Words => {
                 let value = frame.apart.as_mut().and_then(|apart| apart.values.pop_front());
@@ -48,7 +48,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// The attribute that is the next field: its value, its default, or nothing.
     fn next_attribute(&mut self) -> Visit<Next<'a>> {
         self.leave_aside();
-        let Some(Frame { kind: Kind::Struct(fields), index, .. }) = self.frames.last_mut() else {
+        let Some(Frame { kind: Kind::Struct(fields, false), index, .. }) = self.frames.last_mut() else {
             return self.wrong(Violation::Misuse);
         };
         let fields = fields.clone();
@@ -67,13 +67,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     /// Reads the attributes of the struct on top, once, while it is open.
     fn find_attributes(&mut self, fields: &Struct) -> Visit<()> {
-        let (at, is_open) = match self.frames.last() {
-            Some(frame) if frame.apart.is_none() => (frame.at, frame.open),
-            _ => return Ok(()),
-        };
-        if !is_open {
-            return Ok(());
-        }
+        let Some(&Frame { at, open: true, apart: None, .. }) = self.frames.last() else { return Ok(()) };
         let mut found = self.cursor.attributes(at, &mut self.budget)?;
         // Prefixes are looked up only for attributes that a field with a namespace may be.
         let qualified = |name: &str| {
@@ -109,7 +103,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// The text of the open struct as its element's; nothing is read of it behind that but attributes.
     #[cold]
     pub(super) fn enter_apart(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
-        let Some(Frame { kind: Kind::Struct(fields), open, .. }) = self.frames.last() else {
+        let Some(Frame { kind: Kind::Struct(fields, false), open, .. }) = self.frames.last() else {
             return self.wrong(Violation::Misuse);
         };
         let (fields, is_open) = (fields.clone(), *open);
@@ -130,7 +124,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     #[inline]
     pub(super) fn open_apart(&mut self, shape: &Shape) -> Visit<Option<usize>> {
         let frame = self.frames.last().unwrap_or(&self.base);
-        let (Kind::Struct(fields) | Kind::Parameters(fields)) = &frame.kind else { return Ok(None) };
+        let Kind::Struct(fields, _) = &frame.kind else { return Ok(None) };
         match fields.fields.get(frame.index).and_then(|field| Mark::of(&field.shape)) {
             None | Some(Mark::Element | Mark::Left(..) | Mark::Text) => Ok(None),
             Some(Mark::Attribute(_)) => self.open_words(shape).map(Some),
@@ -166,7 +160,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     fn open_flat(&mut self, fields: &Struct, shape: &Shape, is_named: bool) -> Visit<usize> {
         self.leave_aside();
         let frame = self.top();
-        let (index, wraps) = (frame.index, matches!(frame.kind, Kind::Parameters(_)));
+        let (index, wraps) = (frame.index, matches!(frame.kind, Kind::Struct(_, true)));
         frame.index += 1;
         self.find_members()?;
         let frame = self.top();
@@ -218,12 +212,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// Compares a count with the quota and with what the contract allows.
-    fn fits(&self, shape: &Shape, count: usize) -> Visit<()> {
+    pub(super) fn fits(&self, shape: &Shape, count: usize) -> Visit<()> {
         let limit = self.quotas.max_array_length;
         if count > limit as usize && shape.element().and_then(Shape::width).is_some() {
             return Err(Quota::ArrayLength.exceeded(limit));
         }
-        let fits = match shape {
+        let fits = match shape.resolved() {
             Shape::Array(array) => array.len as usize == count,
             Shape::Sequence(sequence) => sequence.bound.is_none_or(|bound| count <= bound as usize),
             _ => true,
@@ -242,7 +236,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     #[cold]
     pub(super) fn default(&self) -> Option<Content<'a>> {
         let frame = self.frames.last().unwrap_or(&self.base);
-        let (Kind::Struct(fields) | Kind::Parameters(fields)) = &frame.kind else { return None };
+        let Kind::Struct(fields, _) = &frame.kind else { return None };
         let field = fields.fields.get(frame.index.checked_sub(1)?)?;
         match Mark::of(&field.shape)? {
             Mark::Left(_, Some(value)) => Some(Content::Text(Cow::Owned(value.to_owned()))),

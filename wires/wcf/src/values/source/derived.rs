@@ -5,23 +5,15 @@
 
 use super::state::{ElementSource, Frame, Kind};
 use crate::values::cursor::Cursor;
-use crate::values::qname::clark;
 use crate::violations::Violation;
-use everywire_model::shape::{Enum, Hold, Shape, Text, Union};
+use everywire_model::shape::{Enum, Hold, Text, Union};
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
 
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Opens a value of one of several types.
     pub(super) fn open_derived(&mut self, union: &Hold<Union>) -> Visit<usize> {
-        let entered = self.enter()?;
-        let entered = match entered {
-            Some(entered) if entered.nil => {
-                self.cursor.finish()?;
-                None
-            }
-            entered => entered,
-        };
+        let entered = self.enter_filled()?;
         self.push(Frame { entered, ..Frame::new(Kind::Derived(union.clone()), 2) })?;
         Ok(0)
     }
@@ -32,7 +24,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         frame.index += 1;
         if let Kind::Named = frame.kind {
             let value = frame.entered.as_ref().and_then(|entered| shape.value_of(entered.name));
-            return value.ok_or_else(|| Violation::UnknownEnumerant.at(self.cursor.position()));
+            return self.found(value, Violation::UnknownEnumerant);
         }
         let Kind::Derived(union) = &frame.kind else { return self.wrong(Violation::Misuse) };
         let value = match frame.entered.as_ref().and_then(|entered| entered.kind.as_deref()) {
@@ -42,7 +34,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 first.and_then(|label| i32::try_from(*label).ok())
             }
         };
-        value.ok_or_else(|| Violation::UnknownEnumerant.at(self.cursor.position()))
+        self.found(value, Violation::UnknownEnumerant)
     }
 
     /// A text, if it is not longer than its type allows.
@@ -52,11 +44,4 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
         Ok(text)
     }
-}
-
-/// Whether a union is a type with derived types, told by `i:type`.
-pub(super) fn is_derived(union: &Union) -> bool {
-    clark(&union.id).is_some()
-        && matches!(union.discriminator.resolved(), Shape::Enum(_))
-        && union.arms.iter().all(|arm| matches!(arm.field.shape.resolved(), Shape::Struct(_)))
 }

@@ -52,11 +52,11 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         match &mut frame.kind {
             Kind::Flat(_) => self.enter_flat(index),
             Kind::Words => self.wrong(Violation::Misuse),
-            Kind::Parameters(_) | Kind::Struct(_) => self.enter_field(index),
-            Kind::Maybe | Kind::Variant | Kind::Named => match frame.entered.take() {
-                Some(entered) => Ok(Some(entered)),
-                None => self.wrong(Violation::Misuse),
-            },
+            Kind::Struct(..) => self.enter_field(index),
+            Kind::Maybe | Kind::Variant | Kind::Named => {
+                let entered = frame.entered.take();
+                self.found(entered, Violation::Misuse).map(Some)
+            }
             Kind::Derived(_) => Ok(frame.entered.take()),
             Kind::Root => self.enter_single(),
             Kind::Items => self.enter_item(),
@@ -84,16 +84,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             return false;
         }
         let frame = self.frames.last_mut().unwrap_or(&mut self.base);
-        let (fields, wraps) = match &frame.kind {
-            Kind::Parameters(fields) => (fields, true),
-            Kind::Struct(fields) => (fields, false),
-            _ => return false,
-        };
+        let Kind::Struct(fields, wraps) = &frame.kind else { return false };
         if !frame.open || frame.entered.is_some() || frame.jumble.is_some() {
             return false;
         }
         let Some((name, behind)) = self.cursor.plain() else { return false };
-        if !is_field(fields, frame.index, name, wraps) || is_apart(fields, frame.index) {
+        if !is_field(fields, frame.index, name, *wraps) || is_apart(fields, frame.index) {
             return false;
         }
         frame.index += 1;
@@ -103,10 +99,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     /// The next element, which must be there: it was counted.
     pub(super) fn enter_item(&mut self) -> Visit<Option<Entered<'a>>> {
-        match self.cursor.enter()? {
-            Some(entered) => Ok(Some(entered)),
-            None => self.wrong(Violation::MissingElement),
-        }
+        let entered = self.cursor.enter()?;
+        self.found(entered, Violation::MissingElement).map(Some)
     }
 
     /// Enters the next element, which no array record can stand for.
@@ -129,12 +123,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let at = self.cursor.position();
         let Some(run) = self.cursor.array()? else { return Ok(false) };
         let frame = self.frames.last().unwrap_or(&self.base);
-        let (fields, wraps) = match &frame.kind {
-            Kind::Parameters(fields) => (fields, true),
-            Kind::Struct(fields) => (fields, false),
-            _ => return Ok(true),
-        };
-        if !run.data.is_empty() && (0..fields.fields.len()).any(|at| may_be(fields, at, run.name, wraps)) {
+        let Kind::Struct(fields, wraps) = &frame.kind else { return Ok(true) };
+        if !run.data.is_empty() && (0..fields.fields.len()).any(|at| may_be(fields, at, run.name, *wraps)) {
             return Err(named(Violation::ArrayForOne, run.name, at));
         }
         self.budget.charge_elements(1)?;
@@ -145,15 +135,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     #[cold]
     pub(super) fn pass_rest(&mut self) -> Visit<()> {
         let frame = self.frames.last().unwrap_or(&self.base);
-        let (fields, wraps) = match &frame.kind {
-            Kind::Parameters(fields) => (fields.clone(), true),
-            Kind::Struct(fields) => (fields.clone(), false),
-            _ => return Ok(()),
-        };
+        let Kind::Struct(fields, wraps) = &frame.kind else { return Ok(()) };
         // An element of which only the text was read has ended; one that is not there has no rest.
         if !frame.open && !wraps {
             return Ok(());
         }
+        let (fields, wraps) = (fields.clone(), *wraps);
         // From behind the last member on: none may come again.
         let mut expected = Expected::new(&fields, fields.fields.len(), self.result(&fields, wraps)?);
         loop {
@@ -170,13 +157,17 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Opens the nameless struct: the wrapper, unless the first element is the first field's already.
     pub(super) fn open_parameters(&mut self, fields: &Hold<Struct>) -> Visit<usize> {
         let len = fields.fields.len();
-        if self.base.open {
-            self.budget.enter()?;
-            self.base.kind = Kind::Parameters(fields.clone());
-            (self.base.index, self.base.len) = (0, len);
-            return Ok(len);
+        if !self.base.open {
+            self.enter_wrapper(fields)?;
         }
-        let start = (self.cursor.position(), self.cursor.depth());
+        self.budget.enter()?;
+        self.base.kind = Kind::Struct(fields.clone(), true);
+        (self.base.index, self.base.len) = (0, len);
+        Ok(len)
+    }
+
+    fn enter_wrapper(&mut self, fields: &Struct) -> Visit<()> {
+        let depth = self.cursor.depth();
         let entered = self.cursor.enter()?;
         // Bare parameters: unless the wrapper happens to be called like its first field, which its first
         // child tells.
@@ -184,28 +175,23 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             (Some(entered), Some(first)) if entered.name == first.name => !self.holds(&first.name)?,
             _ => false,
         };
-        let open = match &entered {
+        self.base.open = match &entered {
             Some(entered) if is_bare => {
-                self.cursor.seek(entered.at, start.1);
+                self.cursor.seek(entered.at, depth);
                 false
             }
             Some(entered) if entered.nil => {
                 self.cursor.finish()?;
                 false
             }
-            Some(_) => true,
-            None => false,
+            entered => entered.is_some(),
         };
-        self.budget.enter()?;
-        let depth = self.cursor.depth();
-        self.base.at = self.cursor.position();
-        self.base.kind = Kind::Parameters(fields.clone());
-        (self.base.index, self.base.len, self.base.open, self.base.depth) = (0, len, open, depth);
-        if !open && !is_bare {
+        (self.base.depth, self.base.at) = (self.cursor.depth(), self.cursor.position());
+        if !self.base.open && !is_bare {
             // There is nothing to look for.
-            self.base.jumble = Some(Box::new(Jumble { members: Vec::new(), end: self.cursor.position() }));
+            self.base.jumble = Some(Box::new(Jumble { members: Vec::new(), end: self.base.at }));
         }
-        Ok(len)
+        Ok(())
     }
 
     /// Whether the element that was entered begins with one of this name: it is a wrapper that is called like its field.
@@ -225,11 +211,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     fn enter_field(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
         loop {
             let frame = self.frames.last_mut().unwrap_or(&mut self.base);
-            let (fields, wraps) = match &frame.kind {
-                Kind::Parameters(fields) => (fields, true),
-                Kind::Struct(fields) => (fields, false),
-                _ => return self.wrong(Violation::Misuse),
-            };
+            let Kind::Struct(fields, wraps) = &frame.kind else { return self.wrong(Violation::Misuse) };
             if is_apart(fields, index) {
                 return self.enter_apart(index);
             }
@@ -247,11 +229,11 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 }
                 return self.missing(index);
             };
-            if is_field(fields, index, entered.name, wraps) {
+            if is_field(fields, index, entered.name, *wraps) {
                 return Ok(Some(entered));
             }
             // A later member comes early, or the contract does not know the element.
-            let known = (0..fields.fields.len()).any(|at| may_be(fields, at, entered.name, wraps));
+            let known = (0..fields.fields.len()).any(|at| may_be(fields, at, entered.name, *wraps));
             if known {
                 self.jumble(&entered)?;
             } else {
@@ -295,11 +277,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Notes where the members of the open struct are, from the one that was entered.
     pub(super) fn jumble(&mut self, entered: &Entered<'a>) -> Visit<()> {
         let frame = self.frames.last().unwrap_or(&self.base);
-        let (fields, wraps) = match &frame.kind {
-            Kind::Parameters(fields) => (fields.clone(), true),
-            Kind::Struct(fields) => (fields.clone(), false),
-            _ => return self.wrong(Violation::Misuse),
-        };
+        let Kind::Struct(fields, wraps) = &frame.kind else { return self.wrong(Violation::Misuse) };
+        let (fields, wraps) = (fields.clone(), *wraps);
         // The members before the one that is looked for were read.
         let (from, depth) = (frame.index.saturating_sub(1), frame.depth);
         let mut expected = Expected::new(&fields, from, self.result(&fields, wraps)?);
@@ -323,14 +302,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     fn enter_jumbled(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
         let frame = self.frames.last().unwrap_or(&self.base);
-        let (fields, wraps) = match &frame.kind {
-            Kind::Parameters(fields) => (fields, true),
-            Kind::Struct(fields) => (fields, false),
-            _ => return self.wrong(Violation::Misuse),
-        };
+        let Kind::Struct(fields, wraps) = &frame.kind else { return self.wrong(Violation::Misuse) };
         let members = frame.jumble.as_ref().map(|jumble| jumble.members.as_slice()).unwrap_or_default();
-        let found = members.iter().find(|(name, _)| is_field(fields, index, name, wraps));
-        match found {
+        match members.iter().find(|(name, _)| is_field(fields, index, name, *wraps)) {
             Some((_, at)) => {
                 self.cursor.seek(*at, frame.depth);
                 self.cursor.enter()
@@ -341,20 +315,18 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     /// A field that is not in the wrapper may be a header of the message.
     fn missing(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
-        let Kind::Parameters(fields) = &self.base.kind else { return Ok(None) };
-        if !self.frames.is_empty() || !self.enveloped {
-            return Ok(None);
-        }
-        let Some(name) = fields.fields.get(index).map(|field| field.name.as_ref()) else { return Ok(None) };
-        if is_of_envelope(name) {
-            return Ok(None);
-        }
+        let field = match &self.base.kind {
+            Kind::Struct(fields, _) if self.frames.is_empty() && self.enveloped => fields.fields.get(index),
+            _ => None,
+        };
+        let name = field.map(|field| &*field.name).filter(|name| !OF_ENVELOPE.contains(name));
+        let Some(name) = name else { return Ok(None) };
         // From the start of the envelope, with a cursor of its own: the body's stays where it is.
         let mut cursor = self.cursor.rewound();
-        let Some(_) = cursor.enter()? else { return Ok(None) };
-        match cursor.enter()? {
-            Some(header) if header.name == "Header" => {}
-            _ => return Ok(None),
+        let has_headers =
+            cursor.enter()?.is_some() && cursor.enter()?.is_some_and(|first| first.name == "Header");
+        if !has_headers {
+            return Ok(None);
         }
         while let Some(header) = cursor.enter()? {
             if header.name == name {
@@ -385,7 +357,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             self.cursor.seek(jumble.end, frame.depth);
         }
         // The next element was looked at, and is none of this struct's; the last pair is still open.
-        let is_struct = matches!(frame.kind, Kind::Parameters(_) | Kind::Struct(_));
+        let is_struct = matches!(frame.kind, Kind::Struct(..));
         if (is_struct && frame.entered.is_some()) || matches!(frame.kind, Kind::Pairs(true)) {
             self.cursor.finish()?;
         }
@@ -427,14 +399,9 @@ impl<'f> Expected<'f> {
         {
             return Ok(());
         }
-        match self.left.get_mut(index) {
-            Some(0) => Err(named(Violation::RepeatedElement, name, at)),
-            Some(left) => {
-                *left -= 1;
-                Ok(())
-            }
-            None => Ok(()),
-        }
+        let Some(left) = self.left.get_mut(index) else { return Ok(()) };
+        *left = left.checked_sub(1).ok_or_else(|| named(Violation::RepeatedElement, name, at))?;
+        Ok(())
     }
 }
 
@@ -452,17 +419,5 @@ fn may_be(fields: &Struct, index: usize, name: &str, wraps: bool) -> bool {
 
 /// Headers of SOAP, addressing and security, which are no fields of anybody.
 /// A field of such a name is taken from the body alone.
-fn is_of_envelope(name: &str) -> bool {
-    matches!(
-        name,
-        "Action"
-            | "To"
-            | "From"
-            | "MessageID"
-            | "RelatesTo"
-            | "ReplyTo"
-            | "FaultTo"
-            | "Security"
-            | "Sequence"
-    )
-}
+const OF_ENVELOPE: [&str; 9] =
+    ["Action", "To", "From", "MessageID", "RelatesTo", "ReplyTo", "FaultTo", "Security", "Sequence"];

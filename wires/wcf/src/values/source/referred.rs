@@ -75,10 +75,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
         let known = self.referred.get_or_insert_default();
         known.prefix = Some(told.prefix);
-        match known.places.as_ref().and_then(|places| places.get(&told.value)) {
-            Some(place) => Ok(*place),
-            None => self.wrong(Violation::UnknownReference),
-        }
+        let place = known.places.as_ref().and_then(|places| places.get(&told.value)).copied();
+        self.found(place, Violation::UnknownReference)
     }
 
     /// Notes the elements in the open one, or in the document, that others may stand for. (Nesting is bounded by the reader.)

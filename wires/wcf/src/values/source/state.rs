@@ -42,12 +42,13 @@ pub(super) struct Unknown<'a> {
 }
 
 /// What a frame is of.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) enum Kind {
     /// Nothing is open, or one value without a name.
+    #[default]
     Root,
-    Parameters(Hold<Struct>),
-    Struct(Hold<Struct>),
+    /// A struct; whether it is the nameless one, of the operation's parameters.
+    Struct(Hold<Struct>, bool),
     Choice,
     /// A value of one of several types, told by its element.
     Derived(Hold<Union>),
@@ -65,7 +66,7 @@ pub(super) enum Kind {
 }
 
 /// Something that is open.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Frame<'a> {
     pub(super) kind: Kind,
     /// Values begun so far.
@@ -91,18 +92,7 @@ pub(super) struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     pub(super) fn new(kind: Kind, len: usize) -> Self {
-        Self {
-            kind,
-            index: 0,
-            len,
-            open: false,
-            depth: 0,
-            entered: None,
-            run: None,
-            jumble: None,
-            at: 0,
-            apart: None,
-        }
+        Self { kind, len, ..Self::default() }
     }
 }
 

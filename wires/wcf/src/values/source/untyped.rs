@@ -10,7 +10,6 @@ use crate::nbfx::Item;
 use crate::text::is_local;
 use crate::values::cursor::{Cursor, Told};
 use crate::violations::{Violation, unsupported};
-use everywire_model::Failure;
 use everywire_model::shape::{Field, Hold, Shape, Struct, Text};
 use everywire_model::visit::Visit;
 use std::collections::HashMap;
@@ -27,7 +26,9 @@ struct Outside {
 
 /// What an element turned out to hold.
 /// `both` joins what two elements of one name showed.
+#[derive(Default)]
 enum Seen {
+    #[default]
     Nothing,
     Leaf,
     Numbers(Item),
@@ -43,6 +44,25 @@ struct Elements {
     namespace: String,
     /// Their names, each once, and how often it comes.
     members: Vec<(String, usize, Seen)>,
+}
+
+impl Elements {
+    /// An element of this name came so often at once, and showed this.
+    fn add(&mut self, name: &str, count: impl FnOnce(usize) -> usize, seen: Seen) -> Visit<()> {
+        let all = self.members.len();
+        match self.members.iter_mut().find(|(known, ..)| known == name) {
+            Some((_, held, before)) => {
+                *held = count(*held);
+                *before = both(std::mem::take(before), seen)?;
+            }
+            // Names are looked for one after the other: there may not be too many.
+            None if all >= MAX_MEMBERS => {
+                return Err(unsupported("a value of unknown type with that many members"));
+            }
+            None => self.members.push((name.to_owned(), count(0), seen)),
+        }
+        Ok(())
+    }
 }
 
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
@@ -127,20 +147,11 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 if is_within && let Some(outside) = &mut outside {
                     outside.scope.pop();
                 }
-                let count = elements.members.len();
-                let known = elements.members.iter_mut().find(|(name, ..)| *name == child.name);
-                match known {
-                    Some((_, count, before)) => {
-                        *count += 1;
-                        let first = std::mem::replace(before, Seen::Nothing);
-                        *before = both(first, seen)?;
-                    }
-                    // Names are looked for one after the other: there may not be too many.
-                    None if count >= MAX_MEMBERS => return Err(many()),
-                    // Of names in binary form nobody has said what is in them; these may be written as text.
-                    None if !is_local(child.name) => return self.wrong(Violation::BadName),
-                    None => elements.members.push((child.name.to_owned(), 1, seen)),
+                // Of names in binary form nobody has said what is in them; these may be written as text.
+                if is_new && !is_local(child.name) {
+                    return self.wrong(Violation::BadName);
                 }
+                elements.add(child.name, |count| count + 1, seen)?;
             } else if let Some(run) = self.cursor.array()? {
                 numbers = Some(run.kind);
             } else {
@@ -164,11 +175,6 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 /// They are searched one after the other.
 const MAX_MEMBERS: usize = 256;
 
-#[cold]
-fn many() -> Failure {
-    unsupported("a value of unknown type with that many members")
-}
-
 /// What two elements of one name have in common.
 fn both(one: Seen, other: Seen) -> Visit<Seen> {
     Ok(match (one, other) {
@@ -179,16 +185,7 @@ fn both(one: Seen, other: Seen) -> Visit<Seen> {
         (Seen::Elements(seen), Seen::Leaf) | (Seen::Leaf, Seen::Elements(seen)) => Seen::Elements(seen),
         (Seen::Elements(mut one), Seen::Elements(other)) => {
             for (name, count, seen) in other.members {
-                let all = one.members.len();
-                match one.members.iter_mut().find(|(known, ..)| *known == name) {
-                    Some((_, most, known)) => {
-                        *most = count.max(*most);
-                        let before = std::mem::replace(known, Seen::Nothing);
-                        *known = both(before, seen)?;
-                    }
-                    None if all >= MAX_MEMBERS => return Err(many()),
-                    None => one.members.push((name, count, seen)),
-                }
+                one.add(&name, |most| most.max(count), seen)?;
             }
             Seen::Elements(one)
         }

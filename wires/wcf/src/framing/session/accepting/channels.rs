@@ -3,8 +3,7 @@
 use super::{Accepting, Ends, Phase};
 use crate::framing::preamble::{Mode, Reading};
 use crate::framing::records::RecordKind;
-use crate::soap::SoapChannel;
-use everywire_model::{CallId, Event, SendBuffer};
+use everywire_model::{Event, SendBuffer};
 
 impl Accepting {
     /// When the peer says no more and nobody waits for an answer, neither does this side.
@@ -28,8 +27,11 @@ impl Accepting {
         self.channel.shut();
         self.held.leave();
         if !self.channel.layer.is_plain() {
-            // TLS ends with close_notify, and the connection with it.
-            self.layer_ends();
+            // TLS ends with close_notify, and the connection with it. The goodbye is a courtesy.
+            self.channel.layer.close();
+            let _ = self.channel.layer.send(&mut SendBuffer::new(), &mut self.channel.out);
+            self.phase = Phase::Over;
+            self.ending = true;
             return;
         }
         self.phase = Phase::Preamble(Reading::default());
@@ -39,15 +41,6 @@ impl Accepting {
         if session {
             self.retire();
         }
-    }
-
-    /// Says goodbye in the layer's terms, and ends.
-    pub(super) fn layer_ends(&mut self) {
-        self.channel.layer.close();
-        // The goodbye is a courtesy.
-        let _ = self.channel.layer.send(&mut SendBuffer::new(), &mut self.channel.out);
-        self.phase = Phase::Over;
-        self.ending = true;
     }
 
     /// Forgets the exchange, but for what it has to tell.
@@ -76,12 +69,5 @@ impl Accepting {
         };
         self.greatest = self.greatest.max(id.0);
         id.0 += self.base;
-    }
-
-    /// The exchange and the number by which it knows a call, unless that was of an earlier channel.
-    #[inline]
-    pub(super) fn of_exchange(&mut self, id: CallId) -> Option<(&mut SoapChannel, CallId)> {
-        let id = CallId(id.0.checked_sub(self.base)?);
-        self.exchange.as_mut().map(|exchange| (exchange, id))
     }
 }

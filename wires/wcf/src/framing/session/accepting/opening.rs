@@ -1,12 +1,11 @@
 //! What a preamble asks for: where it leads, in which mode and encoding, and what is to protect what follows.
 
-use super::{Accepting, Phase, unprotected};
+use super::{Accepting, Phase};
 use crate::framing::preamble::{Mode, Preamble};
-use crate::framing::records::{Record, RecordKind};
-use crate::framing::session::{dialect, is_of};
+use crate::framing::records::RecordKind;
+use crate::framing::session::{dialect, is_of, unprotected};
 use crate::settings::{self, Security};
 use crate::violations::Breach;
-use std::time::Instant;
 
 impl Accepting {
     /// The preamble is here, but for upgrades.
@@ -50,22 +49,6 @@ impl Accepting {
         self.preamble = Some(preamble);
         self.phase = Phase::Upgrading;
         if simplex { self.admit(self.last) } else { Ok(()) }
-    }
-
-    /// A record between the encoding and the end of the preamble; `rest` bytes stand behind it.
-    pub(super) fn upgrading(
-        &mut self,
-        now: Instant,
-        record: &Record<'_>,
-        rest: usize,
-    ) -> Result<bool, Breach> {
-        match record {
-            Record::UpgradeRequest(name) => self.upgrade(name, rest),
-            Record::PreambleEnd => self.admit(now).map(|()| true),
-            _ => {
-                Err(Breach::Unexpected { record: record.kind(), expected: "Upgrade Request or Preamble End" })
-            }
-        }
     }
 
     /// Grants an upgrade, if it is the one that the place has, and the first. Returns whether records go on

@@ -1,10 +1,11 @@
 //! Who goes on, and who waits for its turn, where a place bounds what it serves at once.
 
-use super::{Accepting, Ends, Phase, dialect, unprotected};
+use super::{Accepting, Ends, Phase};
 use crate::framing::preamble::Mode;
 use crate::framing::records::RecordKind;
+use crate::framing::session::{Side, dialect, unprotected};
 use crate::settings::Security;
-use crate::soap::{Side, SoapChannel};
+use crate::soap::{self, SoapChannel};
 use crate::violations::Breach;
 use everywire_model::{Answer, Event, Expects, Failure, Initiator, Kind, Peer};
 use std::time::Instant;
@@ -48,8 +49,9 @@ impl Accepting {
         }
         self.spoken = Some(dialect);
         let (config, settings) = (&self.config, &self.channel.settings);
-        let exchange =
-            self.exchange.get_or_insert_with(|| SoapChannel::new(dialect, config, settings, Side::Server));
+        let exchange = self
+            .exchange
+            .get_or_insert_with(|| SoapChannel::new(dialect, config, settings, soap::Side::Server));
         if !settings.username {
             // Where each request says who asks, nobody listens before the first that was believed.
             exchange.opened(self.key.clone());
@@ -81,7 +83,8 @@ impl Accepting {
         }
         self.begin()?;
         let mut early = std::mem::take(&mut self.early);
-        let result = self.take(Instant::now(), &mut early);
+        self.last = Instant::now();
+        let result = self.take(self.last, &mut early);
         self.early = early;
         result
     }

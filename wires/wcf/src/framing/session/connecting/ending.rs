@@ -1,7 +1,7 @@
 //! How a connection ends, and what becomes of the calls on it.
 
 use super::{Connecting, Phase};
-use crate::framing::faults::{self, Fault};
+use crate::framing::faults::{self, UPGRADE_INVALID};
 use crate::framing::records::RecordKind;
 use crate::violations::Breach;
 use everywire_model::{Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Violation};
@@ -29,49 +29,52 @@ impl Connecting {
     pub(super) fn faulted(&mut self, uri: &[u8]) -> Breach {
         let uri = String::from_utf8_lossy(uri);
         let via = &self.preamble.via;
-        let failure = if Fault::from_uri(&uri) == Some(Fault::UpgradeInvalid) {
+        let failure = if uri == faults::uri(UPGRADE_INVALID) {
             faults::upgrade_refused(via, self.channel.settings.transport_security)
         } else {
             faults::failure(&uri, via, self.preamble.encoding.content_type())
         };
-        // Until the channel was open nothing of a call was sent.
-        let completed = if self.phase == Phase::Open { Completed::Maybe } else { Completed::No };
-        self.refused(failure.with_completed(completed))
+        self.refused(failure.with_completed(self.completed()))
     }
 
-    /// Keeps a failure for the callers; the link gets the violation.
-    #[cold]
-    pub(super) fn refused(&mut self, failure: Failure) -> Breach {
+    /// Until the channel was open nothing of a call was sent.
+    pub(super) fn completed(&self) -> Completed {
+        if self.phase == Phase::Open { Completed::Maybe } else { Completed::No }
+    }
+
+    /// Keeps a failure for the callers, and returns what the link is told.
+    pub(super) fn keep(&mut self, failure: Failure) -> String {
         let message = failure.to_string();
         self.refusal = Some(failure);
-        Breach::Refused { message }
+        message
+    }
+
+    #[cold]
+    pub(super) fn refused(&mut self, failure: Failure) -> Breach {
+        Breach::Refused { message: self.keep(failure) }
     }
 
     /// What the exchange says goes to the callers as it is.
     #[cold]
     pub(super) fn torn(&mut self, failure: Failure) -> Breach {
-        let message = failure.to_string();
-        self.refusal = Some(failure);
-        Breach::Envelope { message }
+        Breach::Envelope { message: self.keep(failure) }
     }
 
     /// Ends the session because of a breach: all calls fail, with what is known best about the reason.
     #[cold]
     pub(super) fn broken(&mut self, breach: &Breach) -> Violation {
         let violation = breach.violation(self.channel.received);
+        let quotas = &self.channel.settings.quotas;
         // A failure that was kept says more than the violation does.
         let failure = match (self.refusal.take(), breach) {
             (Some(failure), _) => failure,
+            // A new failure says that nothing was carried out.
             (None, Breach::NoPreamble { .. }) => {
                 Failure::new(Kind::TimedOut, Initiator::Peer, breach.to_string())
-                    .with_completed(Completed::No)
             }
-            (None, Breach::OverLimit { .. }) => self
-                .channel
-                .settings
-                .quotas
-                .message_too_large(Initiator::Peer)
-                .with_completed(Completed::Maybe),
+            (None, Breach::OverLimit { .. }) => {
+                quotas.message_too_large(Initiator::Peer).with_completed(Completed::Maybe)
+            }
             _ => violation.clone().into(),
         };
         self.lost(&failure);

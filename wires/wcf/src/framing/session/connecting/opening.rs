@@ -2,8 +2,7 @@
 
 use super::{Connecting, Phase, found};
 use crate::framing::records::{RecordKind, put_text};
-use crate::framing::session::accepting::unprotected;
-use crate::framing::session::foreign;
+use crate::framing::session::{foreign, unprotected};
 use crate::violations::Breach;
 use everywire_model::{Completed, Event, Failure, Initiator, Kind, Peer};
 use std::time::Instant;
@@ -14,27 +13,24 @@ impl Connecting {
         self.opening_due = now.checked_add(self.channel.settings.quotas.open_timeout);
         let out = self.channel.out.flat();
         self.preamble.put(out);
-        match self.channel.settings.transport_security.upgrade() {
+        self.phase = match self.channel.settings.transport_security.upgrade() {
             Some(name) => {
                 put_text(RecordKind::UpgradeRequest, name.as_bytes(), out);
-                self.phase = Phase::Upgrading;
+                Phase::Upgrading
             }
             None => {
                 out.push(RecordKind::PreambleEnd as u8);
-                self.phase = Phase::Opening;
+                Phase::Opening
             }
-        }
+        };
     }
 
     /// Whether whoever answers speaks this protocol at all.
     pub(super) fn check_protocol(&mut self, input: &[u8]) -> Result<(), Breach> {
         let Some(breach) = foreign(input) else { return Ok(()) };
         let failure = Failure::new(Kind::WrongWire, Initiator::Peer, breach.to_string());
-        self.refusal = Some(
-            failure
-                .with_completed(Completed::No)
-                .with_hint("the scheme of the address and what listens at its port differ"),
-        );
+        let hint = "the scheme of the address and what listens at its port differ";
+        self.refusal = Some(failure.with_completed(Completed::No).with_hint(hint));
         Err(breach)
     }
 
@@ -54,15 +50,6 @@ impl Connecting {
         self.channel.layer = layer;
         self.phase = Phase::Handshaking;
         Ok(false)
-    }
-
-    /// What the layer says goes to the caller as it is: it knows what to try.
-    #[cold]
-    pub(super) fn unprotected(&mut self, failure: Failure) -> Breach {
-        let message = failure.to_string();
-        let completed = if self.phase == Phase::Open { Completed::Maybe } else { Completed::No };
-        self.refusal = Some(failure.with_completed(completed));
-        Breach::Authentication { message }
     }
 
     /// The preamble ends, inside the layer if there is one.

@@ -39,19 +39,13 @@ impl Connecting {
         }
         match self.phase {
             Phase::Between if self.turn.is_some() => self.introduce(now),
-            Phase::Open => self.send_turn(),
-            _ => {}
-        }
-    }
-
-    /// Sends the call whose turn it is, with the End record behind it.
-    pub(super) fn send_turn(&mut self) {
-        if let Some(turn) = &mut self.turn {
-            // A streamed call's bytes are framed already.
-            let message = &mut turn.message;
-            if self.channel.put_framed(message).is_err() {
-                self.ending = true;
+            // Its bytes are framed already, with the End record behind them.
+            Phase::Open => {
+                if let Some(turn) = &mut self.turn {
+                    self.ending |= self.channel.put_framed(&mut turn.message).is_err();
+                }
             }
+            _ => {}
         }
     }
 
