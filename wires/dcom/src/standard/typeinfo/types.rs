@@ -1,5 +1,6 @@
 //! Types as type information tells them (VARENUM, MS-OAUT 2.2.7).
 
+use super::library::named;
 use crate::ndr::is_decimal;
 use everywire_model::shape::Shape;
 use everywire_model::value::Value;
@@ -67,22 +68,12 @@ pub(super) fn behind(vt: u16, target: Value) -> Value {
 
 /// A TYPEDESC: its type, and what that leads to.
 fn made(vt: u16, arm: Option<Box<(String, Value)>>) -> Value {
-    Value::Struct(vec![
-        ("_tdUnion".to_owned(), Value::Union(vt.into(), arm)),
-        ("vt".to_owned(), Value::Integer(vt.into())),
-    ])
+    Value::Struct(vec![("_tdUnion".to_owned(), Value::Union(vt.into(), arm)), named("vt", vt)])
 }
 
 /// An ELEMDESC; `flags` are PARAMFLAGs (MS-OAUT 2.2.15).
 pub(super) fn elemdesc(tdesc: Value, flags: u16) -> Value {
-    Value::Struct(vec![
-        ("tdesc".to_owned(), tdesc),
-        (
-            "paramdesc".to_owned(),
-            Value::Struct(vec![
-                ("pparamdescex".to_owned(), Value::Nothing),
-                ("wParamFlags".to_owned(), Value::Integer(flags.into())),
-            ]),
-        ),
-    ])
+    let default = ("pparamdescex".to_owned(), Value::Nothing);
+    let paramdesc = Value::Struct(vec![default, named("wParamFlags", flags)]);
+    Value::Struct(vec![("tdesc".to_owned(), tdesc), ("paramdesc".to_owned(), paramdesc)])
 }
