@@ -38,9 +38,10 @@ pub(crate) const UNSEALED: &str = "auth Unsealed";
 pub const MAX_TOKEN: usize = 64 * 1024;
 
 /// How the two sides prove who they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Mechanism {
     /// NTLM (MS-NLMP), with no wrapping.
+    #[default]
     Ntlm,
     /// SPNEGO (RFC 4178), which agrees on one of the others.
     Negotiate,

@@ -267,62 +267,56 @@ pub(crate) fn to_variant(shape: &Shape, value: &Value) -> Result<Value, u32> {
     if let (Shape::Variant, Value::Variant(_)) = (shape.resolved(), value) {
         return Ok(value.clone());
     }
-    let (shape, value) = held(shape, value, DEPTH)?;
-    Ok(Value::Variant(Box::new((TypedShape(shape), value))))
+    within(shape, value, DEPTH)
 }
 
 /// What a VARIANT holds for a value.
 fn held(shape: &Shape, value: &Value, depth: u32) -> Result<(Shape, Value), u32> {
     let depth = depth.checked_sub(1).ok_or(DISP_E_BADVARTYPE)?;
-    Ok(match shape.resolved() {
-        Shape::Void => (Shape::Void, Value::Nothing),
-        Shape::Optional(inner) if !matches!(value, Value::Nothing) => held(inner, value, depth)?,
-        Shape::Pointer(pointer) if !matches!(value, Value::Nothing) => held(&pointer.target, value, depth)?,
-        Shape::Optional(_) | Shape::Pointer(_) => (Shape::Void, Value::Nothing),
-        Shape::Text(_) => (BSTR, value.clone()),
-        Shape::Char | Shape::WideChar => match value {
-            Value::Char(character) => (BSTR, Value::Text(character.to_string())),
-            _ => return Err(DISP_E_TYPEMISMATCH),
-        },
-        Shape::Enum(members) => match value {
-            Value::Member(name) => {
-                let number = members.value_of(name).ok_or(DISP_E_TYPEMISMATCH)?;
-                (Shape::I32, Value::Integer(number.into()))
-            }
-            _ => return Err(DISP_E_TYPEMISMATCH),
-        },
-        Shape::Reference(_) => (DISPATCH, value.clone()),
-        Shape::Sequence(_) | Shape::Array(_) => {
+    Ok(match (shape.resolved(), value) {
+        (Shape::Void, _) | (Shape::Optional(_) | Shape::Pointer(_), Value::Nothing) => {
+            (Shape::Void, Value::Nothing)
+        }
+        (Shape::Optional(inner), value) => held(inner, value, depth)?,
+        (Shape::Pointer(pointer), value) => held(&pointer.target, value, depth)?,
+        (Shape::Text(_), value) => (BSTR, value.clone()),
+        (Shape::Char | Shape::WideChar, Value::Char(character)) => (BSTR, Value::Text(character.to_string())),
+        (Shape::Enum(members), Value::Member(name)) => {
+            let number = members.value_of(name).ok_or(DISP_E_TYPEMISMATCH)?;
+            (Shape::I32, Value::Integer(number.into()))
+        }
+        (Shape::Reference(_), value) => (DISPATCH, value.clone()),
+        (Shape::Sequence(_) | Shape::Array(_), Value::Bytes(_)) => {
+            (Shape::sequence(Shape::U8), value.clone())
+        }
+        (Shape::Sequence(_) | Shape::Array(_), Value::List(items)) => {
             let element = shape.element().unwrap_or(&Shape::Void);
-            match (value, plain_element(element)) {
-                (Value::Bytes(_), _) => (Shape::sequence(Shape::U8), value.clone()),
-                (Value::List(_), Some(inner)) => (Shape::sequence(inner), value.clone()),
-                (Value::List(items), None) => (
-                    Shape::sequence(Shape::Variant),
-                    Value::List(
-                        items.iter().map(|item| within(element, item, depth)).collect::<Result<_, u32>>()?,
-                    ),
-                ),
-                _ => return Err(DISP_E_TYPEMISMATCH),
+            match plain_element(element) {
+                Some(inner) => (Shape::sequence(inner), value.clone()),
+                None => array(items.iter().map(|item| within(element, item, depth)))?,
             }
         }
-        Shape::Struct(fields) if is_decimal(fields) => (DECIMAL_SHAPE, value.clone()),
-        Shape::Struct(fields) => match value {
-            Value::Struct(values) => {
-                let pairs = fields.fields.iter().zip(values);
-                let items = pairs.map(|(field, (_, value))| within(&field.shape, value, depth));
-                (Shape::sequence(Shape::Variant), Value::List(items.collect::<Result<_, u32>>()?))
-            }
-            _ => return Err(DISP_E_TYPEMISMATCH),
-        },
-        Shape::Variant => match value {
-            Value::Variant(inner) => (inner.0.0.clone(), inner.1.clone()),
-            _ => return Err(DISP_E_TYPEMISMATCH),
-        },
-        Shape::Union(_) | Shape::Map(_) | Shape::TypeCode | Shape::Handle => return Err(DISP_E_BADVARTYPE),
+        (Shape::Struct(fields), value) if is_decimal(fields) => (DECIMAL_SHAPE, value.clone()),
+        (Shape::Struct(fields), Value::Struct(values)) => {
+            let pairs = fields.fields.iter().zip(values);
+            array(pairs.map(|(field, (_, value))| within(&field.shape, value, depth)))?
+        }
+        (Shape::Variant, Value::Variant(inner)) => (inner.0.0.clone(), inner.1.clone()),
+        (Shape::Union(_) | Shape::Map(_) | Shape::TypeCode | Shape::Handle, _) => {
+            return Err(DISP_E_BADVARTYPE);
+        }
+        (Shape::Char | Shape::WideChar | Shape::Enum(_) | Shape::Variant, _) => {
+            return Err(DISP_E_TYPEMISMATCH);
+        }
+        (Shape::Sequence(_) | Shape::Array(_) | Shape::Struct(_), _) => return Err(DISP_E_TYPEMISMATCH),
         // Numbers, as their contract names them.
-        _ => (shape.clone(), value.clone()),
+        (_, value) => (shape.clone(), value.clone()),
     })
+}
+
+/// An array of VARIANTs.
+fn array(items: impl Iterator<Item = Result<Value, u32>>) -> Result<(Shape, Value), u32> {
+    Ok((Shape::sequence(Shape::Variant), Value::List(items.collect::<Result<_, u32>>()?)))
 }
 
 /// How an array holds elements that it holds as they are.
