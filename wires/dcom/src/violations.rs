@@ -69,6 +69,14 @@ impl Violation {
     }
 }
 
+/// For stubs that are read as a whole: where in them it was is not known.
+impl From<Violation> for Failure {
+    #[cold]
+    fn from(violation: Violation) -> Self {
+        violation.at(0)
+    }
+}
+
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

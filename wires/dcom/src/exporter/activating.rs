@@ -102,20 +102,15 @@ impl Exporter {
     fn create(&self, class: &[u8], principal: &str) -> Result<Bytes, u32> {
         // Room is reserved before the program's own code runs, and given back if it makes nothing.
         let owner = self.reserve(principal).map_err(|_| hresult::RPC_S_SERVER_TOO_BUSY)?;
-        match self.objects().create(class) {
-            Some(Ok(key)) => {
-                self.enter_made(&key, &owner, true);
-                Ok(key)
-            }
-            Some(Err(failure)) => {
-                self.exports.unreserve(&owner);
-                Err(hresult::of(&failure))
-            }
-            None => {
-                self.exports.unreserve(&owner);
-                Err(REGDB_E_CLASSNOTREG)
-            }
+        let made = match self.objects().create(class) {
+            Some(made) => made.map_err(|failure| hresult::of(&failure)),
+            None => Err(REGDB_E_CLASSNOTREG),
+        };
+        match &made {
+            Ok(key) => self.enter_made(key, &owner, true),
+            Err(_) => self.exports.unreserve(&owner),
         }
+        made
     }
 
     /// The class object of a class: one for all who ask, and as long as the class is there, so it needs no

@@ -105,6 +105,7 @@ type PassedPlace = (Bytes, usize);
 /// An object that was marshalled at least once. It leaves the table when it is withdrawn or when nobody
 /// refers to it; what was made or lent is then served no longer, others get a new OID when they are
 /// marshalled again.
+#[derive(Default)]
 struct Exported {
     key: Bytes,
     /// For whom it was made; nothing for an object that the program exported.
@@ -209,8 +210,7 @@ impl Exports {
     /// Whether an object was made for somebody.
     pub(super) fn is_made(&self, key: &[u8]) -> bool {
         let table = self.table();
-        let object = table.oids.get(key).and_then(|oid| table.objects.get(oid));
-        object.is_some_and(|object| object.owner.is_some())
+        table.find(key).is_some_and(|object| object.owner.is_some())
     }
 
     /// Reserves room for one more object made for somebody. `false`: they have enough.
@@ -283,22 +283,12 @@ impl Exports {
         self.forget_if_unused(&mut table, oid)
     }
 
-    /// Something in this process keeps the object.
-    pub(super) fn hold(&self, key: &[u8]) -> u64 {
+    /// Something in this process keeps the object; `lent`: which is to be served until nobody refers to it.
+    pub(super) fn hold(&self, key: &[u8], lent: bool) -> u64 {
         let mut table = self.table();
         let oid = table.enter(key);
         if let Some(object) = table.objects.get_mut(&oid) {
-            object.holds += 1;
-        }
-        oid
-    }
-
-    /// The same for an object that is to be served until nobody refers to it.
-    pub(super) fn lend(&self, key: &[u8]) -> u64 {
-        let mut table = self.table();
-        let oid = table.enter(key);
-        if let Some(object) = table.objects.get_mut(&oid) {
-            object.lent = true;
+            object.lent |= lent;
             object.holds += 1;
         }
         oid
@@ -370,8 +360,7 @@ impl Exports {
             return None;
         }
         let table = self.table();
-        let object = table.oids.get(key).and_then(|oid| table.objects.get(oid))?;
-        object.passed.as_ref().map(|(_, proxy)| Arc::clone(proxy))
+        table.find(key)?.passed.as_ref().map(|(_, proxy)| Arc::clone(proxy))
     }
 
     /// Whether anything stands for an object elsewhere.
@@ -478,20 +467,15 @@ impl Table {
             oid = unguessable();
         }
         self.oids.insert(key.clone(), oid);
-        let object = Exported {
-            key,
-            owner: None,
-            lent: false,
-            passed: None,
-            interfaces: Vec::new(),
-            pinged: true,
-            sets: 0,
-            holds: 0,
-            alive: Arc::new(AtomicBool::new(true)),
-            idle: 0,
-        };
+        let alive = Arc::new(AtomicBool::new(true));
+        let object = Exported { key, pinged: true, alive, ..Exported::default() };
         self.objects.insert(oid, object);
         oid
+    }
+
+    /// The object under a key.
+    fn find(&self, key: &[u8]) -> Option<&Exported> {
+        self.objects.get(self.oids.get(key)?)
     }
 
     /// The counts of an interface, found by its IPID.
