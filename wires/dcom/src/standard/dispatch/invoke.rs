@@ -131,15 +131,17 @@ fn arrange(exporter: &Exporter, key: &[u8], given: &Given) -> Result<Call, Wrong
             (None, None) => None,
         };
         let given = given.cloned().map(Value::from).filter(|given| !is_missing(given));
-        let value = match (&given, parameter.field.shape.resolved()) {
-            (Some(given), shape) => {
+        let shape = &parameter.field.shape;
+        let value = match (&given, shape.resolved()) {
+            // An alias tells money and dates from numbers.
+            (Some(given), _) => {
                 to_shape(given, shape).map_err(|code| (code, number(argument.unwrap_or_default())))?
             }
             (None, Shape::Optional(_)) => Value::Nothing,
             (None, Shape::Pointer(pointer)) if pointer.kind != PointerKind::Ref => Value::Nothing,
             (None, Shape::Variant) => empty(),
             (None, _) if parameter.direction == Direction::InOut => {
-                to_shape(&empty(), &parameter.field.shape).map_err(|_| (DISP_E_PARAMNOTOPTIONAL, 0))?
+                to_shape(&empty(), shape).map_err(|_| (DISP_E_PARAMNOTOPTIONAL, 0))?
             }
             (None, _) => return Err((DISP_E_PARAMNOTOPTIONAL, number(argument.unwrap_or_default()))),
         };
