@@ -132,10 +132,9 @@ impl Request {
                 version: activation.version,
             },
             context: Some(client_context(Uuid::new_v4())),
-            prototype: None,
-            server: None,
             impersonation: activation.impersonation,
             protseqs: activation.protseqs.clone(),
+            ..Self::default()
         }
     }
 

@@ -79,14 +79,17 @@ impl Exporter {
         // Until its references are on their way, nobody else can let it go.
         let hold = self.hold(&key);
         let interfaces: Vec<_> = asked.iids.iter().map(|iid| self.first_reference(&key, *iid)).collect();
-        let found = interfaces.iter().any(|(_, _, objref)| objref.is_some());
+        // If it was made just now and has none of them, the hold was its last.
         drop(hold);
-        if !found {
-            // If it was made just now, the hold was its last.
+        self.activated(interfaces)
+    }
+
+    /// What is told of an object that has at least one of these interfaces.
+    pub(super) fn activated(&self, interfaces: Vec<(Uuid, u32, Option<Bytes>)>) -> Result<Activated, u32> {
+        if interfaces.iter().all(|(_, _, objref)| objref.is_none()) {
             return Err(E_NOINTERFACE);
         }
-        let (oxid, resolved) = (self.oxid, self.resolution());
-        Ok(Activated { oxid, resolved, hresult: S_OK, interfaces })
+        Ok(Activated { oxid: self.oxid, resolved: self.resolution(), hresult: S_OK, interfaces })
     }
 
     /// One element of the answer: an OBJREF that counts `PUBLIC_REFS` references, or the reason why there is none.

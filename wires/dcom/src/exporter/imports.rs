@@ -97,23 +97,17 @@ impl Proxy {
     pub fn learn(&self, iid: Uuid, std: &StdObjRef) {
         let mut interfaces = lock(&self.interfaces);
         let full = interfaces.len() >= PROXY_INTERFACES;
-        let spare = match interfaces.iter_mut().find(|held| held.ipid == std.ipid && held.iid == iid) {
-            Some(held) => match held.refs.checked_add(std.public_refs) {
-                Some(refs) => {
-                    held.refs = refs;
-                    0
-                }
-                None => std.public_refs,
-            },
-            None if full => std.public_refs,
+        let is_kept = match interfaces.iter_mut().find(|held| held.ipid == std.ipid && held.iid == iid) {
+            Some(held) => held.refs.checked_add(std.public_refs).map(|refs| held.refs = refs).is_some(),
+            None if full => false,
             None => {
                 interfaces.push(Held { iid, ipid: std.ipid, refs: std.public_refs });
-                0
+                true
             }
         };
         drop(interfaces);
-        if spare > 0 {
-            self.oxid.release([(std.ipid, spare)]);
+        if !is_kept && std.public_refs > 0 {
+            self.oxid.release([(std.ipid, std.public_refs)]);
         }
     }
 

@@ -7,10 +7,11 @@
 //! Invariants: addresses are learnt only from connections that this side opened by one of the names, never
 //! from what a peer says. There are `ADDRESSES` for one home; the oldest goes.
 
+use crate::lock::lock;
 use everywire_auth::security::Credentials;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
 
 /// The most addresses of one host that are remembered.
 const ADDRESSES: usize = 64;
@@ -35,8 +36,8 @@ struct Known {
 
 /// Those that somebody has. Beside them, for homes are parts of keys.
 fn homes() -> MutexGuard<'static, HashMap<Key, Known>> {
-    static HOMES: OnceLock<Mutex<HashMap<Key, Known>>> = OnceLock::new();
-    HOMES.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+    static HOMES: LazyLock<Mutex<HashMap<Key, Known>>> = LazyLock::new(Mutex::default);
+    lock(&HOMES)
 }
 
 impl Home {
