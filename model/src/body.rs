@@ -120,6 +120,16 @@ pub trait NodeState: Any + Send + Sync {
 #[derive(Debug, Clone, Default)]
 pub struct Parts(pub(crate) Vec<Part>);
 
+impl Parts {
+    /// The object references among them.
+    pub fn references(&self) -> impl Iterator<Item = &Reference> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Reference(reference) => reference.as_ref(),
+            Part::Shape(_) | Part::TypeCode(_) => None,
+        })
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) enum Part {
     Reference(Option<Reference>),

@@ -61,6 +61,10 @@ const NOTATIONS: &str =
 /// between; `#` begins a comment.
 pub const LOCATOR: &str = "EVERYWIRE_DCOM_CLASSES";
 
+/// The values of the option `mech`.
+const MECHANISMS: [(&str, Mechanism); 3] =
+    [("ntlm", Mechanism::Ntlm), ("negotiate", Mechanism::Negotiate), ("kerberos", Mechanism::Kerberos)];
+
 /// Octets that the locator's file may have.
 const MAX_LOCATOR: u64 = 1 << 20;
 
@@ -80,25 +84,11 @@ pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
     if matches!(address.endpoint, Endpoint::Tcp { port: 0, .. }) {
         return Err(wrong("port 0 is for listening: no object can be reached there"));
     }
-    // An address without an account may still be used with one: that of the process, from the file that the
-    // environment names.
-    let mut security = security;
-    if security.credentials.is_none() && security.level > Level::None {
-        security.credentials = ambient_credentials()?;
-    }
+    let security = or_ambient(security)?;
     // An address without a class means the node itself: its resolver, its activator, its management
     // interface.
     let components = if address.key.is_empty() { vec![(TAG_SYSTEM, Bytes::new())] } else { Vec::new() };
-    let endpoints = vec![address.endpoint];
-    let profile = Profile {
-        wire: "dcom",
-        version: crate::VERSION,
-        options: security.at_home(&endpoints).into(),
-        endpoints,
-        key: address.key,
-        components,
-        ..Profile::default()
-    };
+    let profile = way(vec![address.endpoint], security, address.key, components);
     Ok(Reference { profiles: vec![profile], ..Reference::default() })
 }
 
@@ -164,7 +154,8 @@ fn written(security: &Security, usual: Level) -> Vec<String> {
         options.push(format!("level={}", security.level.name()));
     }
     if security.mechanism != Mechanism::Ntlm {
-        options.push(format!("mech={}", mechanism_name(security.mechanism)));
+        let known = MECHANISMS.iter().find(|(_, mechanism)| *mechanism == security.mechanism);
+        options.extend(known.map(|(name, _)| format!("mech={name}")));
     }
     if security.here {
         options.push("exporter=here".to_owned());
@@ -252,7 +243,7 @@ fn parse_moniker(text: &str) -> Result<Reference, Failure> {
     let (text, options) = text.split_once('?').unwrap_or((text, ""));
     let objref = ObjRef::from_moniker(text)
         .map_err(|violation| wrong(format!("the text of the OBJREF cannot be read: {violation}")))?;
-    let Marked { objref, mut security } = marked(objref, options)?;
+    let (objref, security) = marked(objref, options)?;
     let (iid, ipid, endpoints) = match &objref {
         ObjRef::Standard { iid, std, resolver, .. }
         | ObjRef::Handler { iid, std, resolver, .. }
@@ -261,32 +252,29 @@ fn parse_moniker(text: &str) -> Result<Reference, Failure> {
             return Err(wrong("the OBJREF is of the custom form, which only its own class can read"));
         }
     };
-    if security.credentials.is_none() && security.level > Level::None {
-        security.credentials = ambient_credentials()?;
-    }
+    let security = or_ambient(security)?;
     let mut components = vec![(TAG_OBJREF, objref.write())];
     components.extend(security.dialect.components(*iid));
-    let profile = Profile {
+    // The key is as that of a reference which came over a connection.
+    let profile = way(endpoints, security, Bytes::copy_from_slice(&ipid.to_bytes_le()), components);
+    Ok(Reference { type_id: iid.to_string(), profiles: vec![profile], foreign: Vec::new() })
+}
+
+/// A way that somebody wrote.
+fn way(endpoints: Vec<Endpoint>, security: Security, key: Bytes, components: Vec<(u32, Bytes)>) -> Profile {
+    Profile {
         wire: "dcom",
         version: crate::VERSION,
         options: security.at_home(&endpoints).into(),
         endpoints,
-        // As that of a reference which came over a connection.
-        key: Bytes::copy_from_slice(&ipid.to_bytes_le()),
+        key,
         components,
         ..Profile::default()
-    };
-    Ok(Reference { type_id: iid.to_string(), profiles: vec![profile], foreign: Vec::new() })
+    }
 }
 
-/// An OBJREF with what the options behind it say.
-struct Marked {
-    objref: ObjRef,
-    security: Security,
-}
-
-/// Takes the options behind an OBJREF: those of addresses, `at` and `dialect`.
-fn marked(objref: ObjRef, options: &str) -> Result<Marked, Failure> {
+/// An OBJREF with what the options behind it say: those of addresses, `at` and `dialect`.
+fn marked(objref: ObjRef, options: &str) -> Result<(ObjRef, Security), Failure> {
     let (mut at, mut is_wine, mut others) = (None, false, Vec::new());
     for option in options.split('&').filter(|option| !option.is_empty()) {
         match option.split_once('=') {
@@ -308,10 +296,8 @@ fn marked(objref: ObjRef, options: &str) -> Result<Marked, Failure> {
         (true, _, Some(at)) => {
             let security = wine::security(at);
             let plain = security.dialect.plain(&objref);
-            (
-                plain.ok_or_else(|| wrong("the OBJREF is of a form that only its own class can read"))?,
-                security,
-            )
+            let why = "the OBJREF is of a form that only its own class can read";
+            (plain.ok_or_else(|| wrong(why))?, security)
         }
         (false, Some(at), _) => (objref.resolved_at(at), Security::of_endpoint(Some(at))),
         (false, None, told) => (objref, Security::of_endpoint(told.as_ref())),
@@ -320,7 +306,7 @@ fn marked(objref: ObjRef, options: &str) -> Result<Marked, Failure> {
     if is_wine && security.level > Level::None {
         return Err(wine::refusal("knows nobody, so `level=none` is all that is to be had"));
     }
-    Ok(Marked { objref, security })
+    Ok((objref, security))
 }
 
 /// Takes an address apart: the friendly part that all wires have, and the security.
@@ -387,11 +373,11 @@ fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
                 wrong(format!("`{name}` is no level; known are {}", known.join(", ")))
             })?;
         }
-        ("mech", "ntlm") => security.mechanism = Mechanism::Ntlm,
-        ("mech", "negotiate") => security.mechanism = Mechanism::Negotiate,
-        ("mech", "kerberos") => security.mechanism = Mechanism::Kerberos,
-        ("mech", other) => {
-            return Err(wrong(format!("`{other}` is no mechanism; known are ntlm, negotiate, kerberos")));
+        ("mech", name) => {
+            let known = MECHANISMS.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+                wrong(format!("`{name}` is no mechanism; known are ntlm, negotiate, kerberos"))
+            })?;
+            security.mechanism = known.1;
         }
         ("credentials", path) => security.credentials = Some(Arc::new(Credentials::read_file(path)?)),
         ("users", path) => security.users = Some(Arc::new(UserTable::read_file(path)?)),
@@ -417,23 +403,16 @@ fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The value of the option `mech` that stands for a mechanism.
-fn mechanism_name(mechanism: Mechanism) -> &'static str {
-    match mechanism {
-        Mechanism::Ntlm => "ntlm",
-        Mechanism::Negotiate => "negotiate",
-        Mechanism::Kerberos => "kerberos",
+/// With the account of this process, from the file that the environment names, where the address has none and may still be used with
+/// one.
+fn or_ambient(mut security: Security) -> Result<Security, Failure> {
+    let wanted = security.credentials.is_none() && security.level > Level::None;
+    if let Some(path) = std::env::var_os(CREDENTIALS).filter(|path| wanted && !path.is_empty()) {
+        let known =
+            Credentials::read_file(path).map_err(|failure| failure.at(format_args!("${CREDENTIALS}")));
+        security.credentials = Some(Arc::new(known?));
     }
-}
-
-/// The credentials of this process, if it was given any.
-fn ambient_credentials() -> Result<Option<Arc<Credentials>>, Failure> {
-    match std::env::var_os(CREDENTIALS) {
-        Some(path) if !path.is_empty() => Ok(Some(Arc::new(
-            Credentials::read_file(path).map_err(|failure| failure.at(format_args!("${CREDENTIALS}")))?,
-        ))),
-        _ => Ok(None),
-    }
+    Ok(security)
 }
 
 /// The failure of an address that its writer has to correct.

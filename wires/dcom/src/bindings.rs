@@ -38,6 +38,17 @@ pub struct StringBinding {
 }
 
 impl StringBinding {
+    /// An endpoint as others are told it; nothing for one that only this process has.
+    pub(crate) fn of(endpoint: &Endpoint) -> Option<Self> {
+        let (tower, address) = match endpoint {
+            Endpoint::Tcp { host, port } => (TOWER_TCP, format!("{host}[{port}]")),
+            Endpoint::Unix { path } => (TOWER_LOCAL, format!("unix:{path}")),
+            Endpoint::Shm { path } => (TOWER_LOCAL, format!("shm:{path}")),
+            Endpoint::InProcess { .. } | Endpoint::Layered(_) => return None,
+        };
+        Some(Self { tower, address })
+    }
+
     /// A socket of this machine that a binding of [`TOWER_LOCAL`] names; `None` for what other programs write there.
     pub(crate) fn socket(&self) -> Option<Endpoint> {
         let (transport, path) = self.address.split_once(':').filter(|_| self.tower == TOWER_LOCAL)?;
@@ -97,13 +108,8 @@ impl DualStringArray {
 
     /// Bindings of the TCP endpoints among these.
     pub fn of(endpoints: &[Endpoint], security: Vec<SecurityBinding>) -> Self {
-        let strings = endpoints.iter().filter_map(|endpoint| match endpoint {
-            Endpoint::Tcp { host, port } => {
-                Some(StringBinding { tower: TOWER_TCP, address: format!("{host}[{port}]") })
-            }
-            _ => None,
-        });
-        Self { strings: strings.collect(), security }
+        let strings = endpoints.iter().filter_map(StringBinding::of);
+        Self { strings: strings.filter(|binding| binding.tower == TOWER_TCP).collect(), security }
     }
 
     /// The same with the addresses first by which the peer of a connection reaches this machine, and without sockets, which it
@@ -187,26 +193,19 @@ impl DualStringArray {
         // Both the count of words and the offset of the security bindings are 16-bit numbers.
         const MOST: usize = u16::MAX as usize - 4;
         let mut units = Vec::new();
-        for binding in &self.strings {
+        let push = |units: &mut Vec<u16>, head: &[u16], text: &str| {
             let before = units.len();
-            units.push(binding.tower);
-            units.extend(binding.address.encode_utf16().chain([0]));
+            units.extend(head.iter().copied().chain(text.encode_utf16()).chain([0]));
             if units.len() > MOST {
                 units.truncate(before);
             }
-        }
+        };
+        self.strings.iter().for_each(|held| push(&mut units, &[held.tower], &held.address));
         // An array without any binding has two words for each of its halves.
         let blank = if self.strings.is_empty() { 2 } else { 1 };
         units.resize(units.len() + blank, 0);
         let security = u16::try_from(units.len()).unwrap_or_default();
-        for binding in &self.security {
-            let before = units.len();
-            units.extend([binding.service, RESERVED]);
-            units.extend(binding.principal.encode_utf16().chain([0]));
-            if units.len() > MOST {
-                units.truncate(before);
-            }
-        }
+        self.security.iter().for_each(|held| push(&mut units, &[held.service, RESERVED], &held.principal));
         let blank = if self.security.is_empty() { 2 } else { 1 };
         units.resize(units.len() + blank, 0);
         (units, security)

@@ -67,11 +67,8 @@ fn typed(object: &Object, interface: &'static Interface) -> Object {
 fn whole(object: &Object) -> Result<Discovery, Failure> {
     let (text, own) = typed(object, &CONTRACT).call::<_, (String, Vec<Guid>), Failure>(GET_CONTRACT, ())?;
     let contract = midl::parse(&text, "contract of the object").map_err(|problems| {
-        Failure::new(
-            Kind::Malformed,
-            Initiator::Peer,
-            format!("the contract it tells cannot be read: {problems}"),
-        )
+        let what = format!("the contract it tells cannot be read: {problems}");
+        Failure::new(Kind::Malformed, Initiator::Peer, what)
     })?;
     let interfaces: Vec<Hold<Interface>> = contract.interfaces().cloned().collect();
     // Types first, then what the object is, then the interfaces that these are made of.
@@ -86,11 +83,8 @@ fn whole(object: &Object) -> Result<Discovery, Failure> {
         }
     }
     if first.is_empty() {
-        return Err(Failure::new(
-            Kind::Malformed,
-            Initiator::Peer,
-            "the contract it tells has none of its interfaces",
-        ));
+        let what = "the contract it tells has none of its interfaces";
+        return Err(Failure::new(Kind::Malformed, Initiator::Peer, what));
     }
     let own = first.len();
     types.extend(first);
@@ -108,21 +102,23 @@ fn with_signals(interface: &Hold<Interface>, all: &[Hold<Interface>]) -> Hold<In
     let mut declaring: Vec<&Interface> = vec![interface];
     while let Some(next) = declaring.pop() {
         declaring.extend(next.bases.iter().map(|base| &**base));
-        for listener in
-            all.iter().filter(|held| midl::listener_of(held).is_some_and(|name| name == next.name))
-        {
-            for (index, operation) in listener.operations.iter().enumerate() {
-                let mut signal = Signal::new(operation.name.clone(), operation.arguments.fields().to_vec());
-                signal.doc = operation.doc.clone();
-                signal.sink = Some((listener.clone(), index));
-                signals.push(signal);
-            }
-        }
+        let listens = |held: &&Hold<Interface>| midl::listener_of(held).is_some_and(|name| name == next.name);
+        signals.extend(all.iter().filter(listens).flat_map(signals_of));
     }
     if signals.is_empty() {
         return interface.clone();
     }
     Hold::new(Interface { signals: Cow::Owned(signals), ..(**interface).clone() })
+}
+
+/// The signals that calls of a listener's interface are.
+fn signals_of(listener: &Hold<Interface>) -> impl Iterator<Item = Signal> {
+    listener.operations.iter().enumerate().map(|(index, operation)| {
+        let mut signal = Signal::new(operation.name.clone(), operation.arguments.fields().to_vec());
+        signal.doc = operation.doc.clone();
+        signal.sink = Some((listener.clone(), index));
+        signal
+    })
 }
 
 /// What the object is by IDispatch.
@@ -153,14 +149,11 @@ fn assembled(mut interface: Interface, sources: Vec<Interface>) -> Discovery {
     let mut signals: Vec<Signal> = Vec::new();
     for source in sources {
         let source = Hold::new(source);
-        for (index, operation) in source.operations.iter().enumerate() {
-            let mut signal = Signal::new(operation.name.clone(), operation.arguments.fields().to_vec());
+        for mut signal in signals_of(&source) {
             if signals.iter().any(|held| held.name == signal.name) {
-                signal.name = format!("{}_{}", source.name, operation.name).into();
+                signal.name = format!("{}_{}", source.name, signal.name).into();
                 signal.label = signal.name.clone();
             }
-            signal.doc = operation.doc.clone();
-            signal.sink = Some((source.clone(), index));
             signals.push(signal);
         }
         definitions.push(Definition::Interface(source));

@@ -144,10 +144,6 @@ impl<'a> Node<'a> {
         Ok(all)
     }
 
-    fn address(&self) -> String {
-        address::print_friendly(&self.way)
-    }
-
     /// The entry that stands for the node itself: the version of COM it speaks, and the string bindings of
     /// its resolver in words.
     fn resolver_presence(
@@ -167,11 +163,8 @@ impl<'a> Node<'a> {
     /// is shown for TCP only: other transports have their own.
     fn entry_presence(&self, known: Known, authentication: &str) -> Presence {
         let Some(tower) = known.tower else {
-            return self.presence(
-                &known.annotation,
-                (String::new(), String::new(), "unknown".to_owned()),
-                "",
-            );
+            let what = (String::new(), String::new(), "unknown".to_owned());
+            return self.presence(&known.annotation, what, "");
         };
         let (iid, major, minor) = tower.interface;
         let endpoint = match (tower.port(), tower.address()) {
@@ -179,12 +172,8 @@ impl<'a> Node<'a> {
             (Some(port), _) => format!("tcp port {port}"),
             (None, _) => other_endpoint(&tower),
         };
-        let named = crate::names::interface(iid).map(str::to_owned).unwrap_or_default();
-        let name = match (known.annotation.is_empty(), named.is_empty()) {
-            (false, _) => known.annotation,
-            (true, false) => named,
-            (true, true) => iid.to_string(),
-        };
+        let named = || crate::names::interface(iid).map_or_else(|| iid.to_string(), str::to_owned);
+        let name = if known.annotation.is_empty() { named() } else { known.annotation };
         let by_tcp = if tower.port().is_some() { authentication } else { "" };
         self.presence(&name, (iid.to_string(), format!("{major}.{minor}"), endpoint), by_tcp)
     }
@@ -203,7 +192,7 @@ impl<'a> Node<'a> {
     ) -> Presence {
         Presence {
             name: name.to_owned(),
-            address: self.address(),
+            address: address::print_friendly(&self.way),
             details: vec![
                 ("interface", interface),
                 ("version", version),

@@ -3,6 +3,18 @@
 //! Only for people: `trace`, messages, and lists. Nothing that is served or called depends on what is known
 //! here.
 
+/// A table of interfaces: identity, name, number of the first operation, and the operations in the order of their numbers.
+macro_rules! interfaces {
+    ($($id:expr => $name:ident from $first:literal [$($operation:ident)*];)*) => {
+        pub(super) const INTERFACES: &[Known] = &[$(Known {
+            id: $id,
+            name: stringify!($name),
+            first: $first,
+            operations: &[$(stringify!($operation)),*],
+        }),*];
+    };
+}
+
 mod opc;
 mod system;
 

@@ -87,8 +87,7 @@ pub fn parse_resolve_oxid_reply(stub: Get<'_>) -> Result<Result<Resolved, u32>, 
 /// Results of ServerAlive2: the resolver's version and bindings.
 pub fn server_alive2_reply(version: (u16, u16), bindings: &DualStringArray) -> Vec<u8> {
     let mut out = Put::default();
-    out.u16(version.0);
-    out.u16(version.1);
+    out.version(version);
     out.pointer(true);
     bindings.put(&mut out);
     out.u32(0);
@@ -101,7 +100,7 @@ pub fn server_alive2_reply(version: (u16, u16), bindings: &DualStringArray) -> V
 pub fn parse_server_alive2_reply(
     mut stub: Get<'_>,
 ) -> Result<Result<((u16, u16), DualStringArray), u32>, Violation> {
-    let version = (stub.u16()?, stub.u16()?);
+    let version = stub.version()?;
     // j-Interop sends a null pointer, and bindings all the same.
     let bindings = if stub.pointer()? || stub.left() > 8 {
         DualStringArray::get(&mut stub)?
@@ -147,8 +146,7 @@ pub fn complex_ping_request(ping: &ComplexPing) -> Vec<u8> {
         let oids = oids.get(..most(oids).into()).unwrap_or_default();
         out.pointer(!oids.is_empty());
         if !oids.is_empty() {
-            out.count(oids.len());
-            oids.iter().for_each(|oid| out.u64(*oid));
+            out.array(oids.iter().copied(), Put::u64);
         }
     }
     out.bytes
@@ -183,10 +181,7 @@ fn oids(stub: &mut Get<'_>, count: u16) -> Result<Vec<u64>, Violation> {
     match (stub.pointer()?, count) {
         (false, 0) => Ok(Vec::new()),
         (false, _) => Err(Violation::NullReference),
-        (true, count) => {
-            let count = stub.conformance(8, Some(count.into()))?;
-            stub.items(count, 8, Get::u64)
-        }
+        (true, count) => stub.array(count.into(), 8, Get::u64),
     }
 }
 
@@ -197,8 +192,7 @@ pub(crate) fn protseqs(stub: &mut Get<'_>, pointed: bool) -> Result<Vec<u16>, Vi
     if pointed && !stub.pointer()? {
         return if count == 0 { Ok(Vec::new()) } else { Err(Violation::NullReference) };
     }
-    let count = stub.conformance(2, Some(count))?;
-    stub.items(count, 2, Get::u16)
+    stub.array(count, 2, Get::u16)
 }
 
 /// Writes what `protseqs` reads.
@@ -208,17 +202,15 @@ pub(crate) fn put_protseqs(out: &mut Put, protseqs: &[u16], pointed: bool) {
     if pointed {
         out.pointer(true);
     }
-    out.count(protseqs.len());
-    protseqs.iter().for_each(|protseq| out.u16(*protseq));
+    out.array(protseqs.iter().copied(), Put::u16);
 }
 
 /// Reads the results of both operations; `versioned` says whether COMVERSION is there.
 fn resolved(mut stub: Get<'_>, versioned: bool) -> Result<Result<Resolved, u32>, Violation> {
     let found = stub.pointer()?;
     let bindings = if found { DualStringArray::get(&mut stub)? } else { DualStringArray::default() };
-    let rem_unknown = stub.uuid()?;
-    let authn_hint = stub.u32()?;
-    let version = if versioned { (stub.u16()?, stub.u16()?) } else { (5, 1) };
+    let (rem_unknown, authn_hint) = (stub.uuid()?, stub.u32()?);
+    let version = if versioned { stub.version()? } else { (5, 1) };
     match stub.u32()? {
         0 if found => Ok(Ok(Resolved { bindings, rem_unknown, authn_hint, version })),
         0 => Err(Violation::NullReference),
@@ -241,8 +233,7 @@ fn put_resolved(result: Result<&Resolved, u32>, versioned: bool) -> Vec<u8> {
     out.uuid(resolved.rem_unknown);
     out.u32(resolved.authn_hint);
     if versioned {
-        out.u16(resolved.version.0);
-        out.u16(resolved.version.1);
+        out.version(resolved.version);
     }
     out.u32(status);
     out.bytes

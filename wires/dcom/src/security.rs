@@ -14,16 +14,16 @@ mod home;
 use crate::wine::Dialect;
 use everywire_auth::security::{Credentials, Mechanism, Options, Users};
 use everywire_model::{Endpoint, Failure, Initiator, Kind, PeerAddress, Profile};
-use home::{Home, address_of};
+use home::{HERE, Home, address_of, is_called};
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How much each message is protected (MS-RPCE 2.2.1.1.8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Level {
     /// Nobody says who calls.
@@ -35,6 +35,7 @@ pub enum Level {
     /// Each fragment is known to come from the caller; in practice as `Integrity`.
     Packet = 4,
     /// Each fragment is signed.
+    #[default]
     Integrity = 5,
     /// Each fragment is signed and encrypted.
     Privacy = 6,
@@ -88,7 +89,7 @@ struct Trusted {
 }
 
 /// See the module. It stands in [`Profile::options`] of a way and of a place.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Security {
     /// How calls are protected; of a place, how they must be at least.
     pub level: Level,
@@ -138,23 +139,7 @@ impl Security {
 
     /// This level, and nothing else.
     pub fn new(level: Level) -> Self {
-        Self {
-            level,
-            mechanism: Mechanism::Ntlm,
-            credentials: None,
-            users: None,
-            ntlm1_session: false,
-            open_lookups: false,
-            ping: None,
-            target: String::new(),
-            host: String::new(),
-            here: false,
-            keytab: None,
-            dialect: Dialect::Standard,
-            hosts: Vec::new(),
-            home: None,
-            trusted: None,
-        }
+        Self { level, ..Self::default() }
     }
 
     /// The same at no lower level than the one that the peer says it wants, as far as there are credentials for it
@@ -203,14 +188,7 @@ impl Security {
 
     /// Whether `hosts=` names this host: as it is called there, by its first label, or by its address.
     fn allows(&self, host: &str, at: Option<IpAddr>) -> bool {
-        self.hosts.iter().any(|name| {
-            let address = address_of(name);
-            let label = name.split_once('.').map(|(label, _)| label).filter(|_| address.is_none());
-            name == "*"
-                || name.eq_ignore_ascii_case(host)
-                || label.is_some_and(|label| label.eq_ignore_ascii_case(host))
-                || (at.is_some() && address == at)
-        })
+        self.hosts.iter().any(|name| name == "*" || is_called(name, host, at))
     }
 
     /// What a context of this level is asked for; `host` is where the service runs.
@@ -239,8 +217,7 @@ impl Security {
             Endpoint::Tcp { host, .. } => address_of(host),
             _ => None,
         });
-        let here = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-        let addresses = here.into_iter().chain(own).chain(address_of_peer(peer));
+        let addresses = HERE.into_iter().chain(own).chain(address_of_peer(peer));
         let addresses = addresses.chain(numbers.into_iter().filter_map(|host| address_of(host))).collect();
         let all = self.hosts.iter().any(|host| host == "*");
         let trusted = Trusted { addresses, names: names.into_iter().cloned().collect() };

@@ -104,6 +104,22 @@ impl<'a> Get<'a> {
         (0..count).map(|_| item(self)).collect()
     }
 
+    /// An array behind its maximum count, which must be `count`; each element has at least `least` bytes.
+    pub fn array<T>(
+        &mut self,
+        count: usize,
+        least: usize,
+        item: impl FnMut(&mut Self) -> Result<T, Violation>,
+    ) -> Result<Vec<T>, Violation> {
+        self.conformance(least, Some(count))?;
+        self.items(count, least, item)
+    }
+
+    /// A COMVERSION (MS-DCOM 2.2.11).
+    pub fn version(&mut self) -> Result<(u16, u16), Violation> {
+        Ok((self.u16()?, self.u16()?))
+    }
+
     /// A conformant-varying string of UTF-16 units, without its terminator.
     pub fn wide(&mut self) -> Result<String, Violation> {
         let most = self.u32()?;
@@ -215,6 +231,18 @@ impl Put {
     /// The length of something in memory; more than NDR can count is cut, which nobody can have sent.
     pub fn count(&mut self, count: usize) {
         self.u32(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+
+    /// An array behind its maximum count.
+    pub fn array<T>(&mut self, items: impl ExactSizeIterator<Item = T>, put: fn(&mut Self, T)) {
+        self.count(items.len());
+        items.for_each(|item| put(self, item));
+    }
+
+    /// A COMVERSION.
+    pub fn version(&mut self, (major, minor): (u16, u16)) {
+        self.u16(major);
+        self.u16(minor);
     }
 
     /// A pointer to something, or to nothing.

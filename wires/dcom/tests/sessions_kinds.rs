@@ -188,7 +188,7 @@ fn references_of_a_caller_are_called_as_that_caller() {
         let _ = pair.call(&way, &counter, 0, &put_int(5));
         let incoming = pair.incoming();
         let wire_state: &dyn Any = &**incoming.body.wire_state().unwrap();
-        let security = wire_state.downcast_ref::<Correspondence>().unwrap().security();
+        let security = &wire_state.downcast_ref::<Correspondence>().unwrap().security;
         assert_eq!(security.level, level);
         let user = security.credentials.as_ref().map(|known| known.user.clone());
         assert_eq!(user.as_deref(), (level > Level::None).then_some("ali"));

@@ -18,9 +18,11 @@ use everywire_model::describe::{
     signal, sunk,
 };
 use everywire_model::object::no_operation;
+use everywire_model::shape::Alias;
 use everywire_model::value::{TypedShape, Value};
 use everywire_model::*;
 use everywire_runtime::{Node, Notice};
+use std::borrow::Cow;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -412,6 +414,56 @@ fn calls_by_name_convert_their_arguments() {
     let broken = call::invoke(&house.lamp, "break", &[]).unwrap_err();
     assert_eq!(code(&broken), 0x8004_0277);
     assert!(broken.message().contains("the bulb is gone"), "{broken}");
+}
+
+const MONEY: Shape = Shape::Alias(Hold::Static(&Alias {
+    name: Cow::Borrowed("CURRENCY"),
+    id: Cow::Borrowed(""),
+    target: Shape::I64,
+}));
+const DATE: Shape = Shape::Alias(Hold::Static(&Alias {
+    name: Cow::Borrowed("DATE"),
+    id: Cow::Borrowed(""),
+    target: Shape::F64,
+}));
+static TILL: Interface = of_kind(
+    interface!("ITill", "7a1e0b1c-0c55-4d0e-9b6e-3f6d7c1b0005", [], 0, &TILL_OPERATIONS),
+    InterfaceKind::Dual,
+);
+static TILL_OPERATIONS: [Operation; 1] =
+    [operation!("Pay", (in "price": MONEY, in "day": DATE, out "same": MONEY) -> DATE)];
+
+/// Gives back what it is given.
+struct Till;
+
+impl Servant for Till {
+    fn interface(&self) -> &Interface {
+        &TILL
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let (price, day) = request.arguments::<(i64, f64)>()?;
+            assert_eq!((price, day), (125_000, 45_658.0));
+            request.reply::<_, Failure>(Ok((day, price)))
+        });
+    }
+}
+
+#[test]
+fn money_and_dates_are_converted_as_such() {
+    let house = house();
+    house.server.export_servant("till", Arc::new(Till));
+    let till = house.client.object(&format!("{}/till?level=none", house.place)).unwrap();
+    let till = till.with_deadline(Some(WAIT));
+    let text = |held: &str| variant(BSTR, Value::Text(held.to_owned()));
+    for price in
+        [variant(MONEY, Value::Integer(125_000)), text("12.5"), variant(Shape::F64, Value::Float(12.5))]
+    {
+        let day =
+            call::invoke(&till, "pay", &[price, text("2025-01-01"), variant(Shape::Void, Value::Nothing)]);
+        assert_eq!(day.unwrap(), Value::Float(45_658.0));
+    }
 }
 
 #[test]

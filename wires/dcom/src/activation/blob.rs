@@ -48,10 +48,8 @@ pub(super) fn read(blob: &[u8]) -> Result<Vec<(Uuid, Get<'_>)>, Violation> {
     header.reference()?;
     header.reference()?;
     header.pointer()?;
-    header.conformance(16, Some(count))?;
-    let classes = header.items(count, 16, Get::uuid)?;
-    header.conformance(4, Some(count))?;
-    let sizes = header.items(count, 4, Get::u32)?;
+    let classes = header.array(count, 16, Get::uuid)?;
+    let sizes = header.array(count, 4, Get::u32)?;
     let mut rest = streams.get(header_size..).ok_or(Violation::Truncated)?;
     let mut found = Vec::with_capacity(count);
     for (class, size) in classes.into_iter().zip(sizes) {
@@ -80,10 +78,8 @@ pub(super) fn write(properties: Vec<(Uuid, Put)>) -> Vec<u8> {
     header.pointer(true);
     header.pointer(true);
     header.pointer(false);
-    header.count(count);
-    classes.into_iter().for_each(|class| header.uuid(class));
-    header.count(count);
-    streams.iter().for_each(|stream| header.count(stream.len()));
+    header.array(classes.into_iter(), Put::uuid);
+    header.array(streams.iter().map(Vec::len), Put::count);
     let mut blob = Put::default();
     blob.count(size);
     blob.u32(0);

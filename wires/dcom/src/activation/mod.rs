@@ -9,8 +9,11 @@ pub mod properties;
 pub mod remote;
 pub mod scm;
 
+use crate::limits::INTERFACES_ASKED;
 use crate::objref::ObjRef;
 use crate::resolver::Resolved;
+use crate::stub::{Get, Put};
+use crate::violations::Violation;
 use bytes::Bytes;
 use std::net::IpAddr;
 use uuid::Uuid;
@@ -43,6 +46,24 @@ pub struct Activated {
     pub hresult: u32,
     /// Per interface asked for: IID, HRESULT, OBJREF.
     pub interfaces: Vec<(Uuid, u32, Option<Bytes>)>,
+}
+
+/// How many interfaces are asked for.
+fn interfaces_asked(stub: &mut Get<'_>) -> Result<usize, Violation> {
+    let count = stub.u32()? as usize;
+    if (1..=INTERFACES_ASKED).contains(&count) { Ok(count) } else { Err(Violation::BoundExceeded) }
+}
+
+/// An array of pointers to OBJREFs, and those that are there.
+fn objrefs(stub: &mut Get<'_>, count: usize) -> Result<Vec<Option<Bytes>>, Violation> {
+    let held = stub.array(count, 4, Get::pointer)?;
+    held.into_iter().map(|held| held.then(|| stub.interface_pointer()).transpose()).collect()
+}
+
+/// Writes what `objrefs` reads.
+fn put_objrefs(out: &mut Put, interfaces: &[(Uuid, u32, Option<Bytes>)]) {
+    out.array(interfaces.iter().map(|(_, _, objref)| objref.is_some()), Put::pointer);
+    interfaces.iter().filter_map(|(_, _, objref)| objref.as_ref()).for_each(|raw| out.interface_pointer(raw));
 }
 
 impl Activated {

@@ -11,9 +11,8 @@
 //! maximum count must be that number. Alignment counts from the beginning of each property, so that a
 //! property written here is the same wherever it stands.
 
-use super::{Activated, Activation, blob};
+use super::{Activated, Activation, blob, interfaces_asked, objrefs, put_objrefs};
 use crate::bindings::DualStringArray;
-use crate::limits::INTERFACES_ASKED;
 use crate::objref::ObjRef;
 use crate::resolver::{Resolved, protseqs, put_protseqs};
 use crate::stub::{Get, Put};
@@ -133,10 +132,9 @@ impl Request {
                 version: activation.version,
             },
             context: Some(client_context(Uuid::new_v4())),
-            prototype: None,
-            server: None,
             impersonation: activation.impersonation,
             protseqs: activation.protseqs.clone(),
+            ..Self::default()
         }
     }
 
@@ -260,16 +258,12 @@ impl Instantiation {
         let clsid = get.uuid()?;
         let (class_context, flags) = (get.u32()?, get.u32()?);
         get.u32()?;
-        let count = get.u32()? as usize;
-        if !(1..=INTERFACES_ASKED).contains(&count) {
-            return Err(Violation::BoundExceeded);
-        }
+        let count = interfaces_asked(get)?;
         get.u32()?;
         get.reference()?;
         get.u32()?;
-        let version = (get.u16()?, get.u16()?);
-        get.conformance(16, Some(count))?;
-        let iids = get.items(count, 16, Get::uuid)?;
+        let version = get.version()?;
+        let iids = get.array(count, 16, Get::uuid)?;
         Ok(Self { clsid, class_context, flags, iids, version })
     }
 
@@ -284,10 +278,8 @@ impl Instantiation {
         put.pointer(true);
         // In place 48 bytes, then the maximum count and the array.
         put.count(blob::framed_len(52 + 16 * self.iids.len()));
-        put.u16(self.version.0);
-        put.u16(self.version.1);
-        put.count(self.iids.len());
-        self.iids.iter().for_each(|iid| put.uuid(*iid));
+        put.version(self.version);
+        put.array(self.iids.iter().copied(), Put::uuid);
         put
     }
 }
@@ -299,7 +291,7 @@ type Contexts = (Option<Bytes>, Option<Bytes>);
 fn contexts(get: &mut Get<'_>) -> Result<Contexts, Violation> {
     get.take(16)?;
     let (client, prototype) = (get.pointer()?, get.pointer()?);
-    let mut objref = |held: bool| if held { get.interface_pointer().map(Some) } else { Ok(None) };
+    let mut objref = |held: bool| held.then(|| get.interface_pointer()).transpose();
     Ok((objref(client)?, objref(prototype)?))
 }
 
@@ -315,7 +307,7 @@ fn server(get: &mut Get<'_>) -> Result<Option<Option<String>>, Violation> {
     let named = get.pointer()?;
     get.u32()?;
     get.u32()?;
-    Ok(Some(if named { Some(get.wide()?) } else { None }))
+    named.then(|| get.wide()).transpose().map(Some)
 }
 
 /// ScmRequestInfoData (2.2.22.2.4).
@@ -350,22 +342,16 @@ pub(super) fn write_results(activated: &Activated) -> Vec<u8> {
 
 /// Reads such a BLOB; properties that are not known are passed over.
 pub(super) fn read_results(data: &[u8]) -> Result<Activated, Violation> {
-    let mut found = Activated::default();
-    let (mut interfaces, mut exporter) = (false, false);
+    let (mut found, mut exporter) = (None, None);
     for (class, mut get) in blob::read(data)? {
         match class {
-            PROPS_OUT => {
-                found.interfaces = get_interfaces(&mut get)?;
-                interfaces = true;
-            }
-            SCM_REPLY => {
-                (found.oxid, found.resolved) = get_exporter(&mut get)?;
-                exporter = true;
-            }
+            PROPS_OUT => found = Some(get_interfaces(&mut get)?),
+            SCM_REPLY => exporter = Some(get_exporter(&mut get)?),
             _ => {}
         }
     }
-    if interfaces && exporter { Ok(found) } else { Err(Violation::BadActivation) }
+    let (interfaces, (oxid, resolved)) = found.zip(exporter).ok_or(Violation::BadActivation)?;
+    Ok(Activated { oxid, resolved, interfaces, ..Activated::default() })
 }
 
 /// PropsOutInfo (2.2.22.2.9): three arrays of the same length, then the OBJREFs of those that are there.
@@ -374,36 +360,20 @@ fn put_interfaces(activated: &Activated) -> Put {
     let mut put = Put::default();
     put.count(interfaces.len());
     (0..3).for_each(|_| put.pointer(true));
-    put.count(interfaces.len());
-    interfaces.iter().for_each(|(iid, _, _)| put.uuid(*iid));
-    put.count(interfaces.len());
-    interfaces.iter().for_each(|(_, hresult, _)| put.u32(*hresult));
-    put.count(interfaces.len());
-    interfaces.iter().for_each(|(_, _, objref)| put.pointer(objref.is_some()));
-    for objref in interfaces.iter().filter_map(|(_, _, objref)| objref.as_ref()) {
-        put.interface_pointer(objref);
-    }
+    put.array(interfaces.iter().map(|(iid, _, _)| *iid), Put::uuid);
+    put.array(interfaces.iter().map(|(_, hresult, _)| *hresult), Put::u32);
+    put_objrefs(&mut put, interfaces);
     put
 }
 
 /// Its counterpart: IID, HRESULT and OBJREF of each interface asked for.
 fn get_interfaces(get: &mut Get<'_>) -> Result<Vec<(Uuid, u32, Option<Bytes>)>, Violation> {
-    let count = get.u32()? as usize;
-    if !(1..=INTERFACES_ASKED).contains(&count) {
-        return Err(Violation::BoundExceeded);
-    }
+    let count = interfaces_asked(get)?;
     (0..3).try_for_each(|_| get.reference())?;
-    get.conformance(16, Some(count))?;
-    let iids = get.items(count, 16, Get::uuid)?;
-    get.conformance(4, Some(count))?;
-    let hresults = get.items(count, 4, Get::u32)?;
-    get.conformance(4, Some(count))?;
-    let held = get.items(count, 4, Get::pointer)?;
-    let mut found = Vec::with_capacity(count);
-    for ((iid, hresult), held) in iids.into_iter().zip(hresults).zip(held) {
-        found.push((iid, hresult, if held { Some(get.interface_pointer()?) } else { None }));
-    }
-    Ok(found)
+    let iids = get.array(count, 16, Get::uuid)?;
+    let hresults = get.array(count, 4, Get::u32)?;
+    let found = iids.into_iter().zip(hresults).zip(objrefs(get, count)?);
+    Ok(found.map(|((iid, hresult), objref)| (iid, hresult, objref)).collect())
 }
 
 /// ScmReplyInfoData (2.2.22.2.8): where the object's exporter is.
@@ -416,8 +386,7 @@ fn put_exporter(activated: &Activated) -> Put {
     put.pointer(true);
     put.uuid(resolved.rem_unknown);
     put.u32(resolved.authn_hint);
-    put.u16(resolved.version.0);
-    put.u16(resolved.version.1);
+    put.version(resolved.version);
     resolved.bindings.put(&mut put);
     put
 }
@@ -428,9 +397,7 @@ fn get_exporter(get: &mut Get<'_>) -> Result<(u64, Resolved), Violation> {
     get.reference()?;
     let oxid = get.u64()?;
     get.reference()?;
-    let rem_unknown = get.uuid()?;
-    let authn_hint = get.u32()?;
-    let version = (get.u16()?, get.u16()?);
+    let (rem_unknown, authn_hint, version) = (get.uuid()?, get.u32()?, get.version()?);
     let bindings = DualStringArray::get(get)?;
     Ok((oxid, Resolved { bindings, rem_unknown, authn_hint, version }))
 }

@@ -4,10 +4,9 @@
 //! it is a unique pointer. j-Interop leaves ten octets behind the arguments, so what follows them is not
 //! looked at.
 
-use super::{Activated, Activation};
+use super::{Activated, Activation, interfaces_asked, objrefs, put_objrefs};
 use crate::bindings::DualStringArray;
 use crate::hresult::{self, is_failure};
-use crate::limits::INTERFACES_ASKED;
 use crate::resolver::{Resolved, protseqs, put_protseqs};
 use crate::stub::{Get, Put};
 use crate::violations::Violation;
@@ -30,8 +29,7 @@ pub fn write_request(activation: &Activation) -> Vec<u8> {
     out.u32(if activation.class_object { GET_CLASS_OBJECT } else { 0 });
     out.count(activation.iids.len());
     out.pointer(true);
-    out.count(activation.iids.len());
-    activation.iids.iter().for_each(|iid| out.uuid(*iid));
+    out.array(activation.iids.iter().copied(), Put::uuid);
     put_protseqs(&mut out, &activation.protseqs, false);
     out.bytes
 }
@@ -46,13 +44,9 @@ pub fn parse_request(mut stub: Get<'_>, version: (u16, u16)) -> Result<Activatio
         stub.interface_pointer()?;
     }
     let (impersonation, mode) = (stub.u32()?, stub.u32()?);
-    let count = stub.u32()? as usize;
-    if !(1..=INTERFACES_ASKED).contains(&count) {
-        return Err(Violation::BoundExceeded);
-    }
+    let count = interfaces_asked(&mut stub)?;
     stub.reference()?;
-    stub.conformance(16, Some(count))?;
-    let iids = stub.items(count, 16, Get::uuid)?;
+    let iids = stub.array(count, 16, Get::uuid)?;
     let protseqs = protseqs(&mut stub, false)?;
     let class_object = mode == GET_CLASS_OBJECT;
     Ok(Activation { clsid, iids, class_object, version, protseqs, impersonation })
@@ -70,16 +64,10 @@ pub fn write_reply(activated: &Activated) -> Vec<u8> {
     }
     out.uuid(resolved.rem_unknown);
     out.u32(resolved.authn_hint);
-    out.u16(resolved.version.0);
-    out.u16(resolved.version.1);
+    out.version(resolved.version);
     out.u32(*hresult);
-    out.count(interfaces.len());
-    interfaces.iter().for_each(|(_, _, objref)| out.pointer(objref.is_some()));
-    for objref in interfaces.iter().filter_map(|(_, _, objref)| objref.as_ref()) {
-        out.interface_pointer(objref);
-    }
-    out.count(interfaces.len());
-    interfaces.iter().for_each(|(_, hresult, _)| out.u32(*hresult));
+    put_objrefs(&mut out, interfaces);
+    out.array(interfaces.iter().map(|(_, hresult, _)| *hresult), Put::u32);
     out.u32(hresult::S_OK);
     out.bytes
 }
@@ -89,18 +77,10 @@ pub fn parse_reply(mut stub: Get<'_>, iids: &[Uuid]) -> Result<Activated, Violat
     let oxid = stub.u64()?;
     let found = stub.pointer()?;
     let bindings = if found { DualStringArray::get(&mut stub)? } else { DualStringArray::default() };
-    let rem_unknown = stub.uuid()?;
-    let authn_hint = stub.u32()?;
-    let version = (stub.u16()?, stub.u16()?);
+    let (rem_unknown, authn_hint, version) = (stub.uuid()?, stub.u32()?, stub.version()?);
     let hresult = stub.u32()?;
-    let count = stub.conformance(4, Some(iids.len()))?;
-    let held = stub.items(count, 4, Get::pointer)?;
-    let mut objrefs = Vec::with_capacity(count);
-    for held in held {
-        objrefs.push(if held { Some(stub.interface_pointer()?) } else { None });
-    }
-    stub.conformance(4, Some(count))?;
-    let hresults = stub.items(count, 4, Get::u32)?;
+    let objrefs = objrefs(&mut stub, iids.len())?;
+    let hresults = stub.array(iids.len(), 4, Get::u32)?;
     let status = stub.u32()?;
     let hresult = if is_failure(hresult) || status == 0 { hresult } else { status_failure(status) };
     if !found && !is_failure(hresult) {

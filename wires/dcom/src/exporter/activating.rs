@@ -79,14 +79,17 @@ impl Exporter {
         // Until its references are on their way, nobody else can let it go.
         let hold = self.hold(&key);
         let interfaces: Vec<_> = asked.iids.iter().map(|iid| self.first_reference(&key, *iid)).collect();
-        let found = interfaces.iter().any(|(_, _, objref)| objref.is_some());
+        // If it was made just now and has none of them, the hold was its last.
         drop(hold);
-        if !found {
-            // If it was made just now, the hold was its last.
+        self.activated(interfaces)
+    }
+
+    /// What is told of an object that has at least one of these interfaces.
+    pub(super) fn activated(&self, interfaces: Vec<(Uuid, u32, Option<Bytes>)>) -> Result<Activated, u32> {
+        if interfaces.iter().all(|(_, _, objref)| objref.is_none()) {
             return Err(E_NOINTERFACE);
         }
-        let (oxid, resolved) = (self.oxid, self.resolution());
-        Ok(Activated { oxid, resolved, hresult: S_OK, interfaces })
+        Ok(Activated { oxid: self.oxid, resolved: self.resolution(), hresult: S_OK, interfaces })
     }
 
     /// One element of the answer: an OBJREF that counts `PUBLIC_REFS` references, or the reason why there is none.
@@ -102,20 +105,15 @@ impl Exporter {
     fn create(&self, class: &[u8], principal: &str) -> Result<Bytes, u32> {
         // Room is reserved before the program's own code runs, and given back if it makes nothing.
         let owner = self.reserve(principal).map_err(|_| hresult::RPC_S_SERVER_TOO_BUSY)?;
-        match self.objects().create(class) {
-            Some(Ok(key)) => {
-                self.enter_made(&key, &owner, true);
-                Ok(key)
-            }
-            Some(Err(failure)) => {
-                self.exports.unreserve(&owner);
-                Err(hresult::of(&failure))
-            }
-            None => {
-                self.exports.unreserve(&owner);
-                Err(REGDB_E_CLASSNOTREG)
-            }
+        let made = match self.objects().create(class) {
+            Some(made) => made.map_err(|failure| hresult::of(&failure)),
+            None => Err(REGDB_E_CLASSNOTREG),
+        };
+        match &made {
+            Ok(key) => self.enter_made(key, &owner, true),
+            Err(_) => self.exports.unreserve(&owner),
         }
+        made
     }
 
     /// The class object of a class: one for all who ask, and as long as the class is there, so it needs no

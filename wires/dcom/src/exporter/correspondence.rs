@@ -11,12 +11,18 @@ use std::sync::{Arc, Mutex};
 /// What a connection's bodies carry in [`everywire_model::body::Beside::wire_state`]: the exporter, and the security of references
 /// that come in. A body in which there may be references has one of its own ([`Correspondence::of_one_body`]).
 pub struct Correspondence {
-    exporter: Arc<Exporter>,
-    security: Arc<Security>,
-    principal: String,
-    pub(super) local: bool,
-    pub(super) address: Option<IpAddr>,
-    association: u32,
+    /// The node's exporter.
+    pub exporter: Arc<Exporter>,
+    /// The security of the connection.
+    pub security: Arc<Security>,
+    /// Who is at the other end; empty if that is not known.
+    pub principal: String,
+    /// Whether it is a connection within this machine, over which its sockets may be told.
+    pub local: bool,
+    /// The address of this machine by which the peer of the connection knows it.
+    pub address: Option<IpAddr>,
+    /// The association group of the connection, where context handles are good (C706 5.1.6); 0 on the calling side.
+    pub association: u32,
     /// The references that were read from one body, by their offset. They are the body's, however often it is read: an OBJREF
     /// brings its counted references once.
     pub(super) read: Option<Mutex<HashMap<usize, Reference>>>,
@@ -27,27 +33,6 @@ impl Correspondence {
     pub fn new(exporter: Arc<Exporter>, security: Arc<Security>, principal: impl Into<String>) -> Self {
         let (local, address, association) = (false, None, 0);
         Self { exporter, security, principal: principal.into(), local, address, association, read: None }
-    }
-
-    /// The same for a connection within this machine, over which its sockets may be told.
-    #[must_use]
-    pub fn with_local(mut self, local: bool) -> Self {
-        self.local = local;
-        self
-    }
-
-    /// The same for a connection that ends here at this address of the machine.
-    #[must_use]
-    pub fn with_address(mut self, address: Option<IpAddr>) -> Self {
-        self.address = address;
-        self
-    }
-
-    /// The same for a connection of this association group.
-    #[must_use]
-    pub fn with_association(mut self, group: u32) -> Self {
-        self.association = group;
-        self
     }
 
     /// The same for a single body.
@@ -65,35 +50,10 @@ impl Correspondence {
         }
     }
 
-    /// The node's exporter.
-    pub fn exporter(&self) -> &Arc<Exporter> {
-        &self.exporter
-    }
-
-    /// The security of the connection.
-    pub fn security(&self) -> &Arc<Security> {
-        &self.security
-    }
-
     /// That of the connection by which a call came.
     pub fn of_call(request: &Request) -> Option<&Self> {
         let wire_state: &dyn Any = &**request.body().wire_state()?;
         wire_state.downcast_ref()
-    }
-
-    /// The address of this machine by which the peer of the connection knows it.
-    pub fn address(&self) -> Option<IpAddr> {
-        self.address
-    }
-
-    /// The association group of the connection, where context handles are good (C706 5.1.6); 0 on the calling side.
-    pub fn association(&self) -> u32 {
-        self.association
-    }
-
-    /// Who is at the other end.
-    pub fn principal(&self) -> &str {
-        &self.principal
     }
 }
 
@@ -117,7 +77,7 @@ impl Exporter {
     pub(crate) fn known(wire_state: Arc<dyn Any + Send + Sync>) -> Option<Arc<Self>> {
         match wire_state.downcast::<Self>() {
             Ok(exporter) => Some(exporter),
-            Err(other) => other.downcast_ref::<Correspondence>().map(|held| Arc::clone(held.exporter())),
+            Err(other) => other.downcast_ref::<Correspondence>().map(|held| Arc::clone(&held.exporter)),
         }
     }
 }

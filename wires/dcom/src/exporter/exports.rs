@@ -15,10 +15,11 @@ use super::imports::Proxy;
 use super::numbers::unguessable;
 use crate::hresult::{E_OUTOFMEMORY, S_OK};
 use crate::limits::{PRINCIPAL_OBJECTS, PRIVATE_HOLDERS};
+use crate::lock::lock;
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use uuid::Uuid;
 
 /// Periods without a sign of life after which an object, or a ping set, is let go (MS-DCOM 3.1.2.2, 3.1.2.6).
@@ -105,6 +106,7 @@ type PassedPlace = (Bytes, usize);
 /// An object that was marshalled at least once. It leaves the table when it is withdrawn or when nobody
 /// refers to it; what was made or lent is then served no longer, others get a new OID when they are
 /// marshalled again.
+#[derive(Default)]
 struct Exported {
     key: Bytes,
     /// For whom it was made; nothing for an object that the program exported.
@@ -167,7 +169,7 @@ impl Exports {
     /// Counts `refs` more public references to an interface of the object under a key; `foreign`: of another contract language than MIDL.
     /// The object may be gone by then; what it gets is an IPID that nobody has.
     pub(super) fn export(&self, key: &[u8], iid: Uuid, foreign: bool, refs: u32) -> Marshalled {
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         let oid = table.enter(key);
         match table.objects.get_mut(&oid) {
             Some(object) => self.expose(oid, object, (iid, foreign), refs),
@@ -196,7 +198,7 @@ impl Exports {
 
     /// Registers an object that was made for somebody; it is served until nobody refers to it.
     pub(super) fn made(&self, key: &[u8], owner: &Arc<str>, pinged: bool) {
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         let oid = table.enter(key);
         if let Some(object) = table.objects.get_mut(&oid) {
             object.owner = Some(Arc::clone(owner));
@@ -208,14 +210,13 @@ impl Exports {
 
     /// Whether an object was made for somebody.
     pub(super) fn is_made(&self, key: &[u8]) -> bool {
-        let table = self.table();
-        let object = table.oids.get(key).and_then(|oid| table.objects.get(oid));
-        object.is_some_and(|object| object.owner.is_some())
+        let table = lock(&self.table);
+        table.find(key).is_some_and(|object| object.owner.is_some())
     }
 
     /// Reserves room for one more object made for somebody. `false`: they have enough.
     pub(super) fn reserve(&self, owner: &Arc<str>) -> bool {
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         let count = table.made.entry(Arc::clone(owner)).or_default();
         if *count >= PRINCIPAL_OBJECTS {
             return false;
@@ -226,7 +227,7 @@ impl Exports {
 
     /// The object was not made after all.
     pub(super) fn unreserve(&self, owner: &str) {
-        self.table().give_back(owner);
+        lock(&self.table).give_back(owner);
     }
 
     /// The key of the object that has this IPID.
@@ -236,14 +237,14 @@ impl Exports {
 
     /// The key of an object.
     pub(super) fn key_of_oid(&self, oid: u64) -> Option<Bytes> {
-        self.table().objects.get(&oid).map(|object| object.key.clone())
+        lock(&self.table).objects.get(&oid).map(|object| object.key.clone())
     }
 
     /// Adds references, and returns the HRESULT.
     /// The owner of references is checked for private ones alone; anybody who knows an IPID may add public
     /// ones.
     pub(super) fn add(&self, ipid: Uuid, public: u32, private: u32, holder: &Arc<str>) -> u32 {
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         let Some(held) = self.oid_of(ipid).and_then(|oid| table.exposed(oid, ipid)) else {
             return CO_E_OBJNOTREG;
         };
@@ -261,7 +262,7 @@ impl Exports {
 
     /// Takes references back, as many as there are. Returns the object if these were the last.
     pub(super) fn release(&self, ipid: Uuid, public: u32, private: u32, holder: &str) -> Option<Dropped> {
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         let oid = self.oid_of(ipid)?;
         let held = table.exposed(oid, ipid)?;
         held.public = held.public.saturating_sub(public.into());
@@ -283,22 +284,12 @@ impl Exports {
         self.forget_if_unused(&mut table, oid)
     }
 
-    /// Something in this process keeps the object.
-    pub(super) fn hold(&self, key: &[u8]) -> u64 {
-        let mut table = self.table();
+    /// Something in this process keeps the object; `lent`: which is to be served until nobody refers to it.
+    pub(super) fn hold(&self, key: &[u8], lent: bool) -> u64 {
+        let mut table = lock(&self.table);
         let oid = table.enter(key);
         if let Some(object) = table.objects.get_mut(&oid) {
-            object.holds += 1;
-        }
-        oid
-    }
-
-    /// The same for an object that is to be served until nobody refers to it.
-    pub(super) fn lend(&self, key: &[u8]) -> u64 {
-        let mut table = self.table();
-        let oid = table.enter(key);
-        if let Some(object) = table.objects.get_mut(&oid) {
-            object.lent = true;
+            object.lent |= lent;
             object.holds += 1;
         }
         oid
@@ -306,7 +297,7 @@ impl Exports {
 
     /// It keeps it no longer.
     pub(super) fn let_go(&self, oid: u64) -> Option<Dropped> {
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         let object = table.objects.get_mut(&oid)?;
         object.holds = object.holds.saturating_sub(1);
         self.forget_if_unused(&mut table, oid)
@@ -340,7 +331,7 @@ impl Exports {
     /// An object that stands for one elsewhere, which was asked for by a class: the one there is, or a new one for its owner, for whom room
     /// was reserved. It is kept by one hold more.
     pub(super) fn stand_for(&self, class: &[u8], proxy: &Arc<Proxy>, owner: &Arc<str>) -> (Bytes, u64) {
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         let place = (Bytes::copy_from_slice(class), Arc::as_ptr(proxy).addr());
         if let Some(oid) = table.passed.get(&place).copied()
             && let Some(object) = table.objects.get_mut(&oid)
@@ -369,9 +360,8 @@ impl Exports {
         if self.passing.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let table = self.table();
-        let object = table.oids.get(key).and_then(|oid| table.objects.get(oid))?;
-        object.passed.as_ref().map(|(_, proxy)| Arc::clone(proxy))
+        let table = lock(&self.table);
+        table.find(key)?.passed.as_ref().map(|(_, proxy)| Arc::clone(proxy))
     }
 
     /// Whether anything stands for an object elsewhere.
@@ -381,7 +371,7 @@ impl Exports {
 
     /// The object is served no longer: its IPIDs are disconnected.
     pub(super) fn withdrawn(&self, key: &[u8]) {
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         let oid = table.oids.get(key).copied();
         let gone = oid.and_then(|oid| self.forget(&mut table, oid));
         drop(table);
@@ -390,7 +380,7 @@ impl Exports {
 
     /// A ping set got the object. Returns whether there is such an object.
     pub(super) fn join_set(&self, oid: u64) -> bool {
-        match self.table().objects.get_mut(&oid) {
+        match lock(&self.table).objects.get_mut(&oid) {
             Some(object) => {
                 object.sets += 1;
                 object.alive.store(true, Ordering::Relaxed);
@@ -403,7 +393,7 @@ impl Exports {
     /// A ping set lost the object. If the set itself expired, so has an object that nobody else pings or calls.
     /// `expired` is false when a client takes the object out itself: then its references decide.
     pub(super) fn leave_set(&self, oid: u64, expired: bool) -> Option<Dropped> {
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         let object = table.objects.get_mut(&oid)?;
         object.sets = object.sets.saturating_sub(1);
         // A call in this period is as good as a ping.
@@ -419,7 +409,7 @@ impl Exports {
 
     /// A period is over: lets go objects that nobody pings nor calls (3.1.1.6.2).
     pub(super) fn tick(&self) -> Vec<Dropped> {
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         let mut dead = Vec::new();
         for (oid, object) in &mut table.objects {
             let alive = object.alive.swap(false, Ordering::Relaxed);
@@ -437,17 +427,13 @@ impl Exports {
 
     /// Objects and IPIDs.
     pub(super) fn counts(&self) -> (usize, usize) {
-        let table = self.table();
+        let table = lock(&self.table);
         let ipids = self.ipids().len();
         (table.objects.len(), ipids)
     }
 
     fn oid_of(&self, ipid: Uuid) -> Option<u64> {
         self.ipids().get(&ipid).map(|slot| slot.oid)
-    }
-
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn ipids(&self) -> RwLockReadGuard<'_, HashMap<Uuid, Slot>> {
@@ -478,20 +464,15 @@ impl Table {
             oid = unguessable();
         }
         self.oids.insert(key.clone(), oid);
-        let object = Exported {
-            key,
-            owner: None,
-            lent: false,
-            passed: None,
-            interfaces: Vec::new(),
-            pinged: true,
-            sets: 0,
-            holds: 0,
-            alive: Arc::new(AtomicBool::new(true)),
-            idle: 0,
-        };
+        let alive = Arc::new(AtomicBool::new(true));
+        let object = Exported { key, pinged: true, alive, ..Exported::default() };
         self.objects.insert(oid, object);
         oid
+    }
+
+    /// The object under a key.
+    fn find(&self, key: &[u8]) -> Option<&Exported> {
+        self.objects.get(self.oids.get(key)?)
     }
 
     /// The counts of an interface, found by its IPID.

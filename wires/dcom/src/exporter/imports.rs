@@ -72,11 +72,6 @@ impl Proxy {
         &self.oxid
     }
 
-    /// The object's number.
-    pub fn oid(&self) -> u64 {
-        self.oid
-    }
-
     /// How its exporter is called, or its resolver if it is not known where the exporter is.
     pub fn security(&self) -> Arc<Security> {
         self.oxid.security()
@@ -102,23 +97,17 @@ impl Proxy {
     pub fn learn(&self, iid: Uuid, std: &StdObjRef) {
         let mut interfaces = lock(&self.interfaces);
         let full = interfaces.len() >= PROXY_INTERFACES;
-        let spare = match interfaces.iter_mut().find(|held| held.ipid == std.ipid && held.iid == iid) {
-            Some(held) => match held.refs.checked_add(std.public_refs) {
-                Some(refs) => {
-                    held.refs = refs;
-                    0
-                }
-                None => std.public_refs,
-            },
-            None if full => std.public_refs,
+        let is_kept = match interfaces.iter_mut().find(|held| held.ipid == std.ipid && held.iid == iid) {
+            Some(held) => held.refs.checked_add(std.public_refs).map(|refs| held.refs = refs).is_some(),
+            None if full => false,
             None => {
                 interfaces.push(Held { iid, ipid: std.ipid, refs: std.public_refs });
-                0
+                true
             }
         };
         drop(interfaces);
-        if spare > 0 {
-            self.oxid.release([(std.ipid, spare)]);
+        if !is_kept && std.public_refs > 0 {
+            self.oxid.release([(std.ipid, std.public_refs)]);
         }
     }
 
@@ -217,10 +206,6 @@ impl Proxy {
             lease: self.this.upgrade().map(|this| Lease::new(this)).unwrap_or_default(),
         }
     }
-
-    pub(super) fn is_pinged(&self) -> bool {
-        self.pinged
-    }
 }
 
 impl Drop for Proxy {
@@ -243,7 +228,8 @@ pub struct RemoteOxid {
     pub(super) ways: Vec<Endpoint>,
     /// Whether bindings to sockets of this machine are believed.
     local: bool,
-    security: Arc<Security>,
+    /// How its resolver is called.
+    pub(super) security: Arc<Security>,
     /// The tables that it stands in.
     imports: Weak<Imports>,
     resolution: Mutex<Option<Resolution>>,
@@ -275,11 +261,6 @@ impl RemoteOxid {
     pub fn security(&self) -> Arc<Security> {
         let resolution = lock(&self.resolution);
         Arc::clone(resolution.as_ref().map_or(&self.security, |held| &held.security))
-    }
-
-    /// How its resolver is called.
-    pub(super) fn resolver_security(&self) -> &Arc<Security> {
-        &self.security
     }
 
     /// The bindings of its resolver.
@@ -349,10 +330,6 @@ impl RemoteOxid {
     /// The keeper has dealt with it; it is to be told again.
     pub(super) fn settled(&self) {
         self.queued.store(false, Ordering::Release);
-    }
-
-    pub(super) fn pending(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
     }
 }
 
@@ -475,7 +452,7 @@ impl Imports {
             let proxies = remote.proxies.values().filter_map(Weak::upgrade);
             let mut oids = Vec::new();
             for proxy in proxies {
-                if proxy.is_pinged() {
+                if proxy.pinged {
                     oids.push(proxy.oid);
                 }
                 kept.push(proxy);
@@ -495,7 +472,7 @@ impl Imports {
         let proxies = tables.values().map(|remote| remote.proxies.len()).sum();
         let oxids = tables.len();
         drop(tables);
-        let pending = lock(&self.releasing).iter().map(|oxid| oxid.pending()).sum();
+        let pending = lock(&self.releasing).iter().map(|oxid| oxid.waiting.load(Ordering::Relaxed)).sum();
         (proxies, oxids, pending)
     }
 }

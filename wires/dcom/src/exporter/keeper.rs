@@ -24,7 +24,7 @@ use crate::security::Level;
 use crate::standard::object_exporter::OBJECT_EXPORTER;
 use crate::standard::rem_unknown::REM_UNKNOWN;
 use crate::stub::Get;
-use everywire_model::{Endpoint, Failure, Initiator, Kind, Object};
+use everywire_model::{Body, Endpoint, Failure, Initiator, Kind, Object};
 use std::collections::HashSet;
 use std::sync::{Mutex, Weak};
 use uuid::Uuid;
@@ -97,11 +97,11 @@ impl Exporter {
     /// SimplePing if nothing has changed, else as many ComplexPings as the changes need. A set that the
     /// resolver has forgotten is built anew, once.
     fn ping_one(&self, resolver: &Resolver, set: &mut ClientSet, held: &HashSet<u64>) -> Result<(), Failure> {
+        let (ways, security) = resolver;
+        let ask = |number, stub: &[u8]| self.ask((ways, security), None, (&OBJECT_EXPORTER, number), stub);
         if set.id != 0 && set.objects == *held {
-            let stub = resolver::simple_ping_request(set.id);
-            let body =
-                self.ask((&resolver.0, &resolver.1), None, (&OBJECT_EXPORTER, opnum::SIMPLE_PING), &stub)?;
-            match resolver::parse_status_reply(Get::of(&body)).map_err(|violation| violation.at(0))? {
+            let body = ask(opnum::SIMPLE_PING, &resolver::simple_ping_request(set.id))?;
+            match resolver::parse_status_reply(Get::of(&body))? {
                 S_OK => return Ok(()),
                 OR_INVALID_SET => *set = ClientSet { failures: set.failures, ..ClientSet::default() },
                 status => return Err(refused("SimplePing", status)),
@@ -119,12 +119,8 @@ impl Exporter {
                 add: add.split_off(add.len().saturating_sub(OIDS_AT_ONCE)),
                 remove: remove.split_off(remove.len().saturating_sub(OIDS_AT_ONCE)),
             };
-            let stub = resolver::complex_ping_request(&ping);
-            let body =
-                self.ask((&resolver.0, &resolver.1), None, (&OBJECT_EXPORTER, opnum::COMPLEX_PING), &stub)?;
-            let reply =
-                resolver::parse_complex_ping_reply(Get::of(&body)).map_err(|violation| violation.at(0))?;
-            match reply {
+            let body = ask(opnum::COMPLEX_PING, &resolver::complex_ping_request(&ping))?;
+            match resolver::parse_complex_ping_reply(Get::of(&body))? {
                 // An OID that is gone there is no failure of the set; the next call to the object shows it.
                 (id, _, S_OK | OR_INVALID_OID) => {
                     set.id = id;
@@ -166,12 +162,9 @@ impl Exporter {
 
     /// Stops at the first part that fails: what remains is run down there.
     fn release_at(&self, oxid: &RemoteOxid, releases: &[(Uuid, u32)]) -> Result<(), Failure> {
-        let ipid = self.locate(oxid)?;
-        let ways = oxid.exporter_ways().unwrap_or_default();
         for part in releases.chunks(REFS_AT_ONCE) {
             let refs: Vec<_> = part.iter().map(|&(ipid, public)| Refs { ipid, public, private: 0 }).collect();
-            let call = (&REM_UNKNOWN, remunknown::opnum::REM_RELEASE);
-            self.ask((&ways, &oxid.security()), Some(ipid), call, &refs_request(&refs))?;
+            self.ask_exporter(oxid, remunknown::opnum::REM_RELEASE, &refs_request(&refs))?;
         }
         Ok(())
     }
@@ -192,18 +185,14 @@ impl Exporter {
     /// exporter answers with one HRESULT for each; an interface that is refused stays without references, and
     /// the next call by it shows whether it still exists.
     fn add_refs(&self, proxy: &Proxy) -> Result<(), Failure> {
-        let oxid = proxy.oxid();
-        let unknown = self.locate(oxid)?;
-        let ways = oxid.exporter_ways().unwrap_or_default();
         let ipids = proxy.unheld();
         let refs: Vec<_> = ipids.iter().map(|&ipid| Refs { ipid, public: PUBLIC_REFS, private: 0 }).collect();
         if refs.is_empty() {
             return Ok(());
         }
-        let call = (&REM_UNKNOWN, remunknown::opnum::REM_ADD_REF);
-        let body = self.ask((&ways, &oxid.security()), Some(unknown), call, &refs_request(&refs))?;
-        let (results, _) =
-            remunknown::parse_add_ref_reply(Get::of(&body)).map_err(|violation| violation.at(0))?;
+        let number = remunknown::opnum::REM_ADD_REF;
+        let body = self.ask_exporter(proxy.oxid(), number, &refs_request(&refs))?;
+        let (results, _) = remunknown::parse_add_ref_reply(Get::of(&body))?;
         for (ipid, result) in ipids.into_iter().zip(results) {
             if result == S_OK {
                 proxy.gain(ipid, PUBLIC_REFS);
@@ -226,20 +215,14 @@ impl Exporter {
             let reference = found.as_ref().unwrap_or_else(|| object.reference());
             reference.profiles.iter().find_map(|profile| profile.lease.share::<Proxy>())
         };
-        let known = match proxy(object) {
-            Some(known) => Some(known),
-            None => {
-                object.target().probe()?;
-                proxy(object)
-            }
-        };
-        match known {
-            Some(known) => self.query(&known, iid),
-            None => {
-                let what = "the object is known by its address alone, and cannot be asked for an interface";
-                Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
-            }
+        if proxy(object).is_none() {
+            object.target().probe()?;
         }
+        let known = proxy(object).ok_or_else(|| {
+            let what = "the object is known by its address alone, and cannot be asked for an interface";
+            Failure::new(Kind::Unsupported, Initiator::Here, what)
+        })?;
+        self.query(&known, iid)
     }
 
     /// Asks an object elsewhere for an interface, unless it came by it, and waits: whether it has it (3.2.4.4.3).
@@ -247,18 +230,21 @@ impl Exporter {
         if proxy.ipid(iid).is_some() {
             return Ok(true);
         }
-        let oxid = proxy.oxid();
-        let unknown = self.locate(oxid)?;
-        let ways = oxid.exporter_ways().unwrap_or_default();
         let query = Query { ipid: proxy.any_ipid(), refs: PUBLIC_REFS, iids: vec![iid] };
-        let call = (&REM_UNKNOWN, remunknown::opnum::REM_QUERY_INTERFACE);
-        let stub = remunknown::query_request(&query);
-        let body = self.ask((&ways, &oxid.security()), Some(unknown), call, &stub)?;
+        let number = remunknown::opnum::REM_QUERY_INTERFACE;
+        let body = self.ask_exporter(proxy.oxid(), number, &remunknown::query_request(&query))?;
         match proxy.learn_answer(Get::of(&body), body.base, &[iid])?.first() {
             Some((_, S_OK)) => Ok(true),
             Some((_, E_NOINTERFACE)) | None => Ok(false),
             Some((_, status)) => Err(hresult::failure(*status, None)),
         }
+    }
+
+    /// Calls an exporter's IRemUnknown.
+    fn ask_exporter(&self, oxid: &RemoteOxid, number: u16, stub: &[u8]) -> Result<Body, Failure> {
+        let ipid = self.locate(oxid)?;
+        let ways = oxid.exporter_ways().unwrap_or_default();
+        self.ask((&ways, &oxid.security()), Some(ipid), (&REM_UNKNOWN, number), stub)
     }
 
     /// The IPID of the exporter's IRemUnknown; asks its resolver if that is not known yet.
@@ -268,9 +254,8 @@ impl Exporter {
         }
         let stub = resolver::resolve_oxid2_request(oxid.id(), &[TOWER_TCP]);
         let call = (&OBJECT_EXPORTER, opnum::RESOLVE_OXID2);
-        let body = self.ask((&oxid.ways, oxid.resolver_security()), None, call, &stub)?;
-        let reply =
-            resolver::parse_resolve_oxid2_reply(Get::of(&body)).map_err(|violation| violation.at(0))?;
+        let body = self.ask((&oxid.ways, &oxid.security), None, call, &stub)?;
+        let reply = resolver::parse_resolve_oxid2_reply(Get::of(&body))?;
         let resolved = reply.map_err(|status| refused("ResolveOxid2", status))?;
         let ipid = resolved.rem_unknown;
         oxid.resolve(resolved, None);

@@ -40,7 +40,7 @@ pub struct Hold {
 impl Hold {
     /// Keeps an object of this node that is served until nobody refers to it.
     pub(super) fn lend(exporter: Arc<Exporter>, key: &[u8]) -> Self {
-        Self { oid: exporter.exports.lend(key), exporter }
+        Self { oid: exporter.exports.hold(key, true), exporter }
     }
 
     /// Takes over a hold that was counted.
@@ -81,7 +81,7 @@ impl Exporter {
     /// Keeps an object of this node alive, whoever refers to it elsewhere.
     pub fn hold(&self, key: &[u8]) -> Option<Hold> {
         let exporter = self.arc()?;
-        Some(Hold { oid: self.exports.hold(key), exporter })
+        Some(Hold { oid: self.exports.hold(key, false), exporter })
     }
 
     /// The OBJREF of a reference: counts one more holder.
@@ -101,7 +101,7 @@ impl Exporter {
         }
         // An OBJREF that was given as text and never unmarshalled.
         if let Some(objref) = profile.component(TAG_OBJREF) {
-            let (objref, _) = ObjRef::parse(objref).map_err(|violation| violation.at(0))?;
+            let (objref, _) = ObjRef::parse(objref)?;
             return Ok(uncounted(objref));
         }
         if self.is_own(profile) {
@@ -266,7 +266,7 @@ impl Exporter {
                 }
                 continue;
             };
-            let (objref, _) = ObjRef::parse(raw).map_err(|violation| violation.at(0))?;
+            let (objref, _) = ObjRef::parse(raw)?;
             let reference = self.adopt_from(&objref, &security, local, Some(via))?;
             first.get_or_insert(reference);
         }
@@ -296,7 +296,7 @@ impl Exporter {
     /// # Errors
     /// As for [`Exporter::adopt`].
     pub fn adopt_text(&self, raw: &Bytes, via: &Profile) -> Result<Reference, Failure> {
-        let (objref, _) = ObjRef::parse(raw).map_err(|violation| violation.at(0))?;
+        let (objref, _) = ObjRef::parse(raw)?;
         self.adopt_from(&uncounted(objref), &Security::of(via), is_local(via), Some(via))
     }
 }
@@ -309,7 +309,7 @@ impl References for Correspondence {
             return Ok(known.clone());
         }
         let objref = parse(&objref, offset)?;
-        let reference = self.exporter().adopt_from(&objref, self.security(), self.local, None)?;
+        let reference = self.exporter.adopt_from(&objref, &self.security, self.local, None)?;
         if let Some(read) = &mut read {
             read.insert(offset, reference.clone());
         }
@@ -317,13 +317,13 @@ impl References for Correspondence {
     }
 
     fn marshal(&self, reference: &Reference) -> Visit<Bytes> {
-        self.security().dialect.admit(reference)?;
-        let objref = self.exporter().marshal(reference)?.seen_at(self.address);
-        Ok(self.security().dialect.sent(&objref))
+        self.security.dialect.admit(reference)?;
+        let objref = self.exporter.marshal(reference)?.seen_at(self.address);
+        Ok(self.security.dialect.sent(&objref))
     }
 
     fn dialect(&self) -> u32 {
-        if self.security().dialect.is_wine() { WINE } else { 0 }
+        if self.security.dialect.is_wine() { WINE } else { 0 }
     }
 }
 

@@ -115,11 +115,7 @@ impl Exporter {
             S_OK => (*iid, S_OK, Some(self.objref(&key, *iid, PUBLIC_REFS).write())),
             hresult => (*iid, hresult, None),
         };
-        let interfaces: Vec<_> = asked.iids.iter().map(interface).collect();
-        if interfaces.iter().all(|(_, _, objref)| objref.is_none()) {
-            return Err(E_NOINTERFACE);
-        }
-        Ok(Activated { oxid: self.oxid(), resolved: self.resolution(), hresult: S_OK, interfaces })
+        self.activated(asked.iids.iter().map(interface).collect())
     }
 
     /// An object of this node that stands for one elsewhere. The hold keeps it until its first reference is counted.

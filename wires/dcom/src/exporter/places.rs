@@ -7,7 +7,7 @@
 //! stand among the bindings under a protocol of their own, are not told to other machines, and are believed only where they
 //! came over such a socket. A peer's list is cut at `ADDRESSES`, so that it cannot have this node try any number of them.
 
-use crate::bindings::{DualStringArray, SecurityBinding, StringBinding, TOWER_LOCAL, TOWER_TCP};
+use crate::bindings::{DualStringArray, SecurityBinding, StringBinding};
 use crate::lock::lock;
 use crate::security::Security;
 use everywire_model::reach::wildcard;
@@ -99,25 +99,12 @@ fn with_services(listening: &[Endpoint], services: &[u16]) -> DualStringArray {
     let security =
         services.iter().map(|service| SecurityBinding { service: *service, principal: String::new() });
     let mut strings: Vec<StringBinding> = Vec::new();
-    for address in listening.iter().filter_map(binding) {
+    for address in listening.iter().filter_map(StringBinding::of) {
         if !strings.contains(&address) {
             strings.push(address);
         }
     }
     DualStringArray { strings, security: security.collect() }
-}
-
-/// An endpoint as a string binding.
-fn binding(endpoint: &Endpoint) -> Option<StringBinding> {
-    let local = |text: String| Some(StringBinding { tower: TOWER_LOCAL, address: text });
-    match endpoint {
-        Endpoint::Tcp { host, port } => {
-            Some(StringBinding { tower: TOWER_TCP, address: format!("{host}[{port}]") })
-        }
-        Endpoint::Unix { path } => local(format!("unix:{path}")),
-        Endpoint::Shm { path } => local(format!("shm:{path}")),
-        Endpoint::InProcess { .. } | Endpoint::Layered(_) => None,
-    }
 }
 
 /// The name of this machine as the system has it; `None` if it has none, or one that no address could hold.
@@ -132,6 +119,7 @@ fn host_name() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bindings::TOWER_TCP;
 
     #[test]
     fn addresses_stand_with_their_ports() {

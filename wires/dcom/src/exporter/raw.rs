@@ -5,7 +5,7 @@ use crate::security::Security;
 use crate::ways::system;
 use everywire_model::describe::{Array, Cow, Field, Hold, Shape, Struct};
 use everywire_model::{
-    Body, Encode, Endpoint, Failure, Initiator, Interface, Kind, Outcome, Reference, Request, Sink, Visit,
+    Body, Encode, Endpoint, Failure, Initiator, Interface, Kind, Outcome, Reference, Sink, Visit,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,11 +30,6 @@ impl Encode for Raw<'_> {
         sink.bytes(&octets, self.0)?;
         sink.close(&list)
     }
-}
-
-/// Answers with a stub.
-pub(crate) fn answer(request: &mut Request, stub: &[u8]) {
-    request.answer(everywire_model::Answer::Done(&Raw(stub)));
 }
 
 impl Exporter {

@@ -12,9 +12,10 @@ use super::exports::{Dropped, Exports, MISSES};
 use super::numbers::unguessable;
 use crate::hresult::{E_OUTOFMEMORY, NCA_ACCESS_DENIED, OR_INVALID_OID, OR_INVALID_SET, S_OK};
 use crate::limits::{PING_SET_OBJECTS, PING_SETS, PRINCIPAL_PING_SETS};
+use crate::lock::lock;
 use crate::resolver::ComplexPing;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The sets. The lock stands before those of [`Exports`].
 #[derive(Default)]
@@ -37,7 +38,7 @@ struct Set {
 impl Sets {
     /// SimplePing: the status.
     pub(super) fn ping(&self, id: u64) -> u32 {
-        match self.lock().get_mut(&id) {
+        match lock(&self.sets).get_mut(&id) {
             Some(set) => {
                 set.alive = true;
                 S_OK
@@ -48,7 +49,7 @@ impl Sets {
 
     /// ComplexPing: the set and the status, and objects that nobody holds any more.
     pub(super) fn change(&self, exports: &Exports, ping: &ComplexPing, who: &Arc<str>) -> (u64, u32) {
-        let mut sets = self.lock();
+        let mut sets = lock(&self.sets);
         // A number of 0 asks for a new set.
         let id = if ping.set == 0 {
             let own = sets.values().filter(|set| set.owner == *who).count();
@@ -105,7 +106,7 @@ impl Sets {
 
     /// A period is over: sets that were not pinged for three of them are gone, and what only they held.
     pub(super) fn tick(&self, exports: &Exports) -> Vec<Dropped> {
-        let mut sets = self.lock();
+        let mut sets = lock(&self.sets);
         for set in sets.values_mut() {
             set.missed = if std::mem::take(&mut set.alive) { 0 } else { set.missed + 1 };
         }
@@ -117,11 +118,7 @@ impl Sets {
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.lock().len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Set>> {
-        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sets).len()
     }
 }
 

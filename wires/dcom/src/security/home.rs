@@ -7,16 +7,17 @@
 //! Invariants: addresses are learnt only from connections that this side opened by one of the names, never
 //! from what a peer says. There are `ADDRESSES` for one home; the oldest goes.
 
+use crate::lock::lock;
 use everywire_auth::security::Credentials;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
 
 /// The most addresses of one host that are remembered.
 const ADDRESSES: usize = 64;
 
 /// This machine, for itself.
-const HERE: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+pub(super) const HERE: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
 /// See the module. Addresses that give the same account for the same host share one.
 pub(super) struct Home {
@@ -35,8 +36,8 @@ struct Known {
 
 /// Those that somebody has. Beside them, for homes are parts of keys.
 fn homes() -> MutexGuard<'static, HashMap<Key, Known>> {
-    static HOMES: OnceLock<Mutex<HashMap<Key, Known>>> = OnceLock::new();
-    HOMES.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+    static HOMES: LazyLock<Mutex<HashMap<Key, Known>>> = LazyLock::new(Mutex::default);
+    lock(&HOMES)
 }
 
 impl Home {
@@ -60,13 +61,7 @@ impl Home {
     /// Whether a host is it by its name alone: the same, or its first label without the domain, which is what Windows calls
     /// itself in its bindings. A name with another domain proves nothing: whoever wrote it chose that, too.
     pub(super) fn is_named(&self, host: &str) -> bool {
-        let address = address_of(host);
-        self.key.1.iter().any(|name| {
-            let label = name.split_once('.').map(|(label, _)| label).filter(|_| address_of(name).is_none());
-            name.eq_ignore_ascii_case(host)
-                || (address.is_some() && address_of(name) == address)
-                || label.is_some_and(|label| label.eq_ignore_ascii_case(host))
-        })
+        self.key.1.iter().any(|name| is_called(name, host, address_of(host)))
     }
 
     /// A connection by one of its names led there.
@@ -100,6 +95,15 @@ impl Drop for Home {
             homes.remove(&self.key);
         }
     }
+}
+
+/// Whether a name means a host that is called so, or is at this address: by the whole name, its first label, or the address.
+pub(super) fn is_called(name: &str, host: &str, at: Option<IpAddr>) -> bool {
+    let address = address_of(name);
+    let label = name.split_once('.').map(|(label, _)| label).filter(|_| address.is_none());
+    name.eq_ignore_ascii_case(host)
+        || label.is_some_and(|label| label.eq_ignore_ascii_case(host))
+        || (at.is_some() && address == at)
 }
 
 /// The address that a host is named by, if it is named by one.

@@ -33,9 +33,9 @@ impl Talk {
         end: End,
         association: u32,
     ) -> Self {
-        let both = Correspondence::new(Arc::clone(exporter), Arc::clone(security), principal);
-        let both =
-            Arc::new(both.with_local(end.sockets).with_address(end.address).with_association(association));
+        let mut both = Correspondence::new(Arc::clone(exporter), Arc::clone(security), principal);
+        (both.local, both.address, both.association) = (end.sockets, end.address, association);
+        let both = Arc::new(both);
         let wire_state = Arc::clone(&both) as Arc<dyn WireState>;
         Self {
             beside: Arc::new(Beside { wire_state: Some(wire_state), ..Beside::default() }),

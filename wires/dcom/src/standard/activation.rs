@@ -3,15 +3,15 @@
 
 use super::guid::{GUID, Guid};
 use super::serving::{alive, principal};
-use crate::activation::{remote, scm};
-use crate::exporter::{Correspondence, Exporter, raw};
+use crate::activation::{Activated, Activation, remote, scm};
+use crate::exporter::{Correspondence, Exporter};
 use crate::stub::Get;
 use crate::{VERSION, hresult};
 use everywire_model::contract::{Interface, Operation};
 use everywire_model::describe::{ANY_OBJECT, Shape, interface, operation};
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Request, Servant};
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 use uuid::Uuid;
 
 /// IRemoteSCMActivator.
@@ -32,45 +32,24 @@ pub static REMOTE_ACTIVATION: Interface =
 pub static REMOTE_SCM_ACTIVATOR: Interface =
     interface!("IRemoteSCMActivator", "000001a0-0000-0000-c000-000000000046", [], 0, &SCM_OPERATIONS);
 
-/// Serves both.
-pub(super) fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
-    let weak = Arc::downgrade(exporter);
-    vec![
-        Arc::new(Activator(Weak::clone(&weak), &REMOTE_ACTIVATION)),
-        Arc::new(Activator(weak, &REMOTE_SCM_ACTIVATOR)),
-    ]
+/// The stub with which IRemoteActivation answers. The session has looked at the caller's version already.
+pub(super) fn answer_remote(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
+    let version = (VERSION.0.into(), VERSION.1.into());
+    let asked = remote::parse_request(Get::of(request.body()), version)?;
+    Ok(remote::write_reply(&activate(exporter, request, &asked)))
 }
 
-/// One servant for each of the two interfaces of activation.
-struct Activator(Weak<Exporter>, &'static Interface);
+/// The stub with which IRemoteSCMActivator answers.
+pub(super) fn answer_scm(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
+    let opnum = if request.index() == 0 { scm::GET_CLASS_OBJECT } else { scm::CREATE_INSTANCE };
+    let asked = scm::parse_request(Get::of(request.body()), opnum)?;
+    Ok(scm::write_reply(&activate(exporter, request, &asked)))
+}
 
-impl Servant for Activator {
-    fn interface(&self) -> &Interface {
-        self.1
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| {
-            let exporter = alive(&self.0)?;
-            let stub = Get::of(request.body());
-            let broken = |violation: crate::Violation| violation.at(0);
-            // The two interfaces number their operations alike, so the servant has to know which one it
-            // serves.
-            let old = std::ptr::eq(self.1, &raw const REMOTE_ACTIVATION);
-            let asked = match request.index() {
-                // The session has looked at the caller's version already.
-                0 if old => remote::parse_request(stub, (VERSION.0.into(), VERSION.1.into())),
-                0 => scm::parse_request(stub, scm::GET_CLASS_OBJECT),
-                1 => scm::parse_request(stub, scm::CREATE_INSTANCE),
-                _ => return Err(no_operation(self.1)),
-            };
-            let at = Correspondence::of_call(request).and_then(Correspondence::address);
-            let activated = exporter.activate(&asked.map_err(broken)?, &principal(request)).seen_at(at);
-            let write = if old { remote::write_reply } else { scm::write_reply };
-            raw::answer(request, &write(&activated));
-            Ok(())
-        });
-    }
+/// What the caller gets, with the addresses by which it reaches this node.
+fn activate(exporter: &Exporter, request: &Request, asked: &Activation) -> Activated {
+    let at = Correspondence::of_call(request).and_then(|call| call.address);
+    exporter.activate(asked, &principal(request)).seen_at(at)
 }
 
 static FACTORY_OPERATIONS: [Operation; 2] = [

@@ -2,11 +2,13 @@
 //!
 //! It may answer on another thread, later, or never: nothing here waits.
 
-use super::values::{body_of, collect_results};
+use super::values::{kept, value_of};
 use crate::exporter::Exporter;
 use bytes::Bytes;
 use everywire_model::value::Value;
-use everywire_model::{Answer, CallId, Expects, Failure, Incoming, Request, Servant};
+use everywire_model::{
+    Answer, Body, CallId, Encode, Expects, Failure, Incoming, Initiator, Kind, Request, Servant, Shape, Visit,
+};
 use std::sync::{Arc, Mutex};
 
 /// What a servant said.
@@ -30,16 +32,16 @@ pub(super) fn ask(
     key: &[u8],
     servant: Arc<dyn Servant>,
     index: usize,
-    arguments: Value,
+    arguments: Body,
     done: impl FnOnce(Told) + Send + 'static,
 ) {
+    let operation = servant.interface().operations.get(index);
+    let shape = operation.map_or(Shape::Void, |operation| operation.results.clone());
+    let name = operation.map_or("", |operation| &operation.name);
     let done = Mutex::new(Some(done));
     let link = exporter.objects().aside(Box::new(move |answer| {
         let told = match answer {
-            Answer::Done(results) => match collect_results(results) {
-                Ok((results, status)) => Told::Done(results, status),
-                Err(failure) => Told::Failed(failure),
-            },
+            Answer::Done(results) => taken(results, &shape).unwrap_or_else(Told::Failed),
             Answer::Raised { shape, .. } => Told::Raised(shape.name.to_string()),
             Answer::Failed(failure) | Answer::Passed { failure, .. } => Told::Failed(failure.clone()),
             Answer::Moved(_) => Told::Moved,
@@ -50,15 +52,24 @@ pub(super) fn ask(
             done(told);
         }
     }));
-    let name = servant.interface().operations.get(index).map_or("", |operation| &operation.name);
     let incoming = Incoming {
         id: CallId(0),
         sender: Bytes::new(),
         key: Bytes::copy_from_slice(key),
         interface: Bytes::copy_from_slice(&crate::iid_of(servant.interface()).to_bytes_le()),
         operation: Bytes::copy_from_slice(name.as_bytes()),
-        body: body_of(arguments),
+        body: arguments,
         expects: Expects::Reply,
     };
     Arc::clone(&servant).dispatch(Request::new(index, incoming, link, servant));
+}
+
+/// The results of a servant; the number beside them must not tell of a failure.
+fn taken(results: &dyn Encode, shape: &Shape) -> Visit<Told> {
+    let body = kept(results)?;
+    if body.status() < 0 {
+        let what = "values do not fit their shapes: a number that tells of a failure came with results";
+        return Err(Failure::new(Kind::BadArgument, Initiator::Here, what));
+    }
+    Ok(Told::Done(value_of(&body, shape)?, body.status()))
 }

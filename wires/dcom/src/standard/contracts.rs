@@ -13,33 +13,24 @@ use everywire_model::describe::{
 };
 use uuid::{Uuid, uuid};
 
-/// An interface's identity.
-macro_rules! identity {
-    ($($(#[$doc:meta])* $name:ident = $id:literal;)*) => {
-        $($(#[$doc])* pub const $name: Uuid = uuid!($id);)*
-    };
-}
-
-identity! {
-    /// IConnectionPointContainer.
-    CONNECTION_POINT_CONTAINER_ID = "b196b284-bab4-101a-b69c-00aa00341d07";
-    /// IEnumConnectionPoints.
-    ENUM_CONNECTION_POINTS_ID = "b196b285-bab4-101a-b69c-00aa00341d07";
-    /// IConnectionPoint.
-    CONNECTION_POINT_ID = "b196b286-bab4-101a-b69c-00aa00341d07";
-    /// IEnumConnections.
-    ENUM_CONNECTIONS_ID = "b196b287-bab4-101a-b69c-00aa00341d07";
-    /// IProvideClassInfo.
-    PROVIDE_CLASS_INFO_ID = "b196b283-bab4-101a-b69c-00aa00341d07";
-    /// IProvideClassInfo2.
-    PROVIDE_CLASS_INFO2_ID = "a6bc3ac0-dbaa-11ce-9de3-00aa004bb851";
-    /// ITypeInfo.
-    TYPE_INFO_ID = "00020401-0000-0000-c000-000000000046";
-    /// ITypeLib.
-    TYPE_LIB_ID = "00020402-0000-0000-c000-000000000046";
-    /// ITypeComp.
-    TYPE_COMP_ID = "00020403-0000-0000-c000-000000000046";
-}
+/// IConnectionPointContainer.
+pub const CONNECTION_POINT_CONTAINER_ID: Uuid = uuid!("b196b284-bab4-101a-b69c-00aa00341d07");
+/// IEnumConnectionPoints.
+pub const ENUM_CONNECTION_POINTS_ID: Uuid = uuid!("b196b285-bab4-101a-b69c-00aa00341d07");
+/// IConnectionPoint.
+pub const CONNECTION_POINT_ID: Uuid = uuid!("b196b286-bab4-101a-b69c-00aa00341d07");
+/// IEnumConnections.
+pub const ENUM_CONNECTIONS_ID: Uuid = uuid!("b196b287-bab4-101a-b69c-00aa00341d07");
+/// IProvideClassInfo.
+pub const PROVIDE_CLASS_INFO_ID: Uuid = uuid!("b196b283-bab4-101a-b69c-00aa00341d07");
+/// IProvideClassInfo2.
+pub const PROVIDE_CLASS_INFO2_ID: Uuid = uuid!("a6bc3ac0-dbaa-11ce-9de3-00aa004bb851");
+/// ITypeInfo.
+pub const TYPE_INFO_ID: Uuid = uuid!("00020401-0000-0000-c000-000000000046");
+/// ITypeLib.
+pub const TYPE_LIB_ID: Uuid = uuid!("00020402-0000-0000-c000-000000000046");
+/// ITypeComp.
+pub const TYPE_COMP_ID: Uuid = uuid!("00020403-0000-0000-c000-000000000046");
 
 /// A counted wide string of the automation types.
 pub const BSTR: Shape = describe::text(TextKind::Counted, None);

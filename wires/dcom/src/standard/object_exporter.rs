@@ -1,17 +1,16 @@
 //! IObjectExporter: OXID resolution and pings (MS-DCOM 3.1.2.5.1). It is called as the node's, without an object, and without
 //! ORPCTHIS; its servant reads and writes whole stubs.
 
-use super::serving::{alive, principal};
+use super::serving::principal;
 use crate::bindings::{TOWER_LOCAL, TOWER_TCP};
-use crate::exporter::{Correspondence, Exporter, raw};
+use crate::exporter::{Correspondence, Exporter};
 use crate::hresult::OR_INVALID_OXID;
 use crate::resolver::{self, opnum};
 use crate::stub::Get;
 use everywire_model::contract::{Interface, Operation};
 use everywire_model::describe::{interface, operation};
 use everywire_model::object::no_operation;
-use everywire_model::{Failure, Request, Servant};
-use std::sync::{Arc, Weak};
+use everywire_model::{Failure, Request};
 
 /// A status for requested protocols of which this node serves none (MS-ERREF 2.2).
 const RPC_S_PROTSEQ_NOT_SUPPORTED: u32 = 0x6a7;
@@ -29,38 +28,14 @@ static OPERATIONS: [Operation; 6] = [
 pub static OBJECT_EXPORTER: Interface =
     interface!("IObjectExporter", "99fcfec4-5260-101b-bbcb-00aa0021347a", [], 0, &OPERATIONS);
 
-/// Serves IObjectExporter for the node.
-pub(super) fn servant(exporter: &Arc<Exporter>) -> Arc<dyn Servant> {
-    Arc::new(ObjectExporter(Arc::downgrade(exporter)))
-}
-
-/// The servant holds its exporter weakly: the exporter holds its servants.
-struct ObjectExporter(Weak<Exporter>);
-
-impl Servant for ObjectExporter {
-    fn interface(&self) -> &Interface {
-        &OBJECT_EXPORTER
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| {
-            let exporter = alive(&self.0)?;
-            let stub = answer(&exporter, request)?;
-            raw::answer(request, &stub);
-            Ok(())
-        });
-    }
-}
-
 /// The stub of the answer. A status that is a failure is part of it; only a stub that cannot be read is an
 /// `Err`, and becomes a fault.
-fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
+pub(super) fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
     let stub = Get::of(request.body());
-    let broken = |violation: crate::Violation| violation.at(0);
     // The operations are listed by number.
     Ok(match u16::try_from(request.index()).unwrap_or(u16::MAX) {
         number @ (opnum::RESOLVE_OXID | opnum::RESOLVE_OXID2) => {
-            let (oxid, protocols) = resolver::parse_resolve_oxid2_request(stub).map_err(broken)?;
+            let (oxid, protocols) = resolver::parse_resolve_oxid2_request(stub)?;
             let resolved = resolve(exporter, oxid, &protocols, request);
             let result = resolved.as_ref().map_err(|status| *status);
             if number == opnum::RESOLVE_OXID {
@@ -70,11 +45,11 @@ fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
             }
         }
         opnum::SIMPLE_PING => {
-            let set = resolver::parse_simple_ping_request(stub).map_err(broken)?;
+            let set = resolver::parse_simple_ping_request(stub)?;
             resolver::status_reply(exporter.simple_ping(set))
         }
         opnum::COMPLEX_PING => {
-            let ping = resolver::parse_complex_ping_request(stub).map_err(broken)?;
+            let ping = resolver::parse_complex_ping_request(stub)?;
             let (set, status) = exporter.complex_ping(&ping, &principal(request));
             resolver::complex_ping_reply(set, 0, status)
         }
@@ -90,7 +65,7 @@ fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
 /// Where this exporter is, as the caller reaches it.
 fn resolution(exporter: &Exporter, request: &Request) -> resolver::Resolved {
     let mut resolved = exporter.resolution();
-    let at = Correspondence::of_call(request).and_then(Correspondence::address);
+    let at = Correspondence::of_call(request).and_then(|call| call.address);
     resolved.bindings = resolved.bindings.seen_at(at);
     resolved
 }

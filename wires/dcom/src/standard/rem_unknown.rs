@@ -1,8 +1,8 @@
 //! IRemUnknown and IRemUnknown2: interfaces of exported objects, and their reference counts (MS-DCOM 3.1.1.5.6, 3.1.1.5.7). The
 //! servants read and write whole stubs, HRESULTs included.
 
-use super::serving::{alive, principal};
-use crate::exporter::{Correspondence, Exporter, raw};
+use super::serving::principal;
+use crate::exporter::{Correspondence, Exporter};
 use crate::hresult::{E_INVALIDARG, E_NOINTERFACE, RPC_E_INVALID_OBJECT, S_FALSE, S_OK};
 use crate::limits::INTERFACES_ASKED;
 use crate::remunknown::{self, Query};
@@ -10,8 +10,7 @@ use crate::stub::Get;
 use everywire_model::contract::{Interface, Operation};
 use everywire_model::describe::{interface, operation};
 use everywire_model::object::no_operation;
-use everywire_model::{Failure, Request, Servant};
-use std::sync::{Arc, Weak};
+use everywire_model::{Failure, Request};
 use uuid::Uuid;
 
 /// IRemUnknown.
@@ -38,43 +37,18 @@ pub static REM_UNKNOWN: Interface =
 pub static REM_UNKNOWN2: Interface =
     interface!("IRemUnknown2", "00000143-0000-0000-c000-000000000046", [], 0, &OPERATIONS2);
 
-/// Serves both.
-pub(super) fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
-    let weak = Arc::downgrade(exporter);
-    vec![Arc::new(RemUnknown(Weak::clone(&weak), &REM_UNKNOWN)), Arc::new(RemUnknown(weak, &REM_UNKNOWN2))]
-}
-
-/// One servant for each of the two interfaces, which differ in one operation.
-struct RemUnknown(Weak<Exporter>, &'static Interface);
-
-impl Servant for RemUnknown {
-    fn interface(&self) -> &Interface {
-        self.1
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| {
-            let exporter = alive(&self.0)?;
-            let stub = answer(&exporter, request, self.1)?;
-            raw::answer(request, &stub);
-            Ok(())
-        });
-    }
-}
-
 /// The stub of the answer, by the number of the operation: the first three are the same in both interfaces.
-fn answer(exporter: &Exporter, request: &Request, interface: &Interface) -> Result<Vec<u8>, Failure> {
+pub(super) fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
     let stub = Get::of(request.body());
-    let broken = |violation: crate::Violation| violation.at(0);
     match request.index() {
         0 => {
-            let query = remunknown::parse_query_request(stub).map_err(broken)?;
+            let query = remunknown::parse_query_request(stub)?;
             let found = query_interfaces(exporter, &query, |key, iid| exporter.export(key, iid, query.refs));
             Ok(remunknown::query_reply(&found))
         }
         1 => {
             let holder = principal(request);
-            let refs = remunknown::parse_refs_request(stub).map_err(broken)?;
+            let refs = remunknown::parse_refs_request(stub)?;
             let add =
                 |held: &remunknown::Refs| exporter.add_refs_to(held.ipid, held.public, held.private, &holder);
             let results: Vec<u32> = refs.iter().map(add).collect();
@@ -82,21 +56,21 @@ fn answer(exporter: &Exporter, request: &Request, interface: &Interface) -> Resu
         }
         2 => {
             let holder = principal(request);
-            let refs = remunknown::parse_refs_request(stub).map_err(broken)?;
+            let refs = remunknown::parse_refs_request(stub)?;
             for held in refs {
                 exporter.release_refs_to(held.ipid, held.public, held.private, &holder);
             }
             Ok(remunknown::release_reply(S_OK))
         }
         3 => {
-            let query = remunknown::parse_query2_request(stub).map_err(broken)?;
-            let at = Correspondence::of_call(request).and_then(Correspondence::address);
+            let query = remunknown::parse_query2_request(stub)?;
+            let at = Correspondence::of_call(request).and_then(|call| call.address);
             let found = query_interfaces(exporter, &query, |key, iid| {
                 exporter.objref(key, iid, query.refs).seen_at(at).write()
             });
             Ok(remunknown::query2_reply(&found))
         }
-        _ => Err(no_operation(interface)),
+        _ => Err(no_operation(&REM_UNKNOWN2)),
     }
 }
 

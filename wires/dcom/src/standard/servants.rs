@@ -1,28 +1,72 @@
 //! The servants that stand by for every node and every object.
 
-use super::{
-    activation, contracts, dispatch, is_standard, mapper, object_exporter, points, rem_unknown, typeinfo,
-};
+use super::contracts::{CONNECTION_POINT_CONTAINER, PROVIDE_CLASS_INFO, PROVIDE_CLASS_INFO2};
+use super::serving::alive;
+use super::{activation, contracts, dispatch, is_standard, mapper, points, typeinfo};
+use super::{object_exporter, rem_unknown};
 use crate::exporter::Exporter;
+use crate::exporter::raw::Raw;
 use crate::{IDISPATCH, iid_of};
-use everywire_model::Servant;
-use std::sync::Arc;
+use everywire_model::Answer::Done;
+use everywire_model::{Failure, Interface, Request, Servant};
+use std::sync::{Arc, Weak};
 use uuid::Uuid;
+
+/// An interface that is answered for the node or for whatever object is called. It holds its exporter weakly: the exporter holds
+/// its servants.
+struct Standing {
+    exporter: Weak<Exporter>,
+    interface: &'static Interface,
+    answer: Answer,
+}
+
+/// How a call is answered.
+#[derive(Clone, Copy)]
+enum Answer {
+    /// By a whole stub. A status that is a failure is part of it; only a stub that cannot be read is an `Err`.
+    Stub(fn(&Exporter, &Request) -> Result<Vec<u8>, Failure>),
+    /// By values.
+    Values(fn(&Arc<Exporter>, &mut Request) -> Result<(), Failure>),
+}
+
+impl Servant for Standing {
+    fn interface(&self) -> &Interface {
+        self.interface
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let exporter = alive(&self.exporter)?;
+            match self.answer {
+                Answer::Stub(answer) => request.answer(Done(&Raw(&answer(&exporter, request)?))),
+                Answer::Values(answer) => return answer(&exporter, request),
+            }
+            Ok(())
+        });
+    }
+}
 
 /// The servants of the system interfaces.
 pub fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
-    let mut all = vec![object_exporter::servant(exporter)];
-    all.extend(rem_unknown::servants(exporter));
-    all.extend(activation::servants(exporter));
-    all.push(Arc::new(points::Container(exporter.weak())));
-    for second in [false, true] {
-        all.push(Arc::new(typeinfo::ProvideClassInfo { exporter: exporter.weak(), second }));
-    }
-    all.push(Arc::new(typeinfo::WholeContract(exporter.weak())));
-    all.push(Arc::new(dispatch::Dispatch(exporter.weak())));
-    all.push(Arc::new(mapper::Mapper(exporter.weak())));
-    all.push(Arc::new(mapper::Management(exporter.weak())));
-    all
+    use Answer::{Stub, Values};
+    let standing: [(&'static Interface, Answer); 11] = [
+        (&object_exporter::OBJECT_EXPORTER, Stub(object_exporter::answer)),
+        (&rem_unknown::REM_UNKNOWN, Stub(rem_unknown::answer)),
+        (&rem_unknown::REM_UNKNOWN2, Stub(rem_unknown::answer)),
+        (&activation::REMOTE_ACTIVATION, Stub(activation::answer_remote)),
+        (&activation::REMOTE_SCM_ACTIVATOR, Stub(activation::answer_scm)),
+        (&CONNECTION_POINT_CONTAINER, Values(points::answer_container)),
+        (&PROVIDE_CLASS_INFO, Values(typeinfo::answer_class_info)),
+        (&PROVIDE_CLASS_INFO2, Values(typeinfo::answer_class_info)),
+        (&typeinfo::contracts::CONTRACT, Values(typeinfo::answer_contract)),
+        (&mapper::MAPPER, Values(mapper::answer_mapper)),
+        (&mapper::MANAGEMENT, Values(mapper::answer_management)),
+    ];
+    let standing = standing.map(|(interface, answer)| {
+        Arc::new(Standing { exporter: exporter.weak(), interface, answer }) as Arc<dyn Servant>
+    });
+    let dispatch: Arc<dyn Servant> = Arc::new(dispatch::Dispatch(exporter.weak()));
+    standing.into_iter().chain([dispatch]).collect()
 }
 
 /// Whether the object under `key` has an interface that [`servants`] answer for it.

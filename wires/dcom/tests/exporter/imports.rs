@@ -236,8 +236,9 @@ fn sockets_of_this_machine_are_believed_within_it_only() {
     let objref = ObjRef::Standard { iid: iid_of(&LAMP), std, resolver }.write();
     let far = client.correspondence().unmarshal(objref.clone(), 0).unwrap();
     let security = super::house::security();
-    let near = everywire_dcom::exporter::Correspondence::new(Arc::clone(&client.exporter), security, "");
-    let near = near.with_local(true).unmarshal(objref, 0).unwrap();
+    let mut near = everywire_dcom::exporter::Correspondence::new(Arc::clone(&client.exporter), security, "");
+    near.local = true;
+    let near = near.unmarshal(objref, 0).unwrap();
     assert_eq!((far.profiles[0].endpoints.len(), &near.profiles[0].endpoints), (0, &vec![socket]));
 }
 

@@ -117,7 +117,7 @@ impl Accepting {
     /// the caller came. A refusal travels as an HRESULT inside of an ordinary answer.
     fn put_adopted(&mut self, serving: &Serving, asked: &Asked, adopted: &Adopted) -> Result<(), Failure> {
         let Some(exporter) = &self.exporter else { return Ok(()) };
-        let at = self.talk_of(serving).and_then(|talk| talk.references.address());
+        let at = self.talk_of(serving).and_then(|talk| talk.references.address);
         let stub = match asked {
             Asked::Object { activation, old } => {
                 let who = self.principal(serving);

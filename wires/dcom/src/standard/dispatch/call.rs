@@ -15,7 +15,7 @@ use crate::exporter::raw::done;
 use crate::hresult::{self, DISP_E_EXCEPTION, E_FAIL};
 use crate::standard::contracts::{DISPATCH, GET_IDS_OF_NAMES, INVOKE};
 use crate::standard::guid::Guid;
-use crate::standard::values::{body_of, collect};
+use crate::standard::values::{body_of, kept, value_of};
 use crate::{IDISPATCH, iid_of};
 use everywire_model::contract::{Interface, InterfaceKind, Operation};
 use everywire_model::shape::{Pointer, PointerKind, Shape};
@@ -77,7 +77,7 @@ impl Invocation {
         let member =
             index.and_then(|index| members(interface).into_iter().find(|member| member.index == index));
         let member = member.ok_or_else(|| everywire_model::object::no_operation(interface))?;
-        let Value::Struct(fields) = collect(arguments)? else {
+        let Value::Struct(fields) = value_of(&kept(arguments)?, &operation.arguments)? else {
             return Err(Failure::new(Kind::BadArgument, Initiator::Here, "arguments are one struct"));
         };
         let mut given = fields.into_iter();
@@ -139,12 +139,13 @@ type Answered = (Variant, ExcepInfo, u32, Vec<Variant>, u32);
 /// What the answer of Invoke means as the outcome of an operation; `body` holds the results of [`INVOKE`].
 pub fn results(operation: &Operation, body: &Body) -> Outcome<Body> {
     let understood = |answered: Answered| {
-        let status = answered.4;
-        Ok((understood(operation, answered)?, status))
+        // What tells of a failure was one.
+        let status = answered.4.cast_signed();
+        let value = understood(operation, answered)?;
+        Ok(body_of(&value, &operation.results)?.with_status(status))
     };
     match body.decode::<Answered>(&INVOKE.results).and_then(understood) {
-        // What tells of a failure was one.
-        Ok((value, status)) => Outcome::Done(body_of(value).with_status(status.cast_signed())),
+        Ok(results) => Outcome::Done(results),
         Err(failure) => Outcome::Failed(failure),
     }
 }
@@ -208,23 +209,18 @@ pub fn dispatch_of(interface: &Interface) -> Interface {
     Interface { id: iid.to_string().into(), ..DISPATCH.clone() }
 }
 
-/// Calls the operation number `index` of an interface by name, with the arguments as one struct.
+/// Calls an operation of an interface by name, with the arguments that a body holds.
 pub(in super::super) fn notify(
     object: &Object,
-    interface: &Hold<Interface>,
-    index: usize,
-    arguments: Value,
+    interface: &Interface,
+    operation: &Operation,
+    arguments: &Body,
     done: Box<dyn FnOnce(Result<(), Failure>) + Send>,
 ) {
-    let invocation = interface.operations.get(index).map(|operation| {
-        Invocation::new(interface, operation, &|sink: &mut dyn Sink| {
-            arguments.encode(&operation.arguments, sink)
-        })
-    });
-    let invocation = match invocation {
-        Some(Ok(invocation)) => invocation,
-        Some(Err(failure)) => return done(Err(failure)),
-        None => return done(Err(everywire_model::object::no_operation(interface))),
+    let arguments = |sink: &mut dyn Sink| arguments.pipe(&operation.arguments, sink);
+    let invocation = match Invocation::new(interface, operation, &arguments) {
+        Ok(invocation) => invocation,
+        Err(failure) => return done(Err(failure)),
     };
     let dispatch = dispatch_of(interface);
     let method = Method::Typed { interface: Some(&dispatch), operation: INVOKE };

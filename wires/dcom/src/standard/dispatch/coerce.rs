@@ -69,36 +69,35 @@ pub(crate) fn to_shape(variant: &Value, target: &Shape) -> Result<Value, u32> {
 /// `from` is the shape by which the value came, which tells a DATE from a number.
 fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Value, u32> {
     let depth = depth.checked_sub(1).ok_or(DISP_E_TYPEMISMATCH)?;
-    let nothing = matches!(value, Value::Nothing);
     // An element of an array of VARIANTs.
     if let (Shape::Variant, Value::Variant(_)) = (from, value) {
         let (from, value) = content(value);
         return convert(from, value, target, depth);
     }
-    Ok(match target.resolved() {
-        Shape::Variant => match value {
-            Value::Variant(_) => value.clone(),
-            value => Value::Variant(Box::new((TypedShape(from.clone()), value.clone()))),
-        },
-        Shape::Optional(inner) if !nothing => convert(from, value, inner, depth)?,
-        Shape::Pointer(pointer) if !nothing => convert(from, value, &pointer.target, depth)?,
-        Shape::Optional(_) | Shape::Pointer(_) => Value::Nothing,
+    Ok(match (target.resolved(), value) {
+        (Shape::Variant, Value::Variant(_)) => value.clone(),
+        (Shape::Variant, _) => Value::Variant(Box::new((TypedShape(from.clone()), value.clone()))),
+        (Shape::Optional(_) | Shape::Pointer(_), Value::Nothing) => Value::Nothing,
+        (Shape::Optional(inner), _) => convert(from, value, inner, depth)?,
+        (Shape::Pointer(pointer), _) => convert(from, value, &pointer.target, depth)?,
         // NULL is no value of any other type.
-        _ if nothing && alias_of(from) == Some("NULL") => return Err(DISP_E_TYPEMISMATCH),
-        Shape::Bool => Value::Bool(number(from, value, Plain::truth)?),
-        Shape::U8 => integer(from, value, target, 0, u8::MAX.into())?,
-        Shape::I8 => integer(from, value, target, i8::MIN.into(), i8::MAX.into())?,
-        Shape::U16 => integer(from, value, target, 0, u16::MAX.into())?,
-        Shape::I16 => integer(from, value, target, i16::MIN.into(), i16::MAX.into())?,
-        Shape::U32 => integer(from, value, target, 0, u32::MAX.into())?,
-        Shape::I32 => integer(from, value, target, i32::MIN.into(), i32::MAX.into())?,
-        Shape::U64 => integer(from, value, target, 0, u64::MAX.into())?,
-        Shape::I64 => integer(from, value, target, i64::MIN.into(), i64::MAX.into())?,
-        Shape::F32 => Value::Float(number(from, value, Plain::single)?.into()),
-        Shape::F64 if alias_of(target) == Some("DATE") => Value::Float(number(from, value, Plain::date)?),
-        Shape::F64 => Value::Float(number(from, value, Plain::real)?),
-        Shape::Text(_) => Value::Text(text(from, value)?),
-        Shape::Char | Shape::WideChar => {
+        (_, Value::Nothing) if alias_of(from) == Some("NULL") => return Err(DISP_E_TYPEMISMATCH),
+        (Shape::Bool, _) => Value::Bool(number(from, value, Plain::truth)?),
+        (Shape::U8, _) => integer(from, value, target, 0, u8::MAX.into())?,
+        (Shape::I8, _) => integer(from, value, target, i8::MIN.into(), i8::MAX.into())?,
+        (Shape::U16, _) => integer(from, value, target, 0, u16::MAX.into())?,
+        (Shape::I16, _) => integer(from, value, target, i16::MIN.into(), i16::MAX.into())?,
+        (Shape::U32, _) => integer(from, value, target, 0, u32::MAX.into())?,
+        (Shape::I32, _) => integer(from, value, target, i32::MIN.into(), i32::MAX.into())?,
+        (Shape::U64, _) => integer(from, value, target, 0, u64::MAX.into())?,
+        (Shape::I64, _) => integer(from, value, target, i64::MIN.into(), i64::MAX.into())?,
+        (Shape::F32, _) => Value::Float(number(from, value, Plain::single)?.into()),
+        (Shape::F64, _) if alias_of(target) == Some("DATE") => {
+            Value::Float(number(from, value, Plain::date)?)
+        }
+        (Shape::F64, _) => Value::Float(number(from, value, Plain::real)?),
+        (Shape::Text(_), _) => Value::Text(text(from, value)?),
+        (Shape::Char | Shape::WideChar, _) => {
             let text = text(from, value)?;
             let mut characters = text.chars();
             match (characters.next(), characters.next()) {
@@ -106,23 +105,18 @@ fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Va
                 _ => return Err(DISP_E_TYPEMISMATCH),
             }
         }
-        Shape::Enum(members) => match value {
-            Value::Text(name) if members.value_of(name).is_some() => Value::Member(name.clone()),
-            value => {
-                let Value::Integer(number) = integer(from, value, target, i32::MIN.into(), i32::MAX.into())?
-                else {
-                    return Err(DISP_E_TYPEMISMATCH);
-                };
-                let name = i32::try_from(number).ok().and_then(|number| members.name_of(number));
-                Value::Member(name.ok_or(DISP_E_TYPEMISMATCH)?.to_owned())
-            }
-        },
-        Shape::Reference(_) => match value {
-            Value::Reference(reference) => Value::Reference(reference.clone()),
-            Value::Nothing => Value::Reference(None),
-            _ => return Err(DISP_E_TYPEMISMATCH),
-        },
-        Shape::Sequence(_) | Shape::Array(_) => {
+        (Shape::Enum(members), Value::Text(name)) if members.value_of(name).is_some() => {
+            Value::Member(name.clone())
+        }
+        (Shape::Enum(members), _) => {
+            let number = integer(from, value, target, i32::MIN.into(), i32::MAX.into())?;
+            let Value::Integer(number) = number else { return Err(DISP_E_TYPEMISMATCH) };
+            let name = i32::try_from(number).ok().and_then(|number| members.name_of(number));
+            Value::Member(name.ok_or(DISP_E_TYPEMISMATCH)?.to_owned())
+        }
+        (Shape::Reference(_), Value::Reference(reference)) => Value::Reference(reference.clone()),
+        (Shape::Reference(_), Value::Nothing) => Value::Reference(None),
+        (Shape::Sequence(_) | Shape::Array(_), _) => {
             let element = target.element().unwrap_or(&Shape::Void);
             let items = items(from, value, element, depth)?;
             if let Shape::Array(array) = target.resolved()
@@ -132,13 +126,12 @@ fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Va
             }
             if matches!(element.resolved(), Shape::U8) { octets(&items)? } else { Value::List(items) }
         }
-        Shape::Struct(fields) if is_decimal(fields) => match value {
-            Value::Struct(_) if is_decimal_shape(from) => value.clone(),
-            value => decimal(from, value)?.value(),
-        },
+        (Shape::Struct(fields), Value::Struct(_)) if is_decimal(fields) && is_decimal_shape(from) => {
+            value.clone()
+        }
+        (Shape::Struct(fields), _) if is_decimal(fields) => decimal(from, value)?.value(),
         // A struct is an array of its fields.
-        Shape::Struct(fields) => {
-            let Value::List(items) = value else { return Err(DISP_E_TYPEMISMATCH) };
+        (Shape::Struct(fields), Value::List(items)) => {
             let inner = from.element().unwrap_or(&Shape::Void);
             if items.len() != fields.fields.len() {
                 return Err(DISP_E_TYPEMISMATCH);
@@ -148,6 +141,7 @@ fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Va
             });
             Value::Struct(fields.collect::<Result<_, u32>>()?)
         }
+        (Shape::Reference(_) | Shape::Struct(_), _) => return Err(DISP_E_TYPEMISMATCH),
         _ => return Err(DISP_E_BADVARTYPE),
     })
 }
@@ -267,62 +261,56 @@ pub(crate) fn to_variant(shape: &Shape, value: &Value) -> Result<Value, u32> {
     if let (Shape::Variant, Value::Variant(_)) = (shape.resolved(), value) {
         return Ok(value.clone());
     }
-    let (shape, value) = held(shape, value, DEPTH)?;
-    Ok(Value::Variant(Box::new((TypedShape(shape), value))))
+    within(shape, value, DEPTH)
 }
 
 /// What a VARIANT holds for a value.
 fn held(shape: &Shape, value: &Value, depth: u32) -> Result<(Shape, Value), u32> {
     let depth = depth.checked_sub(1).ok_or(DISP_E_BADVARTYPE)?;
-    Ok(match shape.resolved() {
-        Shape::Void => (Shape::Void, Value::Nothing),
-        Shape::Optional(inner) if !matches!(value, Value::Nothing) => held(inner, value, depth)?,
-        Shape::Pointer(pointer) if !matches!(value, Value::Nothing) => held(&pointer.target, value, depth)?,
-        Shape::Optional(_) | Shape::Pointer(_) => (Shape::Void, Value::Nothing),
-        Shape::Text(_) => (BSTR, value.clone()),
-        Shape::Char | Shape::WideChar => match value {
-            Value::Char(character) => (BSTR, Value::Text(character.to_string())),
-            _ => return Err(DISP_E_TYPEMISMATCH),
-        },
-        Shape::Enum(members) => match value {
-            Value::Member(name) => {
-                let number = members.value_of(name).ok_or(DISP_E_TYPEMISMATCH)?;
-                (Shape::I32, Value::Integer(number.into()))
-            }
-            _ => return Err(DISP_E_TYPEMISMATCH),
-        },
-        Shape::Reference(_) => (DISPATCH, value.clone()),
-        Shape::Sequence(_) | Shape::Array(_) => {
+    Ok(match (shape.resolved(), value) {
+        (Shape::Void, _) | (Shape::Optional(_) | Shape::Pointer(_), Value::Nothing) => {
+            (Shape::Void, Value::Nothing)
+        }
+        (Shape::Optional(inner), value) => held(inner, value, depth)?,
+        (Shape::Pointer(pointer), value) => held(&pointer.target, value, depth)?,
+        (Shape::Text(_), value) => (BSTR, value.clone()),
+        (Shape::Char | Shape::WideChar, Value::Char(character)) => (BSTR, Value::Text(character.to_string())),
+        (Shape::Enum(members), Value::Member(name)) => {
+            let number = members.value_of(name).ok_or(DISP_E_TYPEMISMATCH)?;
+            (Shape::I32, Value::Integer(number.into()))
+        }
+        (Shape::Reference(_), value) => (DISPATCH, value.clone()),
+        (Shape::Sequence(_) | Shape::Array(_), Value::Bytes(_)) => {
+            (Shape::sequence(Shape::U8), value.clone())
+        }
+        (Shape::Sequence(_) | Shape::Array(_), Value::List(items)) => {
             let element = shape.element().unwrap_or(&Shape::Void);
-            match (value, plain_element(element)) {
-                (Value::Bytes(_), _) => (Shape::sequence(Shape::U8), value.clone()),
-                (Value::List(_), Some(inner)) => (Shape::sequence(inner), value.clone()),
-                (Value::List(items), None) => (
-                    Shape::sequence(Shape::Variant),
-                    Value::List(
-                        items.iter().map(|item| within(element, item, depth)).collect::<Result<_, u32>>()?,
-                    ),
-                ),
-                _ => return Err(DISP_E_TYPEMISMATCH),
+            match plain_element(element) {
+                Some(inner) => (Shape::sequence(inner), value.clone()),
+                None => array(items.iter().map(|item| within(element, item, depth)))?,
             }
         }
-        Shape::Struct(fields) if is_decimal(fields) => (DECIMAL_SHAPE, value.clone()),
-        Shape::Struct(fields) => match value {
-            Value::Struct(values) => {
-                let pairs = fields.fields.iter().zip(values);
-                let items = pairs.map(|(field, (_, value))| within(&field.shape, value, depth));
-                (Shape::sequence(Shape::Variant), Value::List(items.collect::<Result<_, u32>>()?))
-            }
-            _ => return Err(DISP_E_TYPEMISMATCH),
-        },
-        Shape::Variant => match value {
-            Value::Variant(inner) => (inner.0.0.clone(), inner.1.clone()),
-            _ => return Err(DISP_E_TYPEMISMATCH),
-        },
-        Shape::Union(_) | Shape::Map(_) | Shape::TypeCode | Shape::Handle => return Err(DISP_E_BADVARTYPE),
+        (Shape::Struct(fields), value) if is_decimal(fields) => (DECIMAL_SHAPE, value.clone()),
+        (Shape::Struct(fields), Value::Struct(values)) => {
+            let pairs = fields.fields.iter().zip(values);
+            array(pairs.map(|(field, (_, value))| within(&field.shape, value, depth)))?
+        }
+        (Shape::Variant, Value::Variant(inner)) => (inner.0.0.clone(), inner.1.clone()),
+        (Shape::Union(_) | Shape::Map(_) | Shape::TypeCode | Shape::Handle, _) => {
+            return Err(DISP_E_BADVARTYPE);
+        }
+        (Shape::Char | Shape::WideChar | Shape::Enum(_) | Shape::Variant, _) => {
+            return Err(DISP_E_TYPEMISMATCH);
+        }
+        (Shape::Sequence(_) | Shape::Array(_) | Shape::Struct(_), _) => return Err(DISP_E_TYPEMISMATCH),
         // Numbers, as their contract names them.
-        _ => (shape.clone(), value.clone()),
+        (_, value) => (shape.clone(), value.clone()),
     })
+}
+
+/// An array of VARIANTs.
+fn array(items: impl Iterator<Item = Result<Value, u32>>) -> Result<(Shape, Value), u32> {
+    Ok((Shape::sequence(Shape::Variant), Value::List(items.collect::<Result<_, u32>>()?)))
 }
 
 /// How an array holds elements that it holds as they are.

@@ -21,15 +21,16 @@ use crate::exporter::Exporter;
 use crate::hresult::{
     self, DISP_E_BADPARAMCOUNT, DISP_E_EXCEPTION, DISP_E_MEMBERNOTFOUND, DISP_E_OVERFLOW,
     DISP_E_PARAMNOTFOUND, DISP_E_PARAMNOTOPTIONAL, DISP_E_TYPEMISMATCH, DISP_E_UNKNOWNINTERFACE, E_FAIL,
-    E_INVALIDARG, S_OK,
+    E_INVALIDARG,
 };
 use crate::standard::asking::{Told, ask};
 use crate::standard::guid::Guid;
-use everywire_model::contract::{Direction, Interface, Operation};
+use crate::standard::values::body_of;
+use everywire_model::contract::{Direction, Interface};
 use everywire_model::shape::{Hold, Pointer, PointerKind, Shape};
 use everywire_model::value::Value;
 use everywire_model::variant::Variant;
-use everywire_model::{Failure, Request, Servant};
+use everywire_model::{Body, Failure, Request, Servant};
 use std::sync::Arc;
 
 /// DISPPARAMS: arguments in reverse order, the DISPIDs of those that are named, and how many there are of both.
@@ -40,20 +41,16 @@ type Given = (i32, Guid, u32, u32, DispParams, u32, Vec<u32>, Vec<Variant>);
 /// Why a call cannot be made: an HRESULT, and the number of the argument that is wrong.
 type Wrong = (u32, u32);
 
-/// What is to be done with what the servant says.
+/// What is to be asked of whom, and what is to be done with what it says.
 struct Call {
     /// Whose member it is.
     servant: Arc<dyn Servant>,
     /// The operation.
     index: usize,
     /// The `in` parameters as one struct.
-    arguments: Value,
-    /// For each parameter that comes out, where in `references` it goes.
+    arguments: Body,
+    /// For each parameter that comes out, the number of the argument by reference that gets it.
     out: Vec<Option<usize>>,
-    /// The arguments given by reference.
-    references: Vec<Variant>,
-    /// The flags of Invoke.
-    flags: u32,
 }
 
 /// Serves one call.
@@ -62,78 +59,37 @@ pub(super) fn invoke(exporter: &Arc<Exporter>, request: Request) {
         Ok(given) => given,
         Err(failure) => return request.finish(Err(failure)),
     };
-    let flags = given.3;
-    match prepare(exporter, request.key(), given) {
-        Err((wrong, references)) => answer(request, flags, Err(wrong), references),
-        Ok(call) => {
-            let Call { servant, index, arguments, out, references, flags } = call;
-            let (key, exporter, asked) = (request.key().to_vec(), Arc::clone(exporter), Arc::clone(&servant));
-            let held = Arc::clone(&exporter);
-            ask(&exporter, &key, servant, index, arguments, move |told| {
-                let status = match told {
-                    Told::Done(_, status) => status.cast_unsigned(),
-                    _ => S_OK,
-                };
-                let operation = asked.interface().operations.get(index);
-                let (result, references) = match operation {
-                    Some(operation) => conclude(&held, asked.interface(), operation, told, &out, references),
-                    None => (Err(Trouble::Wrong((DISP_E_MEMBERNOTFOUND, 0))), references),
-                };
-                match result {
-                    Ok(value) => succeed(request, flags, value, references, status),
-                    Err(Trouble::Wrong(wrong)) => answer(request, flags, Err(wrong), references),
-                    Err(Trouble::Exception(info)) => answer(request, flags, Ok(info), references),
-                }
-            });
-        }
-    }
+    let arranged = arrange(exporter, request.key(), &given);
+    let (flags, mut references) = (given.3, given.7);
+    let Call { servant, index, arguments, out } = match arranged {
+        Ok(call) => call,
+        Err(wrong) => return answer(request, flags, Err(Trouble::Wrong(wrong)), references),
+    };
+    let (key, held, asked) = (request.key().to_vec(), Arc::clone(exporter), Arc::clone(&servant));
+    ask(exporter, &key, servant, index, arguments, move |told| {
+        let result = conclude(&held, asked.interface(), index, told, &out, &mut references);
+        answer(request, flags, result, references);
+    });
 }
-
-/// Finds the member and makes its arguments.
-fn prepare(exporter: &Exporter, key: &[u8], given: Given) -> Result<Call, (Wrong, Vec<Variant>)> {
-    let (id, riid, _, flags, params, count, indices, references) = given;
-    let call = arrange(exporter, key, (id, riid, flags, params, count, indices), &references);
-    match call {
-        Ok((servant, index, arguments, out)) => {
-            Ok(Call { servant, index, arguments, out, references, flags })
-        }
-        Err(wrong) => Err((wrong, references)),
-    }
-}
-
-/// The servant, the index of its operation, the arguments as one struct, and for each parameter that comes
-/// out the place of the reference that gets its result, as in `Call::out`.
-type Arranged = (Arc<dyn Servant>, usize, Value, Vec<Option<usize>>);
 
 /// Finds the servant and its operation, and gives each parameter its value: named arguments by their number,
 /// the others from the last to the first, as DISPPARAMS has them reversed.
-fn arrange(
-    exporter: &Exporter,
-    key: &[u8],
-    (id, riid, flags, (values, names, arguments, named), count, indices): (
-        i32,
-        Guid,
-        u32,
-        DispParams,
-        u32,
-        Vec<u32>,
-    ),
-    references: &[Variant],
-) -> Result<Arranged, Wrong> {
-    let (values, names) = (values.unwrap_or_default(), names.unwrap_or_default());
+fn arrange(exporter: &Exporter, key: &[u8], given: &Given) -> Result<Call, Wrong> {
+    let (id, riid, _, flags, (values, names, arguments, named), count, indices, references) = given;
+    let (values, names) = (values.as_deref().unwrap_or_default(), names.as_deref().unwrap_or_default());
     if !riid.0.is_nil() {
         return Err((DISP_E_UNKNOWNINTERFACE, 0));
     }
     // DISPPARAMS says each count twice: once as a number, once by its array.
-    let counts = values.len() == arguments as usize
-        && names.len() == named as usize
+    let counts = values.len() == *arguments as usize
+        && names.len() == *named as usize
         && names.len() <= values.len()
-        && indices.len() == count as usize
+        && indices.len() == *count as usize
         && references.len() == indices.len();
     if !counts {
         return Err((E_INVALIDARG, 0));
     }
-    let (servant, index) = find(exporter, key, id, flags).ok_or((DISP_E_MEMBERNOTFOUND, 0))?;
+    let (servant, index) = find(exporter, key, *id, *flags).ok_or((DISP_E_MEMBERNOTFOUND, 0))?;
     let interface = servant.interface();
     let operation = interface.operations.get(index).ok_or((DISP_E_MEMBERNOTFOUND, 0))?;
     // For each parameter the number of its argument.
@@ -175,21 +131,25 @@ fn arrange(
             (None, None) => None,
         };
         let given = given.cloned().map(Value::from).filter(|given| !is_missing(given));
-        let value = match (&given, parameter.field.shape.resolved()) {
-            (Some(given), shape) => {
+        let shape = &parameter.field.shape;
+        let value = match (&given, shape.resolved()) {
+            // An alias tells money and dates from numbers.
+            (Some(given), _) => {
                 to_shape(given, shape).map_err(|code| (code, number(argument.unwrap_or_default())))?
             }
             (None, Shape::Optional(_)) => Value::Nothing,
             (None, Shape::Pointer(pointer)) if pointer.kind != PointerKind::Ref => Value::Nothing,
             (None, Shape::Variant) => empty(),
             (None, _) if parameter.direction == Direction::InOut => {
-                to_shape(&empty(), &parameter.field.shape).map_err(|_| (DISP_E_PARAMNOTOPTIONAL, 0))?
+                to_shape(&empty(), shape).map_err(|_| (DISP_E_PARAMNOTOPTIONAL, 0))?
             }
             (None, _) => return Err((DISP_E_PARAMNOTOPTIONAL, number(argument.unwrap_or_default()))),
         };
         fields.push((parameter.field.name.to_string(), value));
     }
-    Ok((Arc::clone(&servant), index, Value::Struct(fields), out))
+    let arguments = body_of(&Value::Struct(fields), &operation.arguments);
+    let arguments = arguments.map_err(|_| (DISP_E_TYPEMISMATCH, 0))?;
+    Ok(Call { servant: Arc::clone(&servant), index, arguments, out })
 }
 
 /// The first servant of the object that has a member with this DISPID, called in this way.
@@ -223,52 +183,41 @@ enum Trouble {
     Exception(ExcepInfo),
 }
 
-/// What the servant said as what the caller gets: the result, and the arguments by reference with new values.
+/// What the servant said as what the caller gets: the result and how the member succeeded, and the arguments by reference with new
+/// values. What Invoke returns is what the member does (MS-OAUT 3.1.4.4), so that its caller sees how it succeeded.
 fn conclude(
     exporter: &Exporter,
     interface: &Interface,
-    operation: &Operation,
+    index: usize,
     told: Told,
     out: &[Option<usize>],
-    mut references: Vec<Variant>,
-) -> (Result<Value, Trouble>, Vec<Variant>) {
+    references: &mut [Variant],
+) -> Result<(Value, u32), Trouble> {
     let exception = |description: &str, code: u32| {
-        let source = interface.name.to_string();
-        (0, 0, source, description.to_owned(), String::new(), 0, 0, 0, code)
+        let (source, description) = (interface.name.to_string(), description.to_owned());
+        Err(Trouble::Exception((0, 0, source, description, String::new(), 0, 0, 0, code)))
     };
-    let fields = match told {
-        Told::Done(Value::Struct(fields), _) => fields,
-        Told::Failed(failure) => {
-            let info = exception(failure.message(), hresult::of(&failure));
-            return (Err(Trouble::Exception(info)), references);
-        }
-        Told::Raised(id) => {
-            return (Err(Trouble::Exception(exception(&id, E_FAIL))), references);
-        }
-        Told::Done(..) | Told::Moved => {
-            return (Err(Trouble::Exception(exception("the object is elsewhere", E_FAIL))), references);
-        }
+    let (fields, status) = match told {
+        Told::Done(Value::Struct(fields), status) => (fields, status.cast_unsigned()),
+        Told::Failed(failure) => return exception(failure.message(), hresult::of(&failure)),
+        Told::Raised(id) => return exception(&id, E_FAIL),
+        Told::Done(..) | Told::Moved => return exception("the object is elsewhere", E_FAIL),
     };
-    let shapes = operation.results.fields();
-    let has_result = !matches!(operation.returns, Shape::Void);
-    let mut values = shapes.iter().zip(fields);
+    let wrong = |code: u32| Trouble::Wrong((code, 0));
+    let operation = interface.operations.get(index).ok_or_else(|| wrong(DISP_E_MEMBERNOTFOUND))?;
+    let mut values = operation.results.fields().iter().zip(fields);
     let mut result = empty();
-    if has_result && let Some((field, (_, value))) = values.next() {
-        match to_variant(&field.shape, &value) {
-            Ok(variant) => result = automatic(exporter, variant),
-            Err(code) => return (Err(Trouble::Wrong((code, 0))), references),
-        }
+    if !matches!(operation.returns, Shape::Void)
+        && let Some((field, (_, value))) = values.next()
+    {
+        result = automatic(exporter, to_variant(&field.shape, &value).map_err(wrong)?);
     }
     for ((field, (_, value)), place) in values.zip(out) {
         let Some(reference) = place.and_then(|place| references.get_mut(place)) else { continue };
-        match to_variant(&field.shape, &value)
-            .and_then(|variant| refer(reference, automatic(exporter, variant)))
-        {
-            Ok(held) => *reference = held,
-            Err(code) => return (Err(Trouble::Wrong((code, 0))), references),
-        }
+        let variant = to_variant(&field.shape, &value).map_err(wrong)?;
+        *reference = refer(reference, automatic(exporter, variant)).map_err(wrong)?;
     }
-    (Ok(result), references)
+    Ok((result, status))
 }
 
 /// A new value for an argument by reference, of the type that the caller has room for.
@@ -302,28 +251,33 @@ fn automatic(exporter: &Exporter, variant: Value) -> Value {
     Value::Variant(held)
 }
 
-/// The EXCEPINFO of a call that raised none.
-fn no_exception() -> ExcepInfo {
-    (0, 0, String::new(), String::new(), String::new(), 0, 0, 0, 0)
-}
-
-/// Answers with results; what Invoke returns is what the member does (MS-OAUT 3.1.4.4), so that its caller sees how it succeeded.
-fn succeed(mut request: Request, flags: u32, value: Value, references: Vec<Variant>, status: u32) {
-    let value = if flags & ZERO_RESULT == 0 { value } else { empty() };
-    let results = (variant_of(value), no_exception(), 0_u32, references, status);
-    let _ = request.reply::<_, Failure>(Ok(results));
-}
-
-/// Answers with a failure: one of the call itself, or an exception of the member.
-fn answer(mut request: Request, flags: u32, why: Result<ExcepInfo, Wrong>, references: Vec<Variant>) {
-    let (info, argument, code) = match why {
-        Ok(info) => (if flags & ZERO_EXCEPINFO == 0 { info } else { no_exception() }, 0, DISP_E_EXCEPTION),
-        Err((code, argument)) => {
-            let told = matches!(code, DISP_E_TYPEMISMATCH | DISP_E_PARAMNOTFOUND | DISP_E_OVERFLOW)
-                && flags & ZERO_ARGERR == 0;
-            (no_exception(), if told { argument } else { 0 }, code)
+/// Answers with what came of the call, but for what the caller does not look at.
+fn answer(mut request: Request, flags: u32, told: Result<(Value, u32), Trouble>, references: Vec<Variant>) {
+    let (mut result, mut info, mut argument) = (empty(), ExcepInfo::default(), 0);
+    let code = match told {
+        Ok((value, status)) => {
+            result = value;
+            status
+        }
+        Err(Trouble::Exception(told)) => {
+            info = told;
+            DISP_E_EXCEPTION
+        }
+        Err(Trouble::Wrong((code, number))) => {
+            if matches!(code, DISP_E_TYPEMISMATCH | DISP_E_PARAMNOTFOUND | DISP_E_OVERFLOW) {
+                argument = number;
+            }
+            code
         }
     };
-    let results = (variant_of(empty()), info, argument, references, code);
-    let _ = request.reply::<_, Failure>(Ok(results));
+    if flags & ZERO_RESULT != 0 {
+        result = empty();
+    }
+    if flags & ZERO_EXCEPINFO != 0 {
+        info = ExcepInfo::default();
+    }
+    if flags & ZERO_ARGERR != 0 {
+        argument = 0;
+    }
+    let _ = request.reply::<_, Failure>(Ok((variant_of(result), info, argument, references, code)));
 }

@@ -5,34 +5,13 @@ use everywire_model::contract::{Interface, InterfaceKind, Operation};
 use everywire_model::describe::{
     Shape, Struct, interface, of_kind, operation, pointer, record, sequence, structure,
 };
-use everywire_model::{Marshal, Sink, Source, Unmarshal, Visit};
 
 /// `ept_lookup_handle_t`: a context handle.
 pub(crate) const ENTRY_HANDLE: Shape = structure(&HANDLE);
 static HANDLE: Struct = record!("ept_lookup_handle_t", "", { "attributes": Shape::U32, "uuid": GUID });
 
 /// A context handle: attributes, which are 0, and a UUID; null before the first page and after the last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Handle(pub(crate) Guid);
-
-impl Marshal for Handle {
-    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
-        sink.open(&ENTRY_HANDLE, 2)?;
-        sink.u32(0)?;
-        self.0.marshal(&GUID, sink)?;
-        sink.close(&ENTRY_HANDLE)
-    }
-}
-
-impl<'a> Unmarshal<'a> for Handle {
-    fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, source: &mut S) -> Visit<Self> {
-        source.open(&ENTRY_HANDLE)?;
-        source.u32()?;
-        let handle = Guid::unmarshal(&GUID, source)?;
-        source.close(&ENTRY_HANDLE)?;
-        Ok(Self(handle))
-    }
-}
+pub(crate) type Handle = (u32, Guid);
 
 /// `twr_t`.
 static TOWER: Struct = record!("twr_t", "", { "tower_length": Shape::U32, "tower_octet_string": sequence!(Shape::U8, None, Conformant) });

@@ -6,12 +6,11 @@ use super::entries::{Entry, addresses, admit, entries, tower};
 use crate::exporter::{Correspondence, Exporter};
 use crate::hresult::{self, NCA_FAULT_CONTEXT_MISMATCH};
 use crate::standard::guid::Guid;
-use crate::standard::serving::alive;
 use crate::tower::Tower;
 use everywire_model::object::no_operation;
-use everywire_model::{Failure, Interface, Request, Servant};
+use everywire_model::{Failure, Marshal, Request};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
 
 /// `ept_s_not_registered`.
@@ -28,31 +27,23 @@ type Octets = Option<(u32, Vec<u8>)>;
 /// The identity of an interface, behind a pointer.
 type Identity = Option<(Guid, u16, u16)>;
 
-/// Serves it.
-pub(in super::super) struct Mapper(pub(in super::super) Weak<Exporter>);
-
-impl Servant for Mapper {
-    fn interface(&self) -> &Interface {
-        &MAPPER
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| {
-            let exporter = alive(&self.0)?;
-            match request.index() {
-                // What is served here follows from what this node exports; nobody else adds to it or takes from it.
-                0 | 1 | 6 => request.reply::<_, Failure>(Ok((CANT_PERFORM,))),
-                2 => lookup(&exporter, request),
-                3 => map(&exporter, request),
-                4 => {
-                    let (handle,) = request.arguments::<(Handle,)>()?;
-                    Group::of(request).position(handle)?;
-                    request.reply::<_, Failure>(Ok((Handle::default(), 0_u32)))
-                }
-                5 => inquire(request),
-                _ => Err(no_operation(&MAPPER)),
-            }
-        });
+/// Answers the endpoint mapper.
+pub(in super::super) fn answer_mapper(
+    exporter: &Arc<Exporter>,
+    request: &mut Request,
+) -> Result<(), Failure> {
+    match request.index() {
+        // What is served here follows from what this node exports; nobody else adds to it or takes from it.
+        0 | 1 | 6 => request.reply::<_, Failure>(Ok((CANT_PERFORM,))),
+        2 => lookup(exporter, request),
+        3 => map(exporter, request),
+        4 => {
+            let (handle,) = request.arguments::<(Handle,)>()?;
+            Group::of(request).position(handle)?;
+            request.reply::<_, Failure>(Ok((Handle::default(), 0_u32)))
+        }
+        5 => inquire(request),
+        _ => Err(no_operation(&MAPPER)),
     }
 }
 
@@ -72,22 +63,8 @@ fn lookup(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
         (Some(wanted), true) => is_version(entry, wanted, option),
         (None, true) => false,
     };
-    let addresses = addresses(exporter);
-    let known = entries(exporter);
-    let all: Vec<_> = known
-        .iter()
-        .filter(|entry| fits(entry))
-        .flat_map(|entry| addresses.iter().map(move |address| (entry, *address)))
-        .collect();
-    let (page, next) = group.page(&all, at, most);
-    let found: Vec<(Guid, Octets, Vec<u8>)> = page
-        .iter()
-        .map(|(entry, address)| {
-            (Guid::default(), octets(tower(entry, *address)), annotation(&entry.annotation))
-        })
-        .collect();
-    let status = if found.is_empty() { NOT_REGISTERED } else { 0 };
-    request.reply::<_, Failure>(Ok((next, found.len() as u32, most, found, status)))
+    let told = |entry: &Entry, tower: Octets| (Guid::default(), tower, annotation(&entry.annotation));
+    answer_page(exporter, request, (&group, at, most), fits, told)
 }
 
 /// ept_map: the towers of one interface by TCP. Any other protocol is not found here.
@@ -103,15 +80,25 @@ fn map(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
     };
     let wanted = (Guid(asked.interface.0), asked.interface.1, asked.interface.2);
     let by_tcp = asked.port().is_some();
-    let addresses = addresses(exporter);
-    let known = entries(exporter);
-    let all: Vec<_> = known
-        .iter()
-        .filter(|entry| by_tcp && is_version(entry, &wanted, 2))
-        .flat_map(|entry| addresses.iter().map(move |address| (entry, *address)))
-        .collect();
+    let fits = |entry: &Entry| by_tcp && is_version(entry, &wanted, 2);
+    answer_page(exporter, request, (&group, at, most), fits, |_, tower| tower)
+}
+
+/// Answers with the page that begins at a place: each interface that fits at each address, as `told` tells its tower.
+fn answer_page<T: Marshal>(
+    exporter: &Exporter,
+    request: &mut Request,
+    (group, at, most): (&Group, usize, u32),
+    fits: impl Fn(&Entry) -> bool,
+    told: impl Fn(&Entry, Octets) -> T,
+) -> Result<(), Failure> {
+    let (addresses, known) = (addresses(exporter), entries(exporter));
+    let fitting = known.iter().filter(|entry| fits(entry));
+    let all: Vec<_> =
+        fitting.flat_map(|entry| addresses.iter().map(move |address| (entry, *address))).collect();
     let (page, next) = group.page(&all, at, most);
-    let found: Vec<Octets> = page.iter().map(|(entry, address)| octets(tower(entry, *address))).collect();
+    let found: Vec<T> =
+        page.iter().map(|(entry, address)| told(entry, octets(tower(entry, *address)))).collect();
     let status = if found.is_empty() { NOT_REGISTERED } else { 0 };
     request.reply::<_, Failure>(Ok((next, found.len() as u32, most, found, status)))
 }
@@ -139,12 +126,12 @@ struct Group(u32);
 
 impl Group {
     fn of(request: &Request) -> Self {
-        Self(Correspondence::of_call(request).map_or(0, Correspondence::association))
+        Self(Correspondence::of_call(request).map_or(0, |call| call.association))
     }
 
     /// Where a handle says that the next page begins.
     fn position(&self, handle: Handle) -> Result<usize, Failure> {
-        let raw = handle.0.0;
+        let raw = handle.1.0;
         if raw.is_nil() {
             return Ok(0);
         }
@@ -161,7 +148,7 @@ impl Group {
         let len = rest.len().min(most.min(PAGE) as usize);
         let next = if len < rest.len() && len > 0 {
             let at = (at + len) as u64;
-            Handle(Guid(Uuid::from_u64_pair(self.seal(at), at)))
+            (0, Guid(Uuid::from_u64_pair(self.seal(at), at)))
         } else {
             Handle::default()
         };
@@ -234,7 +221,7 @@ mod tests {
     fn a_strange_handle_is_refused() {
         let (_, of_another) = Group(1).page(&[0; 9], 0, 3);
         assert_eq!(Group(1).position(of_another).unwrap(), 3);
-        for strange in [Handle(Guid(Uuid::from_u128(1))), of_another] {
+        for strange in [(0, Guid(Uuid::from_u128(1))), of_another] {
             let failure = Group(2).position(strange).unwrap_err();
             assert_eq!(crate::hresult::fault_status(&failure), NCA_FAULT_CONTEXT_MISMATCH);
         }

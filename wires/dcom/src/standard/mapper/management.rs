@@ -4,15 +4,14 @@
 //! look up; stopping the server is refused to all.
 
 use super::contracts::MANAGEMENT;
-use super::entries::{admit, entries};
+use super::entries::{Entry, admit, entries};
 use crate::exporter::Exporter;
 use crate::hresult::NCA_ACCESS_DENIED;
 use crate::security::Security;
 use crate::standard::guid::Guid;
-use crate::standard::serving::alive;
 use everywire_model::object::no_operation;
-use everywire_model::{Failure, Interface, Request, Servant};
-use std::sync::Weak;
+use everywire_model::{Failure, Request};
+use std::sync::Arc;
 
 /// RPC_S_UNKNOWN_AUTHN_SERVICE.
 const UNKNOWN_AUTHN_SERVICE: u32 = 1747;
@@ -24,39 +23,29 @@ const OK: u32 = 0;
 /// An interface's identity, behind a pointer.
 type Identity = Option<(Guid, u16, u16)>;
 
-/// Serves it.
-pub(in super::super) struct Management(pub(in super::super) Weak<Exporter>);
-
-impl Servant for Management {
-    fn interface(&self) -> &Interface {
-        &MANAGEMENT
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| {
-            let exporter = alive(&self.0)?;
-            match request.index() {
-                0 => {
-                    admit(&exporter, request)?;
-                    let entries = entries(&exporter).into_iter();
-                    let all: Vec<Identity> = entries
-                        .map(|entry| Some((Guid(entry.iid), entry.version.0, entry.version.1)))
-                        .collect();
-                    request.reply::<_, Failure>(Ok((Some((all.len() as u32, all)), OK)))
-                }
-                1 => {
-                    let (most,) = request.arguments::<(u32,)>()?;
-                    let mut counts = exporter.standard().traffic.counts();
-                    counts.truncate(most as usize);
-                    request.reply::<_, Failure>(Ok((counts.len() as u32, counts, OK)))
-                }
-                2 => request.reply::<_, Failure>(Ok((OK, 1_u32))),
-                // Only the process itself stops its server.
-                3 => request.reply::<_, Failure>(Ok((NCA_ACCESS_DENIED,))),
-                4 => principal(&exporter, request),
-                _ => Err(no_operation(&MANAGEMENT)),
-            }
-        });
+/// Answers the management interface.
+pub(in super::super) fn answer_management(
+    exporter: &Arc<Exporter>,
+    request: &mut Request,
+) -> Result<(), Failure> {
+    match request.index() {
+        0 => {
+            admit(exporter, request)?;
+            let identity = |entry: Entry| Some((Guid(entry.iid), entry.version.0, entry.version.1));
+            let all: Vec<Identity> = entries(exporter).into_iter().map(identity).collect();
+            request.reply::<_, Failure>(Ok((Some((all.len() as u32, all)), OK)))
+        }
+        1 => {
+            let (most,) = request.arguments::<(u32,)>()?;
+            let mut counts = exporter.standard().traffic.counts();
+            counts.truncate(most as usize);
+            request.reply::<_, Failure>(Ok((counts.len() as u32, counts, OK)))
+        }
+        2 => request.reply::<_, Failure>(Ok((OK, 1_u32))),
+        // Only the process itself stops its server.
+        3 => request.reply::<_, Failure>(Ok((NCA_ACCESS_DENIED,))),
+        4 => principal(exporter, request),
+        _ => Err(no_operation(&MANAGEMENT)),
     }
 }
 

@@ -6,8 +6,9 @@ mod lookup;
 mod management;
 mod traffic;
 
+pub(super) use contracts::MANAGEMENT;
 pub(crate) use contracts::{Handle, LOOKUP, MAPPER};
-pub(super) use lookup::Mapper;
 pub(crate) use lookup::NOT_REGISTERED;
-pub(super) use management::Management;
+pub(super) use lookup::answer_mapper;
+pub(super) use management::answer_management;
 pub use traffic::Traffic;

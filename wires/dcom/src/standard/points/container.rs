@@ -13,37 +13,27 @@ use everywire_model::object::no_operation;
 use everywire_model::{Failure, Interface, Reference, Request, Servant};
 use std::sync::{Arc, Weak};
 
-/// Serves it.
-pub(in super::super) struct Container(pub(in super::super) Weak<Exporter>);
-
-impl Servant for Container {
-    fn interface(&self) -> &Interface {
-        &CONNECTION_POINT_CONTAINER
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| {
-            let exporter = alive(&self.0)?;
-            match request.index() {
-                0 => {
-                    let points = sources_of(&exporter, request.key()).into_iter().filter_map(|source| {
-                        exporter.standard().points.find(&exporter, request.key(), source.iid)
-                    });
-                    let enumerator = Enumerator::new(&self.0, points.collect());
-                    let pointer = serve(&exporter, Arc::new(enumerator), &principal(request))?;
-                    request.reply::<(Option<Reference>,), Failure>(Ok((Some(pointer),)))
-                }
-                1 => {
-                    let (Guid(iid),) = request.arguments::<(Guid,)>()?;
-                    let point = exporter.standard().points.find(&exporter, request.key(), iid);
-                    let point = point.ok_or_else(|| refused(CONNECT_E_NOCONNECTION))?;
-                    let pointer = pointer_to(&exporter, &point, &principal(request))?;
-                    request.reply::<(Option<Reference>,), Failure>(Ok((Some(pointer),)))
-                }
-                _ => Err(no_operation(&CONNECTION_POINT_CONTAINER)),
-            }
-        });
-    }
+/// Answers IConnectionPointContainer.
+pub(in super::super) fn answer_container(
+    exporter: &Arc<Exporter>,
+    request: &mut Request,
+) -> Result<(), Failure> {
+    let points = &exporter.standard().points;
+    let pointer = match request.index() {
+        0 => {
+            let sources = sources_of(exporter, request.key()).into_iter();
+            let points = sources.filter_map(|source| points.find(exporter, request.key(), source.iid));
+            let enumerator = Enumerator { exporter: exporter.weak(), tape: Tape::new(points.collect()) };
+            serve(exporter, Arc::new(enumerator), &principal(request))?
+        }
+        1 => {
+            let (Guid(iid),) = request.arguments::<(Guid,)>()?;
+            let point = points.find(exporter, request.key(), iid);
+            pointer_to(exporter, &point.ok_or_else(|| refused(CONNECT_E_NOCONNECTION))?, &principal(request))?
+        }
+        _ => return Err(no_operation(&CONNECTION_POINT_CONTAINER)),
+    };
+    request.reply::<(Option<Reference>,), Failure>(Ok((Some(pointer),)))
 }
 
 /// Serves IEnumConnectionPoints. The objects that stand for points are made when they are asked for.
@@ -51,12 +41,6 @@ struct Enumerator {
     /// The node, which the enumerator must not keep alive.
     exporter: Weak<Exporter>,
     tape: Tape<Arc<Point>>,
-}
-
-impl Enumerator {
-    fn new(exporter: &Weak<Exporter>, points: Vec<Arc<Point>>) -> Self {
-        Self { exporter: Weak::clone(exporter), tape: Tape::new(points) }
-    }
 }
 
 impl Servant for Enumerator {

@@ -32,5 +32,5 @@ pub use source::{Source, sources};
 pub use store::{PRINCIPAL_BYTES, WAITING, WAITING_BYTES};
 pub use subscribe::subscribe;
 
-pub(super) use container::Container;
+pub(super) use container::answer_container;
 pub(super) use tables::Points;

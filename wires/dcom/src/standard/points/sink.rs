@@ -7,7 +7,7 @@
 //!
 //! Invariants: signals reach a sink in the order of their emission, each once or never; what is lost is
 //! counted in `lost` and told. An emitter never waits for a sink: it sends at once if the line is free, else
-//! it leaves a copy of the values. No lock is held while a call is sent or an observer told. A failure is
+//! it leaves a copy of the arguments. No lock is held while a call is sent or an observer told. A failure is
 //! told to the node's observer only where the sink has not run the call.
 
 use super::asides::aside;
@@ -20,10 +20,9 @@ use crate::hresult::E_NOINTERFACE;
 use crate::lock::lock;
 use crate::security::{Level, Security};
 use crate::standard::dispatch::call::notify;
-use crate::standard::values::collect;
+use crate::standard::values::kept;
 use everywire_model::contract::InterfaceKind;
 use everywire_model::signal::{Audience, Backlog};
-use everywire_model::value::Value;
 use everywire_model::{
     Body, Completed, Encode, Failure, Initiator, Kind, Method, Object, Outcome, Reference, Sink,
 };
@@ -80,11 +79,10 @@ impl Advised {
                 line.lost += 1;
                 return Ok(());
             }
-            // Nothing waits and nobody sends: then the arguments go out as they are, without a copy as
-            // values.
+            // Nothing waits and nobody sends: then the arguments go out as they are, without a copy.
             let free = line.settled && !line.by_name && !line.sending && line.waiting.is_empty();
             if !(free && line.under_way < WINDOW) {
-                let lost = line.waiting.push(index, collect(arguments)?);
+                let lost = line.waiting.push(index, kept(arguments)?);
                 line.lost += lost.len() as u64;
                 let settles = !line.settled && !line.sending;
                 line.sending |= settles;
@@ -127,8 +125,8 @@ impl Advised {
             line.under_way += usize::from(first.is_some());
             first
         };
-        if let Some((index, value)) = first {
-            self.send_value(index, value);
+        if let Some((index, arguments)) = first {
+            self.send_kept(index, arguments);
         }
         {
             let mut line = lock(&self.line);
@@ -141,7 +139,7 @@ impl Advised {
     /// Sends what waits, as far as calls may be under way.
     fn pump(self: &Arc<Self>) {
         loop {
-            let (index, value) = {
+            let (index, arguments) = {
                 let mut line = lock(&self.line);
                 if line.sending || line.gone || !line.settled || line.under_way >= WINDOW {
                     return;
@@ -151,30 +149,25 @@ impl Advised {
                 line.under_way += 1;
                 next
             };
-            self.send_value(index, value);
+            self.send_kept(index, arguments);
             lock(&self.line).sending = false;
         }
     }
 
     /// Sends a call whose arguments were kept. They are kept once more until it ends, for a sink that turns
     /// out to have IDispatch only.
-    fn send_value(self: &Arc<Self>, index: usize, value: Value) {
+    fn send_kept(self: &Arc<Self>, index: usize, kept: Body) {
         // The lock is given back at once: what follows may call a servant of this process.
         let by_name = lock(&self.line).by_name;
         let Some(point) = self.point.upgrade() else { return };
+        let Some(operation) = point.interface.operations.get(index) else { return };
         if by_name {
             let this = Arc::clone(self);
             let done = Box::new(move |result: Result<(), Failure>| this.ended(result.err(), None));
-            return notify(self.target(), &point.interface, index, value, done);
+            return notify(self.target(), &point.interface, operation, &kept, done);
         }
-        let Some(operation) = point.interface.operations.get(index) else { return };
-        let again = value.clone();
-        self.submit(
-            &point,
-            index,
-            &|sink: &mut dyn Sink| value.encode(&operation.arguments, sink),
-            Some(again),
-        );
+        let arguments = |sink: &mut dyn Sink| kept.pipe(&operation.arguments, sink);
+        self.submit(&point, index, &arguments, Some(kept.clone()));
     }
 
     /// Sends a call with the emitter's own arguments, which are encoded before this returns.
@@ -185,7 +178,7 @@ impl Advised {
     }
 
     /// Hands the call to the runtime; `ended` is called with its outcome, maybe before this returns.
-    fn submit(self: &Arc<Self>, point: &Point, index: usize, arguments: &dyn Encode, again: Option<Value>) {
+    fn submit(self: &Arc<Self>, point: &Point, index: usize, arguments: &dyn Encode, again: Option<Body>) {
         let Some(operation) = point.interface.operations.get(index) else { return };
         let this = Arc::clone(self);
         let done = Box::new(move |outcome: Outcome<Body>| {
@@ -193,7 +186,7 @@ impl Advised {
                 Outcome::Failed(failure) => Some(failure),
                 _ => None,
             };
-            this.ended(failure, again.map(|value| (index, value)));
+            this.ended(failure, again.map(|kept| (index, kept)));
         });
         let method = Method::Typed { interface: Some(&point.interface), operation };
         self.target().target().submit(method, arguments, done);
@@ -205,7 +198,7 @@ impl Advised {
     }
 
     /// A call ended. What a sink answers is of no interest, but that it is no more.
-    fn ended(self: &Arc<Self>, failure: Option<Failure>, call: Option<(usize, Value)>) {
+    fn ended(self: &Arc<Self>, failure: Option<Failure>, call: Option<(usize, Body)>) {
         let (mut gone, mut by_another_name) = (false, false);
         let mut told = None;
         let (mut given_up, mut unkept) = (VecDeque::new(), None);
@@ -223,8 +216,8 @@ impl Advised {
                     line.by_name = true;
                     by_another_name = true;
                     // One that went out as it was emitted is lost, since no copy was kept.
-                    let (was_sent, kept) = (call.is_none(), call);
-                    unkept = kept.and_then(|(index, value)| line.waiting.put_back(index, value));
+                    let was_sent = call.is_none();
+                    unkept = call.and_then(|(index, kept)| line.waiting.put_back(index, kept));
                     line.lost += u64::from(was_sent || unkept.is_some());
                 } else {
                     // Whoever is not even found in time has let its connection be made, and says nothing.
@@ -251,11 +244,8 @@ impl Advised {
         }
         // Whoever serves the object is told of one that was heard and answered with a failure, too.
         let lost = told.map_or(0, |(_, lost)| lost);
-        if let Some(failure) = failure.filter(|_| !by_another_name)
-            && let Some(point) = self.point.upgrade()
-        {
-            let interface = point.iid.to_string();
-            point.tell(&Audience::Failed { interface, listener: self.cookie, failure, lost });
+        if let Some(failure) = failure.filter(|_| !by_another_name) {
+            self.tell_audience(failure, lost);
         }
         if gone {
             return self.forget();
@@ -269,20 +259,31 @@ impl Advised {
     /// Tells the node's observer, and whoever serves the object, that signals were lost since others waited.
     #[cold]
     fn tell_slow(&self, lost: u64) {
-        let Some(point) = self.point.upgrade() else { return };
         let who = self.who();
         let what = format!(
             "the listener of {who} takes signals more slowly than they come: {lost} were lost, since {WAITING} of them, or {} MiB, may wait",
             WAITING_BYTES >> 20
         );
         let failure = Failure::new(Kind::LimitExceeded, Initiator::Peer, what).with_completed(Completed::No);
+        self.tell_observer(failure.clone());
+        self.tell_audience(failure, lost);
+    }
+
+    /// Tells whoever serves the object of a failure, and how many signals were lost with it.
+    fn tell_audience(&self, failure: Failure, lost: u64) {
+        if let Some(point) = self.point.upgrade() {
+            let interface = point.iid.to_string();
+            point.tell(&Audience::Failed { interface, listener: self.cookie, failure, lost });
+        }
+    }
+
+    /// Tells the node's observer of a failure.
+    fn tell_observer(&self, failure: Failure) {
+        let Some(point) = self.point.upgrade() else { return };
         if let Some(objects) = point.objects.upgrade() {
             let key = everywire_model::reference::escape(&point.key);
-            let told = failure.clone().at(format!("{} of `{key}`", point.interface.name));
-            objects.undelivered(&told);
+            objects.undelivered(&failure.at(format!("{} of `{key}`", point.interface.name)));
         }
-        let interface = point.iid.to_string();
-        point.tell(&Audience::Failed { interface, listener: self.cookie, failure, lost });
     }
 
     /// Whose sink it is, for messages.
@@ -300,8 +301,6 @@ impl Advised {
     /// Tells the node's observer that a call did not reach it, and how many others were given up with it.
     #[cold]
     fn tell_failure(&self, failure: &Failure, lost: u64, is_gone: bool) {
-        let Some(point) = self.point.upgrade() else { return };
-        let Some(objects) = point.objects.upgrade() else { return };
         let who = self.who();
         let then = match failure.kind() {
             _ if is_gone => "it is advised no more",
@@ -322,8 +321,7 @@ impl Advised {
                 "the listener lets in the account that this node calls back with: give both addresses the same account (credentials=) and level=",
             );
         }
-        let key = everywire_model::reference::escape(&point.key);
-        objects.undelivered(&told.at(format!("{} of `{key}`", point.interface.name)));
+        self.tell_observer(told);
     }
 
     /// At which level it is called, and which one it asks for.
@@ -423,7 +421,8 @@ mod tests {
         });
         // One more waits, and another thread sends.
         lock(&sink.line).sending = true;
-        drop(lock(&sink.line).waiting.push(0, Value::Nothing));
+        let arguments = kept(&|_: &mut dyn Sink| Ok(())).unwrap();
+        drop(lock(&sink.line).waiting.push(0, arguments));
         sink.ended(Some(crate::hresult::failure(E_NOINTERFACE, None)), None);
         let line = lock(&sink.line);
         assert_eq!((line.lost, line.by_name), (1, true));

@@ -2,10 +2,9 @@
 
 use crate::iid_of;
 use everywire_idl::midl::sink_iid;
-use everywire_model::contract::{Direction, Interface, InterfaceKind, Operation, Parameter, Signal};
+use everywire_model::contract::{Direction, Interface, Operation, Parameter, Signal};
 use everywire_model::shape::Field;
 use everywire_model::{Hold, Shape};
-use std::borrow::Cow;
 use uuid::Uuid;
 
 /// An interface that listeners implement, and the signals that are calls of it.
@@ -84,14 +83,7 @@ fn events(interface: &Interface) -> Interface {
     Interface {
         name: format!("{}Events", interface.name).into(),
         id: sink_iid(interface).to_string().into(),
-        identities: Cow::Borrowed(&[]),
-        notes: Cow::Borrowed(&[]),
-        kind: InterfaceKind::Plain,
-        bases: Cow::Borrowed(&[]),
         operations: operations.collect::<Vec<_>>().into(),
-        inherited: 0,
-        attributes: Cow::Borrowed(&[]),
-        signals: Cow::Borrowed(&[]),
-        doc: Cow::Borrowed(""),
+        ..Interface::default()
     }
 }

@@ -6,8 +6,7 @@
 //! the weight is estimated.
 
 use bytes::Bytes;
-use everywire_model::value::Value;
-use everywire_model::{Profile, Reference};
+use everywire_model::{Body, Profile, Reference};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,7 +39,7 @@ impl Account {
 #[derive(Debug, Default)]
 pub(super) struct Store {
     /// Number of the operation, arguments, bytes charged; the oldest first.
-    signals: VecDeque<(usize, Value, usize)>,
+    signals: VecDeque<(usize, Body, usize)>,
     /// The sum of the charges.
     bytes: usize,
     account: Arc<Account>,
@@ -65,8 +64,8 @@ impl Store {
 
     /// Puts a signal behind the others. Where there is no room the oldest are lost, or this one itself: which. The caller has
     /// to drop them without a lock.
-    pub(super) fn push(&mut self, index: usize, value: Value) -> Vec<Value> {
-        let (bytes, mut lost) = (weight(&value), Vec::new());
+    pub(super) fn push(&mut self, index: usize, arguments: Body) -> Vec<Body> {
+        let (bytes, mut lost) = (weight(&arguments), Vec::new());
         let is_full = |held: &Self| held.len() >= WAITING || held.bytes.saturating_add(bytes) > WAITING_BYTES;
         while is_full(self)
             && let Some((_, oldest)) = self.pop()
@@ -75,38 +74,38 @@ impl Store {
         }
         while !self.account.charge(bytes) {
             let Some((_, oldest)) = self.pop() else {
-                lost.push(value);
+                lost.push(arguments);
                 return lost;
             };
             lost.push(oldest);
         }
         self.bytes += bytes;
-        self.signals.push_back((index, value, bytes));
+        self.signals.push_back((index, arguments, bytes));
         lost
     }
 
     /// Puts a signal before the others: one that was taken out, and has to be sent in another way. Where there is no room it
     /// is lost, and comes back.
-    pub(super) fn put_back(&mut self, index: usize, value: Value) -> Option<Value> {
-        let bytes = weight(&value);
+    pub(super) fn put_back(&mut self, index: usize, arguments: Body) -> Option<Body> {
+        let bytes = weight(&arguments);
         if !self.account.charge(bytes) {
-            return Some(value);
+            return Some(arguments);
         }
         self.bytes += bytes;
-        self.signals.push_front((index, value, bytes));
+        self.signals.push_front((index, arguments, bytes));
         None
     }
 
     /// The oldest.
-    pub(super) fn pop(&mut self) -> Option<(usize, Value)> {
-        let (index, value, bytes) = self.signals.pop_front()?;
+    pub(super) fn pop(&mut self) -> Option<(usize, Body)> {
+        let (index, arguments, bytes) = self.signals.pop_front()?;
         self.give_back(bytes);
-        Some((index, value))
+        Some((index, arguments))
     }
 
     /// Takes out all signals. The caller has to drop them without a lock: references in them may be the last
     /// ones.
-    pub(super) fn clear(&mut self) -> VecDeque<(usize, Value, usize)> {
+    pub(super) fn clear(&mut self) -> VecDeque<(usize, Body, usize)> {
         self.give_back(self.bytes);
         std::mem::take(&mut self.signals)
     }
@@ -124,21 +123,10 @@ impl Drop for Store {
     }
 }
 
-/// About how many bytes a value holds. Values here were written by this process, and are no deeper than its types are.
-fn weight(value: &Value) -> usize {
-    let beneath: usize = match value {
-        Value::Text(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
-        Value::List(values) => values.iter().map(weight).sum(),
-        Value::Struct(fields) => fields.iter().map(|(name, value)| name.len() + weight(value)).sum(),
-        Value::Map(pairs) => pairs.iter().map(|(key, value)| weight(key) + weight(value)).sum(),
-        Value::Union(_, Some(arm)) => arm.0.len() + weight(&arm.1),
-        Value::Member(name) => name.len(),
-        Value::Variant(held) => weight(&held.1),
-        Value::Reference(Some(reference)) => weight_of(reference),
-        _ => 0,
-    };
-    size_of::<Value>() + beneath
+/// About how many bytes the arguments of a signal hold.
+fn weight(arguments: &Body) -> usize {
+    let references = arguments.beside.iter().flat_map(|beside| beside.parts.references());
+    size_of::<Body>() + arguments.bytes.len() + references.map(weight_of).sum::<usize>()
 }
 
 /// About how many bytes a reference holds. What its leases keep is no part of it.
@@ -152,14 +140,31 @@ fn weight_of(reference: &Reference) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use everywire_model::Lease;
+    use crate::standard::values::body_of;
+    use everywire_model::describe::{ANY_OBJECT, Union, arms, sequence, union};
+    use everywire_model::shape::Map;
+    use everywire_model::value::Value;
+    use everywire_model::{Hold, Lease, Shape};
     use std::sync::Mutex;
+
+    fn number() -> Body {
+        body_of(&Value::Integer(1), &Shape::I32).unwrap()
+    }
+
+    fn octets(len: usize) -> Body {
+        body_of(&Value::Bytes(vec![0; len].into()), &Shape::sequence(Shape::U8)).unwrap()
+    }
+
+    fn referring(profile: Profile) -> Body {
+        let reference = Reference { profiles: vec![profile], ..Reference::default() };
+        body_of(&Value::Reference(Some(reference)), &ANY_OBJECT).unwrap()
+    }
 
     #[test]
     fn the_oldest_are_lost_and_counted_and_room_is_given_back() {
         let account = Arc::<Account>::default();
         let mut store = Store::new(Arc::clone(&account));
-        let lost = (0..WAITING + 3).map(|index| store.push(index, Value::Integer(1)).len());
+        let lost = (0..WAITING + 3).map(|index| store.push(index, number()).len());
         assert_eq!(
             (lost.sum::<usize>(), store.len(), store.pop().map(|(index, _)| index)),
             (3, WAITING, Some(3))
@@ -171,21 +176,24 @@ mod tests {
     #[test]
     fn large_signals_are_lost_by_their_bytes_and_the_last_one_stays() {
         let mut store = Store::default();
-        let large = || Value::Bytes(vec![0; WAITING_BYTES / 2].into());
+        let large = || octets(WAITING_BYTES / 2);
         assert_eq!((store.push(0, large()).len(), store.push(1, large()).len(), store.len()), (0, 1, 1));
-        assert_eq!(store.push(2, Value::Bytes(vec![0; WAITING_BYTES * 2].into())).len(), 1);
+        assert_eq!(store.push(2, octets(WAITING_BYTES * 2)).len(), 1);
         assert_eq!(store.pop().map(|(index, _)| index), Some(2));
         assert_eq!(store.bytes(), 0);
     }
 
+    static ARMS: Union = arms!("Arms", "", Shape::I32, { [1] "arm": sequence!(Shape::U8, None, Conformant) });
+
     #[test]
     fn whatever_a_value_is_it_has_its_weight() {
         let octets = || Value::Bytes(vec![0; WAITING_BYTES / 2 + 1].into());
-        let key = Profile { key: vec![0; WAITING_BYTES / 2 + 1].into(), ..Profile::default() };
+        let map = Shape::Map(Hold::new(Map { key: Shape::I32, value: Shape::sequence(Shape::U8) }));
+        let key = vec![0; WAITING_BYTES / 2 + 1].into();
         for large in [
-            Value::Map(vec![(Value::Integer(1), octets())]),
-            Value::Union(1, Some(Box::new(("arm".to_owned(), octets())))),
-            Value::Reference(Some(Reference { profiles: vec![key], ..Reference::default() })),
+            body_of(&Value::Map(vec![(Value::Integer(1), octets())]), &map).unwrap(),
+            body_of(&Value::Union(1, Some(Box::new(("arm".to_owned(), octets())))), &union(&ARMS)).unwrap(),
+            referring(Profile { key, ..Profile::default() }),
         ] {
             let mut store = Store::default();
             drop(store.push(0, large.clone()));
@@ -208,9 +216,8 @@ mod tests {
         let (store, free) = (Arc::new(Mutex::new(Store::default())), Arc::<AtomicUsize>::default());
         for index in 0..WAITING + 3 {
             let lease = Lease::new(Arc::new(Held(Arc::clone(&store), Arc::clone(&free))));
-            let profiles = vec![Profile { lease, ..Profile::default() }];
-            let value = Value::Reference(Some(Reference { profiles, ..Reference::default() }));
-            let lost = store.lock().unwrap().push(index, value);
+            let kept = referring(Profile { lease, ..Profile::default() });
+            let lost = store.lock().unwrap().push(index, kept);
             drop(lost);
         }
         assert_eq!(free.load(Ordering::Relaxed), 3);
@@ -222,7 +229,7 @@ mod tests {
     fn sinks_of_one_principal_share_their_room() {
         let account = Arc::<Account>::default();
         let mut stores: Vec<_> = (0..8).map(|_| Store::new(Arc::clone(&account))).collect();
-        let large = || Value::Bytes(vec![0; PRINCIPAL_BYTES / 4].into());
+        let large = || octets(PRINCIPAL_BYTES / 4);
         let lost: Vec<_> = stores.iter_mut().map(|store| store.push(0, large()).len()).collect();
         assert_eq!(lost, [0, 0, 0, 1, 1, 1, 1, 1]);
         assert!(account.0.load(Ordering::Relaxed) <= PRINCIPAL_BYTES);

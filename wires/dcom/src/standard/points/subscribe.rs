@@ -118,11 +118,8 @@ fn listening_address(way: &Profile) -> Result<String, Failure> {
     match way.endpoints.first() {
         Some(Endpoint::Tcp { host, port }) => {
             let unreachable = |error: std::io::Error| {
-                Failure::new(
-                    Kind::Unreachable,
-                    Initiator::Here,
-                    format!("no address leads to {host}: {error}"),
-                )
+                let what = format!("no address leads to {host}: {error}");
+                Failure::new(Kind::Unreachable, Initiator::Here, what)
             };
             // Nothing is sent: connecting a datagram socket only chooses the address.
             let socket = UdpSocket::bind(("0.0.0.0", 0)).map_err(unreachable)?;
@@ -137,14 +134,8 @@ fn listening_address(way: &Profile) -> Result<String, Failure> {
             let local = if local.is_ipv6() { format!("[{local}]") } else { local.to_string() };
             Ok(callback_address(&local, &security))
         }
-        Some(Endpoint::Unix { path }) => {
-            let path = beside(path);
-            Ok(format!("dcom+unix://{path}?level=none"))
-        }
-        Some(Endpoint::Shm { path }) => {
-            let path = beside(path);
-            Ok(format!("dcom+shm://{path}?level=none"))
-        }
+        Some(Endpoint::Unix { path }) => Ok(format!("dcom+unix://{}?level=none", beside(path))),
+        Some(Endpoint::Shm { path }) => Ok(format!("dcom+shm://{}?level=none", beside(path))),
         _ => Err(Failure::new(Kind::Unsupported, Initiator::Here, "callbacks cannot come back by this way")),
     }
 }

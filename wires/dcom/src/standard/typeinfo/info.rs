@@ -52,23 +52,19 @@ impl Servant for TypeInfo {
                 names.truncate(most as usize);
                 request.reply::<_, Failure>(Ok((most, names.as_slice(), names.len() as u32)))
             }
-            5 => {
+            number @ (5 | 6) => {
                 let (index,) = request.arguments::<(u32,)>()?;
-                let (index, _) =
-                    self.info()?.implemented().get(index as usize).copied().ok_or_else(missing)?;
-                request.reply::<_, Failure>(Ok((handle(index),)))
-            }
-            6 => {
-                let (index,) = request.arguments::<(u32,)>()?;
-                let (_, flags) =
-                    self.info()?.implemented().get(index as usize).copied().ok_or_else(missing)?;
-                request.reply::<_, Failure>(Ok((flags,)))
+                let (part, flags) = *self.info()?.implemented.get(index as usize).ok_or_else(missing)?;
+                match number {
+                    5 => request.reply::<_, Failure>(Ok((handle(part),))),
+                    _ => request.reply::<_, Failure>(Ok((flags,))),
+                }
             }
             9 => {
                 let (id, flags) = request.arguments::<(i32, u32)>()?;
                 let info = self.info()?;
                 let told = if id == NIL {
-                    (info.name().to_owned(), info.doc().to_owned())
+                    (info.name.clone(), info.doc().to_owned())
                 } else {
                     info.documentation(id).ok_or_else(missing)?
                 };

@@ -2,7 +2,7 @@
 
 use super::contracts::TYPE_LIB;
 use super::info::{documentation, reply};
-use super::library::{Info, Library};
+use super::library::{Info, Library, named};
 use crate::hresult::{E_NOTIMPL, TYPE_E_ELEMENTNOTFOUND};
 use crate::standard::dispatch::members::same_name;
 use crate::standard::guid::Guid;
@@ -49,30 +49,27 @@ impl Servant for TypeLib {
             }
             2 => {
                 let (index,) = request.arguments::<(u32,)>()?;
-                request.reply::<_, Failure>(Ok((self.info(index as usize)?.kind(),)))
+                request.reply::<_, Failure>(Ok((self.info(index as usize)?.kind,)))
             }
             3 => {
                 let (Guid(id),) = request.arguments::<(Guid,)>()?;
-                let index = self.0.own().iter().position(|info| info.id() == id);
+                let index = self.0.own().iter().position(|info| info.id == id);
                 self.answer_info(request, index)
             }
             4 => {
                 let operation = TYPE_LIB.operations.get(4).ok_or_else(|| no_operation(&TYPE_LIB))?;
-                reply(request, operation, attributes(self.info(0)?.id()))
+                reply(request, operation, attributes(self.info(0)?.id))
             }
             6 => {
                 let (index, flags) = request.arguments::<(i32, u32)>()?;
                 let info = self.info(usize::try_from(index).unwrap_or_default())?;
-                documentation(request, (info.name().to_owned(), info.doc().to_owned()), flags)
+                documentation(request, (info.name.clone(), info.doc().to_owned()), flags)
             }
             7 => {
                 let (name, _) = request.arguments::<(String, u32)>()?;
-                let members = self
-                    .0
-                    .own()
-                    .iter()
-                    .flat_map(|info| info.members().iter().map(|member| member.name.as_str()));
-                let mut all = self.0.own().iter().map(Info::name).chain(members);
+                let own = self.0.own().iter();
+                let members = own.clone().flat_map(|info| info.members.iter().map(|member| &*member.name));
+                let mut all = own.map(|info| &*info.name).chain(members);
                 let found = all.find(|held| same_name(held, &name)).unwrap_or_default();
                 request.reply::<_, Failure>(Ok((i32::from(!found.is_empty()), found)))
             }
@@ -85,11 +82,10 @@ impl Servant for TypeLib {
 /// TLIBATTR: the library goes by the identity that follows from its class.
 fn attributes(class: Uuid) -> Value {
     let id = Uuid::new_v5(&everywire_idl::midl::LIBRARIES, class.to_string().as_bytes());
-    let named = |name: &str, number: i128| (name.to_owned(), Value::Integer(number));
     Value::Struct(vec![
         ("guid".to_owned(), Guid(id).into()),
         named("lcid", 0),
-        named("syskind", SYSTEM_KIND.into()),
+        named("syskind", SYSTEM_KIND),
         named("wMajorVerNum", 1),
         named("wMinorVerNum", 0),
         named("wLibFlags", 0),

@@ -18,7 +18,7 @@ use crate::standard::guid::Guid;
 use crate::standard::points::sources;
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::Hold;
-use everywire_model::contract::{Direction, Interface, InterfaceKind};
+use everywire_model::contract::{Direction, Interface, InterfaceKind, Operation};
 use everywire_model::shape::Shape;
 use everywire_model::value::Value;
 use std::collections::HashMap;
@@ -40,18 +40,19 @@ const BASES: usize = 2;
 /// Bytes of a pointer on SYS_WIN64.
 const POINTER: u16 = 8;
 
-/// A description: of the class, or of an interface as it is called by name.
-pub(super) enum Info {
-    /// The numbers of its interfaces here, with their IMPLTYPEFLAGs.
-    Class { name: String, id: Uuid, implemented: Vec<(usize, i32)> },
-    Dispatch {
-        interface: Hold<Interface>,
-        members: Vec<Member>,
-        /// The number of what it is derived from: IDispatch.
-        base: [(usize, i32); 1],
-    },
-    /// IDispatch or IUnknown, which come from another library, with what they are derived from.
-    Base { interface: &'static Interface, base: Option<[(usize, i32); 1]> },
+/// A description: of the class, of an interface as it is called by name, or of IDispatch or IUnknown, which come from another
+/// library.
+pub(super) struct Info {
+    /// TYPEKIND.
+    pub(super) kind: i32,
+    /// Its name, without a scope.
+    pub(super) name: String,
+    pub(super) id: Uuid,
+    /// What is called by name; nothing of the others.
+    interface: Option<Hold<Interface>>,
+    pub(super) members: Vec<Member>,
+    /// Of a class the numbers of its interfaces here, with their IMPLTYPEFLAGs; of an interface what it is derived from.
+    pub(super) implemented: Vec<(usize, i32)>,
 }
 
 /// The descriptions of an object.
@@ -81,12 +82,11 @@ impl Library {
                 }
             }
             implemented.push((infos.len() + 1, if infos.is_empty() { DEFAULT } else { 0 }));
-            let (main, members) = (exposed(interface), members(interface));
             // Nobody can ask an object for its class, but for the interface that it shows.
+            let main = exposed(interface);
             let (name, id) = (main.name.clone(), main.id.clone());
             let shown = Interface { name, id, identities: main.identities.clone(), ..interface.clone() };
-            let interface = Hold::new(shown);
-            infos.push(Info::Dispatch { interface, members, base: [(0, 0)] });
+            infos.push(Info::called_by_name(Hold::new(shown)));
         }
         for (number, interface) in sinks.into_iter().enumerate() {
             implemented.push((infos.len() + 1, SOURCE | if number == 0 { DEFAULT } else { 0 }));
@@ -94,18 +94,15 @@ impl Library {
         }
         // An object without a class is described as if it had one, by the CLSID that follows from its key.
         let (name, id) = class.unwrap_or_else(|| {
-            let name = infos.first().map(|info| info.name().to_owned()).unwrap_or_default();
+            let name = infos.first().map(|info: &Info| info.name.clone()).unwrap_or_default();
             (name, clsid_of_key(key))
         });
-        infos.insert(0, Info::Class { name, id, implemented });
-        let dispatch = infos.len();
-        for info in &mut infos {
-            if let Info::Dispatch { base, .. } = info {
-                *base = [(dispatch, 0)];
-            }
-        }
-        infos.push(Info::Base { interface: &DISPATCH, base: Some([(dispatch + 1, 0)]) });
-        infos.push(Info::Base { interface: &UNKNOWN, base: None });
+        let dispatch = infos.len() + 1;
+        infos.iter_mut().for_each(|info| info.implemented = vec![(dispatch, 0)]);
+        infos.insert(0, Info { implemented, ..Info::new(KIND_CLASS, &name, id) });
+        let base = |interface: &Interface| Info::new(KIND_INTERFACE, &interface.name, iid_of(interface));
+        infos.push(Info { implemented: vec![(dispatch + 1, 0)], ..base(&DISPATCH) });
+        infos.push(base(&UNKNOWN));
         Arc::new(Self { exporter: exporter.weak(), infos, served: Mutex::default() })
     }
 
@@ -116,92 +113,54 @@ impl Library {
 
     /// The first source interface.
     pub(super) fn default_source(&self) -> Option<Uuid> {
-        let Some(Info::Class { implemented, .. }) = self.infos.first() else { return None };
-        let (index, _) = implemented.iter().find(|(_, flags)| flags & SOURCE != 0)?;
-        self.infos.get(*index).map(Info::id)
+        let class = self.infos.first()?;
+        let (index, _) = class.implemented.iter().find(|(_, flags)| flags & SOURCE != 0)?;
+        self.infos.get(*index).map(|info| info.id)
     }
 }
 
 impl Info {
-    pub(super) fn called_by_name(interface: Hold<Interface>) -> Self {
-        let members = members(&interface);
-        Self::Dispatch { interface, members, base: [(0, 0)] }
+    /// Nothing but its name and identity.
+    fn new(kind: i32, name: &str, id: Uuid) -> Self {
+        let name = name.rsplit("::").next().unwrap_or_default().to_owned();
+        Self { kind, name, id, interface: None, members: Vec::new(), implemented: Vec::new() }
     }
 
-    pub(super) fn name(&self) -> &str {
-        let name = match self {
-            Self::Class { name, .. } => name,
-            Self::Dispatch { interface, .. } => interface.name.as_ref(),
-            Self::Base { interface, .. } => interface.name.as_ref(),
-        };
-        name.rsplit("::").next().unwrap_or_default()
+    pub(super) fn called_by_name(interface: Hold<Interface>) -> Self {
+        let named = Self::new(KIND_DISPATCH, &interface.name, iid_of(&interface));
+        // The number of what it is derived from is known later.
+        let (members, implemented) = (members(&interface), vec![(0, 0)]);
+        Self { interface: Some(interface), members, implemented, ..named }
     }
 
     pub(super) fn doc(&self) -> &str {
-        match self {
-            Self::Class { .. } | Self::Base { .. } => "",
-            Self::Dispatch { interface, .. } => &interface.doc,
-        }
-    }
-
-    pub(super) fn id(&self) -> Uuid {
-        match self {
-            Self::Class { id, .. } => *id,
-            Self::Dispatch { interface, .. } => iid_of(interface),
-            Self::Base { interface, .. } => iid_of(interface),
-        }
-    }
-
-    pub(super) fn kind(&self) -> i32 {
-        match self {
-            Self::Class { .. } => KIND_CLASS,
-            Self::Dispatch { .. } => KIND_DISPATCH,
-            Self::Base { .. } => KIND_INTERFACE,
-        }
-    }
-
-    pub(super) fn members(&self) -> &[Member] {
-        match self {
-            Self::Class { .. } | Self::Base { .. } => &[],
-            Self::Dispatch { members, .. } => members,
-        }
-    }
-
-    /// Of a class its interfaces; of an interface what it is derived from.
-    pub(super) fn implemented(&self) -> &[(usize, i32)] {
-        match self {
-            Self::Class { implemented, .. } => implemented,
-            Self::Dispatch { base, .. } => base,
-            Self::Base { base, .. } => base.as_ref().map(<[_; 1]>::as_slice).unwrap_or_default(),
-        }
+        self.interface.as_ref().map_or("", |interface| &interface.doc)
     }
 
     /// TYPEATTR.
     pub(super) fn attributes(&self) -> Value {
         // TYPEFLAG_FCANCREATE for a class; FDUAL where it can be called by number too, and FDISPATCHABLE.
-        let (vft, flags) = match self {
-            Self::Class { .. } => (0, 0x2),
-            Self::Dispatch { interface, .. } if interface.kind == InterfaceKind::Dispatch => {
-                (7 * POINTER, 0x1000)
-            }
-            Self::Dispatch { .. } => (7 * POINTER, 0x1040),
+        let (slots, flags) = match &self.interface {
+            _ if self.kind == KIND_CLASS => (0, 0x2),
+            Some(interface) if interface.kind == InterfaceKind::Dispatch => (7, 0x1000),
+            Some(_) => (7, 0x1040),
             // What is told of them is that they are there; FRESTRICTED, as they tell it themselves.
-            Self::Base { base, .. } => (if base.is_some() { 7 } else { 3 } * POINTER, 0x200),
+            None => (if self.implemented.is_empty() { 3 } else { 7 }, 0x200),
         };
         let count = |len: usize| i64::try_from(len.min(u16::MAX.into())).unwrap_or_default();
         Value::Struct(vec![
-            ("guid".to_owned(), Guid(self.id()).into()),
+            ("guid".to_owned(), Guid(self.id).into()),
             named("lcid", 0),
             named("dwReserved1", 0),
             named("dwReserved2", u32::MAX),
             named("dwReserved3", u32::MAX),
             ("lpstrReserved4".to_owned(), Value::Nothing),
             named("cbSizeInstance", POINTER),
-            named("typekind", self.kind()),
-            named("cFuncs", count(self.members().len())),
+            named("typekind", self.kind),
+            named("cFuncs", count(self.members.len())),
             named("cVars", 0),
-            named("cImplTypes", count(self.implemented().len())),
-            named("cbSizeVft", vft),
+            named("cImplTypes", count(self.implemented.len())),
+            named("cbSizeVft", slots * POINTER),
             named("cbAlignment", POINTER),
             named("wTypeFlags", flags),
             named("wMajorVerNum", 1),
@@ -214,8 +173,7 @@ impl Info {
 
     /// The FUNCDESC of a member, as it is called by name.
     pub(super) fn function(&self, index: usize) -> Option<Value> {
-        let Self::Dispatch { interface, members, .. } = self else { return None };
-        let member = members.get(index)?;
+        let (interface, member) = (self.interface.as_ref()?, self.members.get(index)?);
         let operation = interface.operations.get(member.index)?;
         let parameters = operation.parameters.iter().map(|parameter| {
             // PARAMFLAG_FIN, FOUT, FOPT.
@@ -256,24 +214,26 @@ impl Info {
         ]))
     }
 
+    /// A member, and the operation that it is.
+    fn member(&self, id: i32) -> Option<(&Member, &Operation)> {
+        let member = self.members.iter().find(|member| member.id == id)?;
+        Some((member, self.interface.as_ref()?.operations.get(member.index)?))
+    }
+
     /// The name of a member and those of its parameters.
     pub(super) fn names(&self, id: i32) -> Option<Vec<String>> {
-        let Self::Dispatch { interface, members, .. } = self else { return None };
-        let member = members.iter().find(|member| member.id == id)?;
-        let operation = interface.operations.get(member.index)?;
+        let (member, operation) = self.member(id)?;
         let parameters = operation.parameters.iter().map(|parameter| parameter.field.name.to_string());
         Some(std::iter::once(member.name.clone()).chain(parameters).collect())
     }
 
     /// Name and documentation of a member.
     pub(super) fn documentation(&self, id: i32) -> Option<(String, String)> {
-        let Self::Dispatch { interface, members, .. } = self else { return None };
-        let member = members.iter().find(|member| member.id == id)?;
-        Some((member.name.clone(), interface.operations.get(member.index)?.doc.to_string()))
+        self.member(id).map(|(member, operation)| (member.name.clone(), operation.doc.to_string()))
     }
 }
 
 /// A numeric field of a structure.
-fn named(name: &str, number: impl Into<i128>) -> (String, Value) {
+pub(super) fn named(name: &str, number: impl Into<i128>) -> (String, Value) {
     (name.to_owned(), Value::Integer(number.into()))
 }

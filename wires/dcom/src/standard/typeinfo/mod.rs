@@ -1,7 +1,7 @@
 //! Type information (MS-OAUT 3.7, 3.11): what an object is, for those who ask by IDispatch and IProvideClassInfo.
 //!
 //! Windows, Visual Basic and scripts ask ITypeInfo; programs of this implementation ask for the whole
-//! contract as MIDL in one call (`WholeContract`), which type information could not tell: structs,
+//! contract as MIDL in one call (`answer_contract`), which type information could not tell: structs,
 //! directions, several interfaces.
 
 pub(crate) mod contracts;
@@ -14,19 +14,18 @@ pub(crate) mod reading;
 mod tests;
 pub(crate) mod types;
 
-use super::contracts::{PROVIDE_CLASS_INFO, PROVIDE_CLASS_INFO2};
+use super::contracts::PROVIDE_CLASS_INFO2;
 use super::guid::Guid;
-use super::serving::{alive, principal, refused};
+use super::serving::{principal, refused};
 use crate::exporter::Exporter;
 use crate::hresult::{E_INVALIDARG, E_NOTIMPL};
 use crate::iid_of;
-use contracts::CONTRACT;
 use everywire_idl::midl;
 use everywire_model::contract::{Contract, Definition, Interface};
 use everywire_model::object::no_operation;
-use everywire_model::{Failure, Hold, Reference, Request, Servant};
+use everywire_model::{Failure, Hold, Reference, Request};
 use library::Library;
-use std::sync::Weak;
+use std::sync::Arc;
 
 /// GUIDKIND_DEFAULT_SOURCE_DISP_IID.
 const DEFAULT_SOURCE: u32 = 1;
@@ -39,62 +38,36 @@ pub(super) fn of_object(exporter: &Exporter, key: &[u8], principal: &str) -> Res
     Library::of(exporter, key).pointer(exporter, Some(1), principal)
 }
 
-/// Serves IProvideClassInfo for all objects.
-pub(super) struct ProvideClassInfo {
-    pub(super) exporter: Weak<Exporter>,
-    /// Whether it is IProvideClassInfo2.
-    pub(super) second: bool,
-}
-
-impl Servant for ProvideClassInfo {
-    fn interface(&self) -> &Interface {
-        if self.second { &PROVIDE_CLASS_INFO2 } else { &PROVIDE_CLASS_INFO }
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| {
-            let exporter = alive(&self.exporter)?;
-            let library = Library::of(&exporter, request.key());
-            match request.index() {
-                0 => {
-                    let info = library.pointer(&exporter, Some(0), &principal(request))?;
-                    request.reply::<(Option<Reference>,), Failure>(Ok((Some(info),)))
-                }
-                1 => {
-                    let (kind,) = request.arguments::<(u32,)>()?;
-                    if kind != DEFAULT_SOURCE {
-                        return Err(refused(E_INVALIDARG));
-                    }
-                    let source = library.default_source().ok_or_else(|| refused(E_NOTIMPL))?;
-                    request.reply::<_, Failure>(Ok((Guid(source),)))
-                }
-                _ => Err(no_operation(self.interface())),
+/// Answers IProvideClassInfo and IProvideClassInfo2, which begins with it.
+pub(super) fn answer_class_info(exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
+    let library = Library::of(exporter, request.key());
+    match request.index() {
+        0 => {
+            let info = library.pointer(exporter, Some(0), &principal(request))?;
+            request.reply::<(Option<Reference>,), Failure>(Ok((Some(info),)))
+        }
+        1 => {
+            let (kind,) = request.arguments::<(u32,)>()?;
+            if kind != DEFAULT_SOURCE {
+                return Err(refused(E_INVALIDARG));
             }
-        });
+            let source = library.default_source().ok_or_else(|| refused(E_NOTIMPL))?;
+            request.reply::<_, Failure>(Ok((Guid(source),)))
+        }
+        _ => Err(no_operation(&PROVIDE_CLASS_INFO2)),
     }
 }
 
-/// Serves [`CONTRACT`] for all objects.
-pub(super) struct WholeContract(pub(super) Weak<Exporter>);
-
-impl Servant for WholeContract {
-    fn interface(&self) -> &Interface {
-        &CONTRACT
+/// Answers [`contracts::CONTRACT`]: the whole contract of an object.
+pub(super) fn answer_contract(exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
+    let servants = exporter.objects().servants(request.key());
+    let (mut contract, mut own) = (Contract::default(), Vec::new());
+    for servant in servants.iter().filter(|servant| !super::is_standard(servant.interface())) {
+        own.push(Guid(iid_of(servant.interface())));
+        define(&Hold::new(servant.interface().clone()), &mut contract);
     }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| {
-            let exporter = alive(&self.0)?;
-            let servants = exporter.objects().servants(request.key());
-            let (mut contract, mut own) = (Contract::default(), Vec::new());
-            for servant in servants.iter().filter(|servant| !super::is_standard(servant.interface())) {
-                own.push(Guid(iid_of(servant.interface())));
-                define(&Hold::new(servant.interface().clone()), &mut contract);
-            }
-            let text = midl::print(&contract).map_err(|_| refused(E_NOTIMPL))?;
-            request.reply::<_, Failure>(Ok((text, own)))
-        });
-    }
+    let text = midl::print(&contract).map_err(|_| refused(E_NOTIMPL))?;
+    request.reply::<_, Failure>(Ok((text, own)))
 }
 
 /// An interface, after those that it is derived from and those that it calls, each once.

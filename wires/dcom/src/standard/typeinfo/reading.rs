@@ -28,7 +28,6 @@ use everywire_model::contract::{
 use everywire_model::shape::{Field, Referent, Shape};
 use everywire_model::value::Value;
 use everywire_model::{Encode, Failure, Hold, Initiator, Kind, MarshalList, Object, Reference, Sink};
-use std::borrow::Cow;
 use uuid::Uuid;
 
 /// Members of an interface, and interfaces of a class, that are asked for at most.
@@ -56,9 +55,7 @@ impl Told {
     /// # Errors
     /// It gave none; those of the calls.
     pub(crate) fn of(object: &Object, info: Option<Reference>) -> Result<Self, Failure> {
-        let info = info.ok_or_else(|| {
-            Failure::new(Kind::Unsupported, Initiator::Peer, "the object has no type information")
-        })?;
+        let info = info.ok_or_else(|| unsupported("the object has no type information"))?;
         let info = object.target().resolver().resolve(&info)?.typed(Hold::Static(&TYPE_INFO));
         let attributes = first(&ask(&info, GET_TYPE_ATTR, ())?)?;
         Ok(Self { info, attributes })
@@ -92,11 +89,7 @@ impl Told {
     /// It is no class; those of the calls.
     pub(crate) fn implemented(&self) -> Result<Vec<(Self, i32)>, Failure> {
         if self.number("typekind") != i128::from(KIND_CLASS) {
-            return Err(Failure::new(
-                Kind::Unsupported,
-                Initiator::Peer,
-                "what describes the class is no class",
-            ));
+            return Err(unsupported("what describes the class is no class"));
         }
         let count = self.number("cImplTypes").min(MEMBERS.into());
         let mut found = Vec::new();
@@ -127,11 +120,7 @@ impl Told {
     /// It is none; those of the calls.
     pub(crate) fn interface(&self) -> Result<Interface, Failure> {
         if self.number("typekind") != i128::from(KIND_DISPATCH) {
-            return Err(Failure::new(
-                Kind::Unsupported,
-                Initiator::Peer,
-                "the type information is of an interface that cannot be called by name",
-            ));
+            return Err(unsupported("the type information is of an interface that cannot be called by name"));
         }
         let (name, doc) = self.documentation(-1)?;
         let mut operations: Vec<Operation> = Vec::new();
@@ -152,15 +141,11 @@ impl Told {
         Ok(Interface {
             name: name.into(),
             id: self.id().to_string().into(),
-            identities: Cow::Borrowed(&[]),
-            notes: Cow::Borrowed(&[]),
             kind: InterfaceKind::Dispatch,
-            bases: Cow::Borrowed(&[]),
             attributes: attributes(&operations).into(),
             operations: operations.into(),
-            inherited: 0,
-            signals: Cow::Borrowed(&[]),
             doc: doc.into(),
+            ..Interface::default()
         })
     }
 
@@ -280,6 +265,11 @@ impl Told {
             _ => Shape::Variant,
         })
     }
+}
+
+/// The object does not tell what is asked for.
+fn unsupported(what: &str) -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::Peer, what)
 }
 
 /// Whether there is nothing of that number.

@@ -1,6 +1,7 @@
 //! Types as type information tells them (VARENUM, MS-OAUT 2.2.7).
 
-use crate::ndr::is_decimal;
+use super::library::named;
+use crate::ndr::{is_decimal, vartype};
 use everywire_model::shape::Shape;
 use everywire_model::value::Value;
 
@@ -15,28 +16,9 @@ pub(crate) const VT_SAFEARRAY: u16 = 27;
 
 /// The type by which IDispatch carries values of a shape, as a TYPEDESC: the one that a VARIANT holds them by.
 pub(super) fn typedesc(shape: &Shape) -> Value {
-    match shape {
-        Shape::Alias(alias) => match alias.name.rsplit("::").next().unwrap_or_default() {
-            "CURRENCY" | "CY" => simple(6),
-            "DATE" => simple(7),
-            "SCODE" | "HRESULT" => simple(10),
-            "INT" => simple(22),
-            "UINT" => simple(23),
-            _ => typedesc(&alias.target),
-        },
+    match shape.resolved() {
         Shape::Void => simple(VT_VOID),
-        Shape::Bool => simple(11),
-        Shape::U8 => simple(17),
-        Shape::I8 => simple(16),
-        Shape::U16 => simple(18),
-        Shape::I16 => simple(2),
-        Shape::U32 => simple(19),
-        Shape::I32 | Shape::Enum(_) => simple(3),
-        Shape::U64 => simple(21),
-        Shape::I64 => simple(20),
-        Shape::F32 => simple(4),
-        Shape::F64 => simple(5),
-        Shape::Char | Shape::WideChar | Shape::Text(_) => simple(8),
+        Shape::Char | Shape::WideChar => simple(8),
         Shape::Reference(_) => simple(9),
         Shape::Sequence(_) | Shape::Array(_) => {
             let element = shape.element().unwrap_or(&Shape::Void);
@@ -45,13 +27,9 @@ pub(super) fn typedesc(shape: &Shape) -> Value {
         }
         Shape::Struct(fields) if is_decimal(fields) => simple(14),
         Shape::Struct(_) => behind(VT_SAFEARRAY, simple(VT_VARIANT)),
-        Shape::Union(_)
-        | Shape::Map(_)
-        | Shape::Optional(_)
-        | Shape::Pointer(_)
-        | Shape::Variant
-        | Shape::TypeCode
-        | Shape::Handle => simple(VT_VARIANT),
+        Shape::Optional(_) | Shape::Pointer(_) | Shape::Variant => simple(VT_VARIANT),
+        // Numbers, some of which have a name of their own, texts and enumerations; nothing else is more than a VARIANT.
+        _ => simple(vartype(shape).unwrap_or(VT_VARIANT)),
     }
 }
 
@@ -67,22 +45,12 @@ pub(super) fn behind(vt: u16, target: Value) -> Value {
 
 /// A TYPEDESC: its type, and what that leads to.
 fn made(vt: u16, arm: Option<Box<(String, Value)>>) -> Value {
-    Value::Struct(vec![
-        ("_tdUnion".to_owned(), Value::Union(vt.into(), arm)),
-        ("vt".to_owned(), Value::Integer(vt.into())),
-    ])
+    Value::Struct(vec![("_tdUnion".to_owned(), Value::Union(vt.into(), arm)), named("vt", vt)])
 }
 
 /// An ELEMDESC; `flags` are PARAMFLAGs (MS-OAUT 2.2.15).
 pub(super) fn elemdesc(tdesc: Value, flags: u16) -> Value {
-    Value::Struct(vec![
-        ("tdesc".to_owned(), tdesc),
-        (
-            "paramdesc".to_owned(),
-            Value::Struct(vec![
-                ("pparamdescex".to_owned(), Value::Nothing),
-                ("wParamFlags".to_owned(), Value::Integer(flags.into())),
-            ]),
-        ),
-    ])
+    let default = ("pparamdescex".to_owned(), Value::Nothing);
+    let paramdesc = Value::Struct(vec![default, named("wParamFlags", flags)]);
+    Value::Struct(vec![("tdesc".to_owned(), tdesc), ("paramdesc".to_owned(), paramdesc)])
 }
