@@ -6,50 +6,52 @@
 
 pub use crate::pdu::Breach;
 
-use everywire_model::{Failure, Initiator, Kind};
+use everywire_model::{Failure, Initiator, Kind, violations};
 use std::fmt;
 
+violations! {
 /// One way of being wrong; the name is stable and stands in the failure's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Violation {
     /// The stub ends inside a value.
-    Truncated,
+    Truncated => "the stub ends inside a value",
     /// An array claims more elements than the rest of the stub can hold.
-    CountBeyondMessage,
+    CountBeyondMessage => "an array claims more elements than the stub can hold",
     /// An array or a string is longer than its bound.
-    BoundExceeded,
+    BoundExceeded => "an array or string is longer than its bound",
     /// An array holds another number of elements than the value beside it says (`size_is`).
-    CountMismatch,
+    CountMismatch => "an array and the value that says its size contradict each other",
     /// The counts of a conformant-varying array contradict each other, or its offset is not 0.
-    BadVariance,
+    BadVariance => "maximum, offset and actual count of an array contradict each other",
     /// A pointer that must not be null is null.
-    NullReference,
+    NullReference => "a pointer is null where the contract promises a value",
     /// Pointers behind pointers, deeper than any honest value: a cycle.
-    PointerDepth,
+    PointerDepth => "pointers are nested too deeply",
     /// A string is not valid text.
-    BadText,
+    BadText => "a string is not valid text",
     /// A character is none.
-    BadCharacter,
+    BadCharacter => "a character is not valid",
     /// A value that its enumeration does not name.
-    UnknownEnumerant,
+    UnknownEnumerant => "a value is no member of its enumeration",
     /// A BSTR whose byte count and word count differ.
-    BadBstr,
+    BadBstr => "the sizes of a BSTR contradict each other",
     /// A VARIANT whose type and discriminant do not agree.
-    BadVariant,
+    BadVariant => "type and discriminant of a VARIANT contradict each other",
     /// VARIANTs in VARIANTs, deeper than allowed.
-    VariantDepth,
+    VariantDepth => "VARIANTs are nested too deeply",
     /// A SAFEARRAY whose dimensions, features or sizes do not agree.
-    BadSafearray,
+    BadSafearray => "dimensions, type and sizes of a SAFEARRAY contradict each other",
     /// An interface pointer whose OBJREF is broken.
-    BadObjref,
+    BadObjref => "an interface pointer holds no valid OBJREF",
     /// A stream of a serialized type with another header.
-    BadSerialization,
+    BadSerialization => "a serialized type has another header",
     /// Activation properties without those that must be there.
-    BadActivation,
+    BadActivation => "activation properties are missing",
     /// A protocol tower without an interface or a transfer syntax, or with too many floors.
-    BadTower,
+    BadTower => "a protocol tower is broken",
     /// Values are read or written against the grammar of the visit.
-    Misuse,
+    Misuse => "values were visited against the grammar",
+}
 }
 
 impl Violation {
@@ -66,32 +68,6 @@ impl Violation {
             _ => Failure::malformed(self, offset),
         };
         failure.with_code(format!("ndr {self:?}"))
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Truncated => "the stub ends inside a value",
-            Self::CountBeyondMessage => "an array claims more elements than the stub can hold",
-            Self::BoundExceeded => "an array or string is longer than its bound",
-            Self::CountMismatch => "an array and the value that says its size contradict each other",
-            Self::BadVariance => "maximum, offset and actual count of an array contradict each other",
-            Self::NullReference => "a pointer is null where the contract promises a value",
-            Self::PointerDepth => "pointers are nested too deeply",
-            Self::BadText => "a string is not valid text",
-            Self::BadCharacter => "a character is not valid",
-            Self::UnknownEnumerant => "a value is no member of its enumeration",
-            Self::BadBstr => "the sizes of a BSTR contradict each other",
-            Self::BadVariant => "type and discriminant of a VARIANT contradict each other",
-            Self::VariantDepth => "VARIANTs are nested too deeply",
-            Self::BadSafearray => "dimensions, type and sizes of a SAFEARRAY contradict each other",
-            Self::BadObjref => "an interface pointer holds no valid OBJREF",
-            Self::BadSerialization => "a serialized type has another header",
-            Self::BadActivation => "activation properties are missing",
-            Self::BadTower => "a protocol tower is broken",
-            Self::Misuse => "values were visited against the grammar",
-        })
     }
 }
 
