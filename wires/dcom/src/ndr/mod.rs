@@ -20,6 +20,7 @@ mod bodies;
 mod cells;
 mod codec;
 mod extensions;
+mod frame;
 mod layout;
 mod references;
 mod segment;

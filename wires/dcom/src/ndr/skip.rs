@@ -4,31 +4,23 @@
 //! size is passed over at once, any other count must fit into the rest of the stub at the least size of its
 //! element (or one octet) before its elements are looked at one by one.
 
-use super::layout::{Form, alignment, enum_width, fixed_run, form, least};
+use super::layout::{alignment, enum_width, fixed_run, held, least, width};
 use super::window::Window;
-use super::wine::{DISCRIMINATOR, is_packed, is_scalar};
+use super::wine::{DISCRIMINATOR, is_packed};
 use crate::violations::Violation;
 use everywire_model::shape::{Order, Shape};
 use everywire_model::visit::Visit;
 
 /// Passes over a value in place, without its referents; `hoist` is the count for the array that ends it.
 pub(super) fn skip(window: &mut Window<'_>, shape: &Shape, hoist: Option<u32>) -> Visit<()> {
-    let shape = match form(shape) {
-        (Form::VariantBool, _) => return skip_width(window, 2, 1),
-        (Form::Safearray, _) => return skip_width(window, 4, 1),
-        (Form::Plain, shape) => shape,
-    };
-    match shape {
-        Shape::Void | Shape::Alias(_) => Ok(()),
-        Shape::Char => skip_width(window, 1, 1),
-        Shape::WideChar => skip_width(window, 2, 1),
-        Shape::Enum(shape) => skip_width(window, enum_width(shape), 1),
+    match held(shape) {
+        Shape::Void => Ok(()),
         resolved @ Shape::Struct(fields) => {
             window.align(alignment(resolved, hoist.is_some()));
             let last = fields.fields.len().saturating_sub(1);
             let packed = window.wine && is_packed(fields);
             for (index, field) in fields.fields.iter().enumerate() {
-                window.loose = packed && is_scalar(&field.shape);
+                window.loose = packed && width(field.shape.resolved()).is_some();
                 let skipped = skip(window, &field.shape, hoist.filter(|_| index == last));
                 window.loose = false;
                 skipped?;
@@ -70,7 +62,7 @@ pub(super) fn skip(window: &mut Window<'_>, shape: &Shape, hoist: Option<u32>) -
             }
         }
         Shape::Reference(_) if window.wine => window.bare().map(|_| ()),
-        other => skip_width(window, other.width().unwrap_or(4), 1),
+        other => skip_width(window, width(other).unwrap_or(4), 1),
     }
 }
 
@@ -79,7 +71,7 @@ pub(super) fn skip_items(window: &mut Window<'_>, element: &Shape, count: u32) -
     if count == 0 {
         return Ok(());
     }
-    let fixed = !window.wine || is_scalar(element);
+    let fixed = !window.wine || width(element.resolved()).is_some();
     if let Some(len) = fixed_run(element, count as usize).filter(|_| fixed) {
         window.align(alignment(element, false));
         return window.take(len).map(|_| ());
@@ -90,11 +82,8 @@ pub(super) fn skip_items(window: &mut Window<'_>, element: &Shape, count: u32) -
     (0..count).try_for_each(|_| skip(window, element, None))
 }
 
+/// Passes over this many numbers.
 fn skip_width(window: &mut Window<'_>, width: usize, count: usize) -> Visit<()> {
-    if count > 0 {
-        window.align(width);
-        let at = window.at;
-        window.take(width.checked_mul(count).ok_or_else(|| Violation::Truncated.at(at))?)?;
-    }
-    Ok(())
+    window.align(width);
+    window.take(width * count).map(|_| ())
 }

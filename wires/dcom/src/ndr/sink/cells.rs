@@ -4,10 +4,8 @@
 //! nothing may have been put into the buffer by then.
 
 use super::super::cells::{VARIANT_BYTES, variant_bytes};
-use super::super::segment::Segment;
 use super::super::variant::USER;
-use super::frame::Kind;
-use super::{NdrSink, miscounted};
+use super::{Frame, NdrSink, miscounted};
 use crate::limits::VARIANT_DEPTH;
 use everywire_model::Scalar;
 use everywire_model::cells::{Layout, Style};
@@ -21,9 +19,8 @@ impl NdrSink {
     /// Whether the next value is an element that may be a row.
     #[inline]
     fn takes_row(&self, layout: &Layout) -> bool {
-        let frame = self.frames.last();
         !self.wine
-            && frame.is_some_and(|frame| frame.kind == Kind::Items && frame.takes_row())
+            && self.frames.last().is_some_and(Frame::takes_row)
             && (self.variants < VARIANT_DEPTH || layout.variant_count() == 0)
     }
 
@@ -62,18 +59,5 @@ impl NdrSink {
             }
         }
         Ok(true)
-    }
-
-    /// What stands behind everything that is being written.
-    #[inline]
-    fn behind(&mut self) -> &mut Segment {
-        if self.deferred.len() <= self.depth {
-            self.deferred.push(Segment::floating());
-        }
-        match self.deferred.get_mut(self.depth) {
-            Some(segment) => segment,
-            // There are never more open than there are.
-            None => &mut self.stub,
-        }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::super::variant::{self, HEADER};
 use super::super::window::Window;
-use super::{Kind, NdrSource};
+use super::NdrSource;
 use crate::limits::VARIANT_DEPTH;
 use everywire_model::Scalar;
 use everywire_model::cells::Layout;
@@ -16,23 +16,21 @@ impl<'a> NdrSource<'a> {
     /// Whether the next elements can be read as whole rows, and if so whether they are little-endian. Wine's
     /// form is always read field by field.
     pub(super) fn rows_of(&mut self, shape: &Shape, layout: &'static Layout) -> Option<bool> {
-        let frame = self.frames.last()?;
-        let takes_rows = !self.window.wine && frame.kind == Kind::Items && frame.takes_row();
+        let takes_rows = !self.window.wine && self.frames.last()?.takes_row();
         (takes_rows && self.agreed.of(shape, layout)).then_some(self.window.little)
     }
 
     /// Whatever is not as expected, the way through the fields finds.
     pub(super) fn take_row(&mut self, layout: &Layout, variants: &mut [Scalar]) -> Visit<Option<&'a [u8]>> {
         let Some(frame) = self.frames.last() else { return Ok(None) };
-        if frame.kind != Kind::Items || !frame.takes_row() || frame.left == 0 {
+        if !frame.takes_row() || frame.left == 0 {
             return Ok(None);
         }
-        let outer = frame.outer;
         let mut window = self.window;
         window.align(layout.alignment);
         let Ok(row) = window.take(layout.size) else { return Ok(None) };
         if !variants.is_empty() {
-            let Some(at) = self.frames.get(outer).and_then(|frame| frame.deferred) else { return Ok(None) };
+            let Some(at) = self.deferred().copied().flatten() else { return Ok(None) };
             if self.variants >= VARIANT_DEPTH {
                 return Ok(None);
             }
@@ -45,8 +43,8 @@ impl<'a> NdrSource<'a> {
                 *scalar = found;
             }
             self.budget.charge_elements(variants.len() as u64)?;
-            if let Some(outer) = self.frames.get_mut(outer) {
-                outer.deferred = Some(behind.at);
+            if let Some(deferred) = self.deferred() {
+                *deferred = Some(behind.at);
             }
         }
         self.budget.enter()?;
