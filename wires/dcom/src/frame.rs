@@ -250,6 +250,14 @@ pub fn set_length(out: &mut [u8], start: usize) {
     }
 }
 
+/// Appends zeros up to a multiple of `to`, counted from `start`; how many.
+pub(crate) fn pad(out: &mut Vec<u8>, start: usize, to: usize) -> u8 {
+    let len = out.len().saturating_sub(start);
+    let pad = len.next_multiple_of(to) - len;
+    out.resize(out.len() + pad, 0);
+    u8::try_from(pad).unwrap_or_default()
+}
+
 /// Appends a security trailer without its value, little-endian.
 pub fn put_trailer(out: &mut Vec<u8>, mechanism: u8, level: u8, pad: u8, context: u32) {
     let [c0, c1, c2, c3] = context.to_le_bytes();

@@ -185,10 +185,14 @@ fn turn_this(this: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::passing_body;
+    use crate::session::values::passing;
     use bytes::Bytes;
-    use everywire_model::Encode;
+    use everywire_model::{Budget, Encode};
     use everywire_model::visit::{Nothing, WithHeaders};
+
+    fn passing_body(stub: &Bytes, base: usize, little: bool, kind: u32) -> Body {
+        passing(stub, base, little, Budget::default(), None, kind)
+    }
 
     const ID: Uuid = uuid::uuid!("45570001-1a8c-11d3-b68f-00c04f8b72e7");
 

@@ -22,14 +22,3 @@ pub use accepting::Accepting;
 pub use connecting::Connecting;
 
 pub(crate) use exception::EXTENT as EXCEPTION_EXTENT;
-
-/// A stub that passes, for tests.
-#[cfg(test)]
-pub(crate) fn passing_body(
-    stub: &bytes::Bytes,
-    base: usize,
-    little: bool,
-    kind: u32,
-) -> everywire_model::Body {
-    values::passing(stub, base, little, everywire_model::Budget::default(), None, kind)
-}

@@ -5,7 +5,7 @@
 //! `session::shield`, not here.
 
 use super::{Bind, BindAck, BindNak, Fault, Pdu};
-use crate::frame::{self, HEADER, PduKind};
+use crate::frame::{self, PduKind};
 
 impl Pdu {
     /// Which kind it is.
@@ -58,7 +58,7 @@ impl Pdu {
             }
             Self::Bind(bind) | Self::AlterContext(bind) => bind.write(out),
             Self::BindAck(ack) | Self::AlterContextResponse(ack) => ack.write(out, start),
-            Self::BindNak(nak) => nak.write(out),
+            Self::BindNak(nak) => nak.write(out, start),
             Self::Auth3 => out.extend_from_slice(&[0; 4]),
             Self::Shutdown | Self::CoCancel | Self::Orphaned => {}
         }
@@ -114,8 +114,7 @@ impl BindAck {
             out.extend_from_slice(&self.address);
             out.push(0);
         }
-        let pad = (out.len() - start).next_multiple_of(4) - (out.len() - start);
-        out.extend(std::iter::repeat_n(0, pad));
+        frame::pad(out, start, 4);
         let count = u8::try_from(self.results.len()).unwrap_or(u8::MAX);
         out.extend_from_slice(&[count, 0, 0, 0]);
         for result in self.results.iter().take(count.into()) {
@@ -125,16 +124,14 @@ impl BindAck {
 }
 
 impl BindNak {
-    fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>, start: usize) {
         out.extend_from_slice(&self.reason.to_le_bytes());
         out.push(u8::try_from(self.versions.len()).unwrap_or(u8::MAX));
         for (major, minor) in self.versions.iter().take(u8::MAX.into()) {
             out.extend_from_slice(&[*major, *minor]);
         }
         // The PDU ends at a multiple of 4.
-        let pad = (HEADER + 3 + 2 * self.versions.len()).next_multiple_of(4)
-            - (HEADER + 3 + 2 * self.versions.len());
-        out.extend(std::iter::repeat_n(0, pad));
+        frame::pad(out, start, 4);
     }
 }
 

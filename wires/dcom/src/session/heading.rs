@@ -19,6 +19,11 @@ pub(crate) struct Heading {
 }
 
 impl Heading {
+    /// Of an answer of this kind.
+    pub(crate) fn answer(kind: PduKind, call: u32, context: u16) -> Self {
+        Self { kind, flags: 0, call, context, opnum: 0, object: None }
+    }
+
     /// Appends it, for a stub of `hint` bytes.
     #[inline]
     pub(crate) fn put(&self, minor: u8, flags: u8, hint: usize, out: &mut Vec<u8>) {

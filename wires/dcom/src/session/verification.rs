@@ -4,7 +4,7 @@
 //! stands behind the stub at a multiple of 4: a magic number, then commands (type, length, data) up to the
 //! one with the flag `END`. Nothing in the PDU says that there is one; it is found by its magic number.
 
-use crate::frame::{HEADER, Header};
+use crate::frame::{self, HEADER, Header};
 use crate::pdu::{Breach, NDR, Syntax};
 
 /// The `signature` of MS-RPCE 2.2.2.13.1.
@@ -45,8 +45,7 @@ impl Said {
 
 /// Appends a trailer to the stub that begins at `stub`.
 pub(crate) fn put(out: &mut Vec<u8>, stub: usize, said: &Said) {
-    let len = out.len().saturating_sub(stub);
-    out.extend(std::iter::repeat_n(0, len.next_multiple_of(4) - len));
+    frame::pad(out, stub, 4);
     out.extend_from_slice(&MAGIC);
     let command = |out: &mut Vec<u8>, command: u16, len: u16| {
         out.extend_from_slice(&command.to_le_bytes());
@@ -55,8 +54,8 @@ pub(crate) fn put(out: &mut Vec<u8>, stub: usize, said: &Said) {
     command(out, BITMASK, 4);
     out.extend_from_slice(&CAN_SIGN_HEADERS.to_le_bytes());
     command(out, PRESENTATION, 40);
-    put_syntax(out, &said.interface);
-    put_syntax(out, &NDR);
+    said.interface.write(out);
+    NDR.write(out);
     command(out, HEADER2 | END, 16);
     out.extend_from_slice(&[0, 0, 0, 0, said.drep, 0, 0, 0]);
     out.extend_from_slice(&said.call.to_le_bytes());
@@ -97,8 +96,8 @@ fn check_commands(mut rest: &[u8], header: &Header, said: &Said) -> Result<(), B
             BITMASK => {}
             PRESENTATION => {
                 let mut expected = Vec::with_capacity(40);
-                put_syntax(&mut expected, &said.interface);
-                put_syntax(&mut expected, &NDR);
+                said.interface.write(&mut expected);
+                NDR.write(&mut expected);
                 if data != expected {
                     return differs("presentation context");
                 }
@@ -116,9 +115,7 @@ fn check_commands(mut rest: &[u8], header: &Header, said: &Said) -> Result<(), B
 /// The octets of `data` that are not compared are reserved or the rest of the data representation, which says
 /// nothing about integers.
 fn check_header(data: &[u8], header: &Header, said: &Said) -> Result<(), Breach> {
-    let Some(data) = data.first_chunk::<HEADER>() else {
-        return Err(Breach::Verification { what: "length" });
-    };
+    let data = data.first_chunk::<HEADER>().ok_or(Breach::Verification { what: "length" })?;
     let [ptype, _, _, _, d0, _, _, _, i0, i1, i2, i3, c0, c1, o0, o1] = *data;
     let told = (ptype, d0, u32::from_le_bytes([i0, i1, i2, i3]));
     let told = (told, u16::from_le_bytes([c0, c1]), u16::from_le_bytes([o0, o1]));
@@ -127,14 +124,6 @@ fn check_header(data: &[u8], header: &Header, said: &Said) -> Result<(), Breach>
     } else {
         Err(Breach::Verification { what: "header" })
     }
-}
-
-/// A syntax identifier, little-endian like everything in a trailer: UUID, then major and minor version, 20
-/// octets.
-fn put_syntax(out: &mut Vec<u8>, syntax: &Syntax) {
-    out.extend_from_slice(&syntax.id.to_bytes_le());
-    out.extend_from_slice(&syntax.major.to_le_bytes());
-    out.extend_from_slice(&syntax.minor.to_le_bytes());
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ impl Accepting {
     /// Whether a call that came protected by `shield` may be executed.
     #[inline]
     pub(super) fn admits(&self, shield: Option<usize>, iid: Uuid, opnum: u16) -> bool {
-        let level = match shield.and_then(|index| self.channel.shields.get(index)) {
+        let level = match self.channel.shield(shield) {
             // These two differ from integrity in name only.
             Some(shield) if matches!(shield.level, Level::Call | Level::Packet) => Level::Integrity,
             Some(shield) => shield.level,
@@ -28,8 +28,7 @@ impl Accepting {
         if std::mem::replace(&mut self.told_level, true) {
             return;
         }
-        let used =
-            shield.and_then(|index| self.channel.shields.get(index)).map_or(Level::None, |held| held.level);
+        let used = self.channel.shield(shield).map_or(Level::None, |held| held.level);
         let (used, least) = (used.name(), self.place.level.name());
         self.tell_refusal(&format!(
             "it calls at level `{used}`, and this address takes `{least}` at least (level=)"

@@ -64,7 +64,7 @@ impl Accepting {
     fn put_results(&mut self, serving: &Serving, results: &dyn Encode) -> Visit<()> {
         let talk = self.talk_of(serving);
         let (orpc, keeps) = (serving.orpc, serving.keeps_hresult);
-        self.channel.message(&heading(serving), serving.shield, |out| {
+        self.channel.message(&heading(serving), serving.shield, true, |out| {
             let stub = out.len();
             if orpc {
                 out.extend_from_slice(&[0; OrpcThat::LEN]);
@@ -124,7 +124,7 @@ impl Accepting {
             .and_then(|exporter| exporter.results(&serving.key, serving.iid, serving.opnum))
             .ok_or_else(|| Failure::new(Kind::NoOperation, Initiator::Here, "the results are not known"))?;
         let talk = self.talk_of(serving);
-        self.channel.message(&heading(serving), serving.shield, |out| {
+        self.channel.message(&heading(serving), serving.shield, true, |out| {
             let stub = out.len();
             OrpcThat { flags: 0, extensions }.write(out);
             let fields = shape.fields();
@@ -142,20 +142,13 @@ impl Accepting {
     /// What references in the answer are counted for: the caller by its security context, or the connection
     /// as a whole.
     pub(super) fn talk_of(&self, serving: &Serving) -> Option<Talk> {
-        let shield = serving.shield.and_then(|index| self.channel.shields.get(index));
+        let shield = self.channel.shield(serving.shield);
         shield.map_or(self.talk.as_ref(), |shield| shield.correspondence.as_ref()).cloned()
     }
 }
 
 /// What stands before the stub of an answer to this call.
 pub(super) fn heading(serving: &Serving) -> Heading {
-    Heading {
-        kind: PduKind::Response,
-        flags: 0,
-        call: serving.call,
-        // As Windows and Samba have it: one octet. Whoever called knows by which context.
-        context: serving.context & 0xff,
-        opnum: 0,
-        object: None,
-    }
+    // As Windows and Samba have it: one octet. Whoever called knows by which context.
+    Heading::answer(PduKind::Response, serving.call, serving.context & 0xff)
 }

@@ -13,7 +13,7 @@
 //! used by one account only (`owns_group`).
 
 use super::state::{Accepting, Admission, Presentation};
-use crate::frame::{HEADER, HEADER_SIGNING, Header, MIN_FRAGMENT, MULTIPLEX, PduKind, Trailer};
+use crate::frame::{HEADER, HEADER_SIGNING, Header, MIN_FRAGMENT, MULTIPLEX, Trailer};
 use crate::limits;
 use crate::pdu::{
     Bind, BindAck, BindNak, Breach, ContextElement, ContextResult, FEATURE_KEEP_ON_ORPHAN,
@@ -34,9 +34,6 @@ const LEAST_ASKED: u16 = 2048;
 
 const FEATURES: u16 = FEATURE_SECURITY_MULTIPLEX | FEATURE_KEEP_ON_ORPHAN | FEATURE_SIGNED_FAULTS;
 
-/// The token to be sent back, with the trailer it answers.
-type Reply = Option<(Trailer, Vec<u8>)>;
-
 /// With what a token came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leg {
@@ -52,9 +49,7 @@ impl Accepting {
     /// A bind: the first PDU of a connection, and the only one of its kind. Fragment sizes, the association
     /// group, the presentation contexts and the first security context are agreed on here.
     pub(super) fn bind_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
-        if self.channel.state != State::Unbound {
-            return Err(Breach::Unexpected { kind: PduKind::Bind.word() });
-        }
+        self.channel.expect(State::Unbound, header)?;
         let (bind, trailer) = contents(header, message)?;
         self.channel.minor = header.minor;
         let group = self.join(bind.group, trailer.is_some())?;
@@ -73,7 +68,7 @@ impl Accepting {
         self.channel.state = State::Open;
         let ack = BindAck { max_xmit: size, max_recv: size, group, address: self.port.clone(), results };
         let flags = header.flags & (HEADER_SIGNING | MULTIPLEX);
-        self.send_ack(Pdu::BindAck(ack), flags, header.call, reply.as_ref());
+        self.channel.negotiate(&Pdu::BindAck(ack), flags, header.call, reply.as_ref());
         // Known callers are told of when their context stands.
         if self.channel.shields.is_empty() {
             let authentication = if self.peer.credentials.is_some() { "unix credentials" } else { "none" };
@@ -84,22 +79,20 @@ impl Accepting {
 
     /// The client needs more.
     pub(super) fn alter_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
-        if self.channel.state != State::Open {
-            return Err(Breach::Unexpected { kind: PduKind::AlterContext.word() });
-        }
+        self.channel.expect(State::Open, header)?;
         let (bind, trailer) = contents(header, message)?;
         let results = self.negotiate_contexts(&bind.contexts)?;
         // Headers may come to be signed later, and then by every context (MS-RPCE 3.3.1.5.2.2).
         if header.has(HEADER_SIGNING) {
             self.channel.header_signing = true;
-            self.channel.shields.iter_mut().for_each(Shield::cover_headers);
+            self.channel.shields.iter_mut().for_each(|shield| shield.whole = true);
         }
         let reply = self.authenticate(trailer, message, Leg::Next)?;
         // Sizes and group are those of the bind, whatever is asked now.
         let (size, group) = (self.size, self.group.unwrap_or_default());
         let ack = BindAck { max_xmit: size, max_recv: size, group, address: Vec::new(), results };
         let flags = header.flags & HEADER_SIGNING;
-        self.send_ack(Pdu::AlterContextResponse(ack), flags, header.call, reply.as_ref());
+        self.channel.negotiate(&Pdu::AlterContextResponse(ack), flags, header.call, reply.as_ref());
         Ok(())
     }
 
@@ -122,18 +115,6 @@ impl Accepting {
     pub(super) fn send_nak(&mut self, call: u32, reason: u16) {
         let nak = BindNak { reason, versions: vec![(5, 0)] };
         self.channel.negotiate(&Pdu::BindNak(nak), 0, call, None);
-    }
-
-    /// The answer to a bind or an alter_context. Its trailer names the mechanism, level and security context
-    /// that the client's trailer named: a token that answers another one would be refused there.
-    fn send_ack(&mut self, ack: Pdu, flags: u8, call: u32, reply: Option<&(Trailer, Vec<u8>)>) {
-        let token = reply.map(|(trailer, value)| Token {
-            mechanism: trailer.mechanism,
-            level: trailer.level,
-            context: trailer.context,
-            value,
-        });
-        self.channel.negotiate(&ack, flags, call, token.as_ref());
     }
 
     /// Joins an association group: one that belongs to nobody where nobody says who calls, else any that there is; whether
@@ -211,8 +192,14 @@ impl Accepting {
         Ok(ContextResult::accepted(NDR))
     }
 
-    /// Takes a token, if one came.
-    fn authenticate(&mut self, trailer: Option<Trailer>, message: &[u8], leg: Leg) -> Result<Reply, Breach> {
+    /// Takes a token, if one came; what is to be sent back. That names the mechanism, level and security context that the client's
+    /// trailer named: a token that answers another one would be refused there.
+    fn authenticate(
+        &mut self,
+        trailer: Option<Trailer>,
+        message: &[u8],
+        leg: Leg,
+    ) -> Result<Option<Token>, Breach> {
         let Some(trailer) = trailer else { return Ok(None) };
         let token = message.get(trailer.value()..).unwrap_or_default();
         let (context, mechanism, level) = (trailer.context, trailer.mechanism, trailer.level);
@@ -257,7 +244,7 @@ impl Accepting {
             self.admit(&trailer, established);
         }
         // A trailer is answered by one even if no token is left to say.
-        Ok(Some((trailer, step.token)))
+        Ok(Some(Token { mechanism, level, context, value: step.token }))
     }
 
     /// Which of the contexts that are being made a trailer belongs to; a new one if to none.

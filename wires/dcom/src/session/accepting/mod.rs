@@ -163,9 +163,8 @@ impl Accepting {
     ) {
         if self.signs_faults && shield.is_some() {
             let flags = if unexecuted { crate::frame::DID_NOT_EXECUTE } else { 0 };
-            let kind = PduKind::Fault;
-            let heading = Heading { kind, flags, call, context, opnum: 0, object: None };
-            let sent = self.channel.message(&heading, shield, |out| {
+            let heading = Heading { flags, ..Heading::answer(PduKind::Fault, call, context) };
+            let sent = self.channel.message(&heading, shield, true, |out| {
                 out.extend_from_slice(&status.to_le_bytes());
                 out.extend_from_slice(&[0; 4]);
                 Ok(())

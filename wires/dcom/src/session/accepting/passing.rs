@@ -10,6 +10,7 @@ use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Adopted, raw};
 use crate::hresult::{self, E_UNEXPECTED, REGDB_E_CLASSNOTREG, S_OK};
 use crate::ndr::{FAULT, THAT};
+use crate::objref::{ObjRef, StdObjRef};
 use crate::orpc::OrpcThat;
 use crate::passing::Lead;
 use crate::remunknown::{self, opnum};
@@ -109,7 +110,7 @@ impl Accepting {
             (Kind::NoObject, None, Asked::Object { .. }) => REGDB_E_CLASSNOTREG,
             _ => hresult::of(failure),
         };
-        self.put_own(serving, &refused(asked, hresult))
+        self.put_own(serving, &asked.refused(hresult))
     }
 
     /// Answers with what was got from elsewhere, after it was exported anew: the caller gets OBJREFs with
@@ -119,28 +120,19 @@ impl Accepting {
         let Some(exporter) = &self.exporter else { return Ok(()) };
         let at = self.talk_of(serving).and_then(|talk| talk.references.address());
         let stub = match asked {
-            Asked::Object { activation, old } => {
+            Asked::Object { activation, .. } => {
                 let who = self.principal(serving);
                 match exporter.activate_passed(&serving.key, activation, adopted, &who) {
-                    Ok(activated) if *old => remote::write_reply(&activated.seen_at(at)),
-                    Ok(activated) => scm::write_reply(&activated.seen_at(at)),
-                    Err(hresult) => refused(asked, hresult),
+                    Ok(activated) => asked.reply_activated(&activated.seen_at(at)),
+                    Err(hresult) => asked.refused(hresult),
                 }
             }
-            Asked::Interfaces { query, second: false } => {
-                remunknown::query_reply(&exporter.query_passed(&serving.key, query, adopted))
-            }
-            Asked::Interfaces { query, second: true } => {
-                let found = exporter.query_passed(&serving.key, query, adopted).into_iter();
+            Asked::Interfaces { query, .. } => {
                 let bindings = exporter.bindings();
-                let objref = |(iid, std): (&Uuid, Result<_, u32>)| {
-                    let std = std?;
-                    let whole =
-                        crate::objref::ObjRef::Standard { iid: *iid, std, resolver: bindings.clone() };
-                    Ok(whole.seen_at(at).write())
+                let objref = |iid: Uuid, std: StdObjRef| {
+                    ObjRef::Standard { iid, std, resolver: bindings.clone() }.seen_at(at).write()
                 };
-                let all: Vec<_> = query.iids.iter().zip(found).map(objref).collect();
-                remunknown::query2_reply(&all)
+                asked.reply_found(&exporter.query_passed(&serving.key, query, adopted), objref)
             }
         };
         self.put_own(serving, &stub)
@@ -149,7 +141,7 @@ impl Accepting {
     /// Sends a stub that was written here, behind an ORPCTHAT without extensions.
     fn put_own(&mut self, serving: &Serving, stub: &[u8]) -> Result<(), Failure> {
         let talk = self.talk_of(serving);
-        self.channel.message(&heading(serving), serving.shield, |out| {
+        self.channel.message(&heading(serving), serving.shield, true, |out| {
             let begin = out.len();
             out.extend_from_slice(&[0; OrpcThat::LEN]);
             values::put(out, begin, &raw::Raw(stub), talk.as_ref())
@@ -158,7 +150,7 @@ impl Accepting {
 
     /// Who asks, for quotas.
     fn principal(&self, serving: &Serving) -> String {
-        let shield = serving.shield.and_then(|index| self.channel.shields.get(index));
+        let shield = self.channel.shield(serving.shield);
         match shield.filter(|shield| !shield.principal.is_empty()) {
             Some(shield) => String::from_utf8_lossy(&shield.principal).into_owned(),
             None => host_of(&self.peer.text).to_owned(),
@@ -180,7 +172,7 @@ impl Accepting {
         let lead = Lead::of(carries, THAT)?;
         let talk = self.talk_of(serving);
         let keeps = serving.keeps_hresult;
-        self.channel.message_as(&heading(serving), serving.shield, lead.little, |out| {
+        self.channel.message(&heading(serving), serving.shield, lead.little, |out| {
             let stub = out.len();
             lead.put_that(out)?;
             if let Some(body) = carries.body {
@@ -224,20 +216,41 @@ impl Accepting {
     }
 }
 
-/// The answer that there is nothing.
-fn refused(asked: &Asked, hresult: u32) -> Vec<u8> {
-    match asked {
-        Asked::Object { activation, old } => {
-            let interfaces = activation.iids.iter().map(|iid| (*iid, S_OK, None)).collect();
-            let activated = Activated { hresult, interfaces, ..Activated::default() };
-            if *old { remote::write_reply(&activated) } else { scm::write_reply(&activated) }
-        }
-        Asked::Interfaces { query, second } => {
-            if *second {
-                remunknown::query2_reply(&query.iids.iter().map(|_| Err(hresult)).collect::<Vec<_>>())
-            } else {
-                remunknown::query_reply(&query.iids.iter().map(|_| Err(hresult)).collect::<Vec<_>>())
+impl Asked {
+    /// The answer that there is nothing.
+    fn refused(&self, hresult: u32) -> Vec<u8> {
+        match self {
+            Self::Object { activation, .. } => {
+                let interfaces = activation.iids.iter().map(|iid| (*iid, S_OK, None)).collect();
+                self.reply_activated(&Activated { hresult, interfaces, ..Activated::default() })
             }
+            Self::Interfaces { query, .. } => {
+                self.reply_found(&vec![Err(hresult); query.iids.len()], |_, _| Bytes::new())
+            }
+        }
+    }
+
+    /// The answer to an activation, by the interface that was called.
+    fn reply_activated(&self, activated: &Activated) -> Vec<u8> {
+        match self {
+            Self::Object { old: true, .. } => remote::write_reply(activated),
+            _ => scm::write_reply(activated),
+        }
+    }
+
+    /// The answer to a question for interfaces; the newer one has whole OBJREFs.
+    fn reply_found(
+        &self,
+        found: &[Result<StdObjRef, u32>],
+        objref: impl Fn(Uuid, StdObjRef) -> Bytes,
+    ) -> Vec<u8> {
+        match self {
+            Self::Interfaces { query, second: true } => {
+                let each = query.iids.iter().zip(found);
+                let all: Vec<_> = each.map(|(iid, std)| std.map(|std| objref(*iid, std))).collect();
+                remunknown::query2_reply(&all)
+            }
+            _ => remunknown::query_reply(found),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Calls: taken, withdrawn, forgotten (C706 12.6.4.9; MS-DCOM 2.2.13, 3.1.1.5.4).
 //!
 //! The way of a request: its order among other fragments (`is_in_order`), its security context
-//! (`check_admissions`, `Channel::open_as`), its fragments (`Assemblies::take`), then the whole call
+//! (`check_admissions`, `Channel::open`), its fragments (`Assemblies::take`), then the whole call
 //! (`call_in`): presentation context, level, verification trailer, quota, object, ORPCTHIS. The first check
 //! that fails decides the status of the fault.
 //!
@@ -40,9 +40,7 @@ impl Accepting {
         header: &Header,
         mut message: BytesMut,
     ) -> Result<(), Breach> {
-        if self.channel.state != State::Open {
-            return Err(Breach::Unexpected { kind: header.kind.word() });
-        }
+        self.channel.expect(State::Open, header)?;
         let context = context_of(header, &message)?;
         self.blame = Blame { call: header.call, context, crowded: false };
         let whole = header.flags & (FIRST | LAST) == FIRST | LAST;
@@ -57,7 +55,7 @@ impl Accepting {
         }
         // All fragments of a call are checked by the context of the first.
         let begun = self.channel.assemblies.begun(header.call).and_then(|first| first.shield);
-        let (end, shield) = self.channel.open_as(header, &mut message, begun)?;
+        let (end, shield) = self.channel.open(header, &mut message, begun)?;
         let shield = shield.or_else(|| self.implied());
         message.truncate(end);
         let message = message.freeze();
@@ -186,7 +184,7 @@ impl Accepting {
         // A verification trailer is no part of the values. A reader of values stops before it by itself; only
         // what passes on as octets has to be cut.
         let mut end = stub.len();
-        if self.channel.shields.get(call.shield.unwrap_or(usize::MAX)).is_some_and(|shield| shield.signs()) {
+        if self.channel.shield(call.shield).is_some_and(|shield| shield.signs()) {
             let said =
                 verification::Said::new(syntax, heading.call, heading.context, heading.opnum, call.little);
             end = verification::check(&stub, header, &said)?;
@@ -237,7 +235,7 @@ impl Accepting {
         let (key, hop) = asked.map_or((key, None), |(key, hop)| (key, Some(hop)));
         let keeps_hresult =
             orpc && (hop.is_some() || (!passes && self.keeps_hresult(&key, syntax.id, heading, ordinary)));
-        let (talk, sender) = match call.shield.and_then(|index| self.channel.shields.get(index)) {
+        let (talk, sender) = match self.channel.shield(call.shield) {
             Some(shield) => (shield.correspondence.as_ref(), shield.principal.clone()),
             None => (self.talk.as_ref(), Bytes::new()),
         };

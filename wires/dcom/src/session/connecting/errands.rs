@@ -15,7 +15,7 @@ use super::binding::syntax;
 use super::calls::{lower, no_node, no_such_interface};
 use super::mapping;
 use super::state::{Connecting, Purpose, Waiting};
-use super::work::{Errand, Job, Progress, Target, Task, Way};
+use super::work::{Errand, Job, Progress, Results, Target, Task, Way};
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Proxy, RemoteOxid};
 use crate::hresult;
@@ -32,13 +32,13 @@ use crate::{
     VERSION, is_orpc,
 };
 use bytes::Bytes;
-use everywire_model::{Expects, Failure, Initiator, Kind, Outcome, Profile, Reference};
+use everywire_model::{Body, Expects, Failure, Initiator, Kind, Outcome, Profile, Reference};
 use uuid::Uuid;
 
 /// Protocol sequences that are offered: `ncacn_ip_tcp`.
-const PROTSEQS: [u16; 1] = [7];
+pub(super) const PROTSEQS: [u16; 1] = [7];
 /// Impersonation level RPC_C_IMP_LEVEL_IDENTIFY: the server may know who calls, but not act as the caller.
-const IDENTIFY: u32 = 2;
+pub(super) const IDENTIFY: u32 = 2;
 
 /// What a request for an errand says.
 struct Question {
@@ -52,7 +52,7 @@ struct Question {
 impl Connecting {
     /// Sends what an errand asks, if the peer has an interface for it.
     pub(super) fn advance_errand(&mut self, mut task: Box<Task>) -> Progress {
-        let question = loop {
+        let (Question { iid, opnum, object, minor, stub }, context) = loop {
             let question = match self.question(&task.errand) {
                 Ok(question) => question,
                 Err(failure) => {
@@ -77,19 +77,8 @@ impl Connecting {
                 }
             }
         };
-        let (question, context) = question;
-        let Question { iid, opnum, object, minor, stub } = question;
-        let target = Target {
-            syntax: syntax(iid),
-            context,
-            opnum,
-            object,
-            orpc: is_orpc(iid),
-            hresult: false,
-            foreign: false,
-            minor,
-            passed: false,
-        };
+        let results = Results { orpc: is_orpc(iid), ..Results::default() };
+        let target = Target { syntax: syntax(iid), context, opnum, object, minor, results };
         let sent = self.send_request(&target, Expects::Reply, None, |out, _| {
             out.extend_from_slice(&stub);
             Ok(())
@@ -111,9 +100,9 @@ impl Connecting {
     /// The interface that will be called of what is asked for, if that may well be on this same connection: a resolver on the
     /// port that all look for mostly serves no objects itself.
     fn next_interface(&self, errand: &Errand) -> Option<Syntax> {
-        let Errand::Activate { iid, profile, .. } = errand else { return None };
-        let next = syntax(*iid);
-        let here = self.channel.multiplex && !mapping::may_be_elsewhere(profile) && *iid != IUNKNOWN;
+        let Errand::Activate { asked, profile, passed: false, .. } = errand else { return None };
+        let next = syntax(*asked.iids.first()?);
+        let here = self.channel.multiplex && !mapping::may_be_elsewhere(profile) && next.id != IUNKNOWN;
         (here && matches!(self.way(&next), Way::Missing { asked: false })).then_some(next)
     }
 
@@ -121,24 +110,8 @@ impl Connecting {
     fn question(&self, errand: &Errand) -> Result<Question, Failure> {
         let minor = self.orpc_minor;
         Ok(match errand {
-            Errand::Activate { clsid, iid, old, .. } => {
-                let activation = Activation {
-                    clsid: *clsid,
-                    iids: vec![*iid],
-                    class_object: false,
-                    version: (VERSION.0.into(), minor),
-                    protseqs: PROTSEQS.to_vec(),
-                    impersonation: IDENTIFY,
-                };
-                activating(&activation, *old, minor)
-            }
-            Errand::ActivateFor { asked, old, .. } => {
-                let ours = Activation {
-                    version: (VERSION.0.into(), minor),
-                    protseqs: PROTSEQS.to_vec(),
-                    impersonation: IDENTIFY,
-                    ..asked.clone()
-                };
+            Errand::Activate { asked, old, .. } => {
+                let ours = Activation { version: (VERSION.0.into(), minor), ..asked.clone() };
                 activating(&ours, *old, minor)
             }
             Errand::QueryFor { proxy, iids } => self.querying(proxy, iids.clone())?,
@@ -212,24 +185,27 @@ impl Connecting {
     /// The answer to an errand.
     pub(super) fn errand_in(&mut self, task: Task, stub: &Bytes, little: bool) {
         let Task { errand, waiters } = task;
-        if matches!(errand, Errand::ActivateFor { .. } | Errand::QueryFor { .. }) {
-            return self.adopted_in(Task { errand, waiters }, stub, little);
-        }
-        let outcome: Result<Option<Reference>, Failure> = match &errand {
-            Errand::Activate { iid, profile, old, .. } => {
-                self.activated(stub, little, &[*iid], *old, profile).map(|(found, _)| Some(found))
+        let outcome = match &errand {
+            Errand::Activate { asked, profile, old, passed } => {
+                self.activated(stub, little, &asked.iids, *old, profile).and_then(|(found, activated)| {
+                    if *passed { self.adopted(&found, activated) } else { Ok(Outcome::Moved(found)) }
+                })
             }
-            Errand::Resolve { proxy, profile } => self.resolved(stub, little, proxy, profile).map(Some),
-            Errand::Map { syntax, profile } => mapping::moved(stub, little, syntax, profile).map(Some),
+            Errand::Resolve { proxy, profile } => {
+                self.resolved(stub, little, proxy, profile).map(Outcome::Moved)
+            }
+            Errand::Map { syntax, profile } => {
+                mapping::moved(stub, little, syntax, profile).map(Outcome::Moved)
+            }
             Errand::Query { proxy, iid } => {
-                found(stub, little, proxy, *iid).and_then(|()| self.found_on(proxy, *iid))
+                let way = found(stub, little, proxy, *iid).and_then(|()| self.found_on(proxy, *iid));
+                way.map(|way| way.map_or_else(|| self.nothing(), Outcome::Moved))
             }
-            Errand::Alive | Errand::Release { .. } | Errand::ActivateFor { .. } | Errand::QueryFor { .. } => {
-                Ok(None)
-            }
+            Errand::QueryFor { proxy, iids } => self.queried(stub, little, proxy, iids),
+            Errand::Alive | Errand::Release { .. } => Ok(self.nothing()),
         };
         match outcome {
-            Ok(moved) => {
+            Ok(outcome) => {
                 if let Errand::Query { proxy, iid } = &errand
                     && proxy.ipid(*iid).is_none()
                 {
@@ -238,11 +214,7 @@ impl Connecting {
                     self.fail_calls(proxy, *iid, &why);
                 }
                 for serial in waiters {
-                    let outcome = match &moved {
-                        Some(reference) => Outcome::Moved(reference.clone()),
-                        None => Outcome::Done(empty_body(self.channel.limits.budget)),
-                    };
-                    self.reply(serial, outcome);
+                    self.reply(serial, outcome.clone());
                 }
             }
             Err(failure) => self.fail_task(Task { errand, waiters }, &failure),
@@ -250,8 +222,13 @@ impl Connecting {
         self.pump();
     }
 
+    /// An answer without values.
+    pub(super) fn nothing(&self) -> Outcome<Body> {
+        Outcome::Done(empty_body(self.channel.limits.budget))
+    }
+
     /// The reference, and what the activator said of each interface.
-    pub(super) fn activated(
+    fn activated(
         &self,
         stub: &Bytes,
         little: bool,
@@ -293,17 +270,11 @@ impl Connecting {
     pub(super) fn errand_fault(&mut self, mut task: Task, status: u32, failure: &Failure) {
         let unknown = matches!(status, hresult::NCA_UNK_IF | hresult::NCA_OP_RNG_ERROR);
         let again = match &task.errand {
-            Errand::Activate { .. } | Errand::ActivateFor { .. } if unknown => fall_back(&mut task.errand),
-            Errand::Activate { .. } | Errand::ActivateFor { .. }
-                if status == hresult::RPC_E_VERSION_MISMATCH =>
-            {
-                match lower(self.orpc_minor) {
-                    Some(minor) => {
-                        self.orpc_minor = minor;
-                        true
-                    }
-                    None => false,
-                }
+            Errand::Activate { .. } if unknown => fall_back(&mut task.errand),
+            Errand::Activate { .. } if status == hresult::RPC_E_VERSION_MISMATCH => {
+                let older = lower(self.orpc_minor);
+                self.orpc_minor = older.unwrap_or(self.orpc_minor);
+                older.is_some()
             }
             _ => false,
         };
@@ -322,7 +293,7 @@ const RELEASED_AT_ONCE: usize = 500;
 /// Goes over to the older interface; whether there is one.
 fn fall_back(errand: &mut Errand) -> bool {
     match errand {
-        Errand::Activate { old, .. } | Errand::ActivateFor { old, .. } => !std::mem::replace(old, true),
+        Errand::Activate { old, .. } => !std::mem::replace(old, true),
         // The first refusal was IRemUnknown2's: `node_interface` knows.
         _ => false,
     }

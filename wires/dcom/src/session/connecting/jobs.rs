@@ -15,9 +15,8 @@ use super::work::{Errand, Goal, Held, Job, Progress, Target, Task, Way};
 use crate::exporter::Proxy;
 use crate::pdu::Syntax;
 use crate::session::channel::State;
-use crate::standard::tells_hresult;
 use crate::{REM_UNKNOWN, REM_UNKNOWN2};
-use everywire_model::{Completed, Expects, Failure, Outcome};
+use everywire_model::{CallId, Completed, Expects, Failure, Outcome};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -67,20 +66,20 @@ impl Connecting {
     /// queue.
     fn advance_call(&mut self, mut held: Box<Held>) -> Progress {
         // The one begins as the other, and is mostly agreed on by then.
-        if held.syntax == syntax(REM_UNKNOWN) && matches!(self.way(&syntax(REM_UNKNOWN2)), Way::Open(_)) {
-            held.syntax = syntax(REM_UNKNOWN2);
+        if held.target.syntax == syntax(REM_UNKNOWN)
+            && matches!(self.way(&syntax(REM_UNKNOWN2)), Way::Open(_))
+        {
+            held.target.syntax = syntax(REM_UNKNOWN2);
         }
-        let object = match &held.goal {
+        let iid = held.target.syntax.id;
+        held.target.object = match &held.goal {
             Goal::Node { object, .. } => *object,
-            Goal::Object(proxy) => match proxy.ipid(held.syntax.id) {
+            Goal::Object(proxy) => match proxy.ipid(iid) {
                 Some(ipid) => Some(ipid),
                 None => {
                     // The context is asked for at the same time.
-                    let (proxy, iid) = (Arc::clone(proxy), held.syntax.id);
-                    return Progress::Needs(
-                        Job::Call(held),
-                        Box::new(Task::new(Errand::Query { proxy, iid })),
-                    );
+                    let task = Task::new(Errand::Query { proxy: Arc::clone(proxy), iid });
+                    return Progress::Needs(Job::Call(held), Box::new(task));
                 }
             },
         };
@@ -88,13 +87,13 @@ impl Connecting {
             && proxy.oxid().has_releases()
             && let Some(resolution) = proxy.oxid().resolution()
         {
-            self.send_releases(proxy.oxid(), resolution.rem_unknown, held.minor);
+            self.send_releases(proxy.oxid(), resolution.rem_unknown, held.target.minor);
         }
-        let context = match self.way(&held.syntax) {
+        held.target.context = match self.way(&held.target.syntax) {
             Way::Open(context) => context,
             Way::Missing { asked } => {
                 if !asked {
-                    self.send_alter(held.syntax);
+                    self.send_alter(held.target.syntax);
                 }
                 return Progress::Waits(Job::Call(held));
             }
@@ -103,30 +102,24 @@ impl Connecting {
                 return Progress::Done;
             }
         };
-        let Held { serial, syntax, opnum, orpc, foreign, minor, expects, .. } = *held;
-        let passed = held.passed.as_ref().is_some_and(|passed| passed.answers_pass());
-        // Results that pass, or that hold their HRESULT themselves, keep it.
-        let hresult = orpc && !passed && !tells_hresult(syntax.id, opnum);
-        let target = Target { syntax, context, opnum, object, orpc, hresult, foreign, minor, passed };
-        let sent = self.send_held(&target, &held);
-        match sent {
-            Ok(call) if expects == Expects::Reply => {
+        match self.send_held(&held) {
+            Ok(call) if held.expects == Expects::Reply => {
                 // Kept with its values: it may have to be sent again, or its results are those of Invoke.
-                if held.operation.is_some() || (orpc && !self.proven) {
+                if held.operation.is_some() || (held.target.results.orpc && !self.proven) {
                     self.waiting.push_back(Waiting { call, purpose: Purpose::Held(held) });
                 } else {
-                    self.wait(call, serial, &target);
+                    self.wait(call, held.serial, &held.target);
                 }
             }
             Ok(_) => {}
-            Err(failure) => self.reply(serial, Outcome::Failed(failure)),
+            Err(failure) => self.reply(held.serial, Outcome::Failed(failure)),
         }
         Progress::Done
     }
 
     /// The peer does not have the interface of a call here; procedures may be elsewhere.
     fn refused(&mut self, held: Held) {
-        let Held { serial, goal, syntax, .. } = held;
+        let Held { serial, goal, target: Target { syntax, .. }, .. } = held;
         let failure = no_such_interface(syntax.id);
         match goal {
             Goal::Node { way: Some(profile), .. } if mapping::may_be_elsewhere(&profile) => {
@@ -164,23 +157,20 @@ impl Connecting {
         held.chain(sent)
     }
 
-    /// Lets a call wait for an errand that is under way; whether there is one.
-    pub(super) fn join_task(&mut self, same: impl Fn(&Errand) -> bool, serial: u64) -> bool {
-        match self.tasks().find(|task| same(&task.errand)) {
-            Some(task) => {
-                task.waiters.push(serial);
-                true
-            }
-            None => false,
-        }
+    /// Whether the same is being asked for.
+    fn is_asked(&mut self, task: &Task) -> bool {
+        self.tasks().any(|other| task.errand.is_same(&other.errand))
     }
 
-    /// Whether the same interface of the same object is being asked for.
-    fn is_asked(&mut self, task: &Task) -> bool {
-        let Errand::Query { proxy, iid } = &task.errand else { return false };
-        self.tasks().any(|other| {
-            matches!(&other.errand, Errand::Query { proxy: p, iid: i } if i == iid && Arc::ptr_eq(p, proxy))
-        })
+    /// Asks for something on behalf of a call; calls that ask for the same share the answer.
+    pub(super) fn ask(&mut self, errand: Errand) -> CallId {
+        let serial = self.take_serial();
+        let shared = self.tasks().find(|task| errand.is_same(&task.errand));
+        if shared.map(|task| task.waiters.push(serial)).is_none() {
+            self.jobs.push_back(Job::Errand(Box::new(Task { errand, waiters: vec![serial] })));
+            self.pump();
+        }
+        CallId(serial)
     }
 
     /// A job that will never be sent: whoever waits for it is told.
@@ -196,10 +186,7 @@ impl Connecting {
     /// Of calls that wait nothing was sent; an activation, and what is asked for somebody else, is the call itself.
     pub(super) fn fail_task(&mut self, task: Task, failure: &Failure) {
         let mut failure = failure.clone();
-        if !matches!(
-            task.errand,
-            Errand::Activate { .. } | Errand::ActivateFor { .. } | Errand::QueryFor { .. }
-        ) {
+        if !task.errand.is_call() {
             failure = failure.with_completed(Completed::No);
         }
         for serial in task.waiters {
@@ -215,7 +202,7 @@ impl Connecting {
         let jobs = std::mem::take(&mut self.jobs).into_iter();
         let (failing, rest): (VecDeque<_>, _) = jobs.partition(|job| {
             let Job::Call(held) = job else { return false };
-            matches!(&held.goal, Goal::Object(p) if held.syntax.id == iid && Arc::ptr_eq(p, proxy))
+            matches!(&held.goal, Goal::Object(p) if held.target.syntax.id == iid && Arc::ptr_eq(p, proxy))
         });
         self.jobs = rest;
         for job in failing {

@@ -127,6 +127,13 @@ impl Connecting {
         serial
     }
 
+    /// Ends a call of the user that begins: nobody has to be asked.
+    fn answer_at_once(&mut self, outcome: Outcome<Body>) -> CallId {
+        let serial = self.take_serial();
+        self.reply(serial, outcome);
+        CallId(serial)
+    }
+
     /// Ends a call of the user.
     fn reply(&mut self, serial: u64, outcome: Outcome<Body>) {
         self.channel.events.push_back(Event::Reply { id: CallId(serial), outcome });
@@ -173,8 +180,13 @@ impl Connecting {
     fn goodbye(&mut self) {
         let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closes the connection")
             .with_completed(Completed::Maybe);
+        self.end(&failure);
+    }
+
+    /// Ends the connection.
+    fn end(&mut self, failure: &Failure) {
         self.channel.state = State::Over;
-        self.fail_all(&failure);
+        self.fail_all(failure);
         self.channel.events.push_back(Event::Closed);
     }
 }

@@ -80,12 +80,7 @@ pub(super) struct Waiting {
 /// to be sent again keeps all of it.
 pub(super) enum Purpose {
     /// A call of the user.
-    Call {
-        serial: u64,
-        /// Whether results begin with ORPCTHAT.
-        orpc: bool,
-        kind: Results,
-    },
+    Call { serial: u64, results: Results },
     /// One that may be sent again, or was sent by Invoke.
     Held(Box<Held>),
     Errand(Box<Task>),
@@ -104,8 +99,8 @@ impl Purpose {
     /// Whether it passes as it came, and so do its results.
     pub(super) fn passes(&self) -> bool {
         match self {
-            Self::Call { kind, .. } => kind.passed,
-            Self::Held(held) => held.passed.as_ref().is_some_and(|passed| passed.answers_pass()),
+            Self::Call { results, .. } => results.passed,
+            Self::Held(held) => held.target.results.passed,
             Self::Errand(_) => false,
         }
     }

@@ -10,9 +10,8 @@ use super::state::Connecting;
 use super::work::Errand;
 use crate::exporter::Proxy;
 use crate::frame::Header;
-use crate::session::channel::State;
 use crate::{IUNKNOWN, REM_UNKNOWN, iid_of};
-use everywire_model::{Call, CallId, Completed, Event, Failure, Initiator, Kind, Outcome, Reference};
+use everywire_model::{Call, CallId, Completed, Failure, Initiator, Kind, Outcome, Reference};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -40,12 +39,7 @@ impl Connecting {
         if only != REM_UNKNOWN {
             return self.send_on(&proxy, REM_UNKNOWN);
         }
-        let serial = self.take_serial();
-        let same = |errand: &Errand| matches!(errand, Errand::Query { proxy: p, iid: i } if *i == iid && Arc::ptr_eq(p, &proxy));
-        if !self.join_task(same, serial) {
-            self.ask_for(Errand::Query { proxy, iid }, serial);
-        }
-        Ok(CallId(serial))
+        Ok(self.ask(Errand::Query { proxy, iid }))
     }
 
     /// Whoever asked an object for an interface in order to call it goes on to that one's connection.
@@ -70,17 +64,13 @@ impl Connecting {
     pub(super) fn lose_count(&mut self) {
         let what = "a call on this connection was given up, and Wine numbers no answers";
         let failure = Failure::new(Kind::Unreachable, Initiator::Here, what).with_completed(Completed::No);
-        self.channel.state = State::Over;
-        self.fail_all(&failure);
-        self.channel.events.push_back(Event::Closed);
+        self.end(&failure);
     }
 
     /// The call ends with `Outcome::Moved`, and the runtime makes it again by the other connection.
     fn send_on(&mut self, proxy: &Proxy, iid: Uuid) -> Result<CallId, Failure> {
         let way = self.way_on(proxy, iid)?;
-        let serial = self.take_serial();
-        self.reply(serial, Outcome::Moved(way));
-        Ok(CallId(serial))
+        Ok(self.answer_at_once(Outcome::Moved(way)))
     }
 
     /// The reference by which the interface `iid` of an object is called: its profiles name the interface,

@@ -16,31 +16,27 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 /// Where a request goes, and as what.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Target {
     pub(super) syntax: Syntax,
     pub(super) context: u16,
     pub(super) opnum: u16,
     pub(super) object: Option<Uuid>,
-    pub(super) orpc: bool,
-    /// Whether results end with an HRESULT that is the wire's.
-    pub(super) hresult: bool,
-    /// Whether the interface is of another contract language than MIDL.
-    pub(super) foreign: bool,
     /// Minor version of ORPC.
     pub(super) minor: u16,
-    /// Whether the call passes, so that its answer does.
-    pub(super) passed: bool,
+    pub(super) results: Results,
 }
 
 /// How the results of a method are held.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Results {
+    /// Whether ORPCTHAT stands before them, as ORPCTHIS does before the arguments.
+    pub(super) orpc: bool,
     /// Whether they end with an HRESULT that is the wire's.
     pub(super) hresult: bool,
     /// Whether the interface is of another contract language than MIDL.
     pub(super) foreign: bool,
-    /// Whether they pass as they came.
+    /// Whether they pass as they came, as the call does, of which nobody here knows the operation.
     pub(super) passed: bool,
 }
 
@@ -57,11 +53,8 @@ pub(super) struct Held {
     /// The number by which the runtime knows the call.
     pub(super) serial: u64,
     pub(super) goal: Goal,
-    pub(super) syntax: Syntax,
-    pub(super) opnum: u16,
-    pub(super) orpc: bool,
-    pub(super) foreign: bool,
-    pub(super) minor: u16,
+    /// Its context and object are known when it is sent.
+    pub(super) target: Target,
     /// The encoded arguments, where they do not pass.
     pub(super) values: Vec<u8>,
     /// What passes, and what stands in front of it.
@@ -117,18 +110,12 @@ pub(super) struct Task {
 pub(super) enum Errand {
     /// An object of a class is to be made.
     Activate {
-        clsid: Uuid,
-        iid: Uuid,
-        profile: Profile,
-        /// By the older of the two interfaces.
-        old: bool,
-    },
-    /// The same for a client of this node, which passes such requests on.
-    ActivateFor {
         asked: Activation,
         profile: Profile,
         /// By the older of the two interfaces.
         old: bool,
+        /// For a client of this node, which passes such requests on.
+        passed: bool,
     },
     /// Interfaces of an object for somebody else.
     QueryFor { proxy: Arc<Proxy>, iids: Vec<Uuid> },
@@ -150,13 +137,33 @@ impl Task {
     }
 }
 
+impl Errand {
+    /// Whether the answer to another errand answers this one, too. References that are granted for one caller nobody else may share.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Activate { asked, passed: false, .. },
+                Self::Activate { asked: other, passed: false, .. },
+            ) => (asked.clsid, &asked.iids) == (other.clsid, &other.iids),
+            (Self::Resolve { proxy, .. }, Self::Resolve { proxy: other, .. }) => Arc::ptr_eq(proxy, other),
+            (Self::Query { proxy, iid }, Self::Query { proxy: other, iid: i }) => {
+                iid == i && Arc::ptr_eq(proxy, other)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it is the call itself that somebody waits for, and not what a call needs.
+    pub(super) fn is_call(&self) -> bool {
+        matches!(self, Self::Activate { .. } | Self::QueryFor { .. })
+    }
+}
+
 /// What is kept of a call that passes, or that has headers beside its values.
 pub(super) struct Passed {
     pub(super) body: Option<Body>,
     /// Extensions that replace or add to those of the body.
     pub(super) edits: Option<Headers>,
-    /// Whether nobody here knows the operation.
-    pub(super) named: bool,
 }
 
 impl Passed {
@@ -169,15 +176,10 @@ impl Passed {
             let what = "calls of plain RPC have no headers";
             return Err(Failure::new(Kind::Unsupported, Initiator::User, what));
         }
-        let passed = Self { body: None, edits: Some(headers), named: false };
+        let passed = Self { body: None, edits: Some(headers) };
         // What is no extension is told now, and not when its turn comes.
         Lead::of(passed.carries(), THIS)?;
         Ok(Box::new(passed))
-    }
-
-    /// Whether the answer passes as it comes.
-    pub(super) fn answers_pass(&self) -> bool {
-        self.named
     }
 
     /// What goes out.
