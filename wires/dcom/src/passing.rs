@@ -187,8 +187,8 @@ mod tests {
     use super::*;
     use crate::session::values::passing;
     use bytes::Bytes;
-    use everywire_model::{Budget, Encode};
     use everywire_model::visit::{Nothing, WithHeaders};
+    use everywire_model::{Budget, Encode};
 
     fn passing_body(stub: &Bytes, base: usize, little: bool, kind: u32) -> Body {
         passing(stub, base, little, Budget::default(), None, kind)

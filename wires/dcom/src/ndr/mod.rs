@@ -33,7 +33,7 @@ mod watch;
 mod window;
 mod wine;
 
-pub(crate) use bodies::{FAULT, NAME, POINTED, THAT, THIS, WHOLE, WINE};
+pub(crate) use bodies::{FAULT, NAME, POINTED, THAT, THIS, WHOLE, WINE, body};
 pub use bodies::{NDR, Ndr};
 pub(crate) use extensions::extents;
 pub(crate) use layout::alignment;

@@ -22,7 +22,7 @@ use super::references::{self, References};
 use super::segment::Segment;
 use super::stack::Stack;
 use super::watch::{Counting, Counts, Known};
-use super::{NDR, POINTED, WINE};
+use super::{POINTED, WINE, body};
 use crate::limits::WRITE_DEPTH;
 use crate::stub::FIRST_REFERENT;
 use crate::violations::{Violation, unsupported};
@@ -31,7 +31,7 @@ use bytes::Bytes;
 use everywire_model::cells::{Layout, Style};
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{Numbers, Sink, Visit, put_variant};
-use everywire_model::{Body, Budget, Context, Failure, Handle, Initiator, Kind as Why, Reference, Scalar};
+use everywire_model::{Body, Budget, Failure, Handle, Initiator, Kind as Why, Reference, Scalar};
 use std::sync::Arc;
 use wrong::{contradicts, count_of, miscounted, too_long};
 
@@ -214,17 +214,7 @@ impl NdrSink {
         let (base, start, little, status) = (self.base, self.start, self.stub_little, self.status);
         let dialect = if self.wine { WINE } else { 0 } | if self.pointed { POINTED } else { 0 };
         let bytes = Bytes::from(self.into_bytes()?).slice(start..);
-        Ok(Body {
-            bytes,
-            base,
-            little,
-            dialect,
-            budget,
-            codec: &NDR,
-            context: Context::default(),
-            beside: None,
-        }
-        .with_status(status))
+        Ok(Body { dialect, ..body(bytes, base, little, budget) }.with_status(status))
     }
 
     #[inline]

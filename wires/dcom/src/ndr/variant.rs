@@ -126,29 +126,29 @@ fn refused(vt: u16) -> everywire_model::Failure {
 
 /// What has a VARTYPE, which is the index, and no parts: its shape, and the bytes of one that is a number; 0 for what has no value.
 static SCALARS: [Option<(Shape, Option<usize>)>; 24] = [
-    Some((Shape::Void, Some(0))), // VT_EMPTY
-    Some((Shape::Alias(Hold::Static(&NULL)), Some(0))), // VT_NULL
-    Some((Shape::I16, Some(2))), // VT_I2
-    Some((Shape::I32, Some(4))), // VT_I4
-    Some((Shape::F32, Some(4))), // VT_R4
-    Some((Shape::F64, Some(8))), // VT_R8
+    Some((Shape::Void, Some(0))),                           // VT_EMPTY
+    Some((Shape::Alias(Hold::Static(&NULL)), Some(0))),     // VT_NULL
+    Some((Shape::I16, Some(2))),                            // VT_I2
+    Some((Shape::I32, Some(4))),                            // VT_I4
+    Some((Shape::F32, Some(4))),                            // VT_R4
+    Some((Shape::F64, Some(8))),                            // VT_R8
     Some((Shape::Alias(Hold::Static(&CURRENCY)), Some(8))), // VT_CY
-    Some((Shape::Alias(Hold::Static(&DATE)), Some(8))), // VT_DATE
+    Some((Shape::Alias(Hold::Static(&DATE)), Some(8))),     // VT_DATE
     Some((Shape::Text(Text { kind: TextKind::Counted, bound: None }), None)), // VT_BSTR
     Some((Shape::Reference(Hold::Static(&DISPATCH)), None)), // VT_DISPATCH
-    Some((Shape::Alias(Hold::Static(&SCODE)), Some(4))), // VT_ERROR
-    Some((Shape::Bool, Some(2))), // VT_BOOL
-    None, // VT_VARIANT, which is never alone
+    Some((Shape::Alias(Hold::Static(&SCODE)), Some(4))),    // VT_ERROR
+    Some((Shape::Bool, Some(2))),                           // VT_BOOL
+    None,                                                   // VT_VARIANT, which is never alone
     Some((Shape::Reference(Hold::Static(&UNKNOWN)), None)), // VT_UNKNOWN
-    Some((DECIMAL_SHAPE, None)), // VT_DECIMAL
+    Some((DECIMAL_SHAPE, None)),                            // VT_DECIMAL
     None,
-    Some((Shape::I8, Some(1))), // VT_I1
-    Some((Shape::U8, Some(1))), // VT_UI1
-    Some((Shape::U16, Some(2))), // VT_UI2
-    Some((Shape::U32, Some(4))), // VT_UI4
-    Some((Shape::I64, Some(8))), // VT_I8
-    Some((Shape::U64, Some(8))), // VT_UI8
-    Some((Shape::Alias(Hold::Static(&INT)), Some(4))), // VT_INT
+    Some((Shape::I8, Some(1))),                         // VT_I1
+    Some((Shape::U8, Some(1))),                         // VT_UI1
+    Some((Shape::U16, Some(2))),                        // VT_UI2
+    Some((Shape::U32, Some(4))),                        // VT_UI4
+    Some((Shape::I64, Some(8))),                        // VT_I8
+    Some((Shape::U64, Some(8))),                        // VT_UI8
+    Some((Shape::Alias(Hold::Static(&INT)), Some(4))),  // VT_INT
     Some((Shape::Alias(Hold::Static(&UINT)), Some(4))), // VT_UINT
 ];
 

@@ -388,12 +388,10 @@ fn operation(opnum: u16) -> Bytes {
     /// The first numbers, so that nothing is allocated for most calls.
     static NUMBERS: [[u8; 2]; 64] = {
         let mut all = [[0; 2]; 64];
-        let mut at = 0;
-        while at < 64 {
-            #[allow(clippy::cast_possible_truncation)]
-            let low = at as u8;
-            all[at] = [low, 0];
-            at += 1;
+        let mut number = 0_u8;
+        while number < 64 {
+            all[number as usize] = [number, 0];
+            number += 1;
         }
         all
     };

@@ -49,7 +49,8 @@ impl Connecting {
             self.send_negotiation(Pdu::Bind(bind), None);
             return;
         }
-        let mut contexts: Vec<_> = likely(profile).into_iter().map(|iid| self.new_context(syntax(iid))).collect();
+        let mut contexts: Vec<_> =
+            likely(profile).into_iter().map(|iid| self.new_context(syntax(iid))).collect();
         let features = FEATURE_SECURITY_MULTIPLEX | FEATURE_KEEP_ON_ORPHAN | FEATURE_SIGNED_FAULTS;
         let transfers = vec![Syntax::features(features)];
         let interface = contexts.first().map_or_else(|| syntax(OBJECT_EXPORTER), |first| first.interface);
@@ -190,7 +191,8 @@ impl Connecting {
             _ => (Kind::Refused, "no reason is given", ""),
         };
         let what = format!("the peer refuses the association: {why}");
-        let failure = Failure::new(kind, Initiator::Peer, what).with_code(format!("bind_nak {}", told.reason));
+        let failure =
+            Failure::new(kind, Initiator::Peer, what).with_code(format!("bind_nak {}", told.reason));
         let failure = if hint.is_empty() { failure } else { failure.with_hint(hint) };
         self.give_up(failure);
         Ok(())

@@ -15,8 +15,8 @@
 //! again at another reference, so nothing of the call was executed. Call numbers ascend, and so do the
 //! entries of `waiting`.
 
-use super::state::{Connecting, Context, Known, Purpose, Recent, Stage, Waiting};
 use super::errands::{IDENTIFY, PROTSEQS};
+use super::state::{Connecting, Context, Known, Purpose, Recent, Stage, Waiting};
 use super::work::{Errand, Goal, Held, Job, Passed, Results, Target};
 use crate::activation::Activation;
 use crate::classes::declared;
@@ -294,13 +294,7 @@ impl Connecting {
 
     /// Keeps a call until everything it needs is known.
     #[cold]
-    fn hold(
-        &mut self,
-        goal: Goal,
-        call: &Call<'_>,
-        opnum: u16,
-        minor: u16,
-    ) -> Result<CallId, Failure> {
+    fn hold(&mut self, goal: Goal, call: &Call<'_>, opnum: u16, minor: u16) -> Result<CallId, Failure> {
         let Some((interface, known)) = call.method.interface().zip(self.known.as_ref()) else {
             return Err(no_interface());
         };
@@ -322,7 +316,15 @@ impl Connecting {
         let results = Results { orpc, hresult, foreign, passed: false };
         let target = Target { syntax, opnum, minor, results, ..Target::default() };
         let (serial, expects) = (self.take_serial(), call.expects);
-        self.jobs.push_back(Job::Call(Box::new(Held { serial, goal, target, values, passed, expects, operation })));
+        self.jobs.push_back(Job::Call(Box::new(Held {
+            serial,
+            goal,
+            target,
+            values,
+            passed,
+            expects,
+            operation,
+        })));
         self.pump();
         Ok(CallId(serial))
     }

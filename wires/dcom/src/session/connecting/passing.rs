@@ -34,7 +34,8 @@ use bytes::Bytes;
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::message::needs_contract;
 use everywire_model::{
-    Beside, Body, Call, CallId, Encoded, Expects, Failure, Initiator, Kind, Outcome, Profile, Reference, Visit, WireState,
+    Beside, Body, Call, CallId, Encoded, Expects, Failure, Initiator, Kind, Outcome, Profile, Reference,
+    Visit, WireState,
 };
 use std::sync::Arc;
 use uuid::Uuid;
@@ -118,7 +119,15 @@ impl Connecting {
         let passed = Passed { body: carries.body.cloned(), edits: carries.headers.cloned() };
         let (serial, goal, expects) = (self.take_serial(), Goal::Object(proxy), call.expects);
         let (passed, operation) = (Some(Box::new(passed)), None);
-        self.jobs.push_back(Job::Call(Box::new(Held { serial, goal, target, values, passed, expects, operation })));
+        self.jobs.push_back(Job::Call(Box::new(Held {
+            serial,
+            goal,
+            target,
+            values,
+            passed,
+            expects,
+            operation,
+        })));
         self.pump();
         Ok(CallId(serial))
     }

@@ -80,7 +80,10 @@ pub(super) struct Waiting {
 /// to be sent again keeps all of it.
 pub(super) enum Purpose {
     /// A call of the user.
-    Call { serial: u64, results: Results },
+    Call {
+        serial: u64,
+        results: Results,
+    },
     /// One that may be sent again, or was sent by Invoke.
     Held(Box<Held>),
     Errand(Box<Task>),
