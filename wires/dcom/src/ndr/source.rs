@@ -10,7 +10,6 @@
 //! stub is `Truncated`.
 
 mod automation;
-mod cells;
 mod composites;
 mod grid;
 

@@ -96,11 +96,7 @@ impl Fault {
 impl Bind {
     fn write(&self, out: &mut Vec<u8>) {
         put_sizes(out, self.max_xmit, self.max_recv, self.group);
-        let count = u8::try_from(self.contexts.len()).unwrap_or(u8::MAX);
-        out.extend_from_slice(&[count, 0, 0, 0]);
-        for context in self.contexts.iter().take(count.into()) {
-            context.write(out);
-        }
+        put_list(out, &self.contexts, |context, out| context.write(out));
     }
 }
 
@@ -115,11 +111,7 @@ impl BindAck {
             out.push(0);
         }
         frame::pad(out, start, 4);
-        let count = u8::try_from(self.results.len()).unwrap_or(u8::MAX);
-        out.extend_from_slice(&[count, 0, 0, 0]);
-        for result in self.results.iter().take(count.into()) {
-            result.write(out);
-        }
+        put_list(out, &self.results, |result, out| result.write(out));
     }
 }
 
@@ -133,6 +125,13 @@ impl BindNak {
         // The PDU ends at a multiple of 4.
         frame::pad(out, start, 4);
     }
+}
+
+/// A count of 8 bits in a word of 32, and as many elements.
+fn put_list<T>(out: &mut Vec<u8>, all: &[T], write: impl Fn(&T, &mut Vec<u8>)) {
+    let count = u8::try_from(all.len()).unwrap_or(u8::MAX);
+    out.extend_from_slice(&[count, 0, 0, 0]);
+    all.iter().take(count.into()).for_each(|item| write(item, out));
 }
 
 /// The first eight octets of bind, bind_ack, alter_context and alter_context_resp.

@@ -50,23 +50,18 @@ pub(crate) struct Talk {
     pub(crate) references: Arc<Correspondence>,
 }
 
-/// The number of a mechanism in security trailers (MS-RPCE 2.2.1.1.7).
+/// The numbers of the mechanisms in security trailers (MS-RPCE 2.2.1.1.7).
+const NUMBERS: [(Mechanism, u8); 3] =
+    [(Mechanism::Negotiate, 9), (Mechanism::Ntlm, 10), (Mechanism::Kerberos, 16)];
+
+/// The number of a mechanism.
 pub(crate) fn number(mechanism: Mechanism) -> u8 {
-    match mechanism {
-        Mechanism::Negotiate => 9,
-        Mechanism::Ntlm => 10,
-        Mechanism::Kerberos => 16,
-    }
+    NUMBERS.iter().find(|(held, _)| *held == mechanism).map_or(0, |(_, number)| *number)
 }
 
 /// The mechanism with that number.
 pub(crate) fn mechanism(number: u8) -> Option<Mechanism> {
-    match number {
-        9 => Some(Mechanism::Negotiate),
-        10 => Some(Mechanism::Ntlm),
-        16 => Some(Mechanism::Kerberos),
-        _ => None,
-    }
+    NUMBERS.iter().find(|(_, held)| *held == number).map(|(mechanism, _)| *mechanism)
 }
 
 impl Shield {

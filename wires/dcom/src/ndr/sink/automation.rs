@@ -8,18 +8,20 @@
 //! Invariants: `variants` counts the open VARIANTs and is bounded by `VARIANT_DEPTH`. `clSize` and the counts
 //! of SAFEARRAYs of several dimensions are written as they begin and patched as they end, in the segment
 //! where they stand. A SAFEARRAY is rectangular: a row of another length than its neighbour is refused. The
-//! fast way (`plain_variant`) writes the same octets as the visit would.
+//! fast way (`plain_variant`) writes the same octets as the visit would. A row that cannot be written in one go (`Ok(false)`, `None`)
+//! is written by the visit of its fields instead, so nothing may have been put into the buffer by then.
 
-use super::super::cells::variant_bytes;
+use super::super::cells::{VARIANT_BYTES, variant_bytes};
 use super::super::layout::Place;
 use super::super::source::WINE_GRID;
 use super::super::variant::{self, Holding, USER};
-use super::{Frame, Kind, NdrSink, Side, count_of, too_long};
+use super::{Frame, Kind, NdrSink, Side, bad, count_of, too_long};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
 use crate::violations::{Violation, unsupported};
+use everywire_model::cells::{Layout, Style};
 use everywire_model::shape::{Sequence, Shape};
 use everywire_model::visit::Visit;
-use everywire_model::{Failure, Initiator, Kind as Why, Scalar};
+use everywire_model::{Failure, Initiator, Scalar};
 
 /// An open SAFEARRAY of several dimensions: the visit comes row by row, the leftmost index slowest; the stub holds the
 /// leftmost index fastest. So elements are written as they come, and put in order at the end.
@@ -37,6 +39,9 @@ pub(super) struct Grid {
     /// Where in the segment of what is deferred each element's referent begins.
     referents: Vec<usize>,
 }
+
+/// Elements for which room is made at once: a count that the caller gave wrongly must not reserve all memory.
+const ROOM: usize = 4096;
 
 impl NdrSink {
     /// The content follows by `variant_header`, since its type decides how the rest is written.
@@ -227,8 +232,8 @@ impl NdrSink {
             Some(bound @ None) => *bound = Some(len),
             Some(Some(bound)) if *bound == len => {}
             Some(Some(bound)) => {
-                let message = format!("rows of {bound} and of {len} elements: a SAFEARRAY is rectangular");
-                return Err(Failure::new(Why::BadArgument, Initiator::User, message));
+                let what = format!("rows of {bound} and of {len} elements: a SAFEARRAY is rectangular");
+                return Err(bad(what));
             }
             None => return Err(Violation::Misuse.at(0)),
         }
@@ -285,6 +290,49 @@ impl NdrSink {
             }
         }
         Ok(())
+    }
+
+    /// Whether the next value is an element that may be a row.
+    #[inline]
+    fn takes_row(&self, layout: &Layout) -> bool {
+        !self.wine
+            && self.frames.last().is_some_and(Frame::takes_row)
+            && (self.variants < VARIANT_DEPTH || layout.variant_count() == 0)
+    }
+
+    /// `None`: the elements are visited one by one.
+    pub(super) fn rows_of(&mut self, shape: &Shape, layout: &'static Layout, count: usize) -> Option<Style> {
+        if !self.takes_row(layout) || !self.agreed.of(shape, layout) {
+            return None;
+        }
+        let count = count.min(ROOM);
+        self.segment().bytes().reserve(count * layout.size.next_multiple_of(layout.alignment));
+        let variants = count * layout.variant_count();
+        if variants > 0 {
+            self.behind().bytes().reserve(variants * VARIANT_BYTES);
+        }
+        Some(Style { little: self.little, pointer: USER })
+    }
+
+    /// Writes a struct of numbers and VARIANTs in one piece. `raw` is its flat part in the byte order of
+    /// `rows`, with the pointers to the VARIANTs already in it; each VARIANT goes behind the outermost
+    /// construct. `false`: nothing was written, and the caller has to write field by field.
+    pub(super) fn put_row(&mut self, layout: &Layout, raw: &[u8], variants: &[Scalar]) -> Visit<bool> {
+        // What a variant holds must be known before anything is written.
+        if !self.takes_row(layout)
+            || variants.iter().any(|scalar| self.last_type.of(scalar.shape()).is_none())
+        {
+            return Ok(false);
+        }
+        self.begin()?;
+        self.segment().put(layout.alignment, raw);
+        for scalar in variants {
+            if let Some((vt, width)) = self.last_type.of(scalar.shape()) {
+                let (bytes, len) = variant_bytes(vt, width, *scalar);
+                self.behind().put(8, bytes.get(..len).unwrap_or_default());
+            }
+        }
+        Ok(true)
     }
 }
 

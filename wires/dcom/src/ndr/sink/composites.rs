@@ -9,7 +9,7 @@
 use super::super::layout::{Form, Place, alignment, form, pair_alignment, tail_of};
 use super::super::variant;
 use super::super::watch::{Counting, Counts, Forms, count_in};
-use super::{Kind, NdrSink, contradicts, count_of, miscounted, too_long};
+use super::{Frame, Kind, NdrSink, contradicts, count_of, miscounted, too_long};
 use crate::ndr::wine::{DISCRIMINATOR, element_alignment, is_packed};
 use crate::violations::{Violation, unsupported};
 use everywire_model::shape::{Array, Hold, Order, PointerKind, Shape, Struct, Union};
@@ -84,17 +84,12 @@ impl NdrSink {
     pub(super) fn flat_words(&mut self, shape: &Shape, values: &[u32]) -> Visit<()> {
         let is_flat =
             matches!(shape.resolved(), Shape::Struct(fields) if fields.fields.len() == values.len());
-        match self.frames.last_mut().filter(|frame| is_flat && frame.takes_flat()) {
-            Some(frame) if !self.wine => match frame.left.checked_sub(1) {
-                Some(left) => frame.left = left,
-                None => return Err(miscounted()),
-            },
-            _ => {
-                self.open(shape, values.len())?;
-                values.iter().try_for_each(|value| Sink::u32(self, *value))?;
-                return self.close(shape);
-            }
+        if self.wine || !is_flat || !self.frames.last().is_some_and(Frame::takes_flat) {
+            self.open(shape, values.len())?;
+            values.iter().try_for_each(|value| Sink::u32(self, *value))?;
+            return self.close(shape);
         }
+        self.begin()?;
         let little = self.little;
         let segment = self.segment();
         for value in values {

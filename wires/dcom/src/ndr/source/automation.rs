@@ -6,16 +6,18 @@
 //! Invariants: sizes that a peer says twice must agree (conformance and word count, product of bounds and
 //! element count), and what nothing depends on is not believed (`clSize`, `cbElements`, locks). A VARIANT
 //! says its type twice as well, and both must fit. Each VARIANT, pointer and element is charged to the budget
-//! before it is read.
+//! before it is read. A fast way changes nothing until all that it takes is known to be readable; then it charges the budget as the
+//! slow way would, so that both accept the same messages.
 
 use super::super::layout::{Place, has_pointers};
 use super::super::skip::skip_items;
-use super::super::variant::{self, ARRAY, BYREF, HAVE_IID, HAVE_VARTYPE, Holding};
-use super::cells::plain;
+use super::super::variant::{self, ARRAY, BYREF, HAVE_IID, HAVE_VARTYPE, HEADER, Holding};
+use super::super::window::Window;
 use super::{Frame, Kind, NdrSource};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
 use crate::violations::{Violation, unsupported};
 use everywire_model::Scalar;
+use everywire_model::cells::Layout;
 use everywire_model::shape::{Sequence, Shape, Struct};
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
@@ -56,7 +58,7 @@ impl<'a> NdrSource<'a> {
         self.window.align(8);
         // Always little-endian: clSize, a reserved word, vt, three more, and the discriminant. The size, in units of 8 bytes,
         // is not believed: some peers always say the same, and each value says itself where it ends.
-        let header = self.window.take(variant::HEADER)?;
+        let header = self.window.take(HEADER)?;
         let word = |at: usize| {
             header.get(at..at + 4).and_then(|raw| raw.try_into().ok()).map_or(0, u32::from_le_bytes)
         };
@@ -233,6 +235,47 @@ impl<'a> NdrSource<'a> {
         bounds.reverse();
         Ok(Elements { bounds, total: size, holding })
     }
+
+    /// Whether the next elements can be read as whole rows, and if so whether they are little-endian. Wine's
+    /// form is always read field by field.
+    pub(super) fn rows_of(&mut self, shape: &Shape, layout: &'static Layout) -> Option<bool> {
+        let takes_rows = !self.window.wine && self.frames.last()?.takes_row();
+        (takes_rows && self.agreed.of(shape, layout)).then_some(self.window.little)
+    }
+
+    /// Whatever is not as expected, the way through the fields finds.
+    pub(super) fn take_row(&mut self, layout: &Layout, variants: &mut [Scalar]) -> Visit<Option<&'a [u8]>> {
+        let Some(frame) = self.frames.last() else { return Ok(None) };
+        if !frame.takes_row() || frame.left == 0 {
+            return Ok(None);
+        }
+        let mut window = self.window;
+        window.align(layout.alignment);
+        let Ok(row) = window.take(layout.size) else { return Ok(None) };
+        if !variants.is_empty() {
+            let Some(at) = self.deferred().copied().flatten() else { return Ok(None) };
+            if self.variants >= VARIANT_DEPTH {
+                return Ok(None);
+            }
+            let mut behind = Window { at, little: true, ..window };
+            for (at, scalar) in layout.variants().zip(variants.iter_mut()) {
+                if row.get(at..at + 4).is_none_or(|pointer| pointer == [0; 4]) {
+                    return Ok(None);
+                }
+                let Some(found) = plain(&mut behind) else { return Ok(None) };
+                *scalar = found;
+            }
+            self.budget.charge_elements(variants.len() as u64)?;
+            if let Some(deferred) = self.deferred() {
+                *deferred = Some(behind.at);
+            }
+        }
+        self.budget.enter()?;
+        self.budget.leave();
+        self.begin()?;
+        self.window.at = window.at;
+        Ok(Some(row))
+    }
 }
 
 /// Nobody has seen how Wine holds it.
@@ -245,4 +288,30 @@ struct Elements {
     bounds: Vec<usize>,
     total: u32,
     holding: Holding,
+}
+
+/// A wireVARIANT that holds one number (MS-OAUT 2.2.29.1), from the padding before it to its last byte; nothing if it is something else,
+/// or wrong.
+#[inline]
+fn plain(window: &mut Window<'_>) -> Option<Scalar> {
+    window.align(8);
+    let header = window.take(HEADER).ok()?;
+    let &[_, _, _, _, _, _, _, _, low, high, _, _, _, _, _, _, a, b, c, d] = header else { return None };
+    let vt = u16::from_le_bytes([low, high]);
+    if u32::from_le_bytes([a, b, c, d]) != vt.into() {
+        return None;
+    }
+    let (shape, width) = variant::plain(vt)?;
+    window.align(width.max(1));
+    let mut bits = match *window.take(width).ok()? {
+        [a] => a.into(),
+        [a, b] => u16::from_le_bytes([a, b]).into(),
+        [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0,
+    };
+    if vt == variant::BOOL {
+        bits = (bits != 0).into();
+    }
+    Scalar::new(shape, bits)
 }

@@ -108,20 +108,14 @@ impl<'a> NdrSource<'a> {
     #[inline]
     pub(super) fn flat_words(&mut self, shape: &Shape, into: &mut [u32]) -> Visit<()> {
         let is_flat = matches!(shape.resolved(), Shape::Struct(fields) if fields.fields.len() == into.len());
-        let wine = self.window.wine;
-        match self.frames.last_mut().filter(|frame| is_flat && frame.takes_flat()) {
-            Some(frame) if !wine => match frame.left.checked_sub(1) {
-                Some(left) => frame.left = left,
-                None => return self.wrong(Violation::Misuse),
-            },
-            _ => {
-                self.open(shape)?;
-                for value in into {
-                    *value = Source::u32(self)?;
-                }
-                return self.close(shape);
+        if self.window.wine || !is_flat || !self.frames.last().is_some_and(Frame::takes_flat) {
+            self.open(shape)?;
+            for value in into {
+                *value = Source::u32(self)?;
             }
+            return self.close(shape);
         }
+        self.begin()?;
         for value in into {
             *value = self.window.u32()?;
         }

@@ -12,22 +12,26 @@
 //! a caller whom nobody knows yet, and again for each one who has proved who it is. An association group is
 //! used by one account only (`owns_group`).
 
-use super::state::{Accepting, Admission, Presentation};
+use super::state::{Accepting, Admission, Presentation, Target};
 use crate::frame::{HEADER, HEADER_SIGNING, Header, MIN_FRAGMENT, MULTIPLEX, Trailer};
 use crate::limits;
 use crate::pdu::{
     Bind, BindAck, BindNak, Breach, ContextElement, ContextResult, FEATURE_KEEP_ON_ORPHAN,
     FEATURE_SECURITY_MULTIPLEX, FEATURE_SIGNED_FAULTS, NDR, Pdu, Syntax, nak,
 };
-use crate::security::{Level, Security};
+use crate::security::{Level, Security, address_of_peer};
 use crate::session::channel::{FRAGMENT, LARGE_FRAGMENT, State, Token};
 use crate::session::shield::{self, Shield, Talk};
 use crate::standard::is_ordinary;
-use crate::{REM_UNKNOWN, REM_UNKNOWN2};
+use crate::{
+    ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION,
+    SCM_ACTIVATOR, iid_of, version_of,
+};
 use bytes::Bytes;
 use everywire_auth::security::{Credentials, Established, Mechanism, Principal, UserTable, Users, acceptor};
-use everywire_model::{Endpoint, Event, Failure, Kind, Peer, Profile};
+use everywire_model::{Endpoint, Event, Failure, InterfaceKind, Kind, Peer, PeerAddress, Profile};
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// The largest fragment that a client is taken to mean if it says less.
 const LEAST_ASKED: u16 = 2048;
@@ -190,6 +194,38 @@ impl Accepting {
             dispatches: None,
         });
         Ok(ContextResult::accepted(NDR))
+    }
+
+    /// What an interface's calls go to. COM's interfaces have no versions, and each call names its object; which interfaces
+    /// that has is decided then. `None`: there is no such interface.
+    fn target(&self, syntax: &Syntax) -> Option<Target> {
+        let objects = (syntax.major, syntax.minor) == (0, 0);
+        match syntax.id {
+            ENDPOINT_MAPPER => (syntax.major == 3).then_some(Target::Node),
+            MANAGEMENT => (syntax.major == 1).then_some(Target::Node),
+            OBJECT_EXPORTER => objects.then_some(Target::Node),
+            REMOTE_ACTIVATION | SCM_ACTIVATOR => (syntax.major == 0).then_some(Target::Activation),
+            id if id == Uuid::nil() => None,
+            _ => match self.procedures(syntax) {
+                Some(key) => Some(Target::Procedures(key)),
+                None => objects.then_some(Target::Objects),
+            },
+        }
+    }
+
+    /// The object that serves an interface of plain DCE/RPC: of this major version, and of no lower minor one (C706 6.2.4.2).
+    fn procedures(&self, syntax: &Syntax) -> Option<Bytes> {
+        let exporter = self.exporter.as_ref()?;
+        exporter.serving(syntax.id).into_iter().find(|key| {
+            exporter.objects().servants(key).iter().any(|servant| {
+                let interface = servant.interface();
+                let (major, minor) = version_of(interface);
+                interface.kind == InterfaceKind::Procedures
+                    && iid_of(interface) == syntax.id
+                    && major == syntax.major
+                    && minor >= syntax.minor
+            })
+        })
     }
 
     /// Takes a token, if one came; what is to be sent back. That names the mechanism, level and security context that the client's
@@ -421,4 +457,12 @@ fn refusal(failure: &Failure, trailer: &Trailer) -> Breach {
 /// No users at all, where Kerberos alone decides.
 fn nobody() -> Arc<dyn Users> {
     Arc::new(UserTable::default())
+}
+
+/// Whether a peer is on this machine.
+pub(super) fn is_local(peer: &PeerAddress, place: &Profile) -> bool {
+    if !is_tcp(place) {
+        return true;
+    }
+    address_of_peer(peer).is_some_and(|address| address.is_loopback())
 }

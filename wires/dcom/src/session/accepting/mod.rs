@@ -1,8 +1,8 @@
 //! The side that was connected to.
 //!
 //! `state` is what a session knows; the other files are what it does: `binding` agrees on contexts, sizes and
-//! who calls, `requests` takes calls, `admission` decides whether they are let through, `answers` answers
-//! them, `passing` those that pass without a contract, `targets` knows where the calls of an interface go.
+//! who calls, and knows where the calls of an interface go, `requests` takes calls and decides whether they are let through,
+//! `answers` answers them, `passing` those that pass without a contract.
 //!
 //! States: `channel.state` is `Unbound` until a bind was accepted, then `Open`, then `Over` (the peer broke
 //! the protocol, the connection ended, or `close`). `serving` has the calls that were taken and not answered,
@@ -14,13 +14,11 @@
 //! the limit of calls at a time holds. An answer to an unknown or withdrawn call is dropped without a
 //! failure. Nothing is called back over this connection.
 
-mod admission;
 mod answers;
 mod binding;
 mod passing;
 mod requests;
 mod state;
-mod targets;
 
 pub use state::Accepting;
 
@@ -63,7 +61,7 @@ impl Accepting {
         Self {
             channel: Channel::new(&config.limits),
             port: binding::secondary_address(&config.profile),
-            local: admission::is_local(&config.peer, &config.profile),
+            local: binding::is_local(&config.peer, &config.profile),
             place,
             way: config.profile.clone(),
             back,

@@ -10,7 +10,8 @@
 //!
 //! Invariants: nothing of a fragment is used before its signature was checked, but call number, flags and
 //! context number. A call is executed with the headings of its first fragment. A breach ends the connection,
-//! a refusal (`refuse`) only the call; its fault has `DID_NOT_EXECUTE`, so the client may repeat it.
+//! a refusal (`refuse`) only the call; its fault has `DID_NOT_EXECUTE`, so the client may repeat it. Whoever is refused for the
+//! level hears `access denied` alone; the node's log gets the reason, once for a connection.
 
 use super::state::{Accepting, Blame, Serving, Target};
 use crate::exporter::Served;
@@ -25,7 +26,7 @@ use crate::session::channel::State;
 use crate::session::heading::Heading;
 use crate::session::{values, verification};
 use crate::standard::tells_hresult;
-use crate::{IDISPATCH, VERSION, dispatches, hresult, iid_of};
+use crate::{ENDPOINT_MAPPER, IDISPATCH, MANAGEMENT, OBJECT_EXPORTER, VERSION, dispatches, hresult, iid_of};
 use bytes::{Bytes, BytesMut};
 use everywire_model::{CallId, Event, Expects, Incoming, Interface};
 use std::time::Instant;
@@ -280,6 +281,56 @@ impl Accepting {
             expects: Expects::Reply,
         })));
         Ok(())
+    }
+
+    /// Whether a call that came protected by `shield` may be executed.
+    #[inline]
+    fn admits(&self, shield: Option<usize>, iid: Uuid, opnum: u16) -> bool {
+        let level = match self.channel.shield(shield) {
+            // These two differ from integrity in name only.
+            Some(shield) if matches!(shield.level, Level::Call | Level::Packet) => Level::Integrity,
+            Some(shield) => shield.level,
+            None => Level::None,
+        };
+        level >= self.place.level || self.is_open(iid, opnum)
+    }
+
+    /// Tells the node, once for a connection, that calls come at too low a level: the peer hears no more than that access is denied.
+    #[cold]
+    fn tell_level(&mut self, shield: Option<usize>) {
+        if std::mem::replace(&mut self.told_level, true) {
+            return;
+        }
+        let used = self.channel.shield(shield).map_or(Level::None, |held| held.level);
+        let (used, least) = (used.name(), self.place.level.name());
+        self.tell_refusal(&format!(
+            "it calls at level `{used}`, and this address takes `{least}` at least (level=)"
+        ));
+    }
+
+    /// Tells the node why a peer was not let in, which the peer is not told.
+    #[cold]
+    pub(super) fn tell_refusal(&self, why: &str) {
+        if let Some(exporter) = &self.exporter {
+            exporter.objects().refused(&self.peer.text, why);
+        }
+    }
+
+    /// What may be asked by those whom nobody knows.
+    #[cold]
+    fn is_open(&self, iid: Uuid, opnum: u16) -> bool {
+        let lookups = self.place.open_lookups || self.local;
+        match iid {
+            // A client asks before it authenticates whether anybody is there, and which version of ORPC is
+            // spoken.
+            // ServerAlive and ServerAlive2 (MS-DCOM 3.1.2.5.1.4).
+            OBJECT_EXPORTER => matches!(opnum, 3 | 5),
+            // All but stopping it.
+            MANAGEMENT => lookups && opnum != 3,
+            // ept_lookup, ept_map, ept_lookup_handle_free.
+            ENDPOINT_MAPPER => lookups && matches!(opnum, 2..=4),
+            _ => false,
+        }
     }
 
     /// Whether the results of an operation hold their HRESULT themselves: so do some of IDispatch, under whichever name it

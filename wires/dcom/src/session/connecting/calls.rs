@@ -16,8 +16,10 @@
 //! entries of `waiting`.
 
 use super::errands::{IDENTIFY, PROTSEQS};
-use super::state::{Connecting, Context, Known, Purpose, Recent, Stage, Waiting};
-use super::work::{Errand, Goal, Held, Job, Passed, Results, Target};
+use super::state::{
+    Connecting, Context, Errand, Goal, Held, Job, Known, Passed, Purpose, Recent, Results, Stage, Target,
+    Waiting,
+};
 use crate::activation::Activation;
 use crate::classes::declared;
 use crate::exporter::Proxy;
@@ -27,6 +29,7 @@ use crate::passing::Lead;
 use crate::pdu::Syntax;
 use crate::session::channel::State;
 use crate::session::heading::Heading;
+use crate::session::shield::Talk;
 use crate::session::{values, verification};
 use crate::standard::dispatch::call::Invocation;
 use crate::standard::{is_ordinary, tells_hresult};
@@ -220,11 +223,21 @@ impl Connecting {
         arguments: &dyn Encode,
         expects: Expects,
     ) -> Result<CallId, Failure> {
+        self.send_now(target, expects, None, |out, stub, talk| values::put(out, stub, arguments, talk))
+    }
+
+    /// Sends a request for a call that begins; `fill` and `lead` are those of `send_request`.
+    #[inline]
+    pub(super) fn send_now(
+        &mut self,
+        target: &Target,
+        expects: Expects,
+        lead: Option<&Lead<'_>>,
+        fill: impl FnOnce(&mut Vec<u8>, usize, Option<&Talk>) -> Visit<()>,
+    ) -> Result<CallId, Failure> {
         // Taken out for the time of the call, since `self` is borrowed for sending.
         let talk = self.talk.take();
-        let sent = self.send_request(target, expects, None, |out, stub| {
-            values::put(out, stub, arguments, talk.as_ref())
-        });
+        let sent = self.send_request(target, expects, lead, |out, stub| fill(out, stub, talk.as_ref()));
         self.talk = talk;
         let call = sent?;
         let serial = self.take_serial();
@@ -333,10 +346,10 @@ impl Connecting {
     #[inline]
     fn opnum(&mut self, call: &Call<'_>) -> Result<u16, Failure> {
         let Some(interface) = call.method.interface() else { return Err(no_interface()) };
-        if self.known.as_ref().is_none_or(|known| !known.describes(interface)) {
-            self.known = Some(Known::new(interface));
-        }
-        let Some(known) = &mut self.known else { return Err(no_interface()) };
+        let known = match &mut self.known {
+            Some(known) if known.describes(interface) => known,
+            known => known.insert(Known::new(interface)),
+        };
         if known.context.is_none() {
             let accepted =
                 |context: &&Context| context.syntax == known.syntax && context.stage == Stage::Accepted;

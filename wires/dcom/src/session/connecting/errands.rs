@@ -13,10 +13,9 @@
 
 use super::binding::syntax;
 use super::calls::{lower, no_node, no_such_interface};
-use super::mapping;
-use super::state::{Connecting, Purpose, Waiting};
-use super::work::{Errand, Job, Progress, Results, Target, Task, Way};
+use super::state::{Connecting, Errand, Job, Progress, Purpose, Results, Target, Task, Waiting, Way};
 use crate::activation::{Activated, Activation, remote, scm};
+use crate::bindings::RESOLVER_PORT;
 use crate::exporter::{Proxy, RemoteOxid};
 use crate::hresult;
 use crate::limits::PROXY_INTERFACES;
@@ -25,14 +24,17 @@ use crate::pdu::Syntax;
 use crate::remunknown::{self, PUBLIC_REFS, Query, Refs};
 use crate::resolver;
 use crate::session::values::empty_body;
-
-use crate::stub::Get;
+use crate::standard::mapper::NOT_REGISTERED;
+use crate::stub::{Get, Put};
+use crate::tower::Tower;
+use crate::violations::Violation;
 use crate::{
     ENDPOINT_MAPPER, IUNKNOWN, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION, SCM_ACTIVATOR,
     VERSION, is_orpc,
 };
 use bytes::Bytes;
-use everywire_model::{Body, Expects, Failure, Initiator, Kind, Outcome, Profile, Reference};
+use everywire_model::{Body, Endpoint, Expects, Failure, Initiator, Kind, Outcome, Profile, Reference};
+use std::net::Ipv4Addr;
 use uuid::Uuid;
 
 /// Protocol sequences that are offered: `ncacn_ip_tcp`.
@@ -102,7 +104,7 @@ impl Connecting {
     fn next_interface(&self, errand: &Errand) -> Option<Syntax> {
         let Errand::Activate { asked, profile, passed: false, .. } = errand else { return None };
         let next = syntax(*asked.iids.first()?);
-        let here = self.channel.multiplex && !mapping::may_be_elsewhere(profile) && next.id != IUNKNOWN;
+        let here = self.channel.multiplex && !may_be_elsewhere(profile) && next.id != IUNKNOWN;
         (here && matches!(self.way(&next), Way::Missing { asked: false })).then_some(next)
     }
 
@@ -122,8 +124,8 @@ impl Connecting {
             }
             Errand::Query { proxy, iid } => self.querying(proxy, vec![*iid])?,
             Errand::Map { syntax, .. } => {
-                let stub = mapping::request(syntax);
-                Question { iid: ENDPOINT_MAPPER, opnum: mapping::MAP, object: None, minor, stub }
+                let stub = map_request(syntax);
+                Question { iid: ENDPOINT_MAPPER, opnum: MAP, object: None, minor, stub }
             }
             Errand::Alive => {
                 let opnum = resolver::opnum::SERVER_ALIVE;
@@ -194,9 +196,7 @@ impl Connecting {
             Errand::Resolve { proxy, profile } => {
                 self.resolved(stub, little, proxy, profile).map(Outcome::Moved)
             }
-            Errand::Map { syntax, profile } => {
-                mapping::moved(stub, little, syntax, profile).map(Outcome::Moved)
-            }
+            Errand::Map { syntax, profile } => moved(stub, little, syntax, profile).map(Outcome::Moved),
             Errand::Query { proxy, iid } => {
                 let way = found(stub, little, proxy, *iid).and_then(|()| self.found_on(proxy, *iid));
                 way.map(|way| way.map_or_else(|| self.nothing(), Outcome::Moved))
@@ -333,4 +333,81 @@ fn found(stub: &Bytes, little: bool, proxy: &Proxy, iid: Uuid) -> Result<(), Fai
         Some((_, status)) => Err(hresult::failure(*status, None).at(format_args!("interface {iid}"))),
         None => Err(Failure::malformed("an answer to RemQueryInterface is empty", base)),
     }
+}
+
+// Where procedures are served, the endpoint mapper of their host knows (C706 appendix O, `ept_map`).
+
+/// The number of ept_map.
+const MAP: u16 = 3;
+
+/// The most towers that are asked for.
+/// One host has few ports for one interface; the first that is not the mapper's own is taken.
+const TOWERS: u32 = 16;
+
+/// Whether procedures that are not served by this way may be served at another port: the mapper's own is the one that all
+/// look for.
+pub(super) fn may_be_elsewhere(profile: &Profile) -> bool {
+    matches!(profile.endpoints.first(), Some(Endpoint::Tcp { port, .. }) if *port == RESOLVER_PORT)
+}
+
+/// The stub of ept_map: towers of an interface over TCP.
+fn map_request(syntax: &Syntax) -> Vec<u8> {
+    let interface = (syntax.id, syntax.major, syntax.minor);
+    let tower = Tower::tcp(interface, RESOLVER_PORT, Ipv4Addr::UNSPECIFIED).write();
+    let mut put = Put::default();
+    // No object.
+    put.pointer(false);
+    put.pointer(true);
+    put.count(tower.len());
+    put.count(tower.len());
+    put.bytes.extend_from_slice(&tower);
+    // A null context handle: from the beginning.
+    put.align(4);
+    put.bytes.extend_from_slice(&[0; 20]);
+    put.u32(TOWERS);
+    put.bytes
+}
+
+/// Where to, as the answer says: another port of the same host.
+///
+/// # Errors
+/// The answer is malformed, or the interface is not served by TCP.
+fn moved(stub: &Bytes, little: bool, syntax: &Syntax, way: &Profile) -> Result<Reference, Failure> {
+    let ports = ports(Get::new(stub, little)).map_err(|violation| violation.at(0))?;
+    let port =
+        ports.map_err(|status| not_served(syntax, status))?.into_iter().find(|port| *port != RESOLVER_PORT);
+    let (Some(port), Some(Endpoint::Tcp { host, .. })) = (port, way.endpoints.first()) else {
+        return Err(not_served(syntax, NOT_REGISTERED));
+    };
+    let endpoints = vec![Endpoint::Tcp { host: host.clone(), port }];
+    let profile = Profile { endpoints, ..way.clone() };
+    Ok(Reference { type_id: syntax.id.to_string(), profiles: vec![profile], foreign: Vec::new() })
+}
+
+/// The ports in the answer, or its status.
+fn ports(mut get: Get<'_>) -> Result<Result<Vec<u16>, u32>, Violation> {
+    get.take(20)?;
+    let count = get.u32()? as usize;
+    let most = get.u32()? as usize;
+    let (offset, actual) = (get.u32()?, get.u32()? as usize);
+    if offset != 0 || actual > most || actual != count {
+        return Err(Violation::BadVariance);
+    }
+    let there = get.items(actual, 4, Get::pointer)?;
+    let mut ports = Vec::new();
+    for _ in there.into_iter().filter(|there| *there) {
+        let len = get.conformance(1, None)?;
+        get.u32()?;
+        // One that is not understood is of another protocol.
+        ports.extend(Tower::parse(get.take(len)?).ok().and_then(|tower| tower.port()));
+    }
+    let status = get.u32()?;
+    Ok(if status == 0 { Ok(ports) } else { Err(status) })
+}
+
+#[cold]
+fn not_served(syntax: &Syntax, status: u32) -> Failure {
+    let Syntax { id, major, minor } = syntax;
+    let what = format!("the peer's endpoint mapper knows no port of interface {id} {major}.{minor}");
+    Failure::new(Kind::Unsupported, Initiator::Peer, what).with_code(format!("{status:#010x}"))
 }

@@ -9,9 +9,10 @@
 
 use super::binding::syntax;
 use super::calls::no_such_interface;
-use super::mapping;
-use super::state::{Connecting, Purpose, Stage, Waiting};
-use super::work::{Errand, Goal, Held, Job, Progress, Target, Task, Way};
+use super::errands::may_be_elsewhere;
+use super::state::{
+    Connecting, Errand, Goal, Held, Job, Progress, Purpose, Stage, Target, Task, Waiting, Way,
+};
 use crate::exporter::Proxy;
 use crate::pdu::Syntax;
 use crate::session::channel::State;
@@ -30,7 +31,12 @@ impl Connecting {
                 return;
             }
             let Some(job) = self.jobs.remove(at) else { return };
-            match self.advance(job) {
+            // Each job goes as far as it can now: it is sent, must wait, needs an errand first, or has failed.
+            let progress = match job {
+                Job::Call(held) => self.advance_call(held),
+                Job::Errand(task) => self.advance_errand(task),
+            };
+            match progress {
                 Progress::Done => {}
                 Progress::Waits(job) => {
                     self.jobs.insert(at, job);
@@ -52,14 +58,6 @@ impl Connecting {
     /// Whether the peer has nothing to answer.
     fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.contexts.iter().all(|context| context.stage != Stage::Asked)
-    }
-
-    /// Takes a job as far as it can go now: it is sent, must wait, needs an errand first, or has failed.
-    fn advance(&mut self, job: Job) -> Progress {
-        match job {
-            Job::Call(held) => self.advance_call(held),
-            Job::Errand(task) => self.advance_errand(task),
-        }
     }
 
     /// An errand that the call needs is returned, not queued here: only `pump` knows the call's place in the
@@ -122,7 +120,7 @@ impl Connecting {
         let Held { serial, goal, target: Target { syntax, .. }, .. } = held;
         let failure = no_such_interface(syntax.id);
         match goal {
-            Goal::Node { way: Some(profile), .. } if mapping::may_be_elsewhere(&profile) => {
+            Goal::Node { way: Some(profile), .. } if may_be_elsewhere(&profile) => {
                 let errand = Errand::Map { syntax, profile };
                 self.jobs.push_back(Job::Errand(Box::new(Task { errand, waiters: vec![serial] })));
             }

@@ -1,9 +1,8 @@
 //! The side that connects.
 //!
-//! `state` is what a session knows and `work` what it has to do; the other files are what it does: `binding`
+//! `state` is what a session knows and has to do; the other files are what it does: `binding`
 //! agrees on contexts and says who calls, `calls` sends calls, `jobs` are the calls that wait for something
-//! and the errands they wait for, `errands` asks for what they need, `mapping` where procedures are,
-//! `passing` has calls that pass without a contract, `replies` takes answers, `wine` sends calls on where a
+//! and the errands they wait for, `errands` asks for what they need, `passing` has calls that pass without a contract, `replies` takes answers, `wine` sends calls on where a
 //! connection carries one interface.
 //!
 //! States: `channel.state` goes from `Unbound` (a bind was sent) to `Open` (it was accepted) to `Over`;
@@ -20,12 +19,10 @@ mod binding;
 mod calls;
 mod errands;
 mod jobs;
-mod mapping;
 mod passing;
 mod replies;
 mod state;
 mod wine;
-mod work;
 
 pub use state::Connecting;
 

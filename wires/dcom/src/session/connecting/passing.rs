@@ -18,8 +18,7 @@ use super::binding::syntax;
 use super::calls::{is_at_exporter, no_node};
 use super::errands::{IDENTIFY, PROTSEQS, after_that};
 use super::replies::{last_number, leading_that};
-use super::state::Connecting;
-use super::work::{Errand, Goal, Held, Job, Passed, Results, Target, Way};
+use super::state::{Connecting, Errand, Goal, Held, Job, Passed, Results, Target, Way};
 use crate::activation::{Activated, remote, scm};
 use crate::exporter::{Adopted, Proxy};
 use crate::ndr::{FAULT, NAME, THAT, THIS};
@@ -34,8 +33,8 @@ use bytes::Bytes;
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::message::needs_contract;
 use everywire_model::{
-    Beside, Body, Call, CallId, Encoded, Expects, Failure, Initiator, Kind, Outcome, Profile, Reference,
-    Visit, WireState,
+    Beside, Body, Call, CallId, Encoded, Failure, Initiator, Kind, Outcome, Profile, Reference, Visit,
+    WireState,
 };
 use std::sync::Arc;
 use uuid::Uuid;
@@ -94,22 +93,13 @@ impl Connecting {
             && self.may_send()
         {
             (target.object, target.context) = (Some(object), context);
-            let talk = self.talk.take();
-            let sent =
-                self.send_request(&target, call.expects, Some(&lead), |out, stub| match carries.body {
-                    Some(body) => {
-                        out.extend_from_slice(&body.bytes);
-                        Ok(())
-                    }
-                    None => values::put(out, stub, call.arguments, talk.as_ref()),
-                });
-            self.talk = talk;
-            let number = sent?;
-            let serial = self.take_serial();
-            if call.expects == Expects::Reply {
-                self.wait(number, serial, &target);
-            }
-            return Ok(CallId(serial));
+            return self.send_now(&target, call.expects, Some(&lead), |out, stub, talk| match carries.body {
+                Some(body) => {
+                    out.extend_from_slice(&body.bytes);
+                    Ok(())
+                }
+                None => values::put(out, stub, call.arguments, talk),
+            });
         }
         // What passes is counted, not copied; only arguments of this process are encoded now.
         let mut values = Vec::new();

@@ -10,8 +10,7 @@
 //! the last aligned number of its results.
 
 use super::calls::lower;
-use super::state::{Connecting, Context, Purpose, Stage, Waiting};
-use super::work::{Held, Job, Results};
+use super::state::{Connecting, Context, Held, Job, Purpose, Results, Stage, Waiting};
 use crate::frame::{DID_NOT_EXECUTE, FIRST, HEADER, Header, LAST};
 use crate::hresult;
 use crate::ndr::{POINTED, THAT};

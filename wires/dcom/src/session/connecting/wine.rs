@@ -6,8 +6,7 @@
 //! IRemUnknown of its own.
 
 use super::calls::{no_interface, no_node};
-use super::state::Connecting;
-use super::work::Errand;
+use super::state::{Connecting, Errand};
 use crate::exporter::Proxy;
 use crate::frame::Header;
 use crate::{IUNKNOWN, REM_UNKNOWN, iid_of};
