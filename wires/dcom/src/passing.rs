@@ -13,6 +13,7 @@
 //! cannot begin at their place, which happens only behind an ORPCTHIS that no known sender writes, the
 //! message fails instead of being misread.
 
+use crate::frame::turn;
 use crate::ndr::{NAME, THAT, THIS, WHOLE, WINE, extents};
 use crate::orpc::{Extent, OrpcThat, OrpcThis, put_extents, put_this};
 use everywire_model::headers::Content;
@@ -170,16 +171,8 @@ fn extent(header: &Header) -> Result<Extent, Failure> {
 
 /// An ORPCTHIS without extensions in the other byte order.
 fn turn_this(this: &mut [u8]) {
-    let (mut at, sizes) = (0, [2, 2, 4, 4, 4, 2, 2, 8, 4]);
-    for (index, size) in sizes.into_iter().enumerate() {
-        // The last part of a GUID is octets.
-        if index != 7
-            && let Some(number) = this.get_mut(at..at + size)
-        {
-            number.reverse();
-        }
-        at += size;
-    }
+    // The last part of a GUID is octets.
+    turn(this, &[(0, 2), (2, 2), (4, 4), (8, 4), (12, 4), (16, 2), (18, 2), (28, 4)]);
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@
 mod bodies;
 mod cells;
 mod codec;
-mod extensions;
 mod frame;
 mod layout;
 mod references;
@@ -35,7 +34,7 @@ mod wine;
 
 pub(crate) use bodies::{FAULT, NAME, POINTED, THAT, THIS, WHOLE, WINE, body};
 pub use bodies::{NDR, Ndr};
-pub(crate) use extensions::extents;
+pub(crate) use codec::extents;
 pub(crate) use layout::alignment;
 pub use references::{Hook, References};
 pub use sink::NdrSink;

@@ -143,7 +143,8 @@ impl NdrSink {
     /// The same sink, which asks here for the OBJREFs of references.
     #[must_use]
     pub fn with_references(mut self, references: Arc<dyn References>) -> Self {
-        self.set_references(references);
+        self.wine = references.dialect() == WINE;
+        self.references = Some(references);
         self
     }
 
@@ -151,12 +152,6 @@ impl NdrSink {
     #[must_use]
     pub fn with_texts_behind_pointers(self, pointed: bool) -> Self {
         Self { pointed, ..self }
-    }
-
-    /// Asks here for the OBJREFs of references.
-    pub fn set_references(&mut self, references: Arc<dyn References>) {
-        self.wine = references.dialect() == WINE;
-        self.references = Some(references);
     }
 
     fn with(segment: Segment, start: usize, little: bool) -> Self {

@@ -30,9 +30,10 @@ pub(crate) const FRAGMENT: u16 = 5840;
 pub(crate) const LARGE_FRAGMENT: u16 = 65_528;
 
 /// How far a connection is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum State {
     /// Nothing was agreed on.
+    #[default]
     Unbound,
     /// Calls may be made.
     Open,
@@ -41,6 +42,7 @@ pub(crate) enum State {
 }
 
 /// What both roles of a connection have in common; the module's header says what changes when.
+#[derive(Default)]
 pub(crate) struct Channel {
     pub(crate) state: State,
     pub(crate) limits: Limits,
@@ -69,22 +71,7 @@ pub(crate) struct Channel {
 
 impl Channel {
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self {
-            state: State::Unbound,
-            limits: limits.clone(),
-            out: SendBuffer::new(),
-            events: VecDeque::new(),
-            minor: 0,
-            xmit: FRAGMENT,
-            recv: u16::MAX,
-            header_signing: false,
-            multiplex: false,
-            shields: Vec::new(),
-            assemblies: Assemblies::default(),
-            received: 0,
-            missing: 0,
-            due: MessageClock::default(),
-        }
+        Self { limits: limits.clone(), xmit: FRAGMENT, recv: u16::MAX, ..Self::default() }
     }
 
     /// Fails unless the connection is this far.

@@ -111,9 +111,7 @@ impl Shield {
         if !little {
             // The byte order is turned before signing, since the signature covers what travels.
             frame::turn_pdu(out.get_mut(start..).unwrap_or_default());
-            if let Some(context) = out.get_mut(signed - 4..signed) {
-                context.reverse();
-            }
+            frame::turn(out, &[(signed - 4, 4)]);
         }
         let (front, signature) = out.split_at_mut_checked(signed).ok_or_else(misplaced)?;
         let message = front.get_mut(start..).ok_or_else(misplaced)?;

@@ -36,7 +36,7 @@ impl Accepting {
                 .and_then(|extent| self.put_failed(serving, hresult::DISP_E_EXCEPTION, vec![extent])),
             Answer::Raised { shape, .. } => {
                 let what = format!("the servant raised {}, which plain RPC cannot carry", shape.name);
-                Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+                Err(unsupported(what))
             }
             Answer::Passed { encoded, failure } if serving.orpc => {
                 self.put_encoded(serving, encoded, failure)
@@ -45,11 +45,7 @@ impl Accepting {
                 self.put_failure(serving, failure);
                 return Ok(());
             }
-            Answer::Moved(_) => Err(Failure::new(
-                Kind::Unsupported,
-                Initiator::Here,
-                "a call cannot be told where its object went",
-            )),
+            Answer::Moved(_) => Err(unsupported("a call cannot be told where its object went")),
         };
         sent.inspect_err(|failure| {
             // The servant ran, only its results do not travel.
@@ -151,4 +147,10 @@ impl Accepting {
 pub(super) fn heading(serving: &Serving) -> Heading {
     // As Windows and Samba have it: one octet. Whoever called knows by which context.
     Heading::answer(PduKind::Response, serving.call, serving.context & 0xff)
+}
+
+/// The failure of what this side of a connection cannot do.
+#[cold]
+pub(super) fn unsupported(what: impl Into<String>) -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::Here, what)
 }

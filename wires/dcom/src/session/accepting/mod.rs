@@ -30,10 +30,10 @@ use crate::exporter::Exporter;
 use crate::frame::{Header, PduKind};
 use crate::pdu::{Breach, Fault, Pdu};
 use crate::security::{Level, Security};
+use answers::unsupported;
 use bytes::BytesMut;
 use everywire_model::{
-    Answer, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator, Kind, Profile, SendBuffer,
-    Session, Violation,
+    Answer, Call, CallId, Config, Emission, Event, Failure, Handle, Profile, SendBuffer, Session, Violation,
 };
 use state::Blame;
 use std::sync::Arc;
@@ -330,10 +330,6 @@ impl std::fmt::Debug for Accepting {
 
 #[cold]
 fn one_way() -> Failure {
-    Failure::new(
-        Kind::Unsupported,
-        Initiator::Here,
-        "calls cannot go back over a connection that the peer opened",
-    )
-    .with_hint("connect to the peer's own endpoint")
+    unsupported("calls cannot go back over a connection that the peer opened")
+        .with_hint("connect to the peer's own endpoint")
 }

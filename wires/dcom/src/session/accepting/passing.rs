@@ -4,7 +4,7 @@
 //! knows, as calls of such a key. Their answers say what came of it elsewhere ([`Adopted`]), and the caller gets references of this
 //! node's own.
 
-use super::answers::heading;
+use super::answers::{heading, unsupported};
 use super::state::{Accepting, Asked, Serving};
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Adopted, raw};
@@ -166,8 +166,7 @@ impl Accepting {
         carries: Carries<'_>,
     ) -> Visit<()> {
         if !serving.orpc {
-            let what = "extensions or an encoded answer on a call of plain RPC";
-            return Err(Failure::new(Kind::Unsupported, Initiator::Here, what));
+            return Err(unsupported("extensions or an encoded answer on a call of plain RPC"));
         }
         let lead = Lead::of(carries, THAT)?;
         let talk = self.talk_of(serving);

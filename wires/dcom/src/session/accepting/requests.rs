@@ -85,12 +85,12 @@ impl Accepting {
         }
         let stub = message.slice(request.stub);
         if usual {
-            return self.call_in(header, &fragment, stub);
+            return self.call_in(&fragment, stub);
         }
         let due = self.channel.assembly_due(now);
         let limits = &self.channel.limits;
         match self.channel.assemblies.take(&fragment, header.flags, &stub, limits, due)? {
-            Some((first, stub)) => self.call_in(header, &first, stub),
+            Some((first, stub)) => self.call_in(&first, stub),
             None => Ok(()),
         }
     }
@@ -164,7 +164,7 @@ impl Accepting {
     /// Everything that the runtime needs goes into one `Incoming`; what the answer needs stays here in
     /// `Serving`.
     #[inline]
-    fn call_in(&mut self, header: &Header, call: &Fragment, stub: Bytes) -> Result<(), Breach> {
+    fn call_in(&mut self, call: &Fragment, stub: Bytes) -> Result<(), Breach> {
         let heading = &call.heading;
         let refuse = |session: &mut Self, status| {
             session.send_fault_by(call.shield, heading.call, heading.context, status, true);
@@ -186,9 +186,8 @@ impl Accepting {
         // what passes on as octets has to be cut.
         let mut end = stub.len();
         if self.channel.shield(call.shield).is_some_and(|shield| shield.signs()) {
-            let said =
-                verification::Said::new(syntax, heading.call, heading.context, heading.opnum, call.little);
-            end = verification::check(&stub, header, &said)?;
+            let said = verification::Said { interface: syntax, heading, little: call.little };
+            end = verification::check(&stub, &said)?;
         }
         // Withdrawn calls count as well, until their servants have answered. Those without a reply count apart: who sends them
         // cannot know how many there are, and may lose some.

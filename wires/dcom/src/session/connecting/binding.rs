@@ -25,6 +25,7 @@ use crate::ways::class_of;
 use crate::{ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN2, SCM_ACTIVATOR};
 use everywire_auth::security::{Credentials, Mechanism, Secret, initiator};
 use everywire_model::{Endpoint, Event, Failure, Initiator, Kind, Peer, Profile};
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// The number of this side's only security context.
@@ -119,18 +120,12 @@ impl Connecting {
             Some(Endpoint::Tcp { host, .. }) => host.as_str(),
             _ => "localhost",
         };
-        let nobody;
-        let credentials = match &self.security.credentials {
-            Some(credentials) => credentials,
-            // There may be a ticket without them.
-            None => {
-                let (domain, user) = (String::new(), String::new());
-                nobody = std::sync::Arc::new(Credentials { domain, user, password: Secret::password("") });
-                &nobody
-            }
-        };
-        let mut authentication =
-            initiator(self.security.mechanism, credentials, &self.security.options(host))?;
+        // There may be a ticket without them.
+        let nobody =
+            || Credentials { domain: String::new(), user: String::new(), password: Secret::password("") };
+        let credentials = self.security.credentials.clone().unwrap_or_else(|| Arc::new(nobody()));
+        let options = self.security.options(host);
+        let mut authentication = initiator(self.security.mechanism, &credentials, &options)?;
         let step = authentication.step(&[])?;
         self.authentication = Some(authentication);
         Ok(Some(step.token))

@@ -30,7 +30,8 @@ use crate::pdu::Syntax;
 use crate::session::channel::State;
 use crate::session::heading::Heading;
 use crate::session::shield::Talk;
-use crate::session::{values, verification};
+use crate::session::values;
+use crate::session::verification::{self, Said};
 use crate::standard::dispatch::call::Invocation;
 use crate::standard::{is_ordinary, tells_hresult};
 use crate::tags::{TAG_OBJREF, TAG_PASSED, TAG_RESOLVER};
@@ -277,9 +278,11 @@ impl Connecting {
         let causality = self.causality;
         let little = lead.is_none_or(|lead| lead.little);
         let shield = self.channel.shields.first();
-        let said = shield
-            .filter(|shield| shield.signs() && !shield.whole)
-            .map(|_| verification::Said::new(target.syntax, call, target.context, target.opnum, little));
+        let said = shield.filter(|shield| shield.signs() && !shield.whole).map(|_| Said {
+            interface: target.syntax,
+            heading: &heading,
+            little,
+        });
         let shield = (!self.channel.shields.is_empty()).then_some(0);
         self.channel.message(&heading, shield, little, |out| {
             let stub = out.len();
