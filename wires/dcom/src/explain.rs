@@ -131,15 +131,6 @@ impl<'a> Reading<'a> {
         self.parts.push(Part { offset, len, name, value });
     }
 
-    /// Reads a number and notes it.
-    fn number<T: fmt::Display + Copy>(
-        &mut self,
-        name: &'static str,
-        read: impl FnOnce(&mut Get<'a>) -> Result<T, Violation>,
-    ) -> Result<T, Violation> {
-        self.field(name, read, T::to_string)
-    }
-
     /// Reads a field and notes it in these words.
     fn field<T>(
         &mut self,
@@ -201,7 +192,7 @@ impl<'a> Reading<'a> {
     /// A request (C706 12.6.4.9). The operation has a name only if the bind was seen too, since the request
     /// names the interface by the number of its presentation context. `hidden`: the stub is encrypted.
     fn request(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
-        self.number("allocation hint", Get::u32)?;
+        self.field("allocation hint", Get::u32, u32::to_string)?;
         let interface = self.interface()?;
         let name = |opnum| interface.and_then(|iid| names::operation(iid, opnum));
         let opnum = self.field("operation number", Get::u16, |opnum| named(opnum, name(*opnum)))?;
@@ -212,7 +203,7 @@ impl<'a> Reading<'a> {
             None => format!("{name} of an unknown interface"),
         });
         if header.has(frame::OBJECT) {
-            let object = self.number("object", Get::uuid)?;
+            let object = self.field("object", Get::uuid, Uuid::to_string)?;
             self.notes.push(format!("on {object}"));
         }
         if self.stub_is_plain(hidden, header) {
@@ -224,7 +215,7 @@ impl<'a> Reading<'a> {
     /// A response (C706 12.6.4.10). Nothing in it says which operation it answers, so only what is recognized
     /// by its form is explained: an ORPCTHAT, and the result of an activation.
     fn response(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
-        self.number("allocation hint", Get::u32)?;
+        self.field("allocation hint", Get::u32, u32::to_string)?;
         self.interface()?;
         self.field("cancel count", |get| Ok((get.u8()?, get.u8()?)), |(count, _)| count.to_string())?;
         if self.stub_is_plain(hidden, header) {
@@ -247,7 +238,7 @@ impl<'a> Reading<'a> {
 
     /// A fault (C706 12.6.4.7): its stub is a status, which is encrypted as results would be.
     fn fault(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
-        self.number("allocation hint", Get::u32)?;
+        self.field("allocation hint", Get::u32, u32::to_string)?;
         self.interface()?;
         self.field("cancel count", |get| Ok((get.u8()?, get.u8()?)), |(count, _)| count.to_string())?;
         if !self.stub_is_plain(hidden, header) {
@@ -266,7 +257,7 @@ impl<'a> Reading<'a> {
     /// Remembers which interface each context stands for, so that requests can be named.
     fn bind(&mut self) -> Result<(), Violation> {
         self.fragments_and_group()?;
-        let count = self.number("presentation contexts", count)?;
+        let count = self.field("presentation contexts", count, u8::to_string)?;
         for _ in 0..count {
             let from = self.get.position();
             let context = self.get.u16()?;
@@ -298,7 +289,7 @@ impl<'a> Reading<'a> {
         let words = |raw: &&[u8]| raw.strip_suffix(&[0]).unwrap_or(raw).escape_ascii().to_string();
         self.field("secondary address", address, words)?;
         self.get.align(4);
-        let count = self.number("results", count)?;
+        let count = self.field("results", count, u8::to_string)?;
         for _ in 0..count {
             let from = self.get.position();
             let (result, reason) = (self.get.u16()?, self.get.u16()?);

@@ -13,7 +13,6 @@ mod blank;
 mod channel;
 mod connecting;
 mod exception;
-mod heading;
 mod shield;
 pub(crate) mod values;
 pub(crate) mod verification;

@@ -24,7 +24,6 @@ mod layout;
 mod references;
 mod segment;
 mod sink;
-mod skip;
 mod source;
 mod stack;
 mod variant;

@@ -251,29 +251,21 @@ impl<'a> NdrSource<'a> {
         Ok(actual)
     }
 
-    /// A whole sequence or array of octets, as its range in the body; nothing if they lie apart, in the window's order.
-    fn octets(&mut self, shape: &Shape) -> Visit<Octets<'a>> {
+    /// A whole sequence or array of octets, and where it begins in the body; gathered, if its octets lie apart.
+    fn octets(&mut self, shape: &Shape) -> Visit<(usize, Cow<'a, [u8]>)> {
         let len = self.open(shape)?;
+        let at = self.window.at;
         let found = if self.frames.row().is_some() {
-            Octets::Apart(self.gather(len, 1)?)
+            Cow::Owned(self.gather(len, 1)?)
         } else {
-            let at = self.window.at;
-            Octets::At(at, self.window.take(len)?)
+            Cow::Borrowed(self.window.take(len)?)
         };
         if let Some(frame) = self.frames.last_mut() {
             frame.left = 0;
         }
         self.close(shape)?;
-        Ok(found)
+        Ok((at, found))
     }
-}
-
-/// Where the octets of a sequence are.
-enum Octets<'a> {
-    /// At this offset of the body.
-    At(usize, &'a [u8]),
-    /// In several places.
-    Apart(Vec<u8>),
 }
 
 #[cold]
@@ -332,18 +324,15 @@ impl<'a> Source<'a> for NdrSource<'a> {
     }
 
     fn bytes(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>> {
-        let octets = match self.octets(shape)? {
-            Octets::At(_, taken) => Cow::Borrowed(taken),
-            Octets::Apart(gathered) => Cow::Owned(gathered),
-        };
+        let (_, octets) = self.octets(shape)?;
         self.budget.charge_bytes(octets.len() as u64)?;
         Ok(octets)
     }
 
     fn shared(&mut self, shape: &Shape) -> Visit<Bytes> {
         match self.octets(shape)? {
-            Octets::At(at, taken) => Ok(self.body.bytes.slice(at..at + taken.len())),
-            Octets::Apart(gathered) => {
+            (at, Cow::Borrowed(taken)) => Ok(self.body.bytes.slice(at..at + taken.len())),
+            (_, Cow::Owned(gathered)) => {
                 self.budget.charge_bytes(gathered.len() as u64)?;
                 Ok(gathered.into())
             }
@@ -458,10 +447,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
         if let (Shape::Union(union), Some(frame)) = (shape.resolved(), self.frames.last_mut())
             && let Some(arm) = arm.and_then(|arm| union.arms.get(arm))
         {
-            frame.forms = match form(&arm.field.shape).0 {
-                Form::Plain => Forms::Plain,
-                form => Forms::All(form),
-            };
+            frame.forms = Forms::All(form(&arm.field.shape).0);
         }
         Ok(())
     }

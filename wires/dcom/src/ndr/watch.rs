@@ -42,10 +42,8 @@ impl Forms {
     /// is plain and need not be kept.
     pub(super) fn of_fields(shape: &Hold<Struct>) -> Self {
         let mut aliases = shape.fields.iter().filter(|field| matches!(field.shape, Shape::Alias(_)));
-        match aliases.any(|field| form(&field.shape).0 != Form::Plain) {
-            true => Self::Fields(shape.clone()),
-            false => Self::Plain,
-        }
+        let plain = aliases.all(|field| form(&field.shape).0 == Form::Plain);
+        if plain { Self::Plain } else { Self::Fields(shape.clone()) }
     }
 
     /// Of the next value, where `left` are to come.

@@ -15,7 +15,7 @@
 //! last counted element are ignored, since peers pad.
 //!
 //! Hot paths (request, response) do not come through `Pdu::parse` but call `Request::read` and
-//! `Response::read` directly, and write with `put_request` and `put_response`.
+//! `Response::read` directly, and write with `Heading::put`.
 
 mod breach;
 pub(crate) mod cursor;
@@ -389,9 +389,52 @@ impl BindNak {
     }
 }
 
+/// What stands before the stub of a message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Heading {
+    pub(crate) kind: PduKind,
+    /// Flags beside those of fragments and of the object.
+    pub(crate) flags: u8,
+    pub(crate) call: u32,
+    pub(crate) context: u16,
+    /// The operation of a request; 0 in answers, which do not carry it.
+    pub(crate) opnum: u16,
+    /// The object of a request: the IPID in calls of ORPC, `None` in calls of plain DCE/RPC and in answers.
+    pub(crate) object: Option<Uuid>,
+}
+
+impl Heading {
+    /// Of an answer of this kind.
+    pub(crate) fn answer(kind: PduKind, call: u32, context: u16) -> Self {
+        Self { kind, flags: 0, call, context, opnum: 0, object: None }
+    }
+
+    /// Appends it, for a stub of `hint` bytes.
+    #[inline]
+    pub(crate) fn put(&self, minor: u8, flags: u8, hint: usize, out: &mut Vec<u8>) {
+        let hint = u32::try_from(hint).unwrap_or(u32::MAX);
+        let object = if self.object.is_some() { frame::OBJECT } else { 0 };
+        frame::put(out, minor, self.kind, self.flags | flags | object, 0, self.call);
+        if self.kind == PduKind::Request {
+            put_request(out, hint, self.context, self.opnum);
+            if let Some(object) = self.object {
+                out.extend_from_slice(&object.to_bytes_le());
+            }
+        } else {
+            put_response(out, hint, self.context, 0);
+        }
+    }
+
+    /// How long it is.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        if self.object.is_some() { HEADER + 24 } else { HEADER + 8 }
+    }
+}
+
 /// Appends what stands before the object or the stub of a request.
 #[inline]
-pub(crate) fn put_request(out: &mut Vec<u8>, alloc_hint: u32, context: u16, opnum: u16) {
+fn put_request(out: &mut Vec<u8>, alloc_hint: u32, context: u16, opnum: u16) {
     let ([h0, h1, h2, h3], [c0, c1], [o0, o1]) =
         (alloc_hint.to_le_bytes(), context.to_le_bytes(), opnum.to_le_bytes());
     out.extend_from_slice(&[h0, h1, h2, h3, c0, c1, o0, o1]);
@@ -399,7 +442,7 @@ pub(crate) fn put_request(out: &mut Vec<u8>, alloc_hint: u32, context: u16, opnu
 
 /// Appends what stands before the stub of a response.
 #[inline]
-pub(crate) fn put_response(out: &mut Vec<u8>, alloc_hint: u32, context: u16, cancels: u8) {
+fn put_response(out: &mut Vec<u8>, alloc_hint: u32, context: u16, cancels: u8) {
     let ([h0, h1, h2, h3], [c0, c1]) = (alloc_hint.to_le_bytes(), context.to_le_bytes());
     out.extend_from_slice(&[h0, h1, h2, h3, c0, c1, cancels, 0]);
 }

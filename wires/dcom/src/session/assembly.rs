@@ -4,9 +4,8 @@
 //! never exceeds the limit of one message; there are `limits.assemblies` entries at the most. A breach ends
 //! the connection, so what it leaves behind needs no care.
 
-use super::heading::Heading;
 use crate::frame::{FIRST, LAST};
-use crate::pdu::Breach;
+use crate::pdu::{Breach, Heading};
 use bytes::{Bytes, BytesMut};
 use everywire_model::Limits;
 use std::time::Instant;

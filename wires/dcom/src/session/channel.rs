@@ -12,10 +12,9 @@
 //! stub is complete, since a signature cannot be taken back.
 
 use super::assembly::Assemblies;
-use super::heading::Heading;
 use super::shield::{self, Shield};
-use crate::frame::{self, FIRST, HEADER, Header, LAST, MIN_FRAGMENT, Trailer};
-use crate::pdu::{Breach, Pdu};
+use crate::frame::{self, FIRST, HEADER, Header, LAST, MIN_FRAGMENT};
+use crate::pdu::{Breach, Heading, Pdu};
 use bytes::BytesMut;
 use everywire_model::MessageClock;
 use everywire_model::{Event, Failure, Initiator, Limits, SendBuffer, Violation, Visit};
@@ -116,7 +115,7 @@ impl Channel {
 
     /// Checks what protects a call's PDU; decrypts it in place. Yields where its contents end, and by which context it came
     /// protected, if by one. `begun` is the security context under which the message began that this fragment continues: whatever
-    /// the trailer says, it has to be that one's.
+    /// the trailer says, it has to be that one's, and so it has for the fragments that follow.
     #[inline]
     pub(crate) fn open(
         &mut self,
@@ -125,21 +124,6 @@ impl Channel {
         begun: Option<usize>,
     ) -> Result<(usize, Option<usize>), Breach> {
         let Some(trailer) = header.trailer(message)? else { return Ok((message.len(), None)) };
-        let shield = self.verify(header, message, &trailer, begun)?;
-        Ok((trailer.contents_end(), Some(shield)))
-    }
-
-    /// Checks the signature of a PDU and decrypts its stub in place, both as the security context demands
-    /// whose number the trailer has. `begun` is the index of the context that protects the message, if this
-    /// fragment continues one. Returns the index of the context that was used, which the next fragments of
-    /// the message have to use too.
-    fn verify(
-        &mut self,
-        header: &Header,
-        message: &mut [u8],
-        trailer: &Trailer,
-        begun: Option<usize>,
-    ) -> Result<usize, Breach> {
         let head = shield::head(header);
         if trailer.contents_end() < head {
             return Err(Breach::AuthLength { length: header.auth_length });
@@ -154,17 +138,17 @@ impl Channel {
         let Some(shield) = self.shields.get_mut(index) else {
             return Err(Breach::UnknownSecurityContext { context });
         };
-        if begun.is_none() && !shield.fits(trailer) {
+        if begun.is_none() && !shield.fits(&trailer) {
             return Err(Breach::SecurityContextReused { context });
         }
         // At level connect nothing is signed, though some send what looks like a signature.
         if shield.signs() {
-            shield.verify(message, trailer, head)?;
+            shield.verify(message, &trailer, head)?;
         }
-        if !shield.fits(trailer) {
+        if !shield.fits(&trailer) {
             return Err(Breach::FragmentDiffers { call: header.call, what: "security context" });
         }
-        Ok(index)
+        Ok((trailer.contents_end(), Some(index)))
     }
 
     /// Appends a message that `fill` writes the stub of, in this byte order, in as many fragments as it needs; nothing of it is left if

@@ -10,7 +10,7 @@ use crate::ndr::{self, NdrSink, References, WHOLE};
 use crate::objref::SIGNATURE;
 use crate::security::Security;
 use bytes::Bytes;
-use everywire_model::{Beside, Body, Budget, Encode, Headers, Visit, WireState};
+use everywire_model::{Beside, Body, Budget, Config, Encode, Endpoint, Headers, Profile, Visit, WireState};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -22,6 +22,18 @@ pub(crate) struct End {
     /// The local address of the connection: bindings are told as a peer that came by it can reach them.
     /// `None` if the connection has no IP address.
     pub(crate) address: Option<IpAddr>,
+}
+
+impl End {
+    /// Of a connection with this configuration.
+    pub(crate) fn of(config: &Config) -> Self {
+        Self { sockets: !is_tcp(&config.profile), address: config.local }
+    }
+}
+
+/// Whether a place is reached by TCP.
+pub(crate) fn is_tcp(place: &Profile) -> bool {
+    matches!(place.endpoints.first(), Some(Endpoint::Tcp { .. }) | None)
 }
 
 impl Talk {

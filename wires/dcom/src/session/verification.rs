@@ -4,9 +4,8 @@
 //! stands behind the stub at a multiple of 4: a magic number, then commands (type, length, data) up to the
 //! one with the flag `END`. Nothing in the PDU says that there is one; it is found by its magic number.
 
-use super::heading::Heading;
 use crate::frame::{self, HEADER};
-use crate::pdu::{Breach, NDR, Syntax};
+use crate::pdu::{Breach, Heading, NDR, Syntax};
 
 /// The `signature` of MS-RPCE 2.2.2.13.1.
 pub(crate) const MAGIC: [u8; 8] = [0x8a, 0xe3, 0x13, 0x71, 0x02, 0xf4, 0x36, 0x71];

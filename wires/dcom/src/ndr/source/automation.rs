@@ -10,9 +10,8 @@
 //! slow way would, so that both accept the same messages.
 
 use super::super::layout::{Place, has_pointers};
-use super::super::skip::skip_items;
 use super::super::variant::{self, ARRAY, BYREF, HAVE_IID, HAVE_VARTYPE, HEADER, Holding};
-use super::super::window::Window;
+use super::super::window::{Window, skip_items};
 use super::{Frame, Kind, NdrSource};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
 use crate::violations::{Violation, unsupported};

@@ -11,8 +11,8 @@
 //! that is bounded, since it takes four octets and may stand for many.
 
 use super::super::layout::{Place, alignment, has_pointers, least, pair_alignment, tail_of};
-use super::super::skip::{skip, skip_items};
 use super::super::watch::{Counting, Counts, Forms, count_in};
+use super::super::window::{skip, skip_items};
 use super::{Back, Frame, Kind, NdrSource, contradicts};
 use crate::limits::POINTER_DEPTH;
 use crate::ndr::wine::{element_alignment, is_packed};

@@ -9,7 +9,7 @@ use super::state::{Accepting, Serving};
 use crate::frame::PduKind;
 use crate::hresult;
 use crate::orpc::{ErrorInfo, Extent, OrpcThat, error_extent};
-use crate::session::heading::Heading;
+use crate::pdu::Heading;
 use crate::session::shield::Talk;
 use crate::session::{blank, exception, values};
 use everywire_model::visit::Nothing;

@@ -22,6 +22,7 @@ use crate::pdu::{
 use crate::security::{Level, Security, address_of_peer};
 use crate::session::channel::{FRAGMENT, LARGE_FRAGMENT, State, Token};
 use crate::session::shield::{self, Shield, Talk};
+use crate::session::values::is_tcp;
 use crate::standard::is_ordinary;
 use crate::{
     ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION,
@@ -439,11 +440,6 @@ pub(super) fn secondary_address(place: &Profile) -> Vec<u8> {
     }
 }
 
-/// Whether a place is reached by TCP.
-pub(super) fn is_tcp(place: &Profile) -> bool {
-    matches!(place.endpoints.first(), Some(Endpoint::Tcp { .. }) | None)
-}
-
 /// A mechanism that is not there, or a level that it cannot do, is told as such; everything else is a denial
 /// without a reason.
 fn refusal(failure: &Failure, trailer: &Trailer) -> Breach {
@@ -461,8 +457,5 @@ fn nobody() -> Arc<dyn Users> {
 
 /// Whether a peer is on this machine.
 pub(super) fn is_local(peer: &PeerAddress, place: &Profile) -> bool {
-    if !is_tcp(place) {
-        return true;
-    }
-    address_of_peer(peer).is_some_and(|address| address.is_loopback())
+    !is_tcp(place) || address_of_peer(peer).is_some_and(|address| address.is_loopback())
 }

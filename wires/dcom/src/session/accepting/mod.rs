@@ -23,12 +23,12 @@ mod state;
 pub use state::Accepting;
 
 use super::channel::{Channel, State};
-use super::heading::Heading;
 use super::shield::Talk;
 use super::values::End;
 use crate::exporter::Exporter;
 use crate::frame::{Header, PduKind};
-use crate::pdu::{Breach, Fault, Pdu};
+use crate::hresult;
+use crate::pdu::{Breach, Fault, Heading, Pdu};
 use crate::security::{Level, Security};
 use answers::unsupported;
 use bytes::BytesMut;
@@ -49,14 +49,13 @@ impl Accepting {
     pub fn new(config: &Config) -> Self {
         let place = Security::of(&config.profile);
         let exporter = config.wire_state.as_ref().and_then(Exporter::of);
-        let sockets = !binding::is_tcp(&config.profile);
+        let end = End::of(config);
         // What nobody in particular sends is called by nobody, unless the place has an account of its own.
-        let back = if place.credentials.is_some() || sockets {
+        let back = if place.credentials.is_some() || end.sockets {
             Arc::new(place.for_references_of(&config.peer, &config.profile))
         } else {
             Arc::new(Security::new(Level::None))
         };
-        let end = End { sockets, address: config.local };
         let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &back, "", end, 0));
         Self {
             channel: Channel::new(&config.limits),
@@ -113,24 +112,21 @@ impl Accepting {
     /// mistake, as Samba's tests of raw PDUs expect them.
     #[cold]
     fn breach(&mut self, breach: Breach, header: Option<&Header>) -> Violation {
-        use crate::hresult::{
-            NCA_ACCESS_DENIED, NCA_FAULT_REMOTE_NO_MEMORY, NCA_PROTO_ERROR, NCA_SEC_PKG_ERROR,
-        };
         let Some(header) = header else { return self.channel.broken(breach) };
         let kind = header.kind;
         let status = match breach {
-            Breach::Signature => NCA_SEC_PKG_ERROR,
+            Breach::Signature => hresult::NCA_SEC_PKG_ERROR,
             Breach::Denied | Breach::Authentication { mechanism: 1.., .. } if kind != PduKind::Request => {
-                NCA_SEC_PKG_ERROR
+                hresult::NCA_SEC_PKG_ERROR
             }
             Breach::Verification { .. }
             | Breach::Unprotected { .. }
             | Breach::UnknownSecurityContext { .. }
             | Breach::SecurityContextReused { .. }
             | Breach::Authentication { .. }
-            | Breach::Denied => NCA_ACCESS_DENIED,
-            Breach::AuthLength { .. } if kind == PduKind::Auth3 => NCA_FAULT_REMOTE_NO_MEMORY,
-            _ => NCA_PROTO_ERROR,
+            | Breach::Denied => hresult::NCA_ACCESS_DENIED,
+            Breach::AuthLength { .. } if kind == PduKind::Auth3 => hresult::NCA_FAULT_REMOTE_NO_MEMORY,
+            _ => hresult::NCA_PROTO_ERROR,
         };
         let known = self.channel.state == State::Open && kind == PduKind::Request;
         match breach {
@@ -139,7 +135,7 @@ impl Accepting {
             Breach::FragmentLength { .. } => self.send_fault(header.call, 0, status, false),
             _ if known => {
                 let Blame { call, context, crowded } = self.blame;
-                let status = if crowded { NCA_PROTO_ERROR } else { status };
+                let status = if crowded { hresult::NCA_PROTO_ERROR } else { status };
                 self.send_fault(call, context, status, false);
             }
             _ => self.send_fault(header.call, 0, status, true),

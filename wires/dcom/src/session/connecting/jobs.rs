@@ -6,18 +6,23 @@
 //! Invariants: what a job needs stands before it in the queue, or was sent already. Two calls that need the
 //! same interface share one errand. Where the peer takes one call at a time, nothing is sent before its last
 //! answer has come.
+//!
+//! Wine's connections carry one interface: what is another's goes on to a connection of its own, by a way that says so. Wine's
+//! servers accept one presentation context for a connection and do not number their answers; so calls go one at a time, a call given
+//! up ends the connection, and RemQueryInterface has a connection to IRemUnknown of its own.
 
 use super::binding::syntax;
-use super::calls::no_such_interface;
+use super::calls::{no_interface, no_node, no_such_interface};
 use super::errands::may_be_elsewhere;
 use super::state::{
     Connecting, Errand, Goal, Held, Job, Progress, Purpose, Stage, Target, Task, Waiting, Way,
 };
 use crate::exporter::Proxy;
+use crate::frame::Header;
 use crate::pdu::Syntax;
 use crate::session::channel::State;
-use crate::{REM_UNKNOWN, REM_UNKNOWN2};
-use everywire_model::{CallId, Completed, Expects, Failure, Outcome};
+use crate::{IUNKNOWN, REM_UNKNOWN, REM_UNKNOWN2, iid_of};
+use everywire_model::{Call, CallId, Completed, Expects, Failure, Initiator, Kind, Outcome, Reference};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -206,5 +211,72 @@ impl Connecting {
         for job in failing {
             self.fail_job(job, failure);
         }
+    }
+
+    /// Sends a call of an object on if it is not this connection's to make; asks the object for the interface before that,
+    /// if this is the connection where objects are asked.
+    #[cold]
+    pub(super) fn elsewhere(&mut self, only: Uuid, call: &Call<'_>) -> Result<Option<CallId>, Failure> {
+        let Some(proxy) = call.profile.lease.share::<Proxy>() else { return Ok(None) };
+        let iid = iid_of(call.method.interface().ok_or_else(no_interface)?);
+        match proxy.ipid(iid) {
+            Some(_) if iid == only => Ok(None),
+            Some(_) => self.send_on(&proxy, iid).map(Some),
+            None => self.query_first(only, proxy, iid).map(Some),
+        }
+    }
+
+    /// Asks an object for an interface, on the connection where objects are asked.
+    pub(super) fn query_first(
+        &mut self,
+        only: Uuid,
+        proxy: Arc<Proxy>,
+        iid: Uuid,
+    ) -> Result<CallId, Failure> {
+        if only != REM_UNKNOWN {
+            return self.send_on(&proxy, REM_UNKNOWN);
+        }
+        Ok(self.ask(Errand::Query { proxy, iid }))
+    }
+
+    /// Whoever asked an object for an interface in order to call it goes on to that one's connection.
+    pub(super) fn found_on(&self, proxy: &Proxy, iid: Uuid) -> Result<Option<Reference>, Failure> {
+        if self.only.is_none() || iid == IUNKNOWN {
+            return Ok(None);
+        }
+        self.way_on(proxy, iid).map(Some)
+    }
+
+    /// The header of an answer with the number of the call that it answers: Wine numbers none, but calls are sent one at a time.
+    #[inline]
+    pub(super) fn answering(&self, header: &Header) -> Header {
+        match (self.only, self.waiting.front()) {
+            (Some(_), Some(waiting)) => Header { call: waiting.call, ..*header },
+            _ => *header,
+        }
+    }
+
+    /// A call was given up: its answer could not be told from that of the next one, which is made by another connection.
+    #[cold]
+    pub(super) fn lose_count(&mut self) {
+        let what = "a call on this connection was given up, and Wine numbers no answers";
+        let failure = Failure::new(Kind::Unreachable, Initiator::Here, what).with_completed(Completed::No);
+        self.end(&failure);
+    }
+
+    /// The call ends with `Outcome::Moved`, and the runtime makes it again by the other connection.
+    fn send_on(&mut self, proxy: &Proxy, iid: Uuid) -> Result<CallId, Failure> {
+        let way = self.way_on(proxy, iid)?;
+        Ok(self.answer_at_once(Outcome::Moved(way)))
+    }
+
+    /// The reference by which the interface `iid` of an object is called: its profiles name the interface,
+    /// which keeps connections apart.
+    fn way_on(&self, proxy: &Proxy, iid: Uuid) -> Result<Reference, Failure> {
+        let mut way = self.exporter.as_ref().ok_or_else(no_node)?.located(proxy, None);
+        for profile in &mut way.profiles {
+            profile.components = self.security.dialect.components(iid);
+        }
+        Ok(way)
     }
 }

@@ -22,7 +22,6 @@ mod jobs;
 mod passing;
 mod replies;
 mod state;
-mod wine;
 
 pub use state::Connecting;
 
@@ -36,8 +35,8 @@ use crate::security::Security;
 use crate::wine::{MINOR, interface_of};
 use bytes::BytesMut;
 use everywire_model::{
-    Answer, Body, Call, CallId, Completed, Config, Emission, Endpoint, Event, Failure, Handle, Initiator,
-    Kind, Outcome, Peer, Profile, SendBuffer, Session, Violation,
+    Answer, Body, Call, CallId, Completed, Config, Emission, Event, Failure, Handle, Initiator, Kind,
+    Outcome, Peer, Profile, SendBuffer, Session, Violation,
 };
 use state::Purpose;
 use std::collections::VecDeque;
@@ -51,9 +50,7 @@ impl Connecting {
     pub fn new(config: &Config) -> Self {
         let security = Security::of(&config.profile);
         let exporter = config.wire_state.as_ref().and_then(Exporter::of);
-        let sockets = !matches!(config.profile.endpoints.first(), Some(Endpoint::Tcp { .. }) | None);
-        let end = End { sockets, address: config.local };
-        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &security, "", end, 0));
+        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &security, "", End::of(config), 0));
         let only = interface_of(&config.profile, &security.dialect);
         let mut this = Self {
             channel: Channel::new(&config.limits),

@@ -21,7 +21,7 @@ use super::replies::{last_number, leading_that};
 use super::state::{Connecting, Errand, Goal, Held, Job, Passed, Results, Target, Way};
 use crate::activation::{Activated, remote, scm};
 use crate::exporter::{Adopted, Proxy};
-use crate::ndr::{FAULT, NAME, THAT, THIS};
+use crate::ndr::{FAULT, THAT, THIS};
 use crate::passing::Lead;
 use crate::remunknown::{self, opnum};
 use crate::session::values::{self, empty_body};
@@ -263,7 +263,6 @@ impl Connecting {
     pub(super) fn as_fault(&self, failure: Failure, status: u32) -> Failure {
         let mut body = empty_body(self.channel.limits.budget);
         body.dialect = FAULT;
-        debug_assert_eq!(body.codec.name(), NAME);
         failure.with_encoded(Encoded { id: format!("{status:#010x}"), raised: false, body })
     }
 }
