@@ -114,15 +114,9 @@ fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> Expl
         summary.push_str(note);
     }
     summary.push_str(&format!(", {} bytes{order}", header.length));
-    Explained {
-        summary,
-        kind: header.kind.word().to_owned(),
-        offset: 0,
-        len: bytes.len(),
-        parts: reading.parts,
-        body: reading.body,
-        values: None,
-    }
+    let Reading { parts, body, .. } = reading;
+    let kind = header.kind.word().to_owned();
+    Explained { summary, kind, offset: 0, len: bytes.len(), parts, body, values: None }
 }
 
 impl<'a> Reading<'a> {

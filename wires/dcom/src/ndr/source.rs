@@ -110,6 +110,7 @@ macro_rules! integer {
 impl<'a> NdrSource<'a> {
     /// A source over a body.
     pub fn new(body: &'a Body) -> Self {
+        let wine = body.dialect & WINE != 0;
         Self {
             body,
             window: Window {
@@ -117,7 +118,7 @@ impl<'a> NdrSource<'a> {
                 base: body.base,
                 at: 0,
                 little: body.little,
-                wine: body.dialect & WINE != 0,
+                wine,
                 loose: false,
             },
             budget: body.budget,

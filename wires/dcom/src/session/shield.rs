@@ -69,17 +69,8 @@ impl Shield {
         let Established { principal, protection, .. } = established;
         // NTLM signs headers whether or not that was agreed on.
         let whole = headers || principal.mechanism.starts_with("NTLM");
-        let signature = protection.signature_len();
-        Self {
-            id,
-            mechanism,
-            level,
-            protection,
-            whole,
-            signature,
-            correspondence: None,
-            principal: name(&principal).into(),
-        }
+        let (signature, principal) = (protection.signature_len(), name(&principal).into());
+        Self { id, mechanism, level, protection, whole, signature, correspondence: None, principal }
     }
 
     /// Whether each PDU carries a signature.

@@ -113,12 +113,10 @@ impl Accepting {
     /// Fails if the results are not known, as for an interface that passes without a contract; then the
     /// failure becomes a fault.
     fn put_failed(&mut self, serving: &Serving, code: u32, extensions: Vec<Extent>) -> Visit<()> {
-        let shape = self
-            .exporter
-            .as_ref()
-            .filter(|_| !serving.keeps_hresult)
-            .and_then(|exporter| exporter.results(&serving.key, serving.iid, serving.opnum))
-            .ok_or_else(|| Failure::new(Kind::NoOperation, Initiator::Here, "the results are not known"))?;
+        let exporter = self.exporter.as_ref().filter(|_| !serving.keeps_hresult);
+        let shape = exporter.and_then(|exporter| exporter.results(&serving.key, serving.iid, serving.opnum));
+        let unknown = || Failure::new(Kind::NoOperation, Initiator::Here, "the results are not known");
+        let shape = shape.ok_or_else(unknown)?;
         let talk = self.talk_of(serving);
         self.channel.message(&heading(serving), serving.shield, true, |out| {
             let stub = out.len();

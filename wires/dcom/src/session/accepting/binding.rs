@@ -185,15 +185,10 @@ impl Accepting {
         if self.contexts.len() >= limits::CONTEXTS {
             return Ok(ContextResult::LIMIT);
         }
-        self.contexts.push(Presentation {
-            id: element.id,
-            syntax: element.interface,
-            interface: Bytes::copy_from_slice(&element.interface.id.to_bytes_le()),
-            target,
-            node: matches!(element.interface.id, REM_UNKNOWN | REM_UNKNOWN2),
-            ordinary: is_ordinary(element.interface.id),
-            dispatches: None,
-        });
+        let (id, syntax) = (element.id, element.interface);
+        let interface = Bytes::copy_from_slice(&syntax.id.to_bytes_le());
+        let (node, ordinary) = (matches!(syntax.id, REM_UNKNOWN | REM_UNKNOWN2), is_ordinary(syntax.id));
+        self.contexts.push(Presentation { id, syntax, interface, target, node, ordinary, dispatches: None });
         Ok(ContextResult::accepted(NDR))
     }
 

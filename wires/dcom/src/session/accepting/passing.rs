@@ -5,6 +5,7 @@
 //! node's own.
 
 use super::answers::{heading, unsupported};
+use super::requests::check_version;
 use super::state::{Accepting, Asked, Serving};
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Adopted, raw};
@@ -67,7 +68,7 @@ impl Accepting {
     /// the activator would refuse is left to it to refuse.
     fn class_elsewhere(&self, activation: Activation, old: bool) -> Option<(Bytes, Box<Asked>)> {
         let (major, minor) = activation.version;
-        let usable = major == u16::from(VERSION.0) && minor <= u16::from(VERSION.1);
+        let usable = check_version(major, minor).is_ok();
         let some = (1..=crate::limits::INTERFACES_ASKED).contains(&activation.iids.len());
         let key = self.exporter.as_ref()?.passing_class(activation.clsid).filter(|_| usable && some)?;
         Some((key, Box::new(Asked::Object { activation, old })))
@@ -84,11 +85,8 @@ impl Accepting {
         let unlike = unlike();
         let failure = match answer {
             Answer::Done(results) => {
-                let told = results
-                    .carries()
-                    .body
-                    .and_then(Body::wire_state)
-                    .map(|wire_state| &**wire_state as &dyn Any);
+                let told = results.carries().body.and_then(Body::wire_state);
+                let told = told.map(|wire_state| &**wire_state as &dyn Any);
                 match told.and_then(<dyn Any>::downcast_ref::<Adopted>) {
                     Some(adopted) => return self.put_adopted(serving, asked, adopted),
                     None => &unlike,

@@ -59,15 +59,10 @@ impl Accepting {
         let shield = shield.or_else(|| self.implied());
         message.truncate(end);
         let message = message.freeze();
-        let request = Request::read(header, &mut Cursor::new(&message, frame::HEADER, header.little))?;
-        let heading = Heading {
-            kind: header.kind,
-            flags: header.flags,
-            call: header.call,
-            context: request.context,
-            opnum: request.opnum,
-            object: request.object,
-        };
+        let Request { context, opnum, object, stub, .. } =
+            Request::read(header, &mut Cursor::new(&message, frame::HEADER, header.little))?;
+        let Header { kind, flags, call, .. } = *header;
+        let heading = Heading { kind, flags, call, context, opnum, object };
         let fragment = Fragment { heading, little: header.little, shield };
         // A client may use a number again once the call was answered; before that, answers could not be told
         // apart.
@@ -82,7 +77,7 @@ impl Accepting {
         if self.blame.crowded && shield.is_none() && self.channel.assemblies.has_protected() {
             return Err(Breach::StrayFragment { call: header.call });
         }
-        let stub = message.slice(request.stub);
+        let stub = message.slice(stub);
         if usual {
             return self.call_in(&fragment, stub);
         }
@@ -268,16 +263,11 @@ impl Accepting {
             cancelled: false,
             hop,
         });
-        self.channel.events.push_back(Event::Call(Box::new(Incoming {
-            id: CallId(serial),
-            sender,
-            key,
-            interface,
-            operation: operation(heading.opnum),
-            body,
-            // The servant's answer says that the call is over, also where the client gets none.
-            expects: Expects::Reply,
-        })));
+        let (id, operation) = (CallId(serial), operation(heading.opnum));
+        // The servant's answer says that the call is over, also where the client gets none.
+        let expects = Expects::Reply;
+        let incoming = Incoming { id, sender, key, interface, operation, body, expects };
+        self.channel.events.push_back(Event::Call(Box::new(incoming)));
         Ok(())
     }
 
@@ -368,16 +358,19 @@ impl Accepting {
 
     /// The peer withdraws a call; who still waits for it gets a fault.
     pub(super) fn cancel_in(&mut self, header: &Header) {
-        let withdrawn = |serving: &&mut Serving| serving.call == header.call && !serving.cancelled;
-        if let Some(serving) = self.serving.iter_mut().find(withdrawn) {
-            serving.cancelled = true;
-            let (serial, context, shield) = (serving.serial, serving.context, serving.shield);
-            let replies = serving.replies;
-            self.channel.events.push_back(Event::Cancelled(CallId(serial)));
-            if replies {
-                self.send_fault_by(shield, header.call, context, hresult::NCA_FAULT_CANCEL, false);
-            }
+        if let Some(serving) = self.withdraw(header.call).filter(|serving| serving.replies) {
+            let (context, shield) = (serving.context, serving.shield);
+            self.send_fault_by(shield, header.call, context, hresult::NCA_FAULT_CANCEL, false);
         }
+    }
+
+    /// Nobody waits for a call any more, if it is being served; the servant is told.
+    fn withdraw(&mut self, call: u32) -> Option<&Serving> {
+        let mut all = self.serving.iter_mut();
+        let serving = all.find(|serving| serving.call == call && !serving.cancelled)?;
+        serving.cancelled = true;
+        self.channel.events.push_back(Event::Cancelled(CallId(serving.serial)));
+        Some(serving)
     }
 
     /// The peer has forgotten a call, or will not send the rest of it.
@@ -387,11 +380,7 @@ impl Accepting {
         if self.keeps_on_orphan {
             self.channel.assemblies.forget(header.call);
         }
-        let forgotten = |serving: &&mut Serving| serving.call == header.call && !serving.cancelled;
-        if let Some(serving) = self.serving.iter_mut().find(forgotten) {
-            serving.cancelled = true;
-            self.channel.events.push_back(Event::Cancelled(CallId(serving.serial)));
-        }
+        self.withdraw(header.call);
     }
 }
 
@@ -423,7 +412,7 @@ fn implicit_arguments(stub: &Bytes, little: bool) -> Result<usize, u32> {
 }
 
 /// MS-DCOM 2.2.11: the same major version, and a minor one that is not greater than this side's.
-fn check_version(major: u16, minor: u16) -> Result<(), u32> {
+pub(super) fn check_version(major: u16, minor: u16) -> Result<(), u32> {
     if major == u16::from(VERSION.0) && minor <= u16::from(VERSION.1) {
         Ok(())
     } else {

@@ -15,10 +15,9 @@
 //! again at another reference, so nothing of the call was executed. Call numbers ascend, and so do the
 //! entries of `waiting`.
 
-use super::errands::{IDENTIFY, PROTSEQS};
 use super::state::{
-    Connecting, Context, Errand, Goal, Held, Job, Known, Passed, Purpose, Recent, Results, Stage, Target,
-    Waiting,
+    Connecting, Context, Errand, Goal, Held, IDENTIFY, Job, Known, PROTSEQS, Passed, Purpose, Recent,
+    Results, Stage, Target, Waiting,
 };
 use crate::activation::Activation;
 use crate::classes::declared;
@@ -129,13 +128,10 @@ impl Connecting {
             return Ok(moved);
         }
         // Procedures are no object's, so there is nothing to activate.
-        let procedures = call.method.interface().is_some_and(|known| known.kind == InterfaceKind::Procedures);
+        let interface = call.method.interface();
+        let procedures = interface.is_some_and(|known| known.kind == InterfaceKind::Procedures);
         if let Some(clsid) = class_of(profile).filter(|_| !procedures) {
-            let iid = call
-                .method
-                .interface()
-                .filter(|known| known.kind != InterfaceKind::Class)
-                .map_or(IUNKNOWN, iid_of);
+            let iid = interface.filter(|known| known.kind != InterfaceKind::Class).map_or(IUNKNOWN, iid_of);
             return Ok(self.activate(clsid, iid, profile));
         }
         let opnum = self.opnum(call)?;
@@ -155,14 +151,9 @@ impl Connecting {
 
     /// Asks for an object of a class; calls for the same one share the answer.
     pub(super) fn activate(&mut self, clsid: Uuid, iid: Uuid, profile: &Profile) -> CallId {
-        let asked = Activation {
-            clsid,
-            iids: vec![iid],
-            class_object: false,
-            version: (VERSION.0.into(), self.orpc_minor),
-            protseqs: PROTSEQS.to_vec(),
-            impersonation: IDENTIFY,
-        };
+        let version = (VERSION.0.into(), self.orpc_minor);
+        let (iids, protseqs, impersonation) = (vec![iid], PROTSEQS.to_vec(), IDENTIFY);
+        let asked = Activation { clsid, iids, class_object: false, version, protseqs, impersonation };
         self.ask(Errand::Activate { asked, profile: profile.clone(), old: false, passed: false })
     }
 
@@ -266,14 +257,9 @@ impl Connecting {
         fill: impl FnOnce(&mut Vec<u8>, usize) -> Visit<()>,
     ) -> Visit<u32> {
         let call = self.next_call;
-        let heading = Heading {
-            kind: PduKind::Request,
-            flags: if expects == Expects::Reply { 0 } else { MAYBE },
-            call,
-            context: target.context,
-            opnum: target.opnum,
-            object: target.object,
-        };
+        let flags = if expects == Expects::Reply { 0 } else { MAYBE };
+        let Target { context, opnum, object, .. } = *target;
+        let heading = Heading { kind: PduKind::Request, flags, call, context, opnum, object };
         let causality = self.causality;
         let little = lead.is_none_or(|lead| lead.little);
         let shield = self.channel.shields.first();

@@ -4,7 +4,8 @@
 //! An errand is a `Task` with the serials of the calls that wait for it. It waits among the jobs until its
 //! interface has a presentation context, then it is sent and stands in `waiting` as a `Purpose::Errand`. Its
 //! answer becomes an `Outcome::Moved` (the call goes on at the reference that was found), or wakes the jobs
-//! that need what was learnt (`Errand::Query`).
+//! that need what was learnt (`Errand::Query`). Where procedures are served, the endpoint mapper of their host is
+//! asked (C706 appendix O, `ept_map`).
 //!
 //! Invariants: whoever waits for an errand gets its failure if it fails. An activation is tried by
 //! IRemoteSCMActivator, then by the older IRemoteActivation, and by lower versions of ORPC, as long as the
@@ -13,7 +14,9 @@
 
 use super::binding::syntax;
 use super::calls::{lower, no_node, no_such_interface};
-use super::state::{Connecting, Errand, Job, Progress, Purpose, Results, Target, Task, Waiting, Way};
+use super::state::{
+    Connecting, Errand, Job, PROTSEQS, Progress, Purpose, Results, Target, Task, Waiting, Way,
+};
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::bindings::RESOLVER_PORT;
 use crate::exporter::{Proxy, RemoteOxid};
@@ -36,11 +39,6 @@ use bytes::Bytes;
 use everywire_model::{Body, Endpoint, Expects, Failure, Initiator, Kind, Outcome, Profile, Reference};
 use std::net::Ipv4Addr;
 use uuid::Uuid;
-
-/// Protocol sequences that are offered: `ncacn_ip_tcp`.
-pub(super) const PROTSEQS: [u16; 1] = [7];
-/// Impersonation level RPC_C_IMP_LEVEL_IDENTIFY: the server may know who calls, but not act as the caller.
-pub(super) const IDENTIFY: u32 = 2;
 
 /// What a request for an errand says.
 struct Question {
@@ -166,11 +164,8 @@ impl Connecting {
             // The keeper gives them back.
             return;
         }
-        let refs: Vec<_> = oxid
-            .take_releases()
-            .into_iter()
-            .map(|(ipid, public)| Refs { ipid, public, private: 0 })
-            .collect();
+        let released = oxid.take_releases().into_iter();
+        let refs: Vec<_> = released.map(|(ipid, public)| Refs { ipid, public, private: 0 }).collect();
         for refs in refs.chunks(RELEASED_AT_ONCE) {
             let task = Box::new(Task::new(Errand::Release { node, minor, refs: refs.to_vec() }));
             if self.channel.multiplex {
@@ -334,8 +329,6 @@ fn found(stub: &Bytes, little: bool, proxy: &Proxy, iid: Uuid) -> Result<(), Fai
         None => Err(Failure::malformed("an answer to RemQueryInterface is empty", base)),
     }
 }
-
-// Where procedures are served, the endpoint mapper of their host knows (C706 appendix O, `ept_map`).
 
 /// The number of ept_map.
 const MAP: u16 = 3;

@@ -1,9 +1,9 @@
 //! The side that connects.
 //!
-//! `state` is what a session knows and has to do; the other files are what it does: `binding`
-//! agrees on contexts and says who calls, `calls` sends calls, `jobs` are the calls that wait for something
-//! and the errands they wait for, `errands` asks for what they need, `passing` has calls that pass without a contract, `replies` takes answers, `wine` sends calls on where a
-//! connection carries one interface.
+//! `state` is what a session knows and has to do; the other files are what it does: `binding` agrees on contexts
+//! and says who calls, `calls` sends calls, `jobs` are the calls that wait for something and the errands they wait
+//! for, `errands` asks for what they need and where procedures are, `passing` has calls that pass without a
+//! contract, `replies` takes answers.
 //!
 //! States: `channel.state` goes from `Unbound` (a bind was sent) to `Open` (it was accepted) to `Over`;
 //! `ready` follows `Open` once the authentication has ended. `unusable` holds the reason why nothing can be

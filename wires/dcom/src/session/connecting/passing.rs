@@ -16,9 +16,9 @@
 
 use super::binding::syntax;
 use super::calls::{is_at_exporter, no_node};
-use super::errands::{IDENTIFY, PROTSEQS, after_that};
+use super::errands::after_that;
 use super::replies::{last_number, leading_that};
-use super::state::{Connecting, Errand, Goal, Held, Job, Passed, Results, Target, Way};
+use super::state::{Connecting, Errand, Goal, Held, IDENTIFY, Job, PROTSEQS, Passed, Results, Target, Way};
 use crate::activation::{Activated, remote, scm};
 use crate::exporter::{Adopted, Proxy};
 use crate::ndr::{FAULT, THAT, THIS};

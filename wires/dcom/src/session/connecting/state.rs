@@ -21,6 +21,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use uuid::Uuid;
 
+/// Protocol sequences that are offered: `ncacn_ip_tcp`.
+pub(super) const PROTSEQS: [u16; 1] = [7];
+/// Impersonation level RPC_C_IMP_LEVEL_IDENTIFY: the server may know who calls, but not act as the caller.
+pub(super) const IDENTIFY: u32 = 2;
+
 /// The session of a side that connects: speaks first.
 pub struct Connecting {
     pub(super) channel: Channel,
