@@ -24,6 +24,7 @@ use everywire_model::hex::preview as hex;
 use everywire_model::wire::{Called, Explained, Listing, Part};
 use everywire_model::{Body, Budget, Interface};
 use std::collections::HashMap;
+use std::fmt;
 use uuid::Uuid;
 
 /// Level of protection that encrypts stubs.
@@ -113,21 +114,28 @@ fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> Expl
         summary.push_str(note);
     }
     summary.push_str(&format!(", {} bytes{order}", header.length));
-    Explained {
-        summary,
-        kind: header.kind.word().to_owned(),
-        offset: 0,
-        len: bytes.len(),
-        parts: reading.parts,
-        body: reading.body,
-        values: None,
-    }
+    let Reading { parts, body, .. } = reading;
+    let kind = header.kind.word().to_owned();
+    Explained { summary, kind, offset: 0, len: bytes.len(), parts, body, values: None }
 }
 
 impl<'a> Reading<'a> {
     /// Notes a field by its place.
     fn part(&mut self, offset: usize, len: usize, name: &'static str, value: String) {
         self.parts.push(Part { offset, len, name, value });
+    }
+
+    /// Reads a field and notes it in these words.
+    fn field<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut Get<'a>) -> Result<T, Violation>,
+        words: impl FnOnce(&T) -> String,
+    ) -> Result<T, Violation> {
+        let from = self.get.position();
+        let value = read(&mut self.get)?;
+        self.note(from, name, words(&value));
+        Ok(value)
     }
 
     /// Notes what was read since `from`.
@@ -178,26 +186,18 @@ impl<'a> Reading<'a> {
     /// A request (C706 12.6.4.9). The operation has a name only if the bind was seen too, since the request
     /// names the interface by the number of its presentation context. `hidden`: the stub is encrypted.
     fn request(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
-        self.hint()?;
-        let context = self.context()?;
-        let from = self.get.position();
-        let opnum = self.get.u16()?;
-        let interface = self.contexts.get(&context).copied();
-        let name = interface.and_then(|iid| names::operation(iid, opnum));
-        self.note(
-            from,
-            "operation number",
-            name.map_or_else(|| opnum.to_string(), |name| format!("{opnum} ({name})")),
-        );
+        self.field("allocation hint", Get::u32, u32::to_string)?;
+        let interface = self.interface()?;
+        let name = |opnum| interface.and_then(|iid| names::operation(iid, opnum));
+        let opnum = self.field("operation number", Get::u16, |opnum| named(opnum, name(*opnum)))?;
+        let name = name(opnum);
         let name = name.map_or_else(|| format!("operation {opnum}"), str::to_owned);
         self.notes.push(match interface {
             Some(iid) => format!("{}.{name}", interface_name(iid)),
             None => format!("{name} of an unknown interface"),
         });
         if header.has(frame::OBJECT) {
-            let from = self.get.position();
-            let object = self.get.uuid()?;
-            self.note(from, "object", object.to_string());
+            let object = self.field("object", Get::uuid, Uuid::to_string)?;
             self.notes.push(format!("on {object}"));
         }
         if self.stub_is_plain(hidden, header) {
@@ -209,9 +209,9 @@ impl<'a> Reading<'a> {
     /// A response (C706 12.6.4.10). Nothing in it says which operation it answers, so only what is recognized
     /// by its form is explained: an ORPCTHAT, and the result of an activation.
     fn response(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
-        self.hint()?;
-        self.context()?;
-        self.cancels()?;
+        self.field("allocation hint", Get::u32, u32::to_string)?;
+        self.interface()?;
+        self.field("cancel count", |get| Ok((get.u8()?, get.u8()?)), |(count, _)| count.to_string())?;
         if self.stub_is_plain(hidden, header) {
             stub::results(self);
         }
@@ -232,17 +232,15 @@ impl<'a> Reading<'a> {
 
     /// A fault (C706 12.6.4.7): its stub is a status, which is encrypted as results would be.
     fn fault(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
-        self.hint()?;
-        self.context()?;
-        self.cancels()?;
+        self.field("allocation hint", Get::u32, u32::to_string)?;
+        self.interface()?;
+        self.field("cancel count", |get| Ok((get.u8()?, get.u8()?)), |(count, _)| count.to_string())?;
         if !self.stub_is_plain(hidden, header) {
             return Ok(());
         }
-        let from = self.get.position();
-        let status = self.get.u32()?;
-        let value = format!("{status:#010x}, {}", hresult::describe(status));
-        self.note(from, "status", value.clone());
-        self.notes.push(value);
+        let words = |status: &u32| format!("{status:#010x}, {}", hresult::describe(*status));
+        let status = self.field("status", Get::u32, words)?;
+        self.notes.push(words(&status));
         if header.has(frame::DID_NOT_EXECUTE) {
             self.notes.push("(did not execute)".to_owned());
         }
@@ -253,19 +251,14 @@ impl<'a> Reading<'a> {
     /// Remembers which interface each context stands for, so that requests can be named.
     fn bind(&mut self) -> Result<(), Violation> {
         self.fragments_and_group()?;
-        let from = self.get.position();
-        let count = self.get.u8()?;
-        self.get.align(4);
-        self.note(from, "presentation contexts", count.to_string());
+        let count = self.field("presentation contexts", count, u8::to_string)?;
         for _ in 0..count {
             let from = self.get.position();
             let context = self.get.u16()?;
             let transfers = self.get.u8()?;
-            let (iid, major, minor) = self.syntax()?;
-            let mut offered = Vec::new();
-            for _ in 0..transfers {
-                offered.push(syntax_name(self.syntax()?));
-            }
+            let (iid, major, minor) = syntax(&mut self.get)?;
+            let offered = (0..transfers).map(|_| syntax(&mut self.get).map(syntax_name));
+            let offered = offered.collect::<Result<Vec<_>, _>>()?;
             self.contexts.insert(context, iid);
             let name = interface_name(iid);
             let value = format!("{context}: {name} v{major}.{minor} over {}", offered.join(" or "));
@@ -283,20 +276,18 @@ impl<'a> Reading<'a> {
     /// 2.2.2.4).
     fn bind_ack(&mut self) -> Result<(), Violation> {
         self.fragments_and_group()?;
-        let from = self.get.position();
-        let len = self.get.u16()?;
-        let address = self.get.take(len.into())?;
-        let address = address.strip_suffix(&[0]).unwrap_or(address).escape_ascii().to_string();
-        self.note(from, "secondary address", address);
+        let address = |get: &mut Get<'a>| {
+            let len = get.u16()?.into();
+            get.take(len)
+        };
+        let words = |raw: &&[u8]| raw.strip_suffix(&[0]).unwrap_or(raw).escape_ascii().to_string();
+        self.field("secondary address", address, words)?;
         self.get.align(4);
-        let from = self.get.position();
-        let count = self.get.u8()?;
-        self.get.align(4);
-        self.note(from, "results", count.to_string());
+        let count = self.field("results", count, u8::to_string)?;
         for _ in 0..count {
             let from = self.get.position();
             let (result, reason) = (self.get.u16()?, self.get.u16()?);
-            let syntax = self.syntax()?;
+            let syntax = syntax(&mut self.get)?;
             let value = match (result, reason) {
                 (0, _) => format!("accepted: {}", syntax_name(syntax)),
                 (3, bits) => format!("features {bits:#x} agreed on"),
@@ -315,9 +306,7 @@ impl<'a> Reading<'a> {
 
     /// A bind_nak (C706 12.6.4.5), with the reasons of MS-RPCE 2.2.2.5 beside those of C706.
     fn bind_nak(&mut self) -> Result<(), Violation> {
-        let from = self.get.position();
-        let reason = self.get.u16()?;
-        let word = match reason {
+        let word = |reason: u16| match reason {
             1 => "congestion",
             2 => "a local limit",
             4 => "the version of the protocol",
@@ -325,58 +314,27 @@ impl<'a> Reading<'a> {
             9 => "the checksum",
             _ => "not specified",
         };
-        self.note(from, "reason", format!("{reason} ({word})"));
-        self.notes.push(word.to_owned());
+        let reason = self.field("reason", Get::u16, |reason| format!("{reason} ({})", word(*reason)))?;
+        self.notes.push(word(reason).to_owned());
         self.rest("versions");
         Ok(())
     }
 
-    /// The allocation hint, which means nothing for what was sent.
-    fn hint(&mut self) -> Result<(), Violation> {
-        let from = self.get.position();
-        let hint = self.get.u32()?;
-        self.note(from, "allocation hint", hint.to_string());
-        Ok(())
-    }
-
-    /// The number of the presentation context, with the interface's name if that is known.
-    fn context(&mut self) -> Result<u16, Violation> {
+    /// The interface that the number of a presentation context stands for, if that is known.
+    fn interface(&mut self) -> Result<Option<Uuid>, Violation> {
         let from = self.get.position();
         let context = self.get.u16()?;
-        let name = self.contexts.get(&context).copied().map(interface_name);
-        self.note(
-            from,
-            "context id",
-            name.map_or_else(|| context.to_string(), |name| format!("{context} ({name})")),
-        );
-        Ok(context)
-    }
-
-    /// The count of cancels and the octet behind it.
-    fn cancels(&mut self) -> Result<(), Violation> {
-        let from = self.get.position();
-        let count = self.get.u8()?;
-        self.get.u8()?;
-        self.note(from, "cancel count", count.to_string());
-        Ok(())
+        let interface = self.contexts.get(&context).copied();
+        self.note(from, "context id", named(&context, interface.map(interface_name)));
+        Ok(interface)
     }
 
     /// What bind, alter_context and their answers begin with.
     fn fragments_and_group(&mut self) -> Result<(), Violation> {
-        let from = self.get.position();
-        let sizes = (self.get.u16()?, self.get.u16()?);
-        self.note(from, "largest fragments", format!("{} sent, {} received", sizes.0, sizes.1));
-        let from = self.get.position();
-        let group = self.get.u32()?;
-        self.note(from, "association group", format!("{group:#x}"));
+        let sizes = |(sent, taken): &(u16, u16)| format!("{sent} sent, {taken} received");
+        self.field("largest fragments", |get| Ok((get.u16()?, get.u16()?)), sizes)?;
+        self.field("association group", Get::u32, |group| format!("{group:#x}"))?;
         Ok(())
-    }
-
-    /// A syntax; its version is one number, whose high half is the minor version.
-    fn syntax(&mut self) -> Result<(Uuid, u16, u16), Violation> {
-        let id = self.get.uuid()?;
-        let [major0, major1, minor0, minor1] = self.get.u32()?.to_le_bytes();
-        Ok((id, u16::from_le_bytes([major0, major1]), u16::from_le_bytes([minor0, minor1])))
     }
 
     /// The security trailer, and what stands around it; `bytes` is the whole PDU.
@@ -390,12 +348,9 @@ impl<'a> Reading<'a> {
         self.part(trailer.at, TRAILER, "security trailer", value);
         let token = bytes.get(trailer.value()..).unwrap_or_default();
         let what = match token {
-            [b'N', b'T', b'L', b'M', b'S', b'S', b'P', 0, kind, ..] => match kind {
-                1 => "NTLM NEGOTIATE_MESSAGE".to_owned(),
-                2 => "NTLM CHALLENGE_MESSAGE".to_owned(),
-                3 => "NTLM AUTHENTICATE_MESSAGE".to_owned(),
-                _ => hex(token),
-            },
+            [b'N', b'T', b'L', b'M', b'S', b'S', b'P', 0, 1, ..] => "NTLM NEGOTIATE_MESSAGE".to_owned(),
+            [b'N', b'T', b'L', b'M', b'S', b'S', b'P', 0, 2, ..] => "NTLM CHALLENGE_MESSAGE".to_owned(),
+            [b'N', b'T', b'L', b'M', b'S', b'S', b'P', 0, 3, ..] => "NTLM AUTHENTICATE_MESSAGE".to_owned(),
             _ => hex(token),
         };
         self.part(trailer.value(), token.len(), "authentication value", what);
@@ -412,6 +367,25 @@ impl<'a> Reading<'a> {
             self.part(from, left.len(), name, hex(left));
         }
     }
+}
+
+/// A number with its name, if it has one.
+fn named(number: &u16, name: Option<impl fmt::Display>) -> String {
+    name.map_or_else(|| number.to_string(), |name| format!("{number} ({name})"))
+}
+
+/// A count of 8 bits in a word of 32.
+fn count(get: &mut Get<'_>) -> Result<u8, Violation> {
+    let count = get.u8()?;
+    get.align(4);
+    Ok(count)
+}
+
+/// A syntax; its version is one number, whose high half is the minor version.
+fn syntax(get: &mut Get<'_>) -> Result<(Uuid, u16, u16), Violation> {
+    let id = get.uuid()?;
+    let [major0, major1, minor0, minor1] = get.u32()?.to_le_bytes();
+    Ok((id, u16::from_le_bytes([major0, major1]), u16::from_le_bytes([minor0, minor1])))
 }
 
 /// The flags by name; one bit has two meanings, by the kind of PDU.

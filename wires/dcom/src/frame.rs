@@ -76,41 +76,31 @@ pub enum PduKind {
 }
 
 impl PduKind {
+    /// All of them, with the specification's words; those of calls first, since they are looked up most.
+    const ALL: [(Self, &str); 12] = [
+        (Self::Request, "request"),
+        (Self::Response, "response"),
+        (Self::Fault, "fault"),
+        (Self::Bind, "bind"),
+        (Self::BindAck, "bind_ack"),
+        (Self::BindNak, "bind_nak"),
+        (Self::AlterContext, "alter_context"),
+        (Self::AlterContextResponse, "alter_context_resp"),
+        (Self::Auth3, "auth3"),
+        (Self::Shutdown, "shutdown"),
+        (Self::CoCancel, "co_cancel"),
+        (Self::Orphaned, "orphaned"),
+    ];
+
     /// The specification's word.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Request => "request",
-            Self::Response => "response",
-            Self::Fault => "fault",
-            Self::Bind => "bind",
-            Self::BindAck => "bind_ack",
-            Self::BindNak => "bind_nak",
-            Self::AlterContext => "alter_context",
-            Self::AlterContextResponse => "alter_context_resp",
-            Self::Auth3 => "auth3",
-            Self::Shutdown => "shutdown",
-            Self::CoCancel => "co_cancel",
-            Self::Orphaned => "orphaned",
-        }
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
     }
 
     /// The kind with this number.
+    #[inline]
     pub fn from_octet(octet: u8) -> Option<Self> {
-        Some(match octet {
-            0 => Self::Request,
-            2 => Self::Response,
-            3 => Self::Fault,
-            11 => Self::Bind,
-            12 => Self::BindAck,
-            13 => Self::BindNak,
-            14 => Self::AlterContext,
-            15 => Self::AlterContextResponse,
-            16 => Self::Auth3,
-            17 => Self::Shutdown,
-            18 => Self::CoCancel,
-            19 => Self::Orphaned,
-            _ => return None,
-        })
+        Self::ALL.iter().map(|(kind, _)| *kind).find(|kind| *kind as u8 == octet)
     }
 }
 
@@ -244,10 +234,24 @@ pub fn put(out: &mut Vec<u8>, minor: u8, kind: PduKind, flags: u8, auth_length: 
 /// Callers cut fragments to the agreed size before, so this happens to no PDU of the sessions.
 #[inline]
 pub fn set_length(out: &mut [u8], start: usize) {
-    let length = u16::try_from(out.len().saturating_sub(start)).unwrap_or(u16::MAX);
-    if let Some(place) = out.get_mut(start + 8..).and_then(<[u8]>::first_chunk_mut) {
-        *place = length.to_le_bytes();
+    set(out, start + 8, out.len().saturating_sub(start));
+}
+
+/// Sets a number of 16 bits, or its greatest value.
+#[inline]
+fn set(out: &mut [u8], at: usize, value: usize) {
+    let value = u16::try_from(value).unwrap_or(u16::MAX);
+    if let Some(place) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+        *place = value.to_le_bytes();
     }
+}
+
+/// Appends zeros up to a multiple of `to`, counted from `start`; how many.
+pub(crate) fn pad(out: &mut Vec<u8>, start: usize, to: usize) -> u8 {
+    let len = out.len().saturating_sub(start);
+    let pad = len.next_multiple_of(to) - len;
+    out.resize(out.len() + pad, 0);
+    u8::try_from(pad).unwrap_or_default()
 }
 
 /// Appends a security trailer without its value, little-endian.
@@ -259,10 +263,7 @@ pub fn put_trailer(out: &mut Vec<u8>, mechanism: u8, level: u8, pad: u8, context
 /// Sets the length of the security trailer's value in the header that begins at `start`.
 #[inline]
 pub fn set_auth_length(out: &mut [u8], start: usize, length: usize) {
-    let length = u16::try_from(length).unwrap_or(u16::MAX);
-    if let Some(place) = out.get_mut(start + 10..).and_then(<[u8]>::first_chunk_mut) {
-        *place = length.to_le_bytes();
-    }
+    set(out, start + 10, length);
 }
 
 /// A bind to the resolver's interface (IObjectExporter), without authentication: what any server has, or refuses by name.
@@ -296,20 +297,18 @@ pub(crate) fn is_message(first: &[u8]) -> bool {
 /// request or a response never comes first. A bind that lacks one of the flags would be a fragment, which no
 /// bind may be.
 pub fn sniff(first: &[u8]) -> Sniff {
-    const FIT: [fn(u8) -> bool; 6] = [
-        |major| major == 5,
-        |minor| minor <= 1,
-        |ptype| ptype == PduKind::Bind as u8,
-        |flags| flags & (FIRST | LAST) == FIRST | LAST,
-        |drep| drep == 0x10 || drep == 0,
-        |characters| characters == 0,
-    ];
-    if first.iter().zip(FIT).any(|(octet, fits)| !fits(*octet)) {
-        Sniff::No
-    } else if first.len() < FIT.len() {
-        Sniff::More
-    } else {
-        Sniff::Yes
+    let fits = |(at, octet): (usize, &u8)| match at {
+        0 => *octet == 5,
+        1 => *octet <= 1,
+        2 => *octet == PduKind::Bind as u8,
+        3 => octet & (FIRST | LAST) == FIRST | LAST,
+        4 => matches!(octet, 0x10 | 0),
+        _ => *octet == 0,
+    };
+    match first.iter().take(6).enumerate().all(fits) {
+        true if first.len() < 6 => Sniff::More,
+        true => Sniff::Yes,
+        false => Sniff::No,
     }
 }
 
@@ -319,24 +318,24 @@ pub fn sniff(first: &[u8]) -> Sniff {
 /// as far as it cannot be turned.
 pub(crate) fn turn_pdu(pdu: &mut [u8]) {
     let Some(&[_, _, kind, flags, ..]) = pdu.first_chunk::<{ HEADER }>() else { return };
-    let mut turn = |at: usize, size: usize| {
-        if let Some(number) = pdu.get_mut(at..at + size) {
-            number.reverse();
-        }
-    };
-    for (at, size) in [(8, 2), (10, 2), (12, 4), (16, 4), (20, 2)] {
-        turn(at, size);
-    }
+    turn(pdu, &[(8, 2), (10, 2), (12, 4), (16, 4), (20, 2)]);
     if kind == PduKind::Request as u8 {
-        turn(22, 2);
+        turn(pdu, &[(22, 2)]);
         if flags & OBJECT != 0 {
-            for (at, size) in [(24, 4), (28, 2), (30, 2)] {
-                turn(at, size);
-            }
+            turn(pdu, &[(24, 4), (28, 2), (30, 2)]);
         }
     }
     if let Some(representation) = pdu.get_mut(4) {
         *representation = 0;
+    }
+}
+
+/// Puts numbers into the other byte order: where each is, and how many octets it has. Those that are not all there stay as they are.
+pub(crate) fn turn(octets: &mut [u8], numbers: &[(usize, usize)]) {
+    for (at, size) in numbers {
+        if let Some(number) = octets.get_mut(*at..at + size) {
+            number.reverse();
+        }
     }
 }
 

@@ -13,6 +13,7 @@
 use crate::bindings::DualStringArray;
 use crate::stub::{Get, Put};
 use crate::violations::Violation;
+use base64_simd::forgiving_decode_to_vec;
 use bytes::Bytes;
 use everywire_model::Endpoint;
 use std::net::IpAddr;
@@ -191,14 +192,13 @@ impl ObjRef {
     /// Its bytes.
     pub fn write(&self) -> Bytes {
         let mut out = Put::default();
-        let flags = match self {
+        out.u32(SIGNATURE);
+        out.u32(match self {
             Self::Standard { .. } => STANDARD,
             Self::Handler { .. } => HANDLER,
             Self::Custom { .. } => CUSTOM,
             Self::Extended { .. } => EXTENDED,
-        };
-        out.u32(SIGNATURE);
-        out.u32(flags);
+        });
         out.uuid(self.iid());
         match self {
             Self::Standard { std, resolver, .. } => {
@@ -251,14 +251,9 @@ impl ObjRef {
     /// The same with another place of the exporter's resolver; one that is marshalled by itself stays as it is.
     #[must_use]
     pub fn resolved_at(mut self, at: &Endpoint) -> Self {
-        match &mut self {
-            Self::Standard { resolver, .. }
-            | Self::Handler { resolver, .. }
-            | Self::Extended { resolver, .. } => {
-                let security = std::mem::take(&mut resolver.security);
-                *resolver = DualStringArray::of(std::slice::from_ref(at), security);
-            }
-            Self::Custom { .. } => {}
+        if let Some(resolver) = self.resolver() {
+            let security = std::mem::take(&mut resolver.security);
+            *resolver = DualStringArray::of(std::slice::from_ref(at), security);
         }
         self
     }
@@ -266,27 +261,35 @@ impl ObjRef {
     /// The same for the peer of a connection that ends here at this address: see [`DualStringArray::seen_at`].
     #[must_use]
     pub fn seen_at(mut self, local: Option<IpAddr>) -> Self {
-        match &mut self {
-            Self::Standard { resolver, .. }
-            | Self::Handler { resolver, .. }
-            | Self::Extended { resolver, .. } => *resolver = std::mem::take(resolver).seen_at(local),
-            Self::Custom { .. } => {}
+        if let Some(resolver) = self.resolver() {
+            *resolver = std::mem::take(resolver).seen_at(local);
         }
         self
     }
 
-    /// The `objref:BASE64:` moniker (MS-DCOM does not name it; it is what CreateObjrefMoniker prints).
-    pub fn moniker(&self) -> String {
-        format!("{MONIKER}{}:", base64::print(&self.write()))
+    /// The exporter's resolver; none of what is marshalled by itself.
+    fn resolver(&mut self) -> Option<&mut DualStringArray> {
+        match self {
+            Self::Standard { resolver, .. }
+            | Self::Handler { resolver, .. }
+            | Self::Extended { resolver, .. } => Some(resolver),
+            Self::Custom { .. } => None,
+        }
     }
 
-    /// Reads such a moniker. The last colon may be missing.
+    /// The `objref:BASE64:` moniker (MS-DCOM does not name it; it is what CreateObjrefMoniker prints).
+    pub fn moniker(&self) -> String {
+        format!("{MONIKER}{}:", base64_simd::STANDARD.encode_to_string(self.write()))
+    }
+
+    /// Reads such a moniker. The last colon and the padding of its base64 (RFC 4648 section 4) may be missing, white space may be in it.
     pub fn from_moniker(text: &str) -> Result<Self, Violation> {
         let (scheme, coded) = text.split_at_checked(MONIKER.len()).ok_or(Violation::BadObjref)?;
         if !scheme.eq_ignore_ascii_case(MONIKER) {
             return Err(Violation::BadObjref);
         }
-        let raw = base64::parse(coded.strip_suffix(':').unwrap_or(coded)).ok_or(Violation::BadText)?;
+        let coded = coded.strip_suffix(':').unwrap_or(coded);
+        let raw = forgiving_decode_to_vec(coded.as_bytes()).map_err(|_| Violation::BadText)?;
         Self::parse(&raw.into()).map(|(objref, _)| objref)
     }
 }
@@ -302,41 +305,6 @@ fn bindings(stub: &mut Get<'_>, raw: &Bytes) -> Result<DualStringArray, Violatio
 /// Four octets that follow without padding.
 fn packed(stub: &mut Get<'_>) -> Result<u32, Violation> {
     stub.take(4)?.try_into().map(u32::from_le_bytes).map_err(|_| Violation::Truncated)
-}
-
-/// RFC 4648 section 4.
-mod base64 {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    pub(super) fn print(raw: &[u8]) -> String {
-        let mut text = String::with_capacity(raw.len().div_ceil(3) * 4);
-        for group in raw.chunks(3) {
-            let octet = |index: usize| u32::from(group.get(index).copied().unwrap_or_default());
-            let bits = octet(0) << 16 | octet(1) << 8 | octet(2);
-            for digit in 0..4 {
-                let index = (bits >> (18 - 6 * digit)) as usize & 63;
-                let held = digit <= group.len();
-                text.push(if held { DIGITS.get(index).map_or('=', |digit| char::from(*digit)) } else { '=' });
-            }
-        }
-        text
-    }
-
-    /// Ignores white space; padding may be missing.
-    pub(super) fn parse(text: &str) -> Option<Vec<u8>> {
-        let mut raw = Vec::with_capacity(text.len() / 4 * 3);
-        let (mut bits, mut held) = (0_u32, 0);
-        for digit in text.trim_end_matches('=').bytes().filter(|digit| !digit.is_ascii_whitespace()) {
-            let value = u32::try_from(DIGITS.iter().position(|known| *known == digit)?).ok()?;
-            bits = bits << 6 | value;
-            held += 6;
-            if held >= 8 {
-                held -= 8;
-                raw.push(u8::try_from(bits >> held & 0xff).ok()?);
-            }
-        }
-        Some(raw)
-    }
 }
 
 #[cfg(test)]
@@ -401,8 +369,10 @@ mod tests {
     #[test]
     fn base64_is_that_of_the_rfc() {
         for (raw, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
-            assert_eq!(base64::print(raw.as_bytes()), text);
-            assert_eq!(base64::parse(text).unwrap(), raw.as_bytes());
+            assert_eq!(base64_simd::STANDARD.encode_to_string(raw), text);
+            for text in [text, text.trim_end_matches('='), &format!(" {text}\r\n")] {
+                assert_eq!(forgiving_decode_to_vec(text.as_bytes()).unwrap(), raw.as_bytes());
+            }
         }
     }
 }

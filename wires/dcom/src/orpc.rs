@@ -72,14 +72,11 @@ impl OrpcThis {
 
     /// Writes it, little-endian, to the begin of a stub.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let mut put = Put::default();
-        put.u16(self.version.0);
-        put.u16(self.version.1);
-        put.u32(self.flags);
-        put.u32(0);
-        put.uuid(self.cid);
-        put_extents(&mut put.bytes, true, &self.extensions, false);
-        out.append(&mut put.bytes);
+        out.extend_from_slice(&self.version.0.to_le_bytes());
+        out.extend_from_slice(&self.version.1.to_le_bytes());
+        out.extend_from_slice(&u64::from(self.flags).to_le_bytes());
+        out.extend_from_slice(&self.cid.to_bytes_le());
+        put_extents(out, true, &self.extensions, false);
     }
 }
 
@@ -106,10 +103,8 @@ impl OrpcThat {
 
     /// Writes it, little-endian, to the begin of a stub.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let mut put = Put::default();
-        put.u32(self.flags);
-        put_extents(&mut put.bytes, true, &self.extensions, false);
-        out.append(&mut put.bytes);
+        out.extend_from_slice(&self.flags.to_le_bytes());
+        put_extents(out, true, &self.extensions, false);
     }
 }
 

@@ -13,6 +13,7 @@
 //! cannot begin at their place, which happens only behind an ORPCTHIS that no known sender writes, the
 //! message fails instead of being misread.
 
+use crate::frame::turn;
 use crate::ndr::{NAME, THAT, THIS, WHOLE, WINE, extents};
 use crate::orpc::{Extent, OrpcThat, OrpcThis, put_extents, put_this};
 use everywire_model::headers::Content;
@@ -170,25 +171,21 @@ fn extent(header: &Header) -> Result<Extent, Failure> {
 
 /// An ORPCTHIS without extensions in the other byte order.
 fn turn_this(this: &mut [u8]) {
-    let (mut at, sizes) = (0, [2, 2, 4, 4, 4, 2, 2, 8, 4]);
-    for (index, size) in sizes.into_iter().enumerate() {
-        // The last part of a GUID is octets.
-        if index != 7
-            && let Some(number) = this.get_mut(at..at + size)
-        {
-            number.reverse();
-        }
-        at += size;
-    }
+    // The last part of a GUID is octets.
+    turn(this, &[(0, 2), (2, 2), (4, 4), (8, 4), (12, 4), (16, 2), (18, 2), (28, 4)]);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::passing_body;
+    use crate::session::values::passing;
     use bytes::Bytes;
-    use everywire_model::Encode;
     use everywire_model::visit::{Nothing, WithHeaders};
+    use everywire_model::{Budget, Encode};
+
+    fn passing_body(stub: &Bytes, base: usize, little: bool, kind: u32) -> Body {
+        passing(stub, base, little, Budget::default(), None, kind)
+    }
 
     const ID: Uuid = uuid::uuid!("45570001-1a8c-11d3-b68f-00c04f8b72e7");
 

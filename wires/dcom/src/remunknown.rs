@@ -61,13 +61,13 @@ pub fn query_request(query: &Query) -> Vec<u8> {
     let mut out = Put::default();
     out.uuid(query.ipid);
     out.u32(query.refs);
-    put_iids(&mut out, &query.iids);
+    put_counted(&mut out, &query.iids, |out, iid| out.uuid(*iid));
     out.bytes
 }
 
 /// Reads the arguments of RemQueryInterface. The servant decides how many interfaces it takes.
 pub fn parse_query_request(mut stub: Get<'_>) -> Result<Query, Violation> {
-    Ok(Query { ipid: stub.uuid()?, refs: stub.u32()?, iids: iids(&mut stub)? })
+    Ok(Query { ipid: stub.uuid()?, refs: stub.u32()?, iids: counted(&mut stub, 16, Get::uuid)? })
 }
 
 /// Results of RemQueryInterface: one per IID asked for, then the HRESULT of the whole.
@@ -81,7 +81,7 @@ pub fn query_reply(found: &[Result<StdObjRef, u32>]) -> Vec<u8> {
         out.align(8);
         result.unwrap_or_default().put(&mut out);
     }
-    out.u32(whole(found.iter().map(Result::is_ok)));
+    out.u32(whole(found));
     out.bytes
 }
 
@@ -107,13 +107,13 @@ pub fn parse_query_reply(mut stub: Get<'_>) -> Result<Result<Vec<Result<StdObjRe
 pub fn query2_request(ipid: Uuid, iids: &[Uuid]) -> Vec<u8> {
     let mut out = Put::default();
     out.uuid(ipid);
-    put_iids(&mut out, iids);
+    put_counted(&mut out, iids, |out, iid| out.uuid(*iid));
     out.bytes
 }
 
 /// Reads them; the number of references is what implementations hand out.
 pub fn parse_query2_request(mut stub: Get<'_>) -> Result<Query, Violation> {
-    Ok(Query { ipid: stub.uuid()?, refs: PUBLIC_REFS, iids: iids(&mut stub)? })
+    Ok(Query { ipid: stub.uuid()?, refs: PUBLIC_REFS, iids: counted(&mut stub, 16, Get::uuid)? })
 }
 
 /// Results of RemQueryInterface2: an OBJREF or an HRESULT per IID asked for.
@@ -130,7 +130,7 @@ pub fn query2_reply(found: &[Result<Bytes, u32>]) -> Vec<u8> {
     for objref in found.iter().flatten() {
         out.interface_pointer(objref);
     }
-    out.u32(whole(found.iter().map(Result::is_ok)));
+    out.u32(whole(found));
     out.bytes
 }
 
@@ -156,23 +156,20 @@ pub fn parse_query2_reply(mut stub: Get<'_>) -> Result<Result<Vec<Result<Bytes, 
 
 /// Arguments of RemAddRef and RemRelease.
 pub fn refs_request(refs: &[Refs]) -> Vec<u8> {
-    let refs = refs.get(..refs.len().min(usize::from(u16::MAX))).unwrap_or_default();
     let mut out = Put::default();
-    out.u16(u16::try_from(refs.len()).unwrap_or_default());
-    out.count(refs.len());
-    for refs in refs {
+    put_counted(&mut out, refs, |out, refs| {
         out.uuid(refs.ipid);
         out.u32(refs.public);
         out.u32(refs.private);
-    }
+    });
     out.bytes
 }
 
 /// Reads the arguments of RemAddRef and RemRelease. The count stands twice, and both must be the same.
 pub fn parse_refs_request(mut stub: Get<'_>) -> Result<Vec<Refs>, Violation> {
-    let count = stub.u16()?.into();
-    let count = stub.conformance(REFS, Some(count))?;
-    stub.items(count, REFS, |stub| Ok(Refs { ipid: stub.uuid()?, public: stub.u32()?, private: stub.u32()? }))
+    counted(&mut stub, REFS, |stub| {
+        Ok(Refs { ipid: stub.uuid()?, public: stub.u32()?, private: stub.u32()? })
+    })
 }
 
 /// Results of RemAddRef: an HRESULT per IPID, then that of the whole.
@@ -198,32 +195,33 @@ pub fn release_reply(hresult: u32) -> Vec<u8> {
     hresult.to_le_bytes().to_vec()
 }
 
-/// A count of 16 bits and an array of IIDs.
-fn iids(stub: &mut Get<'_>) -> Result<Vec<Uuid>, Violation> {
+/// A count of 16 bits, and an array of as many elements of at least this size.
+fn counted<'a, T>(
+    stub: &mut Get<'a>,
+    least: usize,
+    item: impl FnMut(&mut Get<'a>) -> Result<T, Violation>,
+) -> Result<Vec<T>, Violation> {
     let count = stub.u16()?.into();
-    let count = stub.conformance(16, Some(count))?;
-    stub.items(count, 16, Get::uuid)
+    let count = stub.conformance(least, Some(count))?;
+    stub.items(count, least, item)
 }
 
-/// Writes what `iids` reads. The count has 16 bits: what is more is left out.
-fn put_iids(out: &mut Put, iids: &[Uuid]) {
-    let iids = iids.get(..iids.len().min(usize::from(u16::MAX))).unwrap_or_default();
-    out.u16(u16::try_from(iids.len()).unwrap_or_default());
-    out.count(iids.len());
-    iids.iter().for_each(|iid| out.uuid(*iid));
+/// Writes what `counted` reads. The count has 16 bits: what is more is left out.
+fn put_counted<T>(out: &mut Put, all: &[T], put: impl Fn(&mut Put, &T)) {
+    let all = all.get(..all.len().min(usize::from(u16::MAX))).unwrap_or_default();
+    out.u16(u16::try_from(all.len()).unwrap_or_default());
+    out.count(all.len());
+    all.iter().for_each(|item| put(out, item));
 }
 
 /// The HRESULT of the whole: all were found, some, or none.
-fn whole(found: impl Iterator<Item = bool>) -> u32 {
-    let (mut all, mut any) = (true, false);
-    for found in found {
-        all &= found;
-        any |= found;
-    }
-    match (all, any) {
-        (true, _) => hresult::S_OK,
-        (false, true) => hresult::S_FALSE,
-        (false, false) => hresult::E_NOINTERFACE,
+fn whole<T>(found: &[Result<T, u32>]) -> u32 {
+    if found.iter().all(Result::is_ok) {
+        hresult::S_OK
+    } else if found.iter().any(Result::is_ok) {
+        hresult::S_FALSE
+    } else {
+        hresult::E_NOINTERFACE
     }
 }
 

@@ -13,7 +13,6 @@ mod blank;
 mod channel;
 mod connecting;
 mod exception;
-mod heading;
 mod shield;
 pub(crate) mod values;
 pub(crate) mod verification;
@@ -22,14 +21,3 @@ pub use accepting::Accepting;
 pub use connecting::Connecting;
 
 pub(crate) use exception::EXTENT as EXCEPTION_EXTENT;
-
-/// A stub that passes, for tests.
-#[cfg(test)]
-pub(crate) fn passing_body(
-    stub: &bytes::Bytes,
-    base: usize,
-    little: bool,
-    kind: u32,
-) -> everywire_model::Body {
-    values::passing(stub, base, little, everywire_model::Budget::default(), None, kind)
-}

@@ -182,6 +182,16 @@ impl<'a> Get<'a> {
     }
 }
 
+macro_rules! put_number {
+    ($($name:ident $type:ty),*) => {$(
+        #[doc = concat!("An aligned `", stringify!($type), "`.")]
+        pub fn $name(&mut self, value: $type) {
+            self.align(size_of::<$type>());
+            self.bytes.extend_from_slice(&value.to_le_bytes());
+        }
+    )*};
+}
+
 /// A little-endian stub to write; alignment is counted from its first byte.
 #[derive(Debug)]
 pub struct Put {
@@ -204,23 +214,7 @@ impl Put {
         Self { bytes, pointers: 0 }
     }
 
-    /// An aligned number of 16 bits.
-    pub fn u16(&mut self, value: u16) {
-        self.align(2);
-        self.bytes.extend_from_slice(&value.to_le_bytes());
-    }
-
-    /// An aligned number of 32 bits.
-    pub fn u32(&mut self, value: u32) {
-        self.align(4);
-        self.bytes.extend_from_slice(&value.to_le_bytes());
-    }
-
-    /// An aligned number of 64 bits.
-    pub fn u64(&mut self, value: u64) {
-        self.align(8);
-        self.bytes.extend_from_slice(&value.to_le_bytes());
-    }
+    put_number!(u16 u16, u32 u32, u64 u64);
 
     /// An aligned UUID.
     pub fn uuid(&mut self, value: Uuid) {

@@ -162,16 +162,12 @@ fn syntax(floor: &Floor) -> Result<(Uuid, u16, u16), Violation> {
 
 /// A floor; sides too long for their counts are cut.
 fn put(out: &mut Vec<u8>, protocol: u8, left: &[u8], right: &[u8]) {
-    let mut side = |protocol: Option<u8>, octets: &[u8]| {
-        let most = usize::from(u16::MAX) - usize::from(protocol.is_some());
-        let octets = octets.get(..octets.len().min(most)).unwrap_or_default();
-        let len = octets.len() + usize::from(protocol.is_some());
-        out.extend(u16::try_from(len).unwrap_or_default().to_le_bytes());
-        out.extend(protocol);
-        out.extend_from_slice(octets);
-    };
-    side(Some(protocol), left);
-    side(None, right);
+    let left = [&[protocol], left].concat();
+    for side in [&*left, right] {
+        let len = u16::try_from(side.len()).unwrap_or(u16::MAX);
+        out.extend(len.to_le_bytes());
+        out.extend_from_slice(side.get(..len.into()).unwrap_or_default());
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //!   it. Of the exporter nothing has to be asked: the IPID of its IRemUnknown follows from the OXID.
 //! * A connection carries one interface, which its bind names, with a transfer syntax of zeros; there is no alter_context. So
 //!   connections are told apart by interface, and a call that comes to another one's is sent on
-//!   (`session/connecting/wine.rs`).
+//!   (`session/connecting/jobs.rs`).
 //! * ORPC is 5.3 at most, nothing is authenticated, nothing is pinged.
 //! * In NDR, an interface pointer is a length and the OBJREF, without a referent; the members of structs that are not copied as
 //!   a whole are not aligned; the elements of a SAFEARRAY stand in place (see `ndr`).

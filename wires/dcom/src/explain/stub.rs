@@ -2,8 +2,8 @@
 
 use super::{Reading, hex, interface_name};
 use crate::activation::{Activation, remote, scm};
-use crate::bindings::DualStringArray;
-use crate::objref::{ObjRef, SIGNATURE};
+use crate::bindings::{DualStringArray, StringBinding};
+use crate::objref::{ObjRef, SIGNATURE, StdObjRef};
 use crate::orpc::{self, CONTEXT_EXTENSION, ERROR_EXTENSION, Extent, OrpcThat, OrpcThis};
 use crate::remunknown::Refs;
 use crate::session::verification::MAGIC;
@@ -79,9 +79,8 @@ fn values(
         return;
     }
     reading.body = Some((begin, values.len()));
-    let text = match &said {
-        Some(Ok(text)) => text.clone(),
-        Some(Err(violation)) => format!("broken: {violation}"),
+    let text = match said {
+        Some(said) => said.unwrap_or_else(|violation| format!("broken: {violation}")),
         None => hex(values),
     };
     reading.part(begin, values.len(), name, text);
@@ -201,14 +200,11 @@ fn objref_text(objref: &ObjRef) -> String {
     let iid = interface_name(objref.iid());
     match (objref, objref.standard()) {
         (_, Some((std, resolver))) => {
-            let ping = if std.flags & crate::objref::StdObjRef::NO_PING == 0 { "" } else { ", not pinged" };
+            let ping = if std.flags & StdObjRef::NO_PING == 0 { "" } else { ", not pinged" };
+            let StdObjRef { public_refs, oxid, oid, ipid, .. } = std;
+            let at = bindings(resolver);
             format!(
-                "{iid}, {} references, OXID {:#018x}, OID {:#018x}, IPID {}{ping}, at {}",
-                std.public_refs,
-                std.oxid,
-                std.oid,
-                std.ipid,
-                bindings(resolver)
+                "{iid}, {public_refs} references, OXID {oxid:#018x}, OID {oid:#018x}, IPID {ipid}{ping}, at {at}"
             )
         }
         (ObjRef::Custom { clsid, data, .. }, None) => {
@@ -220,11 +216,8 @@ fn objref_text(objref: &ObjRef) -> String {
 
 /// String bindings and security bindings in a line.
 fn bindings(array: &DualStringArray) -> String {
-    let strings = array.strings.iter();
-    let mut text = strings
-        .map(|binding| format!("{}:{}", names::protocol(binding.tower), binding.address))
-        .collect::<Vec<_>>()
-        .join(" ");
+    let one = |binding: &StringBinding| format!("{}:{}", names::protocol(binding.tower), binding.address);
+    let mut text = array.strings.iter().map(one).collect::<Vec<_>>().join(" ");
     if text.is_empty() {
         text.push_str("no address");
     }

@@ -4,6 +4,9 @@
 //! `THAT`, `WHOLE` and `FAULT` are set by the sessions, and tell a body that passes through this node what it
 //! is made of, so that it can be sent on without being read.
 
+use bytes::Bytes;
+use everywire_model::{Body, Budget, Context};
+
 /// What [`everywire_model::Body::dialect`] says of values of Wine's dialect ([`crate::wine`]).
 pub(crate) const WINE: u32 = 1;
 /// What [`everywire_model::Body::dialect`] says of results whose texts stand behind pointers
@@ -28,3 +31,9 @@ pub struct Ndr;
 /// The codec, for [`everywire_model::Body::codec`]. [`everywire_model::Body::base`] is the offset of the body in its stub,
 /// [`everywire_model::Body::little`] what the PDU's data representation label says.
 pub static NDR: Ndr = Ndr;
+
+/// Values that begin `base` bytes into their stub.
+#[inline]
+pub(crate) fn body(bytes: Bytes, base: usize, little: bool, budget: Budget) -> Body {
+    Body { bytes, base, little, dialect: 0, context: Context::default(), budget, codec: &NDR, beside: None }
+}

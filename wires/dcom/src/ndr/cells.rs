@@ -17,49 +17,36 @@ use everywire_model::shape::{Hold, Shape, Struct};
 
 /// Whether a struct looks as the layout says, and holds nothing in another form.
 fn agrees(fields: &Struct, layout: &Layout) -> bool {
-    let mut walk = Walk { layout, size: 0, next: 0 };
-    walk.fields(fields) == Some(layout.alignment)
-        && walk.size == layout.size
-        && walk.next == layout.cells.len()
+    let (mut size, mut cells) = (0, Vec::new());
+    lay_out(fields, &mut size, &mut cells) == Some(layout.alignment)
+        && size == layout.size
+        && cells == layout.cells
 }
 
-struct Walk<'a> {
-    layout: &'a Layout,
-    /// Bytes up to here.
-    size: usize,
-    /// The next cell.
-    next: usize,
-}
-
-impl Walk<'_> {
-    /// Returns the struct's alignment.
-    fn fields(&mut self, fields: &Struct) -> Option<usize> {
-        // A struct begins at a multiple of its widest member, wherever it stands (C706 14.3.2).
-        let own = fields.fields.iter().map(|field| alignment(&field.shape, false)).max()?;
-        self.size = self.size.next_multiple_of(own);
-        for field in fields.fields.iter() {
-            let (Form::Plain, shape) = form(&field.shape) else { return None };
-            let kind = match shape {
-                Shape::Struct(inner) => {
-                    self.fields(inner)?;
-                    continue;
-                }
-                Shape::U8 | Shape::I8 => CellKind::One,
-                Shape::U16 | Shape::I16 => CellKind::Two,
-                Shape::U32 | Shape::I32 | Shape::F32 => CellKind::Four,
-                Shape::U64 | Shape::I64 | Shape::F64 => CellKind::Eight,
-                Shape::Variant => CellKind::Variant,
-                _ => return None,
-            };
-            let at = self.size.next_multiple_of(kind.width());
-            if self.layout.cells.get(self.next) != Some(&(at, kind)) {
-                return None;
+/// Appends the cells of a struct, which begins behind the first `size` bytes; its alignment.
+fn lay_out(fields: &Struct, size: &mut usize, cells: &mut Vec<(usize, CellKind)>) -> Option<usize> {
+    // A struct begins at a multiple of its widest member, wherever it stands (C706 14.3.2).
+    let own = fields.fields.iter().map(|field| alignment(&field.shape, false)).max()?;
+    *size = size.next_multiple_of(own);
+    for field in fields.fields.iter() {
+        let (Form::Plain, shape) = form(&field.shape) else { return None };
+        let kind = match shape {
+            Shape::Struct(inner) => {
+                lay_out(inner, size, cells)?;
+                continue;
             }
-            self.size = at + kind.width();
-            self.next += 1;
-        }
-        Some(own)
+            Shape::U8 | Shape::I8 => CellKind::One,
+            Shape::U16 | Shape::I16 => CellKind::Two,
+            Shape::U32 | Shape::I32 | Shape::F32 => CellKind::Four,
+            Shape::U64 | Shape::I64 | Shape::F64 => CellKind::Eight,
+            Shape::Variant => CellKind::Variant,
+            _ => return None,
+        };
+        let at = size.next_multiple_of(kind.width());
+        cells.push((at, kind));
+        *size = at + kind.width();
     }
+    Some(own)
 }
 
 /// Whether the structs that were written or read last look as their layout says: it is asked for each array.

@@ -1,7 +1,7 @@
 //! The codec: reading and writing whole bodies.
 
-use super::extensions::headers;
-use super::{NAME, Ndr, NdrSink, NdrSource};
+use super::{NAME, Ndr, NdrSink, NdrSource, THAT, THIS};
+use crate::orpc::{Extent, OrpcThat, OrpcThis};
 use everywire_model::visit::{Sink, Source, Visit};
 use everywire_model::{Body, Budget, Codec, Header};
 
@@ -11,7 +11,8 @@ impl Codec for Ndr {
     }
 
     fn headers(&self, body: &Body) -> Visit<Vec<Header>> {
-        headers(body)
+        let all = extents(body)?;
+        Ok(all.into_iter().map(|extent| Header::bytes(extent.id.to_string(), extent.data)).collect())
     }
 
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
@@ -23,4 +24,16 @@ impl Codec for Ndr {
         visit(&mut sink)?;
         sink.into_body(Budget::default())
     }
+}
+
+/// The extensions of the ORPCTHIS or ORPCTHAT that came with a body (MS-DCOM 2.2.21).
+/// Empty where the body has no headers, or its dialect does not say which of both they are.
+pub(crate) fn extents(body: &Body) -> Visit<Vec<Extent>> {
+    let Some(headers) = body.headers() else { return Ok(Vec::new()) };
+    let found = match body.dialect & (THIS | THAT) {
+        THIS => OrpcThis::parse(headers.raw(), body.little).map(|(this, _)| this.extensions),
+        THAT => OrpcThat::parse(headers.raw(), body.little).map(|(that, _)| that.extensions),
+        _ => return Ok(Vec::new()),
+    };
+    found.map_err(|violation| violation.at(0))
 }

@@ -60,6 +60,16 @@ fn form_of(alias: &Alias) -> Form {
     }
 }
 
+/// The shape whose bytes in place look as those of this one do, whatever form its alias has.
+pub(super) fn held(shape: &Shape) -> &Shape {
+    match form(shape) {
+        (Form::VariantBool, _) => &Shape::I16,
+        // A pointer, as a VARIANT is.
+        (Form::Safearray, _) => &Shape::Variant,
+        (Form::Plain, shape) => shape,
+    }
+}
+
 /// The last part of a scoped name.
 pub(super) fn last_part(name: &Name) -> &str {
     name.rsplit("::").next().unwrap_or_default()
@@ -71,17 +81,20 @@ pub(super) fn enum_width(shape: &Enum) -> usize {
     if shape.bits == 16 { 2 } else { 4 }
 }
 
+/// Bytes of a value that stands in place, whole, and holds nothing else; none of any other.
+pub(super) fn width(shape: &Shape) -> Option<usize> {
+    match shape {
+        Shape::Char => Some(1),
+        Shape::WideChar => Some(2),
+        Shape::Enum(shape) => Some(enum_width(shape)),
+        shape => shape.width(),
+    }
+}
+
 /// Alignment of a value inside a struct or array; `tail` says whether a sequence here belongs to the struct itself.
 pub(crate) fn alignment(shape: &Shape, tail: bool) -> usize {
-    let shape = match form(shape) {
-        (Form::VariantBool, _) => return 2,
-        (Form::Safearray, _) => return 4,
-        (Form::Plain, shape) => shape,
-    };
-    match shape {
-        Shape::Void | Shape::Char | Shape::Alias(_) => 1,
-        Shape::WideChar => 2,
-        Shape::Enum(shape) => enum_width(shape),
+    match held(shape) {
+        Shape::Void => 1,
         Shape::Struct(shape) => {
             let last = shape.fields.len().saturating_sub(1);
             let fields = shape.fields.iter().enumerate();
@@ -96,7 +109,7 @@ pub(crate) fn alignment(shape: &Shape, tail: bool) -> usize {
         Shape::Sequence(shape) if shape.order == Order::Free => 4,
         Shape::Sequence(shape) if shape.order == Order::Varying => alignment(&shape.element, false).max(4),
         Shape::Sequence(shape) if tail => alignment(&shape.element, false),
-        shape => shape.width().unwrap_or(4),
+        shape => width(shape).unwrap_or(4),
     }
 }
 
@@ -110,33 +123,20 @@ pub(super) fn pair_alignment(shape: &Shape) -> usize {
 
 /// The fewest bytes that a value inside an array takes, padding apart.
 pub(super) fn least(shape: &Shape) -> usize {
-    let shape = match form(shape) {
-        (Form::VariantBool, _) => return 2,
-        (Form::Safearray, _) => return 4,
-        (Form::Plain, shape) => shape,
-    };
-    match shape {
-        Shape::Void | Shape::Alias(_) => 0,
-        Shape::Char => 1,
-        Shape::WideChar => 2,
-        Shape::Enum(shape) => enum_width(shape),
+    match held(shape) {
+        Shape::Void => 0,
         Shape::Struct(shape) => shape.fields.iter().map(|field| least(&field.shape)).sum(),
         Shape::Union(shape) => least(&shape.discriminator),
         Shape::Array(shape) => least(&shape.element).saturating_mul(shape.len as usize),
         Shape::Sequence(shape) if matches!(shape.order, Order::Varying | Order::Free) => 8,
         Shape::Map(_) => 8,
-        shape => shape.width().unwrap_or(4),
+        shape => width(shape).unwrap_or(4),
     }
 }
 
 /// The bytes that every value in place takes, from a multiple of its alignment; nothing if they differ.
 pub(super) fn fixed(shape: &Shape) -> Option<usize> {
-    let shape = match form(shape) {
-        (Form::VariantBool, _) => return Some(2),
-        (Form::Safearray, _) => return Some(4),
-        (Form::Plain, shape) => shape,
-    };
-    match shape {
+    match held(shape) {
         Shape::Union(_) => None,
         Shape::Sequence(shape) if shape.order == Order::Varying => None,
         Shape::Struct(shape) => shape.fields.iter().try_fold(0_usize, |at, field| {
@@ -156,12 +156,7 @@ pub(super) fn fixed_run(element: &Shape, count: usize) -> Option<usize> {
 
 /// Whether the bytes of a value in place hold pointers whose referents are deferred.
 pub(super) fn has_pointers(shape: &Shape, tail: bool) -> bool {
-    let shape = match form(shape) {
-        (Form::VariantBool, _) => return false,
-        (Form::Safearray, _) => return true,
-        (Form::Plain, shape) => shape,
-    };
-    match shape {
+    match held(shape) {
         Shape::Text(_)
         | Shape::Map(_)
         | Shape::Optional(_)

@@ -19,12 +19,11 @@
 mod bodies;
 mod cells;
 mod codec;
-mod extensions;
+mod frame;
 mod layout;
 mod references;
 mod segment;
 mod sink;
-mod skip;
 mod source;
 mod stack;
 mod variant;
@@ -32,9 +31,9 @@ mod watch;
 mod window;
 mod wine;
 
-pub(crate) use bodies::{FAULT, NAME, POINTED, THAT, THIS, WHOLE, WINE};
+pub(crate) use bodies::{FAULT, NAME, POINTED, THAT, THIS, WHOLE, WINE, body};
 pub use bodies::{NDR, Ndr};
-pub(crate) use extensions::extents;
+pub(crate) use codec::extents;
 pub(crate) use layout::alignment;
 pub use references::{Hook, References};
 pub use sink::NdrSink;

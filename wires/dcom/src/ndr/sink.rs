@@ -11,19 +11,17 @@
 //! say are failures, never cut.
 
 mod automation;
-mod cells;
 mod composites;
-mod frame;
-mod texts;
 mod wrong;
 
 use super::cells::{Agreed, LastType};
-use super::layout::{Form, Place, enum_width, form};
+use super::frame::{self, Before, Kind};
+use super::layout::{Form, Place, enum_width};
 use super::references::{self, References};
 use super::segment::Segment;
 use super::stack::Stack;
-use super::watch::{Counting, Counts, Forms, Known};
-use super::{NDR, POINTED, WINE};
+use super::watch::{Counting, Counts, Known};
+use super::{POINTED, WINE, body};
 use crate::limits::WRITE_DEPTH;
 use crate::stub::FIRST_REFERENT;
 use crate::violations::{Violation, unsupported};
@@ -32,10 +30,21 @@ use bytes::Bytes;
 use everywire_model::cells::{Layout, Style};
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{Numbers, Sink, Visit, put_variant};
-use everywire_model::{Body, Budget, Context, Failure, Handle, Initiator, Kind as Why, Reference, Scalar};
-use frame::{Frame, Kind};
+use everywire_model::{Body, Budget, Failure, Handle, Initiator, Reference, Scalar};
 use std::sync::Arc;
-use wrong::{contradicts, count_of, miscounted, too_long};
+use wrong::{bad, contradicts, count_of, miscounted, too_long};
+
+/// A composite that is being written; `hoist` is where in the segment the maximum count stands.
+type Frame = frame::Frame<usize, Side>;
+
+/// What the frames of a sink know beside what those of a source do.
+#[derive(Debug, Default)]
+struct Side {
+    /// Whether a deferred referent ends with this composite.
+    referent: bool,
+    /// Of a VARIANT: where it begins in its segment.
+    start: usize,
+}
 
 /// Writes one stub.
 pub struct NdrSink {
@@ -77,10 +86,7 @@ macro_rules! number {
     ($($name:ident $type:ty),*) => {$(
         #[inline]
         fn $name(&mut self, value: $type) -> Visit<()> {
-            self.begin()?;
-            self.scalar(value.to_le_bytes());
-            self.end();
-            Ok(())
+            self.value(value.to_le_bytes())
         }
     )*};
 }
@@ -137,7 +143,8 @@ impl NdrSink {
     /// The same sink, which asks here for the OBJREFs of references.
     #[must_use]
     pub fn with_references(mut self, references: Arc<dyn References>) -> Self {
-        self.set_references(references);
+        self.wine = references.dialect() == WINE;
+        self.references = Some(references);
         self
     }
 
@@ -145,12 +152,6 @@ impl NdrSink {
     #[must_use]
     pub fn with_texts_behind_pointers(self, pointed: bool) -> Self {
         Self { pointed, ..self }
-    }
-
-    /// Asks here for the OBJREFs of references.
-    pub fn set_references(&mut self, references: Arc<dyn References>) {
-        self.wine = references.dialect() == WINE;
-        self.references = Some(references);
     }
 
     fn with(segment: Segment, start: usize, little: bool) -> Self {
@@ -207,17 +208,7 @@ impl NdrSink {
         let (base, start, little, status) = (self.base, self.start, self.stub_little, self.status);
         let dialect = if self.wine { WINE } else { 0 } | if self.pointed { POINTED } else { 0 };
         let bytes = Bytes::from(self.into_bytes()?).slice(start..);
-        Ok(Body {
-            bytes,
-            base,
-            little,
-            dialect,
-            budget,
-            codec: &NDR,
-            context: Context::default(),
-            beside: None,
-        }
-        .with_status(status))
+        Ok(Body { dialect, ..body(bytes, base, little, budget) }.with_status(status))
     }
 
     #[inline]
@@ -231,41 +222,29 @@ impl NdrSink {
     /// A value begins: where does it stand?
     #[inline]
     fn begin(&mut self) -> Visit<Place> {
-        let Some(frame) = self.frames.last_mut() else { return Ok(Place::Top) };
-        match frame.left.checked_sub(1) {
-            Some(left) => frame.left = left,
-            None => return Err(miscounted()),
+        let (place, before) = self.frames.begin(&mut self.counts).ok_or_else(miscounted)?;
+        match before {
+            Before::Nothing => {}
+            Before::Align(alignment) => self.segment().align(alignment),
+            Before::Element => self.mark(),
         }
-        // Most values are members and elements of which nothing more is to be known.
-        if matches!(frame.kind, Kind::Struct | Kind::Items)
-            && frame.counting == Counting::No
-            && frame.hoist.is_none()
-            && frame.pairs == 1
-        {
-            return Ok(Place::Within);
-        }
-        if frame.counting == Counting::Field
-            && let Some(counts) = self.counts.last_mut()
-        {
-            counts.begin(frame.left);
-        }
-        let (kind, last) = (frame.kind, frame.left == 0 && frame.hoist.is_some());
-        Ok(match kind {
-            Kind::Parameters => Place::Top,
-            Kind::Maybe => Place::Behind,
-            Kind::Variant { .. } => Place::Arm,
-            Kind::Struct if last => Place::Tail,
-            Kind::Items if frame.pairs > 1 && !frame.left.is_multiple_of(2) => {
-                let pairs = frame.pairs;
-                self.segment().align(pairs);
-                Place::Within
-            }
-            Kind::Row { .. } => {
-                self.mark();
-                Place::Within
-            }
-            _ => Place::Within,
-        })
+        Ok(place)
+    }
+
+    /// The same for what stands behind a pointer, but in place as an element of a SAFEARRAY of Wine's; whether it is one.
+    fn begin_pointed(&mut self) -> Visit<(Place, bool)> {
+        let in_place = self.wine && self.frames.in_safearray();
+        let place = self.begin()?;
+        Ok((if in_place { Place::Behind } else { place }, in_place))
+    }
+
+    /// A whole value without pointers.
+    #[inline]
+    fn value<const WIDTH: usize>(&mut self, bytes: [u8; WIDTH]) -> Visit<()> {
+        self.begin()?;
+        self.scalar(bytes);
+        self.end();
+        Ok(())
     }
 
     /// A value ended: what the pointers of a parameter point to follows it.
@@ -284,49 +263,15 @@ impl NdrSink {
             let limit = WRITE_DEPTH as u64;
             return Err(Failure::over_limit(Initiator::User, "nesting of values", limit + 1, limit));
         }
-        self.frames.push(Frame {
-            kind,
-            left,
-            hoist: None,
-            automation: false,
-            forms: Forms::Plain,
-            counting: Counting::No,
-            packed: false,
-            pairs: 1,
-            referent: false,
-            order: None,
-        });
-        self.frames.last_mut().ok_or_else(|| Violation::Misuse.at(0))
-    }
-
-    /// The content of a VARIANT: booleans have 16 bits, texts are BSTRs, sequences SAFEARRAYs, and all is
-    /// little-endian.
-    fn automation(&self) -> bool {
-        self.frames.last().is_some_and(|frame| frame.automation)
-    }
-
-    /// How the next value is held; `shape` is what the visit says of it.
-    fn form(&self, shape: &Shape) -> Form {
-        match self.frames.last() {
-            Some(frame) if !matches!(frame.forms, Forms::Plain) => frame.forms.next(frame.left),
-            _ if matches!(shape, Shape::Alias(_)) => form(shape).0,
-            _ => Form::Plain,
-        }
-    }
-
-    /// Whether a value takes part in the counts of the struct around.
-    fn counting(&self) -> bool {
-        self.frames.last().is_some_and(|frame| frame.counting != Counting::No)
+        Ok(self.frames.push(Frame::new(kind, left)))
     }
 
     /// A number was written.
     fn note(&mut self, value: i64) -> Visit<()> {
-        if self.counting()
-            && let Some(counts) = self.counts.last_mut()
-        {
-            counts.value(value).map_err(|contradiction| contradicts(&contradiction))?;
+        match self.counts.last_mut().filter(|_| self.frames.counting()) {
+            Some(counts) => counts.value(value).map_err(|contradiction| contradicts(&contradiction)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The value means nothing but "not null"; it has to differ for each pointer, since equal ones of full
@@ -337,13 +282,24 @@ impl NdrSink {
         self.u32(id);
     }
 
-    /// Goes where the next deferred referent is written.
+    /// What stands behind everything that is being written.
     /// A segment for each depth is kept and used again, since settling empties it.
-    fn descend(&mut self) {
-        self.depth += 1;
-        if self.deferred.len() < self.depth {
+    #[inline]
+    fn behind(&mut self) -> &mut Segment {
+        if self.deferred.len() <= self.depth {
             self.deferred.push(Segment::floating());
         }
+        match self.deferred.get_mut(self.depth) {
+            Some(segment) => segment,
+            // There are never more open than there are.
+            None => &mut self.stub,
+        }
+    }
+
+    /// Goes where the next deferred referent is written.
+    fn descend(&mut self) {
+        self.behind();
+        self.depth += 1;
     }
 
     /// Comes back from a deferred referent, which takes what it points to along.
@@ -379,37 +335,28 @@ impl Sink for NdrSink {
     integer!(u8 u8, i8 i8, u16 u16, i16 i16, u32 u32, i32 i32, u64 u64, i64 i64);
 
     fn bool(&mut self, value: bool) -> Visit<()> {
-        let wide = self.automation() || self.form(&Shape::Bool) == Form::VariantBool;
-        self.begin()?;
-        if wide {
-            self.scalar(if value { [0xff; 2] } else { [0; 2] });
+        if self.frames.automation() || self.frames.form(&Shape::Bool) == Form::VariantBool {
+            self.value(if value { [0xff; 2] } else { [0; 2] })
         } else {
-            self.scalar([value.into()]);
+            self.value([value.into()])
         }
-        self.end();
-        Ok(())
     }
 
     fn char(&mut self, value: char, wide: bool) -> Visit<()> {
-        let misfit = || {
-            Failure::new(Why::BadArgument, Initiator::User, format!("{value:?} is not one character here"))
-        };
-        self.begin()?;
+        let misfit = || bad(format!("{value:?} is not one character here"));
         if wide {
-            self.scalar(u16::try_from(u32::from(value)).map_err(|_| misfit())?.to_le_bytes());
+            self.value(u16::try_from(u32::from(value)).map_err(|_| misfit())?.to_le_bytes())
         } else {
-            self.scalar([u8::try_from(value).map_err(|_| misfit())?]);
+            self.value([u8::try_from(value).map_err(|_| misfit())?])
         }
-        self.end();
-        Ok(())
     }
 
     fn text(&mut self, shape: &Text, value: &str) -> Visit<()> {
-        let counted = shape.kind == TextKind::Counted || self.automation();
+        let counted = shape.kind == TextKind::Counted || self.frames.automation();
         let narrow = shape.kind == TextKind::Narrow && !counted;
         // A string ends at its first NUL for every reader in C; a BSTR is counted and may hold some.
         if !counted && value.contains('\0') {
-            return Err(Failure::new(Why::BadArgument, Initiator::User, "a string with a NUL inside it"));
+            return Err(bad("a string with a NUL inside it"));
         }
         let units = if value.is_ascii() { value.len() } else { value.encode_utf16().count() };
         if shape.bound.is_some_and(|bound| units > bound as usize) {
@@ -458,25 +405,20 @@ impl Sink for NdrSink {
 
     fn enumerant(&mut self, shape: &Enum, value: i32) -> Visit<()> {
         if shape.name_of(value).is_none() {
-            let message = format!("{value} is no member of {}", shape.name);
-            return Err(Failure::new(Why::BadArgument, Initiator::User, message));
+            return Err(bad(format!("{value} is no member of {}", shape.name)));
         }
-        self.begin()?;
-        if enum_width(shape) == 2 && !self.automation() {
+        if enum_width(shape) == 2 && !self.frames.automation() {
             let short = u16::try_from(value).map_err(|_| unsupported("a member above 65535 in 16 bits"))?;
-            self.scalar(short.to_le_bytes());
+            self.value(short.to_le_bytes())
         } else {
-            self.scalar(value.to_le_bytes());
+            self.value(value.to_le_bytes())
         }
-        self.end();
-        Ok(())
     }
 
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {
         let objref = value.map(|value| references::write(self.references.as_ref(), value)).transpose()?;
-        let (in_place, bare) = (self.is_in_place(), self.wine && !self.automation());
-        let place = self.begin()?;
-        let place = if in_place { Place::Behind } else { place };
+        let bare = self.wine && !self.frames.automation();
+        let (place, _) = self.begin_pointed()?;
         match objref {
             // Wine has neither a referent id nor a second length, and no padding; an empty one means null.
             objref if bare => {
@@ -515,10 +457,9 @@ impl Sink for NdrSink {
             resolved @ Shape::Struct(fields) => self.open_struct(resolved, fields),
             resolved @ Shape::Array(array) => self.open_array(resolved, array, len),
             resolved @ Shape::Sequence(sequence) => {
-                let form = self.form(shape);
-                if self.in_row() {
+                if self.frames.row().is_some() {
                     self.open_row(len)
-                } else if form == Form::Safearray || self.automation() {
+                } else if self.frames.automation() || self.frames.form(shape) == Form::Safearray {
                     self.open_safearray(sequence, len)
                 } else {
                     self.open_items(resolved, len)
@@ -547,13 +488,13 @@ impl Sink for NdrSink {
         }
         match frame.kind {
             Kind::Row { dimension: 0 } => self.close_grid()?,
-            Kind::Variant { start } => self.close_variant(start),
+            Kind::Variant => self.close_variant(frame.side.start),
             _ => {}
         }
         if let Some(order) = frame.order {
             self.little = order;
         }
-        if frame.referent {
+        if frame.side.referent {
             self.ascend();
         }
         self.end();
@@ -588,8 +529,7 @@ impl Sink for NdrSink {
 
     fn status(&mut self, status: i32) -> Visit<()> {
         if status < 0 {
-            let message = format!("{status:#010x} tells of a failure, and came with results");
-            return Err(Failure::new(Why::BadArgument, Initiator::User, message)
+            return Err(bad(format!("{status:#010x} tells of a failure, and came with results"))
                 .with_hint("answer with a failure of that code"));
         }
         self.status = status;

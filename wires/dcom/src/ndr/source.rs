@@ -10,14 +10,13 @@
 //! stub is `Truncated`.
 
 mod automation;
-mod cells;
 mod composites;
 mod grid;
-mod texts;
 
 pub(super) use automation::WINE_GRID;
 
 use super::cells::Agreed;
+use super::frame::{self, Before, Kind};
 use super::layout::{Form, Place, enum_width, form};
 use super::stack::Stack;
 use super::watch::{Contradiction, Counting, Counts, Forms, Known};
@@ -56,49 +55,24 @@ pub struct NdrSource<'a> {
     variants: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Parameters,
-    Struct,
-    Items,
-    Union,
-    Maybe,
-    Variant {
-        vt: u16,
-    },
-    /// A dimension of a SAFEARRAY that has several: which, and the number of its first element.
-    Row {
-        dimension: usize,
-        first: usize,
-    },
-}
+/// A composite that is being read; `hoist` is the maximum count.
+type Frame = frame::Frame<u32, Side>;
 
-#[derive(Debug)]
-struct Frame {
-    kind: Kind,
-    /// Values still to come.
-    left: usize,
-    /// The maximum count that was moved to the front, for the struct's last field.
-    hoist: Option<u32>,
-    /// Whether values are held as in a VARIANT.
-    automation: bool,
-    /// How values are held that say less by themselves.
-    forms: Forms,
-    counting: Counting,
+/// What the frames of a source know beside what those of a sink do.
+#[derive(Debug, Default)]
+struct Side {
     /// Index of the frame of the outermost construct, which knows where referents are.
     outer: usize,
     /// In the outermost construct, if it holds pointers: where the next referent is.
     deferred: Option<usize>,
     /// Where to go on when this composite ends, if it stands elsewhere.
     back: Option<Back>,
-    /// Whether its members follow each other without padding.
-    packed: bool,
-    /// Of a map: what each key is aligned to, as a struct with its value is; else 1.
-    pairs: usize,
     /// Whether it is counted in `pointers`.
     pointer: bool,
-    /// The byte order to go back to when this composite ends, if it has one of its own.
-    order: Option<bool>,
+    /// Of a VARIANT: its type.
+    vt: u16,
+    /// Of a row: the number of its first element.
+    first: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -136,6 +110,7 @@ macro_rules! integer {
 impl<'a> NdrSource<'a> {
     /// A source over a body.
     pub fn new(body: &'a Body) -> Self {
+        let wine = body.dialect & WINE != 0;
         Self {
             body,
             window: Window {
@@ -143,7 +118,7 @@ impl<'a> NdrSource<'a> {
                 base: body.base,
                 at: 0,
                 little: body.little,
-                wine: body.dialect & WINE != 0,
+                wine,
                 loose: false,
             },
             budget: body.budget,
@@ -172,41 +147,22 @@ impl<'a> NdrSource<'a> {
     /// A value begins: where does it stand?
     #[inline]
     fn begin(&mut self) -> Visit<Place> {
-        let Some(frame) = self.frames.last_mut() else { return Ok(Place::Top) };
-        match frame.left.checked_sub(1) {
-            Some(left) => frame.left = left,
-            None => return self.wrong(Violation::Misuse),
+        let Some((place, before)) = self.frames.begin(&mut self.counts) else {
+            return self.wrong(Violation::Misuse);
+        };
+        match before {
+            Before::Nothing => {}
+            Before::Align(alignment) => self.window.align(alignment),
+            Before::Element => self.seek(),
         }
-        // Most values are members and elements of which nothing more is to be known.
-        if matches!(frame.kind, Kind::Struct | Kind::Items)
-            && frame.counting == Counting::No
-            && frame.hoist.is_none()
-            && frame.pairs == 1
-        {
-            return Ok(Place::Within);
-        }
-        if frame.counting == Counting::Field
-            && let Some(counts) = self.counts.last_mut()
-        {
-            counts.begin(frame.left);
-        }
-        let (kind, last) = (frame.kind, frame.left == 0 && frame.hoist.is_some());
-        Ok(match kind {
-            Kind::Parameters => Place::Top,
-            Kind::Maybe => Place::Behind,
-            Kind::Variant { .. } => Place::Arm,
-            Kind::Struct if last => Place::Tail,
-            Kind::Items if frame.pairs > 1 && !frame.left.is_multiple_of(2) => {
-                let pairs = frame.pairs;
-                self.window.align(pairs);
-                Place::Within
-            }
-            Kind::Row { .. } => {
-                self.seek();
-                Place::Within
-            }
-            _ => Place::Within,
-        })
+        Ok(place)
+    }
+
+    /// The same for what stands behind a pointer, but in place as an element of a SAFEARRAY of Wine's; whether it is one.
+    fn begin_pointed(&mut self) -> Visit<(Place, bool)> {
+        let in_place = self.window.wine && self.frames.in_safearray();
+        let place = self.begin()?;
+        Ok((if in_place { Place::Behind } else { place }, in_place))
     }
 
     /// A value without pointers, which in some structs of Wine's follows without padding.
@@ -220,79 +176,48 @@ impl<'a> NdrSource<'a> {
 
     fn push(&mut self, kind: Kind, left: usize) -> Visit<&mut Frame> {
         self.budget.enter()?;
-        let at = self.window.at;
-        let outer = self.frames.last().map_or(0, |frame| frame.outer);
-        self.frames.push(Frame {
-            kind,
-            left,
-            hoist: None,
-            automation: false,
-            forms: Forms::Plain,
-            counting: Counting::No,
-            outer,
-            deferred: None,
-            back: None,
-            packed: false,
-            pairs: 1,
-            pointer: false,
-            order: None,
-        });
-        self.frames.last_mut().ok_or_else(|| Violation::Misuse.at(at))
+        let outer = self.outer();
+        let frame = self.frames.push(Frame::new(kind, left));
+        frame.side.outer = outer;
+        Ok(frame)
     }
 
-    fn automation(&self) -> bool {
-        self.frames.last().is_some_and(|frame| frame.automation)
+    /// Index of the frame of the outermost construct around.
+    fn outer(&self) -> usize {
+        self.frames.last().map_or(0, |frame| frame.side.outer)
     }
 
-    fn hoisted(&self) -> Option<u32> {
-        self.frames.last().and_then(|frame| frame.hoist)
-    }
-
-    /// How the next value is held; `shape` is what the visit says of it.
-    fn form(&self, shape: &Shape) -> Form {
-        match self.frames.last() {
-            Some(frame) if !matches!(frame.forms, Forms::Plain) => frame.forms.next(frame.left),
-            _ if matches!(shape, Shape::Alias(_)) => form(shape).0,
-            _ => Form::Plain,
-        }
-    }
-
-    /// Whether a value that begins takes part in the counts of the struct around, as one that ends has.
-    fn counting(&self) -> bool {
-        self.frames.last().is_some_and(|frame| frame.counting != Counting::No)
+    /// Where the next referent of the pointers in the construct around is, if it holds any.
+    fn deferred(&mut self) -> Option<&mut Option<usize>> {
+        let outer = self.outer();
+        self.frames.get_mut(outer).map(|frame| &mut frame.side.deferred)
     }
 
     /// A number was read.
     fn note(&mut self, value: i64) -> Visit<()> {
-        match self.counts.last_mut() {
-            Some(counts) if self.frames.last().is_some_and(|frame| frame.counting != Counting::No) => {
+        match self.counts.last_mut().filter(|_| self.frames.counting()) {
+            Some(counts) => {
                 counts.value(value).map_err(|contradiction| contradicts(&contradiction, self.window.at))
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
     /// Goes to the next referent of the construct around; [`Self::come_back`] returns.
     fn go(&mut self) -> Visit<Back> {
-        let outer = self.frames.last().map_or(0, |frame| frame.outer);
-        let to = self.window.at;
-        match self.frames.get(outer).and_then(|frame| frame.deferred) {
-            Some(at) => {
-                self.window.at = at;
-                Ok(Back { to, advances: true })
-            }
-            None => self.wrong(Violation::Misuse),
-        }
+        let Some(at) = self.deferred().copied().flatten() else {
+            return self.wrong(Violation::Misuse);
+        };
+        Ok(Back { to: std::mem::replace(&mut self.window.at, at), advances: true })
     }
 
     fn come_back(&mut self, back: Back) {
-        if back.advances {
-            let outer = self.frames.last().map_or(0, |frame| frame.outer);
-            if let Some(frame) = self.frames.get_mut(outer) {
-                frame.deferred = Some(self.window.at);
-            }
+        let at = std::mem::replace(&mut self.window.at, back.to);
+        if back.advances
+            && let Some(deferred) = self.deferred()
+        {
+            *deferred = Some(at);
         }
-        self.window.at = back.to;
     }
 
     /// Reads what a pointer points to: after everything around it if the pointer is inside something, else here.
@@ -327,29 +252,21 @@ impl<'a> NdrSource<'a> {
         Ok(actual)
     }
 
-    /// A whole sequence or array of octets, as its range in the body; nothing if they lie apart, in the window's order.
-    fn octets(&mut self, shape: &Shape) -> Visit<Octets<'a>> {
+    /// A whole sequence or array of octets, and where it begins in the body; gathered, if its octets lie apart.
+    fn octets(&mut self, shape: &Shape) -> Visit<(usize, Cow<'a, [u8]>)> {
         let len = self.open(shape)?;
-        let found = if self.in_row() {
-            Octets::Apart(self.gather(len, 1)?)
+        let at = self.window.at;
+        let found = if self.frames.row().is_some() {
+            Cow::Owned(self.gather(len, 1)?)
         } else {
-            let at = self.window.at;
-            Octets::At(at, self.window.take(len)?)
+            Cow::Borrowed(self.window.take(len)?)
         };
         if let Some(frame) = self.frames.last_mut() {
             frame.left = 0;
         }
         self.close(shape)?;
-        Ok(found)
+        Ok((at, found))
     }
-}
-
-/// Where the octets of a sequence are.
-enum Octets<'a> {
-    /// At this offset of the body.
-    At(usize, &'a [u8]),
-    /// In several places.
-    Apart(Vec<u8>),
 }
 
 #[cold]
@@ -363,7 +280,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
     integer!(u8 u8, i8 i8, u16 u16, i16 i16, u32 u32, i32 i32, u64 u64, i64 i64);
 
     fn bool(&mut self) -> Visit<bool> {
-        let wide = self.automation() || self.form(&Shape::Bool) == Form::VariantBool;
+        let wide = self.frames.automation() || self.frames.form(&Shape::Bool) == Form::VariantBool;
         self.begin()?;
         Ok(if wide { self.scalar(Window::u16)? != 0 } else { self.window.u8()? != 0 })
     }
@@ -378,12 +295,10 @@ impl<'a> Source<'a> for NdrSource<'a> {
     }
 
     fn text(&mut self, shape: &Text) -> Visit<Cow<'a, str>> {
-        let counted = shape.kind == TextKind::Counted || self.automation();
-        let in_place = self.is_in_place();
-        let marked = self.window.wine && !self.automation();
-        let place = self.begin()?;
+        let counted = shape.kind == TextKind::Counted || self.frames.automation();
+        let marked = self.window.wine && !self.frames.automation();
+        let (place, in_place) = self.begin_pointed()?;
         if counted {
-            let place = if in_place { Place::Behind } else { place };
             if !in_place && self.window.u32()? == 0 {
                 return Ok(Cow::Borrowed(""));
             }
@@ -410,18 +325,15 @@ impl<'a> Source<'a> for NdrSource<'a> {
     }
 
     fn bytes(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>> {
-        let octets = match self.octets(shape)? {
-            Octets::At(_, taken) => Cow::Borrowed(taken),
-            Octets::Apart(gathered) => Cow::Owned(gathered),
-        };
+        let (_, octets) = self.octets(shape)?;
         self.budget.charge_bytes(octets.len() as u64)?;
         Ok(octets)
     }
 
     fn shared(&mut self, shape: &Shape) -> Visit<Bytes> {
         match self.octets(shape)? {
-            Octets::At(at, taken) => Ok(self.body.bytes.slice(at..at + taken.len())),
-            Octets::Apart(gathered) => {
+            (at, Cow::Borrowed(taken)) => Ok(self.body.bytes.slice(at..at + taken.len())),
+            (_, Cow::Owned(gathered)) => {
                 self.budget.charge_bytes(gathered.len() as u64)?;
                 Ok(gathered.into())
             }
@@ -434,7 +346,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
                 if matches!(frame.kind, Kind::Items | Kind::Row { .. }) && frame.left == into.len() => {}
             _ => return self.wrong(Violation::Misuse),
         }
-        if self.in_row() {
+        if self.frames.row().is_some() {
             let gathered = self.gather(into.len(), into.width())?;
             into.fill(self.window.little, &gathered);
         } else if !into.is_empty() {
@@ -449,7 +361,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
     }
 
     fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
-        let short = enum_width(shape) == 2 && !self.automation();
+        let short = enum_width(shape) == 2 && !self.frames.automation();
         self.begin()?;
         let value = if short { self.scalar(Window::u16)?.into() } else { self.scalar(Window::i32)? };
         if shape.name_of(value).is_none() {
@@ -459,11 +371,8 @@ impl<'a> Source<'a> for NdrSource<'a> {
     }
 
     fn reference(&mut self) -> Visit<Option<Reference>> {
-        let (in_place, bare) = (self.is_in_place(), self.window.wine && !self.automation());
-        let mut place = self.begin()?;
-        if in_place {
-            place = Place::Behind;
-        }
+        let bare = self.window.wine && !self.frames.automation();
+        let (place, _) = self.begin_pointed()?;
         if bare {
             let taken = self.window.bare()?;
             let at = self.window.at - taken.len();
@@ -515,8 +424,13 @@ impl<'a> Source<'a> for NdrSource<'a> {
             resolved @ Shape::Struct(fields) => self.open_struct(resolved, fields),
             resolved @ Shape::Array(array) => self.open_array(resolved, array),
             resolved @ Shape::Sequence(_) => {
-                let form = self.form(shape);
-                self.open_sequence(resolved, form)
+                if self.frames.row().is_some() {
+                    self.open_row(shape)
+                } else if self.frames.automation() || self.frames.form(shape) == Form::Safearray {
+                    self.open_safearray(resolved)
+                } else {
+                    self.open_items(resolved)
+                }
             }
             resolved @ Shape::Map(_) => self.open_items(resolved),
             resolved @ Shape::Union(_) => self.open_union(resolved),
@@ -534,16 +448,13 @@ impl<'a> Source<'a> for NdrSource<'a> {
         if let (Shape::Union(union), Some(frame)) = (shape.resolved(), self.frames.last_mut())
             && let Some(arm) = arm.and_then(|arm| union.arms.get(arm))
         {
-            frame.forms = match form(&arm.field.shape).0 {
-                Form::Plain => Forms::Plain,
-                form => Forms::All(form),
-            };
+            frame.forms = Forms::All(form(&arm.field.shape).0);
         }
         Ok(())
     }
 
     fn content(&mut self) -> Visit<Shape> {
-        let Some(Frame { kind: Kind::Variant { vt }, .. }) = self.frames.last() else {
+        let Some(Frame { kind: Kind::Variant, side: Side { vt, .. }, .. }) = self.frames.last() else {
             return self.wrong(Violation::Misuse);
         };
         let shape = variant::shape_of(*vt, self.dimensions(*vt))?;
@@ -559,24 +470,24 @@ impl<'a> Source<'a> for NdrSource<'a> {
         if frame.left > 0 && frame.kind != Kind::Union {
             return self.wrong(Violation::Misuse);
         }
-        if let Some(end) = frame.deferred {
+        if let Some(end) = frame.side.deferred {
             self.window.at = end;
         }
-        if frame.pointer {
+        if frame.side.pointer {
             self.pointers -= 1;
         }
         if frame.counting == Counting::Field {
             self.counts.pop();
         }
         match frame.kind {
-            Kind::Row { dimension: 0, .. } => drop(self.grids.pop()),
-            Kind::Variant { .. } => self.variants -= 1,
+            Kind::Row { dimension: 0 } => drop(self.grids.pop()),
+            Kind::Variant => self.variants -= 1,
             _ => {}
         }
         if let Some(order) = frame.order {
             self.window.little = order;
         }
-        if let Some(back) = frame.back {
+        if let Some(back) = frame.side.back {
             self.come_back(back);
         }
         Ok(())

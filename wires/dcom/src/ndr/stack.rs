@@ -14,10 +14,11 @@ impl<T> Stack<T> {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, item: T) {
-        if let Some(covered) = self.top.replace(item) {
+    pub(super) fn push(&mut self, item: T) -> &mut T {
+        if let Some(covered) = self.top.take() {
             self.below.push(covered);
         }
+        self.top.insert(item)
     }
 
     #[inline]
@@ -37,11 +38,6 @@ impl<T> Stack<T> {
     #[inline]
     pub(super) fn last_mut(&mut self) -> Option<&mut T> {
         self.top.as_mut()
-    }
-
-    #[inline]
-    pub(super) fn get(&self, index: usize) -> Option<&T> {
-        if index == self.below.len() { self.top.as_ref() } else { self.below.get(index) }
     }
 
     #[inline]
@@ -78,7 +74,6 @@ mod tests {
             assert_eq!(stack.last(), vector.last());
             assert_eq!(stack.last_mut(), vector.last_mut());
             for index in 0..=vector.len() {
-                assert_eq!(stack.get(index), vector.get(index));
                 assert_eq!(stack.get_mut(index), vector.get_mut(index));
             }
         }

@@ -124,70 +124,46 @@ fn refused(vt: u16) -> everywire_model::Failure {
     }
 }
 
+/// What has a VARTYPE, which is the index, and no parts: its shape, and the bytes of one that is a number; 0 for what has no value.
+static SCALARS: [Option<(Shape, Option<usize>)>; 24] = [
+    Some((Shape::Void, Some(0))),                           // VT_EMPTY
+    Some((Shape::Alias(Hold::Static(&NULL)), Some(0))),     // VT_NULL
+    Some((Shape::I16, Some(2))),                            // VT_I2
+    Some((Shape::I32, Some(4))),                            // VT_I4
+    Some((Shape::F32, Some(4))),                            // VT_R4
+    Some((Shape::F64, Some(8))),                            // VT_R8
+    Some((Shape::Alias(Hold::Static(&CURRENCY)), Some(8))), // VT_CY
+    Some((Shape::Alias(Hold::Static(&DATE)), Some(8))),     // VT_DATE
+    Some((Shape::Text(Text { kind: TextKind::Counted, bound: None }), None)), // VT_BSTR
+    Some((Shape::Reference(Hold::Static(&DISPATCH)), None)), // VT_DISPATCH
+    Some((Shape::Alias(Hold::Static(&SCODE)), Some(4))),    // VT_ERROR
+    Some((Shape::Bool, Some(2))),                           // VT_BOOL
+    None,                                                   // VT_VARIANT, which is never alone
+    Some((Shape::Reference(Hold::Static(&UNKNOWN)), None)), // VT_UNKNOWN
+    Some((DECIMAL_SHAPE, None)),                            // VT_DECIMAL
+    None,
+    Some((Shape::I8, Some(1))),                         // VT_I1
+    Some((Shape::U8, Some(1))),                         // VT_UI1
+    Some((Shape::U16, Some(2))),                        // VT_UI2
+    Some((Shape::U32, Some(4))),                        // VT_UI4
+    Some((Shape::I64, Some(8))),                        // VT_I8
+    Some((Shape::U64, Some(8))),                        // VT_UI8
+    Some((Shape::Alias(Hold::Static(&INT)), Some(4))),  // VT_INT
+    Some((Shape::Alias(Hold::Static(&UINT)), Some(4))), // VT_UINT
+];
+
 /// The shape of what has a VARTYPE and no parts.
 pub(crate) fn scalar(vt: u16) -> Visit<Shape> {
-    Ok(match vt {
-        0 => Shape::Void,
-        1 => Shape::Alias(Hold::Static(&NULL)),
-        2 => Shape::I16,
-        3 => Shape::I32,
-        4 => Shape::F32,
-        5 => Shape::F64,
-        6 => Shape::Alias(Hold::Static(&CURRENCY)),
-        7 => Shape::Alias(Hold::Static(&DATE)),
-        8 => Shape::Text(Text { kind: TextKind::Counted, bound: None }),
-        9 => Shape::Reference(Hold::Static(&DISPATCH)),
-        10 => Shape::Alias(Hold::Static(&SCODE)),
-        BOOL => Shape::Bool,
-        13 => Shape::Reference(Hold::Static(&UNKNOWN)),
-        DECIMAL => DECIMAL_SHAPE,
-        16 => Shape::I8,
-        17 => Shape::U8,
-        18 => Shape::U16,
-        19 => Shape::U32,
-        20 => Shape::I64,
-        21 => Shape::U64,
-        22 => Shape::Alias(Hold::Static(&INT)),
-        23 => Shape::Alias(Hold::Static(&UINT)),
-        _ => return Err(refused(vt)),
-    })
+    match SCALARS.get(usize::from(vt)) {
+        Some(Some((shape, _))) => Ok(shape.clone()),
+        _ => Err(refused(vt)),
+    }
 }
 
 /// The shape of what has a VARTYPE and is one number, and the bytes that it takes; 0 for what has no value.
 pub(crate) fn plain(vt: u16) -> Option<(&'static Shape, usize)> {
-    macro_rules! of {
-        ($shape:expr, $width:literal) => {{
-            const PLAIN: &Shape = &$shape;
-            (PLAIN, $width)
-        }};
-    }
-    static NULL_SHAPE: Shape = Shape::Alias(Hold::Static(&NULL));
-    static CURRENCY_SHAPE: Shape = Shape::Alias(Hold::Static(&CURRENCY));
-    static DATE_SHAPE: Shape = Shape::Alias(Hold::Static(&DATE));
-    static SCODE_SHAPE: Shape = Shape::Alias(Hold::Static(&SCODE));
-    static INT_SHAPE: Shape = Shape::Alias(Hold::Static(&INT));
-    static UINT_SHAPE: Shape = Shape::Alias(Hold::Static(&UINT));
-    Some(match vt {
-        EMPTY => of!(Shape::Void, 0),
-        1 => (&NULL_SHAPE, 0),
-        2 => of!(Shape::I16, 2),
-        3 => of!(Shape::I32, 4),
-        4 => of!(Shape::F32, 4),
-        5 => of!(Shape::F64, 8),
-        6 => (&CURRENCY_SHAPE, 8),
-        7 => (&DATE_SHAPE, 8),
-        10 => (&SCODE_SHAPE, 4),
-        BOOL => of!(Shape::Bool, 2),
-        16 => of!(Shape::I8, 1),
-        17 => of!(Shape::U8, 1),
-        18 => of!(Shape::U16, 2),
-        19 => of!(Shape::U32, 4),
-        20 => of!(Shape::I64, 8),
-        21 => of!(Shape::U64, 8),
-        22 => (&INT_SHAPE, 4),
-        23 => (&UINT_SHAPE, 4),
-        _ => return None,
-    })
+    let (shape, width) = SCALARS.get(usize::from(vt))?.as_ref()?;
+    width.map(|width| (shape, width))
 }
 
 /// The VARTYPE of a shape.

@@ -42,10 +42,8 @@ impl Forms {
     /// is plain and need not be kept.
     pub(super) fn of_fields(shape: &Hold<Struct>) -> Self {
         let mut aliases = shape.fields.iter().filter(|field| matches!(field.shape, Shape::Alias(_)));
-        match aliases.any(|field| form(&field.shape).0 != Form::Plain) {
-            true => Self::Fields(shape.clone()),
-            false => Self::Plain,
-        }
+        let plain = aliases.all(|field| form(&field.shape).0 == Form::Plain);
+        if plain { Self::Plain } else { Self::Fields(shape.clone()) }
     }
 
     /// Of the next value, where `left` are to come.
@@ -135,11 +133,10 @@ struct Seen {
 
 /// The length of a sequence.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Count {
-    /// It is what the field beside it must say.
-    Exactly(u32),
-    /// The field beside it may say more.
-    AtMost(u32),
+pub(super) struct Count {
+    elements: u32,
+    /// Whether the field beside it must say just that; else it may say more.
+    exact: bool,
 }
 
 /// What contradicts each other.
@@ -197,11 +194,8 @@ impl Counts {
     /// Whether a sequence is as long as the field number `sizing` says. A varying array may be shorter: it
     /// carries only a part of its room.
     fn agree(&self, count: Count, size: i64, sizing: usize) -> Result<(), Contradiction> {
-        let (agrees, count) = match count {
-            Count::Exactly(count) => (i64::from(count) == size, count),
-            Count::AtMost(count) => (i64::from(count) <= size, count),
-        };
-        if agrees {
+        let Count { elements: count, exact } = count;
+        if i64::from(count) == size || (!exact && i64::from(count) < size) {
             return Ok(());
         }
         let name = self.shape.fields.get(sizing).map(|field| field.name.to_string()).unwrap_or_default();
@@ -224,8 +218,8 @@ fn sized(field: &Field) -> Option<&Sequence> {
 
 /// How the count of a sequence in this order relates to its size.
 pub(super) fn count_in(order: Order, max: Option<u32>, actual: u32) -> Count {
-    match (order, max) {
-        (Order::Varying, _) | (_, None) => Count::AtMost(actual),
-        (_, Some(max)) => Count::Exactly(max),
+    match max.filter(|_| order != Order::Varying) {
+        Some(max) => Count { elements: max, exact: true },
+        None => Count { elements: actual, exact: false },
     }
 }

@@ -26,12 +26,6 @@ pub(crate) fn element_alignment(array: &Shape) -> usize {
     }
 }
 
-/// Whether a value stands in place, whole, and holds nothing else.
-pub(crate) fn is_scalar(shape: &Shape) -> bool {
-    let shape = shape.resolved();
-    shape.width().is_some() || matches!(shape, Shape::Enum(_) | Shape::Char | Shape::WideChar)
-}
-
 /// Whether a value has another form in memory; `tail` says that an array here belongs to the struct around.
 fn is_transformed(shape: &Shape, tail: bool) -> bool {
     match shape.resolved() {

@@ -8,9 +8,9 @@
 //! (tests, metrics, `trace`, the rows of `everywire explain`) and must not change. Fields carry numbers and
 //! constant words only, so a breach costs no allocation and holds nothing that the peer wrote.
 
-use everywire_model::Violation;
-use std::fmt;
+use everywire_model::{Violation, violations};
 
+violations! {
 /// How a peer broke the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -21,289 +21,167 @@ pub enum Breach {
         major: u8,
         /// Minor.
         minor: u8,
-    },
+    } => "version {major}.{minor} of the protocol is not spoken here (5.0 and 5.1 are)",
     /// No PDU is of this type, or not of the connection-oriented protocol.
     PduType {
         /// The octet.
         ptype: u8,
-    },
+    } => "no PDU on a connection is of type {ptype}",
     /// A data representation label that does not exist.
     DataRepresentation {
         /// Its first octet.
         octet: u8,
-    },
+    } => "{octet:#04x} labels no data representation",
     /// A fragment is shorter than its header, or longer than was agreed on.
     FragmentLength {
         /// What it says.
         length: u16,
         /// The most that may come.
         limit: u16,
-    },
+    } => "a fragment of {length} bytes is below 16 or above the agreed {limit}",
     /// A PDU ends inside one of its parts.
     Truncated {
         /// The part that is cut off, in a word for people.
         what: &'static str,
-    },
+    } => "a PDU ends inside its {what}",
     /// The security trailer, its padding or its value do not fit into the PDU.
     AuthLength {
         /// What the header says of the value's length.
         length: u16,
-    },
+    } => "the security trailer with {length} bytes of value does not fit into its PDU",
     /// A PDU that this side never takes, or not in this state.
     Unexpected {
         /// The PDU.
         kind: &'static str,
-    },
+    } => "a {kind} came, which nobody waits for",
     /// A PDU that cannot be fragmented lacks the flag of the first or the last fragment.
     NotFragmentable {
         /// The PDU.
         kind: &'static str,
-    },
+    } => "a {kind} cannot come in fragments",
     /// As many connections are open as may be: nothing was wrong with the message.
     /// The quota of connections belongs to the runtime; this is how a session says it to the peer (bind_nak,
     /// local limit).
-    Full,
+    Full => "as many connections are open as the quota allows",
     /// More presentation contexts than a connection may have.
     Contexts {
         /// The limit.
         limit: usize,
-    },
+    } => "more than {limit} presentation contexts",
     /// More security contexts than a connection may have.
     SecurityContexts {
         /// The limit.
         limit: usize,
-    },
+    } => "more than {limit} security contexts",
     /// A fragment that is no first one continues no call, or another call than is open.
     StrayFragment {
         /// The call it names.
         call: u32,
-    },
+    } => "a fragment continues call {call}, of which nothing came before",
     /// A call begins again before its last fragment came, or was answered.
     CallReused {
         /// The call.
         call: u32,
-    },
+    } => "call {call} begins again before it was answered",
     /// A fragment differs from the first one of its call.
     FragmentDiffers {
         /// The call.
         call: u32,
         /// Which field is another than in the first fragment.
         what: &'static str,
-    },
+    } => "a fragment of call {call} has another {what} than the first one",
     /// The fragments of a call exceed the limit together.
     OverLimit {
         /// Bytes they would make.
         size: u64,
         /// The limit.
         limit: u64,
-    },
+    } => "fragments of {size} bytes together exceed the limit of {limit} bytes",
     /// Too many fragmented calls are open, or hold too many bytes together.
     Assemblies {
         /// The limit of calls.
         limit: usize,
-    },
+    } => "more than {limit} fragmented calls are open",
     /// A presentation context that was not negotiated.
     UnknownContext {
         /// Its number.
         context: u16,
-    },
+    } => "presentation context {context} was not negotiated",
     /// A security context that does not exist, or does not stand yet.
     UnknownSecurityContext {
         /// Its number.
         context: u32,
-    },
+    } => "security context {context} does not stand",
     /// A security context is used with another type or level than it was made with.
     SecurityContextReused {
         /// Its number.
         context: u32,
-    },
+    } => "security context {context} has another type or level than it was made with",
     /// A PDU lacks the security trailer that its level demands.
     Unprotected {
         /// The PDU.
         kind: &'static str,
-    },
+    } => "a {kind} came without the signature that was agreed on",
     /// The signed answer to a call came after a fault without a signature had ended it: somebody else sent that.
     ForgedFault {
         /// The call.
         call: u32,
-    },
+    } => "a fault that was not signed ended call {call}, which the peer has answered: it was forged",
     /// A signature is wrong.
-    Signature,
+    Signature => "a signature is wrong",
     /// A verification trailer contradicts the PDU it came with.
     Verification {
         /// The part of it.
         what: &'static str,
-    },
+    } => "a verification trailer contradicts its request in the {what}",
     /// An answer lists another number of results than contexts were asked for.
     Results {
         /// How many came.
         results: usize,
         /// How many were asked for.
         asked: usize,
-    },
+    } => "{results} results came for {asked} presentation contexts",
     /// A message began and did not arrive in time.
     /// A peer that sends one octet a minute would otherwise hold the memory of a fragment for ever.
     TooSlow {
         /// Seconds it was given.
         seconds: u64,
-    },
+    } => "a PDU that had begun did not arrive within {seconds} s",
     /// A bind, an alter_context or one of its presentation contexts asks for nothing.
     Empty {
         /// The PDU.
         kind: &'static str,
-    },
+    } => "a {kind} asks for no interface, or for one in no encoding",
     /// Features are negotiated twice in one bind.
-    FeaturesTwice,
+    FeaturesTwice => "features are negotiated twice",
     /// A mechanism or a level of authentication that this side does not take.
     Authentication {
         /// Security provider, as trailers number it.
         mechanism: u8,
         /// Level.
         level: u8,
-    },
+    } => "authentication of type {mechanism} at level {level} is not taken",
     /// The token is wrong, or whoever it speaks for is not let in.
     /// Which of both is never told to the peer, who could try names otherwise.
-    Denied,
+    Denied => "the caller is not let in",
     /// A call came before its caller had said all of who it is.
     Unfinished {
         /// The security context.
         context: u32,
-    },
+    } => "a call came before the authentication of security context {context} ended",
     /// The caller is not the one whose association group it joined.
     /// Connections of a group share context handles, so another principal's group is closed to it.
     Group {
         /// The group.
         group: u32,
-    },
-    /// The peer refuses the association.
-    Refused {
-        /// The reason's number.
-        reason: u16,
-    },
+    } => "association group {group:#010x} belongs to somebody else",
+}
 }
 
 impl Breach {
-    /// The variant's name, stable: tests, metrics and `trace` count by it.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Version { .. } => "Version",
-            Self::PduType { .. } => "PduType",
-            Self::DataRepresentation { .. } => "DataRepresentation",
-            Self::FragmentLength { .. } => "FragmentLength",
-            Self::Truncated { .. } => "Truncated",
-            Self::AuthLength { .. } => "AuthLength",
-            Self::Unexpected { .. } => "Unexpected",
-            Self::NotFragmentable { .. } => "NotFragmentable",
-            Self::Full => "Full",
-            Self::Contexts { .. } => "Contexts",
-            Self::SecurityContexts { .. } => "SecurityContexts",
-            Self::StrayFragment { .. } => "StrayFragment",
-            Self::CallReused { .. } => "CallReused",
-            Self::FragmentDiffers { .. } => "FragmentDiffers",
-            Self::OverLimit { .. } => "OverLimit",
-            Self::Assemblies { .. } => "Assemblies",
-            Self::UnknownContext { .. } => "UnknownContext",
-            Self::UnknownSecurityContext { .. } => "UnknownSecurityContext",
-            Self::SecurityContextReused { .. } => "SecurityContextReused",
-            Self::Unprotected { .. } => "Unprotected",
-            Self::ForgedFault { .. } => "ForgedFault",
-            Self::Signature => "Signature",
-            Self::Verification { .. } => "Verification",
-            Self::Results { .. } => "Results",
-            Self::TooSlow { .. } => "TooSlow",
-            Self::Empty { .. } => "Empty",
-            Self::FeaturesTwice => "FeaturesTwice",
-            Self::Authentication { .. } => "Authentication",
-            Self::Denied => "Denied",
-            Self::Unfinished { .. } => "Unfinished",
-            Self::Group { .. } => "Group",
-            Self::Refused { .. } => "Refused",
-        }
-    }
-
     /// The neutral violation; `offset` counts bytes received on the connection before the PDU.
     #[cold]
     pub fn violation(self, offset: u64) -> Violation {
         Violation { wire: "dcom", name: self.name(), message: self.to_string(), offset }
     }
 }
-
-impl fmt::Display for Breach {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Version { major, minor } => {
-                write!(f, "version {major}.{minor} of the protocol is not spoken here (5.0 and 5.1 are)")
-            }
-            Self::PduType { ptype } => write!(f, "no PDU on a connection is of type {ptype}"),
-            Self::DataRepresentation { octet } => {
-                write!(f, "{octet:#04x} labels no data representation")
-            }
-            Self::FragmentLength { length, limit } => {
-                write!(f, "a fragment of {length} bytes is below 16 or above the agreed {limit}")
-            }
-            Self::Truncated { what } => write!(f, "a PDU ends inside its {what}"),
-            Self::AuthLength { length } => {
-                write!(f, "the security trailer with {length} bytes of value does not fit into its PDU")
-            }
-            Self::Unexpected { kind } => write!(f, "a {kind} came, which nobody waits for"),
-            Self::NotFragmentable { kind } => write!(f, "a {kind} cannot come in fragments"),
-            Self::Full => f.write_str("as many connections are open as the quota allows"),
-            Self::Contexts { limit } => write!(f, "more than {limit} presentation contexts"),
-            Self::SecurityContexts { limit } => write!(f, "more than {limit} security contexts"),
-            Self::StrayFragment { call } => {
-                write!(f, "a fragment continues call {call}, of which nothing came before")
-            }
-            Self::CallReused { call } => write!(f, "call {call} begins again before it was answered"),
-            Self::FragmentDiffers { call, what } => {
-                write!(f, "a fragment of call {call} has another {what} than the first one")
-            }
-            Self::OverLimit { size, limit } => {
-                write!(f, "fragments of {size} bytes together exceed the limit of {limit} bytes")
-            }
-            Self::Assemblies { limit } => write!(f, "more than {limit} fragmented calls are open"),
-            Self::UnknownContext { context } => {
-                write!(f, "presentation context {context} was not negotiated")
-            }
-            Self::UnknownSecurityContext { context } => {
-                write!(f, "security context {context} does not stand")
-            }
-            Self::SecurityContextReused { context } => {
-                write!(f, "security context {context} has another type or level than it was made with")
-            }
-            Self::Unprotected { kind } => {
-                write!(f, "a {kind} came without the signature that was agreed on")
-            }
-            Self::ForgedFault { call } => {
-                write!(
-                    f,
-                    "a fault that was not signed ended call {call}, which the peer has answered: it was forged"
-                )
-            }
-            Self::Signature => f.write_str("a signature is wrong"),
-            Self::Verification { what } => {
-                write!(f, "a verification trailer contradicts its request in the {what}")
-            }
-            Self::Results { results, asked } => {
-                write!(f, "{results} results came for {asked} presentation contexts")
-            }
-            Self::TooSlow { seconds } => {
-                write!(f, "a PDU that had begun did not arrive within {seconds} s")
-            }
-            Self::Empty { kind } => write!(f, "a {kind} asks for no interface, or for one in no encoding"),
-            Self::FeaturesTwice => f.write_str("features are negotiated twice"),
-            Self::Authentication { mechanism, level } => {
-                write!(f, "authentication of type {mechanism} at level {level} is not taken")
-            }
-            Self::Denied => f.write_str("the caller is not let in"),
-            Self::Unfinished { context } => {
-                write!(f, "a call came before the authentication of security context {context} ended")
-            }
-            Self::Group { group } => {
-                write!(f, "association group {group:#010x} belongs to somebody else")
-            }
-            Self::Refused { reason } => write!(f, "the peer refuses the association, reason {reason}"),
-        }
-    }
-}
-
-impl std::error::Error for Breach {}

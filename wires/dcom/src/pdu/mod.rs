@@ -2,6 +2,10 @@
 //!
 //! [`Pdu::parse`] takes whole PDUs apart, in both byte orders; [`Pdu::write`] writes them, little-endian.
 //!
+//! Everything is written little-endian: the receiver converts (C706 14.1). A count that has 8 bits on the wire is cut together with
+//! its list, so the two never disagree. Lengths are patched in when the PDU is complete (`frame::set_length`). A security trailer is
+//! added by `session::shield`, not here.
+//!
 //! States: none. A `Pdu` is a value; what may come when is the business of the sessions.
 //!
 //! Invariants: stubs are not copied, they are ranges of the message, which lie between the contents of the
@@ -11,12 +15,11 @@
 //! last counted element are ignored, since peers pad.
 //!
 //! Hot paths (request, response) do not come through `Pdu::parse` but call `Request::read` and
-//! `Response::read` directly, and write with `put_request` and `put_response`.
+//! `Response::read` directly, and write with `Heading::put`.
 
 mod breach;
 pub(crate) mod cursor;
 mod syntax;
-mod write;
 
 pub use breach::Breach;
 pub use syntax::{
@@ -24,9 +27,7 @@ pub use syntax::{
     NDR, NDR64, Syntax,
 };
 
-pub(crate) use write::{put_request, put_response};
-
-use crate::frame::{HEADER, Header, OBJECT, PduKind, Trailer};
+use crate::frame::{self, HEADER, Header, OBJECT, PduKind, Trailer};
 use crate::limits;
 use cursor::Cursor;
 use std::ops::Range;
@@ -202,6 +203,62 @@ impl Pdu {
             PduKind::Orphaned => Self::Orphaned,
         })
     }
+
+    /// Which kind it is.
+    pub fn kind(&self) -> PduKind {
+        match self {
+            Self::Request(_) => PduKind::Request,
+            Self::Response(_) => PduKind::Response,
+            Self::Fault(_) => PduKind::Fault,
+            Self::Bind(_) => PduKind::Bind,
+            Self::BindAck(_) => PduKind::BindAck,
+            Self::BindNak(_) => PduKind::BindNak,
+            Self::AlterContext(_) => PduKind::AlterContext,
+            Self::AlterContextResponse(_) => PduKind::AlterContextResponse,
+            Self::Auth3 => PduKind::Auth3,
+            Self::Shutdown => PduKind::Shutdown,
+            Self::CoCancel => PduKind::CoCancel,
+            Self::Orphaned => PduKind::Orphaned,
+        }
+    }
+
+    /// Appends a whole PDU without security trailer. `stub` is what follows the header of a request, response or fault
+    /// (the ranges in it are not looked at).
+    pub fn write(&self, out: &mut Vec<u8>, flags: u8, call: u32, stub: &[u8]) {
+        let start = out.len();
+        let object = matches!(self, Self::Request(request) if request.object.is_some());
+        let flags = if object { flags | frame::OBJECT } else { flags };
+        frame::put(out, 0, self.kind(), flags, 0, call);
+        self.write_contents(out, start, stub);
+        frame::set_length(out, start);
+    }
+
+    /// Appends the contents; the header was put at `start`.
+    /// An auth3 has four octets before its trailer, which mean nothing and keep it aligned (MS-RPCE 2.2.2.7).
+    pub(crate) fn write_contents(&self, out: &mut Vec<u8>, start: usize, stub: &[u8]) {
+        match self {
+            Self::Request(request) => {
+                put_request(out, request.alloc_hint, request.context, request.opnum);
+                if let Some(object) = request.object {
+                    out.extend_from_slice(&object.to_bytes_le());
+                }
+                out.extend_from_slice(stub);
+            }
+            Self::Response(response) => {
+                put_response(out, response.alloc_hint, response.context, response.cancels);
+                out.extend_from_slice(stub);
+            }
+            Self::Fault(fault) => {
+                fault.write(out);
+                out.extend_from_slice(stub);
+            }
+            Self::Bind(bind) | Self::AlterContext(bind) => bind.write(out),
+            Self::BindAck(ack) | Self::AlterContextResponse(ack) => ack.write(out, start),
+            Self::BindNak(nak) => nak.write(out, start),
+            Self::Auth3 => out.extend_from_slice(&[0; 4]),
+            Self::Shutdown | Self::CoCancel | Self::Orphaned => {}
+        }
+    }
 }
 
 impl Request {
@@ -240,6 +297,17 @@ impl Fault {
         let _ = cursor.octets::<4>(WHAT);
         Ok(Self { context, cancels, flags, status, stub: cursor.rest() })
     }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        // The hint of a fault is the length of the whole PDU without trailer, which is what Windows says. The
+        // octet that is reserved in a response has the flags of a fault.
+        put_response(out, 32, self.context, self.cancels);
+        if let Some(flags) = out.last_mut() {
+            *flags = self.flags;
+        }
+        out.extend_from_slice(&self.status.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+    }
 }
 
 impl Bind {
@@ -256,6 +324,11 @@ impl Bind {
             contexts.push(ContextElement::read(cursor)?);
         }
         Ok(Self { max_xmit, max_recv, group, contexts })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        put_sizes(out, self.max_xmit, self.max_recv, self.group);
+        put_list(out, &self.contexts, |context, out| context.write(out));
     }
 }
 
@@ -275,6 +348,19 @@ impl BindAck {
         }
         Ok(Self { max_xmit, max_recv, group, address, results })
     }
+
+    fn write(&self, out: &mut Vec<u8>, start: usize) {
+        put_sizes(out, self.max_xmit, self.max_recv, self.group);
+        let terminated = !self.address.is_empty();
+        let len = u16::try_from(self.address.len() + usize::from(terminated)).unwrap_or(0);
+        out.extend_from_slice(&len.to_le_bytes());
+        if len > 0 {
+            out.extend_from_slice(&self.address);
+            out.push(0);
+        }
+        frame::pad(out, start, 4);
+        put_list(out, &self.results, |result, out| result.write(out));
+    }
 }
 
 impl BindNak {
@@ -291,4 +377,86 @@ impl BindNak {
         }
         Ok(Self { reason, versions })
     }
+
+    fn write(&self, out: &mut Vec<u8>, start: usize) {
+        out.extend_from_slice(&self.reason.to_le_bytes());
+        out.push(u8::try_from(self.versions.len()).unwrap_or(u8::MAX));
+        for (major, minor) in self.versions.iter().take(u8::MAX.into()) {
+            out.extend_from_slice(&[*major, *minor]);
+        }
+        // The PDU ends at a multiple of 4.
+        frame::pad(out, start, 4);
+    }
+}
+
+/// What stands before the stub of a message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Heading {
+    pub(crate) kind: PduKind,
+    /// Flags beside those of fragments and of the object.
+    pub(crate) flags: u8,
+    pub(crate) call: u32,
+    pub(crate) context: u16,
+    /// The operation of a request; 0 in answers, which do not carry it.
+    pub(crate) opnum: u16,
+    /// The object of a request: the IPID in calls of ORPC, `None` in calls of plain DCE/RPC and in answers.
+    pub(crate) object: Option<Uuid>,
+}
+
+impl Heading {
+    /// Of an answer of this kind.
+    pub(crate) fn answer(kind: PduKind, call: u32, context: u16) -> Self {
+        Self { kind, flags: 0, call, context, opnum: 0, object: None }
+    }
+
+    /// Appends it, for a stub of `hint` bytes.
+    #[inline]
+    pub(crate) fn put(&self, minor: u8, flags: u8, hint: usize, out: &mut Vec<u8>) {
+        let hint = u32::try_from(hint).unwrap_or(u32::MAX);
+        let object = if self.object.is_some() { frame::OBJECT } else { 0 };
+        frame::put(out, minor, self.kind, self.flags | flags | object, 0, self.call);
+        if self.kind == PduKind::Request {
+            put_request(out, hint, self.context, self.opnum);
+            if let Some(object) = self.object {
+                out.extend_from_slice(&object.to_bytes_le());
+            }
+        } else {
+            put_response(out, hint, self.context, 0);
+        }
+    }
+
+    /// How long it is.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        if self.object.is_some() { HEADER + 24 } else { HEADER + 8 }
+    }
+}
+
+/// Appends what stands before the object or the stub of a request.
+#[inline]
+fn put_request(out: &mut Vec<u8>, alloc_hint: u32, context: u16, opnum: u16) {
+    let ([h0, h1, h2, h3], [c0, c1], [o0, o1]) =
+        (alloc_hint.to_le_bytes(), context.to_le_bytes(), opnum.to_le_bytes());
+    out.extend_from_slice(&[h0, h1, h2, h3, c0, c1, o0, o1]);
+}
+
+/// Appends what stands before the stub of a response.
+#[inline]
+fn put_response(out: &mut Vec<u8>, alloc_hint: u32, context: u16, cancels: u8) {
+    let ([h0, h1, h2, h3], [c0, c1]) = (alloc_hint.to_le_bytes(), context.to_le_bytes());
+    out.extend_from_slice(&[h0, h1, h2, h3, c0, c1, cancels, 0]);
+}
+
+/// A count of 8 bits in a word of 32, and as many elements.
+fn put_list<T>(out: &mut Vec<u8>, all: &[T], write: impl Fn(&T, &mut Vec<u8>)) {
+    let count = u8::try_from(all.len()).unwrap_or(u8::MAX);
+    out.extend_from_slice(&[count, 0, 0, 0]);
+    all.iter().take(count.into()).for_each(|item| write(item, out));
+}
+
+/// The first eight octets of bind, bind_ack, alter_context and alter_context_resp.
+fn put_sizes(out: &mut Vec<u8>, max_xmit: u16, max_recv: u16, group: u32) {
+    out.extend_from_slice(&max_xmit.to_le_bytes());
+    out.extend_from_slice(&max_recv.to_le_bytes());
+    out.extend_from_slice(&group.to_le_bytes());
 }

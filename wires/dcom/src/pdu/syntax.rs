@@ -70,7 +70,8 @@ impl Syntax {
         Ok(Self { id, major: u16::from_le_bytes([m0, m1]), minor: u16::from_le_bytes([n0, n1]) })
     }
 
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    /// Appends it, little-endian.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.id.to_bytes_le());
         out.extend_from_slice(&self.major.to_le_bytes());
         out.extend_from_slice(&self.minor.to_le_bytes());

@@ -4,9 +4,8 @@
 //! never exceeds the limit of one message; there are `limits.assemblies` entries at the most. A breach ends
 //! the connection, so what it leaves behind needs no care.
 
-use super::heading::Heading;
 use crate::frame::{FIRST, LAST};
-use crate::pdu::Breach;
+use crate::pdu::{Breach, Heading};
 use bytes::{Bytes, BytesMut};
 use everywire_model::Limits;
 use std::time::Instant;
@@ -48,7 +47,7 @@ impl Assemblies {
         due: Instant,
     ) -> Result<Option<(Fragment, Bytes)>, Breach> {
         let call = fragment.heading.call;
-        let known = self.open.iter().position(|open| open.first.heading.call == call);
+        let known = self.find(call);
         let index = match (flags & FIRST != 0, known) {
             (true, Some(_)) => return Err(Breach::CallReused { call }),
             (false, None) => return Err(Breach::StrayFragment { call }),
@@ -75,19 +74,23 @@ impl Assemblies {
         if flags & LAST == 0 {
             return Ok(None);
         }
-        let done = self.open.remove(index);
-        self.held = self.held.saturating_sub(done.stub.len() as u64);
+        let done = self.remove(index);
         Ok(Some((done.first, done.stub.freeze())))
     }
 
     /// Forgets a message; whether it was known.
     pub(crate) fn forget(&mut self, call: u32) -> bool {
-        let Some(index) = self.open.iter().position(|open| open.first.heading.call == call) else {
-            return false;
-        };
+        self.find(call).map(|index| self.remove(index)).is_some()
+    }
+
+    fn find(&self, call: u32) -> Option<usize> {
+        self.open.iter().position(|open| open.first.heading.call == call)
+    }
+
+    fn remove(&mut self, index: usize) -> Assembly {
         let gone = self.open.remove(index);
         self.held = self.held.saturating_sub(gone.stub.len() as u64);
-        true
+        gone
     }
 
     /// Memory of all that are open.
@@ -128,20 +131,14 @@ impl Fragment {
     /// first one said, so a difference could only deceive.
     fn differs(&self, other: &Self) -> Option<&'static str> {
         let (mine, theirs) = (&self.heading, &other.heading);
-        if self.shield != other.shield {
-            Some("security context")
-        } else if self.little != other.little {
-            Some("byte order")
-        } else if mine.context != theirs.context {
-            Some("presentation context")
-        } else if mine.opnum != theirs.opnum {
-            Some("operation")
-        } else if mine.object != theirs.object {
-            Some("object")
-        } else if mine.kind != theirs.kind {
-            Some("kind")
-        } else {
-            None
-        }
+        let differences = [
+            (self.shield != other.shield, "security context"),
+            (self.little != other.little, "byte order"),
+            (mine.context != theirs.context, "presentation context"),
+            (mine.opnum != theirs.opnum, "operation"),
+            (mine.object != theirs.object, "object"),
+            (mine.kind != theirs.kind, "kind"),
+        ];
+        differences.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
     }
 }

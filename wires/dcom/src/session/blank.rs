@@ -4,9 +4,9 @@
 //! (MS-DCOM 2.2.13.4), and nobody looks at their content. Zeros, nulls and empty sequences are what any
 //! client can read.
 
-use everywire_model::shape::Shape;
+use everywire_model::shape::{PointerKind, Shape};
 use everywire_model::visit::{Sink, Visit};
-use everywire_model::{Failure, Initiator, Kind};
+use everywire_model::{Failure, Initiator, Kind, Value};
 
 /// Nesting that is enough for any contract; a type that contains itself without a pointer has no value.
 const DEPTH: u32 = 64;
@@ -17,26 +17,12 @@ pub(crate) fn put(shape: &Shape, sink: &mut dyn Sink) -> Visit<()> {
 }
 
 fn fill(shape: &Shape, sink: &mut dyn Sink, depth: u32) -> Visit<()> {
-    let Some(depth) = depth.checked_sub(1) else {
-        return Err(Failure::new(
-            Kind::Unsupported,
-            Initiator::Here,
-            "a shape without an end has no blank value",
-        ));
-    };
+    let unsupported = |what| Failure::new(Kind::Unsupported, Initiator::Here, what);
+    let depth =
+        depth.checked_sub(1).ok_or_else(|| unsupported("a shape without an end has no blank value"))?;
     match shape.resolved() {
         Shape::Void | Shape::Alias(_) => Ok(()),
         Shape::Bool => sink.bool(false),
-        Shape::U8 => sink.u8(0),
-        Shape::I8 => sink.i8(0),
-        Shape::U16 => sink.u16(0),
-        Shape::I16 => sink.i16(0),
-        Shape::U32 => sink.u32(0),
-        Shape::I32 => sink.i32(0),
-        Shape::U64 => sink.u64(0),
-        Shape::I64 => sink.i64(0),
-        Shape::F32 => sink.f32(0.0),
-        Shape::F64 => sink.f64(0.0),
         Shape::Char => sink.char('\0', false),
         Shape::WideChar => sink.char('\0', true),
         Shape::Text(text) => sink.text(text, ""),
@@ -67,7 +53,7 @@ fn fill(shape: &Shape, sink: &mut dyn Sink, depth: u32) -> Visit<()> {
         }
         Shape::Pointer(pointer) => {
             // Only a reference pointer cannot be null.
-            let full = pointer.kind == everywire_model::shape::PointerKind::Ref;
+            let full = pointer.kind == PointerKind::Ref;
             sink.open(shape, full.into())?;
             if full {
                 fill(&pointer.target, sink, depth)?;
@@ -96,9 +82,8 @@ fn fill(shape: &Shape, sink: &mut dyn Sink, depth: u32) -> Visit<()> {
             }
             sink.close(shape)
         }
-        Shape::TypeCode | Shape::Handle => {
-            Err(Failure::new(Kind::Unsupported, Initiator::Here, "this shape has no blank value"))
-        }
+        number if number.width().is_some() => Value::Integer(0).encode(number, sink),
         Shape::Reference(_) => sink.reference(None),
+        _ => Err(unsupported("this shape has no blank value")),
     }
 }

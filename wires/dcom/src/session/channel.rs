@@ -12,10 +12,9 @@
 //! stub is complete, since a signature cannot be taken back.
 
 use super::assembly::Assemblies;
-use super::heading::Heading;
 use super::shield::{self, Shield};
-use crate::frame::{self, FIRST, HEADER, Header, LAST, MIN_FRAGMENT, Trailer};
-use crate::pdu::{Breach, Pdu};
+use crate::frame::{self, FIRST, HEADER, Header, LAST, MIN_FRAGMENT};
+use crate::pdu::{Breach, Heading, Pdu};
 use bytes::BytesMut;
 use everywire_model::MessageClock;
 use everywire_model::{Event, Failure, Initiator, Limits, SendBuffer, Violation, Visit};
@@ -30,9 +29,10 @@ pub(crate) const FRAGMENT: u16 = 5840;
 pub(crate) const LARGE_FRAGMENT: u16 = 65_528;
 
 /// How far a connection is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum State {
     /// Nothing was agreed on.
+    #[default]
     Unbound,
     /// Calls may be made.
     Open,
@@ -41,6 +41,7 @@ pub(crate) enum State {
 }
 
 /// What both roles of a connection have in common; the module's header says what changes when.
+#[derive(Default)]
 pub(crate) struct Channel {
     pub(crate) state: State,
     pub(crate) limits: Limits,
@@ -69,22 +70,18 @@ pub(crate) struct Channel {
 
 impl Channel {
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self {
-            state: State::Unbound,
-            limits: limits.clone(),
-            out: SendBuffer::new(),
-            events: VecDeque::new(),
-            minor: 0,
-            xmit: FRAGMENT,
-            recv: u16::MAX,
-            header_signing: false,
-            multiplex: false,
-            shields: Vec::new(),
-            assemblies: Assemblies::default(),
-            received: 0,
-            missing: 0,
-            due: MessageClock::default(),
-        }
+        Self { limits: limits.clone(), xmit: FRAGMENT, recv: u16::MAX, ..Self::default() }
+    }
+
+    /// Fails unless the connection is this far.
+    pub(crate) fn expect(&self, state: State, header: &Header) -> Result<(), Breach> {
+        if self.state == state { Ok(()) } else { Err(Breach::Unexpected { kind: header.kind.word() }) }
+    }
+
+    /// The security context of this index.
+    #[inline]
+    pub(crate) fn shield(&self, index: Option<usize>) -> Option<&Shield> {
+        index.and_then(|index| self.shields.get(index))
     }
 
     /// Takes the next whole PDU from the front of the input.
@@ -117,41 +114,16 @@ impl Channel {
     }
 
     /// Checks what protects a call's PDU; decrypts it in place. Yields where its contents end, and by which context it came
-    /// protected, if by one.
+    /// protected, if by one. `begun` is the security context under which the message began that this fragment continues: whatever
+    /// the trailer says, it has to be that one's, and so it has for the fragments that follow.
     #[inline]
     pub(crate) fn open(
-        &mut self,
-        header: &Header,
-        message: &mut [u8],
-    ) -> Result<(usize, Option<usize>), Breach> {
-        self.open_as(header, message, None)
-    }
-
-    /// The same for a fragment of a message that began under the security context `begun`: whatever the trailer says, it
-    /// has to be that one's.
-    #[inline]
-    pub(crate) fn open_as(
         &mut self,
         header: &Header,
         message: &mut [u8],
         begun: Option<usize>,
     ) -> Result<(usize, Option<usize>), Breach> {
         let Some(trailer) = header.trailer(message)? else { return Ok((message.len(), None)) };
-        let shield = self.verify(header, message, &trailer, begun)?;
-        Ok((trailer.contents_end(), Some(shield)))
-    }
-
-    /// Checks the signature of a PDU and decrypts its stub in place, both as the security context demands
-    /// whose number the trailer has. `begun` is the index of the context that protects the message, if this
-    /// fragment continues one. Returns the index of the context that was used, which the next fragments of
-    /// the message have to use too.
-    fn verify(
-        &mut self,
-        header: &Header,
-        message: &mut [u8],
-        trailer: &Trailer,
-        begun: Option<usize>,
-    ) -> Result<usize, Breach> {
         let head = shield::head(header);
         if trailer.contents_end() < head {
             return Err(Breach::AuthLength { length: header.auth_length });
@@ -166,34 +138,23 @@ impl Channel {
         let Some(shield) = self.shields.get_mut(index) else {
             return Err(Breach::UnknownSecurityContext { context });
         };
-        if begun.is_none() && !shield.fits(trailer) {
+        if begun.is_none() && !shield.fits(&trailer) {
             return Err(Breach::SecurityContextReused { context });
         }
         // At level connect nothing is signed, though some send what looks like a signature.
         if shield.signs() {
-            shield.verify(message, trailer, head)?;
+            shield.verify(message, &trailer, head)?;
         }
-        if !shield.fits(trailer) {
+        if !shield.fits(&trailer) {
             return Err(Breach::FragmentDiffers { call: header.call, what: "security context" });
         }
-        Ok(index)
+        Ok((trailer.contents_end(), Some(index)))
     }
 
-    /// Appends a message that `fill` writes the stub of, in as many fragments as it needs; nothing of it is left if that
-    /// fails or the message gets too large. `fill` gets the buffer, whose end is where the stub begins.
+    /// Appends a message that `fill` writes the stub of, in this byte order, in as many fragments as it needs; nothing of it is left if
+    /// that fails or the message gets too large. `fill` gets the buffer, whose end is where the stub begins.
     #[inline]
     pub(crate) fn message(
-        &mut self,
-        heading: &Heading,
-        shield: Option<usize>,
-        fill: impl FnOnce(&mut Vec<u8>) -> Visit<()>,
-    ) -> Visit<()> {
-        self.message_as(heading, shield, true, fill)
-    }
-
-    /// The same with a stub in this byte order.
-    #[inline]
-    pub(crate) fn message_as(
         &mut self,
         heading: &Heading,
         shield: Option<usize>,
@@ -217,13 +178,10 @@ impl Channel {
             }
             let shield = shield.and_then(|index| self.shields.get_mut(index)).filter(|shield| shield.signs());
             if shield.is_none() && out.len() - start <= usize::from(self.xmit) {
-                frame::set_length(out, start);
-                if !little {
-                    frame::turn_pdu(out.get_mut(start..).unwrap_or_default());
-                }
+                finish(out, start, little);
                 return Ok(());
             }
-            let (minor, limit) = (minor, usize::from(self.xmit));
+            let limit = usize::from(self.xmit);
             split(out, start, stub, &Cut { minor, heading, limit, little }, shield)
         });
         if result.is_err() {
@@ -234,23 +192,15 @@ impl Channel {
 
     /// Appends a PDU that is no part of a call, with a token of authentication if there is one.
     /// The token's padding is to 4 octets, relative to the PDU; such PDUs are never signed or sealed.
-    pub(crate) fn negotiate(&mut self, pdu: &Pdu, flags: u8, call: u32, token: Option<&Token<'_>>) {
+    pub(crate) fn negotiate(&mut self, pdu: &Pdu, flags: u8, call: u32, token: Option<&Token>) {
         let out = self.out.flat();
         let start = out.len();
         frame::put(out, self.minor, pdu.kind(), FIRST | LAST | flags, 0, call);
         pdu.write_contents(out, start, &[]);
         if let Some(token) = token {
-            let len = out.len() - start;
-            let pad = len.next_multiple_of(4) - len;
-            out.extend(std::iter::repeat_n(0, pad));
-            frame::put_trailer(
-                out,
-                token.mechanism,
-                token.level,
-                u8::try_from(pad).unwrap_or(0),
-                token.context,
-            );
-            out.extend_from_slice(token.value);
+            let pad = frame::pad(out, start, 4);
+            frame::put_trailer(out, token.mechanism, token.level, pad, token.context);
+            out.extend_from_slice(&token.value);
             frame::set_auth_length(out, start, token.value.len());
         }
         frame::set_length(out, start);
@@ -299,11 +249,11 @@ impl Channel {
 }
 
 /// A token to be sent in a security trailer.
-pub(crate) struct Token<'a> {
+pub(crate) struct Token {
     pub(crate) mechanism: u8,
     pub(crate) level: u8,
     pub(crate) context: u32,
-    pub(crate) value: &'a [u8],
+    pub(crate) value: Vec<u8>,
 }
 
 /// How a message is cut.
@@ -350,15 +300,19 @@ fn split(
         out.extend_from_slice(part);
         match &mut shield {
             Some(shield) => shield.protect(out, begin, head, little)?,
-            None => {
-                frame::set_length(out, begin);
-                if !little {
-                    frame::turn_pdu(out.get_mut(begin..).unwrap_or_default());
-                }
-            }
+            None => finish(out, begin, little),
         }
     }
     Ok(())
+}
+
+/// Ends an unprotected PDU, which was written little-endian.
+#[inline]
+fn finish(out: &mut [u8], start: usize, little: bool) {
+    frame::set_length(out, start);
+    if !little {
+        frame::turn_pdu(out.get_mut(start..).unwrap_or_default());
+    }
 }
 
 #[cold]

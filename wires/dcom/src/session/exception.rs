@@ -5,11 +5,11 @@
 //! a failure, and an ORPC_EXTENT in its ORPCTHAT has identity and members for a client of this
 //! implementation. Others skip it, as MS-DCOM 2.2.21 has them do.
 
-use crate::ndr::{NDR, NdrSink};
+use crate::ndr::{self, NdrSink};
 use crate::orpc::Extent;
 use bytes::Bytes;
 use everywire_model::shape::Struct;
-use everywire_model::{Beside, Body, Budget, Context, Encode, Outcome, Visit};
+use everywire_model::{Beside, Body, Budget, Encode, Outcome, Visit};
 use std::sync::Arc;
 use uuid::{Uuid, uuid};
 
@@ -37,15 +37,6 @@ pub(crate) fn get(extents: &[Extent], budget: Budget, beside: Option<Arc<Beside>
     // What is too short for its id is no exception; too short a body fails when the members are read.
     let base = end.next_multiple_of(8);
     let bytes = if base <= data.len() { data.slice(base..) } else { Bytes::new() };
-    let body = Body {
-        bytes,
-        base,
-        little: true,
-        dialect: 0,
-        context: Context::default(),
-        budget,
-        codec: &NDR,
-        beside,
-    };
+    let body = Body { beside, ..ndr::body(bytes, base, true, budget) };
     Some(Outcome::raised(id, body))
 }

@@ -19,6 +19,7 @@ use crate::security::Level;
 use bytes::Bytes;
 use everywire_auth::security::{Established, Mechanism, Principal, Protection};
 use everywire_model::{Beside, Failure, Initiator, Kind, Visit};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Stubs are padded to a multiple of this before they are signed, as all other implementations do.
@@ -32,8 +33,8 @@ pub(crate) struct Shield {
     pub(crate) mechanism: u8,
     pub(crate) level: Level,
     protection: Box<dyn Protection>,
-    /// Whether the headers are signed as well as the stub.
-    whole: bool,
+    /// Whether the headers are signed as well as the stub, so that no verification trailer is needed.
+    pub(crate) whole: bool,
     /// Octets of a signature that this side makes.
     signature: usize,
     /// For references in what was protected by it; `None`: those of the connection.
@@ -49,23 +50,18 @@ pub(crate) struct Talk {
     pub(crate) references: Arc<Correspondence>,
 }
 
-/// The number of a mechanism in security trailers (MS-RPCE 2.2.1.1.7).
+/// The numbers of the mechanisms in security trailers (MS-RPCE 2.2.1.1.7).
+const NUMBERS: [(Mechanism, u8); 3] =
+    [(Mechanism::Negotiate, 9), (Mechanism::Ntlm, 10), (Mechanism::Kerberos, 16)];
+
+/// The number of a mechanism.
 pub(crate) fn number(mechanism: Mechanism) -> u8 {
-    match mechanism {
-        Mechanism::Negotiate => 9,
-        Mechanism::Ntlm => 10,
-        Mechanism::Kerberos => 16,
-    }
+    NUMBERS.iter().find(|(held, _)| *held == mechanism).map_or(0, |(_, number)| *number)
 }
 
 /// The mechanism with that number.
 pub(crate) fn mechanism(number: u8) -> Option<Mechanism> {
-    match number {
-        9 => Some(Mechanism::Negotiate),
-        10 => Some(Mechanism::Ntlm),
-        16 => Some(Mechanism::Kerberos),
-        _ => None,
-    }
+    NUMBERS.iter().find(|(_, held)| *held == number).map(|(mechanism, _)| *mechanism)
 }
 
 impl Shield {
@@ -73,33 +69,14 @@ impl Shield {
         let Established { principal, protection, .. } = established;
         // NTLM signs headers whether or not that was agreed on.
         let whole = headers || principal.mechanism.starts_with("NTLM");
-        let signature = protection.signature_len();
-        Self {
-            id,
-            mechanism,
-            level,
-            protection,
-            whole,
-            signature,
-            correspondence: None,
-            principal: name(&principal).into(),
-        }
+        let (signature, principal) = (protection.signature_len(), name(&principal).into());
+        Self { id, mechanism, level, protection, whole, signature, correspondence: None, principal }
     }
 
     /// Whether each PDU carries a signature.
     #[inline]
     pub(crate) fn signs(&self) -> bool {
         self.level.is_signed()
-    }
-
-    /// Whether headers are signed, so that no verification trailer is needed.
-    pub(crate) fn covers_headers(&self) -> bool {
-        self.whole
-    }
-
-    /// Signs headers from now on.
-    pub(crate) fn cover_headers(&mut self) {
-        self.whole = true;
     }
 
     /// Bytes that it adds to a PDU beside padding.
@@ -115,10 +92,9 @@ impl Shield {
         head: usize,
         little: bool,
     ) -> Visit<()> {
-        let stub = out.len().saturating_sub(start + head);
-        let pad = stub.next_multiple_of(PAD) - stub;
-        out.extend(std::iter::repeat_n(0, pad));
-        frame::put_trailer(out, self.mechanism, self.level as u8, u8::try_from(pad).unwrap_or(0), self.id);
+        let pad = frame::pad(out, start + head, PAD);
+        let sealed = head..out.len() - start;
+        frame::put_trailer(out, self.mechanism, self.level as u8, pad, self.id);
         let signed = out.len();
         out.resize(signed + self.signature, 0);
         frame::set_length(out, start);
@@ -126,25 +102,27 @@ impl Shield {
         if !little {
             // The byte order is turned before signing, since the signature covers what travels.
             frame::turn_pdu(out.get_mut(start..).unwrap_or_default());
-            if let Some(context) = out.get_mut(signed - 4..signed) {
-                context.reverse();
-            }
+            frame::turn(out, &[(signed - 4, 4)]);
         }
-        let Some((front, signature)) = out.split_at_mut_checked(signed) else { return Err(misplaced()) };
-        let sealed = head..head + stub + pad;
-        let (message, sealed) = match (self.whole, front.get_mut(start..)) {
-            (true, Some(message)) => (message, sealed),
-            (false, Some(message)) => match message.get_mut(sealed) {
-                Some(stub) => {
-                    let all = 0..stub.len();
-                    (stub, all)
-                }
-                None => return Err(misplaced()),
-            },
-            (_, None) => return Err(misplaced()),
-        };
-        let sealed = (self.level == Level::Privacy).then_some(sealed);
+        let (front, signature) = out.split_at_mut_checked(signed).ok_or_else(misplaced)?;
+        let message = front.get_mut(start..).ok_or_else(misplaced)?;
+        let (message, sealed) = self.covered(message, sealed).ok_or_else(misplaced)?;
         self.protection.protect(message, sealed, signature)
+    }
+
+    /// What is signed of a PDU up to its signature, whose padded stub is at `stub`; and what of that is sealed.
+    fn covered<'m>(
+        &self,
+        front: &'m mut [u8],
+        stub: Range<usize>,
+    ) -> Option<(&'m mut [u8], Option<Range<usize>>)> {
+        let (signed, stub) = if self.whole {
+            (front, stub)
+        } else {
+            let len = stub.len();
+            (front.get_mut(stub)?, 0..len)
+        };
+        Some((signed, (self.level == Level::Privacy).then_some(stub)))
     }
 
     /// Checks a PDU, and decrypts its stub in place, which begins at `head`.
@@ -156,22 +134,10 @@ impl Shield {
         trailer: &Trailer,
         head: usize,
     ) -> Result<(), Breach> {
-        let Some((front, signature)) = message.split_at_mut_checked(trailer.value()) else {
-            return Err(Breach::Signature);
-        };
         // How long signatures are that others make is the mechanism's to say: those of Kerberos differ.
-        if head > trailer.at {
-            return Err(Breach::Signature);
-        }
-        let sealed = head..trailer.at;
-        let (message, sealed) = if self.whole {
-            (front, sealed)
-        } else {
-            let Some(stub) = front.get_mut(sealed) else { return Err(Breach::Signature) };
-            let all = 0..stub.len();
-            (stub, all)
-        };
-        let sealed = (self.level == Level::Privacy).then_some(sealed);
+        let split = message.split_at_mut_checked(trailer.value()).filter(|_| head <= trailer.at);
+        let (front, signature) = split.ok_or(Breach::Signature)?;
+        let (message, sealed) = self.covered(front, head..trailer.at).ok_or(Breach::Signature)?;
         self.protection.verify(message, sealed, signature).map_err(|_| Breach::Signature)
     }
 

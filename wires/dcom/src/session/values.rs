@@ -6,11 +6,11 @@
 
 use super::shield::Talk;
 use crate::exporter::{Correspondence, Exporter};
-use crate::ndr::{NDR, NdrSink, References, WHOLE};
+use crate::ndr::{self, NdrSink, References, WHOLE};
 use crate::objref::SIGNATURE;
 use crate::security::Security;
 use bytes::Bytes;
-use everywire_model::{Beside, Body, Budget, Context, Encode, Headers, Visit, WireState};
+use everywire_model::{Beside, Body, Budget, Config, Encode, Endpoint, Headers, Profile, Visit, WireState};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -22,6 +22,18 @@ pub(crate) struct End {
     /// The local address of the connection: bindings are told as a peer that came by it can reach them.
     /// `None` if the connection has no IP address.
     pub(crate) address: Option<IpAddr>,
+}
+
+impl End {
+    /// Of a connection with this configuration.
+    pub(crate) fn of(config: &Config) -> Self {
+        Self { sockets: !is_tcp(&config.profile), address: config.local }
+    }
+}
+
+/// Whether a place is reached by TCP.
+pub(crate) fn is_tcp(place: &Profile) -> bool {
+    matches!(place.endpoints.first(), Some(Endpoint::Tcp { .. }) | None)
 }
 
 impl Talk {
@@ -116,8 +128,7 @@ pub(crate) fn passing(
     let wire_state = talk.and_then(|talk| talk.beside.wire_state.clone());
     let headers = Headers::received(stub.slice(..base));
     let beside = Some(Arc::new(Beside { wire_state, headers, ..Beside::default() }));
-    let (bytes, context) = (stub.slice(base..), Context::default());
-    Body { bytes, base, little, dialect: kind | WHOLE, context, budget, codec: &NDR, beside }
+    Body { dialect: kind | WHOLE, beside, ..ndr::body(stub.slice(base..), base, little, budget) }
 }
 
 /// The same values with the extensions in front of them as headers.
@@ -141,10 +152,10 @@ pub(crate) fn body(bytes: Bytes, base: usize, little: bool, budget: Budget, talk
             Arc::clone(&talk.beside)
         }
     });
-    Body { bytes, base, little, dialect, context: Context::default(), budget, codec: &NDR, beside }
+    Body { dialect, beside, ..ndr::body(bytes, base, little, budget) }
 }
 
 /// A stub without an octet, for calls and answers that carry no values.
 pub(crate) fn empty_body(budget: Budget) -> Body {
-    body(Bytes::new(), 0, true, budget, None)
+    ndr::body(Bytes::new(), 0, true, budget)
 }

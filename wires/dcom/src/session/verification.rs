@@ -4,8 +4,8 @@
 //! stands behind the stub at a multiple of 4: a magic number, then commands (type, length, data) up to the
 //! one with the flag `END`. Nothing in the PDU says that there is one; it is found by its magic number.
 
-use crate::frame::{HEADER, Header};
-use crate::pdu::{Breach, NDR, Syntax};
+use crate::frame::{self, HEADER};
+use crate::pdu::{Breach, Heading, NDR, Syntax};
 
 /// The `signature` of MS-RPCE 2.2.2.13.1.
 pub(crate) const MAGIC: [u8; 8] = [0x8a, 0xe3, 0x13, 0x71, 0x02, 0xf4, 0x36, 0x71];
@@ -27,26 +27,22 @@ const REACH: usize = 160;
 
 /// What the trailer has to repeat.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Said {
+pub(crate) struct Said<'a> {
     pub(crate) interface: Syntax,
-    pub(crate) call: u32,
-    pub(crate) context: u16,
-    pub(crate) opnum: u16,
-    /// First octet of the data representation.
-    pub(crate) drep: u8,
+    pub(crate) heading: &'a Heading,
+    pub(crate) little: bool,
 }
 
-impl Said {
-    /// What a request's header says.
-    pub(crate) fn new(interface: Syntax, call: u32, context: u16, opnum: u16, little: bool) -> Self {
-        Self { interface, call, context, opnum, drep: if little { 0x10 } else { 0 } }
+impl Said<'_> {
+    /// First octet of the data representation.
+    fn representation(&self) -> u8 {
+        if self.little { 0x10 } else { 0 }
     }
 }
 
 /// Appends a trailer to the stub that begins at `stub`.
-pub(crate) fn put(out: &mut Vec<u8>, stub: usize, said: &Said) {
-    let len = out.len().saturating_sub(stub);
-    out.extend(std::iter::repeat_n(0, len.next_multiple_of(4) - len));
+pub(crate) fn put(out: &mut Vec<u8>, stub: usize, said: &Said<'_>) {
+    frame::pad(out, stub, 4);
     out.extend_from_slice(&MAGIC);
     let command = |out: &mut Vec<u8>, command: u16, len: u16| {
         out.extend_from_slice(&command.to_le_bytes());
@@ -55,26 +51,26 @@ pub(crate) fn put(out: &mut Vec<u8>, stub: usize, said: &Said) {
     command(out, BITMASK, 4);
     out.extend_from_slice(&CAN_SIGN_HEADERS.to_le_bytes());
     command(out, PRESENTATION, 40);
-    put_syntax(out, &said.interface);
-    put_syntax(out, &NDR);
+    said.interface.write(out);
+    NDR.write(out);
     command(out, HEADER2 | END, 16);
-    out.extend_from_slice(&[0, 0, 0, 0, said.drep, 0, 0, 0]);
-    out.extend_from_slice(&said.call.to_le_bytes());
-    out.extend_from_slice(&said.context.to_le_bytes());
-    out.extend_from_slice(&said.opnum.to_le_bytes());
+    out.extend_from_slice(&[0, 0, 0, 0, said.representation(), 0, 0, 0]);
+    out.extend_from_slice(&said.heading.call.to_le_bytes());
+    out.extend_from_slice(&said.heading.context.to_le_bytes());
+    out.extend_from_slice(&said.heading.opnum.to_le_bytes());
 }
 
 /// Checks the trailer at the end of a stub, if there is one, and returns where the stub ends without. What merely looks like its
 /// beginning is left alone.
 /// The search goes from the end, so that a magic number inside of the values loses against the real trailer
 /// behind them.
-pub(crate) fn check(stub: &[u8], header: &Header, said: &Said) -> Result<usize, Breach> {
+pub(crate) fn check(stub: &[u8], said: &Said<'_>) -> Result<usize, Breach> {
     let from = stub.len().saturating_sub(REACH).next_multiple_of(4);
     let Some(tail) = stub.get(from..) else { return Ok(stub.len()) };
     let starts = (0..tail.len().saturating_sub(MAGIC.len())).step_by(4).rev();
     for start in starts {
         if let Some(commands) = tail.get(start..).and_then(|rest| rest.strip_prefix(&MAGIC)) {
-            return check_commands(commands, header, said).map(|()| from + start);
+            return check_commands(commands, said).map(|()| from + start);
         }
     }
     Ok(stub.len())
@@ -84,7 +80,7 @@ pub(crate) fn check(stub: &[u8], header: &Header, said: &Said) -> Result<usize, 
 /// stands behind that one is padding and not looked at. Commands that are not known are passed over unless
 /// they must be understood. A trailer that ends before its last command is refused: the request was changed
 /// on its way.
-fn check_commands(mut rest: &[u8], header: &Header, said: &Said) -> Result<(), Breach> {
+fn check_commands(mut rest: &[u8], said: &Said<'_>) -> Result<(), Breach> {
     let differs = |what| Err(Breach::Verification { what });
     loop {
         // Always little-endian, whatever the PDU says.
@@ -97,13 +93,13 @@ fn check_commands(mut rest: &[u8], header: &Header, said: &Said) -> Result<(), B
             BITMASK => {}
             PRESENTATION => {
                 let mut expected = Vec::with_capacity(40);
-                put_syntax(&mut expected, &said.interface);
-                put_syntax(&mut expected, &NDR);
+                said.interface.write(&mut expected);
+                NDR.write(&mut expected);
                 if data != expected {
                     return differs("presentation context");
                 }
             }
-            HEADER2 => check_header(data, header, said)?,
+            HEADER2 => check_header(data, said)?,
             _ if command & MUST_PROCESS != 0 => return differs("commands"),
             _ => {}
         }
@@ -115,26 +111,17 @@ fn check_commands(mut rest: &[u8], header: &Header, said: &Said) -> Result<(), B
 
 /// The octets of `data` that are not compared are reserved or the rest of the data representation, which says
 /// nothing about integers.
-fn check_header(data: &[u8], header: &Header, said: &Said) -> Result<(), Breach> {
-    let Some(data) = data.first_chunk::<HEADER>() else {
-        return Err(Breach::Verification { what: "length" });
-    };
+fn check_header(data: &[u8], said: &Said<'_>) -> Result<(), Breach> {
+    let data = data.first_chunk::<HEADER>().ok_or(Breach::Verification { what: "length" })?;
+    let heading = said.heading;
     let [ptype, _, _, _, d0, _, _, _, i0, i1, i2, i3, c0, c1, o0, o1] = *data;
     let told = (ptype, d0, u32::from_le_bytes([i0, i1, i2, i3]));
     let told = (told, u16::from_le_bytes([c0, c1]), u16::from_le_bytes([o0, o1]));
-    if told == ((header.kind as u8, said.drep, said.call), said.context, said.opnum) {
+    if told == ((heading.kind as u8, said.representation(), heading.call), heading.context, heading.opnum) {
         Ok(())
     } else {
         Err(Breach::Verification { what: "header" })
     }
-}
-
-/// A syntax identifier, little-endian like everything in a trailer: UUID, then major and minor version, 20
-/// octets.
-fn put_syntax(out: &mut Vec<u8>, syntax: &Syntax) {
-    out.extend_from_slice(&syntax.id.to_bytes_le());
-    out.extend_from_slice(&syntax.major.to_le_bytes());
-    out.extend_from_slice(&syntax.minor.to_le_bytes());
 }
 
 #[cfg(test)]
@@ -143,35 +130,34 @@ mod tests {
     use crate::frame::PduKind;
     use uuid::Uuid;
 
-    fn said() -> Said {
-        Said::new(Syntax::new(Uuid::from_u128(7), 0), 9, 2, 3, true)
-    }
+    const HEADING: Heading =
+        Heading { kind: PduKind::Request, flags: 3, call: 9, context: 2, opnum: 3, object: None };
 
-    fn header() -> Header {
-        let kind = PduKind::Request;
-        Header { minor: 0, kind, flags: 3, little: true, length: 0, auth_length: 0, call: 9 }
+    fn said() -> Said<'static> {
+        Said { interface: Syntax::new(Uuid::from_u128(7), 0), heading: &HEADING, little: true }
     }
 
     #[test]
     fn a_trailer_is_checked_where_there_is_one() {
         for len in [0, 1, 4, 33, 1000] {
             let mut stub = vec![0x55; len];
-            check(&stub, &header(), &said()).unwrap();
+            check(&stub, &said()).unwrap();
             put(&mut stub, 0, &said());
-            check(&stub, &header(), &said()).unwrap();
+            check(&stub, &said()).unwrap();
             let others = [
-                Said { call: 8, ..said() },
-                Said { context: 1, ..said() },
-                Said { opnum: 4, ..said() },
-                Said { drep: 0, ..said() },
+                Said { heading: &Heading { call: 8, ..HEADING }, ..said() },
+                Said { heading: &Heading { context: 1, ..HEADING }, ..said() },
+                Said { heading: &Heading { opnum: 4, ..HEADING }, ..said() },
+                Said { heading: &Heading { kind: PduKind::Response, ..HEADING }, ..said() },
+                Said { little: false, ..said() },
                 Said { interface: Syntax::new(Uuid::from_u128(8), 0), ..said() },
             ];
             for other in others {
-                assert!(matches!(check(&stub, &header(), &other), Err(Breach::Verification { .. })));
+                assert!(matches!(check(&stub, &other), Err(Breach::Verification { .. })));
             }
             for cut in 1..60 {
                 let cut = &stub[..stub.len() - cut];
-                assert!(check(cut, &header(), &said()).is_err(), "{len}");
+                assert!(check(cut, &said()).is_err(), "{len}");
             }
         }
     }

@@ -8,20 +8,20 @@
 //! Invariants: `variants` counts the open VARIANTs and is bounded by `VARIANT_DEPTH`. `clSize` and the counts
 //! of SAFEARRAYs of several dimensions are written as they begin and patched as they end, in the segment
 //! where they stand. A SAFEARRAY is rectangular: a row of another length than its neighbour is refused. The
-//! fast way (`plain_variant`) writes the same octets as the visit would.
+//! fast way (`plain_variant`) writes the same octets as the visit would. A row that cannot be written in one go (`Ok(false)`, `None`)
+//! is written by the visit of its fields instead, so nothing may have been put into the buffer by then.
 
-use super::super::cells::variant_bytes;
+use super::super::cells::{VARIANT_BYTES, variant_bytes};
 use super::super::layout::Place;
-use super::super::segment::Segment;
 use super::super::source::WINE_GRID;
 use super::super::variant::{self, Holding, USER};
-use super::frame::{Frame, Kind};
-use super::{NdrSink, count_of, too_long};
+use super::{Frame, Kind, NdrSink, Side, bad, count_of, too_long};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
 use crate::violations::{Violation, unsupported};
+use everywire_model::cells::{Layout, Style};
 use everywire_model::shape::{Sequence, Shape};
 use everywire_model::visit::Visit;
-use everywire_model::{Failure, Initiator, Kind as Why, Scalar};
+use everywire_model::{Failure, Initiator, Scalar};
 
 /// An open SAFEARRAY of several dimensions: the visit comes row by row, the leftmost index slowest; the stub holds the
 /// leftmost index fastest. So elements are written as they come, and put in order at the end.
@@ -40,17 +40,16 @@ pub(super) struct Grid {
     referents: Vec<usize>,
 }
 
+/// Elements for which room is made at once: a count that the caller gave wrongly must not reserve all memory.
+const ROOM: usize = 4096;
+
 impl NdrSink {
     /// The content follows by `variant_header`, since its type decides how the rest is written.
     pub(super) fn open_variant(&mut self) -> Visit<()> {
         if self.variants >= VARIANT_DEPTH {
             return Err(Violation::VariantDepth.at(0));
         }
-        let in_place = self.is_in_place();
-        let mut place = self.begin()?;
-        if in_place {
-            place = Place::Behind;
-        }
+        let (place, in_place) = self.begin_pointed()?;
         if place == Place::Arm {
             // VT_BYREF | VT_VARIANT: a pointer to the pointer that a VARIANT is.
             self.referent_id();
@@ -66,8 +65,8 @@ impl NdrSink {
         }
         self.segment().align(8);
         let start = self.segment().len();
-        let frame = self.push(Kind::Variant { start }, 1)?;
-        frame.referent = referent;
+        let frame = self.push(Kind::Variant, 1)?;
+        frame.side = Side { referent, start };
         frame.automation = true;
         frame.order = Some(order);
         Ok(())
@@ -76,11 +75,9 @@ impl NdrSink {
     /// A VARIANT that holds one number, behind its pointer in a struct or an array: the same bytes as when it is opened and closed.
     /// Whether it was written.
     pub(super) fn plain_variant(&mut self, value: Scalar) -> Visit<bool> {
-        let Some(frame) = self.frames.last() else { return Ok(false) };
-        let inside = matches!(frame.kind, Kind::Struct | Kind::Items) && frame.pairs == 1;
-        let last = frame.left == 1 && frame.hoist.is_some();
+        let usual = self.frames.last().is_some_and(Frame::takes_plain_variant);
         // Wherever the place of the value needs more than the usual pointer, the slow way knows what.
-        if self.wine || !inside || last || self.variants >= VARIANT_DEPTH {
+        if self.wine || !usual || self.variants >= VARIANT_DEPTH {
             return Ok(false);
         }
         let vt = variant::type_of(value.shape())?;
@@ -100,7 +97,7 @@ impl NdrSink {
     pub(super) fn variant_header(&mut self, shape: &Shape) -> Visit<()> {
         let vt = variant::type_of(shape)?;
         match self.frames.last_mut() {
-            Some(frame) if matches!(frame.kind, Kind::Variant { .. }) => {
+            Some(frame) if frame.kind == Kind::Variant => {
                 frame.left = usize::from(!matches!(shape.resolved(), Shape::Void));
             }
             _ => return Err(Violation::Misuse.at(0)),
@@ -122,24 +119,16 @@ impl NdrSink {
         self.variants -= 1;
     }
 
-    /// Whether the next value is an element of a SAFEARRAY of Wine's, where pointers stand in place.
-    pub(super) fn is_in_place(&self) -> bool {
-        let element = |frame: &Frame| frame.automation && frame.kind == Kind::Items;
-        self.wine && self.frames.last().is_some_and(element)
-    }
-
     /// A BSTR: text of so many units, behind a pointer or what stands for one.
     pub(super) fn bstr(&mut self, units: usize, value: &str) -> Visit<()> {
         count_of(units.saturating_mul(2))?;
-        let in_place = self.is_in_place();
-        let marked = self.wine && !self.automation();
-        let place = self.begin()?;
+        let marked = self.wine && !self.frames.automation();
+        let (place, in_place) = self.begin_pointed()?;
         match place {
             _ if in_place => {}
             Place::Arm => self.referent_id(),
             _ => self.u32(USER),
         }
-        let place = if in_place { Place::Behind } else { place };
         self.referent(place, |sink| {
             if marked {
                 // What is user-marshalled is aligned so there, whatever it is.
@@ -174,7 +163,7 @@ impl NdrSink {
             let limit = SAFEARRAY_DIMENSIONS.into();
             return Err(Failure::over_limit(Initiator::User, "dimensions", dimensions as u64, limit));
         }
-        let automation = self.automation();
+        let automation = self.frames.automation();
         let place = self.begin()?;
         match automation {
             true => self.referent_id(),
@@ -227,22 +216,15 @@ impl NdrSink {
         }
         let frame = self.push(kind, len)?;
         frame.automation = true;
-        frame.referent = referent;
+        frame.side.referent = referent;
         frame.order = Some(order);
         Ok(())
-    }
-
-    /// Whether the next value is part of a row.
-    pub(super) fn in_row(&self) -> bool {
-        matches!(self.frames.last(), Some(frame) if matches!(frame.kind, Kind::Row { .. }))
     }
 
     /// Opens the next row of an open row.
     pub(super) fn open_row(&mut self, len: usize) -> Visit<()> {
         self.begin()?;
-        let (Some(Kind::Row { dimension }), Some(grid)) =
-            (self.frames.last().map(|frame| frame.kind), self.grids.last_mut())
-        else {
+        let (Some(dimension), Some(grid)) = (self.frames.row(), self.grids.last_mut()) else {
             return Err(Violation::Misuse.at(0));
         };
         let dimension = dimension + 1;
@@ -250,8 +232,8 @@ impl NdrSink {
             Some(bound @ None) => *bound = Some(len),
             Some(Some(bound)) if *bound == len => {}
             Some(Some(bound)) => {
-                let message = format!("rows of {bound} and of {len} elements: a SAFEARRAY is rectangular");
-                return Err(Failure::new(Why::BadArgument, Initiator::User, message));
+                let what = format!("rows of {bound} and of {len} elements: a SAFEARRAY is rectangular");
+                return Err(bad(what));
             }
             None => return Err(Violation::Misuse.at(0)),
         }
@@ -261,19 +243,15 @@ impl NdrSink {
 
     /// An element of a row begins.
     pub(super) fn mark(&mut self) {
-        let (Some(frame), Some(grid)) = (self.frames.last(), self.grids.last_mut()) else { return };
-        let Kind::Row { dimension } = frame.kind else { return };
-        if let Some(alignment) = grid.holding.deferred
-            && dimension + 1 == grid.bounds.len()
-        {
-            // Behind a boundary that does for all, so that referents can change places.
-            if self.deferred.len() <= self.depth {
-                self.deferred.push(Segment::floating());
-            }
-            if let Some(deferred) = self.deferred.get_mut(self.depth) {
-                deferred.align(alignment);
-                grid.referents.push(deferred.len());
-            }
+        let (Some(dimension), Some(grid)) = (self.frames.row(), self.grids.last()) else { return };
+        let innermost = dimension + 1 == grid.bounds.len();
+        let Some(alignment) = grid.holding.deferred.filter(|_| innermost) else { return };
+        // Behind a boundary that does for all, so that referents can change places.
+        let behind = self.behind();
+        behind.align(alignment);
+        let at = behind.len();
+        if let Some(grid) = self.grids.last_mut() {
+            grid.referents.push(at);
         }
     }
 
@@ -312,6 +290,49 @@ impl NdrSink {
             }
         }
         Ok(())
+    }
+
+    /// Whether the next value is an element that may be a row.
+    #[inline]
+    fn takes_row(&self, layout: &Layout) -> bool {
+        !self.wine
+            && self.frames.last().is_some_and(Frame::takes_row)
+            && (self.variants < VARIANT_DEPTH || layout.variant_count() == 0)
+    }
+
+    /// `None`: the elements are visited one by one.
+    pub(super) fn rows_of(&mut self, shape: &Shape, layout: &'static Layout, count: usize) -> Option<Style> {
+        if !self.takes_row(layout) || !self.agreed.of(shape, layout) {
+            return None;
+        }
+        let count = count.min(ROOM);
+        self.segment().bytes().reserve(count * layout.size.next_multiple_of(layout.alignment));
+        let variants = count * layout.variant_count();
+        if variants > 0 {
+            self.behind().bytes().reserve(variants * VARIANT_BYTES);
+        }
+        Some(Style { little: self.little, pointer: USER })
+    }
+
+    /// Writes a struct of numbers and VARIANTs in one piece. `raw` is its flat part in the byte order of
+    /// `rows`, with the pointers to the VARIANTs already in it; each VARIANT goes behind the outermost
+    /// construct. `false`: nothing was written, and the caller has to write field by field.
+    pub(super) fn put_row(&mut self, layout: &Layout, raw: &[u8], variants: &[Scalar]) -> Visit<bool> {
+        // What a variant holds must be known before anything is written.
+        if !self.takes_row(layout)
+            || variants.iter().any(|scalar| self.last_type.of(scalar.shape()).is_none())
+        {
+            return Ok(false);
+        }
+        self.begin()?;
+        self.segment().put(layout.alignment, raw);
+        for scalar in variants {
+            if let Some((vt, width)) = self.last_type.of(scalar.shape()) {
+                let (bytes, len) = variant_bytes(vt, width, *scalar);
+                self.behind().put(8, bytes.get(..len).unwrap_or_default());
+            }
+        }
+        Ok(true)
     }
 }
 

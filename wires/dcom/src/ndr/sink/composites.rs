@@ -9,8 +9,7 @@
 use super::super::layout::{Form, Place, alignment, form, pair_alignment, tail_of};
 use super::super::variant;
 use super::super::watch::{Counting, Counts, Forms, count_in};
-use super::frame::Kind;
-use super::{NdrSink, contradicts, count_of, miscounted, too_long};
+use super::{Frame, Kind, NdrSink, contradicts, count_of, miscounted, too_long};
 use crate::ndr::wine::{DISCRIMINATOR, element_alignment, is_packed};
 use crate::violations::{Violation, unsupported};
 use everywire_model::shape::{Array, Hold, Order, PointerKind, Shape, Struct, Union};
@@ -59,7 +58,7 @@ impl NdrSink {
     /// A struct that ends in a conformant array begins with that array's maximum count (C706 14.3.7.1), which
     /// is not known yet: zeros are written, and their place goes down with the frames (`hoist`) to the array.
     pub(super) fn open_struct(&mut self, shape: &Shape, fields: &Hold<Struct>) -> Visit<()> {
-        let inherited = self.frames.last().and_then(|frame| frame.hoist);
+        let inherited = self.frames.hoist();
         let hoist = match self.begin()? {
             Place::Arm if !variant::is_decimal(fields) => return Err(unsupported("a struct in a VARIANT")),
             Place::Tail => inherited,
@@ -85,17 +84,12 @@ impl NdrSink {
     pub(super) fn flat_words(&mut self, shape: &Shape, values: &[u32]) -> Visit<()> {
         let is_flat =
             matches!(shape.resolved(), Shape::Struct(fields) if fields.fields.len() == values.len());
-        match self.frames.last_mut().filter(|frame| is_flat && frame.takes_flat()) {
-            Some(frame) if !self.wine => match frame.left.checked_sub(1) {
-                Some(left) => frame.left = left,
-                None => return Err(miscounted()),
-            },
-            _ => {
-                self.open(shape, values.len())?;
-                values.iter().try_for_each(|value| Sink::u32(self, *value))?;
-                return self.close(shape);
-            }
+        if self.wine || !is_flat || !self.frames.last().is_some_and(Frame::takes_flat) {
+            self.open(shape, values.len())?;
+            values.iter().try_for_each(|value| Sink::u32(self, *value))?;
+            return self.close(shape);
         }
+        self.begin()?;
         let little = self.little;
         let segment = self.segment();
         for value in values {
@@ -144,8 +138,8 @@ impl NdrSink {
         if bound.is_some_and(|bound| count > bound) {
             return Err(too_long(len, bound));
         }
-        let counting = !self.counts.is_empty() && self.counting();
-        let hoist = self.frames.last().and_then(|frame| frame.hoist);
+        let counting = !self.counts.is_empty() && self.frames.counting();
+        let hoist = self.frames.hoist();
         let place = self.begin()?;
         let max = match self.counts.last_mut() {
             Some(counts) if counting => {
@@ -202,7 +196,7 @@ impl NdrSink {
             self.segment().align(element_alignment(shape));
         }
         let frame = self.push(Kind::Items, len.saturating_mul(values))?;
-        frame.referent = referent;
+        frame.side.referent = referent;
         frame.forms = Forms::of_items(shape);
         frame.pairs = pair_alignment(shape);
         Ok(())
@@ -210,7 +204,7 @@ impl NdrSink {
 
     /// `len` is 0 for null. A null reference pointer is refused, since no reader expects one.
     pub(super) fn open_pointer(&mut self, shape: &Shape, kind: PointerKind, len: usize) -> Visit<()> {
-        let counting = self.counting();
+        let counting = self.frames.counting();
         let place = self.begin()?;
         let present = len > 0;
         let mut referent = false;
@@ -228,10 +222,36 @@ impl NdrSink {
             }
         }
         let frame = self.push(Kind::Maybe, usize::from(present))?;
-        frame.referent = referent;
+        frame.side.referent = referent;
         frame.automation = place == Place::Arm;
         frame.forms = Forms::of_items(shape);
         frame.counting = if counting { Counting::Behind } else { Counting::No };
         Ok(())
+    }
+
+    /// A string (C706 14.3.4) as a conformant and varying array of characters, ended by a NUL.
+    /// `count` is the number of units with the NUL, as the maximum and as the actual count; the offset is 0.
+    pub(super) fn string(&mut self, narrow: bool, count: u32, value: &str) {
+        self.u32(count);
+        self.u32(0);
+        self.u32(count);
+        if narrow {
+            let bytes = self.segment().bytes();
+            bytes.extend_from_slice(value.as_bytes());
+            bytes.push(0);
+        } else {
+            self.units(value);
+            self.u16(0);
+        }
+    }
+
+    /// UTF-16.
+    pub(super) fn units(&mut self, value: &str) {
+        let little = self.little;
+        let bytes = self.segment().bytes();
+        bytes.reserve(value.len() * 2);
+        for unit in value.encode_utf16() {
+            bytes.extend_from_slice(&if little { unit.to_le_bytes() } else { unit.to_be_bytes() });
+        }
     }
 }

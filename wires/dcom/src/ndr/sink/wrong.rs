@@ -13,27 +13,27 @@ pub(super) fn count_of(len: usize) -> Visit<u32> {
         .map_err(|_| Failure::over_limit(Initiator::User, "elements", len as u64, u32::MAX.into()))
 }
 
+/// An argument that cannot be written.
+#[cold]
+pub(super) fn bad(message: impl Into<String>) -> Failure {
+    Failure::new(Why::BadArgument, Initiator::User, message)
+}
+
 #[cold]
 pub(super) fn too_long(len: usize, bound: Option<u32>) -> Failure {
-    let bound = bound.unwrap_or(u32::MAX);
-    Failure::new(Why::BadArgument, Initiator::User, format!("a length of {len} exceeds the bound of {bound}"))
+    bad(format!("a length of {len} exceeds the bound of {}", bound.unwrap_or(u32::MAX)))
 }
 
 #[cold]
 pub(super) fn contradicts(contradiction: &Contradiction) -> Failure {
     let Contradiction { count, size, name } = contradiction;
-    let message = format!("{count} elements, but `{name}`, which says how many, is {size}");
-    Failure::new(Why::BadArgument, Initiator::User, message)
+    bad(format!("{count} elements, but `{name}`, which says how many, is {size}"))
         .with_hint(format!("give `{name}` the number of elements"))
 }
 
 #[cold]
 pub(super) fn miscounted() -> Failure {
-    Failure::new(
-        Why::BadArgument,
-        Initiator::User,
-        "a composite holds another number of values than it began with",
-    )
+    bad("a composite holds another number of values than it began with")
 }
 
 impl fmt::Debug for NdrSink {

@@ -6,34 +6,25 @@
 //! Invariants: sizes that a peer says twice must agree (conformance and word count, product of bounds and
 //! element count), and what nothing depends on is not believed (`clSize`, `cbElements`, locks). A VARIANT
 //! says its type twice as well, and both must fit. Each VARIANT, pointer and element is charged to the budget
-//! before it is read.
+//! before it is read. A fast way changes nothing until all that it takes is known to be readable; then it charges the budget as the
+//! slow way would, so that both accept the same messages.
 
 use super::super::layout::{Place, has_pointers};
-use super::super::skip::skip_items;
-use super::super::variant::{self, ARRAY, BYREF, HAVE_IID, HAVE_VARTYPE, Holding};
-use super::cells::plain;
+use super::super::variant::{self, ARRAY, BYREF, HAVE_IID, HAVE_VARTYPE, HEADER, Holding};
+use super::super::window::{Window, skip_items};
 use super::{Frame, Kind, NdrSource};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
 use crate::violations::{Violation, unsupported};
 use everywire_model::Scalar;
+use everywire_model::cells::Layout;
 use everywire_model::shape::{Sequence, Shape, Struct};
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
 
 impl<'a> NdrSource<'a> {
-    /// Whether the next value is an element of a SAFEARRAY of Wine's, where pointers stand in place.
-    pub(super) fn is_in_place(&self) -> bool {
-        let element = |frame: &Frame| frame.automation && frame.kind == Kind::Items;
-        self.window.wine && self.frames.last().is_some_and(element)
-    }
-
     /// The frame counts one value until `content` has told its shape.
     pub(super) fn open_variant(&mut self) -> Visit<usize> {
-        let in_place = self.is_in_place();
-        let mut place = self.begin()?;
-        if in_place {
-            place = Place::Behind;
-        }
+        let (place, in_place) = self.begin_pointed()?;
         if self.variants >= VARIANT_DEPTH {
             return self.wrong(Violation::VariantDepth);
         }
@@ -44,29 +35,29 @@ impl<'a> NdrSource<'a> {
         let marker = if in_place { 1 } else { self.window.u32()? };
         let order = self.window.little;
         let mut back = None;
-        let mut kind = Kind::Variant { vt: variant::EMPTY };
+        let mut vt = variant::EMPTY;
         if marker != 0 {
             self.budget.charge_elements(1)?;
             if place == Place::Within {
                 back = Some(self.go()?);
             }
             self.window.little = true;
-            kind = self.variant_header()?;
+            vt = self.variant_header()?;
         }
         self.variants += 1;
-        let frame = self.push(kind, 1)?;
-        frame.back = back;
+        let frame = self.push(Kind::Variant, 1)?;
+        (frame.side.back, frame.side.vt) = (back, vt);
         frame.automation = true;
         frame.order = Some(order);
         Ok(1)
     }
 
-    /// Stops before the value: its own alignment follows from its shape.
-    fn variant_header(&mut self) -> Visit<Kind> {
+    /// The type. Stops before the value: its own alignment follows from its shape.
+    fn variant_header(&mut self) -> Visit<u16> {
         self.window.align(8);
         // Always little-endian: clSize, a reserved word, vt, three more, and the discriminant. The size, in units of 8 bytes,
         // is not believed: some peers always say the same, and each value says itself where it ends.
-        let header = self.window.take(variant::HEADER)?;
+        let header = self.window.take(HEADER)?;
         let word = |at: usize| {
             header.get(at..at + 4).and_then(|raw| raw.try_into().ok()).map_or(0, u32::from_le_bytes)
         };
@@ -74,20 +65,17 @@ impl<'a> NdrSource<'a> {
         if discriminant != variant::discriminant(vt) {
             return self.wrong(Violation::BadVariant);
         }
-        Ok(Kind::Variant { vt })
+        Ok(vt)
     }
 
     /// A VARIANT that holds one number, behind its pointer in a struct or an array: read in one go, as `open_variant`, its content and
     /// `close` would. Whatever is not as expected, they find.
     pub(super) fn plain_variant(&mut self) -> Visit<Option<Scalar>> {
         let (Some(frame), false) = (self.frames.last(), self.window.wine) else { return Ok(None) };
-        let inside = matches!(frame.kind, Kind::Struct | Kind::Items) && frame.pairs == 1;
-        let last = frame.left == 1 && frame.hoist.is_some();
-        let outer = frame.outer;
-        let Some(at) = self.frames.get(outer).and_then(|frame| frame.deferred) else { return Ok(None) };
-        if !inside || last || frame.left == 0 || self.variants >= VARIANT_DEPTH {
+        if !frame.takes_plain_variant() || frame.left == 0 || self.variants >= VARIANT_DEPTH {
             return Ok(None);
         }
+        let Some(at) = self.deferred().copied().flatten() else { return Ok(None) };
         let (mut pointer, mut behind) = (self.window, self.window);
         // Nothing of this source is changed until the whole VARIANT is known to be plain.
         (behind.at, behind.little) = (at, true);
@@ -100,16 +88,16 @@ impl<'a> NdrSource<'a> {
         self.budget.leave();
         self.budget.charge_elements(1)?;
         self.window.at = pointer.at;
-        if let Some(outer) = self.frames.get_mut(outer) {
-            outer.deferred = Some(behind.at);
+        if let Some(deferred) = self.deferred() {
+            *deferred = Some(behind.at);
         }
         Ok(Some(scalar))
     }
 
     /// Whether the VARIANT around holds a DECIMAL, and this struct is one.
     pub(super) fn takes_decimal(&self, shape: &Struct) -> bool {
-        let kind = self.frames.last().map(|frame| frame.kind);
-        matches!(kind, Some(Kind::Variant { vt: variant::DECIMAL })) && variant::is_decimal(shape)
+        let holds_one = |frame: &Frame| frame.kind == Kind::Variant && frame.side.vt == variant::DECIMAL;
+        self.frames.last().is_some_and(holds_one) && variant::is_decimal(shape)
     }
 
     /// How many dimensions the SAFEARRAY has that the VARIANT just opened holds; what is wrong with it, reading it finds.
@@ -155,46 +143,41 @@ impl<'a> NdrSource<'a> {
             self.budget.charge_elements(1)?;
             back = Some(self.go()?);
         }
-        if present && self.window.wine && !self.automation() {
+        if present && self.window.wine && !self.frames.automation() {
             self.window.align(8);
         }
         self.window.little = true;
         present = present && self.window.u32()? != 0;
-        let (len, kind) = match if present { self.safearray(sequence)? } else { None } {
-            Some(Elements { bounds, total, holding }) => {
-                if sequence.bound.is_some_and(|bound| total > bound) {
-                    return self.wrong(Violation::BoundExceeded);
-                }
-                self.accept(total, holding.width)?;
-                match bounds {
-                    Bounds::One => (total as usize, Kind::Items),
-                    Bounds::Several(_) if self.window.wine && holding.deferred.is_some() => {
-                        return Err(unsupported(WINE_GRID));
-                    }
-                    Bounds::Several(bounds) => self.open_grid(bounds, holding)?,
-                }
+        let (mut len, mut kind, mut end) = (0, Kind::Items, None);
+        if present {
+            let Elements { bounds, total, holding } = self.safearray(sequence)?;
+            if sequence.bound.is_some_and(|bound| total > bound) {
+                return self.wrong(Violation::BoundExceeded);
             }
-            None => (0, Kind::Items),
-        };
-        let end = match kind {
-            Kind::Row { .. } => self.grid_end(),
-            _ if has_pointers(&sequence.element, false) && !self.window.wine => {
-                let mut scout = self.window;
-                skip_items(&mut scout, &sequence.element, u32::try_from(len).unwrap_or(u32::MAX))?;
-                Some(scout.at)
+            self.accept(total, holding.width)?;
+            if bounds.is_empty() {
+                len = total as usize;
+            } else if self.window.wine && holding.deferred.is_some() {
+                return Err(unsupported(WINE_GRID));
+            } else {
+                (len, kind, end) = self.open_grid(bounds, holding)?;
             }
-            _ => None,
-        };
+        }
+        if kind == Kind::Items && has_pointers(&sequence.element, false) && !self.window.wine {
+            let mut scout = self.window;
+            skip_items(&mut scout, &sequence.element, u32::try_from(len).unwrap_or(u32::MAX))?;
+            end = Some(scout.at);
+        }
         let frame = self.push_construct(kind, len, Place::Behind, end)?;
-        frame.back = back;
+        frame.side.back = back;
         frame.automation = true;
         frame.order = Some(order);
         Ok(len)
     }
 
-    /// SAFEARRAY, up to its elements (MS-OAUT 2.2.30.10); nothing if it has no data.
+    /// SAFEARRAY, up to its elements (MS-OAUT 2.2.30.10).
     /// Checked in the order of the wire; elements are not touched.
-    fn safearray(&mut self, shape: &Sequence) -> Visit<Option<Elements>> {
+    fn safearray(&mut self, shape: &Sequence) -> Visit<Elements> {
         let holding = variant::safearray_of(variant::element_type(shape)?)?;
         let depth = variant::dimensions(shape);
         let conformance = self.window.u32()?;
@@ -249,8 +232,48 @@ impl<'a> NdrSource<'a> {
         }
         // The leftmost dimension stands last.
         bounds.reverse();
-        let bounds = if bounds.is_empty() { Bounds::One } else { Bounds::Several(bounds) };
-        Ok(Some(Elements { bounds, total: size, holding }))
+        Ok(Elements { bounds, total: size, holding })
+    }
+
+    /// Whether the next elements can be read as whole rows, and if so whether they are little-endian. Wine's
+    /// form is always read field by field.
+    pub(super) fn rows_of(&mut self, shape: &Shape, layout: &'static Layout) -> Option<bool> {
+        let takes_rows = !self.window.wine && self.frames.last()?.takes_row();
+        (takes_rows && self.agreed.of(shape, layout)).then_some(self.window.little)
+    }
+
+    /// Whatever is not as expected, the way through the fields finds.
+    pub(super) fn take_row(&mut self, layout: &Layout, variants: &mut [Scalar]) -> Visit<Option<&'a [u8]>> {
+        let Some(frame) = self.frames.last() else { return Ok(None) };
+        if !frame.takes_row() || frame.left == 0 {
+            return Ok(None);
+        }
+        let mut window = self.window;
+        window.align(layout.alignment);
+        let Ok(row) = window.take(layout.size) else { return Ok(None) };
+        if !variants.is_empty() {
+            let Some(at) = self.deferred().copied().flatten() else { return Ok(None) };
+            if self.variants >= VARIANT_DEPTH {
+                return Ok(None);
+            }
+            let mut behind = Window { at, little: true, ..window };
+            for (at, scalar) in layout.variants().zip(variants.iter_mut()) {
+                if row.get(at..at + 4).is_none_or(|pointer| pointer == [0; 4]) {
+                    return Ok(None);
+                }
+                let Some(found) = plain(&mut behind) else { return Ok(None) };
+                *scalar = found;
+            }
+            self.budget.charge_elements(variants.len() as u64)?;
+            if let Some(deferred) = self.deferred() {
+                *deferred = Some(behind.at);
+            }
+        }
+        self.budget.enter()?;
+        self.budget.leave();
+        self.begin()?;
+        self.window.at = window.at;
+        Ok(Some(row))
     }
 }
 
@@ -260,13 +283,34 @@ pub(in crate::ndr) const WINE_GRID: &str =
 
 /// What a SAFEARRAY says of its elements.
 struct Elements {
-    bounds: Bounds,
+    /// How many each dimension has, the leftmost first; empty if there is but one.
+    bounds: Vec<usize>,
     total: u32,
     holding: Holding,
 }
 
-enum Bounds {
-    One,
-    /// The leftmost first.
-    Several(Vec<usize>),
+/// A wireVARIANT that holds one number (MS-OAUT 2.2.29.1), from the padding before it to its last byte; nothing if it is something else,
+/// or wrong.
+#[inline]
+fn plain(window: &mut Window<'_>) -> Option<Scalar> {
+    window.align(8);
+    let header = window.take(HEADER).ok()?;
+    let &[_, _, _, _, _, _, _, _, low, high, _, _, _, _, _, _, a, b, c, d] = header else { return None };
+    let vt = u16::from_le_bytes([low, high]);
+    if u32::from_le_bytes([a, b, c, d]) != vt.into() {
+        return None;
+    }
+    let (shape, width) = variant::plain(vt)?;
+    window.align(width.max(1));
+    let mut bits = match *window.take(width).ok()? {
+        [a] => a.into(),
+        [a, b] => u16::from_le_bytes([a, b]).into(),
+        [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0,
+    };
+    if vt == variant::BOOL {
+        bits = (bits != 0).into();
+    }
+    Scalar::new(shape, bits)
 }

@@ -10,39 +10,22 @@
 //! is `NullReference`. A full pointer whose id was seen before is read from the first one's referent again;
 //! that is bounded, since it takes four octets and may stand for many.
 
-use super::super::layout::{Form, Place, alignment, has_pointers, least, pair_alignment, tail_of};
-use super::super::skip::{skip, skip_items};
+use super::super::layout::{Place, alignment, has_pointers, least, pair_alignment, tail_of};
 use super::super::watch::{Counting, Counts, Forms, count_in};
+use super::super::window::{skip, skip_items};
 use super::{Back, Frame, Kind, NdrSource, contradicts};
 use crate::limits::POINTER_DEPTH;
 use crate::ndr::wine::{element_alignment, is_packed};
 use crate::violations::{Violation, unsupported};
-use everywire_model::shape::{Array, Hold, Order, PointerKind, Shape, Struct};
+use everywire_model::shape::{Array, Hold, Order, PointerKind, Shape, Struct, Text, TextKind};
 use everywire_model::visit::{Source, Visit};
 use everywire_model::{Failure, Initiator};
+use std::borrow::Cow;
 
 /// How often referents may be read again in the shortest of messages; in others, as often as they have bytes.
 const FREE_ALIASES: usize = 64;
 
-impl Frame {
-    /// Whether a value of it is simply what comes next.
-    #[inline]
-    fn takes_flat(&self) -> bool {
-        matches!(self.kind, Kind::Struct | Kind::Items)
-            && self.hoist.is_none()
-            && self.counting == Counting::No
-            && self.pairs == 1
-            && !self.packed
-    }
-
-    /// Whether an element of it may be a row.
-    #[inline]
-    pub(super) fn takes_row(&self) -> bool {
-        self.takes_flat() && !self.automation && matches!(self.forms, Forms::Plain)
-    }
-}
-
-impl NdrSource<'_> {
+impl<'a> NdrSource<'a> {
     /// Opens a composite that is read in place; unless it is inside another, its pointers' referents follow it.
     /// `end` is where its referents begin, or `None` if it holds no pointers.
     pub(super) fn push_construct(
@@ -55,8 +38,7 @@ impl NdrSource<'_> {
         let own = self.frames.len();
         let frame = self.push(kind, left)?;
         if !matches!(place, Place::Within | Place::Tail) {
-            frame.outer = own;
-            frame.deferred = end;
+            (frame.side.outer, frame.side.deferred) = (own, end);
         }
         Ok(frame)
     }
@@ -103,7 +85,7 @@ impl NdrSource<'_> {
     /// 14.3.7.1). The count of a struct inside of a struct was moved to the front of the outermost one: it
     /// comes from the frame around (`inherited`). A DECIMAL is the only struct that a VARIANT holds here.
     pub(super) fn open_struct(&mut self, shape: &Shape, fields: &Hold<Struct>) -> Visit<usize> {
-        let inherited = self.hoisted();
+        let inherited = self.frames.hoist();
         let place = self.begin()?;
         let hoist = match place {
             Place::Arm if !self.takes_decimal(fields) => return Err(unsupported("a struct in a VARIANT")),
@@ -126,20 +108,14 @@ impl NdrSource<'_> {
     #[inline]
     pub(super) fn flat_words(&mut self, shape: &Shape, into: &mut [u32]) -> Visit<()> {
         let is_flat = matches!(shape.resolved(), Shape::Struct(fields) if fields.fields.len() == into.len());
-        let wine = self.window.wine;
-        match self.frames.last_mut().filter(|frame| is_flat && frame.takes_flat()) {
-            Some(frame) if !wine => match frame.left.checked_sub(1) {
-                Some(left) => frame.left = left,
-                None => return self.wrong(Violation::Misuse),
-            },
-            _ => {
-                self.open(shape)?;
-                for value in into {
-                    *value = Source::u32(self)?;
-                }
-                return self.close(shape);
+        if self.window.wine || !is_flat || !self.frames.last().is_some_and(Frame::takes_flat) {
+            self.open(shape)?;
+            for value in into {
+                *value = Source::u32(self)?;
             }
+            return self.close(shape);
         }
+        self.begin()?;
         for value in into {
             *value = self.window.u32()?;
         }
@@ -171,18 +147,6 @@ impl NdrSource<'_> {
         Ok(0)
     }
 
-    /// A sequence has three forms: a dimension of an open SAFEARRAY, a SAFEARRAY (always inside of a
-    /// VARIANT), and the arrays of C706.
-    pub(super) fn open_sequence(&mut self, shape: &Shape, form: Form) -> Visit<usize> {
-        if self.in_row() {
-            self.open_row(shape)
-        } else if form == Form::Safearray || self.automation() {
-            self.open_safearray(shape)
-        } else {
-            self.open_items(shape)
-        }
-    }
-
     /// A sequence or a map, in the form that the contract's order asks for:
     /// - `Free`: a struct of a count and a pointer to that many elements.
     /// - `Conformant`: a maximum count, then the elements.
@@ -197,9 +161,9 @@ impl NdrSource<'_> {
             _ => (Order::Free, None, 2),
         };
         let elements = elements_of(shape);
-        let hoist = self.hoisted();
+        let hoist = self.frames.hoist();
         let mut place = self.begin()?;
-        let counting = !self.counts.is_empty() && self.counting();
+        let counting = !self.counts.is_empty() && self.frames.counting();
         if place == Place::Arm {
             return Err(unsupported("a map in a VARIANT"));
         }
@@ -276,7 +240,7 @@ impl NdrSource<'_> {
             end = Some(scout.at);
         }
         let frame = self.push_construct(Kind::Items, len.saturating_mul(values), place, end)?;
-        frame.back = back;
+        frame.side.back = back;
         frame.forms = Forms::of_items(shape);
         frame.pairs = pair_alignment(shape);
         Ok(len)
@@ -286,7 +250,7 @@ impl NdrSource<'_> {
     /// another pointer has no octets of its own. The referent of a pointer inside of a construct stands
     /// behind that construct (C706 14.3.12.3, `go`); the place to go back to is kept in the frame.
     pub(super) fn open_pointer(&mut self, shape: &Shape, kind: PointerKind) -> Visit<usize> {
-        let counting = self.counting();
+        let counting = self.frames.counting();
         let place = self.begin()?;
         let id_at = self.window.at;
         let mut back = None;
@@ -336,12 +300,63 @@ impl NdrSource<'_> {
         self.pointers += 1;
         let automation = place == Place::Arm;
         let frame = self.push(Kind::Maybe, 1)?;
-        frame.back = back;
-        frame.pointer = true;
+        frame.side.back = back;
+        frame.side.pointer = true;
         frame.automation = automation;
         frame.forms = Forms::of_items(shape);
         frame.counting = if counting { Counting::Behind } else { Counting::No };
         Ok(1)
+    }
+
+    /// So many units of UTF-16. Text that is none, or no UTF-8 where the contract has octets, is refused: replacing characters would
+    /// change names and keys without anybody knowing.
+    pub(super) fn wide(&mut self, units: usize) -> Visit<Cow<'a, str>> {
+        let at = self.window.at;
+        let raw = self.window.take(units.checked_mul(2).ok_or_else(|| Violation::Truncated.at(at))?)?;
+        self.budget.charge_bytes(raw.len() as u64)?;
+        let little = self.window.little;
+        let units = raw.chunks_exact(2).filter_map(|pair| pair.try_into().ok());
+        let mut units =
+            units.map(|pair| if little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) });
+        // Mostly the text is ASCII: then each unit is a byte of it.
+        let mut text = String::with_capacity(raw.len() / 2);
+        let odd = units.by_ref().find(|unit| match u8::try_from(*unit) {
+            Ok(byte) if byte.is_ascii() => {
+                text.push(char::from(byte));
+                false
+            }
+            _ => true,
+        });
+        for unit in char::decode_utf16(odd.into_iter().chain(units)) {
+            text.push(unit.map_err(|_| Violation::BadText.at(at))?);
+        }
+        Ok(Cow::Owned(text))
+    }
+
+    /// A string (C706 14.3.4) as a conformant and varying array of characters; the NUL that ends it is not part of the text.
+    pub(super) fn string(&mut self, shape: &Text) -> Visit<Cow<'a, str>> {
+        let max = self.window.u32()?;
+        let actual = self.variance(Some(max))? as usize;
+        let at = self.window.at;
+        let mut text = if shape.kind == TextKind::Narrow {
+            let raw = self.window.take(actual)?;
+            self.budget.charge_bytes(raw.len() as u64)?;
+            Cow::Borrowed(std::str::from_utf8(raw).map_err(|_| Violation::BadText.at(at))?)
+        } else {
+            self.wide(actual)?
+        };
+        if text.ends_with('\0') {
+            match &mut text {
+                Cow::Borrowed(text) => *text = text.strip_suffix('\0').unwrap_or(text),
+                Cow::Owned(text) => {
+                    text.pop();
+                }
+            }
+        }
+        if shape.bound.is_some_and(|bound| actual.saturating_sub(1) > bound as usize) {
+            return self.wrong(Violation::BoundExceeded);
+        }
+        Ok(text)
     }
 }
 

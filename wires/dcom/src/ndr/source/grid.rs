@@ -25,15 +25,29 @@ pub(super) struct Grid {
     at: usize,
     /// Bytes of an element in place.
     width: usize,
-    /// Where the elements end in place.
-    end: usize,
     /// Where the referent of each element is, if elements are pointers.
     referents: Vec<usize>,
 }
 
+/// Where the visit stands in a row.
+struct Row {
+    dimension: usize,
+    /// Whether its values are elements, and no rows.
+    innermost: bool,
+    /// The number of the first element in its next value, as the stub counts.
+    next: usize,
+    /// How many elements lie between two values of it.
+    stride: usize,
+}
+
 impl NdrSource<'_> {
-    /// Opens the outermost dimension: its length and its frame's kind. The window stands at the elements.
-    pub(super) fn open_grid(&mut self, bounds: Vec<usize>, holding: Holding) -> Visit<(usize, Kind)> {
+    /// Opens the outermost dimension: its length, its frame's kind, and where the elements end in place. The window stands at the
+    /// elements.
+    pub(super) fn open_grid(
+        &mut self,
+        bounds: Vec<usize>,
+        holding: Holding,
+    ) -> Visit<(usize, Kind, Option<usize>)> {
         let mut total = 1_usize;
         let mut strides = Vec::with_capacity(bounds.len());
         for bound in &bounds {
@@ -55,8 +69,8 @@ impl NdrSource<'_> {
             rows = rows.saturating_mul(*bound);
             self.budget.charge_elements(rows as u64)?;
         }
-        self.grids.push(Grid { bounds, strides, at, width: holding.width, end, referents });
-        Ok((len, Kind::Row { dimension: 0, first: 0 }))
+        self.grids.push(Grid { bounds, strides, at, width: holding.width, referents });
+        Ok((len, Kind::Row { dimension: 0 }, Some(end)))
     }
 
     /// Finds the referents of pointers in a row, all but the last by the sizes that they begin with.
@@ -91,77 +105,47 @@ impl NdrSource<'_> {
         Ok(found)
     }
 
-    /// Where the referents of the grid opened last begin, or where it ends if it has none.
-    pub(super) fn grid_end(&self) -> Option<usize> {
-        self.grids.last().map(|grid| grid.end)
-    }
-
-    /// Whether the next value is part of a row.
-    pub(super) fn in_row(&self) -> bool {
-        matches!(self.frames.last(), Some(frame) if matches!(frame.kind, Kind::Row { .. }))
+    /// Where the visit stands in the row that is open, and the grid that it is of.
+    fn row(&self) -> Option<(Row, &Grid)> {
+        let (frame, grid) = self.frames.last().zip(self.grids.last())?;
+        let Kind::Row { dimension } = frame.kind else { return None };
+        let (bound, stride) = (*grid.bounds.get(dimension)?, *grid.strides.get(dimension)?);
+        let next = bound.saturating_sub(frame.left).saturating_mul(stride).saturating_add(frame.side.first);
+        Some((Row { dimension, innermost: dimension + 1 == grid.bounds.len(), next, stride }, grid))
     }
 
     /// Opens the next row of an open row.
     pub(super) fn open_row(&mut self, shape: &Shape) -> Visit<usize> {
         let Shape::Sequence(_) = shape else { return self.wrong(Violation::Misuse) };
-        let first = self.next_element();
+        let Some((row, grid)) = self.row() else { return self.wrong(Violation::Misuse) };
+        let dimension = row.dimension + 1;
+        let Some(&len) = grid.bounds.get(dimension) else { return self.wrong(Violation::Misuse) };
         self.begin()?;
-        let dimension = match self.frames.last().map(|frame| frame.kind) {
-            Some(Kind::Row { dimension, .. }) => dimension + 1,
-            _ => return self.wrong(Violation::Misuse),
-        };
-        let Some(&len) = self.grids.last().and_then(|grid| grid.bounds.get(dimension)) else {
-            return self.wrong(Violation::Misuse);
-        };
-        self.push(Kind::Row { dimension, first }, len)?.automation = true;
+        let frame = self.push(Kind::Row { dimension }, len)?;
+        (frame.automation, frame.side.first) = (true, row.next);
         Ok(len)
-    }
-
-    /// The number, as the stub counts, of the first element in what comes next.
-    /// 0 where no grid is open, which no caller asks.
-    fn next_element(&self) -> usize {
-        let (Some(frame), Some(grid)) = (self.frames.last(), self.grids.last()) else { return 0 };
-        let Kind::Row { dimension, first } = frame.kind else { return 0 };
-        let bound = grid.bounds.get(dimension).copied().unwrap_or_default();
-        let stride = grid.strides.get(dimension).copied().unwrap_or_default();
-        first.saturating_add(bound.saturating_sub(frame.left).saturating_mul(stride))
     }
 
     /// An element begins: goes to where it is.
     pub(super) fn seek(&mut self) {
-        let Some(frame) = self.frames.last() else { return };
-        let (outer, left) = (frame.outer, frame.left);
-        let Kind::Row { dimension, first } = frame.kind else { return };
-        let Some(grid) = self.grids.last() else { return };
-        if dimension + 1 != grid.bounds.len() {
-            return;
-        }
-        // `left` no longer counts the element that begins.
-        let bound = grid.bounds.get(dimension).copied().unwrap_or_default();
-        let stride = grid.strides.get(dimension).copied().unwrap_or_default();
-        let index = bound.saturating_sub(left.saturating_add(1)).saturating_mul(stride).saturating_add(first);
-        self.window.at = grid.at.saturating_add(index.saturating_mul(grid.width));
+        let Some((Row { innermost: true, next, stride, .. }, grid)) = self.row() else { return };
+        // It was counted already.
+        let index = next.saturating_sub(stride);
         let referent = grid.referents.get(index).copied();
-        if let (Some(referent), Some(frame)) = (referent, self.frames.get_mut(outer)) {
-            frame.deferred = Some(referent);
+        self.window.at = grid.at.saturating_add(index.saturating_mul(grid.width));
+        if let (Some(_), Some(deferred)) = (referent, self.deferred()) {
+            *deferred = referent;
         }
     }
 
     /// The bytes of the next `count` elements of a row.
     pub(super) fn gather(&mut self, count: usize, width: usize) -> Visit<Vec<u8>> {
-        let first = self.next_element();
+        let found = self.row().filter(|(row, grid)| row.innermost && grid.width == width);
+        let Some((Row { next, stride, .. }, grid)) = found else { return self.wrong(Violation::Misuse) };
         let mut gathered = Vec::new();
-        let Some(grid) = self.grids.last() else { return self.wrong(Violation::Misuse) };
-        let Some(Kind::Row { dimension, .. }) = self.frames.last().map(|frame| frame.kind) else {
-            return self.wrong(Violation::Misuse);
-        };
-        if dimension + 1 != grid.bounds.len() || width != grid.width {
-            return self.wrong(Violation::Misuse);
-        }
-        let stride = grid.strides.get(dimension).copied().unwrap_or_default();
         let mut window = self.window;
         for index in 0..count {
-            let element = first.saturating_add(index.saturating_mul(stride));
+            let element = next.saturating_add(index.saturating_mul(stride));
             window.at = grid.at.saturating_add(element.saturating_mul(width));
             gathered.extend_from_slice(window.take(width)?);
         }

@@ -9,7 +9,7 @@ use super::state::{Accepting, Serving};
 use crate::frame::PduKind;
 use crate::hresult;
 use crate::orpc::{ErrorInfo, Extent, OrpcThat, error_extent};
-use crate::session::heading::Heading;
+use crate::pdu::Heading;
 use crate::session::shield::Talk;
 use crate::session::{blank, exception, values};
 use everywire_model::visit::Nothing;
@@ -36,7 +36,7 @@ impl Accepting {
                 .and_then(|extent| self.put_failed(serving, hresult::DISP_E_EXCEPTION, vec![extent])),
             Answer::Raised { shape, .. } => {
                 let what = format!("the servant raised {}, which plain RPC cannot carry", shape.name);
-                Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+                Err(unsupported(what))
             }
             Answer::Passed { encoded, failure } if serving.orpc => {
                 self.put_encoded(serving, encoded, failure)
@@ -45,11 +45,7 @@ impl Accepting {
                 self.put_failure(serving, failure);
                 return Ok(());
             }
-            Answer::Moved(_) => Err(Failure::new(
-                Kind::Unsupported,
-                Initiator::Here,
-                "a call cannot be told where its object went",
-            )),
+            Answer::Moved(_) => Err(unsupported("a call cannot be told where its object went")),
         };
         sent.inspect_err(|failure| {
             // The servant ran, only its results do not travel.
@@ -64,7 +60,7 @@ impl Accepting {
     fn put_results(&mut self, serving: &Serving, results: &dyn Encode) -> Visit<()> {
         let talk = self.talk_of(serving);
         let (orpc, keeps) = (serving.orpc, serving.keeps_hresult);
-        self.channel.message(&heading(serving), serving.shield, |out| {
+        self.channel.message(&heading(serving), serving.shield, true, |out| {
             let stub = out.len();
             if orpc {
                 out.extend_from_slice(&[0; OrpcThat::LEN]);
@@ -117,14 +113,12 @@ impl Accepting {
     /// Fails if the results are not known, as for an interface that passes without a contract; then the
     /// failure becomes a fault.
     fn put_failed(&mut self, serving: &Serving, code: u32, extensions: Vec<Extent>) -> Visit<()> {
-        let shape = self
-            .exporter
-            .as_ref()
-            .filter(|_| !serving.keeps_hresult)
-            .and_then(|exporter| exporter.results(&serving.key, serving.iid, serving.opnum))
-            .ok_or_else(|| Failure::new(Kind::NoOperation, Initiator::Here, "the results are not known"))?;
+        let exporter = self.exporter.as_ref().filter(|_| !serving.keeps_hresult);
+        let shape = exporter.and_then(|exporter| exporter.results(&serving.key, serving.iid, serving.opnum));
+        let unknown = || Failure::new(Kind::NoOperation, Initiator::Here, "the results are not known");
+        let shape = shape.ok_or_else(unknown)?;
         let talk = self.talk_of(serving);
-        self.channel.message(&heading(serving), serving.shield, |out| {
+        self.channel.message(&heading(serving), serving.shield, true, |out| {
             let stub = out.len();
             OrpcThat { flags: 0, extensions }.write(out);
             let fields = shape.fields();
@@ -142,20 +136,19 @@ impl Accepting {
     /// What references in the answer are counted for: the caller by its security context, or the connection
     /// as a whole.
     pub(super) fn talk_of(&self, serving: &Serving) -> Option<Talk> {
-        let shield = serving.shield.and_then(|index| self.channel.shields.get(index));
+        let shield = self.channel.shield(serving.shield);
         shield.map_or(self.talk.as_ref(), |shield| shield.correspondence.as_ref()).cloned()
     }
 }
 
 /// What stands before the stub of an answer to this call.
 pub(super) fn heading(serving: &Serving) -> Heading {
-    Heading {
-        kind: PduKind::Response,
-        flags: 0,
-        call: serving.call,
-        // As Windows and Samba have it: one octet. Whoever called knows by which context.
-        context: serving.context & 0xff,
-        opnum: 0,
-        object: None,
-    }
+    // As Windows and Samba have it: one octet. Whoever called knows by which context.
+    Heading::answer(PduKind::Response, serving.call, serving.context & 0xff)
+}
+
+/// The failure of what this side of a connection cannot do.
+#[cold]
+pub(super) fn unsupported(what: impl Into<String>) -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::Here, what)
 }

@@ -12,30 +12,32 @@
 //! a caller whom nobody knows yet, and again for each one who has proved who it is. An association group is
 //! used by one account only (`owns_group`).
 
-use super::state::{Accepting, Admission, Presentation};
-use crate::frame::{HEADER, HEADER_SIGNING, Header, MIN_FRAGMENT, MULTIPLEX, PduKind, Trailer};
+use super::state::{Accepting, Admission, Presentation, Target};
+use crate::frame::{HEADER, HEADER_SIGNING, Header, MIN_FRAGMENT, MULTIPLEX, Trailer};
 use crate::limits;
 use crate::pdu::{
     Bind, BindAck, BindNak, Breach, ContextElement, ContextResult, FEATURE_KEEP_ON_ORPHAN,
     FEATURE_SECURITY_MULTIPLEX, FEATURE_SIGNED_FAULTS, NDR, Pdu, Syntax, nak,
 };
-use crate::security::{Level, Security};
+use crate::security::{Level, Security, address_of_peer};
 use crate::session::channel::{FRAGMENT, LARGE_FRAGMENT, State, Token};
 use crate::session::shield::{self, Shield, Talk};
+use crate::session::values::is_tcp;
 use crate::standard::is_ordinary;
-use crate::{REM_UNKNOWN, REM_UNKNOWN2};
+use crate::{
+    ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION,
+    SCM_ACTIVATOR, iid_of, version_of,
+};
 use bytes::Bytes;
 use everywire_auth::security::{Credentials, Established, Mechanism, Principal, UserTable, Users, acceptor};
-use everywire_model::{Endpoint, Event, Failure, Kind, Peer, Profile};
+use everywire_model::{Endpoint, Event, Failure, InterfaceKind, Kind, Peer, PeerAddress, Profile};
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// The largest fragment that a client is taken to mean if it says less.
 const LEAST_ASKED: u16 = 2048;
 
 const FEATURES: u16 = FEATURE_SECURITY_MULTIPLEX | FEATURE_KEEP_ON_ORPHAN | FEATURE_SIGNED_FAULTS;
-
-/// The token to be sent back, with the trailer it answers.
-type Reply = Option<(Trailer, Vec<u8>)>;
 
 /// With what a token came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,9 +54,7 @@ impl Accepting {
     /// A bind: the first PDU of a connection, and the only one of its kind. Fragment sizes, the association
     /// group, the presentation contexts and the first security context are agreed on here.
     pub(super) fn bind_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
-        if self.channel.state != State::Unbound {
-            return Err(Breach::Unexpected { kind: PduKind::Bind.word() });
-        }
+        self.channel.expect(State::Unbound, header)?;
         let (bind, trailer) = contents(header, message)?;
         self.channel.minor = header.minor;
         let group = self.join(bind.group, trailer.is_some())?;
@@ -73,7 +73,7 @@ impl Accepting {
         self.channel.state = State::Open;
         let ack = BindAck { max_xmit: size, max_recv: size, group, address: self.port.clone(), results };
         let flags = header.flags & (HEADER_SIGNING | MULTIPLEX);
-        self.send_ack(Pdu::BindAck(ack), flags, header.call, reply.as_ref());
+        self.channel.negotiate(&Pdu::BindAck(ack), flags, header.call, reply.as_ref());
         // Known callers are told of when their context stands.
         if self.channel.shields.is_empty() {
             let authentication = if self.peer.credentials.is_some() { "unix credentials" } else { "none" };
@@ -84,22 +84,20 @@ impl Accepting {
 
     /// The client needs more.
     pub(super) fn alter_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
-        if self.channel.state != State::Open {
-            return Err(Breach::Unexpected { kind: PduKind::AlterContext.word() });
-        }
+        self.channel.expect(State::Open, header)?;
         let (bind, trailer) = contents(header, message)?;
         let results = self.negotiate_contexts(&bind.contexts)?;
         // Headers may come to be signed later, and then by every context (MS-RPCE 3.3.1.5.2.2).
         if header.has(HEADER_SIGNING) {
             self.channel.header_signing = true;
-            self.channel.shields.iter_mut().for_each(Shield::cover_headers);
+            self.channel.shields.iter_mut().for_each(|shield| shield.whole = true);
         }
         let reply = self.authenticate(trailer, message, Leg::Next)?;
         // Sizes and group are those of the bind, whatever is asked now.
         let (size, group) = (self.size, self.group.unwrap_or_default());
         let ack = BindAck { max_xmit: size, max_recv: size, group, address: Vec::new(), results };
         let flags = header.flags & HEADER_SIGNING;
-        self.send_ack(Pdu::AlterContextResponse(ack), flags, header.call, reply.as_ref());
+        self.channel.negotiate(&Pdu::AlterContextResponse(ack), flags, header.call, reply.as_ref());
         Ok(())
     }
 
@@ -122,18 +120,6 @@ impl Accepting {
     pub(super) fn send_nak(&mut self, call: u32, reason: u16) {
         let nak = BindNak { reason, versions: vec![(5, 0)] };
         self.channel.negotiate(&Pdu::BindNak(nak), 0, call, None);
-    }
-
-    /// The answer to a bind or an alter_context. Its trailer names the mechanism, level and security context
-    /// that the client's trailer named: a token that answers another one would be refused there.
-    fn send_ack(&mut self, ack: Pdu, flags: u8, call: u32, reply: Option<&(Trailer, Vec<u8>)>) {
-        let token = reply.map(|(trailer, value)| Token {
-            mechanism: trailer.mechanism,
-            level: trailer.level,
-            context: trailer.context,
-            value,
-        });
-        self.channel.negotiate(&ack, flags, call, token.as_ref());
     }
 
     /// Joins an association group: one that belongs to nobody where nobody says who calls, else any that there is; whether
@@ -199,20 +185,53 @@ impl Accepting {
         if self.contexts.len() >= limits::CONTEXTS {
             return Ok(ContextResult::LIMIT);
         }
-        self.contexts.push(Presentation {
-            id: element.id,
-            syntax: element.interface,
-            interface: Bytes::copy_from_slice(&element.interface.id.to_bytes_le()),
-            target,
-            node: matches!(element.interface.id, REM_UNKNOWN | REM_UNKNOWN2),
-            ordinary: is_ordinary(element.interface.id),
-            dispatches: None,
-        });
+        let (id, syntax) = (element.id, element.interface);
+        let interface = Bytes::copy_from_slice(&syntax.id.to_bytes_le());
+        let (node, ordinary) = (matches!(syntax.id, REM_UNKNOWN | REM_UNKNOWN2), is_ordinary(syntax.id));
+        self.contexts.push(Presentation { id, syntax, interface, target, node, ordinary, dispatches: None });
         Ok(ContextResult::accepted(NDR))
     }
 
-    /// Takes a token, if one came.
-    fn authenticate(&mut self, trailer: Option<Trailer>, message: &[u8], leg: Leg) -> Result<Reply, Breach> {
+    /// What an interface's calls go to. COM's interfaces have no versions, and each call names its object; which interfaces
+    /// that has is decided then. `None`: there is no such interface.
+    fn target(&self, syntax: &Syntax) -> Option<Target> {
+        let objects = (syntax.major, syntax.minor) == (0, 0);
+        match syntax.id {
+            ENDPOINT_MAPPER => (syntax.major == 3).then_some(Target::Node),
+            MANAGEMENT => (syntax.major == 1).then_some(Target::Node),
+            OBJECT_EXPORTER => objects.then_some(Target::Node),
+            REMOTE_ACTIVATION | SCM_ACTIVATOR => (syntax.major == 0).then_some(Target::Activation),
+            id if id == Uuid::nil() => None,
+            _ => match self.procedures(syntax) {
+                Some(key) => Some(Target::Procedures(key)),
+                None => objects.then_some(Target::Objects),
+            },
+        }
+    }
+
+    /// The object that serves an interface of plain DCE/RPC: of this major version, and of no lower minor one (C706 6.2.4.2).
+    fn procedures(&self, syntax: &Syntax) -> Option<Bytes> {
+        let exporter = self.exporter.as_ref()?;
+        exporter.serving(syntax.id).into_iter().find(|key| {
+            exporter.objects().servants(key).iter().any(|servant| {
+                let interface = servant.interface();
+                let (major, minor) = version_of(interface);
+                interface.kind == InterfaceKind::Procedures
+                    && iid_of(interface) == syntax.id
+                    && major == syntax.major
+                    && minor >= syntax.minor
+            })
+        })
+    }
+
+    /// Takes a token, if one came; what is to be sent back. That names the mechanism, level and security context that the client's
+    /// trailer named: a token that answers another one would be refused there.
+    fn authenticate(
+        &mut self,
+        trailer: Option<Trailer>,
+        message: &[u8],
+        leg: Leg,
+    ) -> Result<Option<Token>, Breach> {
         let Some(trailer) = trailer else { return Ok(None) };
         let token = message.get(trailer.value()..).unwrap_or_default();
         let (context, mechanism, level) = (trailer.context, trailer.mechanism, trailer.level);
@@ -257,7 +276,7 @@ impl Accepting {
             self.admit(&trailer, established);
         }
         // A trailer is answered by one even if no token is left to say.
-        Ok(Some((trailer, step.token)))
+        Ok(Some(Token { mechanism, level, context, value: step.token }))
     }
 
     /// Which of the contexts that are being made a trailer belongs to; a new one if to none.
@@ -416,11 +435,6 @@ pub(super) fn secondary_address(place: &Profile) -> Vec<u8> {
     }
 }
 
-/// Whether a place is reached by TCP.
-pub(super) fn is_tcp(place: &Profile) -> bool {
-    matches!(place.endpoints.first(), Some(Endpoint::Tcp { .. }) | None)
-}
-
 /// A mechanism that is not there, or a level that it cannot do, is told as such; everything else is a denial
 /// without a reason.
 fn refusal(failure: &Failure, trailer: &Trailer) -> Breach {
@@ -434,4 +448,9 @@ fn refusal(failure: &Failure, trailer: &Trailer) -> Breach {
 /// No users at all, where Kerberos alone decides.
 fn nobody() -> Arc<dyn Users> {
     Arc::new(UserTable::default())
+}
+
+/// Whether a peer is on this machine.
+pub(super) fn is_local(peer: &PeerAddress, place: &Profile) -> bool {
+    !is_tcp(place) || address_of_peer(peer).is_some_and(|address| address.is_loopback())
 }

@@ -1,8 +1,8 @@
 //! The side that was connected to.
 //!
 //! `state` is what a session knows; the other files are what it does: `binding` agrees on contexts, sizes and
-//! who calls, `requests` takes calls, `admission` decides whether they are let through, `answers` answers
-//! them, `passing` those that pass without a contract, `targets` knows where the calls of an interface go.
+//! who calls, and knows where the calls of an interface go, `requests` takes calls and decides whether they are let through,
+//! `answers` answers them, `passing` those that pass without a contract.
 //!
 //! States: `channel.state` is `Unbound` until a bind was accepted, then `Open`, then `Over` (the peer broke
 //! the protocol, the connection ended, or `close`). `serving` has the calls that were taken and not answered,
@@ -14,28 +14,26 @@
 //! the limit of calls at a time holds. An answer to an unknown or withdrawn call is dropped without a
 //! failure. Nothing is called back over this connection.
 
-mod admission;
 mod answers;
 mod binding;
 mod passing;
 mod requests;
 mod state;
-mod targets;
 
 pub use state::Accepting;
 
 use super::channel::{Channel, State};
-use super::heading::Heading;
 use super::shield::Talk;
 use super::values::End;
 use crate::exporter::Exporter;
 use crate::frame::{Header, PduKind};
-use crate::pdu::{Breach, Fault, Pdu};
+use crate::hresult;
+use crate::pdu::{Breach, Fault, Heading, Pdu};
 use crate::security::{Level, Security};
+use answers::unsupported;
 use bytes::BytesMut;
 use everywire_model::{
-    Answer, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator, Kind, Profile, SendBuffer,
-    Session, Violation,
+    Answer, Call, CallId, Config, Emission, Event, Failure, Handle, Profile, SendBuffer, Session, Violation,
 };
 use state::Blame;
 use std::sync::Arc;
@@ -51,19 +49,18 @@ impl Accepting {
     pub fn new(config: &Config) -> Self {
         let place = Security::of(&config.profile);
         let exporter = config.wire_state.as_ref().and_then(Exporter::of);
-        let sockets = !binding::is_tcp(&config.profile);
+        let end = End::of(config);
         // What nobody in particular sends is called by nobody, unless the place has an account of its own.
-        let back = if place.credentials.is_some() || sockets {
+        let back = if place.credentials.is_some() || end.sockets {
             Arc::new(place.for_references_of(&config.peer, &config.profile))
         } else {
             Arc::new(Security::new(Level::None))
         };
-        let end = End { sockets, address: config.local };
         let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &back, "", end, 0));
         Self {
             channel: Channel::new(&config.limits),
             port: binding::secondary_address(&config.profile),
-            local: admission::is_local(&config.peer, &config.profile),
+            local: binding::is_local(&config.peer, &config.profile),
             place,
             way: config.profile.clone(),
             back,
@@ -115,24 +112,21 @@ impl Accepting {
     /// mistake, as Samba's tests of raw PDUs expect them.
     #[cold]
     fn breach(&mut self, breach: Breach, header: Option<&Header>) -> Violation {
-        use crate::hresult::{
-            NCA_ACCESS_DENIED, NCA_FAULT_REMOTE_NO_MEMORY, NCA_PROTO_ERROR, NCA_SEC_PKG_ERROR,
-        };
         let Some(header) = header else { return self.channel.broken(breach) };
         let kind = header.kind;
         let status = match breach {
-            Breach::Signature => NCA_SEC_PKG_ERROR,
+            Breach::Signature => hresult::NCA_SEC_PKG_ERROR,
             Breach::Denied | Breach::Authentication { mechanism: 1.., .. } if kind != PduKind::Request => {
-                NCA_SEC_PKG_ERROR
+                hresult::NCA_SEC_PKG_ERROR
             }
             Breach::Verification { .. }
             | Breach::Unprotected { .. }
             | Breach::UnknownSecurityContext { .. }
             | Breach::SecurityContextReused { .. }
             | Breach::Authentication { .. }
-            | Breach::Denied => NCA_ACCESS_DENIED,
-            Breach::AuthLength { .. } if kind == PduKind::Auth3 => NCA_FAULT_REMOTE_NO_MEMORY,
-            _ => NCA_PROTO_ERROR,
+            | Breach::Denied => hresult::NCA_ACCESS_DENIED,
+            Breach::AuthLength { .. } if kind == PduKind::Auth3 => hresult::NCA_FAULT_REMOTE_NO_MEMORY,
+            _ => hresult::NCA_PROTO_ERROR,
         };
         let known = self.channel.state == State::Open && kind == PduKind::Request;
         match breach {
@@ -141,7 +135,7 @@ impl Accepting {
             Breach::FragmentLength { .. } => self.send_fault(header.call, 0, status, false),
             _ if known => {
                 let Blame { call, context, crowded } = self.blame;
-                let status = if crowded { NCA_PROTO_ERROR } else { status };
+                let status = if crowded { hresult::NCA_PROTO_ERROR } else { status };
                 self.send_fault(call, context, status, false);
             }
             _ => self.send_fault(header.call, 0, status, true),
@@ -163,9 +157,8 @@ impl Accepting {
     ) {
         if self.signs_faults && shield.is_some() {
             let flags = if unexecuted { crate::frame::DID_NOT_EXECUTE } else { 0 };
-            let kind = PduKind::Fault;
-            let heading = Heading { kind, flags, call, context, opnum: 0, object: None };
-            let sent = self.channel.message(&heading, shield, |out| {
+            let heading = Heading { flags, ..Heading::answer(PduKind::Fault, call, context) };
+            let sent = self.channel.message(&heading, shield, true, |out| {
                 out.extend_from_slice(&status.to_le_bytes());
                 out.extend_from_slice(&[0; 4]);
                 Ok(())
@@ -333,10 +326,6 @@ impl std::fmt::Debug for Accepting {
 
 #[cold]
 fn one_way() -> Failure {
-    Failure::new(
-        Kind::Unsupported,
-        Initiator::Here,
-        "calls cannot go back over a connection that the peer opened",
-    )
-    .with_hint("connect to the peer's own endpoint")
+    unsupported("calls cannot go back over a connection that the peer opened")
+        .with_hint("connect to the peer's own endpoint")
 }

@@ -4,16 +4,18 @@
 //! knows, as calls of such a key. Their answers say what came of it elsewhere ([`Adopted`]), and the caller gets references of this
 //! node's own.
 
-use super::answers::heading;
+use super::answers::{heading, unsupported};
+use super::requests::check_version;
 use super::state::{Accepting, Asked, Serving};
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Adopted, raw};
 use crate::hresult::{self, E_UNEXPECTED, REGDB_E_CLASSNOTREG, S_OK};
 use crate::ndr::{FAULT, THAT};
+use crate::objref::{ObjRef, StdObjRef};
 use crate::orpc::OrpcThat;
 use crate::passing::Lead;
+use crate::pdu::Heading;
 use crate::remunknown::{self, opnum};
-use crate::session::heading::Heading;
 use crate::session::values;
 use crate::standard::host_of;
 use crate::stub::Get;
@@ -66,7 +68,7 @@ impl Accepting {
     /// the activator would refuse is left to it to refuse.
     fn class_elsewhere(&self, activation: Activation, old: bool) -> Option<(Bytes, Box<Asked>)> {
         let (major, minor) = activation.version;
-        let usable = major == u16::from(VERSION.0) && minor <= u16::from(VERSION.1);
+        let usable = check_version(major, minor).is_ok();
         let some = (1..=crate::limits::INTERFACES_ASKED).contains(&activation.iids.len());
         let key = self.exporter.as_ref()?.passing_class(activation.clsid).filter(|_| usable && some)?;
         Some((key, Box::new(Asked::Object { activation, old })))
@@ -83,11 +85,8 @@ impl Accepting {
         let unlike = unlike();
         let failure = match answer {
             Answer::Done(results) => {
-                let told = results
-                    .carries()
-                    .body
-                    .and_then(Body::wire_state)
-                    .map(|wire_state| &**wire_state as &dyn Any);
+                let told = results.carries().body.and_then(Body::wire_state);
+                let told = told.map(|wire_state| &**wire_state as &dyn Any);
                 match told.and_then(<dyn Any>::downcast_ref::<Adopted>) {
                     Some(adopted) => return self.put_adopted(serving, asked, adopted),
                     None => &unlike,
@@ -109,7 +108,7 @@ impl Accepting {
             (Kind::NoObject, None, Asked::Object { .. }) => REGDB_E_CLASSNOTREG,
             _ => hresult::of(failure),
         };
-        self.put_own(serving, &refused(asked, hresult))
+        self.put_own(serving, &asked.refused(hresult))
     }
 
     /// Answers with what was got from elsewhere, after it was exported anew: the caller gets OBJREFs with
@@ -119,28 +118,19 @@ impl Accepting {
         let Some(exporter) = &self.exporter else { return Ok(()) };
         let at = self.talk_of(serving).and_then(|talk| talk.references.address);
         let stub = match asked {
-            Asked::Object { activation, old } => {
+            Asked::Object { activation, .. } => {
                 let who = self.principal(serving);
                 match exporter.activate_passed(&serving.key, activation, adopted, &who) {
-                    Ok(activated) if *old => remote::write_reply(&activated.seen_at(at)),
-                    Ok(activated) => scm::write_reply(&activated.seen_at(at)),
-                    Err(hresult) => refused(asked, hresult),
+                    Ok(activated) => asked.reply_activated(&activated.seen_at(at)),
+                    Err(hresult) => asked.refused(hresult),
                 }
             }
-            Asked::Interfaces { query, second: false } => {
-                remunknown::query_reply(&exporter.query_passed(&serving.key, query, adopted))
-            }
-            Asked::Interfaces { query, second: true } => {
-                let found = exporter.query_passed(&serving.key, query, adopted).into_iter();
+            Asked::Interfaces { query, .. } => {
                 let bindings = exporter.bindings();
-                let objref = |(iid, std): (&Uuid, Result<_, u32>)| {
-                    let std = std?;
-                    let whole =
-                        crate::objref::ObjRef::Standard { iid: *iid, std, resolver: bindings.clone() };
-                    Ok(whole.seen_at(at).write())
+                let objref = |iid: Uuid, std: StdObjRef| {
+                    ObjRef::Standard { iid, std, resolver: bindings.clone() }.seen_at(at).write()
                 };
-                let all: Vec<_> = query.iids.iter().zip(found).map(objref).collect();
-                remunknown::query2_reply(&all)
+                asked.reply_found(&exporter.query_passed(&serving.key, query, adopted), objref)
             }
         };
         self.put_own(serving, &stub)
@@ -149,7 +139,7 @@ impl Accepting {
     /// Sends a stub that was written here, behind an ORPCTHAT without extensions.
     fn put_own(&mut self, serving: &Serving, stub: &[u8]) -> Result<(), Failure> {
         let talk = self.talk_of(serving);
-        self.channel.message(&heading(serving), serving.shield, |out| {
+        self.channel.message(&heading(serving), serving.shield, true, |out| {
             let begin = out.len();
             out.extend_from_slice(&[0; OrpcThat::LEN]);
             values::put(out, begin, &raw::Raw(stub), talk.as_ref())
@@ -158,7 +148,7 @@ impl Accepting {
 
     /// Who asks, for quotas.
     fn principal(&self, serving: &Serving) -> String {
-        let shield = serving.shield.and_then(|index| self.channel.shields.get(index));
+        let shield = self.channel.shield(serving.shield);
         match shield.filter(|shield| !shield.principal.is_empty()) {
             Some(shield) => String::from_utf8_lossy(&shield.principal).into_owned(),
             None => host_of(&self.peer.text).to_owned(),
@@ -174,13 +164,12 @@ impl Accepting {
         carries: Carries<'_>,
     ) -> Visit<()> {
         if !serving.orpc {
-            let what = "extensions or an encoded answer on a call of plain RPC";
-            return Err(Failure::new(Kind::Unsupported, Initiator::Here, what));
+            return Err(unsupported("extensions or an encoded answer on a call of plain RPC"));
         }
         let lead = Lead::of(carries, THAT)?;
         let talk = self.talk_of(serving);
         let keeps = serving.keeps_hresult;
-        self.channel.message_as(&heading(serving), serving.shield, lead.little, |out| {
+        self.channel.message(&heading(serving), serving.shield, lead.little, |out| {
             let stub = out.len();
             lead.put_that(out)?;
             if let Some(body) = carries.body {
@@ -224,20 +213,41 @@ impl Accepting {
     }
 }
 
-/// The answer that there is nothing.
-fn refused(asked: &Asked, hresult: u32) -> Vec<u8> {
-    match asked {
-        Asked::Object { activation, old } => {
-            let interfaces = activation.iids.iter().map(|iid| (*iid, S_OK, None)).collect();
-            let activated = Activated { hresult, interfaces, ..Activated::default() };
-            if *old { remote::write_reply(&activated) } else { scm::write_reply(&activated) }
-        }
-        Asked::Interfaces { query, second } => {
-            if *second {
-                remunknown::query2_reply(&query.iids.iter().map(|_| Err(hresult)).collect::<Vec<_>>())
-            } else {
-                remunknown::query_reply(&query.iids.iter().map(|_| Err(hresult)).collect::<Vec<_>>())
+impl Asked {
+    /// The answer that there is nothing.
+    fn refused(&self, hresult: u32) -> Vec<u8> {
+        match self {
+            Self::Object { activation, .. } => {
+                let interfaces = activation.iids.iter().map(|iid| (*iid, S_OK, None)).collect();
+                self.reply_activated(&Activated { hresult, interfaces, ..Activated::default() })
             }
+            Self::Interfaces { query, .. } => {
+                self.reply_found(&vec![Err(hresult); query.iids.len()], |_, _| Bytes::new())
+            }
+        }
+    }
+
+    /// The answer to an activation, by the interface that was called.
+    fn reply_activated(&self, activated: &Activated) -> Vec<u8> {
+        match self {
+            Self::Object { old: true, .. } => remote::write_reply(activated),
+            _ => scm::write_reply(activated),
+        }
+    }
+
+    /// The answer to a question for interfaces; the newer one has whole OBJREFs.
+    fn reply_found(
+        &self,
+        found: &[Result<StdObjRef, u32>],
+        objref: impl Fn(Uuid, StdObjRef) -> Bytes,
+    ) -> Vec<u8> {
+        match self {
+            Self::Interfaces { query, second: true } => {
+                let each = query.iids.iter().zip(found);
+                let all: Vec<_> = each.map(|(iid, std)| std.map(|std| objref(*iid, std))).collect();
+                remunknown::query2_reply(&all)
+            }
+            _ => remunknown::query_reply(found),
         }
     }
 }

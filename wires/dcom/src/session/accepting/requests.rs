@@ -1,7 +1,7 @@
 //! Calls: taken, withdrawn, forgotten (C706 12.6.4.9; MS-DCOM 2.2.13, 3.1.1.5.4).
 //!
 //! The way of a request: its order among other fragments (`is_in_order`), its security context
-//! (`check_admissions`, `Channel::open_as`), its fragments (`Assemblies::take`), then the whole call
+//! (`check_admissions`, `Channel::open`), its fragments (`Assemblies::take`), then the whole call
 //! (`call_in`): presentation context, level, verification trailer, quota, object, ORPCTHIS. The first check
 //! that fails decides the status of the fault.
 //!
@@ -10,7 +10,8 @@
 //!
 //! Invariants: nothing of a fragment is used before its signature was checked, but call number, flags and
 //! context number. A call is executed with the headings of its first fragment. A breach ends the connection,
-//! a refusal (`refuse`) only the call; its fault has `DID_NOT_EXECUTE`, so the client may repeat it.
+//! a refusal (`refuse`) only the call; its fault has `DID_NOT_EXECUTE`, so the client may repeat it. Whoever is refused for the
+//! level hears `access denied` alone; the node's log gets the reason, once for a connection.
 
 use super::state::{Accepting, Blame, Serving, Target};
 use crate::exporter::Served;
@@ -18,14 +19,13 @@ use crate::frame::{self, FIRST, Header, LAST};
 use crate::ndr::THIS;
 use crate::orpc::OrpcThis;
 use crate::pdu::cursor::Cursor;
-use crate::pdu::{Breach, Request};
+use crate::pdu::{Breach, Heading, Request};
 use crate::security::Level;
 use crate::session::assembly::Fragment;
 use crate::session::channel::State;
-use crate::session::heading::Heading;
 use crate::session::{values, verification};
 use crate::standard::tells_hresult;
-use crate::{IDISPATCH, VERSION, dispatches, hresult, iid_of};
+use crate::{ENDPOINT_MAPPER, IDISPATCH, MANAGEMENT, OBJECT_EXPORTER, VERSION, dispatches, hresult, iid_of};
 use bytes::{Bytes, BytesMut};
 use everywire_model::{CallId, Event, Expects, Incoming, Interface};
 use std::time::Instant;
@@ -40,9 +40,7 @@ impl Accepting {
         header: &Header,
         mut message: BytesMut,
     ) -> Result<(), Breach> {
-        if self.channel.state != State::Open {
-            return Err(Breach::Unexpected { kind: header.kind.word() });
-        }
+        self.channel.expect(State::Open, header)?;
         let context = context_of(header, &message)?;
         self.blame = Blame { call: header.call, context, crowded: false };
         let whole = header.flags & (FIRST | LAST) == FIRST | LAST;
@@ -57,19 +55,14 @@ impl Accepting {
         }
         // All fragments of a call are checked by the context of the first.
         let begun = self.channel.assemblies.begun(header.call).and_then(|first| first.shield);
-        let (end, shield) = self.channel.open_as(header, &mut message, begun)?;
+        let (end, shield) = self.channel.open(header, &mut message, begun)?;
         let shield = shield.or_else(|| self.implied());
         message.truncate(end);
         let message = message.freeze();
-        let request = Request::read(header, &mut Cursor::new(&message, frame::HEADER, header.little))?;
-        let heading = Heading {
-            kind: header.kind,
-            flags: header.flags,
-            call: header.call,
-            context: request.context,
-            opnum: request.opnum,
-            object: request.object,
-        };
+        let Request { context, opnum, object, stub, .. } =
+            Request::read(header, &mut Cursor::new(&message, frame::HEADER, header.little))?;
+        let Header { kind, flags, call, .. } = *header;
+        let heading = Heading { kind, flags, call, context, opnum, object };
         let fragment = Fragment { heading, little: header.little, shield };
         // A client may use a number again once the call was answered; before that, answers could not be told
         // apart.
@@ -84,14 +77,14 @@ impl Accepting {
         if self.blame.crowded && shield.is_none() && self.channel.assemblies.has_protected() {
             return Err(Breach::StrayFragment { call: header.call });
         }
-        let stub = message.slice(request.stub);
+        let stub = message.slice(stub);
         if usual {
-            return self.call_in(header, &fragment, stub);
+            return self.call_in(&fragment, stub);
         }
         let due = self.channel.assembly_due(now);
         let limits = &self.channel.limits;
         match self.channel.assemblies.take(&fragment, header.flags, &stub, limits, due)? {
-            Some((first, stub)) => self.call_in(header, &first, stub),
+            Some((first, stub)) => self.call_in(&first, stub),
             None => Ok(()),
         }
     }
@@ -165,7 +158,7 @@ impl Accepting {
     /// Everything that the runtime needs goes into one `Incoming`; what the answer needs stays here in
     /// `Serving`.
     #[inline]
-    fn call_in(&mut self, header: &Header, call: &Fragment, stub: Bytes) -> Result<(), Breach> {
+    fn call_in(&mut self, call: &Fragment, stub: Bytes) -> Result<(), Breach> {
         let heading = &call.heading;
         let refuse = |session: &mut Self, status| {
             session.send_fault_by(call.shield, heading.call, heading.context, status, true);
@@ -186,10 +179,9 @@ impl Accepting {
         // A verification trailer is no part of the values. A reader of values stops before it by itself; only
         // what passes on as octets has to be cut.
         let mut end = stub.len();
-        if self.channel.shields.get(call.shield.unwrap_or(usize::MAX)).is_some_and(|shield| shield.signs()) {
-            let said =
-                verification::Said::new(syntax, heading.call, heading.context, heading.opnum, call.little);
-            end = verification::check(&stub, header, &said)?;
+        if self.channel.shield(call.shield).is_some_and(|shield| shield.signs()) {
+            let said = verification::Said { interface: syntax, heading, little: call.little };
+            end = verification::check(&stub, &said)?;
         }
         // Withdrawn calls count as well, until their servants have answered. Those without a reply count apart: who sends them
         // cannot know how many there are, and may lose some.
@@ -237,7 +229,7 @@ impl Accepting {
         let (key, hop) = asked.map_or((key, None), |(key, hop)| (key, Some(hop)));
         let keeps_hresult =
             orpc && (hop.is_some() || (!passes && self.keeps_hresult(&key, syntax.id, heading, ordinary)));
-        let (talk, sender) = match call.shield.and_then(|index| self.channel.shields.get(index)) {
+        let (talk, sender) = match self.channel.shield(call.shield) {
             Some(shield) => (shield.correspondence.as_ref(), shield.principal.clone()),
             None => (self.talk.as_ref(), Bytes::new()),
         };
@@ -271,17 +263,62 @@ impl Accepting {
             cancelled: false,
             hop,
         });
-        self.channel.events.push_back(Event::Call(Box::new(Incoming {
-            id: CallId(serial),
-            sender,
-            key,
-            interface,
-            operation: operation(heading.opnum),
-            body,
-            // The servant's answer says that the call is over, also where the client gets none.
-            expects: Expects::Reply,
-        })));
+        let (id, operation) = (CallId(serial), operation(heading.opnum));
+        // The servant's answer says that the call is over, also where the client gets none.
+        let expects = Expects::Reply;
+        let incoming = Incoming { id, sender, key, interface, operation, body, expects };
+        self.channel.events.push_back(Event::Call(Box::new(incoming)));
         Ok(())
+    }
+
+    /// Whether a call that came protected by `shield` may be executed.
+    #[inline]
+    fn admits(&self, shield: Option<usize>, iid: Uuid, opnum: u16) -> bool {
+        let level = match self.channel.shield(shield) {
+            // These two differ from integrity in name only.
+            Some(shield) if matches!(shield.level, Level::Call | Level::Packet) => Level::Integrity,
+            Some(shield) => shield.level,
+            None => Level::None,
+        };
+        level >= self.place.level || self.is_open(iid, opnum)
+    }
+
+    /// Tells the node, once for a connection, that calls come at too low a level: the peer hears no more than that access is denied.
+    #[cold]
+    fn tell_level(&mut self, shield: Option<usize>) {
+        if std::mem::replace(&mut self.told_level, true) {
+            return;
+        }
+        let used = self.channel.shield(shield).map_or(Level::None, |held| held.level);
+        let (used, least) = (used.name(), self.place.level.name());
+        self.tell_refusal(&format!(
+            "it calls at level `{used}`, and this address takes `{least}` at least (level=)"
+        ));
+    }
+
+    /// Tells the node why a peer was not let in, which the peer is not told.
+    #[cold]
+    pub(super) fn tell_refusal(&self, why: &str) {
+        if let Some(exporter) = &self.exporter {
+            exporter.objects().refused(&self.peer.text, why);
+        }
+    }
+
+    /// What may be asked by those whom nobody knows.
+    #[cold]
+    fn is_open(&self, iid: Uuid, opnum: u16) -> bool {
+        let lookups = self.place.open_lookups || self.local;
+        match iid {
+            // A client asks before it authenticates whether anybody is there, and which version of ORPC is
+            // spoken.
+            // ServerAlive and ServerAlive2 (MS-DCOM 3.1.2.5.1.4).
+            OBJECT_EXPORTER => matches!(opnum, 3 | 5),
+            // All but stopping it.
+            MANAGEMENT => lookups && opnum != 3,
+            // ept_lookup, ept_map, ept_lookup_handle_free.
+            ENDPOINT_MAPPER => lookups && matches!(opnum, 2..=4),
+            _ => false,
+        }
     }
 
     /// Whether the results of an operation hold their HRESULT themselves: so do some of IDispatch, under whichever name it
@@ -321,16 +358,19 @@ impl Accepting {
 
     /// The peer withdraws a call; who still waits for it gets a fault.
     pub(super) fn cancel_in(&mut self, header: &Header) {
-        let withdrawn = |serving: &&mut Serving| serving.call == header.call && !serving.cancelled;
-        if let Some(serving) = self.serving.iter_mut().find(withdrawn) {
-            serving.cancelled = true;
-            let (serial, context, shield) = (serving.serial, serving.context, serving.shield);
-            let replies = serving.replies;
-            self.channel.events.push_back(Event::Cancelled(CallId(serial)));
-            if replies {
-                self.send_fault_by(shield, header.call, context, hresult::NCA_FAULT_CANCEL, false);
-            }
+        if let Some(serving) = self.withdraw(header.call).filter(|serving| serving.replies) {
+            let (context, shield) = (serving.context, serving.shield);
+            self.send_fault_by(shield, header.call, context, hresult::NCA_FAULT_CANCEL, false);
         }
+    }
+
+    /// Nobody waits for a call any more, if it is being served; the servant is told.
+    fn withdraw(&mut self, call: u32) -> Option<&Serving> {
+        let mut all = self.serving.iter_mut();
+        let serving = all.find(|serving| serving.call == call && !serving.cancelled)?;
+        serving.cancelled = true;
+        self.channel.events.push_back(Event::Cancelled(CallId(serving.serial)));
+        Some(serving)
     }
 
     /// The peer has forgotten a call, or will not send the rest of it.
@@ -340,11 +380,7 @@ impl Accepting {
         if self.keeps_on_orphan {
             self.channel.assemblies.forget(header.call);
         }
-        let forgotten = |serving: &&mut Serving| serving.call == header.call && !serving.cancelled;
-        if let Some(serving) = self.serving.iter_mut().find(forgotten) {
-            serving.cancelled = true;
-            self.channel.events.push_back(Event::Cancelled(CallId(serving.serial)));
-        }
+        self.withdraw(header.call);
     }
 }
 
@@ -376,7 +412,7 @@ fn implicit_arguments(stub: &Bytes, little: bool) -> Result<usize, u32> {
 }
 
 /// MS-DCOM 2.2.11: the same major version, and a minor one that is not greater than this side's.
-fn check_version(major: u16, minor: u16) -> Result<(), u32> {
+pub(super) fn check_version(major: u16, minor: u16) -> Result<(), u32> {
     if major == u16::from(VERSION.0) && minor <= u16::from(VERSION.1) {
         Ok(())
     } else {
@@ -390,12 +426,10 @@ fn operation(opnum: u16) -> Bytes {
     /// The first numbers, so that nothing is allocated for most calls.
     static NUMBERS: [[u8; 2]; 64] = {
         let mut all = [[0; 2]; 64];
-        let mut at = 0;
-        while at < 64 {
-            #[allow(clippy::cast_possible_truncation)]
-            let low = at as u8;
-            all[at] = [low, 0];
-            at += 1;
+        let mut number = 0_u8;
+        while number < 64 {
+            all[number as usize] = [number, 0];
+            number += 1;
         }
         all
     };

@@ -25,6 +25,7 @@ use crate::ways::class_of;
 use crate::{ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN2, SCM_ACTIVATOR};
 use everywire_auth::security::{Credentials, Mechanism, Secret, initiator};
 use everywire_model::{Endpoint, Event, Failure, Initiator, Kind, Peer, Profile};
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// The number of this side's only security context.
@@ -44,24 +45,24 @@ impl Connecting {
             }
         };
         if let Some(only) = self.only {
-            let contexts = vec![self.ask(syntax(only))];
+            let contexts = vec![self.new_context(syntax(only))];
             let bind = Bind { max_xmit: LARGE_FRAGMENT, max_recv: LARGE_FRAGMENT, group: 0, contexts };
             self.send_negotiation(Pdu::Bind(bind), None);
             return;
         }
-        let mut elements: Vec<_> = likely(profile).into_iter().map(|iid| self.ask(syntax(iid))).collect();
+        let mut contexts: Vec<_> =
+            likely(profile).into_iter().map(|iid| self.new_context(syntax(iid))).collect();
         let features = FEATURE_SECURITY_MULTIPLEX | FEATURE_KEEP_ON_ORPHAN | FEATURE_SIGNED_FAULTS;
-        let features = Syntax::features(features);
-        let interface = elements.first().map_or_else(|| syntax(OBJECT_EXPORTER), |first| first.interface);
-        elements.push(ContextElement { id: self.next_context, interface, transfers: vec![features] });
+        let transfers = vec![Syntax::features(features)];
+        let interface = contexts.first().map_or_else(|| syntax(OBJECT_EXPORTER), |first| first.interface);
+        contexts.push(ContextElement { id: self.next_context, interface, transfers });
         self.next_context += 1;
-        let (max_xmit, max_recv) = (LARGE_FRAGMENT, LARGE_FRAGMENT);
-        let bind = Bind { max_xmit, max_recv, group: 0, contexts: elements };
-        self.send_negotiation(Pdu::Bind(bind), token.as_deref());
+        let bind = Bind { max_xmit: LARGE_FRAGMENT, max_recv: LARGE_FRAGMENT, group: 0, contexts };
+        self.send_negotiation(Pdu::Bind(bind), token);
     }
 
     /// A presentation context for an interface; the peer has to be told.
-    fn ask(&mut self, syntax: Syntax) -> ContextElement {
+    fn new_context(&mut self, syntax: Syntax) -> ContextElement {
         let id = self.next_context;
         self.next_context = self.next_context.wrapping_add(1);
         self.contexts.push(Context { id, syntax, stage: Stage::Asked, call: self.next_call });
@@ -75,12 +76,12 @@ impl Connecting {
 
     /// Asks for one more interface.
     pub(super) fn send_alter(&mut self, syntax: Syntax) {
-        let element = self.ask(syntax);
+        let element = self.new_context(syntax);
         self.alter(vec![element], None);
     }
 
     /// The sizes were agreed on by the bind, so those that stand here change nothing.
-    fn alter(&mut self, contexts: Vec<ContextElement>, token: Option<&[u8]>) {
+    fn alter(&mut self, contexts: Vec<ContextElement>, token: Option<Vec<u8>>) {
         let (max_xmit, max_recv) = (self.channel.xmit, LARGE_FRAGMENT);
         let bind = Bind { max_xmit, max_recv, group: 0, contexts };
         self.send_negotiation(Pdu::AlterContext(bind), token);
@@ -89,7 +90,7 @@ impl Connecting {
     /// Sends a bind, an alter_context or an auth3, with a call number of its own. The flags that offer header
     /// signing and several security contexts have a meaning in a bind only; Wine (`only` is set) gets
     /// neither.
-    fn send_negotiation(&mut self, pdu: Pdu, token: Option<&[u8]>) {
+    fn send_negotiation(&mut self, pdu: Pdu, token: Option<Vec<u8>>) {
         let call = self.take_call();
         let token = token.map(|value| Token {
             mechanism: shield::number(self.security.mechanism),
@@ -119,18 +120,12 @@ impl Connecting {
             Some(Endpoint::Tcp { host, .. }) => host.as_str(),
             _ => "localhost",
         };
-        let nobody;
-        let credentials = match &self.security.credentials {
-            Some(credentials) => credentials,
-            // There may be a ticket without them.
-            None => {
-                let (domain, user) = (String::new(), String::new());
-                nobody = std::sync::Arc::new(Credentials { domain, user, password: Secret::password("") });
-                &nobody
-            }
-        };
-        let mut authentication =
-            initiator(self.security.mechanism, credentials, &self.security.options(host))?;
+        // There may be a ticket without them.
+        let nobody =
+            || Credentials { domain: String::new(), user: String::new(), password: Secret::password("") };
+        let credentials = self.security.credentials.clone().unwrap_or_else(|| Arc::new(nobody()));
+        let options = self.security.options(host);
+        let mut authentication = initiator(self.security.mechanism, &credentials, &options)?;
         let step = authentication.step(&[])?;
         self.authentication = Some(authentication);
         Ok(Some(step.token))
@@ -138,9 +133,7 @@ impl Connecting {
 
     /// The peer lets this side in, as far as a bind goes.
     pub(super) fn bind_ack_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
-        if self.channel.state != State::Unbound {
-            return Err(Breach::Unexpected { kind: header.kind.word() });
-        }
+        self.channel.expect(State::Unbound, header)?;
         let ack = self.contents(header, message)?;
         let asked: Vec<_> = self.contexts.iter().map(|context| context.id).collect();
         self.settle_contexts(&asked, &ack, 1)?;
@@ -154,9 +147,7 @@ impl Connecting {
 
     /// The answer to an alter_context: they are answered in order.
     pub(super) fn alter_response_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
-        if self.channel.state != State::Open {
-            return Err(Breach::Unexpected { kind: header.kind.word() });
-        }
+        self.channel.expect(State::Open, header)?;
         let ack = self.contents(header, message)?;
         let asked = self.contexts.iter().find(|context| context.stage == Stage::Asked).map(|asked| asked.id);
         match asked {
@@ -177,35 +168,27 @@ impl Connecting {
         let Pdu::BindNak(told) = Pdu::contents(header, message, message.len())? else {
             return Err(Breach::Unexpected { kind: header.kind.word() });
         };
-        if self.channel.state != State::Unbound {
-            return Err(Breach::Unexpected { kind: header.kind.word() });
-        }
+        self.channel.expect(State::Unbound, header)?;
         let (kind, why, hint) = match told.reason {
-            nak::AUTHENTICATION_TYPE => (
-                Kind::Refused,
-                "the mechanism of authentication is not known there",
-                Some("try another mech="),
-            ),
+            nak::AUTHENTICATION_TYPE => {
+                (Kind::Refused, "the mechanism of authentication is not known there", "try another mech=")
+            }
             nak::INVALID_CHECKSUM if self.security.mechanism == Mechanism::Kerberos => (
                 Kind::Refused,
                 "the ticket is wrong",
-                Some(
-                    "the server may have other keys for its service, or none for that name: see its keytab, and target=",
-                ),
+                "the server may have other keys for its service, or none for that name: see its keytab, and target=",
             ),
             nak::INVALID_CHECKSUM => {
-                (Kind::Refused, "the user, the password or the token is wrong", Some("check the credentials"))
+                (Kind::Refused, "the user, the password or the token is wrong", "check the credentials")
             }
-            nak::VERSION => (Kind::Unsupported, "the peer speaks another version of the protocol", None),
-            nak::CONGESTION | nak::LOCAL_LIMIT => (Kind::Busy, "the peer has too much to do", None),
-            _ => (Kind::Refused, "no reason is given", None),
+            nak::VERSION => (Kind::Unsupported, "the peer speaks another version of the protocol", ""),
+            nak::CONGESTION | nak::LOCAL_LIMIT => (Kind::Busy, "the peer has too much to do", ""),
+            _ => (Kind::Refused, "no reason is given", ""),
         };
         let what = format!("the peer refuses the association: {why}");
-        let mut failure =
+        let failure =
             Failure::new(kind, Initiator::Peer, what).with_code(format!("bind_nak {}", told.reason));
-        if let Some(hint) = hint {
-            failure = failure.with_hint(hint);
-        }
+        let failure = if hint.is_empty() { failure } else { failure.with_hint(hint) };
         self.give_up(failure);
         Ok(())
     }
@@ -253,47 +236,38 @@ impl Connecting {
         // At level connect nothing is protected, and the peer is not known either way: some do not ask who calls, or say
         // something of their own.
         let asks = self.security.level > Level::Connect;
-        let Some(trailer) = header.trailer(message)? else {
-            if !asks {
-                self.become_ready("none");
-                return Ok(());
+        let step = match header.trailer(message)? {
+            Some(trailer) => authentication.step(message.get(trailer.value()..).unwrap_or_default()),
+            None => {
+                let what = "the peer does not say who it is, nor asks who calls";
+                Err(Failure::new(Kind::Refused, Initiator::Peer, what)
+                    .with_hint("if the peer is trusted anyway, end the address with ?level=none"))
             }
-            self.give_up(
-                Failure::new(
-                    Kind::Refused,
-                    Initiator::Peer,
-                    "the peer does not say who it is, nor asks who calls",
-                )
-                .with_hint("if the peer is trusted anyway, end the address with ?level=none"),
-            );
-            return Ok(());
         };
-        let step = match authentication.step(message.get(trailer.value()..).unwrap_or_default()) {
+        let step = match step {
             Ok(step) => step,
-            Err(_) if !asks => {
-                self.become_ready("none");
+            Err(failure) if asks => {
+                self.give_up(failure);
                 return Ok(());
             }
-            Err(failure) => {
-                self.give_up(failure);
+            Err(_) => {
+                self.become_ready("none");
                 return Ok(());
             }
         };
         let Some(established) = step.done else {
             // One more round: the same contexts again, since some peers insist on one.
             self.authentication = Some(authentication);
-            let again = self.contexts.iter().take(1);
-            let again = again.map(|context| ContextElement {
+            let again = self.contexts.iter().take(1).map(|context| ContextElement {
                 id: context.id,
                 interface: context.syntax,
                 transfers: vec![NDR],
             });
-            let again = again.collect();
-            self.alter(again, Some(&step.token));
+            self.alter(again.collect(), Some(step.token));
             return Ok(());
         };
         if !step.token.is_empty() {
-            self.send_negotiation(Pdu::Auth3, Some(&step.token));
+            self.send_negotiation(Pdu::Auth3, Some(step.token));
             self.unconfirmed = true;
         }
         let level = self.level();

@@ -15,21 +15,26 @@
 //! again at another reference, so nothing of the call was executed. Call numbers ascend, and so do the
 //! entries of `waiting`.
 
-use super::state::{Connecting, Context, Known, Purpose, Recent, Stage, Waiting};
-use super::work::{Errand, Goal, Held, Job, Passed, Results, Target, Task};
+use super::state::{
+    Connecting, Context, Errand, Goal, Held, IDENTIFY, Job, Known, PROTSEQS, Passed, Purpose, Recent,
+    Results, Stage, Target, Waiting,
+};
+use crate::activation::Activation;
 use crate::classes::declared;
 use crate::exporter::Proxy;
 use crate::frame::{MAYBE, PduKind};
 use crate::orpc::put_this;
 use crate::passing::Lead;
-use crate::pdu::Syntax;
-use crate::session::heading::Heading;
-use crate::session::{values, verification};
+use crate::pdu::{Heading, Syntax};
+use crate::session::channel::State;
+use crate::session::shield::Talk;
+use crate::session::values;
+use crate::session::verification::{self, Said};
 use crate::standard::dispatch::call::Invocation;
 use crate::standard::{is_ordinary, tells_hresult};
 use crate::tags::{TAG_OBJREF, TAG_PASSED, TAG_RESOLVER};
 use crate::ways::class_of;
-use crate::{IUNKNOWN, hresult, iid_of, is_foreign, is_orpc, opnum_base, version_of};
+use crate::{IUNKNOWN, VERSION, hresult, iid_of, is_foreign, is_orpc, opnum_base, version_of};
 use everywire_model::{
     Call, CallId, Encode, Expects, Failure, Initiator, Interface, InterfaceKind, Kind, Method, Operation,
     Outcome, Profile, Visit,
@@ -70,11 +75,10 @@ impl Connecting {
         let context = known.context.filter(|_| same)?;
         let opnum =
             known.base.checked_add(u16::try_from(index_of(interface, call.method.typed().ok()?.1)?).ok()?)?;
-        let (object, orpc, syntax) = (Some(recent.ipid), known.orpc, known.syntax);
-        let hresult = orpc && (known.ordinary || !tells_hresult(syntax.id, opnum));
-        let foreign = known.foreign;
-        let (minor, passed) = (recent.minor, false);
-        Some(Target { syntax, context, opnum, object, orpc, hresult, foreign, minor, passed })
+        let hresult = known.orpc && (known.ordinary || !tells_hresult(known.syntax.id, opnum));
+        let results = Results { orpc: known.orpc, hresult, foreign: known.foreign, passed: false };
+        let (syntax, object, minor) = (known.syntax, Some(recent.ipid), recent.minor);
+        Some(Target { syntax, context, opnum, object, minor, results })
     }
 
     /// Begins a call of an object.
@@ -89,13 +93,13 @@ impl Connecting {
         {
             return Ok(sent_on);
         }
-        let Number { opnum, dispatch } = self.method(call)?;
+        let opnum = self.opnum(call)?;
         // The lower of what this connection has found out and what the resolver said.
         let minor = self.orpc_minor.min(resolution.version.1);
         let Some(shared) = call.profile.lease.share::<Proxy>() else { return Err(no_interface()) };
         let Some(known) = &mut self.known else { return Err(no_interface()) };
         // Until the peer has shown that it speaks this version, a call is kept to be sent again.
-        if let (Some(ipid), true, false) = (proxy.ipid(known.syntax.id), self.proven, dispatch) {
+        if let (Some(ipid), true, false) = (proxy.ipid(known.syntax.id), self.proven, known.dispatch) {
             known.recent = Some(Recent { proxy: Arc::downgrade(&shared), ipid, minor });
         }
         if proxy.oxid().has_releases() && self.may_send() {
@@ -104,7 +108,7 @@ impl Connecting {
         if let Some(target) = self.usual(call, proxy).filter(|_| !beside) {
             return self.send_call(&target, call.arguments, call.expects);
         }
-        self.hold(Goal::Object(shared), call, opnum, minor, dispatch)
+        self.hold(Goal::Object(shared), call, opnum, minor)
     }
 
     /// Begins a call of an object that is known by its class: by the interface that the operation is from.
@@ -124,40 +128,33 @@ impl Connecting {
             return Ok(moved);
         }
         // Procedures are no object's, so there is nothing to activate.
-        let procedures = call.method.interface().is_some_and(|known| known.kind == InterfaceKind::Procedures);
+        let interface = call.method.interface();
+        let procedures = interface.is_some_and(|known| known.kind == InterfaceKind::Procedures);
         if let Some(clsid) = class_of(profile).filter(|_| !procedures) {
-            let iid = call
-                .method
-                .interface()
-                .filter(|known| known.kind != InterfaceKind::Class)
-                .map_or(IUNKNOWN, iid_of);
+            let iid = interface.filter(|known| known.kind != InterfaceKind::Class).map_or(IUNKNOWN, iid_of);
             return Ok(self.activate(clsid, iid, profile));
         }
-        let Number { opnum, .. } = self.method(call)?;
+        let opnum = self.opnum(call)?;
         let object = profile.key.first_chunk().filter(|_| profile.key.len() == 16 && !procedures);
         let object = object.map(|raw| Uuid::from_bytes_le(*raw));
         // Interfaces of the node are called with ORPCTHIS as all others of COM are.
         let way = procedures.then(|| Arc::new(profile.clone()));
-        self.hold(Goal::Node { object, way }, call, opnum, self.orpc_minor, false)
+        self.hold(Goal::Node { object, way }, call, opnum, self.orpc_minor)
     }
 
     /// An OBJREF that nobody unmarshalled yet becomes a reference.
     pub(super) fn unmarshalled(&mut self, profile: &Profile) -> Result<Option<CallId>, Failure> {
         let Some(raw) = profile.component(TAG_OBJREF) else { return Ok(None) };
         let reference = self.exporter.as_ref().ok_or_else(no_node)?.adopt_text(raw, profile)?;
-        let serial = self.take_serial();
-        self.reply(serial, Outcome::Moved(reference));
-        Ok(Some(CallId(serial)))
+        Ok(Some(self.answer_at_once(Outcome::Moved(reference))))
     }
 
     /// Asks for an object of a class; calls for the same one share the answer.
     pub(super) fn activate(&mut self, clsid: Uuid, iid: Uuid, profile: &Profile) -> CallId {
-        let serial = self.take_serial();
-        let same = |errand: &Errand| matches!(errand, Errand::Activate { clsid: c, iid: i, .. } if (*c, *i) == (clsid, iid));
-        if !self.join_task(same, serial) {
-            self.ask_for(Errand::Activate { clsid, iid, profile: profile.clone(), old: false }, serial);
-        }
-        CallId(serial)
+        let version = (VERSION.0.into(), self.orpc_minor);
+        let (iids, protseqs, impersonation) = (vec![iid], PROTSEQS.to_vec(), IDENTIFY);
+        let asked = Activation { clsid, iids, class_object: false, version, protseqs, impersonation };
+        self.ask(Errand::Activate { asked, profile: profile.clone(), old: false, passed: false })
     }
 
     /// Asks where an object is.
@@ -171,24 +168,12 @@ impl Connecting {
     /// All calls for one object share one question.
     #[cold]
     pub(super) fn resolve_for(&mut self, proxy: Arc<Proxy>, profile: &Profile) -> Result<CallId, Failure> {
-        let serial = self.take_serial();
         if proxy.oxid().resolution().is_some() {
             // Somebody asked meanwhile; this connection leads to the resolver all the same.
             let reference = self.exporter.as_ref().ok_or_else(no_node)?.located(&proxy, None);
-            self.reply(serial, Outcome::Moved(reference));
-            return Ok(CallId(serial));
+            return Ok(self.answer_at_once(Outcome::Moved(reference)));
         }
-        let same = |errand: &Errand| matches!(errand, Errand::Resolve { proxy: other, .. } if Arc::ptr_eq(other, &proxy));
-        if !self.join_task(same, serial) {
-            self.ask_for(Errand::Resolve { proxy, profile: profile.clone() }, serial);
-        }
-        Ok(CallId(serial))
-    }
-
-    /// Puts an errand into the queue on behalf of one call, and sends it if it may be sent.
-    pub(super) fn ask_for(&mut self, errand: Errand, serial: u64) {
-        self.jobs.push_back(Job::Errand(Box::new(Task { errand, waiters: vec![serial] })));
-        self.pump();
+        Ok(self.ask(Errand::Resolve { proxy, profile: profile.clone() }))
     }
 
     /// Asks whether an object is there.
@@ -207,16 +192,12 @@ impl Connecting {
             if let Some(only) = self.only {
                 return self.query_first(only, proxy, IUNKNOWN);
             }
-            let serial = self.take_serial();
-            self.ask_for(Errand::Query { proxy, iid: IUNKNOWN }, serial);
-            return Ok(CallId(serial));
+            return Ok(self.ask(Errand::Query { proxy, iid: IUNKNOWN }));
         }
         if let Some(clsid) = class_of(profile) {
             return Ok(self.activate(clsid, IUNKNOWN, profile));
         }
-        let serial = self.take_serial();
-        self.ask_for(Errand::Alive, serial);
-        Ok(CallId(serial))
+        Ok(self.ask(Errand::Alive))
     }
 
     /// Whether a request may be sent now.
@@ -233,11 +214,21 @@ impl Connecting {
         arguments: &dyn Encode,
         expects: Expects,
     ) -> Result<CallId, Failure> {
+        self.send_now(target, expects, None, |out, stub, talk| values::put(out, stub, arguments, talk))
+    }
+
+    /// Sends a request for a call that begins; `fill` and `lead` are those of `send_request`.
+    #[inline]
+    pub(super) fn send_now(
+        &mut self,
+        target: &Target,
+        expects: Expects,
+        lead: Option<&Lead<'_>>,
+        fill: impl FnOnce(&mut Vec<u8>, usize, Option<&Talk>) -> Visit<()>,
+    ) -> Result<CallId, Failure> {
         // Taken out for the time of the call, since `self` is borrowed for sending.
         let talk = self.talk.take();
-        let sent = self.send_request(target, expects, None, |out, stub| {
-            values::put(out, stub, arguments, talk.as_ref())
-        });
+        let sent = self.send_request(target, expects, lead, |out, stub| fill(out, stub, talk.as_ref()));
         self.talk = talk;
         let call = sent?;
         let serial = self.take_serial();
@@ -250,9 +241,7 @@ impl Connecting {
     /// Notes that a call was sent and is to be answered.
     #[inline]
     pub(super) fn wait(&mut self, call: u32, serial: u64, target: &Target) {
-        let kind = Results { hresult: target.hresult, foreign: target.foreign, passed: target.passed };
-        let purpose = Purpose::Call { serial, orpc: target.orpc, kind };
-        self.waiting.push_back(Waiting { call, purpose });
+        self.waiting.push_back(Waiting { call, purpose: Purpose::Call { serial, results: target.results } });
     }
 
     /// Sends a request; `fill` writes what follows ORPCTHIS to a buffer whose stub begins at the place it is given. ORPCTHIS is an
@@ -268,26 +257,23 @@ impl Connecting {
         fill: impl FnOnce(&mut Vec<u8>, usize) -> Visit<()>,
     ) -> Visit<u32> {
         let call = self.next_call;
-        let heading = Heading {
-            kind: PduKind::Request,
-            flags: if expects == Expects::Reply { 0 } else { MAYBE },
-            call,
-            context: target.context,
-            opnum: target.opnum,
-            object: target.object,
-        };
+        let flags = if expects == Expects::Reply { 0 } else { MAYBE };
+        let Target { context, opnum, object, .. } = *target;
+        let heading = Heading { kind: PduKind::Request, flags, call, context, opnum, object };
         let causality = self.causality;
         let little = lead.is_none_or(|lead| lead.little);
         let shield = self.channel.shields.first();
-        let said = shield
-            .filter(|shield| shield.signs() && !shield.covers_headers())
-            .map(|_| verification::Said::new(target.syntax, call, target.context, target.opnum, little));
+        let said = shield.filter(|shield| shield.signs() && !shield.whole).map(|_| Said {
+            interface: target.syntax,
+            heading: &heading,
+            little,
+        });
         let shield = (!self.channel.shields.is_empty()).then_some(0);
-        self.channel.message_as(&heading, shield, little, |out| {
+        self.channel.message(&heading, shield, little, |out| {
             let stub = out.len();
             match lead {
                 Some(lead) => lead.put_this(out, target.minor, causality)?,
-                None if target.orpc => put_this(out, target.minor, causality),
+                None if target.results.orpc => put_this(out, target.minor, causality),
                 None => {}
             }
             fill(out, stub)?;
@@ -309,14 +295,7 @@ impl Connecting {
 
     /// Keeps a call until everything it needs is known.
     #[cold]
-    fn hold(
-        &mut self,
-        goal: Goal,
-        call: &Call<'_>,
-        opnum: u16,
-        minor: u16,
-        dispatch: bool,
-    ) -> Result<CallId, Failure> {
+    fn hold(&mut self, goal: Goal, call: &Call<'_>, opnum: u16, minor: u16) -> Result<CallId, Failure> {
         let Some((interface, known)) = call.method.interface().zip(self.known.as_ref()) else {
             return Err(no_interface());
         };
@@ -324,7 +303,7 @@ impl Connecting {
         // The values as they will stand in the stub; their alignment is that of a multiple of 8.
         let mut values = Vec::new();
         let mut operation = None;
-        if dispatch {
+        if known.dispatch {
             let invocation = Invocation::new(interface, call.method.typed()?.1, call.arguments)?;
             values::put(&mut values, 0, &invocation, self.talk.as_ref())?;
             operation = Some(Box::new(call.method.typed()?.1.clone()));
@@ -333,33 +312,43 @@ impl Connecting {
         }
         let headers = call.arguments.carries().headers.filter(|headers| !headers.is_empty());
         let passed = headers.map(|headers| Passed::beside(headers.clone(), orpc)).transpose()?;
+        // The results of Invoke are read whole.
+        let hresult = orpc && operation.is_none() && !tells_hresult(syntax.id, opnum);
+        let results = Results { orpc, hresult, foreign, passed: false };
+        let target = Target { syntax, opnum, minor, results, ..Target::default() };
         let (serial, expects) = (self.take_serial(), call.expects);
-        let held =
-            Held { serial, goal, syntax, opnum, orpc, foreign, minor, values, passed, expects, operation };
-        self.jobs.push_back(Job::Call(Box::new(held)));
+        self.jobs.push_back(Job::Call(Box::new(Held {
+            serial,
+            goal,
+            target,
+            values,
+            passed,
+            expects,
+            operation,
+        })));
         self.pump();
         Ok(CallId(serial))
     }
 
-    /// What is called: number on the wire, and whether by Invoke; the interface is known afterwards.
+    /// The number of what is called on the wire; the interface is known afterwards.
     #[inline]
-    fn method(&mut self, call: &Call<'_>) -> Result<Number, Failure> {
+    fn opnum(&mut self, call: &Call<'_>) -> Result<u16, Failure> {
         let Some(interface) = call.method.interface() else { return Err(no_interface()) };
-        if self.known.as_ref().is_none_or(|known| !known.describes(interface)) {
-            self.known = Some(Known::new(interface));
-        }
-        let Some(known) = &mut self.known else { return Err(no_interface()) };
+        let known = match &mut self.known {
+            Some(known) if known.describes(interface) => known,
+            known => known.insert(Known::new(interface)),
+        };
         if known.context.is_none() {
             let accepted =
                 |context: &&Context| context.syntax == known.syntax && context.stage == Stage::Accepted;
             known.context = self.contexts.iter().find(accepted).map(|context| context.id);
         }
         if known.dispatch {
-            return Ok(Number { opnum: INVOKE_NUMBER, dispatch: true });
+            return Ok(INVOKE_NUMBER);
         }
         let index = index_of(interface, call.method.typed()?.1).ok_or_else(no_interface)?;
         let opnum = u16::try_from(index).ok().and_then(|index| known.base.checked_add(index));
-        Ok(Number { opnum: opnum.ok_or_else(no_interface)?, dispatch: false })
+        opnum.ok_or_else(no_interface)
     }
 
     /// Withdraws a call: tells the peer, and forgets it.
@@ -369,7 +358,7 @@ impl Connecting {
         let sent = |waiting: &Waiting| waiting.purpose.serial() == Some(serial);
         if let Some(index) = self.waiting.iter().position(sent) {
             if let Some(gone) = self.waiting.remove(index)
-                && self.channel.state == crate::session::channel::State::Open
+                && self.channel.state == State::Open
             {
                 if self.only.is_some() {
                     self.lose_count();
@@ -392,13 +381,6 @@ impl Connecting {
 #[inline]
 pub(super) fn is_at_exporter(way: &Profile) -> bool {
     way.component(TAG_RESOLVER).is_none()
-}
-
-/// How an operation is called.
-struct Number {
-    opnum: u16,
-    /// By Invoke.
-    dispatch: bool,
 }
 
 /// Invoke, in each interface that is derived from IDispatch.

@@ -4,7 +4,8 @@
 //! An errand is a `Task` with the serials of the calls that wait for it. It waits among the jobs until its
 //! interface has a presentation context, then it is sent and stands in `waiting` as a `Purpose::Errand`. Its
 //! answer becomes an `Outcome::Moved` (the call goes on at the reference that was found), or wakes the jobs
-//! that need what was learnt (`Errand::Query`).
+//! that need what was learnt (`Errand::Query`). Where procedures are served, the endpoint mapper of their host is
+//! asked (C706 appendix O, `ept_map`).
 //!
 //! Invariants: whoever waits for an errand gets its failure if it fails. An activation is tried by
 //! IRemoteSCMActivator, then by the older IRemoteActivation, and by lower versions of ORPC, as long as the
@@ -13,10 +14,11 @@
 
 use super::binding::syntax;
 use super::calls::{lower, no_node, no_such_interface};
-use super::mapping;
-use super::state::{Connecting, Purpose, Waiting};
-use super::work::{Errand, Job, Progress, Target, Task, Way};
+use super::state::{
+    Connecting, Errand, Job, PROTSEQS, Progress, Purpose, Results, Target, Task, Waiting, Way,
+};
 use crate::activation::{Activated, Activation, remote, scm};
+use crate::bindings::RESOLVER_PORT;
 use crate::exporter::{Proxy, RemoteOxid};
 use crate::hresult;
 use crate::limits::PROXY_INTERFACES;
@@ -25,20 +27,18 @@ use crate::pdu::Syntax;
 use crate::remunknown::{self, PUBLIC_REFS, Query, Refs};
 use crate::resolver;
 use crate::session::values::empty_body;
-
-use crate::stub::Get;
+use crate::standard::mapper::NOT_REGISTERED;
+use crate::stub::{Get, Put};
+use crate::tower::Tower;
+use crate::violations::Violation;
 use crate::{
     ENDPOINT_MAPPER, IUNKNOWN, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION, SCM_ACTIVATOR,
     VERSION, is_orpc,
 };
 use bytes::Bytes;
-use everywire_model::{Expects, Failure, Initiator, Kind, Outcome, Profile, Reference};
+use everywire_model::{Body, Endpoint, Expects, Failure, Initiator, Kind, Outcome, Profile, Reference};
+use std::net::Ipv4Addr;
 use uuid::Uuid;
-
-/// Protocol sequences that are offered: `ncacn_ip_tcp`.
-const PROTSEQS: [u16; 1] = [7];
-/// Impersonation level RPC_C_IMP_LEVEL_IDENTIFY: the server may know who calls, but not act as the caller.
-const IDENTIFY: u32 = 2;
 
 /// What a request for an errand says.
 struct Question {
@@ -52,7 +52,7 @@ struct Question {
 impl Connecting {
     /// Sends what an errand asks, if the peer has an interface for it.
     pub(super) fn advance_errand(&mut self, mut task: Box<Task>) -> Progress {
-        let question = loop {
+        let (Question { iid, opnum, object, minor, stub }, context) = loop {
             let question = match self.question(&task.errand) {
                 Ok(question) => question,
                 Err(failure) => {
@@ -77,19 +77,8 @@ impl Connecting {
                 }
             }
         };
-        let (question, context) = question;
-        let Question { iid, opnum, object, minor, stub } = question;
-        let target = Target {
-            syntax: syntax(iid),
-            context,
-            opnum,
-            object,
-            orpc: is_orpc(iid),
-            hresult: false,
-            foreign: false,
-            minor,
-            passed: false,
-        };
+        let results = Results { orpc: is_orpc(iid), ..Results::default() };
+        let target = Target { syntax: syntax(iid), context, opnum, object, minor, results };
         let sent = self.send_request(&target, Expects::Reply, None, |out, _| {
             out.extend_from_slice(&stub);
             Ok(())
@@ -111,9 +100,9 @@ impl Connecting {
     /// The interface that will be called of what is asked for, if that may well be on this same connection: a resolver on the
     /// port that all look for mostly serves no objects itself.
     fn next_interface(&self, errand: &Errand) -> Option<Syntax> {
-        let Errand::Activate { iid, profile, .. } = errand else { return None };
-        let next = syntax(*iid);
-        let here = self.channel.multiplex && !mapping::may_be_elsewhere(profile) && *iid != IUNKNOWN;
+        let Errand::Activate { asked, profile, passed: false, .. } = errand else { return None };
+        let next = syntax(*asked.iids.first()?);
+        let here = self.channel.multiplex && !may_be_elsewhere(profile) && next.id != IUNKNOWN;
         (here && matches!(self.way(&next), Way::Missing { asked: false })).then_some(next)
     }
 
@@ -121,24 +110,8 @@ impl Connecting {
     fn question(&self, errand: &Errand) -> Result<Question, Failure> {
         let minor = self.orpc_minor;
         Ok(match errand {
-            Errand::Activate { clsid, iid, old, .. } => {
-                let activation = Activation {
-                    clsid: *clsid,
-                    iids: vec![*iid],
-                    class_object: false,
-                    version: (VERSION.0.into(), minor),
-                    protseqs: PROTSEQS.to_vec(),
-                    impersonation: IDENTIFY,
-                };
-                activating(&activation, *old, minor)
-            }
-            Errand::ActivateFor { asked, old, .. } => {
-                let ours = Activation {
-                    version: (VERSION.0.into(), minor),
-                    protseqs: PROTSEQS.to_vec(),
-                    impersonation: IDENTIFY,
-                    ..asked.clone()
-                };
+            Errand::Activate { asked, old, .. } => {
+                let ours = Activation { version: (VERSION.0.into(), minor), ..asked.clone() };
                 activating(&ours, *old, minor)
             }
             Errand::QueryFor { proxy, iids } => self.querying(proxy, iids.clone())?,
@@ -149,8 +122,8 @@ impl Connecting {
             }
             Errand::Query { proxy, iid } => self.querying(proxy, vec![*iid])?,
             Errand::Map { syntax, .. } => {
-                let stub = mapping::request(syntax);
-                Question { iid: ENDPOINT_MAPPER, opnum: mapping::MAP, object: None, minor, stub }
+                let stub = map_request(syntax);
+                Question { iid: ENDPOINT_MAPPER, opnum: MAP, object: None, minor, stub }
             }
             Errand::Alive => {
                 let opnum = resolver::opnum::SERVER_ALIVE;
@@ -191,11 +164,8 @@ impl Connecting {
             // The keeper gives them back.
             return;
         }
-        let refs: Vec<_> = oxid
-            .take_releases()
-            .into_iter()
-            .map(|(ipid, public)| Refs { ipid, public, private: 0 })
-            .collect();
+        let released = oxid.take_releases().into_iter();
+        let refs: Vec<_> = released.map(|(ipid, public)| Refs { ipid, public, private: 0 }).collect();
         for refs in refs.chunks(RELEASED_AT_ONCE) {
             let task = Box::new(Task::new(Errand::Release { node, minor, refs: refs.to_vec() }));
             if self.channel.multiplex {
@@ -212,24 +182,25 @@ impl Connecting {
     /// The answer to an errand.
     pub(super) fn errand_in(&mut self, task: Task, stub: &Bytes, little: bool) {
         let Task { errand, waiters } = task;
-        if matches!(errand, Errand::ActivateFor { .. } | Errand::QueryFor { .. }) {
-            return self.adopted_in(Task { errand, waiters }, stub, little);
-        }
-        let outcome: Result<Option<Reference>, Failure> = match &errand {
-            Errand::Activate { iid, profile, old, .. } => {
-                self.activated(stub, little, &[*iid], *old, profile).map(|(found, _)| Some(found))
+        let outcome = match &errand {
+            Errand::Activate { asked, profile, old, passed } => {
+                self.activated(stub, little, &asked.iids, *old, profile).and_then(|(found, activated)| {
+                    if *passed { self.adopted(&found, activated) } else { Ok(Outcome::Moved(found)) }
+                })
             }
-            Errand::Resolve { proxy, profile } => self.resolved(stub, little, proxy, profile).map(Some),
-            Errand::Map { syntax, profile } => mapping::moved(stub, little, syntax, profile).map(Some),
+            Errand::Resolve { proxy, profile } => {
+                self.resolved(stub, little, proxy, profile).map(Outcome::Moved)
+            }
+            Errand::Map { syntax, profile } => moved(stub, little, syntax, profile).map(Outcome::Moved),
             Errand::Query { proxy, iid } => {
-                found(stub, little, proxy, *iid).and_then(|()| self.found_on(proxy, *iid))
+                let way = found(stub, little, proxy, *iid).and_then(|()| self.found_on(proxy, *iid));
+                way.map(|way| way.map_or_else(|| self.nothing(), Outcome::Moved))
             }
-            Errand::Alive | Errand::Release { .. } | Errand::ActivateFor { .. } | Errand::QueryFor { .. } => {
-                Ok(None)
-            }
+            Errand::QueryFor { proxy, iids } => self.queried(stub, little, proxy, iids),
+            Errand::Alive | Errand::Release { .. } => Ok(self.nothing()),
         };
         match outcome {
-            Ok(moved) => {
+            Ok(outcome) => {
                 if let Errand::Query { proxy, iid } = &errand
                     && proxy.ipid(*iid).is_none()
                 {
@@ -238,11 +209,7 @@ impl Connecting {
                     self.fail_calls(proxy, *iid, &why);
                 }
                 for serial in waiters {
-                    let outcome = match &moved {
-                        Some(reference) => Outcome::Moved(reference.clone()),
-                        None => Outcome::Done(empty_body(self.channel.limits.budget)),
-                    };
-                    self.reply(serial, outcome);
+                    self.reply(serial, outcome.clone());
                 }
             }
             Err(failure) => self.fail_task(Task { errand, waiters }, &failure),
@@ -250,8 +217,13 @@ impl Connecting {
         self.pump();
     }
 
+    /// An answer without values.
+    pub(super) fn nothing(&self) -> Outcome<Body> {
+        Outcome::Done(empty_body(self.channel.limits.budget))
+    }
+
     /// The reference, and what the activator said of each interface.
-    pub(super) fn activated(
+    fn activated(
         &self,
         stub: &Bytes,
         little: bool,
@@ -293,17 +265,11 @@ impl Connecting {
     pub(super) fn errand_fault(&mut self, mut task: Task, status: u32, failure: &Failure) {
         let unknown = matches!(status, hresult::NCA_UNK_IF | hresult::NCA_OP_RNG_ERROR);
         let again = match &task.errand {
-            Errand::Activate { .. } | Errand::ActivateFor { .. } if unknown => fall_back(&mut task.errand),
-            Errand::Activate { .. } | Errand::ActivateFor { .. }
-                if status == hresult::RPC_E_VERSION_MISMATCH =>
-            {
-                match lower(self.orpc_minor) {
-                    Some(minor) => {
-                        self.orpc_minor = minor;
-                        true
-                    }
-                    None => false,
-                }
+            Errand::Activate { .. } if unknown => fall_back(&mut task.errand),
+            Errand::Activate { .. } if status == hresult::RPC_E_VERSION_MISMATCH => {
+                let older = lower(self.orpc_minor);
+                self.orpc_minor = older.unwrap_or(self.orpc_minor);
+                older.is_some()
             }
             _ => false,
         };
@@ -322,7 +288,7 @@ const RELEASED_AT_ONCE: usize = 500;
 /// Goes over to the older interface; whether there is one.
 fn fall_back(errand: &mut Errand) -> bool {
     match errand {
-        Errand::Activate { old, .. } | Errand::ActivateFor { old, .. } => !std::mem::replace(old, true),
+        Errand::Activate { old, .. } => !std::mem::replace(old, true),
         // The first refusal was IRemUnknown2's: `node_interface` knows.
         _ => false,
     }
@@ -362,4 +328,79 @@ fn found(stub: &Bytes, little: bool, proxy: &Proxy, iid: Uuid) -> Result<(), Fai
         Some((_, status)) => Err(hresult::failure(*status, None).at(format_args!("interface {iid}"))),
         None => Err(Failure::malformed("an answer to RemQueryInterface is empty", base)),
     }
+}
+
+/// The number of ept_map.
+const MAP: u16 = 3;
+
+/// The most towers that are asked for.
+/// One host has few ports for one interface; the first that is not the mapper's own is taken.
+const TOWERS: u32 = 16;
+
+/// Whether procedures that are not served by this way may be served at another port: the mapper's own is the one that all
+/// look for.
+pub(super) fn may_be_elsewhere(profile: &Profile) -> bool {
+    matches!(profile.endpoints.first(), Some(Endpoint::Tcp { port, .. }) if *port == RESOLVER_PORT)
+}
+
+/// The stub of ept_map: towers of an interface over TCP.
+fn map_request(syntax: &Syntax) -> Vec<u8> {
+    let interface = (syntax.id, syntax.major, syntax.minor);
+    let tower = Tower::tcp(interface, RESOLVER_PORT, Ipv4Addr::UNSPECIFIED).write();
+    let mut put = Put::default();
+    // No object.
+    put.pointer(false);
+    put.pointer(true);
+    put.count(tower.len());
+    put.count(tower.len());
+    put.bytes.extend_from_slice(&tower);
+    // A null context handle: from the beginning.
+    put.align(4);
+    put.bytes.extend_from_slice(&[0; 20]);
+    put.u32(TOWERS);
+    put.bytes
+}
+
+/// Where to, as the answer says: another port of the same host.
+///
+/// # Errors
+/// The answer is malformed, or the interface is not served by TCP.
+fn moved(stub: &Bytes, little: bool, syntax: &Syntax, way: &Profile) -> Result<Reference, Failure> {
+    let ports = ports(Get::new(stub, little)).map_err(|violation| violation.at(0))?;
+    let port =
+        ports.map_err(|status| not_served(syntax, status))?.into_iter().find(|port| *port != RESOLVER_PORT);
+    let (Some(port), Some(Endpoint::Tcp { host, .. })) = (port, way.endpoints.first()) else {
+        return Err(not_served(syntax, NOT_REGISTERED));
+    };
+    let endpoints = vec![Endpoint::Tcp { host: host.clone(), port }];
+    let profile = Profile { endpoints, ..way.clone() };
+    Ok(Reference { type_id: syntax.id.to_string(), profiles: vec![profile], foreign: Vec::new() })
+}
+
+/// The ports in the answer, or its status.
+fn ports(mut get: Get<'_>) -> Result<Result<Vec<u16>, u32>, Violation> {
+    get.take(20)?;
+    let count = get.u32()? as usize;
+    let most = get.u32()? as usize;
+    let (offset, actual) = (get.u32()?, get.u32()? as usize);
+    if offset != 0 || actual > most || actual != count {
+        return Err(Violation::BadVariance);
+    }
+    let there = get.items(actual, 4, Get::pointer)?;
+    let mut ports = Vec::new();
+    for _ in there.into_iter().filter(|there| *there) {
+        let len = get.conformance(1, None)?;
+        get.u32()?;
+        // One that is not understood is of another protocol.
+        ports.extend(Tower::parse(get.take(len)?).ok().and_then(|tower| tower.port()));
+    }
+    let status = get.u32()?;
+    Ok(if status == 0 { Ok(ports) } else { Err(status) })
+}
+
+#[cold]
+fn not_served(syntax: &Syntax, status: u32) -> Failure {
+    let Syntax { id, major, minor } = syntax;
+    let what = format!("the peer's endpoint mapper knows no port of interface {id} {major}.{minor}");
+    Failure::new(Kind::Unsupported, Initiator::Peer, what).with_code(format!("{status:#010x}"))
 }

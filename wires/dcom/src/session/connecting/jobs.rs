@@ -6,18 +6,23 @@
 //! Invariants: what a job needs stands before it in the queue, or was sent already. Two calls that need the
 //! same interface share one errand. Where the peer takes one call at a time, nothing is sent before its last
 //! answer has come.
+//!
+//! Wine's connections carry one interface: what is another's goes on to a connection of its own, by a way that says so. Wine's
+//! servers accept one presentation context for a connection and do not number their answers; so calls go one at a time, a call given
+//! up ends the connection, and RemQueryInterface has a connection to IRemUnknown of its own.
 
 use super::binding::syntax;
-use super::calls::no_such_interface;
-use super::mapping;
-use super::state::{Connecting, Purpose, Stage, Waiting};
-use super::work::{Errand, Goal, Held, Job, Progress, Target, Task, Way};
+use super::calls::{no_interface, no_node, no_such_interface};
+use super::errands::may_be_elsewhere;
+use super::state::{
+    Connecting, Errand, Goal, Held, Job, Progress, Purpose, Stage, Target, Task, Waiting, Way,
+};
 use crate::exporter::Proxy;
+use crate::frame::Header;
 use crate::pdu::Syntax;
 use crate::session::channel::State;
-use crate::standard::tells_hresult;
-use crate::{REM_UNKNOWN, REM_UNKNOWN2};
-use everywire_model::{Completed, Expects, Failure, Outcome};
+use crate::{IUNKNOWN, REM_UNKNOWN, REM_UNKNOWN2, iid_of};
+use everywire_model::{Call, CallId, Completed, Expects, Failure, Initiator, Kind, Outcome, Reference};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -31,7 +36,12 @@ impl Connecting {
                 return;
             }
             let Some(job) = self.jobs.remove(at) else { return };
-            match self.advance(job) {
+            // Each job goes as far as it can now: it is sent, must wait, needs an errand first, or has failed.
+            let progress = match job {
+                Job::Call(held) => self.advance_call(held),
+                Job::Errand(task) => self.advance_errand(task),
+            };
+            match progress {
                 Progress::Done => {}
                 Progress::Waits(job) => {
                     self.jobs.insert(at, job);
@@ -55,32 +65,24 @@ impl Connecting {
         self.waiting.is_empty() && self.contexts.iter().all(|context| context.stage != Stage::Asked)
     }
 
-    /// Takes a job as far as it can go now: it is sent, must wait, needs an errand first, or has failed.
-    fn advance(&mut self, job: Job) -> Progress {
-        match job {
-            Job::Call(held) => self.advance_call(held),
-            Job::Errand(task) => self.advance_errand(task),
-        }
-    }
-
     /// An errand that the call needs is returned, not queued here: only `pump` knows the call's place in the
     /// queue.
     fn advance_call(&mut self, mut held: Box<Held>) -> Progress {
         // The one begins as the other, and is mostly agreed on by then.
-        if held.syntax == syntax(REM_UNKNOWN) && matches!(self.way(&syntax(REM_UNKNOWN2)), Way::Open(_)) {
-            held.syntax = syntax(REM_UNKNOWN2);
+        if held.target.syntax == syntax(REM_UNKNOWN)
+            && matches!(self.way(&syntax(REM_UNKNOWN2)), Way::Open(_))
+        {
+            held.target.syntax = syntax(REM_UNKNOWN2);
         }
-        let object = match &held.goal {
+        let iid = held.target.syntax.id;
+        held.target.object = match &held.goal {
             Goal::Node { object, .. } => *object,
-            Goal::Object(proxy) => match proxy.ipid(held.syntax.id) {
+            Goal::Object(proxy) => match proxy.ipid(iid) {
                 Some(ipid) => Some(ipid),
                 None => {
                     // The context is asked for at the same time.
-                    let (proxy, iid) = (Arc::clone(proxy), held.syntax.id);
-                    return Progress::Needs(
-                        Job::Call(held),
-                        Box::new(Task::new(Errand::Query { proxy, iid })),
-                    );
+                    let task = Task::new(Errand::Query { proxy: Arc::clone(proxy), iid });
+                    return Progress::Needs(Job::Call(held), Box::new(task));
                 }
             },
         };
@@ -88,13 +90,13 @@ impl Connecting {
             && proxy.oxid().has_releases()
             && let Some(resolution) = proxy.oxid().resolution()
         {
-            self.send_releases(proxy.oxid(), resolution.rem_unknown, held.minor);
+            self.send_releases(proxy.oxid(), resolution.rem_unknown, held.target.minor);
         }
-        let context = match self.way(&held.syntax) {
+        held.target.context = match self.way(&held.target.syntax) {
             Way::Open(context) => context,
             Way::Missing { asked } => {
                 if !asked {
-                    self.send_alter(held.syntax);
+                    self.send_alter(held.target.syntax);
                 }
                 return Progress::Waits(Job::Call(held));
             }
@@ -103,33 +105,27 @@ impl Connecting {
                 return Progress::Done;
             }
         };
-        let Held { serial, syntax, opnum, orpc, foreign, minor, expects, .. } = *held;
-        let passed = held.passed.as_ref().is_some_and(|passed| passed.answers_pass());
-        // Results that pass, or that hold their HRESULT themselves, keep it.
-        let hresult = orpc && !passed && !tells_hresult(syntax.id, opnum);
-        let target = Target { syntax, context, opnum, object, orpc, hresult, foreign, minor, passed };
-        let sent = self.send_held(&target, &held);
-        match sent {
-            Ok(call) if expects == Expects::Reply => {
+        match self.send_held(&held) {
+            Ok(call) if held.expects == Expects::Reply => {
                 // Kept with its values: it may have to be sent again, or its results are those of Invoke.
-                if held.operation.is_some() || (orpc && !self.proven) {
+                if held.operation.is_some() || (held.target.results.orpc && !self.proven) {
                     self.waiting.push_back(Waiting { call, purpose: Purpose::Held(held) });
                 } else {
-                    self.wait(call, serial, &target);
+                    self.wait(call, held.serial, &held.target);
                 }
             }
             Ok(_) => {}
-            Err(failure) => self.reply(serial, Outcome::Failed(failure)),
+            Err(failure) => self.reply(held.serial, Outcome::Failed(failure)),
         }
         Progress::Done
     }
 
     /// The peer does not have the interface of a call here; procedures may be elsewhere.
     fn refused(&mut self, held: Held) {
-        let Held { serial, goal, syntax, .. } = held;
+        let Held { serial, goal, target: Target { syntax, .. }, .. } = held;
         let failure = no_such_interface(syntax.id);
         match goal {
-            Goal::Node { way: Some(profile), .. } if mapping::may_be_elsewhere(&profile) => {
+            Goal::Node { way: Some(profile), .. } if may_be_elsewhere(&profile) => {
                 let errand = Errand::Map { syntax, profile };
                 self.jobs.push_back(Job::Errand(Box::new(Task { errand, waiters: vec![serial] })));
             }
@@ -164,23 +160,20 @@ impl Connecting {
         held.chain(sent)
     }
 
-    /// Lets a call wait for an errand that is under way; whether there is one.
-    pub(super) fn join_task(&mut self, same: impl Fn(&Errand) -> bool, serial: u64) -> bool {
-        match self.tasks().find(|task| same(&task.errand)) {
-            Some(task) => {
-                task.waiters.push(serial);
-                true
-            }
-            None => false,
-        }
+    /// Whether the same is being asked for.
+    fn is_asked(&mut self, task: &Task) -> bool {
+        self.tasks().any(|other| task.errand.is_same(&other.errand))
     }
 
-    /// Whether the same interface of the same object is being asked for.
-    fn is_asked(&mut self, task: &Task) -> bool {
-        let Errand::Query { proxy, iid } = &task.errand else { return false };
-        self.tasks().any(|other| {
-            matches!(&other.errand, Errand::Query { proxy: p, iid: i } if i == iid && Arc::ptr_eq(p, proxy))
-        })
+    /// Asks for something on behalf of a call; calls that ask for the same share the answer.
+    pub(super) fn ask(&mut self, errand: Errand) -> CallId {
+        let serial = self.take_serial();
+        let shared = self.tasks().find(|task| errand.is_same(&task.errand));
+        if shared.map(|task| task.waiters.push(serial)).is_none() {
+            self.jobs.push_back(Job::Errand(Box::new(Task { errand, waiters: vec![serial] })));
+            self.pump();
+        }
+        CallId(serial)
     }
 
     /// A job that will never be sent: whoever waits for it is told.
@@ -196,10 +189,7 @@ impl Connecting {
     /// Of calls that wait nothing was sent; an activation, and what is asked for somebody else, is the call itself.
     pub(super) fn fail_task(&mut self, task: Task, failure: &Failure) {
         let mut failure = failure.clone();
-        if !matches!(
-            task.errand,
-            Errand::Activate { .. } | Errand::ActivateFor { .. } | Errand::QueryFor { .. }
-        ) {
+        if !task.errand.is_call() {
             failure = failure.with_completed(Completed::No);
         }
         for serial in task.waiters {
@@ -215,11 +205,78 @@ impl Connecting {
         let jobs = std::mem::take(&mut self.jobs).into_iter();
         let (failing, rest): (VecDeque<_>, _) = jobs.partition(|job| {
             let Job::Call(held) = job else { return false };
-            matches!(&held.goal, Goal::Object(p) if held.syntax.id == iid && Arc::ptr_eq(p, proxy))
+            matches!(&held.goal, Goal::Object(p) if held.target.syntax.id == iid && Arc::ptr_eq(p, proxy))
         });
         self.jobs = rest;
         for job in failing {
             self.fail_job(job, failure);
         }
+    }
+
+    /// Sends a call of an object on if it is not this connection's to make; asks the object for the interface before that,
+    /// if this is the connection where objects are asked.
+    #[cold]
+    pub(super) fn elsewhere(&mut self, only: Uuid, call: &Call<'_>) -> Result<Option<CallId>, Failure> {
+        let Some(proxy) = call.profile.lease.share::<Proxy>() else { return Ok(None) };
+        let iid = iid_of(call.method.interface().ok_or_else(no_interface)?);
+        match proxy.ipid(iid) {
+            Some(_) if iid == only => Ok(None),
+            Some(_) => self.send_on(&proxy, iid).map(Some),
+            None => self.query_first(only, proxy, iid).map(Some),
+        }
+    }
+
+    /// Asks an object for an interface, on the connection where objects are asked.
+    pub(super) fn query_first(
+        &mut self,
+        only: Uuid,
+        proxy: Arc<Proxy>,
+        iid: Uuid,
+    ) -> Result<CallId, Failure> {
+        if only != REM_UNKNOWN {
+            return self.send_on(&proxy, REM_UNKNOWN);
+        }
+        Ok(self.ask(Errand::Query { proxy, iid }))
+    }
+
+    /// Whoever asked an object for an interface in order to call it goes on to that one's connection.
+    pub(super) fn found_on(&self, proxy: &Proxy, iid: Uuid) -> Result<Option<Reference>, Failure> {
+        if self.only.is_none() || iid == IUNKNOWN {
+            return Ok(None);
+        }
+        self.way_on(proxy, iid).map(Some)
+    }
+
+    /// The header of an answer with the number of the call that it answers: Wine numbers none, but calls are sent one at a time.
+    #[inline]
+    pub(super) fn answering(&self, header: &Header) -> Header {
+        match (self.only, self.waiting.front()) {
+            (Some(_), Some(waiting)) => Header { call: waiting.call, ..*header },
+            _ => *header,
+        }
+    }
+
+    /// A call was given up: its answer could not be told from that of the next one, which is made by another connection.
+    #[cold]
+    pub(super) fn lose_count(&mut self) {
+        let what = "a call on this connection was given up, and Wine numbers no answers";
+        let failure = Failure::new(Kind::Unreachable, Initiator::Here, what).with_completed(Completed::No);
+        self.end(&failure);
+    }
+
+    /// The call ends with `Outcome::Moved`, and the runtime makes it again by the other connection.
+    fn send_on(&mut self, proxy: &Proxy, iid: Uuid) -> Result<CallId, Failure> {
+        let way = self.way_on(proxy, iid)?;
+        Ok(self.answer_at_once(Outcome::Moved(way)))
+    }
+
+    /// The reference by which the interface `iid` of an object is called: its profiles name the interface,
+    /// which keeps connections apart.
+    fn way_on(&self, proxy: &Proxy, iid: Uuid) -> Result<Reference, Failure> {
+        let mut way = self.exporter.as_ref().ok_or_else(no_node)?.located(proxy, None);
+        for profile in &mut way.profiles {
+            profile.components = self.security.dialect.components(iid);
+        }
+        Ok(way)
     }
 }

@@ -1,10 +1,9 @@
 //! The side that connects.
 //!
-//! `state` is what a session knows and `work` what it has to do; the other files are what it does: `binding`
-//! agrees on contexts and says who calls, `calls` sends calls, `jobs` are the calls that wait for something
-//! and the errands they wait for, `errands` asks for what they need, `mapping` where procedures are,
-//! `passing` has calls that pass without a contract, `replies` takes answers, `wine` sends calls on where a
-//! connection carries one interface.
+//! `state` is what a session knows and has to do; the other files are what it does: `binding` agrees on contexts
+//! and says who calls, `calls` sends calls, `jobs` are the calls that wait for something and the errands they wait
+//! for, `errands` asks for what they need and where procedures are, `passing` has calls that pass without a
+//! contract, `replies` takes answers.
 //!
 //! States: `channel.state` goes from `Unbound` (a bind was sent) to `Open` (it was accepted) to `Over`;
 //! `ready` follows `Open` once the authentication has ended. `unusable` holds the reason why nothing can be
@@ -20,12 +19,9 @@ mod binding;
 mod calls;
 mod errands;
 mod jobs;
-mod mapping;
 mod passing;
 mod replies;
 mod state;
-mod wine;
-mod work;
 
 pub use state::Connecting;
 
@@ -39,8 +35,8 @@ use crate::security::Security;
 use crate::wine::{MINOR, interface_of};
 use bytes::BytesMut;
 use everywire_model::{
-    Answer, Body, Call, CallId, Completed, Config, Emission, Endpoint, Event, Failure, Handle, Initiator,
-    Kind, Outcome, Peer, Profile, SendBuffer, Session, Violation,
+    Answer, Body, Call, CallId, Completed, Config, Emission, Event, Failure, Handle, Initiator, Kind,
+    Outcome, Peer, Profile, SendBuffer, Session, Violation,
 };
 use state::Purpose;
 use std::collections::VecDeque;
@@ -54,9 +50,7 @@ impl Connecting {
     pub fn new(config: &Config) -> Self {
         let security = Security::of(&config.profile);
         let exporter = config.wire_state.as_ref().and_then(Exporter::of);
-        let sockets = !matches!(config.profile.endpoints.first(), Some(Endpoint::Tcp { .. }) | None);
-        let end = End { sockets, address: config.local };
-        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &security, "", end, 0));
+        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &security, "", End::of(config), 0));
         let only = interface_of(&config.profile, &security.dialect);
         let mut this = Self {
             channel: Channel::new(&config.limits),
@@ -127,6 +121,13 @@ impl Connecting {
         serial
     }
 
+    /// Ends a call of the user that begins: nobody has to be asked.
+    fn answer_at_once(&mut self, outcome: Outcome<Body>) -> CallId {
+        let serial = self.take_serial();
+        self.reply(serial, outcome);
+        CallId(serial)
+    }
+
     /// Ends a call of the user.
     fn reply(&mut self, serial: u64, outcome: Outcome<Body>) {
         self.channel.events.push_back(Event::Reply { id: CallId(serial), outcome });
@@ -173,8 +174,13 @@ impl Connecting {
     fn goodbye(&mut self) {
         let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closes the connection")
             .with_completed(Completed::Maybe);
+        self.end(&failure);
+    }
+
+    /// Ends the connection.
+    fn end(&mut self, failure: &Failure) {
         self.channel.state = State::Over;
-        self.fail_all(&failure);
+        self.fail_all(failure);
         self.channel.events.push_back(Event::Closed);
     }
 }

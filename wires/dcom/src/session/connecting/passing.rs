@@ -18,16 +18,13 @@ use super::binding::syntax;
 use super::calls::{is_at_exporter, no_node};
 use super::errands::after_that;
 use super::replies::{last_number, leading_that};
-use super::state::Connecting;
-use super::work::{Errand, Goal, Held, Job, Passed, Target, Task, Way};
-use crate::activation::{remote, scm};
+use super::state::{Connecting, Errand, Goal, Held, IDENTIFY, Job, PROTSEQS, Passed, Results, Target, Way};
+use crate::activation::{Activated, remote, scm};
 use crate::exporter::{Adopted, Proxy};
-use crate::ndr::{FAULT, NAME, THAT, THIS};
-use crate::orpc::error_info;
+use crate::ndr::{FAULT, THAT, THIS};
 use crate::passing::Lead;
 use crate::remunknown::{self, opnum};
-use crate::session::values::empty_body;
-use crate::session::{exception, values};
+use crate::session::values::{self, empty_body};
 use crate::stub::Get;
 use crate::tags::TAG_PASSED;
 use crate::ways::class_of;
@@ -36,7 +33,8 @@ use bytes::Bytes;
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::message::needs_contract;
 use everywire_model::{
-    Beside, Body, Call, CallId, Encoded, Failure, Initiator, Kind, Outcome, Profile, Visit, WireState,
+    Beside, Body, Call, CallId, Encoded, Failure, Initiator, Kind, Outcome, Profile, Reference, Visit,
+    WireState,
 };
 use std::sync::Arc;
 use uuid::Uuid;
@@ -88,49 +86,37 @@ impl Connecting {
         if proxy.oxid().has_releases() && self.may_send() {
             self.send_releases(proxy.oxid(), resolution.rem_unknown, minor);
         }
-        let syntax = syntax(iid);
-        if let (Some(object), true, Way::Open(context)) = (proxy.ipid(iid), self.proven, self.way(&syntax))
+        let results = Results { orpc: true, passed: true, ..Results::default() };
+        let mut target = Target { syntax: syntax(iid), opnum, minor, results, ..Target::default() };
+        if let (Some(object), true, Way::Open(context)) =
+            (proxy.ipid(iid), self.proven, self.way(&target.syntax))
             && self.may_send()
         {
-            let object = Some(object);
-            let (orpc, hresult, foreign, passed) = (true, false, false, true);
-            let target = Target { syntax, context, opnum, object, orpc, hresult, foreign, minor, passed };
-            let talk = self.talk.take();
-            let sent =
-                self.send_request(&target, call.expects, Some(&lead), |out, stub| match carries.body {
-                    Some(body) => {
-                        out.extend_from_slice(&body.bytes);
-                        Ok(())
-                    }
-                    None => values::put(out, stub, call.arguments, talk.as_ref()),
-                });
-            self.talk = talk;
-            let number = sent?;
-            let serial = self.take_serial();
-            if call.expects == everywire_model::Expects::Reply {
-                self.wait(number, serial, &target);
-            }
-            return Ok(CallId(serial));
+            (target.object, target.context) = (Some(object), context);
+            return self.send_now(&target, call.expects, Some(&lead), |out, stub, talk| match carries.body {
+                Some(body) => {
+                    out.extend_from_slice(&body.bytes);
+                    Ok(())
+                }
+                None => values::put(out, stub, call.arguments, talk),
+            });
         }
         // What passes is counted, not copied; only arguments of this process are encoded now.
-        let mut encoded = Vec::new();
+        let mut values = Vec::new();
         if carries.body.is_none() {
-            values::put(&mut encoded, 0, call.arguments, self.talk.as_ref())?;
+            values::put(&mut values, 0, call.arguments, self.talk.as_ref())?;
         }
-        let (body, edits) = (carries.body.cloned(), carries.headers.cloned());
-        let serial = self.take_serial();
+        let passed = Passed { body: carries.body.cloned(), edits: carries.headers.cloned() };
+        let (serial, goal, expects) = (self.take_serial(), Goal::Object(proxy), call.expects);
+        let (passed, operation) = (Some(Box::new(passed)), None);
         self.jobs.push_back(Job::Call(Box::new(Held {
             serial,
-            goal: Goal::Object(proxy),
-            syntax,
-            opnum,
-            orpc: true,
-            foreign: false,
-            minor,
-            values: encoded,
-            passed: Some(Box::new(Passed { body, edits, named: true })),
-            expects: call.expects,
-            operation: None,
+            goal,
+            target,
+            values,
+            passed,
+            expects,
+            operation,
         })));
         self.pump();
         Ok(CallId(serial))
@@ -154,23 +140,21 @@ impl Connecting {
         if proxy.oxid().resolution().is_none() || !is_at_exporter(profile) {
             return self.resolve_for(proxy, profile);
         }
-        let serial = self.take_serial();
-        self.reply(serial, Outcome::Done(empty_body(self.channel.limits.budget)));
-        Ok(CallId(serial))
+        Ok(self.answer_at_once(self.nothing()))
     }
 
     /// Sends a call that was kept.
     /// What passes keeps its own ORPCTHIS and byte order; ordinary values are behind an ORPCTHIS of this
     /// side.
-    pub(super) fn send_held(&mut self, target: &Target, held: &Held) -> Visit<u32> {
+    pub(super) fn send_held(&mut self, held: &Held) -> Visit<u32> {
         let Some(passed) = &held.passed else {
-            return self.send_request(target, held.expects, None, |out, _| {
+            return self.send_request(&held.target, held.expects, None, |out, _| {
                 out.extend_from_slice(&held.values);
                 Ok(())
             });
         };
         let lead = Lead::of(passed.carries(), THIS)?;
-        self.send_request(target, held.expects, Some(&lead), |out, _| {
+        self.send_request(&held.target, held.expects, Some(&lead), |out, _| {
             out.extend_from_slice(passed.body.as_ref().map_or(&*held.values, |body| &*body.bytes));
             Ok(())
         })
@@ -194,12 +178,13 @@ impl Connecting {
         let mut asked = parsed.map_err(|violation| violation.at(body.base))?;
         if let Some(proxy) = meant {
             // It is there already.
-            return Ok(self.ask_alone(Errand::QueryFor { proxy, iids: asked.iids }));
+            return Ok(self.ask(Errand::QueryFor { proxy, iids: asked.iids }));
         }
         if !profile.key.is_empty() {
             asked.clsid = clsid_of_key(&profile.key);
         }
-        Ok(self.ask_alone(Errand::ActivateFor { asked, profile: profile.clone(), old: false }))
+        (asked.protseqs, asked.impersonation) = (PROTSEQS.to_vec(), IDENTIFY);
+        Ok(self.ask(Errand::Activate { asked, profile: profile.clone(), old: false, passed: true }))
     }
 
     /// Asks an object for interfaces that somebody else asked it for.
@@ -213,47 +198,40 @@ impl Connecting {
             _ => remunknown::parse_query2_request,
         };
         let query = parse(Get::of(body)).map_err(|violation| violation.at(body.base))?;
-        Ok(self.ask_alone(Errand::QueryFor { proxy, iids: query.iids }))
+        Ok(self.ask(Errand::QueryFor { proxy, iids: query.iids }))
     }
 
-    /// Asks for one caller, whose answer nobody else may share: the references granted are that caller's.
-    fn ask_alone(&mut self, errand: Errand) -> CallId {
-        let serial = self.take_serial();
-        self.ask_for(errand, serial);
-        CallId(serial)
+    /// The object that was made on behalf of somebody else.
+    pub(super) fn adopted(
+        &self,
+        reference: &Reference,
+        activated: Activated,
+    ) -> Result<Outcome<Body>, Failure> {
+        let mut held = reference.profiles.iter();
+        let proxy = held.find_map(|profile| profile.lease.share::<Proxy>()).ok_or_else(no_node)?;
+        let found = activated.interfaces.into_iter().map(|(iid, status, _)| (iid, status));
+        Ok(self.told(Adopted { proxy, found: found.collect() }))
     }
 
-    /// What was asked for on behalf of somebody else.
-    pub(super) fn adopted_in(&mut self, task: Task, stub: &Bytes, little: bool) {
-        let adopted = match &task.errand {
-            Errand::ActivateFor { asked, profile, old } => {
-                self.activated(stub, little, &asked.iids, *old, profile).and_then(|(reference, activated)| {
-                    let mut held = reference.profiles.iter();
-                    let proxy =
-                        held.find_map(|profile| profile.lease.share::<Proxy>()).ok_or_else(no_node)?;
-                    let found = activated.interfaces.into_iter().map(|(iid, status, _)| (iid, status));
-                    Ok(Adopted { proxy, found: found.collect() })
-                })
-            }
-            Errand::QueryFor { proxy, iids } => after_that(stub, little).and_then(|(results, base)| {
-                let found = proxy.learn_answer(Get::after(results, base, little), base, iids)?;
-                Ok(Adopted { proxy: Arc::clone(proxy), found })
-            }),
-            _ => Err(no_node()),
-        };
-        match adopted {
-            Ok(adopted) => {
-                let wire_state = Arc::new(adopted) as Arc<dyn WireState>;
-                let beside = Arc::new(Beside { wire_state: Some(wire_state), ..Beside::default() });
-                for serial in task.waiters {
-                    let mut body = empty_body(self.channel.limits.budget);
-                    body.beside = Some(Arc::clone(&beside));
-                    self.reply(serial, Outcome::Done(body));
-                }
-            }
-            Err(failure) => self.fail_task(task, &failure),
-        }
-        self.pump();
+    /// The interfaces that were asked for on behalf of somebody else.
+    pub(super) fn queried(
+        &self,
+        stub: &Bytes,
+        little: bool,
+        proxy: &Arc<Proxy>,
+        iids: &[Uuid],
+    ) -> Result<Outcome<Body>, Failure> {
+        let (results, base) = after_that(stub, little)?;
+        let found = proxy.learn_answer(Get::after(results, base, little), base, iids)?;
+        Ok(self.told(Adopted { proxy: Arc::clone(proxy), found }))
+    }
+
+    /// What was got elsewhere, beside no values.
+    fn told(&self, adopted: Adopted) -> Outcome<Body> {
+        let wire_state = Arc::new(adopted) as Arc<dyn WireState>;
+        let beside = Beside { wire_state: Some(wire_state), ..Beside::default() };
+        let body = Body { beside: Some(Arc::new(beside)), ..empty_body(self.channel.limits.budget) };
+        Outcome::Done(body)
     }
 
     /// What a method said that nobody here knows. Whether it failed is told by the last number of its results, as all methods of COM have
@@ -267,18 +245,17 @@ impl Connecting {
         let Some(code) = code.filter(|code| hresult::is_failure(*code)) else {
             return Ok(Outcome::Done(body));
         };
-        let extensions = that.map(|that| that.extensions).unwrap_or_default();
-        let beside = self.talk.as_ref().map(|talk| Arc::clone(&talk.beside));
-        if code == hresult::DISP_E_EXCEPTION
-            && let Some(Outcome::Raised(mut raised)) = exception::get(&extensions, budget, beside)
-        {
-            let (id, kind) = (raised.id.clone(), true);
-            raised.encoded = Some(Arc::new(Encoded { id, raised: kind, body }));
-            return Ok(Outcome::Raised(raised));
+        match self.failed(code, that) {
+            Ok(Outcome::Raised(mut raised)) => {
+                raised.encoded = Some(Arc::new(Encoded { id: raised.id.clone(), raised: true, body }));
+                Ok(Outcome::Raised(raised))
+            }
+            Ok(other) => Ok(other),
+            Err(failure) => {
+                let encoded = Encoded { id: format!("{code:#010x}"), raised: false, body };
+                Ok(Outcome::Failed(failure.with_encoded(encoded)))
+            }
         }
-        let failure = hresult::failure(code, error_info(&extensions).as_ref());
-        let encoded = Encoded { id: format!("{code:#010x}"), raised: false, body };
-        Ok(Outcome::Failed(failure.with_encoded(encoded)))
     }
 
     /// The failure of a fault that passes.
@@ -286,7 +263,6 @@ impl Connecting {
     pub(super) fn as_fault(&self, failure: Failure, status: u32) -> Failure {
         let mut body = empty_body(self.channel.limits.budget);
         body.dialect = FAULT;
-        debug_assert_eq!(body.codec.name(), NAME);
         failure.with_encoded(Encoded { id: format!("{status:#010x}"), raised: false, body })
     }
 }

@@ -10,22 +10,20 @@
 //! the last aligned number of its results.
 
 use super::calls::lower;
-use super::state::{Connecting, Context, Purpose, Stage, Waiting};
-use super::work::{Held, Job, Results};
+use super::state::{Connecting, Context, Held, Job, Purpose, Results, Stage, Waiting};
 use crate::frame::{DID_NOT_EXECUTE, FIRST, HEADER, Header, LAST};
 use crate::hresult;
 use crate::ndr::{POINTED, THAT};
 use crate::orpc::{OrpcThat, error_info};
 use crate::pdu::cursor::Cursor;
-use crate::pdu::{Breach, Pdu, Response};
+use crate::pdu::{Breach, Heading, Pdu, Response};
 use crate::session::assembly::Fragment;
 use crate::session::channel::State;
-use crate::session::heading::Heading;
 use crate::session::{exception, values};
 use crate::standard::dispatch::call::results as invoked;
-use crate::standard::tells_hresult;
 use bytes::{Bytes, BytesMut};
 use everywire_model::{Body, Completed, Failure, Initiator, Kind, Outcome};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The most calls that are remembered for having been ended by a fault without a signature. One that falls
@@ -41,7 +39,7 @@ impl Connecting {
         header: &Header,
         mut message: BytesMut,
     ) -> Result<(), Breach> {
-        let (end, shield) = self.channel.open(header, &mut message)?;
+        let (end, shield) = self.channel.open(header, &mut message, None)?;
         if shield.is_none() && self.channel.shields.first().is_some_and(|shield| shield.signs()) {
             return Err(Breach::Unprotected { kind: header.kind.word() });
         }
@@ -63,14 +61,7 @@ impl Connecting {
             self.channel.assemblies.forget(header.call);
             return self.check_doubted(header.call);
         }
-        let heading = Heading {
-            kind: header.kind,
-            flags: 0,
-            call: header.call,
-            context: response.context,
-            opnum: 0,
-            object: None,
-        };
+        let heading = Heading::answer(header.kind, header.call, response.context);
         let fragment = Fragment { heading, little: header.little, shield };
         let due = self.channel.assembly_due(now);
         let limits = &self.channel.limits;
@@ -99,7 +90,7 @@ impl Connecting {
     /// rumour: the call may have run, whatever it says, and is not made again. An answer that comes after all shows that the
     /// fault was forged; one that was held back is missed by the next signature.
     pub(super) fn fault_in(&mut self, header: &Header, mut message: BytesMut) -> Result<(), Breach> {
-        let (end, shield) = self.channel.open(header, &mut message)?;
+        let (end, shield) = self.channel.open(header, &mut message, None)?;
         let doubtful = shield.is_none() && self.channel.shields.first().is_some_and(|shield| shield.signs());
         let Pdu::Fault(fault) = Pdu::contents(header, &message, end)? else {
             return Err(Breach::Unexpected { kind: header.kind.word() });
@@ -171,10 +162,10 @@ impl Connecting {
     /// The peer does not speak the version of ORPC that a call was sent by: nothing ran, so it is sent by an older one.
     #[cold]
     fn send_older(&mut self, mut held: Box<Held>, failure: Failure) {
-        match lower(held.minor) {
+        match lower(held.target.minor) {
             Some(minor) => {
                 self.orpc_minor = self.orpc_minor.min(minor);
-                held.minor = minor;
+                held.target.minor = minor;
                 self.jobs.push_front(Job::Call(held));
             }
             None => self.reply(held.serial, Outcome::Failed(failure)),
@@ -218,13 +209,13 @@ impl Connecting {
     /// Results of plain DCE/RPC are the whole stub, and have no HRESULT that the wire knows of.
     #[inline]
     fn results_in(&mut self, purpose: Purpose, stub: Bytes, little: bool) {
-        let (serial, orpc, kind) = match purpose {
-            Purpose::Call { serial, orpc, kind } => (serial, orpc, kind),
+        let (serial, results) = match purpose {
+            Purpose::Call { serial, results } => (serial, results),
             Purpose::Held(held) => return self.held_in(&held, stub, little),
             Purpose::Errand(task) => return self.errand_in(*task, &stub, little),
         };
-        let outcome = if orpc {
-            self.orpc_outcome(stub, little, kind).unwrap_or_else(Outcome::Failed)
+        let outcome = if results.orpc {
+            self.orpc_outcome(stub, little, results).unwrap_or_else(Outcome::Failed)
         } else {
             Outcome::Done(self.body(stub, 0, little, false))
         };
@@ -237,11 +228,8 @@ impl Connecting {
     /// The answer to a call that was kept.
     #[cold]
     fn held_in(&mut self, held: &Held, stub: Bytes, little: bool) {
-        self.proven |= held.orpc;
-        let hresult = !tells_hresult(held.syntax.id, held.opnum) && held.operation.is_none();
-        let passed = held.passed.as_ref().is_some_and(|passed| passed.answers_pass());
-        let kind = Results { hresult, foreign: held.foreign, passed };
-        let outcome = self.orpc_outcome(stub, little, kind).unwrap_or_else(Outcome::Failed);
+        self.proven |= held.target.results.orpc;
+        let outcome = self.orpc_outcome(stub, little, held.target.results).unwrap_or_else(Outcome::Failed);
         let outcome = match (&held.operation, outcome) {
             (Some(operation), Outcome::Done(body)) => invoked(operation, &body),
             (_, outcome) => outcome,
@@ -252,29 +240,32 @@ impl Connecting {
 
     /// What a method says, behind ORPCTHAT and before its HRESULT.
     #[inline]
-    fn orpc_outcome(&self, stub: Bytes, little: bool, kind: Results) -> Result<Outcome<Body>, Failure> {
-        if kind.passed {
+    fn orpc_outcome(&self, stub: Bytes, little: bool, results: Results) -> Result<Outcome<Body>, Failure> {
+        if results.passed {
             return self.passed_outcome(&stub, little);
         }
         let (that, taken) = leading_that(&stub, little)?;
-        if !kind.hresult {
-            let body = self.body(stub.slice(taken.min(stub.len())..), taken, little, kind.foreign);
+        if !results.hresult {
+            let body = self.body(stub.slice(taken.min(stub.len())..), taken, little, results.foreign);
             return Ok(Outcome::Done(extended(body, &stub, &that)));
         }
         let Some((end, code)) = last_number(&stub, taken, little) else {
             return Err(undecodable(Failure::malformed("results end before their HRESULT", stub.len())));
         };
         if !hresult::is_failure(code) {
-            let body = self.body(stub.slice(taken..end), taken, little, kind.foreign);
+            let body = self.body(stub.slice(taken..end), taken, little, results.foreign);
             let body = extended(body, &stub, &that);
-            return Ok(Outcome::Done(if code == hresult::S_OK {
-                body
-            } else {
-                body.with_status(code.cast_signed())
-            }));
+            let body = if code == hresult::S_OK { body } else { body.with_status(code.cast_signed()) };
+            return Ok(Outcome::Done(body));
         }
+        self.failed(code, that)
+    }
+
+    /// What a failing HRESULT says, and the extensions beside it.
+    #[cold]
+    pub(super) fn failed(&self, code: u32, that: Option<OrpcThat>) -> Result<Outcome<Body>, Failure> {
         let extensions = that.map(|that| that.extensions).unwrap_or_default();
-        let beside = self.talk.as_ref().map(|talk| std::sync::Arc::clone(&talk.beside));
+        let beside = self.talk.as_ref().map(|talk| Arc::clone(&talk.beside));
         if code == hresult::DISP_E_EXCEPTION
             && let Some(raised) = exception::get(&extensions, self.channel.limits.budget, beside)
         {
