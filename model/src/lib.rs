@@ -58,6 +58,7 @@ pub mod union;
 pub mod units;
 pub mod value;
 pub mod variant;
+pub mod violations;
 pub mod visit;
 pub mod wire;
 pub mod wire_state;
