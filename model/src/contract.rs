@@ -97,7 +97,7 @@ pub fn note<'n>(notes: &'n [(Name, Name)], what: &str) -> Option<&'n str> {
 }
 
 /// An interface: what an object can be asked.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Interface {
     /// Scoped name, parts joined by `::`.
     pub name: Name,

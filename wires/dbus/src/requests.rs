@@ -104,20 +104,10 @@ impl DbusSession {
             }
             self.serving.pass()
         };
-        let mut body = self.body(message, signature, ARGUMENTS);
-        if let Some(headers) = headers {
-            body = body.with_headers(Headers::received(headers));
-        }
+        let body = self.body(message, signature, ARGUMENTS).with_headers(headers.map(Headers::received));
         let expects = if waits { Expects::Reply } else { Expects::Nothing };
-        self.events.push_back(Event::Call(Box::new(Incoming {
-            id,
-            sender,
-            key,
-            interface,
-            operation,
-            body,
-            expects,
-        })));
+        let call = Incoming { id, sender, key, interface, operation, body, expects };
+        self.events.push_back(Event::Call(Box::new(call)));
     }
 
     /// Why a call cannot be taken now, if it cannot.

@@ -24,9 +24,10 @@ use everywire_model::{Failure, Hold, Initiator, Interface, Kind, Operation, Prof
 use std::borrow::Cow;
 
 /// How a call travels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Asks {
     /// As a method, or as a signal.
+    #[default]
     Plain,
     /// It reads an attribute: by `Get`.
     Get,
@@ -35,7 +36,7 @@ pub(crate) enum Asks {
 }
 
 /// One object's method, getter, setter or signal.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Route {
     // What it is found by.
     /// METHOD_CALL or SIGNAL.
@@ -249,19 +250,9 @@ impl Route {
             kind,
             path: names::path_of_key(&key),
             key,
-            destination: Bytes::new(),
-            options: 0,
-            interface: None,
-            name: Cow::Borrowed(""),
-            named: false,
-            asks: Asks::Plain,
             wire_interface,
             member,
-            prefix: Vec::new(),
-            header: Vec::new(),
-            signature: String::new(),
-            handles: false,
-            list: None,
+            ..Self::default()
         }
     }
 

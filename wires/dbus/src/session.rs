@@ -38,6 +38,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 /// One connection. Other files of this crate change the fields of their concern.
+#[derive(Default)]
 pub(crate) struct DbusSession {
     /// Whether messages may pass.
     pub(crate) stage: Stage,
@@ -90,6 +91,7 @@ pub(crate) struct DbusSession {
 }
 
 /// How far the connection is.
+#[derive(Default)]
 pub(crate) enum Stage {
     Greeting(Box<Greeting>),
     /// Authenticated; the bus was asked for something that is needed before calls.
@@ -101,6 +103,7 @@ pub(crate) enum Stage {
     /// This side said that it will close.
     Closed,
     /// The peer broke the protocol, or the connection ended.
+    #[default]
     Broken,
 }
 
@@ -130,28 +133,11 @@ impl DbusSession {
         Self {
             stage,
             limits: limits::on(config),
-            handles: false,
-            out: SendBuffer::new(),
-            scratch: Scratch::default(),
-            events: VecDeque::new(),
-            waiting: Waiting::default(),
             next_serial: 1,
-            serving: Serving::default(),
-            routes: Routes::default(),
-            seen: Seen::default(),
-            subscriptions: Subscriptions::default(),
-            bus: None,
-            accepted: false,
             address: config.peer.clone(),
             way: config.profile.clone(),
-            refused: false,
             authentication: "none",
-            received: 0,
-            missing: 0,
-            ready_by: MessageClock::default(),
-            due: MessageClock::default(),
-            answered: Answered::default(),
-            discarding: None,
+            ..Self::default()
         }
     }
 

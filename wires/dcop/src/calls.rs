@@ -13,7 +13,7 @@ use crate::ice::{minor, put_message, set_length};
 use crate::limits;
 use crate::session::{Asks, DcopSession};
 use crate::sink::{Lead, StreamSink, over};
-use crate::strings::{put_data, put_len};
+use crate::strings::{patch_len, put_data, put_len};
 use crate::ways::Way;
 use crate::{passing, types};
 use everywire_model::{
@@ -104,10 +104,8 @@ impl DcopSession {
             out.extend_from_slice(&[0; 4]);
             let begin = session.out.position();
             values.encode(&mut StreamSink::new(&mut session.out, start, limit, Lead::Skip))?;
-            let len = u32::try_from(session.out.position() - begin).unwrap_or(u32::MAX);
-            if let Some(place) = session.out.flat().get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-                *place = len.to_be_bytes();
-            }
+            let len = session.out.position() - begin;
+            patch_len(session.out.flat(), at, len);
             Ok(())
         })
     }

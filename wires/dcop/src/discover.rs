@@ -106,15 +106,9 @@ fn contract(interfaces: &[String], functions: &[String]) -> Contract {
     let interface = Interface {
         id: name.clone().into(),
         name: name.into(),
-        identities: Cow::Borrowed(&[]),
         notes: left_out.into_iter().map(|what| (LEFT_OUT.into(), what.into())).collect(),
-        kind: everywire_model::InterfaceKind::Plain,
-        bases: Cow::Borrowed(&[]),
-        inherited: 0,
         operations: Cow::Owned(operations),
-        attributes: Cow::Borrowed(&[]),
-        signals: Cow::Borrowed(&[]),
-        doc: Cow::Borrowed(""),
+        ..Interface::default()
     };
     Contract { definitions: vec![Definition::Interface(Hold::new(interface))] }
 }

@@ -97,16 +97,10 @@ impl Wire for Dcop {
         Capabilities {
             oneway: true,
             // One result travels, whether it is returned or put out.
-            out_parameters: false,
-            typed_exceptions: false,
             signals: true,
-            signals_are_calls: false,
-            handles: false,
             references: true,
-            callbacks_on_connection: false,
             probe: true,
-            cancel: false,
-            forwards: false,
+            ..Capabilities::default()
         }
     }
 

@@ -36,6 +36,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// One connection. Other files of this crate change the fields of their concern.
+#[derive(Default)]
 pub(crate) struct DcopSession {
     pub(crate) phase: Phase,
     /// Quotas, as configured for the link.
@@ -113,6 +114,7 @@ pub(crate) struct DcopSession {
 }
 
 /// How far the connection is.
+#[derive(Default)]
 pub(crate) enum Phase {
     /// The handshake of ICE; not begun until somebody looks what is to be sent.
     Greeting(Initiator),
@@ -125,6 +127,7 @@ pub(crate) enum Phase {
     /// Either side said goodbye.
     Closed,
     /// The peer broke the protocol, or the connection ended.
+    #[default]
     Broken,
 }
 
@@ -209,35 +212,12 @@ impl DcopSession {
             wanted,
             suffix: !exact,
             without_cookie,
-            trinity: false,
-            name: Bytes::new(),
-            framing: None,
-            out: SendBuffer::new(),
-            events: VecDeque::new(),
             next_key: u32::from_ne_bytes(seed),
-            pending: HashMap::default(),
-            sent: 0,
             tree: servers::tree(server),
-            withdrawn: HashMap::default(),
-            ways: WayBook::default(),
-            emitted: WayBook::default(),
-            came: CameBook::default(),
-            names: TypeNames::default(),
-            context: Context::default(),
-            serving: HashMap::default(),
-            chains: HashMap::default(),
             next_serial: 1,
             next_wait: 1,
-            subs: HashMap::default(),
-            slots: HashMap::default(),
             next_slot: 1,
-            notified: false,
-            round: None,
-            deaths: 0,
-            skip: 0,
-            received: 0,
-            missing: 0,
-            due: MessageClock::default(),
+            ..Self::default()
         }
     }
 

@@ -59,13 +59,8 @@ impl DcopSession {
             return Err(Failure::new(Kind::Unsupported, Initiator::User, "the interface has no signals"));
         }
         if self.slots.len() + signals.len() > SUBSCRIPTIONS {
-            let (asked, limit) = ((self.slots.len() + signals.len()) as u64, SUBSCRIPTIONS as u64);
-            return Err(Failure::over_limit(
-                Initiator::Here,
-                "signals subscribed to on one connection",
-                asked,
-                limit,
-            ));
+            let (what, asked) = ("signals subscribed to on one connection", self.slots.len() + signals.len());
+            return Err(Failure::over_limit(Initiator::Here, what, asked, SUBSCRIPTIONS));
         }
         let signature = |signal: &&Signal| Ok(self.spelled(&types::signal(signal)?).into_owned());
         let signatures = signals.iter().map(signature).collect::<Result<Vec<String>, Failure>>()?;

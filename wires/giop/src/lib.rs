@@ -105,14 +105,10 @@ impl Wire for Giop {
             oneway: true,
             out_parameters: true,
             typed_exceptions: true,
-            signals: false,
-            signals_are_calls: false,
-            handles: false,
             references: true,
-            callbacks_on_connection: false,
             probe: true,
             cancel: true,
-            forwards: false,
+            ..Capabilities::default()
         }
     }
 

@@ -135,13 +135,9 @@ impl GiopSession {
         if status > NEEDS_ADDRESSING_MODE {
             return Err(Wrong::Status { status });
         }
-        if status == NEEDS_ADDRESSING_MODE && self.ask_again(id, get) {
+        if !self.is_awaited(id, status == NEEDS_ADDRESSING_MODE, get) {
             return Ok(());
         }
-        if !self.settle(id) {
-            return Ok(());
-        }
-        self.trials.settle(id, status != NEEDS_ADDRESSING_MODE);
         let outcome = match status {
             OBJECT_HERE => {
                 let dialect = Dialect { minor: header.minor, ..Dialect::default() };

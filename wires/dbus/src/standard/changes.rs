@@ -8,11 +8,10 @@
 //! to that one is told (`finish`), and ends the entry; the end of the object does so, too (`forget`), since an
 //! accessor may never answer.
 
-use super::asking::{Ask, Behalf, ask};
+use super::asking::{Ask, Behalf, Held, ask};
 use super::bundle::Values;
 use super::contracts::{CHANGED, PROPERTIES};
 use super::later::later;
-use super::tape::Held;
 use super::tree::{Tree, declaring};
 use crate::names::of_interface;
 use everywire_model::{Attribute, Bytes, Failure, Interface, MarshalList, Notify, Sink};

@@ -18,7 +18,7 @@ use crate::contracts::corba::{
 };
 use everywire_model::contract::LEFT_OUT;
 use everywire_model::describe::{
-    Attribute, Direction, Field, Interface, InterfaceKind, Name, Notify, Operation, Parameter, Struct,
+    Attribute, Direction, Field, Interface, Name, Notify, Operation, Parameter, Struct,
 };
 use everywire_model::{Failure, Hold, Initiator, Kind, Shape};
 use std::borrow::Cow;
@@ -147,15 +147,12 @@ impl Told<'_> {
         Interface {
             name: self.name.into(),
             id: self.told.id.clone().into(),
-            identities: Cow::Borrowed(&[]),
-            kind: InterfaceKind::Plain,
             bases: self.bases.into(),
             operations: draft.operations.into(),
             inherited,
             attributes: draft.attributes.into(),
-            signals: Cow::Borrowed(&[]),
             notes: Cow::Owned(draft.left_out),
-            doc: Cow::Borrowed(""),
+            ..Interface::default()
         }
     }
 }

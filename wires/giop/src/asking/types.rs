@@ -157,13 +157,11 @@ impl Types {
     /// A bound was met, or this side cannot hold values of the type.
     fn shape(&mut self, shape: &Shape, depth: usize, questions: &mut Questions) -> Result<Shape, Failure> {
         let Some(depth) = depth.checked_sub(1) else {
-            let levels = DEPTH as u64;
-            return Err(Failure::over_limit(Initiator::Peer, "levels of a type", levels + 1, levels));
+            return Err(Failure::over_limit(Initiator::Peer, "levels of a type", DEPTH + 1, DEPTH));
         };
         self.nodes += 1;
         if self.nodes > NODES {
-            let (nodes, limit) = (self.nodes as u64, NODES as u64);
-            return Err(Failure::over_limit(Initiator::Peer, "types of one contract", nodes, limit));
+            return Err(Failure::over_limit(Initiator::Peer, "types of one contract", self.nodes, NODES));
         }
         Ok(match shape {
             Shape::Struct(held) => {

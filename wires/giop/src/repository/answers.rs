@@ -13,7 +13,7 @@ pub(super) use super::describing::Asked;
 use super::shapes::raises;
 use super::{Definition, Type, What};
 use crate::contracts::corba::{
-    AttributeMode, DefinitionKind, OperationMode, PrimitiveKind, contained, container,
+    DefinitionKind, PrimitiveKind, contained, container,
 };
 use crate::contracts::{exception_id, id_of};
 use crate::typecodes;
@@ -154,12 +154,15 @@ pub(super) fn answer(asked: &Asked<'_>, request: &mut Request) -> Result<(), Fai
         },
         "_get_result" => reply(request, (TypeCode::new(shape),)),
         "_get_result_def" => reply(request, (asked.type_def(parts.first()),)),
-        "_get_params" => reply(request, (asked.operation().parameters,)),
+        "_get_params" => {
+            reply(request, (asked.operation().map(|told| told.parameters).unwrap_or_default(),))
+        }
         "_get_contexts" => reply(request, (Vec::<String>::new(),)),
         "_get_exceptions" => reply(request, (asked.exceptions(),)),
-        "_get_mode" => match &definition.what {
-            What::Operation { .. } => reply::<(OperationMode,)>(request, (asked.operation().mode,)),
-            _ => reply::<(AttributeMode,)>(request, (asked.attribute().mode,)),
+        "_get_mode" => match (asked.operation(), asked.attribute()) {
+            (Some(told), _) => reply(request, (told.mode,)),
+            (None, Some(told)) => reply(request, (told.mode,)),
+            (None, None) => Err(no_operation(interface)),
         },
         "_get_get_exceptions" => {
             reply(request, (asked.ext_attribute().map(|told| told.get_exceptions).unwrap_or_default(),))
@@ -285,9 +288,7 @@ impl Asked<'_> {
 
     /// References to the exceptions of the operation that it is; empty if it is none.
     fn exceptions(&self) -> Vec<Option<Reference>> {
-        let What::Operation { index, .. } = &self.definition().what else { return Vec::new() };
-        let operation = self.interface().and_then(|interface| interface.operations.get(*index));
-        let raised = operation.into_iter().flat_map(raises);
+        let raised = self.held_operation().into_iter().flat_map(|(operation, _)| raises(operation));
         raised
             .filter_map(|raised| self.repository.by_id.get(&exception_id(raised)))
             .map(|number| self.reference_at(*number))

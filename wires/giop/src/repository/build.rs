@@ -18,10 +18,10 @@ use super::{Definition, Repository, Type, What};
 use crate::contracts::corba::{DefinitionKind, PrimitiveKind};
 use crate::contracts::{exception_id, id_of};
 use crate::typecodes;
-use everywire_model::describe::{Interface, InterfaceKind, Struct, TextKind};
+use everywire_model::describe::{Interface, Struct, TextKind};
 use everywire_model::{Constant, Hold, Objects, Shape};
-use std::borrow::Cow;
 use std::collections::HashSet;
+use std::mem::discriminant;
 
 /// The primitive types: number, id in this repository, and shape. No repository id begins like these ids, so
 /// they cannot collide with those of contracts.
@@ -179,15 +179,10 @@ impl Builder {
         let interface = Interface {
             name: "Object".into(),
             id: id.clone().into(),
-            identities: Cow::Borrowed(&[]),
-            kind: InterfaceKind::Plain,
             bases: bases.into(),
             operations: operations.into(),
             inherited,
-            attributes: Cow::Borrowed(&[]),
-            signals: Cow::Borrowed(&[]),
-            notes: Cow::Borrowed(&[]),
-            doc: Cow::Borrowed(""),
+            ..Interface::default()
         };
         let what = What::Interface(Hold::new(interface));
         // In no scope: nobody looks for it by a name.
@@ -324,20 +319,7 @@ impl Builder {
             }};
         }
         match shape {
-            Shape::Void => self.primitive(PrimitiveKind::PkVoid),
-            Shape::Bool => self.primitive(PrimitiveKind::PkBoolean),
-            Shape::U8 | Shape::I8 => self.primitive(PrimitiveKind::PkOctet),
-            Shape::U16 => self.primitive(PrimitiveKind::PkUshort),
-            Shape::I16 => self.primitive(PrimitiveKind::PkShort),
-            Shape::U32 => self.primitive(PrimitiveKind::PkUlong),
-            Shape::I32 => self.primitive(PrimitiveKind::PkLong),
-            Shape::U64 => self.primitive(PrimitiveKind::PkUlonglong),
-            Shape::I64 => self.primitive(PrimitiveKind::PkLonglong),
-            Shape::F32 => self.primitive(PrimitiveKind::PkFloat),
-            Shape::F64 => self.primitive(PrimitiveKind::PkDouble),
-            Shape::Char => self.primitive(PrimitiveKind::PkChar),
-            Shape::WideChar => self.primitive(PrimitiveKind::PkWchar),
-            Shape::TypeCode => self.primitive(PrimitiveKind::PkTypeCode),
+            Shape::I8 => self.primitive(PrimitiveKind::PkOctet),
             Shape::Text(text) => {
                 let wide = matches!(text.kind, TextKind::Wide | TextKind::Counted);
                 match (wide, text.bound) {
@@ -381,8 +363,11 @@ impl Builder {
             }
             Shape::Reference(held) => Type::Interface(id_of(&held.id, &held.name)),
             // What has no type code does not come here.
-            Shape::Variant | Shape::Map(_) | Shape::Optional(_) | Shape::Handle => {
-                self.primitive(PrimitiveKind::PkAny)
+            Shape::Map(_) | Shape::Optional(_) | Shape::Handle => self.primitive(PrimitiveKind::PkAny),
+            plain => {
+                let same = |(.., known): &&(_, _, Shape)| discriminant(known) == discriminant(plain);
+                let kind = PRIMITIVES.iter().find(same).map_or(PrimitiveKind::PkAny, |(kind, ..)| *kind);
+                self.primitive(kind)
             }
         }
     }
