@@ -233,11 +233,9 @@ fn failed(error: &Error) -> Failure {
             if *why == CertificateError::UnknownIssuer
                 || format!("{why:?}").contains("CaUsedAsEndEntity") =>
         {
-            refused(
-                Initiator::Here,
-                "nobody who is trusted here vouches for the peer's certificate".to_owned(),
-            )
-            .with_hint("name the file of its authority, or of the certificate itself, by ca=FILE")
+            let what = "nobody who is trusted here vouches for the peer's certificate";
+            refused(Initiator::Here, what.to_owned())
+                .with_hint("name the file of its authority, or of the certificate itself, by ca=FILE")
         }
         Error::InvalidCertificate(
             why @ (CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }),

@@ -53,11 +53,8 @@ impl DbusSession {
             }
             Answer::Moved(reference) => {
                 let place = crate::address::print(reference);
-                let failure = Failure::new(
-                    Kind::Unsupported,
-                    Initiator::Peer,
-                    format!("the object has moved, which D-Bus cannot say: {place}"),
-                );
+                let what = format!("the object has moved, which D-Bus cannot say: {place}");
+                let failure = Failure::new(Kind::Unsupported, Initiator::Peer, what);
                 self.refuse(caller.serial, &caller.name, &failure);
                 return Ok(());
             }

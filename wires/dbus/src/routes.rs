@@ -246,14 +246,7 @@ fn asked_of(profile: &Profile) -> (Option<&Bytes>, u8) {
 impl Route {
     /// A way to an object, by these names on the wire and without a destination. Its header is not written yet.
     fn to(kind: u8, key: Bytes, wire_interface: String, member: String) -> Self {
-        Self {
-            kind,
-            path: names::path_of_key(&key),
-            key,
-            wire_interface,
-            member,
-            ..Self::default()
-        }
+        Self { kind, path: names::path_of_key(&key), key, wire_interface, member, ..Self::default() }
     }
 
     /// A call of an accessor becomes one of `Get` or `Set`, with the interface and the name of the attribute

@@ -347,18 +347,4 @@ impl DbusSession {
             None => Ok(()),
         }
     }
-
-    /// The greeting cannot begin: whoever asks for the time learns so at once, for nothing will come from the peer.
-    pub(crate) fn give_up(&mut self) {
-        self.ready_by.stop();
-        self.ready_by.allow(Instant::now(), std::time::Duration::ZERO);
-    }
-
-    /// The time by which the greeting must be over.
-    pub(crate) fn limit_greeting(&mut self, accepting: bool) {
-        self.accepted = accepting;
-        let time = if accepting { limits::GREETING } else { limits::WELCOME };
-        // The only use of a clock here: the session begins before anybody tells it the time.
-        self.ready_by.allow(Instant::now(), time);
-    }
 }

@@ -280,9 +280,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
     fn end_array(&mut self) -> Visit<()> {
         let Some((index, start)) = self.scratch.arrays.pop() else { return Err(misfit("no array is open")) };
         let len = self.at().wrapping_sub(start);
-        if len > limits::ARRAY {
-            return Err(Failure::over_limit(Initiator::Here, "bytes in a D-Bus array", len, limits::ARRAY));
-        }
+        array_fits(len)?;
         self.put().patch(index, u32::try_from(len).unwrap_or(u32::MAX));
         Ok(())
     }
@@ -302,9 +300,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
     /// Bytes of an array of octets are about to be written.
     fn octets(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         count(shape, len)?;
-        if len > limits::ARRAY {
-            return Err(Failure::over_limit(Initiator::Here, "bytes in a D-Bus array", len, limits::ARRAY));
-        }
+        array_fits(len)?;
         self.fits(len)?;
         if self.special {
             self.special_item(&Item::Shape(shape))?;
@@ -312,6 +308,14 @@ impl<'r, 'h> DbusSink<'r, 'h> {
         self.put().length(len);
         Ok(())
     }
+}
+
+/// Checks the bytes of an array.
+fn array_fits(len: usize) -> Visit<()> {
+    if len > limits::ARRAY {
+        return Err(Failure::over_limit(Initiator::Here, "bytes in a D-Bus array", len, limits::ARRAY));
+    }
+    Ok(())
 }
 
 /// Checks the count of a sequence or array.

@@ -131,16 +131,22 @@ impl<'a> DbusSource<'a> {
         Failure::malformed(what, self.get.pos)
     }
 
+    /// The bytes of an array, whose elements begin at this alignment.
+    fn array(&mut self, alignment: usize) -> Visit<usize> {
+        let len = self.get.array()?;
+        self.get.align(alignment)?;
+        if len > self.get.left() {
+            return Err(self.wrong("an array is longer than the rest of the message"));
+        }
+        Ok(len)
+    }
+
     /// Reads the length of an array and returns how many elements it has; they were charged for.
     ///
     /// # Errors
     /// The array is longer than the message, ends inside an element, or costs too much.
     fn elements(&mut self, element: &Shape) -> Visit<usize> {
-        let len = self.get.array()?;
-        self.get.align(alignment_of(element))?;
-        if len > self.get.left() {
-            return Err(self.wrong("an array is longer than the rest of the message"));
-        }
+        let len = self.array(alignment_of(element))?;
         if let Some(width) = width_of(element) {
             if len % width != 0 {
                 return Err(self.wrong(format_args!("an array of {len} bytes has elements of {width}")));
@@ -181,11 +187,7 @@ impl<'a> DbusSource<'a> {
 
     /// Opens a map: the number of its entries.
     fn map(&mut self, key: &Shape, value: &Shape) -> Visit<usize> {
-        let len = self.get.array()?;
-        self.get.align(8)?;
-        if len > self.get.left() {
-            return Err(self.wrong("an array is longer than the rest of the message"));
-        }
+        let len = self.array(8)?;
         self.spelled.clear();
         self.spelled.push('(');
         for part in [key, value] {
@@ -402,11 +404,10 @@ impl<'a> Source<'a> for DbusSource<'a> {
         let arm = arm.and_then(|index| union.arms.get(index)).map(|arm| &arm.field.shape);
         match arm.filter(|shape| !matches!(shape.resolved(), Shape::Void)) {
             Some(shape) if fits_one(shape, found).is_some_and(<[u8]>::is_empty) => Ok(()),
-            Some(_) => Err(self.wrong(format_args!(
-                "an arm of {} holds a value of the type `{}`",
-                union.name,
-                found.escape_ascii()
-            ))),
+            Some(_) => {
+                let (union, found) = (&union.name, found.escape_ascii());
+                Err(self.wrong(format_args!("an arm of {union} holds a value of the type `{found}`")))
+            }
             None => {
                 check_one(found).map_err(|what| self.get.bad(what))?;
                 skip(&mut self.get, found, limits::DEPTH)?;

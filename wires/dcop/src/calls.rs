@@ -53,12 +53,9 @@ impl DcopSession {
         }
         self.check_room()?;
         if way.app.ends_with(b"*") {
-            return Err(Failure::new(
-                Kind::BadArgument,
-                Initiator::User,
-                "several applications at once can be told something, but not asked",
-            )
-            .with_hint("call a oneway operation, or name one application"));
+            let what = "several applications at once can be told something, but not asked";
+            return Err(Failure::new(Kind::BadArgument, Initiator::User, what)
+                .with_hint("call a oneway operation, or name one application"));
         }
         let key = self.call_key();
         self.put(kind, key.0, &way, call.arguments)?;

@@ -22,6 +22,8 @@ use crate::names::TypeNames;
 use crate::served::{Chain, Serving};
 use crate::slots::{Slot, Sub};
 use crate::trees::Tree;
+use crate::values::DataStream;
+use crate::violations::Wrong;
 use crate::ways::{CameBook, Way, WayBook};
 use crate::{address, servers};
 use bytes::{Bytes, BytesMut};
@@ -33,7 +35,7 @@ use everywire_model::{
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One connection. Other files of this crate change the fields of their concern.
 #[derive(Default)]
@@ -124,6 +126,8 @@ pub(crate) enum Phase {
     Registration,
     /// Calls pass both ways.
     Open,
+    /// For what this wire does not have: it is over as soon as anything happens, and sends nothing. Everybody is told why.
+    Refused(Wrong),
     /// Either side said goodbye.
     Closed,
     /// The peer broke the protocol, or the connection ended.
@@ -221,6 +225,13 @@ impl DcopSession {
         }
     }
 
+    /// A session that only says why there can be none. Its first deadline has passed already.
+    pub(crate) fn refusing(wrong: Wrong) -> Self {
+        let mut session = Self { phase: Phase::Refused(wrong), ..Self::default() };
+        session.due.allow(Instant::now(), Duration::ZERO);
+        session
+    }
+
     /// Nothing is sent before this side has a name, and after goodbye.
     ///
     /// # Errors
@@ -231,6 +242,7 @@ impl DcopSession {
             Phase::Greeting(_) | Phase::Handshake(_) | Phase::Registration => {
                 Err(Failure::new(Kind::Busy, By::Here, "the server has not admitted this side yet"))
             }
+            Phase::Refused(ref wrong) => Err(wrong.violation(0).into()),
             Phase::Closed | Phase::Broken => {
                 Err(Failure::new(Kind::Unreachable, By::Here, "the connection to the DCOP server is closed")
                     .with_hint("connect again; a reference does so by itself"))
@@ -275,6 +287,12 @@ impl DcopSession {
     }
 
     /// Tells the user how a call ended.
+    /// A body that came, with the types of its values.
+    #[inline]
+    pub(crate) fn body(&self, bytes: Bytes, types: Context) -> Body {
+        DataStream::body(bytes, types, self.server, self.limits.budget)
+    }
+
     #[inline]
     pub(crate) fn reply(&mut self, id: CallId, outcome: Outcome<Body>) {
         self.events.push_back(Event::Reply { id, outcome });

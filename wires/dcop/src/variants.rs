@@ -68,12 +68,15 @@ pub(crate) fn tag(shape: &Shape) -> Result<(u32, bool), Failure> {
         // Another name for something that has a tag.
         None => match shape {
             Shape::Alias(alias) => tag(&alias.target),
-            _ => Err(Failure::new(
-                Kind::Unsupported,
-                Initiator::User,
-                format!("a QVariant cannot hold {}", name.unwrap_or_else(|| shape.noun().into_owned())),
-            )
-            .with_hint("lists and maps of QVariants it can hold")),
+            _ => {
+                let what = name.unwrap_or_else(|| shape.noun().into_owned());
+                Err(Failure::new(
+                    Kind::Unsupported,
+                    Initiator::User,
+                    format!("a QVariant cannot hold {what}"),
+                )
+                .with_hint("lists and maps of QVariants it can hold"))
+            }
         },
     }
 }

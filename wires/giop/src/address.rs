@@ -233,11 +233,8 @@ pub(crate) fn publish(type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Refe
     if let Some(at) = secured.iter().position(is_beside) {
         ordered.push(secured.remove(at));
     }
-    let mut ways: Vec<Vec<Endpoint>> = if ordered.is_empty() { Vec::new() } else { vec![ordered] };
-    ways.extend(secured.into_iter().map(|endpoint| vec![endpoint]));
-    if ways.is_empty() {
-        ways.push(Vec::new());
-    }
+    let first = (!ordered.is_empty() || secured.is_empty()).then_some(ordered);
+    let ways = first.into_iter().chain(secured.into_iter().map(|endpoint| vec![endpoint]));
     let mut reference = Reference { type_id: type_id.to_owned(), ..Reference::default() };
     for endpoints in ways {
         reference.profiles.extend(one_profile((1, 2), endpoints, Bytes::copy_from_slice(key)).profiles);
@@ -245,9 +242,7 @@ pub(crate) fn publish(type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Refe
     for profile in &mut reference.profiles {
         // Files of this side's are nothing to others.
         profile.endpoints.iter_mut().for_each(|endpoint| *endpoint = endpoint.bare());
-        let mut all = components::own();
-        all.append(&mut profile.components);
-        profile.components = all;
+        profile.components.splice(..0, components::own());
     }
     reference
 }

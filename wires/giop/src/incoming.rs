@@ -257,11 +257,8 @@ impl GiopSession {
     /// may try again.
     pub(crate) fn busy(&self) -> Failure {
         let limit = self.limits.outstanding as u64;
-        Failure::new(
-            Kind::Busy,
-            Initiator::Peer,
-            format!("more than {limit} calls are open on this connection"),
-        )
-        .with_hint("wait for answers before sending more, or raise the limit of outstanding calls")
+        let what = format!("more than {limit} calls are open on this connection");
+        Failure::new(Kind::Busy, Initiator::Peer, what)
+            .with_hint("wait for answers before sending more, or raise the limit of outstanding calls")
     }
 }

@@ -13,8 +13,8 @@ use everywire_model::pipe::pipe;
 use everywire_model::shape::{Hold, Struct};
 use everywire_model::{
     Answer, Attribute, Body, BoxFuture, Bytes, CallId, Codec, Encode, Endpoint, Expects, Failure, Headers,
-    Incoming, Initiator, Kind, Link, Marshal, MarshalList, Peer, Reference, Request, Resolver, Servant, Shape,
-    Sink, Visit,
+    Incoming, Initiator, Kind, Link, Marshal, MarshalList, Peer, Reference, Request, Resolver, Servant,
+    Shape, Sink, Visit,
 };
 use std::sync::{Arc, Mutex};
 
@@ -89,7 +89,7 @@ pub(super) enum Told {
     /// Its results.
     Done(Body),
     /// An exception.
-    Raised(Hold<Struct>, Body),
+    Raised(Hold<Struct>, Box<Body>),
     /// A failure.
     Failed(Failure),
     /// Somebody else knows.
@@ -204,7 +204,7 @@ impl Told {
         let told = match answer {
             Answer::Done(results) => written(results).map(Self::Done),
             Answer::Raised { shape, fields } => {
-                written(fields).map(|fields| Self::Raised(Hold::new(shape.clone()), fields))
+                written(fields).map(|fields| Self::Raised(Hold::new(shape.clone()), Box::new(fields)))
             }
             Answer::Failed(failure) | Answer::Passed { failure, .. } => Ok(Self::Failed(failure.clone())),
             Answer::Moved(reference) => Ok(Self::Moved(reference.clone())),
@@ -217,11 +217,10 @@ impl Told {
         match self {
             Self::Done(results) => match results.read(|source| source.open(&Shape::Void)) {
                 Ok(1) => Ok(Held { shape: shape.clone(), results }),
-                _ => Err(Self::Failed(Failure::new(
-                    Kind::Internal,
-                    Initiator::Peer,
-                    "an accessor did not answer with one value",
-                ))),
+                _ => {
+                    let what = "an accessor did not answer with one value";
+                    Err(Self::Failed(Failure::new(Kind::Internal, Initiator::Peer, what)))
+                }
             },
             other => Err(other),
         }

@@ -72,10 +72,8 @@ impl Changes {
         let object = tree.object(&news.key);
         let reading = object.as_ref().and_then(|object| {
             let (servant, attribute) = object.property(&news.interface, &name)?;
-            Some((
-                Ask::reading(object, servant, attribute, &Behalf::default()).ok()?,
-                attribute.shape.clone(),
-            ))
+            let reading = Ask::reading(object, servant, attribute, &Behalf::default()).ok()?;
+            Some((reading, attribute.shape.clone()))
         });
         let told = move |value: Option<Held>| {
             if self.finish(&news.property(&name), number) {

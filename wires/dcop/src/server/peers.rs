@@ -128,12 +128,8 @@ pub(super) struct Peers {
 impl Peers {
     /// A new connection, in the handshake.
     pub(super) fn insert(&mut self, id: PeerId, acceptor: Acceptor) -> Slot {
-        let peer = Box::new(Peer {
-            id,
-            state: State::Handshake(acceptor),
-            last: Slot::MAX,
-            ..Peer::default()
-        });
+        let state = State::Handshake(acceptor);
+        let peer = Box::new(Peer { id, state, last: Slot::MAX, ..Peer::default() });
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1

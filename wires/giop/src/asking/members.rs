@@ -108,13 +108,7 @@ impl Told<'_> {
             if draft.numbers.contains_key(getter.as_str()) {
                 continue;
             }
-            let shape = match types.of(&told.r#type, questions) {
-                // JacORB's repository finds no type of attributes that can be written.
-                Ok(Shape::Void) => {
-                    let why = lacks_type();
-                    draft.leave_out(&told.name, &why);
-                    continue;
-                }
+            let shape = match types.of(&told.r#type, questions).and_then(typed) {
                 Ok(shape) => shape,
                 Err(failure) => {
                     draft.leave_out(&told.name, &failure);
@@ -190,7 +184,12 @@ fn raises(told: &[ExceptionDescription], types: &mut Types, questions: &mut Ques
     told.iter().filter_map(|told| types.exception(&told.r#type, questions).ok()).collect()
 }
 
-/// Why an attribute is left out whose type the repository tells as void.
-fn lacks_type() -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Peer, "the repository tells no type of it")
+/// The type of an attribute. JacORB's repository finds no type of attributes that can be written.
+fn typed(shape: Shape) -> Result<Shape, Failure> {
+    match shape {
+        Shape::Void => {
+            Err(Failure::new(Kind::Unsupported, Initiator::Peer, "the repository tells no type of it"))
+        }
+        shape => Ok(shape),
+    }
 }

@@ -124,15 +124,8 @@ impl Builder {
             self.repository.by_name.entry(absolute_name.clone()).or_insert(number);
         }
         let (name, contents) = (name.to_owned(), Vec::new());
-        self.repository.definitions.push(Definition {
-            kind,
-            id,
-            name,
-            absolute_name,
-            within,
-            contents,
-            what,
-        });
+        let definition = Definition { kind, id, name, absolute_name, within, contents, what };
+        self.repository.definitions.push(definition);
         number
     }
 
@@ -252,15 +245,10 @@ impl Builder {
         if self.repository.has(&id) {
             return;
         }
-        self.named(
-            DefinitionKind::DkException,
-            id,
-            &raised.name,
-            typecodes::of_exception(raised.clone()),
-            |builder, id| {
-                raised.fields.iter().map(|field| builder.type_of(&field.shape, id, DEPTH)).collect()
-            },
-        );
+        let shape = typecodes::of_exception(raised.clone());
+        self.named(DefinitionKind::DkException, id, &raised.name, shape, |builder, id| {
+            raised.fields.iter().map(|field| builder.type_of(&field.shape, id, DEPTH)).collect()
+        });
     }
 
     /// A type with a name. It is known before its parts are: they may contain it. `parts` makes the types of
@@ -342,13 +330,9 @@ impl Builder {
                 self.unnamed(DefinitionKind::DkFixed, user, shape, Vec::new())
             }
             Shape::Alias(held) if held.name.is_empty() => self.type_of(&held.target, user, depth),
-            Shape::Alias(held) => {
-                defined!(held, DkAlias, |builder: &mut Self, id: &str| vec![builder.type_of(
-                    &held.target,
-                    id,
-                    depth
-                )])
-            }
+            Shape::Alias(held) => defined!(held, DkAlias, |builder: &mut Self, id: &str| {
+                vec![builder.type_of(&held.target, id, depth)]
+            }),
             Shape::Sequence(held) => {
                 let parts = vec![self.type_of(&held.element, user, depth)];
                 self.unnamed(DefinitionKind::DkSequence, user, shape, parts)

@@ -300,10 +300,10 @@ impl<'a> Asked<'a> {
         match &definition.what {
             What::Type { shape, .. } => shape.clone(),
             What::Primitive(kind) => super::build::primitive_shape(*kind).cloned().unwrap_or(Shape::Void),
-            What::Interface(interface) => Shape::Reference(Hold::new(Referent {
-                name: interface.name.clone(),
-                id: definition.id.clone().into(),
-            })),
+            What::Interface(interface) => {
+                let (name, id) = (interface.name.clone(), definition.id.clone().into());
+                Shape::Reference(Hold::new(Referent { name, id }))
+            }
             What::Attribute { .. } => self.held_attribute().map_or(Shape::Void, |held| held.shape.clone()),
             What::Operation { .. } => {
                 self.held_operation().map_or(Shape::Void, |(held, _)| held.returns.clone())
