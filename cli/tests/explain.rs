@@ -14,8 +14,10 @@ fn source(path: &str) -> String {
 fn variants(text: &str, name: &str) -> Vec<String> {
     let (_, body) = text.split_once(&format!("pub enum {name} {{\n")).unwrap_or_else(|| panic!("no {name}"));
     let (body, _) = body.split_once("\n}").unwrap();
-    let lines = body.lines().filter_map(|line| line.strip_prefix("    "));
-    let named = lines.filter(|line| line.starts_with(|first: char| first.is_ascii_uppercase()));
+    let named = body
+        .lines()
+        .map(str::trim_start)
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_uppercase()));
     named.map(|line| line.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap().to_owned()).collect()
 }
 

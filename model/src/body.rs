@@ -200,15 +200,26 @@ impl Body {
         self.beside.as_ref().map(|beside| &beside.headers)
     }
 
-    /// The same values with these headers beside.
+    /// The same values with these headers beside, if there are any.
     #[must_use]
-    pub fn with_headers(mut self, headers: Headers) -> Self {
-        self.beside = Some(Arc::new(Beside { headers, ..self.copy_beside() }));
+    pub fn with_headers(mut self, headers: impl Into<Option<Headers>>) -> Self {
+        if let Some(headers) = headers.into() {
+            self.beside = Some(Arc::new(Beside { headers, ..self.copy_beside() }));
+        }
         self
     }
 
     fn copy_beside(&self) -> Beside {
         self.beside.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// Octets of this body that outlive it. A short run out of a long message is copied, so that keeping it does not keep the message.
+    pub fn share(&self, run: &[u8]) -> Bytes {
+        const COPIED: usize = 256;
+        if run.len() <= COPIED && self.bytes.len() > 4 * COPIED {
+            return Bytes::copy_from_slice(run);
+        }
+        self.bytes.slice_ref(run)
     }
 
     /// Reads with whatever the closure makes of the source.

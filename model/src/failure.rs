@@ -189,7 +189,13 @@ impl Failure {
 
     /// A quota would be exceeded.
     #[cold]
-    pub fn over_limit(initiator: Initiator, what: &str, asked: u64, limit: u64) -> Self {
+    pub fn over_limit(
+        initiator: Initiator,
+        what: &str,
+        asked: impl TryInto<u64>,
+        limit: impl TryInto<u64>,
+    ) -> Self {
+        let (asked, limit) = (asked.try_into().unwrap_or(u64::MAX), limit.try_into().unwrap_or(u64::MAX));
         Self::new(Kind::LimitExceeded, initiator, format!("{what}: {asked} exceeds the limit of {limit}"))
     }
 

@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use std::time::Instant;
 
 /// A peer of a hub, as long as it is connected. Numbers are not used twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PeerId(pub u64);
 
 /// What the driver of a hub is to do.

@@ -36,6 +36,7 @@ pub mod link;
 pub mod marshal;
 pub mod message;
 pub mod message_clock;
+pub mod named_numbers;
 pub mod native;
 pub mod object;
 pub mod options;

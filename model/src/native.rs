@@ -261,11 +261,7 @@ impl<'a> Source<'a> for Reader<'a> {
     }
 
     fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
-        let value = self.i32()?;
-        match shape.name_of(value) {
-            Some(_) => Ok(value),
-            None => Err(Failure::malformed(format_args!("{value} is no member of {}", shape.name), self.at)),
-        }
+        shape.check(self.i32()?).map_err(|what| Failure::malformed(what, self.at))
     }
 
     fn reference(&mut self) -> Visit<Option<Reference>> {

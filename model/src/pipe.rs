@@ -18,7 +18,7 @@ impl Body {
 }
 
 /// Reads one value of this shape and writes it.
-pub fn pipe<'a>(shape: &Shape, source: &mut dyn Source<'a>, sink: &mut dyn Sink) -> Visit<()> {
+pub fn pipe<'a, S: Sink + ?Sized>(shape: &Shape, source: &mut dyn Source<'a>, sink: &mut S) -> Visit<()> {
     match shape {
         Shape::Void => Ok(()),
         Shape::Bool => sink.bool(source.bool()?),
@@ -83,12 +83,17 @@ pub fn pipe<'a>(shape: &Shape, source: &mut dyn Source<'a>, sink: &mut dyn Sink)
     }
 }
 
-fn close<'a>(shape: &Shape, source: &mut dyn Source<'a>, sink: &mut dyn Sink) -> Visit<()> {
+fn close<'a, S: Sink + ?Sized>(shape: &Shape, source: &mut dyn Source<'a>, sink: &mut S) -> Visit<()> {
     source.close(shape)?;
     sink.close(shape)
 }
 
-fn maybe<'a>(shape: &Shape, target: &Shape, source: &mut dyn Source<'a>, sink: &mut dyn Sink) -> Visit<()> {
+fn maybe<'a, S: Sink + ?Sized>(
+    shape: &Shape,
+    target: &Shape,
+    source: &mut dyn Source<'a>,
+    sink: &mut S,
+) -> Visit<()> {
     let len = source.open(shape)?;
     sink.open(shape, len)?;
     if len > 0 {
@@ -97,7 +102,7 @@ fn maybe<'a>(shape: &Shape, target: &Shape, source: &mut dyn Source<'a>, sink: &
     close(shape, source, sink)
 }
 
-fn elements<'a>(shape: &Shape, source: &mut dyn Source<'a>, sink: &mut dyn Sink) -> Visit<()> {
+fn elements<'a, S: Sink + ?Sized>(shape: &Shape, source: &mut dyn Source<'a>, sink: &mut S) -> Visit<()> {
     let element = shape.element().map_or(&Shape::Void, Shape::resolved);
     if matches!(element, Shape::U8) {
         return sink.shared(shape, &source.shared(shape)?);

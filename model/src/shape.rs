@@ -303,6 +303,21 @@ impl Text {
     pub const NARROW: Self = Self { kind: TextKind::Narrow, bound: None };
     /// Wide, without a bound.
     pub const WIDE: Self = Self { kind: TextKind::Wide, bound: None };
+
+    /// Whether the bound allows so many characters.
+    ///
+    /// # Errors
+    /// It does not; what is wrong, for people.
+    #[inline]
+    pub fn check(&self, value: &str) -> Result<(), String> {
+        match self.bound {
+            Some(bound) if value.chars().count() > bound as usize => {
+                let count = value.chars().count();
+                Err(format!("text of {count} characters exceeds its bound of {bound}"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Named fields in order: a struct, an exception, the arguments or the results of an operation.
@@ -393,6 +408,14 @@ impl Enum {
         self.members.iter().find(|(_, v)| *v == value).map(|(name, _)| name.as_ref())
     }
 
+    /// A value, if a member has it.
+    ///
+    /// # Errors
+    /// None has; what is wrong, for people.
+    pub fn check(&self, value: i32) -> Result<i32, String> {
+        self.name_of(value).map(|_| value).ok_or_else(|| format!("{value} is no member of {}", self.name))
+    }
+
     /// The value of the member with this name.
     pub fn value_of(&self, name: &str) -> Option<i32> {
         self.members.iter().find(|(n, _)| n == name).map(|(_, value)| *value)
@@ -426,6 +449,22 @@ pub struct Sequence {
     pub size: Option<Name>,
 }
 
+impl Sequence {
+    /// Whether the bound allows so many elements.
+    ///
+    /// # Errors
+    /// It does not; what is wrong, for people.
+    #[inline]
+    pub fn check(&self, len: usize) -> Result<(), String> {
+        match self.bound {
+            Some(bound) if len > bound as usize => {
+                Err(format!("a sequence of {len} exceeds its bound of {bound}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A fixed number of one shape; several dimensions are arrays of arrays.
 #[derive(Debug, Clone)]
 pub struct Array {
@@ -433,6 +472,20 @@ pub struct Array {
     pub element: Shape,
     /// How many.
     pub len: u32,
+}
+
+impl Array {
+    /// Whether it has so many elements.
+    ///
+    /// # Errors
+    /// It does not; what is wrong, for people.
+    #[inline]
+    pub fn check(&self, len: usize) -> Result<(), String> {
+        match self.len as usize == len {
+            true => Ok(()),
+            false => Err(format!("an array of {} elements is expected, not {len}", self.len)),
+        }
+    }
 }
 
 /// Keys and values.

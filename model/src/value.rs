@@ -150,14 +150,8 @@ impl Value {
             }
             (resolved @ (Shape::Sequence(_) | Shape::Array(_)), Self::List(items)) => {
                 let element = resolved.element().unwrap_or(&Shape::Void);
-                if let Shape::Array(array) = resolved
-                    && array.len as usize != items.len()
-                {
-                    return Err(misfit(format!(
-                        "an array of {} elements is expected, not {}",
-                        array.len,
-                        items.len()
-                    )));
+                if let Shape::Array(array) = resolved {
+                    array.check(items.len()).map_err(misfit)?;
                 }
                 sink.open(resolved, items.len())?;
                 for (index, item) in items.iter().enumerate() {
@@ -242,15 +236,8 @@ impl Value {
             Shape::Text(text) => Self::Text(source.text(text)?.into_owned()),
             Shape::Enum(members) => {
                 let value = source.enumerant(members)?;
-                match members.name_of(value) {
-                    Some(name) => Self::Member(name.to_owned()),
-                    None => {
-                        return Err(Failure::malformed(
-                            format_args!("{value} is no member of {}", members.name),
-                            0,
-                        ));
-                    }
-                }
+                members.check(value).map_err(|what| Failure::malformed(what, 0))?;
+                Self::Member(members.name_of(value).unwrap_or_default().to_owned())
             }
             Shape::TypeCode => Self::TypeCode(Box::new(source.type_code()?)),
             Shape::Reference(_) => Self::Reference(source.reference()?),

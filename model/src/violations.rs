@@ -1,52 +1,52 @@
-//! Tables of what a peer can do wrong: name, meaning and text of each way stand in one place.
+//! How a wire lists the ways in which a peer can break its protocol.
 
-/// Declares an enumeration of the ways in which a peer can break a protocol, each with its sentence for people: a format string that
-/// may name the variant's fields. What is declared has `name`, [`Display`](std::fmt::Display) and [`Error`](std::error::Error).
+/// Declares an enumeration of violations from a table: each row is a variant, what it holds, and the sentence that tells of it, in which
+/// what it holds can stand by name. What stands behind the sentence are further arguments of the format.
 ///
-/// ```
-/// everywire_model::violations! {
-/// /// How a peer broke the protocol.
-/// #[derive(Debug)]
-/// pub enum Wrong {
-///     /// The version is not spoken here.
-///     Version {
-///         /// What the peer said.
-///         found: u8,
-///     } => "version {found} of the protocol is not spoken here",
-///     /// Nothing came.
-///     Silence => "the peer says nothing",
-/// }
-/// }
-/// assert_eq!(Wrong::Version { found: 3 }.name(), "Version");
-/// assert_eq!(Wrong::Version { found: 3 }.to_string(), "version 3 of the protocol is not spoken here");
-/// ```
+/// The variant's name is stable, since tests, metrics and `trace` count by it. With the name of a wire in front, the enumeration becomes
+/// the [`crate::Violation`] that ends a connection.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! violations {
-    ($(#[$about:meta])* pub enum $Wrong:ident {
-        $($(#[$meaning:meta])* $Way:ident $({ $($(#[$what:meta])* $field:ident: $type:ty,)* })? => $text:literal,)*
-    }) => {
-        $(#[$about])*
-        pub enum $Wrong {
-            $($(#[$meaning])* $Way $({ $($(#[$what])* $field: $type,)* })?,)*
+    (
+        $($wire:literal)?
+        $(#[$attribute:meta])*
+        pub enum $name:ident {
+            $(
+                $(#[$doc:meta])*
+                $variant:ident $({ $($(#[$what:meta])* $field:ident: $type:ty),+ $(,)? })?
+                    => $text:literal $(, $argument:expr)*;
+            )+
+        }
+    ) => {
+        $(#[$attribute])*
+        #[non_exhaustive]
+        #[allow(missing_docs)]
+        pub enum $name {
+            $($(#[$doc])* $variant $({ $($(#[$what])* $field: $type),+ })?),+
         }
 
-        impl $Wrong {
+        impl $name {
             /// The variant's name, stable: tests, metrics and `trace` count by it.
             pub fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$Way { .. } => stringify!($Way),)*
+                match self { $(Self::$variant { .. } => stringify!($variant)),+ }
+            }
+
+            $(
+                /// The neutral violation; `offset` counts bytes received on the connection before the message.
+                #[cold]
+                pub fn violation(&self, offset: u64) -> $crate::Violation {
+                    $crate::Violation { wire: $wire, name: self.name(), message: self.to_string(), offset }
                 }
+            )?
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                match self { $(Self::$variant $({ $($field),+ })? => ::std::write!(f, $text $(, $argument)*)),+ }
             }
         }
 
-        impl std::fmt::Display for $Wrong {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                match self {
-                    $(Self::$Way $({ $($field),* })? => write!(f, $text),)*
-                }
-            }
-        }
-
-        impl std::error::Error for $Wrong {}
+        impl ::std::error::Error for $name {}
     };
 }

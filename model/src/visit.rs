@@ -58,12 +58,16 @@ macro_rules! numbers {
 
             /// Appends all of them in the given byte order.
             pub fn put(&self, little: bool, out: &mut Vec<u8>) {
+                let start = out.len();
+                out.resize(start + self.len() * self.width(), 0);
+                let room = out.get_mut(start..).unwrap_or_default();
+                // In whole chunks, so that the compiler makes a plain copy of the native order.
                 match self { $(Self::$variant(items) => {
-                    out.reserve(items.len() * size_of::<$type>());
+                    let places = room.as_chunks_mut().0.iter_mut().zip(*items);
                     if little {
-                        for item in *items { out.extend_from_slice(&item.to_le_bytes()); }
+                        places.for_each(|(place, item)| *place = item.to_le_bytes());
                     } else {
-                        for item in *items { out.extend_from_slice(&item.to_be_bytes()); }
+                        places.for_each(|(place, item)| *place = item.to_be_bytes());
                     }
                 }),* }
             }

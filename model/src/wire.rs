@@ -375,6 +375,14 @@ pub struct Explained {
 }
 
 impl Explained {
+    /// Octets that break the protocol, from a header of so many on.
+    #[must_use]
+    pub fn violation(offset: usize, len: usize, header: usize, kind: &str, value: String) -> Self {
+        let (kind, summary) = (kind.to_owned(), value.clone());
+        let parts = vec![Part { offset: 0, len: header, name: "violation", value }];
+        Self { summary, kind, offset, len, parts, ..Self::default() }
+    }
+
     /// What the first part of this name says.
     #[must_use]
     pub fn part(&self, name: &str) -> Option<&str> {

@@ -72,14 +72,8 @@ impl Channel {
         let mut tls =
             ClientConnection::new(Arc::clone(&settings.config), server).map_err(|error| failed(&error))?;
         tls.set_buffer_limit(None);
-        Ok(Self {
-            tls: Connection::Client(tls),
-            insecure: settings.is_insecure(),
-            peer: Some(wanted.to_owned()),
-            heard: 0,
-            failed: false,
-            owes_alert: false,
-        })
+        let (insecure, peer) = (settings.is_insecure(), Some(wanted.to_owned()));
+        Ok(Self::over(Connection::Client(tls), insecure, peer))
     }
 
     /// The side that accepts.
@@ -90,14 +84,11 @@ impl Channel {
     pub fn server(settings: &ServerSettings) -> Result<Self, Failure> {
         let mut tls = ServerConnection::new(Arc::clone(&settings.config)).map_err(|error| failed(&error))?;
         tls.set_buffer_limit(None);
-        Ok(Self {
-            tls: Connection::Server(tls),
-            insecure: false,
-            peer: None,
-            heard: 0,
-            failed: false,
-            owes_alert: false,
-        })
+        Ok(Self::over(Connection::Server(tls), false, None))
+    }
+
+    fn over(tls: Connection, insecure: bool, peer: Option<String>) -> Self {
+        Self { tls, insecure, peer, heard: 0, failed: false, owes_alert: false }
     }
 
     /// Takes all that came, and appends to `plain` what it says. [`send`](Self::send) has to be called afterwards, even when this
@@ -129,12 +120,8 @@ impl Channel {
         }
         while !input.is_empty() {
             if self.tls.is_handshaking() && self.heard > MAX_HANDSHAKE {
-                return Err(Failure::over_limit(
-                    Initiator::Peer,
-                    "octets of a handshake of TLS",
-                    self.heard,
-                    MAX_HANDSHAKE,
-                ));
+                let what = "octets of a handshake of TLS";
+                return Err(Failure::over_limit(Initiator::Peer, what, self.heard, MAX_HANDSHAKE));
             }
             let taken = self.tls.read_tls(&mut input.as_ref()).map_err(|error| broken(&error))?;
             if taken == 0 {
@@ -246,11 +233,9 @@ fn failed(error: &Error) -> Failure {
             if *why == CertificateError::UnknownIssuer
                 || format!("{why:?}").contains("CaUsedAsEndEntity") =>
         {
-            refused(
-                Initiator::Here,
-                "nobody who is trusted here vouches for the peer's certificate".to_owned(),
-            )
-            .with_hint("name the file of its authority, or of the certificate itself, by ca=FILE")
+            let what = "nobody who is trusted here vouches for the peer's certificate";
+            refused(Initiator::Here, what.to_owned())
+                .with_hint("name the file of its authority, or of the certificate itself, by ca=FILE")
         }
         Error::InvalidCertificate(
             why @ (CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }),

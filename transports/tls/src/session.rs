@@ -191,7 +191,7 @@ impl Secured {
 
     #[cold]
     fn fail(&mut self, failure: Failure) -> Violation {
-        let violation = ProtocolError::of(&failure).at(self.received);
+        let violation = ProtocolError::of(&failure).violation(self.received);
         self.refusal = Some(failure);
         violation
     }
@@ -369,7 +369,7 @@ impl Session for Secured {
         }
         match self.terms.within {
             Some(within) if now >= self.begun + within => {
-                Err(ProtocolError::Slow { seconds: within.as_secs() }.at(self.received))
+                Err(ProtocolError::Slow { seconds: within.as_secs() }.violation(self.received))
             }
             _ => Ok(()),
         }

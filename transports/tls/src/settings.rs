@@ -48,7 +48,7 @@ impl ClientSettings {
     ///
     /// A file cannot be read, or has not in it what it should have.
     pub fn insecure(own: Pair<'_>) -> Result<Self, Failure> {
-        let anybody = Arc::new(Anybody(provider()));
+        let anybody = Arc::new(Anybody { provider: provider() });
         let config =
             client(own, |builder| Ok(builder.dangerous().with_custom_certificate_verifier(anybody)))?;
         Ok(Self { config, insecure: true, described: format!("insecure {own:?}") })
@@ -124,7 +124,8 @@ impl ServerSettings {
                 let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider()).build();
                 let authorities = verifier.map_err(|error| wrong(path, &error.to_string()))?;
                 let by_sight = files::certificates(path)?;
-                builder.with_client_cert_verifier(Arc::new(KnownClients { by_sight, authorities }))
+                let known = KnownClients { by_sight, authorities, provider: provider() };
+                builder.with_client_cert_verifier(Arc::new(known))
             }
         };
         let config = builder
@@ -156,7 +157,8 @@ fn known(path: &Path) -> Result<Known, Failure> {
     let by_sight = files::certificates(path)?;
     let roots = Arc::new(authorities(path)?);
     let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider()).build();
-    Ok(Known { by_sight, authorities: verifier.map_err(|error| wrong(path, &error.to_string()))? })
+    let authorities = verifier.map_err(|error| wrong(path, &error.to_string()))?;
+    Ok(Known { by_sight, authorities, provider: provider() })
 }
 
 #[cold]
@@ -166,9 +168,6 @@ fn wrong(path: &Path, what: &str) -> Failure {
 
 #[cold]
 fn unusable(error: &rustls::Error) -> Failure {
-    Failure::new(
-        Kind::BadArgument,
-        Initiator::User,
-        format!("the certificate and its key cannot be used: {error}"),
-    )
+    let what = format!("the certificate and its key cannot be used: {error}");
+    Failure::new(Kind::BadArgument, Initiator::User, what)
 }

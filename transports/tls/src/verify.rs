@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub(super) struct Known {
     pub(super) by_sight: Vec<CertificateDer<'static>>,
     pub(super) authorities: Arc<WebPkiServerVerifier>,
+    pub(super) provider: Arc<CryptoProvider>,
 }
 
 /// The same for clients' certificates, whose names are nobody's question.
@@ -21,10 +22,11 @@ pub(super) struct Known {
 pub(super) struct KnownClients {
     pub(super) by_sight: Vec<CertificateDer<'static>>,
     pub(super) authorities: Arc<dyn ClientCertVerifier>,
+    pub(super) provider: Arc<CryptoProvider>,
 }
 
-/// Signatures are checked as the authorities do.
-macro_rules! signatures_as_authorities_check_them {
+/// Signatures are checked by the algorithms of the provider, as the authorities do it too.
+macro_rules! signatures_as_the_provider_checks_them {
     () => {
         fn verify_tls12_signature(
             &self,
@@ -32,7 +34,7 @@ macro_rules! signatures_as_authorities_check_them {
             cert: &CertificateDer<'_>,
             dss: &DigitallySignedStruct,
         ) -> Result<HandshakeSignatureValid, Error> {
-            self.authorities.verify_tls12_signature(message, cert, dss)
+            verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
         }
 
         fn verify_tls13_signature(
@@ -41,11 +43,11 @@ macro_rules! signatures_as_authorities_check_them {
             cert: &CertificateDer<'_>,
             dss: &DigitallySignedStruct,
         ) -> Result<HandshakeSignatureValid, Error> {
-            self.authorities.verify_tls13_signature(message, cert, dss)
+            verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
         }
 
         fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-            self.authorities.supported_verify_schemes()
+            self.provider.signature_verification_algorithms.supported_schemes()
         }
     };
 }
@@ -66,7 +68,7 @@ impl ServerCertVerifier for Known {
         self.authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
 
-    signatures_as_authorities_check_them!();
+    signatures_as_the_provider_checks_them!();
 }
 
 impl ClientCertVerifier for KnownClients {
@@ -86,12 +88,14 @@ impl ClientCertVerifier for KnownClients {
         self.authorities.verify_client_cert(end_entity, intermediates, now)
     }
 
-    signatures_as_authorities_check_them!();
+    signatures_as_the_provider_checks_them!();
 }
 
 /// Takes everybody who has the key of the certificate that was shown.
 #[derive(Debug)]
-pub(super) struct Anybody(pub(super) Arc<CryptoProvider>);
+pub(super) struct Anybody {
+    pub(super) provider: Arc<CryptoProvider>,
+}
 
 impl ServerCertVerifier for Anybody {
     fn verify_server_cert(
@@ -105,25 +109,5 @@ impl ServerCertVerifier for Anybody {
         Ok(ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+    signatures_as_the_provider_checks_them!();
 }

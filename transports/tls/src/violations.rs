@@ -1,37 +1,24 @@
 //! Each way in which a peer can be wrong is one named variant.
 
-use everywire_model::{Failure, Initiator, Kind, Violation};
+use everywire_model::{Failure, Initiator, Kind, violations};
 
-/// How a peer broke the protocol, or why it is not let in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ProtocolError {
-    /// What the peer says does not begin with a record of TLS.
-    NotTls {
-        /// What this side made of it.
-        message: String,
-    },
-    /// One side does not take the certificate of the other, or asks for one in vain.
-    Refused {
-        /// Why.
-        message: String,
-    },
-    /// The handshake is larger than this side takes.
-    OverLimit {
-        /// What, and the limit.
-        message: String,
-    },
-    /// A record or a message of the handshake is wrong, was changed on its way, or stands where none can: another version, a
-    /// record that is too large, a renegotiation.
-    Record {
-        /// What.
-        message: String,
-    },
-    /// The handshake was not over in time.
-    Slow {
-        /// The seconds that it was given.
-        seconds: u64,
-    },
+violations! {
+    "tls"
+    /// How a peer broke the protocol, or why it is not let in.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum ProtocolError {
+        /// What the peer says does not begin with a record of TLS.
+        NotTls { message: String } => "{message}";
+        /// One side does not take the certificate of the other, or asks for one in vain.
+        Refused { message: String } => "{message}";
+        /// The handshake is larger than this side takes.
+        OverLimit { message: String } => "{message}";
+        /// A record or a message of the handshake is wrong, was changed on its way, or stands where none can: another version, a
+        /// record that is too large, a renegotiation.
+        Record { message: String } => "{message}";
+        /// The handshake was not over in time.
+        Slow { seconds: u64 } => "the handshake of TLS was not over within {seconds} s";
+    }
 }
 
 impl ProtocolError {
@@ -57,30 +44,6 @@ impl ProtocolError {
             "the client speaks without TLS at a port with TLS: it needs the scheme with TLS"
         };
         Failure::new(Kind::Violation, Initiator::Peer, message).with_code(NOT_TLS).with_hint(hint)
-    }
-
-    /// The variant's name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::NotTls { .. } => "NotTls",
-            Self::Refused { .. } => "Refused",
-            Self::OverLimit { .. } => Violation::OVER_LIMIT,
-            Self::Record { .. } => "Record",
-            Self::Slow { .. } => "Slow",
-        }
-    }
-
-    /// After so many bytes of the connection.
-    pub fn at(self, offset: u64) -> Violation {
-        let name = self.name();
-        let message = match self {
-            Self::NotTls { message }
-            | Self::Refused { message }
-            | Self::OverLimit { message }
-            | Self::Record { message } => message,
-            Self::Slow { seconds } => format!("the handshake of TLS was not over within {seconds} s"),
-        };
-        Violation { wire: everywire_model::layered::TLS, name, message, offset }
     }
 }
 

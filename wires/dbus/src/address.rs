@@ -338,11 +338,7 @@ pub(crate) fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference 
             }
         }
     }
-    direct.endpoints.sort_by_key(|endpoint| match endpoint {
-        Endpoint::Shm { .. } => 0,
-        Endpoint::Unix { .. } => 1,
-        _ => 2,
-    });
+    direct.endpoints.sort_by_key(Endpoint::distance);
     if !direct.endpoints.is_empty() {
         profiles.insert(0, direct);
     }

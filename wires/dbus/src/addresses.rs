@@ -333,12 +333,11 @@ impl<'a> Entry<'a> {
 /// Why a transport is not used: it is known and not spoken here, or not known.
 fn unknown(transport: &str) -> Failure {
     match transport {
-        "unixexec" | "launchd" | "systemd" => Failure::new(
-            Kind::Unsupported,
-            Initiator::User,
-            format!("the transport `{transport}` is not spoken here"),
-        )
-        .with_hint("use unix:path=..., unix:abstract=..., tcp:host=...,port=... or nonce-tcp:"),
+        "unixexec" | "launchd" | "systemd" => {
+            let what = format!("the transport `{transport}` is not spoken here");
+            Failure::new(Kind::Unsupported, Initiator::User, what)
+                .with_hint("use unix:path=..., unix:abstract=..., tcp:host=...,port=... or nonce-tcp:")
+        }
         "autolaunch" => wrong("autolaunch: is an address to connect to"),
         other => wrong(format!("the transport `{other}` is unknown")),
     }

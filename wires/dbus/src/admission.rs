@@ -12,10 +12,13 @@
 
 use crate::address::{TAG_AUTH, TAG_GUID};
 use crate::greeting::{Admission, COOKIE, Greeting, chosen, here, nonce_of, own_guid, refused, words};
+use crate::limits;
 use crate::session::{Bus, DbusSession, Stage};
+use crate::violations::Wrong;
 use bytes::BytesMut;
 use everywire_auth::sasl::{Client, ClientOptions, Guid, Mechanism, Server, ServerOptions};
 use everywire_model::{Config, Endpoint, Violation};
+use std::time::{Duration, Instant};
 
 impl DbusSession {
     /// The connecting side. It says as much as it can at once: with EXTERNAL the answer of the server is
@@ -43,25 +46,16 @@ impl DbusSession {
             first.extend(nonce.into_iter().flatten());
             let mut client = Client::new(options);
             client.start(&mut first).map_err(|error| refused(&error))?;
-            Ok(client)
+            Ok(Greeting::Client(client))
         });
-        let greeting = match begun {
-            Ok(client) => Greeting::Client(client),
-            Err(wrong) => {
-                first.clear();
-                Greeting::Impossible(wrong)
-            }
-        };
-        let possible = matches!(greeting, Greeting::Client(_));
-        let mut session = Self::new(config, Stage::Greeting(Box::new(greeting)));
+        let possible = begun.is_ok();
+        let mut session = Self::begun(config, begun, false);
         session.bus = Bus::of(config);
-        session.out.flat().extend_from_slice(&first);
-        session.limit_greeting(false);
-        if !possible {
-            session.give_up();
-        }
         if config.peer.credentials.is_some() {
             session.authentication = "unix credentials";
+        }
+        if possible {
+            session.out.flat().extend_from_slice(&first);
         }
         if pipelined && possible && session.bus.is_some() {
             session.say_hello();
@@ -93,13 +87,22 @@ impl DbusSession {
             };
             Ok(Greeting::Server(nonce, Server::new(options)))
         });
-        let greeting = begun.unwrap_or_else(Greeting::Impossible);
-        let possible = !matches!(greeting, Greeting::Impossible(_));
+        Self::begun(config, begun, true)
+    }
+
+    /// A session that greets, and the time by which that must be over: none if it cannot begin, so that whoever asks for the time learns
+    /// so at once, for nothing will come from the peer.
+    fn begun(config: &Config, greeting: Result<Greeting, Wrong>, accepted: bool) -> Self {
+        let time = match (&greeting, accepted) {
+            (Err(_), _) => Duration::ZERO,
+            (Ok(_), true) => limits::GREETING,
+            (Ok(_), false) => limits::WELCOME,
+        };
+        let greeting = greeting.unwrap_or_else(Greeting::Impossible);
         let mut session = Self::new(config, Stage::Greeting(Box::new(greeting)));
-        session.limit_greeting(true);
-        if !possible {
-            session.give_up();
-        }
+        session.accepted = accepted;
+        // The only use of a clock here: the session begins before anybody tells it the time.
+        session.ready_by.allow(Instant::now(), time);
         session
     }
 

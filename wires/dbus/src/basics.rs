@@ -57,6 +57,18 @@ pub(crate) struct Put<'r> {
     pub(crate) swap: bool,
 }
 
+/// Numbers at their alignment.
+macro_rules! put_numbers {
+    ($($name:ident)*) => {$(
+        #[inline]
+        pub(crate) fn $name(&mut self, value: $name) {
+            self.align(size_of::<$name>());
+            let value = if self.swap { value.swap_bytes() } else { value };
+            self.out.extend_from_slice(&value.to_ne_bytes());
+        }
+    )*};
+}
+
 impl<'r> Put<'r> {
     /// Writes a message at the end of `out`, in this machine's byte order.
     #[inline]
@@ -85,26 +97,7 @@ impl<'r> Put<'r> {
         self.out.push(value);
     }
 
-    #[inline]
-    pub(crate) fn u16(&mut self, value: u16) {
-        self.align(2);
-        let value = if self.swap { value.swap_bytes() } else { value };
-        self.out.extend_from_slice(&value.to_ne_bytes());
-    }
-
-    #[inline]
-    pub(crate) fn u32(&mut self, value: u32) {
-        self.align(4);
-        let value = if self.swap { value.swap_bytes() } else { value };
-        self.out.extend_from_slice(&value.to_ne_bytes());
-    }
-
-    #[inline]
-    pub(crate) fn u64(&mut self, value: u64) {
-        self.align(8);
-        let value = if self.swap { value.swap_bytes() } else { value };
-        self.out.extend_from_slice(&value.to_ne_bytes());
-    }
+    put_numbers!(u16 u32 u64);
 
     /// A length. One beyond 32 bits is written as the greatest; the check of the whole message's size, which every
     /// message passes before it is sent, then refuses it.
@@ -159,6 +152,17 @@ pub(crate) struct Get<'a> {
     pub(crate) little: bool,
 }
 
+/// Numbers at their alignment.
+macro_rules! get_numbers {
+    ($($name:ident)*) => {$(
+        #[inline]
+        pub(crate) fn $name(&mut self) -> Result<$name, Bad> {
+            let raw = self.chunk()?;
+            Ok(if self.little { $name::from_le_bytes(raw) } else { $name::from_be_bytes(raw) })
+        }
+    )*};
+}
+
 impl<'a> Get<'a> {
     /// Octets that are left.
     #[inline]
@@ -207,23 +211,7 @@ impl<'a> Get<'a> {
         self.chunk::<1>().map(|[octet]| octet)
     }
 
-    #[inline]
-    pub(crate) fn u16(&mut self) -> Result<u16, Bad> {
-        let raw = self.chunk()?;
-        Ok(if self.little { u16::from_le_bytes(raw) } else { u16::from_be_bytes(raw) })
-    }
-
-    #[inline]
-    pub(crate) fn u32(&mut self) -> Result<u32, Bad> {
-        let raw = self.chunk()?;
-        Ok(if self.little { u32::from_le_bytes(raw) } else { u32::from_be_bytes(raw) })
-    }
-
-    #[inline]
-    pub(crate) fn u64(&mut self) -> Result<u64, Bad> {
-        let raw = self.chunk()?;
-        Ok(if self.little { u64::from_le_bytes(raw) } else { u64::from_be_bytes(raw) })
-    }
+    get_numbers!(u16 u32 u64);
 
     /// A run of octets.
     #[inline]

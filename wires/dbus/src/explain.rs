@@ -13,7 +13,7 @@ use bytes::Bytes;
 use everywire_auth::sasl::MAX_LINE;
 use everywire_model::Body;
 use everywire_model::hex::preview as hex;
-use everywire_model::wire::{Explained, Listing, Part, Sniff};
+use everywire_model::wire::{Explained, Greeting, Listing, Part, Sniff};
 
 /// Commands that a line of the greeting begins with.
 const COMMANDS: &[&str] =
@@ -22,17 +22,9 @@ const COMMANDS: &[&str] =
 /// Whether a connection that begins so speaks this wire: with the greeting (a NUL, then AUTH), or in the
 /// middle, with a message. `More` says that the octets fit so far.
 pub(crate) fn sniff(first: &[u8]) -> Sniff {
-    let greeting: &[u8] = b"\0AUTH";
     match first {
         [] => Sniff::More,
-        [0, ..] => {
-            let known = first.len().min(greeting.len());
-            match (first.get(..known) == greeting.get(..known), known == greeting.len()) {
-                (false, _) => Sniff::No,
-                (true, true) => Sniff::Yes,
-                (true, false) => Sniff::More,
-            }
-        }
+        [0, ..] => Greeting::begins(first, b"\0AUTH"),
         [b'l' | b'B', kind, _, version, ..] => {
             if (1..=4).contains(kind) && *version == 1 {
                 Sniff::Yes
@@ -77,10 +69,7 @@ fn line(rest: &[u8], offset: usize) -> Option<Explained> {
     let nul = usize::from(rest.first() == Some(&0));
     let text = rest.get(nul..).unwrap_or_default();
     let end = text.iter().take(MAX_LINE).position(|octet| *octet == b'\n');
-    let begins = |command: &&&str| {
-        let known = command.len().min(text.len());
-        text.get(..known) == command.as_bytes().get(..known)
-    };
+    let begins = |command: &&&str| Greeting::begins(text, command.as_bytes()) != Sniff::No;
     let command = COMMANDS.iter().find(begins);
     let (Some(command), Some(end)) = (command, end) else {
         // A line that may still become one, or nothing of this wire.
@@ -105,8 +94,7 @@ fn line(rest: &[u8], offset: usize) -> Option<Explained> {
         offset,
         len: nul + end + 1,
         parts,
-        body: None,
-        values: None,
+        ..Explained::default()
     })
 }
 

@@ -16,6 +16,7 @@ use crate::basics::Get;
 use crate::violations::Wrong;
 use crate::{limits, names, signature};
 use bytes::Bytes;
+use everywire_model::named_numbers;
 
 /// Bytes of a header before its fields.
 pub const HEADER: usize = 16;
@@ -27,55 +28,34 @@ pub const NO_AUTO_START: u8 = 2;
 /// Flag: the caller is prepared to wait while a user is asked for permission.
 pub const ALLOW_INTERACTIVE_AUTHORIZATION: u8 = 4;
 
-/// A method call. The numbers of kinds are those of the specification; 0 is invalid, and kinds above 4 are
-/// ignored.
-pub const METHOD_CALL: u8 = 1;
-/// The results of a call.
-pub const METHOD_RETURN: u8 = 2;
-/// The failure of a call.
-pub const ERROR: u8 = 3;
-/// A signal.
-pub const SIGNAL: u8 = 4;
-
-/// The specification's word for a type of message.
-pub fn word(kind: u8) -> &'static str {
-    match kind {
-        METHOD_CALL => "METHOD_CALL",
-        METHOD_RETURN => "METHOD_RETURN",
-        ERROR => "ERROR",
-        SIGNAL => "SIGNAL",
-        _ => "message of a type to be ignored",
-    }
-}
+// The numbers of kinds are those of the specification; 0 is invalid, and kinds above 4 are ignored.
+named_numbers! { u8 {
+    /// A method call.
+    METHOD_CALL = 1 "METHOD_CALL";
+    /// The results of a call.
+    METHOD_RETURN = 2 "METHOD_RETURN";
+    /// The failure of a call.
+    ERROR = 3 "ERROR";
+    /// A signal.
+    SIGNAL = 4 "SIGNAL";
+    _ => "message of a type to be ignored";
+} }
 
 /// Codes of header fields (specification, "Header Fields").
 pub mod field {
     #![allow(missing_docs)]
-    pub const PATH: u8 = 1;
-    pub const INTERFACE: u8 = 2;
-    pub const MEMBER: u8 = 3;
-    pub const ERROR_NAME: u8 = 4;
-    pub const REPLY_SERIAL: u8 = 5;
-    pub const DESTINATION: u8 = 6;
-    pub const SENDER: u8 = 7;
-    pub const SIGNATURE: u8 = 8;
-    pub const UNIX_FDS: u8 = 9;
-
-    /// The specification's word.
-    pub fn word(code: u8) -> &'static str {
-        match code {
-            PATH => "PATH",
-            INTERFACE => "INTERFACE",
-            MEMBER => "MEMBER",
-            ERROR_NAME => "ERROR_NAME",
-            REPLY_SERIAL => "REPLY_SERIAL",
-            DESTINATION => "DESTINATION",
-            SENDER => "SENDER",
-            SIGNATURE => "SIGNATURE",
-            UNIX_FDS => "UNIX_FDS",
-            _ => "unknown",
-        }
-    }
+    everywire_model::named_numbers! { u8 {
+        PATH = 1 "PATH";
+        INTERFACE = 2 "INTERFACE";
+        MEMBER = 3 "MEMBER";
+        ERROR_NAME = 4 "ERROR_NAME";
+        REPLY_SERIAL = 5 "REPLY_SERIAL";
+        DESTINATION = 6 "DESTINATION";
+        SENDER = 7 "SENDER";
+        SIGNATURE = 8 "SIGNATURE";
+        UNIX_FDS = 9 "UNIX_FDS";
+        _ => "unknown";
+    } }
 }
 
 /// The field that only a bus writes (specification 0.43: the container that the sender is in). It speaks of

@@ -46,18 +46,20 @@ impl Greeting {
     ) -> Result<Option<Admission>, Wrong> {
         match self {
             Self::Impossible(wrong) => Err(wrong.clone()),
-            Self::Client(client) => match client.receive(input, out) {
-                Ok(Progress::More) => Ok(None),
-                Ok(Progress::Done(done)) => {
-                    Ok(Some(Admission { mechanism: done.mechanism, handles: done.handles }))
-                }
-                Err(error) => {
+            Self::Client(client) => {
+                let progress = client.receive(input, out).map_err(|error| {
                     if let SaslError::Rejected { retry_with, .. } = &error {
                         retry.clone_from(retry_with);
                     }
-                    Err(refused(&error))
-                }
-            },
+                    refused(&error)
+                })?;
+                Ok(match progress {
+                    Progress::More => None,
+                    Progress::Done(done) => {
+                        Some(Admission { mechanism: done.mechanism, handles: done.handles })
+                    }
+                })
+            }
             Self::Server(nonce, server) => {
                 if let Some(expected) = nonce {
                     let Some(found) = input.first_chunk::<NONCE>() else { return Ok(None) };
@@ -69,12 +71,13 @@ impl Greeting {
                     input.advance(NONCE);
                     *nonce = None;
                 }
-                match server.receive(input, out).map_err(|error| refused(&error))? {
-                    Progress::More => Ok(None),
+                let progress = server.receive(input, out).map_err(|error| refused(&error))?;
+                Ok(match progress {
+                    Progress::More => None,
                     Progress::Done(done) => {
-                        Ok(Some(Admission { mechanism: done.mechanism, handles: done.handles }))
+                        Some(Admission { mechanism: done.mechanism, handles: done.handles })
                     }
-                }
+                })
             }
         }
     }

@@ -37,11 +37,8 @@ pub(crate) fn fields(carries: Carries<'_>, little: bool) -> Visit<Vec<u8>> {
         let mut put = Put { out: &mut out, shift: 0, swap: little != NATIVE_LITTLE };
         match &header.content {
             Content::Text(text) if text.contains('\0') => {
-                return Err(Failure::new(
-                    Kind::BadArgument,
-                    Initiator::User,
-                    "a header field with a NUL in it",
-                ));
+                let what = "a header field with a NUL in it";
+                return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
             }
             Content::Text(text) => {
                 put.out.extend_from_slice(&[code, 1, b's', 0]);

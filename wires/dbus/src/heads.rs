@@ -92,11 +92,8 @@ impl Head for RouteHead<'_> {
         }
         if self.route.asks == Asks::Set {
             if check_one(signature.as_bytes()).is_err() {
-                return Err(Failure::new(
-                    Kind::BadArgument,
-                    Initiator::User,
-                    "a property is set to one value",
-                ));
+                let what = "a property is set to one value";
+                return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
             }
             flat.push(u8::try_from(signature.len()).unwrap_or(u8::MAX));
             flat.extend_from_slice(signature.as_bytes());

@@ -311,7 +311,7 @@ impl DbusSession {
             true => ("handles in a message", announced, limits::HANDLES),
             false => ("bytes in an object path", path, limits::PATH),
         };
-        let failure = |side| Failure::over_limit(side, what, size as u64, limit as u64);
+        let failure = |side| Failure::over_limit(side, what, size, limit);
         self.turn_away(header, index, reply, &failure(Initiator::Peer), failure(Initiator::Here))
     }
 

@@ -57,13 +57,8 @@ impl DbusSession {
         let Some(bus) = &self.bus else { return Ok(()) };
         let flags = crate::requests::flags(if pending.is_some() { Expects::Reply } else { Expects::Nothing });
         let route = self.routes.call(&bus.profile, Some(interface), operation)?;
-        Self::send(
-            &mut self.out,
-            &mut self.scratch,
-            setup,
-            &mut RouteHead::new(route, serial, flags),
-            arguments,
-        )?;
+        let mut head = RouteHead::new(route, serial, flags);
+        Self::send(&mut self.out, &mut self.scratch, setup, &mut head, arguments)?;
         if let Some(pending) = pending {
             self.waiting.insert(serial, pending);
         }

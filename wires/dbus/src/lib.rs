@@ -99,13 +99,11 @@ impl Wire for Dbus {
             out_parameters: true,
             typed_exceptions: true,
             signals: true,
-            signals_are_calls: false,
             handles: true,
             references: true,
             callbacks_on_connection: true,
             probe: true,
-            cancel: false,
-            forwards: false,
+            ..Capabilities::default()
         }
     }
 

@@ -6,7 +6,10 @@ use bytes::Bytes;
 use everywire_idl::dbus_xml::names as spelling;
 use everywire_model::{Interface, Signal};
 
-pub use everywire_idl::dbus_xml::names::{of_exception, of_interface, of_operation, of_signal};
+pub(crate) use everywire_idl::dbus_xml::names::is_path as is_long_path;
+pub use everywire_idl::dbus_xml::names::{
+    is_interface, is_member, of_exception, of_interface, of_operation, of_signal,
+};
 
 /// The bus itself, as a name. It owns this name, which nobody can ask for.
 pub const BUS: &str = "org.freedesktop.DBus";
@@ -25,21 +28,6 @@ pub const ERRORS: &str = "org.freedesktop.DBus.Error.";
 /// a message with one is refused.
 pub fn is_path(path: &[u8]) -> bool {
     path.len() <= limits::PATH && is_long_path(path)
-}
-
-/// Whether it is an object path of any length.
-pub(crate) fn is_long_path(path: &[u8]) -> bool {
-    spelling::is_path(path)
-}
-
-/// Whether it is the name of a method, signal or property.
-pub fn is_member(name: &[u8]) -> bool {
-    spelling::is_member(name)
-}
-
-/// Whether it is the name of an interface or an error: at least two elements. Both have the same rules.
-pub fn is_interface(name: &[u8]) -> bool {
-    spelling::is_interface(name)
 }
 
 /// Whether it is a unique or a well-known bus name. Elements of a unique name may begin with a digit, and
@@ -156,7 +144,7 @@ mod tests {
                 && !is_bus_name(b"org.1")
                 && !is_bus_name(b"org")
         );
-        assert!(!is_interface(&[b"a.".as_slice(), &[b'b'; 254]].concat()));
+        assert!(!is_interface([b"a.".as_slice(), &[b'b'; 254]].concat()));
     }
 
     #[test]

@@ -151,8 +151,7 @@ impl<E: Envelope> Beside<'_, E> {
         let held = if self.little { u32::from_le_bytes(*held) } else { u32::from_be_bytes(*held) };
         let len = held.saturating_add(u32::try_from(self.fields.len()).unwrap_or(u32::MAX));
         if len as usize > limits::FIELDS {
-            let (size, limit) = (len.into(), limits::FIELDS as u64);
-            return Err(Failure::over_limit(Initiator::Here, "bytes of header fields", size, limit));
+            return Err(Failure::over_limit(Initiator::Here, "bytes of header fields", len, limits::FIELDS));
         }
         Put { out: flat, shift: 0, swap: self.little != NATIVE_LITTLE }.patch(at, len);
         let first = start + HEADER;
@@ -243,8 +242,7 @@ fn looked_at(body: &Body, setup: Setup) -> Visit<&str> {
     check(signature.as_bytes()).map_err(|what| Failure::malformed(what, 0))?;
     let handles = body.handles().len();
     if handles > limits::HANDLES {
-        let (size, limit) = (handles as u64, limits::HANDLES as u64);
-        return Err(Failure::over_limit(Initiator::Here, "handles in a message", size, limit));
+        return Err(Failure::over_limit(Initiator::Here, "handles in a message", handles, limits::HANDLES));
     }
     if handles > 0 && !setup.handles {
         return Err(unsupported("a handle, over this connection,")

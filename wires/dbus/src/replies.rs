@@ -53,11 +53,8 @@ impl DbusSession {
             }
             Answer::Moved(reference) => {
                 let place = crate::address::print(reference);
-                let failure = Failure::new(
-                    Kind::Unsupported,
-                    Initiator::Peer,
-                    format!("the object has moved, which D-Bus cannot say: {place}"),
-                );
+                let what = format!("the object has moved, which D-Bus cannot say: {place}");
+                let failure = Failure::new(Kind::Unsupported, Initiator::Peer, what);
                 self.refuse(caller.serial, &caller.name, &failure);
                 return Ok(());
             }
@@ -119,10 +116,7 @@ impl DbusSession {
         let Some(pending) = self.awaited(reply, message.known, false) else { return Ok(()) };
         let Some(known) = self.seen.get(message.known) else { return Ok(()) };
         let (signature, headers) = (known.signature.clone(), known.headers_beside(&pending));
-        let mut body = self.body(message, signature, RESULTS);
-        if let Some(headers) = headers {
-            body = body.with_headers(headers);
-        }
+        let body = self.body(message, signature, RESULTS).with_headers(headers);
         let id = CallId(reply.into());
         match pending {
             Pending::Call { unwraps: false, .. } => self.reply(id, Outcome::Done(body)),
@@ -134,10 +128,8 @@ impl DbusSession {
                 self.reply(id, outcome);
             }
             Pending::Probe(_) => {
-                self.reply(
-                    id,
-                    Outcome::Done(Body { bytes: Bytes::new(), context: Context::default(), ..body }),
-                );
+                let nothing = Body { bytes: Bytes::new(), context: Context::default(), ..body };
+                self.reply(id, Outcome::Done(nothing));
             }
             Pending::Match(rule, number) => self.matched(&rule, number, &Ok(())),
             Pending::Owner(name, number) => self.owner_told(&name, number, &Ok(body)),
@@ -158,10 +150,7 @@ impl DbusSession {
         let headers = known.headers_beside(&pending);
         let from_bus = known.fields.sender == names::BUS;
         let name = String::from_utf8_lossy(&name);
-        let mut body = self.body(message, signature, RESULTS);
-        if let Some(headers) = headers {
-            body = body.with_headers(headers);
-        }
+        let body = self.body(message, signature, RESULTS).with_headers(headers);
         let id = CallId(reply.into());
         match pending {
             Pending::Call { raises, passed: true, .. } => {

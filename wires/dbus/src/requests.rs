@@ -107,14 +107,11 @@ impl DbusSession {
             }
             self.serving.pass()
         };
-        let mut body = self.body(message, signature, ARGUMENTS);
-        if let Some(headers) = headers {
-            body = body.with_headers(Headers::received(headers));
-        }
+        let body = self.body(message, signature, ARGUMENTS).with_headers(headers.map(Headers::received));
         let expects = if waits { Expects::Reply } else { Expects::Nothing };
-        let call = Box::new(Incoming { id, sender, key, interface, operation, body, expects });
+        let call = Incoming { id, sender, key, interface, operation, body, expects };
         if matches!(self.stage, Stage::Open) {
-            self.events.push_back(Event::Call(call));
+            self.events.push_back(Event::Call(Box::new(call)));
         } else {
             self.early.push(call);
         }

@@ -24,9 +24,10 @@ use everywire_model::{Failure, Hold, Initiator, Interface, Kind, Operation, Prof
 use std::borrow::Cow;
 
 /// How a call travels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Asks {
     /// As a method, or as a signal.
+    #[default]
     Plain,
     /// It reads an attribute: by `Get`.
     Get,
@@ -35,7 +36,7 @@ pub(crate) enum Asks {
 }
 
 /// One object's method, getter, setter or signal.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Route {
     // What it is found by.
     /// METHOD_CALL or SIGNAL.
@@ -245,24 +246,7 @@ fn asked_of(profile: &Profile) -> (Option<&Bytes>, u8) {
 impl Route {
     /// A way to an object, by these names on the wire and without a destination. Its header is not written yet.
     fn to(kind: u8, key: Bytes, wire_interface: String, member: String) -> Self {
-        Self {
-            kind,
-            path: names::path_of_key(&key),
-            key,
-            destination: Bytes::new(),
-            options: 0,
-            interface: None,
-            name: Cow::Borrowed(""),
-            named: false,
-            asks: Asks::Plain,
-            wire_interface,
-            member,
-            prefix: Vec::new(),
-            header: Vec::new(),
-            signature: String::new(),
-            handles: false,
-            list: None,
-        }
+        Self { kind, path: names::path_of_key(&key), key, wire_interface, member, ..Self::default() }
     }
 
     /// A call of an accessor becomes one of `Get` or `Set`, with the interface and the name of the attribute

@@ -39,6 +39,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 /// One connection. Other files of this crate change the fields of their concern.
+#[derive(Default)]
 pub(crate) struct DbusSession {
     /// Whether messages may pass.
     pub(crate) stage: Stage,
@@ -53,7 +54,7 @@ pub(crate) struct DbusSession {
     /// What happened and was not polled yet.
     pub(crate) events: VecDeque<Event>,
     /// Calls that came before this side was ready: their bytes are together no more than one largest message.
-    pub(crate) early: Vec<Box<Incoming>>,
+    pub(crate) early: Vec<Incoming>,
     /// Calls sent and not answered, by serial number.
     pub(crate) waiting: Waiting,
     /// See `take_serial`.
@@ -93,6 +94,7 @@ pub(crate) struct DbusSession {
 }
 
 /// How far the connection is.
+#[derive(Default)]
 pub(crate) enum Stage {
     Greeting(Box<Greeting>),
     /// Authenticated; the bus was asked for something that is needed before calls.
@@ -104,6 +106,7 @@ pub(crate) enum Stage {
     /// This side said that it will close.
     Closed,
     /// The peer broke the protocol, or the connection ended.
+    #[default]
     Broken,
 }
 
@@ -133,29 +136,11 @@ impl DbusSession {
         Self {
             stage,
             limits: limits::on(config),
-            handles: false,
-            out: SendBuffer::new(),
-            scratch: Scratch::default(),
-            events: VecDeque::new(),
-            early: Vec::new(),
-            waiting: Waiting::default(),
             next_serial: 1,
-            serving: Serving::default(),
-            routes: Routes::default(),
-            seen: Seen::default(),
-            subscriptions: Subscriptions::default(),
-            bus: None,
-            accepted: false,
             address: config.peer.clone(),
             way: config.profile.clone(),
-            refused: false,
             authentication: "none",
-            received: 0,
-            missing: 0,
-            ready_by: MessageClock::default(),
-            due: MessageClock::default(),
-            answered: Answered::default(),
-            discarding: None,
+            ..Self::default()
         }
     }
 
@@ -168,7 +153,8 @@ impl DbusSession {
         // Who knows the cookie is the user whose file it is in: one person, whatever address he comes from.
         let peer = if self.authentication == COOKIE { peer.with_account(COOKIE) } else { peer };
         self.events.push_back(Event::Ready(peer));
-        self.events.extend(std::mem::take(&mut self.early).into_iter().map(Event::Call));
+        let early = std::mem::take(&mut self.early).into_iter();
+        self.events.extend(early.map(|call| Event::Call(Box::new(call))));
     }
 
     /// The next serial number. Zero is none, and one that is still waited for is not used again. Some number
@@ -365,19 +351,5 @@ impl DbusSession {
             Some(seconds) => Err(self.wrong(&crate::violations::Wrong::TooSlow { seconds })),
             None => Ok(()),
         }
-    }
-
-    /// The greeting cannot begin: whoever asks for the time learns so at once, for nothing will come from the peer.
-    pub(crate) fn give_up(&mut self) {
-        self.ready_by.stop();
-        self.ready_by.allow(Instant::now(), std::time::Duration::ZERO);
-    }
-
-    /// The time by which the greeting must be over.
-    pub(crate) fn limit_greeting(&mut self, accepting: bool) {
-        self.accepted = accepting;
-        let time = if accepting { limits::GREETING } else { limits::WELCOME };
-        // The only use of a clock here: the session begins before anybody tells it the time.
-        self.ready_by.allow(Instant::now(), time);
     }
 }

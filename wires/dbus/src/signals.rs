@@ -67,13 +67,8 @@ impl DbusSession {
     pub(crate) fn listen(&mut self, interest: &Interest<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
         if self.subscriptions.all.len() >= limits::SUBSCRIPTIONS {
-            let limit = limits::SUBSCRIPTIONS as u64;
-            return Err(Failure::over_limit(
-                Initiator::Here,
-                "subscriptions on one connection",
-                limit + 1,
-                limit,
-            ));
+            let (what, limit) = ("subscriptions on one connection", limits::SUBSCRIPTIONS);
+            return Err(Failure::over_limit(Initiator::Here, what, limit + 1, limit));
         }
         let interface = interest.interface.map(|interface| match interest.signal {
             Some(signal) => names::of_interface(names::declaring_signal(interface, signal)).into_owned(),
@@ -301,10 +296,7 @@ impl DbusSession {
         let key = known.key.clone();
         let (interface, signal) = (fields.interface.clone(), fields.member.clone());
         let headers = fields.others.then(|| known.raw.clone());
-        let mut body = self.body(message, signature, RESULTS);
-        if let Some(headers) = headers {
-            body = body.with_headers(Headers::received(headers));
-        }
+        let body = self.body(message, signature, RESULTS).with_headers(headers.map(Headers::received));
         let heard = Incoming::signal(sender, key, interface, signal, body);
         self.events.push_back(Event::Signal { subscriptions, heard: Box::new(heard) });
     }

@@ -10,7 +10,7 @@
 //! optional values as arrays, unions as a struct of a number and a variant, characters and references as
 //! text.
 
-use crate::basics::Put;
+use crate::basics::{NATIVE_LITTLE, Put};
 use crate::signature::{alignment_of, check, unspelled};
 use crate::{address, limits, names};
 use bytes::Bytes;
@@ -280,10 +280,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
     fn end_array(&mut self) -> Visit<()> {
         let Some((index, start)) = self.scratch.arrays.pop() else { return Err(misfit("no array is open")) };
         let len = self.at().wrapping_sub(start);
-        if len > limits::ARRAY {
-            let (len, limit) = (len as u64, limits::ARRAY as u64);
-            return Err(Failure::over_limit(Initiator::Here, "bytes in a D-Bus array", len, limit));
-        }
+        array_fits(len)?;
         self.put().patch(index, u32::try_from(len).unwrap_or(u32::MAX));
         Ok(())
     }
@@ -303,10 +300,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
     /// Bytes of an array of octets are about to be written.
     fn octets(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         count(shape, len)?;
-        if len > limits::ARRAY {
-            let (len, limit) = (len as u64, limits::ARRAY as u64);
-            return Err(Failure::over_limit(Initiator::Here, "bytes in a D-Bus array", len, limit));
-        }
+        array_fits(len)?;
         self.fits(len)?;
         if self.special {
             self.special_item(&Item::Shape(shape))?;
@@ -316,18 +310,19 @@ impl<'r, 'h> DbusSink<'r, 'h> {
     }
 }
 
+/// Checks the bytes of an array.
+fn array_fits(len: usize) -> Visit<()> {
+    if len > limits::ARRAY {
+        return Err(Failure::over_limit(Initiator::Here, "bytes in a D-Bus array", len, limits::ARRAY));
+    }
+    Ok(())
+}
+
 /// Checks the count of a sequence or array.
 fn count(shape: &Shape, len: usize) -> Visit<()> {
     match shape.resolved() {
-        Shape::Array(array) if array.len as usize != len => {
-            Err(misfit(format!("an array of {} elements is expected, not {len}", array.len)))
-        }
-        Shape::Sequence(sequence) => match sequence.bound {
-            Some(bound) if len > bound as usize => {
-                Err(misfit(format!("a sequence of {len} exceeds its bound of {bound}")))
-            }
-            _ => Ok(()),
-        },
+        Shape::Array(array) => array.check(len).map_err(misfit),
+        Shape::Sequence(sequence) => sequence.check(len).map_err(misfit),
         _ => Ok(()),
     }
 }
@@ -380,12 +375,7 @@ impl Sink for DbusSink<'_, '_> {
     }
 
     fn text(&mut self, shape: &Text, value: &str) -> Visit<()> {
-        if let Some(bound) = shape.bound
-            && value.chars().count() > bound as usize
-        {
-            let count = value.chars().count();
-            return Err(misfit(format!("text of {count} characters exceeds its bound of {bound}")));
-        }
+        shape.check(value).map_err(misfit)?;
         match shape.kind {
             TextKind::Path => {
                 if !names::is_path(value.as_bytes()) {
@@ -438,35 +428,8 @@ impl Sink for DbusSink<'_, '_> {
             }
             return Ok(());
         }
-        let size = values.len().saturating_mul(values.width());
-        self.fits(size)?;
-        let swap = self.setup.swap;
-        let out = self.buffer.flat();
-        let start = out.len();
-        out.resize(start + size, 0);
-        let room = out.get_mut(start..).unwrap_or_default();
-        // Filled in whole chunks, so that the compiler makes a plain copy of the native order.
-        macro_rules! fill {
-            ($items:expr, $convert:expr) => {
-                for (place, item) in room.as_chunks_mut().0.iter_mut().zip($items) {
-                    *place = ($convert)(item);
-                }
-            };
-        }
-        macro_rules! each {
-            ($($variant:ident $type:ident)*) => {
-                match values {
-                    $(Numbers::$variant(items) if swap => fill!(items, |item: &$type| {
-                        let mut raw = item.to_ne_bytes();
-                        raw.reverse();
-                        raw
-                    }),
-                    Numbers::$variant(items) => fill!(items, |item: &$type| item.to_ne_bytes()),)*
-                    Numbers::F32(_) => {}
-                }
-            };
-        }
-        each!(U16 u16 I16 i16 U32 u32 I32 i32 U64 u64 I64 i64 F64 f64);
+        self.fits(values.len().saturating_mul(values.width()))?;
+        values.put(self.setup.swap != NATIVE_LITTLE, self.buffer.flat());
         Ok(())
     }
 

@@ -25,10 +25,6 @@ use everywire_model::visit::NumbersMut;
 use everywire_model::{Body, Budget, Failure, Handle, Initiator, Kind, Reference, Shape, Source, Visit};
 use std::borrow::Cow;
 
-/// Octets up to this many are copied out of a message that is four times as large or more, instead of keeping
-/// all of it alive.
-const COPIED: usize = 256;
-
 /// Reads the values of a body. That they have the type of the shapes they are read at is checked once, against the
 /// message's signature, at the bottom; and again in each variant.
 pub(crate) struct DbusSource<'a> {
@@ -135,16 +131,22 @@ impl<'a> DbusSource<'a> {
         Failure::malformed(what, self.get.pos)
     }
 
+    /// The bytes of an array, whose elements begin at this alignment.
+    fn array(&mut self, alignment: usize) -> Visit<usize> {
+        let len = self.get.array()?;
+        self.get.align(alignment)?;
+        if len > self.get.left() {
+            return Err(self.wrong("an array is longer than the rest of the message"));
+        }
+        Ok(len)
+    }
+
     /// Reads the length of an array and returns how many elements it has; they were charged for.
     ///
     /// # Errors
     /// The array is longer than the message, ends inside an element, or costs too much.
     fn elements(&mut self, element: &Shape) -> Visit<usize> {
-        let len = self.get.array()?;
-        self.get.align(alignment_of(element))?;
-        if len > self.get.left() {
-            return Err(self.wrong("an array is longer than the rest of the message"));
-        }
+        let len = self.array(alignment_of(element))?;
         if let Some(width) = width_of(element) {
             if len % width != 0 {
                 return Err(self.wrong(format_args!("an array of {len} bytes has elements of {width}")));
@@ -176,26 +178,16 @@ impl<'a> DbusSource<'a> {
     /// Checks a number of elements against the length of an array or the bound of a sequence.
     fn bounded(&self, shape: &Shape, len: usize) -> Visit<usize> {
         match shape {
-            Shape::Array(array) if array.len as usize != len => {
-                Err(self.wrong(format_args!("an array of {} elements came with {len}", array.len)))
-            }
-            Shape::Sequence(sequence) => match sequence.bound {
-                Some(bound) if len > bound as usize => {
-                    Err(self.wrong(format_args!("a sequence of {len} exceeds its bound of {bound}")))
-                }
-                _ => Ok(len),
-            },
-            _ => Ok(len),
+            Shape::Array(array) => array.check(len),
+            Shape::Sequence(sequence) => sequence.check(len),
+            _ => Ok(()),
         }
+        .map_or_else(|what| Err(self.wrong(what)), |()| Ok(len))
     }
 
     /// Opens a map: the number of its entries.
     fn map(&mut self, key: &Shape, value: &Shape) -> Visit<usize> {
-        let len = self.get.array()?;
-        self.get.align(8)?;
-        if len > self.get.left() {
-            return Err(self.wrong("an array is longer than the rest of the message"));
-        }
+        let len = self.array(8)?;
         self.spelled.clear();
         self.spelled.push('(');
         for part in [key, value] {
@@ -307,11 +299,7 @@ impl<'a> Source<'a> for DbusSource<'a> {
         };
         self.item(b's')?;
         let text = self.string()?;
-        if let Some(bound) = shape.bound
-            && text.chars().count() > bound as usize
-        {
-            return Err(Failure::malformed(format_args!("text exceeds its bound of {bound} characters"), at));
-        }
+        shape.check(text).map_err(|what| Failure::malformed(what, at))?;
         Ok(Cow::Borrowed(text))
     }
 
@@ -320,13 +308,7 @@ impl<'a> Source<'a> for DbusSource<'a> {
     }
 
     fn shared(&mut self, shape: &Shape) -> Visit<Bytes> {
-        let run = self.run(shape)?;
-        let end = self.get.pos;
-        // A short run out of a long message is copied, so that keeping it does not keep the message.
-        if run.len() <= COPIED && self.body.bytes.len() > 4 * COPIED {
-            return Ok(Bytes::copy_from_slice(run));
-        }
-        Ok(self.body.bytes.slice(end - run.len()..end))
+        self.run(shape).map(|run| self.body.share(run))
     }
 
     #[allow(clippy::cast_possible_truncation)]
@@ -344,11 +326,7 @@ impl<'a> Source<'a> for DbusSource<'a> {
 
     fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
         let at = self.get.pos;
-        let value = self.i32()?;
-        match shape.name_of(value) {
-            Some(_) => Ok(value),
-            None => Err(Failure::malformed(format_args!("{value} is no member of {}", shape.name), at)),
-        }
+        shape.check(self.i32()?).map_err(|what| Failure::malformed(what, at))
     }
 
     fn reference(&mut self) -> Visit<Option<Reference>> {
@@ -426,11 +404,10 @@ impl<'a> Source<'a> for DbusSource<'a> {
         let arm = arm.and_then(|index| union.arms.get(index)).map(|arm| &arm.field.shape);
         match arm.filter(|shape| !matches!(shape.resolved(), Shape::Void)) {
             Some(shape) if fits_one(shape, found).is_some_and(<[u8]>::is_empty) => Ok(()),
-            Some(_) => Err(self.wrong(format_args!(
-                "an arm of {} holds a value of the type `{}`",
-                union.name,
-                found.escape_ascii()
-            ))),
+            Some(_) => {
+                let (union, found) = (&union.name, found.escape_ascii());
+                Err(self.wrong(format_args!("an arm of {union} holds a value of the type `{found}`")))
+            }
             None => {
                 check_one(found).map_err(|what| self.get.bad(what))?;
                 skip(&mut self.get, found, limits::DEPTH)?;

@@ -86,11 +86,8 @@ fn profile(endpoints: Vec<Endpoint>, target: &str) -> Result<Profile, Failure> {
     let (app, object) = target.split_once('/').unwrap_or((target, ""));
     let (app, option) = app.split_once('?').unwrap_or((app, ""));
     let decode = |part: &str| {
-        unescape(part).ok_or_else(|| wrong("`%` must be followed by two hexadecimal digits")).and_then(
-            |name| {
-                if name.contains(&0) { Err(wrong("a name has a NUL inside")) } else { Ok(Bytes::from(name)) }
-            },
-        )
+        let name = unescape(part).ok_or_else(|| wrong("`%` must be followed by two hexadecimal digits"))?;
+        if name.contains(&0) { Err(wrong("a name has a NUL inside")) } else { Ok(Bytes::from(name)) }
     };
     let mut components = vec![(APPLICATION, decode(app)?)];
     match option {
@@ -98,14 +95,8 @@ fn profile(endpoints: Vec<Endpoint>, target: &str) -> Result<Profile, Failure> {
         "unique=no" => components.push((ANY_SUFFIX, Bytes::new())),
         other => return Err(wrong(format!("`{other}` is no option; unique=no is"))),
     }
-    Ok(Profile {
-        wire: "dcop",
-        version: (2, 0),
-        endpoints,
-        key: decode(object)?,
-        components,
-        ..Profile::default()
-    })
+    let key = decode(object)?;
+    Ok(Profile { wire: "dcop", version: (2, 0), endpoints, key, components, ..Profile::default() })
 }
 
 /// The id of the application that a profile leads to; empty if it names none.

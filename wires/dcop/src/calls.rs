@@ -13,7 +13,7 @@ use crate::ice::{minor, put_message, set_length};
 use crate::limits;
 use crate::session::{Asks, DcopSession};
 use crate::sink::{Lead, StreamSink, over};
-use crate::strings::{put_data, put_len};
+use crate::strings::{patch_len, put_data, put_len};
 use crate::ways::Way;
 use crate::{passing, types};
 use everywire_model::{
@@ -53,12 +53,9 @@ impl DcopSession {
         }
         self.check_room()?;
         if way.app.ends_with(b"*") {
-            return Err(Failure::new(
-                Kind::BadArgument,
-                Initiator::User,
-                "several applications at once can be told something, but not asked",
-            )
-            .with_hint("call a oneway operation, or name one application"));
+            let what = "several applications at once can be told something, but not asked";
+            return Err(Failure::new(Kind::BadArgument, Initiator::User, what)
+                .with_hint("call a oneway operation, or name one application"));
         }
         let key = self.call_key();
         self.put(kind, key.0, &way, call.arguments)?;
@@ -104,10 +101,8 @@ impl DcopSession {
             out.extend_from_slice(&[0; 4]);
             let begin = session.out.position();
             values.encode(&mut StreamSink::new(&mut session.out, start, limit, Lead::Skip))?;
-            let len = u32::try_from(session.out.position() - begin).unwrap_or(u32::MAX);
-            if let Some(place) = session.out.flat().get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-                *place = len.to_be_bytes();
-            }
+            let len = session.out.position() - begin;
+            patch_len(session.out.flat(), at, len);
             Ok(())
         })
     }

@@ -37,11 +37,8 @@ pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
         object.target().resolver().resolve(&reference)
     };
     if app == address::SERVER {
-        return Ok(Discovery {
-            contract: contract(&["DCOPServer".into()], &server_functions()),
-            own: 1,
-            children: Vec::new(),
-        });
+        let contract = contract(&["DCOPServer".into()], &server_functions());
+        return Ok(Discovery { contract, own: 1, children: Vec::new() });
     }
     let ids = || strings(&resolve(CLIENT)?, "objects()");
     if profile.key.is_empty() {
@@ -106,15 +103,9 @@ fn contract(interfaces: &[String], functions: &[String]) -> Contract {
     let interface = Interface {
         id: name.clone().into(),
         name: name.into(),
-        identities: Cow::Borrowed(&[]),
         notes: left_out.into_iter().map(|what| (LEFT_OUT.into(), what.into())).collect(),
-        kind: everywire_model::InterfaceKind::Plain,
-        bases: Cow::Borrowed(&[]),
-        inherited: 0,
         operations: Cow::Owned(operations),
-        attributes: Cow::Borrowed(&[]),
-        signals: Cow::Borrowed(&[]),
-        doc: Cow::Borrowed(""),
+        ..Interface::default()
     };
     Contract { definitions: vec![Definition::Interface(Hold::new(interface))] }
 }
@@ -140,10 +131,8 @@ pub(crate) fn function(text: &str) -> Option<Operation> {
     let mut kinds: Vec<String> = Vec::new();
     for (index, argument) in types::split(list).enumerate() {
         let (kind, name) = argument_of(argument, index)?;
-        parameters.push(Parameter {
-            direction: Direction::In,
-            field: Field { name: name.into(), shape: kidl::types::shape(&kind)? },
-        });
+        let field = Field { name: name.into(), shape: kidl::types::shape(&kind)? };
+        parameters.push(Parameter { direction: Direction::In, field });
         kinds.push(kind);
     }
     let mut operation = Operation::new(format!("{name}({})", kinds.join(",")), parameters, returns);

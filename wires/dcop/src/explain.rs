@@ -68,15 +68,8 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
                 offset = offset.saturating_add(len);
             }
             Err(value) => {
-                listing.messages.push(Explained {
-                    summary: value.clone(),
-                    kind: "violation".to_owned(),
-                    offset,
-                    len: rest.len(),
-                    parts: vec![Part { offset: 0, len: HEADER, name: "violation", value }],
-                    body: None,
-                    values: None,
-                });
+                let violation = Explained::violation(offset, rest.len(), HEADER, "violation", value);
+                listing.messages.push(violation);
                 break;
             }
         }
@@ -102,80 +95,57 @@ fn message(bytes: &[u8], offset: usize, little: bool) -> Explained {
     if bytes.first() == Some(&0) { ice(bytes, offset, little) } else { dcop(bytes, offset, little) }
 }
 
-/// A message of the ICE core protocol, in one part behind its header.
+/// What a message of the ICE core protocol says in its one part behind the header: the name of that, and the value.
+fn said(core: &Core<'_>) -> (&'static str, String) {
+    let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+    let joined = |list: &[&[u8]]| list.iter().map(|one| text(one)).collect::<Vec<_>>().join(", ");
+    let versions = |list: &[(u16, u16)]| {
+        list.iter().map(|(major, minor)| format!("{major}.{minor}")).collect::<Vec<_>>().join(", ")
+    };
+    match core {
+        Core::Error { class, offending, severity, sequence, values } => {
+            let about = format!("about minor opcode {offending}, severity {severity}, message {sequence}");
+            ("error", format!("{} {about}: {}", Class::word(*class), text(values)))
+        }
+        Core::ByteOrder { little } => {
+            let first = if *little { "least" } else { "most" };
+            ("byte order", format!("{first} significant byte first"))
+        }
+        Core::ConnectionSetup { vendor, release, methods, versions: known, .. } => {
+            let [vendor, release] = [vendor, release].map(|name| text(name));
+            let (known, methods) = (versions(known), joined(methods));
+            ("offer", format!("ICE {known} of {vendor} {release}, methods {methods}"))
+        }
+        Core::AuthRequired { index, data } => {
+            ("method", format!("number {index}, {} bytes of data", data.len()))
+        }
+        Core::AuthReply { data } | Core::AuthNextPhase { data } => {
+            ("secret", format!("{} bytes, not shown", data.len()))
+        }
+        Core::ConnectionReply { version, vendor, release } => {
+            ("reply", format!("version number {version} of {} {}", text(vendor), text(release)))
+        }
+        Core::ProtocolSetup { opcode, protocol, vendor, release, methods, versions: known, .. } => {
+            let [protocol, vendor, release] = [protocol, vendor, release].map(|name| text(name));
+            let (known, methods) = (versions(known), joined(methods));
+            let offered = format!("{protocol} {known} of {vendor} {release}");
+            ("protocol", format!("{offered}, opcode {opcode}, methods {methods}"))
+        }
+        Core::ProtocolReply { version, opcode, vendor, release } => {
+            let [vendor, release] = [vendor, release].map(|name| text(name));
+            ("protocol", format!("version number {version} of {vendor} {release}, opcode {opcode}"))
+        }
+        Core::Ping | Core::PingReply | Core::WantToClose | Core::NoClose => ("nothing", String::new()),
+    }
+}
+
+/// A message of the ICE core protocol.
 fn ice(bytes: &[u8], offset: usize, little: bool) -> Explained {
-    let part =
-        |from: usize, name, value| Part { offset: from, len: bytes.len().saturating_sub(from), name, value };
     let mut parts = vec![Part { offset: 0, len: 1, name: "major opcode", value: "0 (ICE)".to_owned() }];
+    let mut head = |offset, len, name, value| parts.push(Part { offset, len, name, value });
     let (kind, summary) = match Core::read(bytes, little) {
         Ok(core) => {
-            let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
-            let joined = |list: &[&[u8]]| list.iter().map(|one| text(one)).collect::<Vec<_>>().join(", ");
-            let versions = |list: &[(u16, u16)]| {
-                list.iter().map(|(major, minor)| format!("{major}.{minor}")).collect::<Vec<_>>().join(", ")
-            };
-            let (name, value) = match &core {
-                Core::Error { class, offending, severity, sequence, values } => {
-                    let word = Class::word(*class);
-                    let more = text(values);
-                    (
-                        "error",
-                        format!(
-                            "{word} about minor opcode {offending}, severity {severity}, message {sequence}: {more}"
-                        ),
-                    )
-                }
-                Core::ByteOrder { little } => (
-                    "byte order",
-                    if *little { "least significant byte first" } else { "most significant byte first" }
-                        .to_owned(),
-                ),
-                Core::ConnectionSetup { vendor, release, methods, versions: known, .. } => (
-                    "offer",
-                    format!(
-                        "ICE {} of {} {}, methods {}",
-                        versions(known),
-                        text(vendor),
-                        text(release),
-                        joined(methods)
-                    ),
-                ),
-                Core::AuthRequired { index, data } => {
-                    ("method", format!("number {index}, {} bytes of data", data.len()))
-                }
-                // The cookie is a secret.
-                Core::AuthReply { data } | Core::AuthNextPhase { data } => {
-                    ("secret", format!("{} bytes, not shown", data.len()))
-                }
-                Core::ConnectionReply { version, vendor, release } => {
-                    ("reply", format!("version number {version} of {} {}", text(vendor), text(release)))
-                }
-                Core::ProtocolSetup {
-                    opcode, protocol, vendor, release, methods, versions: known, ..
-                } => (
-                    "protocol",
-                    format!(
-                        "{} {} of {} {}, opcode {opcode}, methods {}",
-                        text(protocol),
-                        versions(known),
-                        text(vendor),
-                        text(release),
-                        joined(methods)
-                    ),
-                ),
-                Core::ProtocolReply { version, opcode, vendor, release } => (
-                    "protocol",
-                    format!(
-                        "version number {version} of {} {}, opcode {opcode}",
-                        text(vendor),
-                        text(release)
-                    ),
-                ),
-                Core::Ping | Core::PingReply | Core::WantToClose | Core::NoClose => {
-                    ("nothing", String::new())
-                }
-            };
-            let mut head = |offset, len, name, value| parts.push(Part { offset, len, name, value });
+            let (name, value) = said(&core);
             head(1, 1, "minor opcode", core.word().to_owned());
             if let Core::ByteOrder { .. } = core {
                 head(2, 1, name, value.clone());
@@ -188,7 +158,7 @@ fn ice(bytes: &[u8], offset: usize, little: bool) -> Explained {
             (core.word().to_owned(), format!("ICE {} {value}", core.word()))
         }
         Err(wrong) => {
-            parts.push(part(1, "ends early", wrong.to_string()));
+            head(1, bytes.len().saturating_sub(1), "ends early", wrong.to_string());
             ("ICE".to_owned(), format!("ICE message, {wrong}"))
         }
     };
@@ -240,12 +210,13 @@ fn fields(
     parts: &mut Vec<Part>,
     notes: &mut Vec<String>,
 ) -> Result<Option<(usize, usize)>, Bad> {
+    let mut note = |from: usize, len: usize, name: &'static str, value: String| {
+        parts.push(Part { offset: FRAME_HEADER + from, len, name, value });
+    };
     let mut name = |walk: &mut Walk<'_>, name: &'static str| -> Result<String, Bad> {
         let from = walk.pos;
-        let range = walk.name()?;
-        let value = walk.bytes.get(range).unwrap_or_default().escape_ascii().to_string();
-        let len = walk.pos - from;
-        parts.push(Part { offset: FRAME_HEADER + from, len, name, value: format!("`{value}`") });
+        let value = text(walk)?;
+        note(from, walk.pos - from, name, format!("`{value}`"));
         Ok(value)
     };
     let (from, to) = (name(walk, "from")?, name(walk, "to")?);
@@ -259,39 +230,33 @@ fn fields(
             let at = walk.pos;
             let number = walk.u32()?;
             notes.push(format!("{from} -> {to} transaction {number}"));
-            parts.push(Part {
-                offset: FRAME_HEADER + at,
-                len: 4,
-                name: "transaction",
-                value: number.to_string(),
-            });
+            note(at, 4, "transaction", number.to_string());
         }
     }
     if matches!(kind, minor::REPLY | minor::REPLY_DELAYED) {
         let from = walk.pos;
-        let range = walk.name()?;
-        let value = walk.bytes.get(range).unwrap_or_default().escape_ascii().to_string();
+        let value = text(walk)?;
         notes.push(format!("{value}:"));
-        let len = walk.pos - from;
-        parts.push(Part { offset: FRAME_HEADER + from, len, name: "type", value });
+        note(from, walk.pos - from, "type", value);
     }
     if matches!(kind, minor::REPLY_FAILED | minor::REPLY_WAIT) {
         return Ok(None);
     }
     let at = walk.pos;
     let data = walk.data()?;
-    parts.push(Part {
-        offset: FRAME_HEADER + at,
-        len: 4,
-        name: "data length",
-        value: data.len().to_string(),
-    });
+    note(at, 4, "data length", data.len().to_string());
     let raw = walk.bytes.get(data.clone()).unwrap_or_default();
     if raw.is_empty() {
         return Ok(None);
     }
-    parts.push(Part { offset: FRAME_HEADER + data.start, len: raw.len(), name: "data", value: hex(raw) });
+    note(data.start, raw.len(), "data", hex(raw));
     Ok(Some((FRAME_HEADER + data.start, raw.len())))
+}
+
+/// A name, printable.
+fn text(walk: &mut Walk<'_>) -> Result<String, Bad> {
+    let range = walk.name()?;
+    Ok(walk.bytes.get(range).unwrap_or_default().escape_ascii().to_string())
 }
 
 /// The values of a message: the function says their types, or the type of a reply. Nothing for a message

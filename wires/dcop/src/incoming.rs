@@ -32,6 +32,10 @@ impl DcopSession {
                 input.clear();
                 return Ok(());
             }
+            if let Phase::Refused(wrong) = &self.phase {
+                input.clear();
+                return Err(wrong.violation(0));
+            }
             let Some(framing) = &mut self.framing else { return Ok(()) };
             let before = input.len();
             if self.skip > 0 {
@@ -120,6 +124,7 @@ impl DcopSession {
     /// What had begun is not here in time.
     pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), Violation> {
         match self.due.late(now) {
+            Some(_) if let Phase::Refused(wrong) = &self.phase => Err(wrong.violation(0)),
             Some(seconds) => Err(Wrong::TooSlow { seconds }.violation(self.received)),
             None => Ok(()),
         }

@@ -33,7 +33,6 @@ mod names;
 mod oversized;
 mod passing;
 mod reasons;
-mod refusal;
 mod registration;
 mod replies;
 mod served;
@@ -97,16 +96,10 @@ impl Wire for Dcop {
         Capabilities {
             oneway: true,
             // One result travels, whether it is returned or put out.
-            out_parameters: false,
-            typed_exceptions: false,
             signals: true,
-            signals_are_calls: false,
-            handles: false,
             references: true,
-            callbacks_on_connection: false,
             probe: true,
-            cancel: false,
-            forwards: false,
+            ..Capabilities::default()
         }
     }
 
@@ -148,13 +141,13 @@ impl Wire for Dcop {
 
     fn connect(&self, config: &Config) -> Box<dyn Session> {
         if config.purpose == Purpose::Monitoring {
-            return Box::new(refusal::Refusal::new(Wrong::NoMonitoring));
+            return Box::new(DcopSession::refusing(Wrong::NoMonitoring));
         }
         Box::new(DcopSession::new(config, cookies::find(config.profile.endpoints.first())))
     }
 
     fn accept(&self, _: &Config) -> Box<dyn Session> {
-        Box::new(refusal::Refusal::new(Wrong::NoPeers))
+        Box::new(DcopSession::refusing(Wrong::NoPeers))
     }
 
     fn codec(&self) -> &'static dyn Codec {

@@ -28,10 +28,8 @@ impl Head {
     /// Sets the length, when all data are there.
     pub(crate) fn finish(self, buffer: &mut SendBuffer) {
         if let Some((at, begin)) = self.length {
-            let len = u32::try_from(buffer.position() - begin).unwrap_or(u32::MAX);
-            if let Some(place) = buffer.flat().get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-                *place = len.to_be_bytes();
-            }
+            let len = buffer.position() - begin;
+            strings::patch_len(buffer.flat(), at, len);
         }
     }
 }

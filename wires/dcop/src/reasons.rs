@@ -78,10 +78,10 @@ fn explained(way: &Way, list: &[String]) -> Failure {
                 format!("`{function}` {at} failed, or does not take the arguments; DCOP tells no more");
             return Failure::new(Kind::Internal, Initiator::Peer, what).with_completed(Completed::Maybe);
         }
-        (None, Some(other)) => (
-            Kind::BadArgument,
-            format!("`{function}` {at} takes other arguments: it is `{}`", text(other.as_bytes())),
-        ),
+        (None, Some(other)) => {
+            let other = text(other.as_bytes());
+            (Kind::BadArgument, format!("`{function}` {at} takes other arguments: it is `{other}`"))
+        }
         (None, None) => (Kind::NoOperation, format!("there is no function `{function}` {at}")),
     };
     // An object need not tell all that it does.

@@ -12,7 +12,6 @@ use crate::address::SERVER;
 use crate::reasons;
 use crate::session::{Asks, DcopSession, Pending};
 use crate::strings::{Bad, Walk};
-use crate::values::DataStream;
 use crate::ways::Way;
 use bytes::Bytes;
 use everywire_model::{Completed, Context, Failure, Initiator, Kind, Outcome};
@@ -27,10 +26,7 @@ impl DcopSession {
             Err(bad) => return self.garbled(key, bad),
         };
         // An answer that nobody waits for: to a call that was withdrawn.
-        let Some(pending) = self.pending.remove(&key) else {
-            self.came_late(key);
-            return;
-        };
+        let Some(pending) = self.pending.remove(&key) else { return self.came_late(key) };
         if matches!(pending.asks, Asks::Call) && delayed && kind.is_empty() {
             // An answer that was announced has no other way to fail.
             return self.ask_why(key, pending);
@@ -51,23 +47,17 @@ impl DcopSession {
                     // The server answers `isApplicationRegistered` with a number of four bytes.
                     data = data.slice(3..);
                 }
-                let body = DataStream::body(data, self.context.again(&kind), self.server, self.limits.budget);
+                let types = self.context.again(&kind);
+                let body = self.body(data, types);
                 self.reply(id, Outcome::Done(body));
             }
             Asks::Probe => {
-                let nothing =
-                    DataStream::body(Bytes::new(), Context::default(), self.server, self.limits.budget);
+                let nothing = self.body(Bytes::new(), Context::default());
                 self.reply(id, Outcome::Done(nothing));
             }
             Asks::Quiet => {}
-            Asks::Connect(slot) => {
-                let connected = payload.get(data).is_some_and(|data| data.iter().any(|byte| *byte != 0));
-                self.connected(slot, connected);
-            }
-            Asks::Alive(app) => {
-                let alive = payload.get(data).is_some_and(|data| data.iter().any(|byte| *byte != 0));
-                self.told_alive(&app, alive, number);
-            }
+            Asks::Connect(slot) => self.connected(slot, says_yes(payload.get(data))),
+            Asks::Alive(app) => self.told_alive(&app, says_yes(payload.get(data)), number),
         }
     }
 
@@ -128,6 +118,11 @@ impl DcopSession {
 }
 
 /// The ranges of type and data in an answer's payload.
+/// Whether a boolean, of whatever width, is true.
+fn says_yes(data: Option<&[u8]>) -> bool {
+    data.is_some_and(|data| data.iter().any(|byte| *byte != 0))
+}
+
 #[inline]
 fn results(payload: &Bytes, delayed: bool) -> Result<(Range<usize>, Range<usize>), Bad> {
     let mut walk = Walk::new(payload);
@@ -175,10 +170,6 @@ pub(crate) fn refusal(way: &Way) -> Failure {
 /// The callee left before it answered. Nobody knows whether the call ran.
 #[cold]
 pub(crate) fn died(app: &[u8]) -> Failure {
-    Failure::new(
-        Kind::Unreachable,
-        Initiator::Peer,
-        format!("application `{}` ended before it answered", text(app)),
-    )
-    .with_completed(Completed::Maybe)
+    let what = format!("application `{}` ended before it answered", text(app));
+    Failure::new(Kind::Unreachable, Initiator::Peer, what).with_completed(Completed::Maybe)
 }

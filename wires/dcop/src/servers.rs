@@ -30,14 +30,17 @@ pub(crate) fn number(endpoint: &Endpoint) -> u32 {
 
 /// The server with this number; nothing for 0.
 pub(crate) fn endpoint(number: u32) -> Option<Endpoint> {
-    let at = usize::try_from(number.checked_sub(1)?).ok()?;
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(at).map(|(endpoint, _)| endpoint.clone())
+    known(number).map(|(endpoint, _)| endpoint)
 }
 
 /// The calls that this process serves of clients of the server with this number.
 pub(crate) fn tree(number: u32) -> Option<&'static Tree> {
+    known(number).map(|(_, tree)| tree)
+}
+
+fn known(number: u32) -> Option<(Endpoint, &'static Tree)> {
     let at = usize::try_from(number.checked_sub(1)?).ok()?;
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(at).map(|(_, tree)| *tree)
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(at).cloned()
 }
 
 /// The server of this user's session: `$DCOPSERVER`, or what the file of `$DCOPAUTHORITY` says, or that of

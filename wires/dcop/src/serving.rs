@@ -23,7 +23,7 @@ use crate::session::DcopSession;
 use crate::sink::{Lead, StreamSink};
 use crate::standard::{self, DEFAULT, SEARCH};
 use crate::strings::{Walk, put_data, put_name, put_nullable};
-use crate::values::{DataStream, NAME, says_yes};
+use crate::values::{NAME, says_yes};
 use crate::ways::Came;
 use bytes::{Buf, Bytes};
 use everywire_model::{
@@ -79,6 +79,10 @@ impl DcopSession {
         }
         let serial = self.next_serial;
         self.next_serial += 1;
+        let incoming = |operation, body, expects| {
+            let (sender, key, interface) = (came.sender.clone(), came.object.clone(), Bytes::new());
+            Incoming { id: CallId(serial), sender, key, interface, operation, body, expects }
+        };
         if kind != minor::SEND {
             let asks = match kind {
                 minor::FIND if is_search(&came) => Wants::Which,
@@ -97,15 +101,8 @@ impl DcopSession {
             }
             if asks == Wants::Object {
                 let key = came.object.clone();
-                let asked = Some(Box::new(Incoming {
-                    id: CallId(serial),
-                    sender: came.sender.clone(),
-                    key: key.clone(),
-                    interface: Bytes::new(),
-                    operation: Bytes::new(),
-                    body: DataStream::body(payload, Context::default(), self.server, self.limits.budget),
-                    expects: Expects::Reply,
-                }));
+                let body = self.body(payload, Context::default());
+                let asked = Some(Box::new(incoming(Bytes::new(), body, Expects::Reply)));
                 self.events.push_back(Event::Probe { id: CallId(serial), key, type_id: None, asked });
                 return;
             }
@@ -118,16 +115,9 @@ impl DcopSession {
             }
             _ => (came.function.clone(), came.context.clone()),
         };
-        let body = DataStream::body(payload, context, self.server, self.limits.budget);
-        self.events.push_back(Event::Call(Box::new(Incoming {
-            id: CallId(serial),
-            sender: came.sender.clone(),
-            key: came.object.clone(),
-            interface: Bytes::new(),
-            operation,
-            body,
-            expects: if kind == minor::SEND { Expects::Nothing } else { Expects::Reply },
-        })));
+        let body = self.body(payload, context);
+        let expects = if kind == minor::SEND { Expects::Nothing } else { Expects::Reply };
+        self.events.push_back(Event::Call(Box::new(incoming(operation, body, expects))));
     }
 
     /// Notes a call; `false` if too many are open, in all or in its call tree. `serial` is how the runtime
@@ -212,44 +202,28 @@ impl DcopSession {
         if served.earlier != 0 {
             self.announce(&served);
         }
-        match (answer, served.asks) {
+        let object = match (answer, served.asks) {
             (Answer::Done(results), Wants::Results) => {
-                let sent = self.put_results(&served, results);
-                sent.map_err(|failure| {
+                // The servant ran, only its results do not travel.
+                return self.put_results(&served, results).map_err(|failure| {
                     self.put_refusal(&served);
-                    // The servant ran, only its results do not travel.
                     failure.with_completed(Completed::Yes)
-                })
+                });
             }
-            (Answer::Done(_), Wants::Object) => {
-                self.put_found(served.key, &served.came, served.announced, &served.came.object);
-                Ok(())
-            }
-            (Answer::Done(results), Wants::Yes) => {
-                if says_yes(results) {
-                    self.put_found(served.key, &served.came, served.announced, &served.came.object);
-                } else {
-                    self.put_refusal(&served);
-                }
-                Ok(())
-            }
-            (Answer::Done(results), Wants::Which) => {
-                let found = match results.carries().body {
-                    Some(body) if body.codec.name() == NAME => passing::found(body),
-                    _ => standard::found(results),
-                };
-                match found {
-                    Some(object) => self.put_found(served.key, &served.came, served.announced, &object),
-                    None => self.put_refusal(&served),
-                }
-                Ok(())
-            }
-            (Answer::Failed(_) | Answer::Passed { .. } | Answer::Raised { .. } | Answer::Moved(_), _) => {
-                // The protocol has no words for why.
-                self.put_refusal(&served);
-                Ok(())
-            }
+            (Answer::Done(_), Wants::Object) => Some(served.came.object.clone()),
+            (Answer::Done(results), Wants::Yes) => says_yes(results).then(|| served.came.object.clone()),
+            (Answer::Done(results), Wants::Which) => match results.carries().body {
+                Some(body) if body.codec.name() == NAME => passing::found(body),
+                _ => standard::found(results),
+            },
+            // The protocol has no words for why.
+            (Answer::Failed(_) | Answer::Passed { .. } | Answer::Raised { .. } | Answer::Moved(_), _) => None,
+        };
+        match object {
+            Some(object) => self.put_found(served.key, &served.came, served.announced, &object),
+            None => self.put_refusal(&served),
         }
+        Ok(())
     }
 
     /// A reply that was announced has the announcement's number between names and type.

@@ -22,6 +22,8 @@ use crate::names::TypeNames;
 use crate::served::{Chain, Serving};
 use crate::slots::{Slot, Sub};
 use crate::trees::Tree;
+use crate::values::DataStream;
+use crate::violations::Wrong;
 use crate::ways::{CameBook, Way, WayBook};
 use crate::{address, servers};
 use bytes::{Bytes, BytesMut};
@@ -33,9 +35,10 @@ use everywire_model::{
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One connection. Other files of this crate change the fields of their concern.
+#[derive(Default)]
 pub(crate) struct DcopSession {
     pub(crate) phase: Phase,
     /// Quotas, as configured for the link.
@@ -113,6 +116,7 @@ pub(crate) struct DcopSession {
 }
 
 /// How far the connection is.
+#[derive(Default)]
 pub(crate) enum Phase {
     /// The handshake of ICE; not begun until somebody looks what is to be sent.
     Greeting(Initiator),
@@ -122,9 +126,12 @@ pub(crate) enum Phase {
     Registration,
     /// Calls pass both ways.
     Open,
+    /// For what this wire does not have: it is over as soon as anything happens, and sends nothing. Everybody is told why.
+    Refused(Wrong),
     /// Either side said goodbye.
     Closed,
     /// The peer broke the protocol, or the connection ended.
+    #[default]
     Broken,
 }
 
@@ -209,36 +216,20 @@ impl DcopSession {
             wanted,
             suffix: !exact,
             without_cookie,
-            trinity: false,
-            name: Bytes::new(),
-            framing: None,
-            out: SendBuffer::new(),
-            events: VecDeque::new(),
             next_key: u32::from_ne_bytes(seed),
-            pending: HashMap::default(),
-            sent: 0,
             tree: servers::tree(server),
-            withdrawn: HashMap::default(),
-            ways: WayBook::default(),
-            emitted: WayBook::default(),
-            came: CameBook::default(),
-            names: TypeNames::default(),
-            context: Context::default(),
-            serving: HashMap::default(),
-            chains: HashMap::default(),
             next_serial: 1,
             next_wait: 1,
-            subs: HashMap::default(),
-            slots: HashMap::default(),
             next_slot: 1,
-            notified: false,
-            round: None,
-            deaths: 0,
-            skip: 0,
-            received: 0,
-            missing: 0,
-            due: MessageClock::default(),
+            ..Self::default()
         }
+    }
+
+    /// A session that only says why there can be none. Its first deadline has passed already.
+    pub(crate) fn refusing(wrong: Wrong) -> Self {
+        let mut session = Self { phase: Phase::Refused(wrong), ..Self::default() };
+        session.due.allow(Instant::now(), Duration::ZERO);
+        session
     }
 
     /// Nothing is sent before this side has a name, and after goodbye.
@@ -251,6 +242,7 @@ impl DcopSession {
             Phase::Greeting(_) | Phase::Handshake(_) | Phase::Registration => {
                 Err(Failure::new(Kind::Busy, By::Here, "the server has not admitted this side yet"))
             }
+            Phase::Refused(ref wrong) => Err(wrong.violation(0).into()),
             Phase::Closed | Phase::Broken => {
                 Err(Failure::new(Kind::Unreachable, By::Here, "the connection to the DCOP server is closed")
                     .with_hint("connect again; a reference does so by itself"))
@@ -295,6 +287,12 @@ impl DcopSession {
     }
 
     /// Tells the user how a call ended.
+    /// A body that came, with the types of its values.
+    #[inline]
+    pub(crate) fn body(&self, bytes: Bytes, types: Context) -> Body {
+        DataStream::body(bytes, types, self.server, self.limits.budget)
+    }
+
     #[inline]
     pub(crate) fn reply(&mut self, id: CallId, outcome: Outcome<Body>) {
         self.events.push_back(Event::Reply { id, outcome });

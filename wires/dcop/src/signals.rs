@@ -12,7 +12,6 @@ use crate::session::{Asks, DcopSession};
 use crate::slots::{Slot, Sub, connection};
 use crate::strings::Walk;
 use crate::types;
-use crate::values::DataStream;
 use crate::ways::Came;
 use bytes::Bytes;
 use everywire_model::{
@@ -47,25 +46,18 @@ impl DcopSession {
             (Some(signal), _) => vec![signal],
             (None, Some(interface)) => interface.signals.iter().collect(),
             (None, None) => {
-                return Err(Failure::new(
-                    Kind::Unsupported,
-                    Initiator::User,
-                    "DCOP objects do not tell which signals they emit, so each must be asked for by name",
-                )
-                .with_hint("give the object's contract (its .kidl), or name the signal"));
+                let what =
+                    "DCOP objects do not tell which signals they emit, so each must be asked for by name";
+                return Err(Failure::new(Kind::Unsupported, Initiator::User, what)
+                    .with_hint("give the object's contract (its .kidl), or name the signal"));
             }
         };
         if signals.is_empty() {
             return Err(Failure::new(Kind::Unsupported, Initiator::User, "the interface has no signals"));
         }
         if self.slots.len() + signals.len() > SUBSCRIPTIONS {
-            let (asked, limit) = ((self.slots.len() + signals.len()) as u64, SUBSCRIPTIONS as u64);
-            return Err(Failure::over_limit(
-                Initiator::Here,
-                "signals subscribed to on one connection",
-                asked,
-                limit,
-            ));
+            let (what, asked) = ("signals subscribed to on one connection", self.slots.len() + signals.len());
+            return Err(Failure::over_limit(Initiator::Here, what, asked, SUBSCRIPTIONS));
         }
         let signature = |signal: &&Signal| Ok(self.spelled(&types::signal(signal)?).into_owned());
         let signatures = signals.iter().map(signature).collect::<Result<Vec<String>, Failure>>()?;
@@ -117,7 +109,7 @@ impl DcopSession {
         let Some(sub) = self.subs.get_mut(&id) else { return };
         sub.unconfirmed = sub.unconfirmed.saturating_sub(1);
         if sub.unconfirmed == 0 {
-            let nothing = DataStream::body(Bytes::new(), Context::default(), self.server, self.limits.budget);
+            let nothing = self.body(Bytes::new(), Context::default());
             self.events.push_back(Event::Reply { id: CallId(id), outcome: Outcome::Done(nothing) });
         }
     }
@@ -155,13 +147,11 @@ impl DcopSession {
         if !slot.app.is_empty() && slot.app != came.sender {
             return;
         }
-        let body = DataStream::body(data, came.context.clone(), self.server, self.limits.budget);
+        let body = self.body(data, came.context.clone());
         let (sender, key) = (came.sender.clone(), slot.object.clone());
         let heard = Incoming::signal(sender, key, Bytes::new(), slot.name.clone(), body);
-        self.events.push_back(Event::Signal {
-            subscriptions: vec![CallId(slot.subscription)],
-            heard: Box::new(heard),
-        });
+        let subscriptions = vec![CallId(slot.subscription)];
+        self.events.push_back(Event::Signal { subscriptions, heard: Box::new(heard) });
     }
 
     /// The server tells who came or went. Whoever listens to an application that went is told; the

@@ -73,15 +73,12 @@ impl<'r> StreamSink<'r> {
     /// The count in front of a list; arrays travel as lists.
     fn begin(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         match shape.resolved() {
-            Shape::Array(array) if array.len as usize != len => {
-                Err(misfit(format!("an array of {} elements is expected, not {len}", array.len)))
-            }
-            Shape::Sequence(sequence) if sequence.bound.is_some_and(|bound| len > bound as usize) => Err(
-                misfit(format!("a sequence of {len} exceeds its bound of {}", sequence.bound.unwrap_or(0))),
-            ),
-            Shape::Array(_) | Shape::Sequence(_) => self.count(len),
-            other => Err(misfit(format!("octets do not fit {}", other.noun()))),
+            Shape::Array(array) => array.check(len),
+            Shape::Sequence(sequence) => sequence.check(len),
+            other => Err(format!("octets do not fit {}", other.noun())),
         }
+        .map_err(misfit)?;
+        self.count(len)
     }
 
     /// The first composite has come, and its types are to be noted. A reply needs a list of results, which
@@ -116,7 +113,7 @@ fn unsupported(what: &str) -> Failure {
 /// The failure of a message that would exceed the limit.
 #[cold]
 pub(crate) fn over(size: usize, limit: usize) -> Failure {
-    Failure::over_limit(Initiator::Here, "bytes in a DCOP message", size as u64, limit as u64)
+    Failure::over_limit(Initiator::Here, "bytes in a DCOP message", size, limit)
         .with_hint("raise the message limit on both sides, or send less at a time")
 }
 
@@ -180,12 +177,7 @@ impl Sink for StreamSink<'_> {
     }
 
     fn text(&mut self, shape: &Text, value: &str) -> Visit<()> {
-        if let Some(bound) = shape.bound
-            && value.chars().count() > bound as usize
-        {
-            let found = value.chars().count();
-            return Err(misfit(format!("text of {found} characters exceeds its bound of {bound}")));
-        }
+        shape.check(value).map_err(misfit)?;
         if matches!(shape.kind, TextKind::Wide | TextKind::Counted) {
             self.fits(2 * value.len() + 4)?;
             put_utf16(self.buffer.flat(), value);
@@ -308,8 +300,6 @@ fn put_utf16(out: &mut Vec<u8>, value: &str) {
     for unit in value.encode_utf16() {
         out.extend_from_slice(&unit.to_be_bytes());
     }
-    let len = u32::try_from(out.len() - start - 4).unwrap_or(u32::MAX);
-    if let Some(place) = out.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
-        *place = len.to_be_bytes();
-    }
+    let len = out.len() - start - 4;
+    strings::patch_len(out, start, len);
 }

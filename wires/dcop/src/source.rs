@@ -18,10 +18,6 @@ use everywire_model::visit::NumbersMut;
 use everywire_model::{Body, Budget, Failure, Handle, Initiator, Kind, Reference, Shape, Source, Visit};
 use std::borrow::Cow;
 
-/// Octets up to this many are copied out of a message that is four times as large or more, instead of keeping
-/// all of it alive.
-const COPIED: usize = 256;
-
 /// Reads the values of a body. What follows the last value is ignored, as KDE's programs do.
 pub(crate) struct StreamSource<'a> {
     body: &'a Body,
@@ -103,17 +99,11 @@ impl<'a> StreamSource<'a> {
     fn list(&mut self, shape: &Shape) -> Visit<usize> {
         let len = self.count()?;
         match shape.resolved() {
-            Shape::Array(array) if array.len as usize == len => Ok(len),
-            Shape::Array(array) => {
-                Err(self.wrong(format_args!("an array of {} elements came with {len}", array.len)))
-            }
-            Shape::Sequence(sequence) if sequence.bound.is_some_and(|bound| len > bound as usize) => {
-                let bound = sequence.bound.unwrap_or_default();
-                Err(self.wrong(format_args!("a sequence of {len} exceeds its bound of {bound}")))
-            }
-            Shape::Sequence(_) => Ok(len),
-            other => Err(self.wrong(format_args!("{} has no elements", other.noun()))),
+            Shape::Array(array) => array.check(len),
+            Shape::Sequence(sequence) => sequence.check(len),
+            other => Err(format!("{} has no elements", other.noun())),
         }
+        .map_or_else(|what| Err(self.wrong(what)), |()| Ok(len))
     }
 
     /// Octets with their count, borrowed.
@@ -230,12 +220,8 @@ impl<'a> Source<'a> for StreamSource<'a> {
             TextKind::Wide | TextKind::Counted => self.wide_text()?,
             _ => self.narrow_text()?,
         };
-        match shape.bound {
-            Some(bound) if text.chars().count() > bound as usize => {
-                Err(Failure::malformed(format_args!("text exceeds its bound of {bound} characters"), at))
-            }
-            _ => Ok(text),
-        }
+        shape.check(&text).map_err(|what| Failure::malformed(what, at))?;
+        Ok(text)
     }
 
     fn bytes(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>> {
@@ -243,13 +229,7 @@ impl<'a> Source<'a> for StreamSource<'a> {
     }
 
     fn shared(&mut self, shape: &Shape) -> Visit<Bytes> {
-        let run = self.run(shape)?;
-        let end = self.pos;
-        // A short run out of a long message is copied, so that keeping it does not keep the message.
-        if run.len() <= COPIED && self.body.bytes.len() > 4 * COPIED {
-            return Ok(Bytes::copy_from_slice(run));
-        }
-        Ok(self.body.bytes.slice(end - run.len()..end))
+        self.run(shape).map(|run| self.body.share(run))
     }
 
     fn numbers(&mut self, mut into: NumbersMut<'_>) -> Visit<()> {
@@ -260,11 +240,7 @@ impl<'a> Source<'a> for StreamSource<'a> {
 
     fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
         let at = self.pos;
-        let value = self.i32()?;
-        match shape.name_of(value) {
-            Some(_) => Ok(value),
-            None => Err(Failure::malformed(format_args!("{value} is no member of {}", shape.name), at)),
-        }
+        shape.check(self.i32()?).map_err(|what| Failure::malformed(what, at))
     }
 
     fn reference(&mut self) -> Visit<Option<Reference>> {

@@ -122,3 +122,11 @@ pub(crate) fn put_data(out: &mut Vec<u8>, data: &[u8]) {
 pub(crate) fn put_len(out: &mut Vec<u8>, len: usize) {
     out.extend_from_slice(&u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes());
 }
+
+/// Writes a length into the place that was left for it.
+#[inline]
+pub(crate) fn patch_len(out: &mut [u8], at: usize, len: usize) {
+    if let Some(place) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+        *place = u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes();
+    }
+}

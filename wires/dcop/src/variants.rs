@@ -4,67 +4,43 @@ use everywire_idl::kidl::types;
 use everywire_model::shape::{Text, TextKind};
 use everywire_model::{Failure, Initiator, Kind, Shape};
 
-/// What the tags mean, by number. (`QVariant::Type` of Qt 3.3.)
-const NAMES: [&str; 35] = [
-    "Invalid",
-    "Map",
-    "List",
-    "String",
-    "StringList",
-    "Font",
-    "Pixmap",
-    "Brush",
-    "Rect",
-    "Size",
-    "Color",
-    "Palette",
-    "ColorGroup",
-    "IconSet",
-    "Point",
-    "Image",
-    "Int",
-    "UInt",
-    "Bool",
-    "Double",
-    "CString",
-    "PointArray",
-    "Region",
-    "Bitmap",
-    "Cursor",
-    "SizePolicy",
-    "Date",
-    "Time",
-    "DateTime",
-    "ByteArray",
-    "BitArray",
-    "KeySequence",
-    "Pen",
-    "LongLong",
-    "ULongLong",
-];
-
-/// The tags whose values have a shape: the number and the type's name. Values of the other tags are read by
-/// Qt alone, so a variant with one of them cannot be stepped over either.
-const TYPES: [(u32, &str); 19] = [
-    (1, "QMap<QString,QVariant>"),
-    (2, "QValueList<QVariant>"),
-    (3, "QString"),
-    (4, "QStringList"),
-    (8, "QRect"),
-    (9, "QSize"),
-    (10, "QColor"),
-    (14, "QPoint"),
-    (16, "int"),
-    (17, "uint"),
-    (18, "bool"),
-    (19, "double"),
-    (20, "QCString"),
-    (26, "QDate"),
-    (27, "QTime"),
-    (28, "QDateTime"),
-    (29, "QByteArray"),
-    (33, "Q_INT64"),
-    (34, "Q_UINT64"),
+/// The kinds of QVariant by their tags (`QVariant::Type`): Qt's name, and the type of what one holds, where it is read here.
+const KINDS: [(&str, &str); 35] = [
+    ("Invalid", ""),
+    ("Map", "QMap<QString,QVariant>"),
+    ("List", "QValueList<QVariant>"),
+    ("String", "QString"),
+    ("StringList", "QStringList"),
+    ("Font", ""),
+    ("Pixmap", ""),
+    ("Brush", ""),
+    ("Rect", "QRect"),
+    ("Size", "QSize"),
+    ("Color", "QColor"),
+    ("Palette", ""),
+    ("ColorGroup", ""),
+    ("IconSet", ""),
+    ("Point", "QPoint"),
+    ("Image", ""),
+    ("Int", "int"),
+    ("UInt", "uint"),
+    ("Bool", "bool"),
+    ("Double", "double"),
+    ("CString", "QCString"),
+    ("PointArray", ""),
+    ("Region", ""),
+    ("Bitmap", ""),
+    ("Cursor", ""),
+    ("SizePolicy", ""),
+    ("Date", "QDate"),
+    ("Time", "QTime"),
+    ("DateTime", "QDateTime"),
+    ("ByteArray", "QByteArray"),
+    ("BitArray", ""),
+    ("KeySequence", ""),
+    ("Pen", ""),
+    ("LongLong", "Q_INT64"),
+    ("ULongLong", "Q_UINT64"),
 ];
 
 /// The tag of no value.
@@ -87,17 +63,20 @@ pub(crate) fn tag(shape: &Shape) -> Result<(u32, bool), Failure> {
         _ => {}
     }
     let name = types::name(shape);
-    match TYPES.iter().find(|(_, known)| name.as_deref() == Some(known)) {
-        Some((tag, _)) => Ok((*tag, false)),
+    match (0..).zip(KINDS).find(|(_, (_, known))| name.as_deref() == Some(known)) {
+        Some((tag, _)) => Ok((tag, false)),
         // Another name for something that has a tag.
         None => match shape {
             Shape::Alias(alias) => tag(&alias.target),
-            _ => Err(Failure::new(
-                Kind::Unsupported,
-                Initiator::User,
-                format!("a QVariant cannot hold {}", name.unwrap_or_else(|| shape.noun().into_owned())),
-            )
-            .with_hint("lists and maps of QVariants it can hold")),
+            _ => {
+                let what = name.unwrap_or_else(|| shape.noun().into_owned());
+                Err(Failure::new(
+                    Kind::Unsupported,
+                    Initiator::User,
+                    format!("a QVariant cannot hold {what}"),
+                )
+                .with_hint("lists and maps of QVariants it can hold"))
+            }
         },
     }
 }
@@ -107,19 +86,12 @@ pub(crate) fn shape(tag: u32, at: usize) -> Result<Shape, Failure> {
     if tag == INVALID {
         return Ok(Shape::Void);
     }
-    if let Some(shape) =
-        TYPES.iter().find(|(known, _)| *known == tag).and_then(|(_, name)| types::shape(name))
-    {
-        return Ok(shape);
-    }
-    match usize::try_from(tag).ok().and_then(|tag| NAMES.get(tag)) {
-        Some(name) => Err(Failure::new(
-            Kind::Unsupported,
-            Initiator::Here,
-            format!("a QVariant holds a Q{name}, which is read nowhere but in Qt (at byte {at})"),
-        )),
-        None => {
-            Err(Failure::malformed(format_args!("a QVariant has the tag {tag}, which does not exist"), at))
-        }
-    }
+    let Some((name, held)) = usize::try_from(tag).ok().and_then(|tag| KINDS.get(tag)) else {
+        let what = format_args!("a QVariant has the tag {tag}, which does not exist");
+        return Err(Failure::malformed(what, at));
+    };
+    types::shape(held).ok_or_else(|| {
+        let what = format!("a QVariant holds a Q{name}, which is read nowhere but in Qt (at byte {at})");
+        Failure::new(Kind::Unsupported, Initiator::Here, what)
+    })
 }

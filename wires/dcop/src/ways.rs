@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A way to ask something of an object: the front of the message, up to the length of the data.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Way {
     /// The application that it leads to.
     pub(crate) app: Bytes,
@@ -50,9 +50,7 @@ impl Way {
             object: Bytes::copy_from_slice(object),
             function: Bytes::copy_from_slice(function),
             front,
-            name: Bytes::new(),
-            arguments: None,
-            emitter: Bytes::new(),
+            ..Self::default()
         }
     }
 

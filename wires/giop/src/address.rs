@@ -35,29 +35,26 @@ const SECURED: (&str, &str) = ("iiops://", "iiop+tls://");
 pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
     let text = text.trim();
     if text.len() > REFERENCE_TEXT {
-        return Err(Failure::over_limit(
-            Initiator::User,
-            "characters in a reference",
-            text.len() as u64,
-            REFERENCE_TEXT as u64,
-        ));
+        let what = "characters in a reference";
+        return Err(Failure::over_limit(Initiator::User, what, text.len(), REFERENCE_TEXT));
     }
-    match text.split_at_checked(4) {
-        Some((prefix, hex)) if prefix.eq_ignore_ascii_case("IOR:") => parse_ior(hex),
-        _ => match text.split_at_checked(9) {
-            Some((prefix, rest)) if prefix.eq_ignore_ascii_case("corbaloc:") => parse_corbaloc(rest),
-            _ => match corbaname(text) {
-                Some(rest) => parse_corbaname(rest),
-                None => parse_friendly(text),
-            },
-        },
+    match (behind("IOR:", text), behind("corbaloc:", text), corbaname(text)) {
+        (Some(hex), ..) => parse_ior(hex),
+        (_, Some(rest), _) => parse_corbaloc(rest),
+        (.., Some(rest)) => parse_corbaname(rest),
+        _ => parse_friendly(text),
     }
 }
 
 /// What follows `corbaname:`, if the text begins so.
 pub(crate) fn corbaname(text: &str) -> Option<&str> {
-    let (prefix, rest) = text.trim().split_at_checked(10)?;
-    prefix.eq_ignore_ascii_case("corbaname:").then_some(rest)
+    behind("corbaname:", text.trim())
+}
+
+/// What stands behind a prefix, in capitals or not.
+fn behind<'t>(prefix: &str, text: &'t str) -> Option<&'t str> {
+    let (begins, rest) = text.split_at_checked(prefix.len())?;
+    begins.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
 /// The context that a `corbaname:` stands for. What its name is bound to has to be asked of the naming
@@ -221,11 +218,7 @@ pub(crate) fn publish(type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Refe
     let usable = endpoints.iter().filter(|endpoint| !matches!(endpoint, Endpoint::InProcess { .. })).cloned();
     let (secured, mut ordered): (Vec<Endpoint>, Vec<Endpoint>) =
         usable.partition(|endpoint| endpoint.layer().is_some());
-    ordered.sort_by_key(|endpoint| match endpoint {
-        Endpoint::Shm { .. } => 0,
-        Endpoint::Unix { .. } => 1,
-        _ => 2,
-    });
+    ordered.sort_by_key(Endpoint::distance);
     let host = ordered.iter().find_map(|endpoint| match endpoint {
         Endpoint::Tcp { host, .. } => Some(host.clone()),
         _ => None,
@@ -240,11 +233,8 @@ pub(crate) fn publish(type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Refe
     if let Some(at) = secured.iter().position(is_beside) {
         ordered.push(secured.remove(at));
     }
-    let mut ways: Vec<Vec<Endpoint>> = if ordered.is_empty() { Vec::new() } else { vec![ordered] };
-    ways.extend(secured.into_iter().map(|endpoint| vec![endpoint]));
-    if ways.is_empty() {
-        ways.push(Vec::new());
-    }
+    let first = (!ordered.is_empty() || secured.is_empty()).then_some(ordered);
+    let ways = first.into_iter().chain(secured.into_iter().map(|endpoint| vec![endpoint]));
     let mut reference = Reference { type_id: type_id.to_owned(), ..Reference::default() };
     for endpoints in ways {
         reference.profiles.extend(one_profile((1, 2), endpoints, Bytes::copy_from_slice(key)).profiles);
@@ -252,9 +242,7 @@ pub(crate) fn publish(type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Refe
     for profile in &mut reference.profiles {
         // Files of this side's are nothing to others.
         profile.endpoints.iter_mut().for_each(|endpoint| *endpoint = endpoint.bare());
-        let mut all = components::own();
-        all.append(&mut profile.components);
-        profile.components = all;
+        profile.components.splice(..0, components::own());
     }
     reference
 }

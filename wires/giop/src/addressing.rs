@@ -113,11 +113,7 @@ impl GiopSession {
             return undecodable("an addressing disposition", what);
         };
         self.addressing = wanted;
-        Failure::new(
-            Kind::Busy,
-            Initiator::Peer,
-            "the peer wants objects named in another way, as they are from now on",
-        )
-        .with_hint("try again: the call was not executed")
+        let what = "the peer wants objects named in another way, as they are from now on";
+        Failure::new(Kind::Busy, Initiator::Peer, what).with_hint("try again: the call was not executed")
     }
 }

@@ -50,6 +50,18 @@ pub(crate) struct Put<'r> {
     pub(crate) swap: bool,
 }
 
+/// Numbers at their alignment.
+macro_rules! put_numbers {
+    ($($name:ident)*) => {$(
+        #[inline]
+        pub(crate) fn $name(&mut self, value: $name) {
+            self.align(size_of::<$name>());
+            let value = if self.swap { value.swap_bytes() } else { value };
+            self.out.extend_from_slice(&value.to_ne_bytes());
+        }
+    )*};
+}
+
 impl<'r> Put<'r> {
     /// Writes a message, or a part that is aligned like one, at the end of `out`. Offset 0 is the present end
     /// of `out`.
@@ -83,26 +95,7 @@ impl<'r> Put<'r> {
         self.out.push(value);
     }
 
-    #[inline]
-    pub(crate) fn u16(&mut self, value: u16) {
-        self.align(2);
-        let value = if self.swap { value.swap_bytes() } else { value };
-        self.out.extend_from_slice(&value.to_ne_bytes());
-    }
-
-    #[inline]
-    pub(crate) fn u32(&mut self, value: u32) {
-        self.align(4);
-        let value = if self.swap { value.swap_bytes() } else { value };
-        self.out.extend_from_slice(&value.to_ne_bytes());
-    }
-
-    #[inline]
-    pub(crate) fn u64(&mut self, value: u64) {
-        self.align(8);
-        let value = if self.swap { value.swap_bytes() } else { value };
-        self.out.extend_from_slice(&value.to_ne_bytes());
-    }
+    put_numbers!(u16 u32 u64);
 
     /// A count. One beyond 32 bits is written as the greatest; the check of the whole message's size, which every
     /// message passes before it is sent, then refuses it.
@@ -185,6 +178,17 @@ pub(crate) struct Get<'a> {
     pub(crate) little: bool,
 }
 
+/// Numbers at their alignment.
+macro_rules! get_numbers {
+    ($($name:ident)*) => {$(
+        #[inline]
+        pub(crate) fn $name(&mut self) -> Result<$name, Bad> {
+            let raw = self.array()?;
+            Ok(if self.little { $name::from_le_bytes(raw) } else { $name::from_be_bytes(raw) })
+        }
+    )*};
+}
+
 impl<'a> Get<'a> {
     /// The content of an encapsulation (its count already taken off).
     pub(crate) fn encapsulation(bytes: &'a [u8]) -> Result<Self, Bad> {
@@ -231,23 +235,7 @@ impl<'a> Get<'a> {
         self.array::<1>().map(|[octet]| octet)
     }
 
-    #[inline]
-    pub(crate) fn u16(&mut self) -> Result<u16, Bad> {
-        let raw = self.array()?;
-        Ok(if self.little { u16::from_le_bytes(raw) } else { u16::from_be_bytes(raw) })
-    }
-
-    #[inline]
-    pub(crate) fn u32(&mut self) -> Result<u32, Bad> {
-        let raw = self.array()?;
-        Ok(if self.little { u32::from_le_bytes(raw) } else { u32::from_be_bytes(raw) })
-    }
-
-    #[inline]
-    pub(crate) fn u64(&mut self) -> Result<u64, Bad> {
-        let raw = self.array()?;
-        Ok(if self.little { u64::from_le_bytes(raw) } else { u64::from_be_bytes(raw) })
-    }
+    get_numbers!(u16 u32 u64);
 
     /// Other values than 0 and 1 are refused, not taken as true, so that what is passed on is what was read.
     pub(crate) fn boolean(&mut self) -> Result<bool, Bad> {

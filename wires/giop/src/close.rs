@@ -42,12 +42,9 @@ impl GiopSession {
     pub(crate) fn goodbye_in(&mut self, header: &Header) -> Result<(), Wrong> {
         no_body(header)?;
         self.state = State::Closed;
-        let failure = Failure::new(
-            Kind::Unreachable,
-            Initiator::Peer,
-            "the peer closed the connection before it executed the call",
-        )
-        .with_hint("try again: the call was not executed");
+        let what = "the peer closed the connection before it executed the call";
+        let failure = Failure::new(Kind::Unreachable, Initiator::Peer, what)
+            .with_hint("try again: the call was not executed");
         self.fail_all(&failure);
         self.events.push_back(Event::Closed);
         Ok(())
@@ -57,15 +54,11 @@ impl GiopSession {
     pub(crate) fn error_in(&mut self, header: &Header) -> Result<(), Wrong> {
         no_body(header)?;
         self.state = State::Closed;
-        let failure = Failure::new(
-            Kind::Violation,
-            Initiator::Peer,
-            "the peer says it got a message it does not understand",
-        )
-        .with_completed(Completed::Maybe)
-        .with_hint(
-            "check that the peer speaks the GIOP version of the reference, and its limit of message size",
-        );
+        let what = "the peer says it got a message it does not understand";
+        let failure =
+            Failure::new(Kind::Violation, Initiator::Peer, what).with_completed(Completed::Maybe).with_hint(
+                "check that the peer speaks the GIOP version of the reference, and its limit of message size",
+            );
         self.fail_all(&failure);
         self.events.push_back(Event::Closed);
         Ok(())

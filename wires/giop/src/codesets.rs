@@ -26,6 +26,16 @@ pub enum Narrow {
     Utf8,
 }
 
+impl Narrow {
+    /// In the registry of character sets.
+    fn number(self) -> u32 {
+        match self {
+            Self::Latin1 => ISO_8859_1,
+            Self::Utf8 => UTF_8,
+        }
+    }
+}
+
 /// What wide text travels in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Wide {
@@ -111,10 +121,7 @@ impl Offer {
     /// Whether the server reads text in this dialect, so that a body may be passed to it as it is, without a
     /// contract to convert it by.
     pub(crate) fn takes(&self, dialect: Dialect) -> bool {
-        let narrow = match dialect.narrow {
-            Narrow::Latin1 => ISO_8859_1,
-            Narrow::Utf8 => UTF_8,
-        };
+        let narrow = dialect.narrow.number();
         // The specification's fallbacks need not be listed.
         let narrow_fits = narrow == UTF_8 || self.narrow.contains(&narrow);
         narrow_fits && (dialect.wide == Wide::Utf16 || dialect.narrow == Narrow::Latin1)
@@ -176,10 +183,7 @@ pub(crate) fn told(data: &[u8]) -> Result<(u32, u32), Bad> {
 
 /// Writes the content of the code-sets service context.
 pub(crate) fn put_context(dialect: Dialect, put: &mut Put<'_>) {
-    put.u32(match dialect.narrow {
-        Narrow::Latin1 => ISO_8859_1,
-        Narrow::Utf8 => UTF_8,
-    });
+    put.u32(dialect.narrow.number());
     put.u32(UTF_16);
 }
 

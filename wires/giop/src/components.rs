@@ -187,11 +187,7 @@ pub(crate) fn code_sets(profile: &Profile) -> Option<Offer> {
 pub(crate) fn share(profile: &mut Profile, told: &[Endpoint], shared: &Arc<Shared>) {
     add(&mut profile.endpoints, told.iter().cloned());
     // Sockets of this host come first, as they do of a profile's own.
-    profile.endpoints.sort_by_key(|endpoint| match endpoint {
-        Endpoint::Shm { .. } => 0,
-        Endpoint::Unix { .. } => 1,
-        _ => 2,
-    });
+    profile.endpoints.sort_by_key(Endpoint::distance);
     profile.lease = Lease::new(Arc::clone(shared) as _);
 }
 

@@ -37,16 +37,8 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
         let header = match Header::read(raw) {
             Ok(header) => header,
             Err(wrong) => {
-                let value = wrong.to_string();
-                listing.messages.push(Explained {
-                    summary: value.clone(),
-                    kind: wrong.name().to_owned(),
-                    offset,
-                    len: rest.len(),
-                    parts: vec![Part { offset: 0, len: HEADER, name: "violation", value }],
-                    body: None,
-                    values: None,
-                });
+                let (kind, value) = (wrong.name(), wrong.to_string());
+                listing.messages.push(Explained::violation(offset, rest.len(), HEADER, kind, value));
                 break;
             }
         };
@@ -94,11 +86,24 @@ fn message(header: &Header, bytes: &[u8], offset: usize) -> Explained {
     Explained { summary, kind, offset, len, parts: reading.parts, body: reading.body, values: None }
 }
 
-impl Reading<'_> {
+impl<'a> Reading<'a> {
     /// Notes what was read from offset `from` up to where reading stands.
     fn note(&mut self, from: usize, name: &'static str, value: String) {
         let len = self.get.pos.saturating_sub(from);
         self.parts.push(Part { offset: from, len, name, value });
+    }
+
+    /// Reads a field, and notes what it says.
+    fn field<T: Copy>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut Get<'a>) -> Result<T, Bad>,
+        show: impl FnOnce(T) -> String,
+    ) -> Result<T, Bad> {
+        let from = self.get.pos;
+        let value = read(&mut self.get)?;
+        self.note(from, name, show(value));
+        Ok(value)
     }
 
     fn header(&mut self, header: &Header) {
@@ -145,17 +150,13 @@ impl Reading<'_> {
             self.contexts()?;
         }
         self.id()?;
-        let from = self.get.pos;
-        let flags = self.get.u8()?;
-        let reply = if flags & 1 == 0 { "no reply wanted" } else { "reply wanted" };
-        self.note(from, "response flags", format!("{flags} ({reply})"));
+        let reply = |flags: u8| if flags & 1 == 0 { "no reply wanted" } else { "reply wanted" };
+        let flags = self.field("response flags", Get::u8, |flags| format!("{flags} ({})", reply(flags)))?;
         if flags & 1 == 0 {
             self.notes.push("oneway".to_owned());
         }
         if header.minor >= 1 {
-            let from = self.get.pos;
-            self.get.take(3)?;
-            self.note(from, "reserved", String::new());
+            self.field("reserved", |get| get.take(3), |_| String::new())?;
         }
         if modern {
             self.target()?
@@ -168,10 +169,7 @@ impl Reading<'_> {
             self.contexts()?;
             self.get.align(8);
         } else {
-            let from = self.get.pos;
-            let principal = self.get.octets()?;
-            let value = hex(principal);
-            self.note(from, "requesting principal", value);
+            self.field("requesting principal", Get::octets, hex)?;
         }
         self.rest("arguments", true);
         Ok(())
@@ -244,9 +242,7 @@ impl Reading<'_> {
 
     /// The request id, which also goes to the summary, to tell which reply belongs to which request.
     fn id(&mut self) -> Result<u32, Bad> {
-        let from = self.get.pos;
-        let id = self.get.u32()?;
-        self.note(from, "request id", id.to_string());
+        let id = self.field("request id", Get::u32, |id| id.to_string())?;
         self.notes.push(format!("#{id}"));
         Ok(id)
     }
@@ -259,25 +255,18 @@ impl Reading<'_> {
     }
 
     fn key(&mut self) -> Result<(), Bad> {
-        let from = self.get.pos;
-        let key = self.get.octets()?;
-        let value = readable(key);
-        self.note(from, "object key", value);
-        Ok(())
+        self.field("object key", Get::octets, readable).map(drop)
     }
 
     /// How the target of a request is named (section 9.4.2.1).
     fn disposition(&mut self) -> Result<u16, Bad> {
-        let from = self.get.pos;
-        let disposition = self.get.u16()?;
-        let word = match disposition {
+        let word = |disposition| match disposition {
             0 => "KeyAddr",
             1 => "ProfileAddr",
             2 => "ReferenceAddr",
             _ => "no addressing of the specification",
         };
-        self.note(from, "addressing", word.to_owned());
-        Ok(disposition)
+        self.field("addressing", Get::u16, |disposition| word(disposition).to_owned())
     }
 
     /// The target of a request of GIOP 1.2: a key, a profile, or a reference with the index of one of its
@@ -285,17 +274,9 @@ impl Reading<'_> {
     fn target(&mut self) -> Result<(), Bad> {
         match self.disposition()? {
             0 => self.key(),
-            1 => {
-                let from = self.get.pos;
-                let tag = self.get.u32()?;
-                let data = self.get.octets()?;
-                self.profile(from, tag, data);
-                Ok(())
-            }
+            1 => self.profile(),
             2 => {
-                let from = self.get.pos;
-                let index = self.get.u32()?;
-                self.note(from, "selected profile", index.to_string());
+                self.field("selected profile", Get::u32, |index| index.to_string())?;
                 self.reference()
             }
             _ => Err(self.get.bad("the target cannot be read")),
@@ -307,24 +288,18 @@ impl Reading<'_> {
         if !id.is_empty() {
             self.notes.push(id);
         }
-        let from = self.get.pos;
-        let count = self.get.parts()?;
-        self.note(from, "profiles", count.to_string());
-        for _ in 0..count {
-            let from = self.get.pos;
-            let tag = self.get.u32()?;
-            let data = self.get.octets()?;
-            self.profile(from, tag, data);
-        }
-        Ok(())
+        let count = self.field("profiles", Get::parts, |count| count.to_string())?;
+        (0..count).try_for_each(|_| self.profile())
     }
 
     /// Lists a profile in one line; one that is none of IIOP's, or that does not decode, by its size or its
     /// error.
-    fn profile(&mut self, from: usize, tag: u32, data: &[u8]) {
+    fn profile(&mut self) -> Result<(), Bad> {
+        let from = self.get.pos;
+        let (tag, data) = (self.get.u32()?, self.get.octets()?);
         if tag != ior::TAG_INTERNET_IOP {
             self.note(from, "profile", format!("tag {tag:#x}, {} bytes", data.len()));
-            return;
+            return Ok(());
         }
         let value = match ior::get_profile(data) {
             Ok(profile) => {
@@ -337,12 +312,11 @@ impl Reading<'_> {
             Err(bad) => format!("IIOP, broken: {}", bad.what),
         };
         self.note(from, "profile", value);
+        Ok(())
     }
 
     fn contexts(&mut self) -> Result<(), Bad> {
-        let from = self.get.pos;
-        let count = self.get.count()?;
-        self.note(from, "service contexts", count.to_string());
+        let count = self.field("service contexts", Get::count, |count| count.to_string())?;
         if count > self.get.left() / 8 {
             return Err(self.get.bad("a count of service contexts exceeds the message"));
         }

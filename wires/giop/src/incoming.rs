@@ -39,14 +39,9 @@ impl GiopSession {
                 self.due.stop();
                 return Ok(());
             }
-            if self.discarding.is_some() {
-                if !self.discard(input)? {
-                    return Ok(());
-                }
-                continue;
-            }
-            if self.filling.is_some() {
-                if !self.fill(input)? {
+            if self.discarding.is_some() || self.filling.is_some() {
+                let went_on = if self.discarding.is_some() { self.discard(input) } else { self.fill(input) };
+                if !went_on? {
                     return Ok(());
                 }
                 continue;
@@ -59,14 +54,13 @@ impl GiopSession {
             };
             let header = Header::read(raw).map_err(|wrong| self.wrong(wrong))?;
             let len = header.len();
-            if len > limits::largest(&self.limits) {
-                if !self.too_large(now, &header, input)? {
-                    return Ok(());
-                }
-                continue;
-            }
-            if header.kind == MessageKind::Fragment {
-                if !self.begin_fragment(now, &header, input)? {
+            let too_large = len > limits::largest(&self.limits);
+            if too_large || header.kind == MessageKind::Fragment {
+                let went_on = match too_large {
+                    true => self.too_large(now, &header, input)?,
+                    false => self.begin_fragment(now, &header, input)?,
+                };
+                if !went_on {
                     return Ok(());
                 }
                 continue;
@@ -263,11 +257,8 @@ impl GiopSession {
     /// may try again.
     pub(crate) fn busy(&self) -> Failure {
         let limit = self.limits.outstanding as u64;
-        Failure::new(
-            Kind::Busy,
-            Initiator::Peer,
-            format!("more than {limit} calls are open on this connection"),
-        )
-        .with_hint("wait for answers before sending more, or raise the limit of outstanding calls")
+        let what = format!("more than {limit} calls are open on this connection");
+        Failure::new(Kind::Busy, Initiator::Peer, what)
+            .with_hint("wait for answers before sending more, or raise the limit of outstanding calls")
     }
 }

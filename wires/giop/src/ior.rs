@@ -83,12 +83,8 @@ pub(crate) fn put_profile(profile: &Profile, put: &mut Put<'_>) {
 pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, Bad> {
     let type_id = get.text()?;
     let count = get.parts()?;
-    if count == 0 {
-        return if type_id.is_empty() {
-            Ok(None)
-        } else {
-            Ok(Some(Reference { type_id, ..Reference::default() }))
-        };
+    if count == 0 && type_id.is_empty() {
+        return Ok(None);
     }
     let mut reference = Reference { type_id, ..Reference::default() };
     let mut shared = Vec::new();

@@ -105,14 +105,10 @@ impl Wire for Giop {
             oneway: true,
             out_parameters: true,
             typed_exceptions: true,
-            signals: false,
-            signals_are_calls: false,
-            handles: false,
             references: true,
-            callbacks_on_connection: false,
             probe: true,
             cancel: true,
-            forwards: false,
+            ..Capabilities::default()
         }
     }
 
@@ -121,12 +117,7 @@ impl Wire for Giop {
     }
 
     fn sniff(&self, first: &[u8]) -> Sniff {
-        let known = first.len().min(frame::MAGIC.len());
-        match (first.get(..known) == frame::MAGIC.get(..known), known == frame::MAGIC.len()) {
-            (false, _) => Sniff::No,
-            (true, true) => Sniff::Yes,
-            (true, false) => Sniff::More,
-        }
+        Greeting::begins(first, &frame::MAGIC)
     }
 
     fn greetings(&self) -> &'static [Greeting] {

@@ -13,7 +13,7 @@ use crate::exceptions::{self, SystemException};
 use crate::frame::{HEADER, Header, MessageKind};
 use crate::ior;
 use crate::replies::forwarded;
-use crate::requests::{put_target, shift, target};
+use crate::requests::{octets_at, put_target, shift, target};
 use crate::session::{Asks, GiopSession, Serving};
 use crate::values::Cdr;
 use crate::violations::Wrong;
@@ -66,12 +66,7 @@ impl GiopSession {
     pub(crate) fn locate_in(&mut self, header: &Header, message: &Bytes) -> Result<(), Wrong> {
         let mut get = Get { bytes: message, pos: HEADER, base: 0, little: header.little };
         let id = get.u32()?;
-        let key = if header.minor >= 2 {
-            target(&mut get)?
-        } else {
-            let len = get.octets()?.len();
-            get.pos - len..get.pos
-        };
+        let key = if header.minor >= 2 { target(&mut get)? } else { octets_at(&mut get)? };
         if get.left() > 0 {
             return Err(Wrong::Trailing { kind: header.kind.word(), bytes: get.left() });
         }
@@ -135,22 +130,18 @@ impl GiopSession {
         if status > NEEDS_ADDRESSING_MODE {
             return Err(Wrong::Status { status });
         }
-        if status == NEEDS_ADDRESSING_MODE && self.ask_again(id, get) {
+        if !self.is_awaited(id, status == NEEDS_ADDRESSING_MODE, get) {
             return Ok(());
         }
-        if !self.settle(id) {
-            return Ok(());
-        }
-        self.trials.settle(id, status != NEEDS_ADDRESSING_MODE);
         let outcome = match status {
             OBJECT_HERE => {
                 let dialect = Dialect { minor: header.minor, ..Dialect::default() };
                 Outcome::Done(Cdr::body(Bytes::new(), 0, header.little, dialect, self.limits.budget))
             }
-            UNKNOWN_OBJECT => Outcome::Failed(
-                Failure::new(Kind::NoObject, Initiator::Peer, "the peer has no such object")
-                    .with_hint("the server does not know this key, or not any more"),
-            ),
+            UNKNOWN_OBJECT => {
+                let failure = Failure::new(Kind::NoObject, Initiator::Peer, "the peer has no such object");
+                Outcome::Failed(failure.with_hint("the server does not know this key, or not any more"))
+            }
             OBJECT_FORWARD | OBJECT_FORWARD_PERM => forwarded(&mut get),
             SYSTEM_EXCEPTION => Outcome::Failed(match SystemException::get(&mut get) {
                 Ok(exception) => exception.into_failure(None),

@@ -174,24 +174,15 @@ impl GiopSession {
         if status > greatest {
             return Err(Wrong::Status { status });
         }
-        if status == NEEDS_ADDRESSING_MODE && self.ask_again(id, get) {
+        if !self.is_awaited(id, status == NEEDS_ADDRESSING_MODE, get) {
             return Ok(());
         }
-        // An answer that nobody waits for: to a oneway, or to a call that was withdrawn.
-        if !self.settle(id) {
-            return Ok(());
-        }
-        self.trials.settle(id, status != NEEDS_ADDRESSING_MODE);
         // As it came, for whoever passes it on.
         let passed = if self.passed.is_empty() || !self.was_passed(id) {
             None
         } else {
             let body = self.reply_body(header, get.pos, message.clone());
-            let headers = passes.then(|| contexts::received(&message, list));
-            Some(match headers {
-                Some(headers) => body.with_headers(headers),
-                None => body,
-            })
+            Some(body.with_headers(passes.then(|| contexts::received(&message, list))))
         };
         let encoded = |raised: bool| passed.clone().map(|body| Encoded { id: String::new(), raised, body });
         let outcome = match status {
@@ -226,6 +217,17 @@ impl GiopSession {
 
     /// What follows `at` in a reply, as a body: in the byte order and version of the reply, in the character
     /// sets of the connection. The body shares the bytes of the message.
+    /// Whether a call ends by the answer with this number. Not if it went out again, since the peer wants its object named in another way;
+    /// nor if nobody waits: it was oneway, or was withdrawn.
+    #[inline]
+    pub(crate) fn is_awaited(&mut self, id: u32, wants_other_addressing: bool, get: Get<'_>) -> bool {
+        if (wants_other_addressing && self.ask_again(id, get)) || !self.settle(id) {
+            return false;
+        }
+        self.trials.settle(id, !wants_other_addressing);
+        true
+    }
+
     #[inline]
     fn reply_body(&self, header: &Header, at: usize, mut message: Bytes) -> Body {
         let base = at.min(message.len());

@@ -100,12 +100,9 @@ impl GiopSession {
     pub(crate) fn check_can_ask(&self) -> Result<(), Failure> {
         self.check_open()?;
         if self.role == Role::Accepting {
-            return Err(Failure::new(
-                Kind::Unsupported,
-                Initiator::Here,
-                "calls cannot go back over a connection that the peer opened",
-            )
-            .with_hint("connect to the peer's own endpoint"));
+            let what = "calls cannot go back over a connection that the peer opened";
+            return Err(Failure::new(Kind::Unsupported, Initiator::Here, what)
+                .with_hint("connect to the peer's own endpoint"));
         }
         self.limits.check_outstanding(self.waiting.len())
     }
@@ -154,39 +151,35 @@ impl GiopSession {
             }
             Ok(())
         };
-        let (id, flags, key, operation);
+        let (id, flags, key, operation, list);
         if header.minor >= 2 {
-            id = get.u32()?;
-            flags = get.u8()?;
+            (id, flags) = (get.u32()?, get.u8()?);
             get.take(3)?;
             key = target(&mut get)?;
-            operation = get.string()?.len();
-            operation_end(&get, operation)?;
-            let end = get.pos - 1;
-            let operation = end - operation..end;
-            let list = get.pos;
+            operation = string_at(&mut get)?;
+            // An empty name would be an operation that no contract has.
+            if operation.is_empty() {
+                return Err(get.bad("a request names no operation").into());
+            }
+            let start = get.pos;
             contexts::each(&mut get, &mut see)?;
-            let list = passes.then_some(list..get.pos);
-            get.align(8);
-            let body = get.pos;
+            list = start..get.pos;
             // The body is aligned at 8 in 1.2; that padding may be missing if there is no body.
-            return self.called(header, id, flags, key, operation, list, body, sets, message);
+            get.align(8);
+        } else {
+            contexts::each(&mut get, &mut see)?;
+            list = HEADER..get.pos;
+            (id, flags) = (get.u32()?, get.boolean()?.into());
+            if header.minor == 1 {
+                get.take(3)?;
+            }
+            key = octets_at(&mut get)?;
+            operation = string_at(&mut get)?;
+            // The principal: deprecated since 2.2, looked at by nobody.
+            get.octets()?;
         }
-        contexts::each(&mut get, &mut see)?;
-        let list = passes.then_some(HEADER..get.pos);
-        id = get.u32()?;
-        flags = get.boolean()?.into();
-        if header.minor == 1 {
-            get.take(3)?;
-        }
-        let len = get.octets()?.len();
-        key = get.pos - len..get.pos;
-        operation = get.string()?.len();
-        let end = get.pos - 1;
-        // The principal: deprecated since 2.2, looked at by nobody.
-        get.octets()?;
-        let body = get.pos;
-        self.called(header, id, flags, key, end - operation..end, list, body, sets, message)
+        let list = passes.then_some(list);
+        self.called(header, id, flags, key, operation, list, get.pos, sets, message)
     }
 
     /// Makes an event of a call. `key`, `operation` and `list` are ranges of `message`; `list` are the
@@ -235,10 +228,7 @@ impl GiopSession {
         let mut bytes = message;
         let base = body.min(bytes.len());
         bytes::Buf::advance(&mut bytes, base);
-        let mut body = Cdr::body(bytes, base, header.little, dialect, self.limits.budget);
-        if let Some(headers) = headers {
-            body = body.with_headers(headers);
-        }
+        let body = Cdr::body(bytes, base, header.little, dialect, self.limits.budget).with_headers(headers);
         let (sender, interface) = (Bytes::new(), Bytes::new());
         let incoming = Box::new(Incoming { id: call, sender, key, interface, operation, body, expects });
         match asks {
@@ -410,10 +400,7 @@ pub(crate) fn put_target(profile: &Profile, addressing: Addressing, put: &mut Pu
 #[inline]
 pub(crate) fn target(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
     match get.u16()? {
-        0 => {
-            let len = get.octets()?.len();
-            Ok(get.pos - len..get.pos)
-        }
+        0 => Ok(octets_at(get)?),
         1 => key_of_profile(get),
         2 => {
             let wanted = get.count()?;
@@ -445,22 +432,29 @@ fn key_of_profile(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
     Ok(start + key.start..start + key.end)
 }
 
-/// An empty name would be an operation that no contract has.
-fn operation_end(get: &Get<'_>, len: usize) -> Result<(), Bad> {
-    if len == 0 { Err(get.bad("a request names no operation")) } else { Ok(()) }
+/// Where octets behind their count stand in the message.
+#[inline]
+pub(crate) fn octets_at(get: &mut Get<'_>) -> Result<Range<usize>, Bad> {
+    let len = get.octets()?.len();
+    Ok(get.pos - len..get.pos)
+}
+
+/// Where a string stands in the message, without its NUL.
+#[inline]
+fn string_at(get: &mut Get<'_>) -> Result<Range<usize>, Bad> {
+    let len = get.string()?.len();
+    let end = get.pos - 1;
+    Ok(end - len..end)
 }
 
 /// The failure of a request whose character sets this side does not know. The code is the exception that the
 /// specification wants (CODESET_INCOMPATIBLE).
 #[cold]
 fn unknown_set(set: u32) -> Failure {
-    Failure::new(
-        Kind::Unsupported,
-        Initiator::User,
-        format!("code set {set:#010x} is not known to the server"),
-    )
-    .with_code("CORBA::CODESET_INCOMPATIBLE minor 0x00000000")
-    .with_hint("use UTF-8 or ISO-8859-1 for narrow and UTF-16 for wide text")
+    let what = format!("code set {set:#010x} is not known to the server");
+    Failure::new(Kind::Unsupported, Initiator::User, what)
+        .with_code("CORBA::CODESET_INCOMPATIBLE minor 0x00000000")
+        .with_hint("use UTF-8 or ISO-8859-1 for narrow and UTF-16 for wide text")
 }
 
 /// The repository id that `_is_a` asks for; nothing for the type that every object has. It is the only

@@ -34,6 +34,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 /// One connection. The fields are the session's own; other files of this crate change those of their concern.
+#[derive(Default)]
 pub(crate) struct GiopSession {
     pub(crate) role: Role,
     /// Only `goodbye_in`, `error_in`, `say_goodbye` and `broken` change it, and never back to `Open`.
@@ -88,18 +89,20 @@ pub(crate) struct GiopSession {
 }
 
 /// Which side opened the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Role {
     /// Sends requests, takes replies.
+    #[default]
     Connecting,
     /// Takes requests, sends replies.
     Accepting,
 }
 
 /// Whether messages may pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum State {
     /// Both ways.
+    #[default]
     Open,
     /// Either side said goodbye.
     Closed,
@@ -180,29 +183,14 @@ impl GiopSession {
         let ready = Event::Ready(Peer::admitted(config.peer.clone(), authentication));
         Self {
             role,
-            state: State::Open,
             limits: config.limits.clone(),
             local: config.local,
             fragment,
-            out: SendBuffer::new(),
             events: VecDeque::from([ready]),
-            waiting: VecDeque::new(),
-            passed: VecDeque::new(),
             minor: 2,
             next_id: 1,
-            serving: Vec::new(),
             next_serial: 1,
-            dialect: None,
-            addressing: Addressing::Key,
-            trials: Trials::default(),
-            assemblies: Vec::new(),
-            assembled: 0,
-            filling: None,
-            discarding: None,
-            received: 0,
-            turned_away: None,
-            missing: 0,
-            due: MessageClock::default(),
+            ..Self::default()
         }
     }
 

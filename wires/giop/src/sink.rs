@@ -81,16 +81,9 @@ impl<'r> CdrSink<'r> {
     /// The number of elements is not that of the array, or is over the bound of the sequence.
     fn begin(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         match shape.resolved() {
-            Shape::Array(array) if array.len as usize == len => Ok(()),
-            Shape::Array(array) => {
-                Err(misfit(format!("an array of {} elements is expected, not {len}", array.len)))
-            }
+            Shape::Array(array) => array.check(len).map_err(misfit),
             Shape::Sequence(sequence) => {
-                if let Some(bound) = sequence.bound
-                    && len > bound as usize
-                {
-                    return Err(misfit(format!("a sequence of {len} exceeds its bound of {bound}")));
-                }
+                sequence.check(len).map_err(misfit)?;
                 self.put().count(len);
                 Ok(())
             }
@@ -155,7 +148,7 @@ fn no_latin1(c: char) -> Failure {
 /// The failure of a message that would exceed the limit.
 #[cold]
 pub(crate) fn over(size: usize, limit: usize) -> Failure {
-    Failure::over_limit(Initiator::Here, "bytes in a GIOP message", size as u64, limit as u64)
+    Failure::over_limit(Initiator::Here, "bytes in a GIOP message", size, limit)
         .with_hint("raise the message limit on both sides, or send less at a time")
 }
 
@@ -218,14 +211,7 @@ impl Sink for CdrSink<'_> {
     }
 
     fn text(&mut self, shape: &Text, value: &str) -> Visit<()> {
-        if let Some(bound) = shape.bound
-            && value.chars().count() > bound as usize
-        {
-            return Err(misfit(format!(
-                "text of {} characters exceeds its bound of {bound}",
-                value.chars().count()
-            )));
-        }
+        shape.check(value).map_err(misfit)?;
         if value.as_bytes().contains(&0) {
             return Err(misfit("text with a NUL inside cannot travel by CDR".to_owned()));
         }
@@ -265,31 +251,10 @@ impl Sink for CdrSink<'_> {
         if values.is_empty() {
             return Ok(());
         }
-        let size = values.len().saturating_mul(values.width());
-        self.fits(size)?;
-        let swap = self.swap;
+        self.fits(values.len().saturating_mul(values.width()))?;
         let mut put = self.put();
         put.align(values.width());
-        let start = put.out.len();
-        put.out.resize(start + size, 0);
-        let room = put.out.get_mut(start..).unwrap_or_default();
-        // Filled in whole chunks, so that the compiler makes a plain copy of the native order.
-        macro_rules! fill {
-            ($items:expr, $to:ident) => {
-                for (place, item) in room.as_chunks_mut().0.iter_mut().zip($items) {
-                    *place = item.$to();
-                }
-            };
-        }
-        macro_rules! each {
-            ($($variant:ident)*) => {
-                match values {$(
-                    Numbers::$variant(items) if swap == NATIVE_LITTLE => fill!(items, to_be_bytes),
-                    Numbers::$variant(items) => fill!(items, to_le_bytes),
-                )*}
-            };
-        }
-        each!(U16 I16 U32 I32 U64 I64 F32 F64);
+        values.put(put.little(), put.out);
         Ok(())
     }
 

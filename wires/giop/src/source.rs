@@ -28,10 +28,6 @@ use everywire_model::{
 };
 use std::borrow::Cow;
 
-/// Octets up to this many are copied out of a message that is four times as large or more, instead of keeping
-/// all of it alive.
-const COPIED: usize = 256;
-
 /// Reads the values of a body.
 pub(crate) struct CdrSource<'a> {
     body: &'a Body,
@@ -66,11 +62,7 @@ impl<'a> CdrSource<'a> {
         let (element, len) = match shape.resolved() {
             Shape::Sequence(sequence) => {
                 let len = self.get.count()?;
-                if let Some(bound) = sequence.bound
-                    && len > bound as usize
-                {
-                    return Err(self.wrong(format_args!("a sequence of {len} exceeds its bound of {bound}")));
-                }
+                sequence.check(len).map_err(|what| self.wrong(what))?;
                 (&sequence.element, len)
             }
             Shape::Array(array) => (&array.element, array.len as usize),
@@ -113,11 +105,7 @@ impl<'a> CdrSource<'a> {
             Shape::Array(array) => array.len as usize,
             Shape::Sequence(sequence) => {
                 let len = self.get.count()?;
-                if let Some(bound) = sequence.bound
-                    && len > bound as usize
-                {
-                    return Err(self.wrong(format_args!("{len} octets exceed the bound of {bound}")));
-                }
+                sequence.check(len).map_err(|what| self.wrong(what))?;
                 len
             }
             other => return Err(self.wrong(format_args!("{} is no run of octets", other.noun()))),
@@ -277,11 +265,7 @@ impl<'a> Source<'a> for CdrSource<'a> {
         if text.as_bytes().contains(&0) {
             return Err(Failure::malformed("text has a NUL inside", at));
         }
-        if let Some(bound) = shape.bound
-            && text.chars().count() > bound as usize
-        {
-            return Err(Failure::malformed(format_args!("text exceeds its bound of {bound} characters"), at));
-        }
+        shape.check(&text).map_err(|what| Failure::malformed(what, at))?;
         Ok(text)
     }
 
@@ -290,13 +274,7 @@ impl<'a> Source<'a> for CdrSource<'a> {
     }
 
     fn shared(&mut self, shape: &Shape) -> Visit<Bytes> {
-        let run = self.run(shape)?;
-        let end = self.get.pos;
-        // A short run out of a long message is copied, so that keeping it does not keep the message.
-        if run.len() <= COPIED && self.body.bytes.len() > 4 * COPIED {
-            return Ok(Bytes::copy_from_slice(run));
-        }
-        Ok(self.body.bytes.slice(end - run.len()..end))
+        self.run(shape).map(|run| self.body.share(run))
     }
 
     fn numbers(&mut self, mut into: NumbersMut<'_>) -> Visit<()> {
@@ -311,11 +289,7 @@ impl<'a> Source<'a> for CdrSource<'a> {
 
     fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
         let at = self.get.pos;
-        let value = self.get.u32()?.cast_signed();
-        match shape.name_of(value) {
-            Some(_) => Ok(value),
-            None => Err(Failure::malformed(format_args!("{value} is no member of {}", shape.name), at)),
-        }
+        shape.check(self.get.u32()?.cast_signed()).map_err(|what| Failure::malformed(what, at))
     }
 
     fn reference(&mut self) -> Visit<Option<Reference>> {

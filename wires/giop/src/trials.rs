@@ -6,8 +6,9 @@ use everywire_model::Profile;
 
 /// How a target object is named (section 9.4.2.1). The words of the specification are KeyAddr, ProfileAddr
 /// and ReferenceAddr.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Addressing {
+    #[default]
     Key,
     Profile,
     Reference,

@@ -4,213 +4,65 @@
 //! What concerns one call alone (arguments that do not decode, an exception that does not) is a `Failure` of
 //! that call and not here. The names are stable, since tests, metrics and `trace` count by them.
 
-use everywire_model::Violation;
+use everywire_model::violations;
 
-/// How a peer broke the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Wrong {
-    /// The bytes are no GIOP message.
-    NotGiop {
-        /// The first four.
-        found: [u8; 4],
-    },
-    /// A version this side does not speak.
-    Version {
-        /// Major.
-        major: u8,
-        /// Minor.
-        minor: u8,
-    },
-    /// Reserved bits are set in the header's flags.
-    Flags {
-        /// The octet.
-        flags: u8,
-    },
-    /// No message is of this kind.
-    Kind {
-        /// The octet.
-        octet: u8,
-    },
-    /// A message is larger than this side accepts.
-    OverLimit {
-        /// Its bytes, header included.
-        size: u64,
-        /// The limit.
-        limit: u64,
-    },
-    /// A message header does not decode.
-    Header {
-        /// What is wrong.
-        what: &'static str,
-        /// Offset in the message.
-        at: usize,
-    },
-    /// Bytes stand after a message that has no body.
-    Trailing {
-        /// The message.
-        kind: &'static str,
-        /// How many.
-        bytes: usize,
-    },
-    /// A message of this kind cannot be fragmented in this version.
-    NotFragmentable {
-        /// The message.
-        kind: &'static str,
-        /// Minor version.
-        minor: u8,
-    },
-    /// A fragmented message begins while another with the same number is open.
-    FragmentedTwice {
-        /// The request.
-        id: u32,
-    },
-    /// A fragment differs from its message in byte order. (One of another version continues none.)
-    FragmentDiffers {
-        /// The request.
-        id: u32,
-    },
-    /// A fragment before the last is no multiple of 8 bytes long.
-    FragmentLength {
-        /// Its size.
-        size: u32,
-    },
-    /// Too many fragmented messages are open.
-    Assemblies {
-        /// The limit.
-        limit: usize,
-    },
-    /// Open fragmented messages hold too many bytes together.
-    AssembledBytes {
-        /// Bytes they would hold.
-        size: u64,
-        /// The limit.
-        limit: u64,
-    },
-    /// A message began and did not arrive in time.
-    TooSlow {
-        /// Seconds it was given.
-        seconds: u64,
-    },
-    /// A request has the number of another that is not answered yet.
-    RequestIdReused {
-        /// The number.
-        id: u32,
-    },
-    /// An addressing disposition that does not exist.
-    Addressing {
-        /// The number.
-        disposition: u16,
-    },
-    /// A target is addressed by a profile of another protocol, or by a profile index out of range.
-    Target,
-    /// The status of a reply does not exist.
-    Status {
-        /// The number.
-        status: u32,
-    },
-    /// Requests from the accepting side of a connection that was not made bidirectional.
-    NotBidirectional {
-        /// The message.
-        kind: &'static str,
-    },
-    /// More locate requests are open than the limit, in a version without a way to say so.
-    TooManyOpen {
-        /// The limit.
-        limit: usize,
-    },
-}
-
-impl Wrong {
-    /// The variant's name, stable: tests, metrics and `trace` count by it.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::NotGiop { .. } => "NotGiop",
-            Self::Version { .. } => "Version",
-            Self::Flags { .. } => "Flags",
-            Self::Kind { .. } => "Kind",
-            Self::OverLimit { .. } => "OverLimit",
-            Self::Header { .. } => "Header",
-            Self::Trailing { .. } => "Trailing",
-            Self::NotFragmentable { .. } => "NotFragmentable",
-            Self::FragmentedTwice { .. } => "FragmentedTwice",
-            Self::FragmentDiffers { .. } => "FragmentDiffers",
-            Self::FragmentLength { .. } => "FragmentLength",
-            Self::Assemblies { .. } => "Assemblies",
-            Self::AssembledBytes { .. } => "AssembledBytes",
-            Self::TooSlow { .. } => "TooSlow",
-            Self::RequestIdReused { .. } => "RequestIdReused",
-            Self::Addressing { .. } => "Addressing",
-            Self::Target => "Target",
-            Self::Status { .. } => "Status",
-            Self::NotBidirectional { .. } => "NotBidirectional",
-            Self::TooManyOpen { .. } => "TooManyOpen",
-        }
-    }
-
-    /// The neutral violation; `offset` counts bytes received on the connection before the message.
-    #[cold]
-    pub fn violation(self, offset: u64) -> Violation {
-        Violation { wire: "giop", name: self.name(), message: self.to_string(), offset }
+violations! {
+    "giop"
+    /// How a peer broke the protocol.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Wrong {
+        /// The bytes are no GIOP message.
+        NotGiop { found: [u8; 4] } =>
+            "a message begins with `{}` instead of `GIOP`{}", found.escape_ascii(), perhaps_tls(*found);
+        /// A version this side does not speak.
+        Version { major: u8, minor: u8 } => "GIOP {major}.{minor} is not spoken here (1.0 to 1.2 are)";
+        /// Reserved bits are set in the header's flags.
+        Flags { flags: u8 } => "reserved bits are set in the flags {flags:#04x}";
+        /// No message is of this kind.
+        Kind { octet: u8 } => "no GIOP message is of kind {octet}";
+        /// A message is larger than this side accepts.
+        OverLimit { size: u64, limit: u64 } => "a message of {size} bytes exceeds the limit of {limit} bytes";
+        /// A message header does not decode.
+        Header { what: &'static str, at: usize } => "{what}, at byte {at} of the message";
+        /// Bytes stand after a message that has no body.
+        Trailing { kind: &'static str, bytes: usize } => "{bytes} bytes follow a {kind}";
+        /// A message of this kind cannot be fragmented in this version.
+        NotFragmentable { kind: &'static str, minor: u8 } =>
+            "a {kind} of GIOP 1.{minor} cannot be fragmented";
+        /// A fragmented message begins while another with the same number is open.
+        FragmentedTwice { id: u32 } => "request {id} begins again before its last fragment came";
+        /// A fragment differs from its message in byte order. (One of another version continues none.)
+        FragmentDiffers { id: u32 } => "a fragment of request {id} has another byte order than its message";
+        /// A fragment before the last is no multiple of 8 bytes long.
+        FragmentLength { size: u32 } =>
+            "a fragment of size {size} is not the last and ends off an 8-byte boundary";
+        /// Too many fragmented messages are open.
+        Assemblies { limit: usize } => "more than {limit} fragmented messages are open";
+        /// Open fragmented messages hold too many bytes together.
+        AssembledBytes { size: u64, limit: u64 } =>
+            "fragmented messages of {size} bytes together exceed the limit of {limit} bytes";
+        /// A message began and did not arrive in time.
+        TooSlow { seconds: u64 } => "a message that had begun did not arrive within {seconds} s";
+        /// A request has the number of another that is not answered yet.
+        RequestIdReused { id: u32 } => "request {id} comes again before it was answered";
+        /// An addressing disposition that does not exist.
+        Addressing { disposition: u16 } => "addressing disposition {disposition} does not exist";
+        /// A target is addressed by a profile of another protocol, or by a profile index out of range.
+        Target => "the target's profile is none of IIOP, or is out of range";
+        /// The status of a reply does not exist.
+        Status { status: u32 } => "a reply has the status {status}, which does not exist";
+        /// Requests from the accepting side of a connection that was not made bidirectional.
+        NotBidirectional { kind: &'static str } =>
+            "a {kind} came from the side that accepted, on a connection that is not bidirectional";
+        /// More locate requests are open than the limit, in a version without a way to say so.
+        TooManyOpen { limit: usize } => "more than {limit} requests are open";
     }
 }
 
-impl std::fmt::Display for Wrong {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NotGiop { found } => {
-                // A record of the handshake, or an alert (RFC 8446, section 5.1).
-                let tls = if matches!(found, [0x15 | 0x16, 3, ..]) {
-                    ": the peer speaks TLS, which is called by iiops://"
-                } else {
-                    ""
-                };
-                write!(f, "a message begins with `{}` instead of `GIOP`{tls}", found.escape_ascii())
-            }
-            Self::Version { major, minor } => {
-                write!(f, "GIOP {major}.{minor} is not spoken here (1.0 to 1.2 are)")
-            }
-            Self::Flags { flags } => write!(f, "reserved bits are set in the flags {flags:#04x}"),
-            Self::Kind { octet } => write!(f, "no GIOP message is of kind {octet}"),
-            Self::OverLimit { size, limit } => {
-                write!(f, "a message of {size} bytes exceeds the limit of {limit} bytes")
-            }
-            Self::Header { what, at } => write!(f, "{what}, at byte {at} of the message"),
-            Self::Trailing { kind, bytes } => write!(f, "{bytes} bytes follow a {kind}"),
-            Self::NotFragmentable { kind, minor } => {
-                write!(f, "a {kind} of GIOP 1.{minor} cannot be fragmented")
-            }
-            Self::FragmentedTwice { id } => {
-                write!(f, "request {id} begins again before its last fragment came")
-            }
-            Self::FragmentDiffers { id } => {
-                write!(f, "a fragment of request {id} has another byte order than its message")
-            }
-            Self::FragmentLength { size } => {
-                write!(f, "a fragment of size {size} is not the last and ends off an 8-byte boundary")
-            }
-            Self::Assemblies { limit } => write!(f, "more than {limit} fragmented messages are open"),
-            Self::AssembledBytes { size, limit } => {
-                write!(f, "fragmented messages of {size} bytes together exceed the limit of {limit} bytes")
-            }
-            Self::TooSlow { seconds } => {
-                write!(f, "a message that had begun did not arrive within {seconds} s")
-            }
-            Self::RequestIdReused { id } => write!(f, "request {id} comes again before it was answered"),
-            Self::Addressing { disposition } => {
-                write!(f, "addressing disposition {disposition} does not exist")
-            }
-            Self::Target => write!(f, "the target's profile is none of IIOP, or is out of range"),
-            Self::Status { status } => write!(f, "a reply has the status {status}, which does not exist"),
-            Self::NotBidirectional { kind } => {
-                write!(
-                    f,
-                    "a {kind} came from the side that accepted, on a connection that is not bidirectional"
-                )
-            }
-            Self::TooManyOpen { limit } => write!(f, "more than {limit} requests are open"),
-        }
+/// What to say of octets that begin a record of TLS: one of the handshake, or an alert (RFC 8446, section 5.1).
+fn perhaps_tls(found: [u8; 4]) -> &'static str {
+    match found {
+        [0x15 | 0x16, 3, ..] => ": the peer speaks TLS, which is called by iiops://",
+        _ => "",
     }
 }
-
-impl std::error::Error for Wrong {}

@@ -1,18 +1,20 @@
 //! Asking the accessors of served objects on behalf of somebody: one, or many at once.
 //!
 //! An accessor may answer on another thread, later, or never: nothing here waits. An answer lives only while
-//! it is given, so it is recorded (`Tape`), and a closure goes on with it. The closure runs once at the most,
+//! it is given, so it is written down as [`NATIVE`] values, and a closure goes on with it. The closure runs once at the most,
 //! outside of every lock; if the accessor never answers, it is dropped with the request that it holds, whose
 //! caller then learns that nobody answered.
 
 use super::errors;
-use super::tape::{Held, Tape};
 use super::tree::{Exported, Tree};
 use crate::values::VALUES;
-use everywire_model::shape::Struct;
+use everywire_model::native::NATIVE;
+use everywire_model::pipe::pipe;
+use everywire_model::shape::{Hold, Struct};
 use everywire_model::{
-    Answer, Attribute, Body, BoxFuture, Bytes, CallId, Codec, Endpoint, Expects, Failure, Headers, Incoming,
-    Initiator, Kind, Link, MarshalList, Peer, Reference, Request, Resolver, Servant, Shape, Sink,
+    Answer, Attribute, Body, BoxFuture, Bytes, CallId, Codec, Encode, Endpoint, Expects, Failure, Headers,
+    Incoming, Initiator, Kind, Link, Marshal, MarshalList, Peer, Reference, Request, Resolver, Servant,
+    Shape, Sink, Visit,
 };
 use std::sync::{Arc, Mutex};
 
@@ -85,9 +87,9 @@ pub(super) struct Ask {
 #[derive(Debug, Clone)]
 pub(super) enum Told {
     /// Its results.
-    Done(Tape),
+    Done(Body),
     /// An exception.
-    Raised(Struct, Tape),
+    Raised(Hold<Struct>, Box<Body>),
     /// A failure.
     Failed(Failure),
     /// Somebody else knows.
@@ -200,9 +202,9 @@ impl Told {
     /// An answer that does not encode is a failure.
     fn of(answer: Answer<'_>) -> Self {
         let told = match answer {
-            Answer::Done(results) => Tape::record(results).map(Self::Done),
+            Answer::Done(results) => written(results).map(Self::Done),
             Answer::Raised { shape, fields } => {
-                Tape::record(fields).map(|tape| Self::Raised(shape.clone(), tape))
+                written(fields).map(|fields| Self::Raised(Hold::new(shape.clone()), Box::new(fields)))
             }
             Answer::Failed(failure) | Answer::Passed { failure, .. } => Ok(Self::Failed(failure.clone())),
             Answer::Moved(reference) => Ok(Self::Moved(reference.clone())),
@@ -213,13 +215,12 @@ impl Told {
     /// The value that a reading accessor told, with its shape; else what it told instead, to be passed on.
     pub(super) fn value(self, shape: &Shape) -> Result<Held, Self> {
         match self {
-            Self::Done(tape) => match tape.only_field() {
-                Some(value) => Ok(Held { shape: shape.clone(), value }),
-                None => Err(Self::Failed(Failure::new(
-                    Kind::Internal,
-                    Initiator::Peer,
-                    "an accessor did not answer with one value",
-                ))),
+            Self::Done(results) => match results.read(|source| source.open(&Shape::Void)) {
+                Ok(1) => Ok(Held { shape: shape.clone(), results }),
+                _ => {
+                    let what = "an accessor did not answer with one value";
+                    Err(Self::Failed(Failure::new(Kind::Internal, Initiator::Peer, what)))
+                }
             },
             other => Err(other),
         }
@@ -229,9 +230,37 @@ impl Told {
     pub(super) fn pass(&self, request: &mut Request) {
         match self {
             Self::Done(_) => drop(request.reply::<(), Failure>(Ok(()))),
-            Self::Raised(shape, fields) => request.answer(Answer::Raised { shape, fields }),
+            Self::Raised(shape, fields) => {
+                let list = Shape::Struct(shape.clone());
+                let fields = |sink: &mut dyn Sink| fields.pipe(&list, sink);
+                request.answer(Answer::Raised { shape, fields: &fields });
+            }
             Self::Failed(failure) => request.answer(Answer::Failed(failure)),
             Self::Moved(reference) => request.answer(Answer::Moved(reference)),
         }
+    }
+}
+
+/// What an answer holds, to be written again: handles, references and rows of numbers stay what they are.
+fn written(values: &dyn Encode) -> Visit<Body> {
+    NATIVE.write(&mut |sink| values.encode(sink))
+}
+
+/// A property's value: the one result of its accessor, that goes into a variant.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    shape: Shape,
+    results: Body,
+}
+
+impl Marshal for Held {
+    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+        sink.open(shape, 1)?;
+        sink.content(&self.shape)?;
+        self.results.read(|source| {
+            source.open(&Shape::Void)?;
+            pipe(&self.shape, source, sink)
+        })?;
+        sink.close(shape)
     }
 }

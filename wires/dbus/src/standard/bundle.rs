@@ -1,7 +1,6 @@
 //! Objects with all their interfaces and properties, as managers tell of them.
 
-use super::asking::{Ask, Behalf, ask_all};
-use super::tape::Held;
+use super::asking::{Ask, Behalf, Held, ask_all};
 use super::tree::{Exported, Tree, is_own};
 use crate::names::of_interface;
 use everywire_model::{Interface, Servant, Shape};

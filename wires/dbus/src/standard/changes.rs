@@ -8,11 +8,10 @@
 //! to that one is told (`finish`), and ends the entry; the end of the object does so, too (`forget`), since an
 //! accessor may never answer.
 
-use super::asking::{Ask, Behalf, ask};
+use super::asking::{Ask, Behalf, Held, ask};
 use super::bundle::Values;
 use super::contracts::{CHANGED, PROPERTIES};
 use super::later::later;
-use super::tape::Held;
 use super::tree::{Tree, declaring};
 use crate::names::of_interface;
 use everywire_model::{Attribute, Bytes, Failure, Interface, MarshalList, Notify, Sink};
@@ -73,10 +72,8 @@ impl Changes {
         let object = tree.object(&news.key);
         let reading = object.as_ref().and_then(|object| {
             let (servant, attribute) = object.property(&news.interface, &name)?;
-            Some((
-                Ask::reading(object, servant, attribute, &Behalf::default()).ok()?,
-                attribute.shape.clone(),
-            ))
+            let reading = Ask::reading(object, servant, attribute, &Behalf::default()).ok()?;
+            Some((reading, attribute.shape.clone()))
         });
         let told = move |value: Option<Held>| {
             if self.finish(&news.property(&name), number) {

@@ -2,16 +2,25 @@
 
 use crate::names::of_interface;
 use everywire_model::contract::{Interface, Operation, Signal};
-use everywire_model::describe::{self, Shape, TEXT, TextKind, interface, map, operation, sequence, signal};
+use everywire_model::describe::{self, Shape, TEXT, TextKind, map, operation, sequence, signal};
 use everywire_model::{Body, News, Variant};
 use std::collections::BTreeMap;
+
+/// An interface of the specification, by what stands behind `org.freedesktop.DBus.`.
+macro_rules! standard {
+    ($name:literal, $($contents:tt)*) => {
+        everywire_model::describe::interface!(
+            concat!("org::freedesktop::DBus::", $name), concat!("org.freedesktop.DBus.", $name), [], 0, $($contents)*
+        )
+    };
+}
+pub(super) use standard;
 
 /// What the path of an object looks like.
 const PATH: Shape = describe::text(TextKind::Path, None);
 
 /// `org.freedesktop.DBus.Peer`.
-pub static PEER: Interface =
-    interface!("org::freedesktop::DBus::Peer", "org.freedesktop.DBus.Peer", [], 0, &PEER_OPERATIONS);
+pub static PEER: Interface = standard!("Peer", &PEER_OPERATIONS);
 
 static PEER_OPERATIONS: [Operation; 2] = [
     operation!("Ping", () -> Shape::Void),
@@ -19,26 +28,14 @@ static PEER_OPERATIONS: [Operation; 2] = [
 ];
 
 /// `org.freedesktop.DBus.Introspectable`.
-pub static INTROSPECTABLE: Interface = interface!(
-    "org::freedesktop::DBus::Introspectable",
-    "org.freedesktop.DBus.Introspectable",
-    [],
-    0,
-    &INTROSPECTABLE_OPERATIONS
-);
+pub static INTROSPECTABLE: Interface = standard!("Introspectable", &INTROSPECTABLE_OPERATIONS);
 
 static INTROSPECTABLE_OPERATIONS: [Operation; 1] =
     [operation!("Introspect", (out "xml_data": TEXT) -> Shape::Void)];
 
 /// `org.freedesktop.DBus.Properties`: `Get`, `Set`, `GetAll`, and `PropertiesChanged`.
-pub static PROPERTIES: Interface = interface!(
-    "org::freedesktop::DBus::Properties",
-    "org.freedesktop.DBus.Properties",
-    [],
-    0,
-    &PROPERTIES_OPERATIONS,
-    signals & PROPERTIES_SIGNALS
-);
+pub static PROPERTIES: Interface =
+    standard!("Properties", &PROPERTIES_OPERATIONS, signals & PROPERTIES_SIGNALS);
 
 static PROPERTIES_OPERATIONS: [Operation; 3] = [
     operation!("Get", (in "interface_name": TEXT, in "property_name": TEXT, out "value": Shape::Variant)
@@ -55,14 +52,8 @@ static PROPERTIES_SIGNALS: [Signal; 1] = [signal!("PropertiesChanged", {
 })];
 
 /// `org.freedesktop.DBus.ObjectManager`: `GetManagedObjects`, `InterfacesAdded`, `InterfacesRemoved`.
-pub static OBJECT_MANAGER: Interface = interface!(
-    "org::freedesktop::DBus::ObjectManager",
-    "org.freedesktop.DBus.ObjectManager",
-    [],
-    0,
-    &OBJECT_MANAGER_OPERATIONS,
-    signals & OBJECT_MANAGER_SIGNALS
-);
+pub static OBJECT_MANAGER: Interface =
+    standard!("ObjectManager", &OBJECT_MANAGER_OPERATIONS, signals & OBJECT_MANAGER_SIGNALS);
 
 static OBJECT_MANAGER_OPERATIONS: [Operation; 1] = [operation!("GetManagedObjects", (
     out "objpath_interfaces_and_properties": map!(PATH, map!(TEXT, map!(TEXT, Shape::Variant)))

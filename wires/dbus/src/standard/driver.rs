@@ -88,10 +88,4 @@ static MONITORING_OPERATIONS: [Operation; 1] =
 pub static BECOME_MONITOR: &Operation = &MONITORING_OPERATIONS[0];
 
 /// `org.freedesktop.DBus.Monitoring`.
-pub static MONITORING: Interface = interface!(
-    "org::freedesktop::DBus::Monitoring",
-    "org.freedesktop.DBus.Monitoring",
-    [],
-    0,
-    &MONITORING_OPERATIONS
-);
+pub static MONITORING: Interface = super::contracts::standard!("Monitoring", &MONITORING_OPERATIONS);

@@ -10,11 +10,8 @@ pub(super) fn unknown_object(path: &str) -> Failure {
 
 /// The object at this path has no such interface.
 pub(super) fn unknown_interface(path: &str, interface: &str) -> Failure {
-    failure(
-        Kind::NoOperation,
-        "UnknownInterface",
-        format!("the object at {path} has no interface {interface}"),
-    )
+    let what = format!("the object at {path} has no interface {interface}");
+    failure(Kind::NoOperation, "UnknownInterface", what)
 }
 
 /// The interface has no such property; an empty interface means all of the object's.

@@ -20,7 +20,6 @@ mod manager;
 mod peer;
 mod people;
 mod properties;
-mod tape;
 #[cfg(test)]
 mod tests;
 mod tree;

@@ -7,11 +7,10 @@
 //!
 //! An empty interface means any: then the first property of that name counts.
 
-use super::asking::{Ask, Behalf, Told, ask, ask_all};
+use super::asking::{Ask, Behalf, Held, Told, ask, ask_all};
 use super::bundle::{Reading, Values, readings};
 use super::contracts::{PROPERTIES, is_standard};
 use super::errors;
-use super::tape::Held;
 use super::tree::{Exported, Tree};
 use crate::names::of_interface;
 use crate::values::VALUES;

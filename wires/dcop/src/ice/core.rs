@@ -11,6 +11,7 @@
 //! cannot make more than it is long.
 
 use super::{ICE_LIMIT, NATIVE_LITTLE, Wrong};
+use everywire_model::named_numbers;
 
 /// Bytes in an ICE header.
 pub const HEADER: usize = 8;
@@ -48,52 +49,35 @@ impl IceHeader {
 pub struct Class;
 
 impl Class {
-    /// No protocol was set up under this major opcode.
-    pub const BAD_MAJOR: u16 = 0;
-    /// No common authentication method.
-    pub const NO_AUTH: u16 = 1;
-    /// No common version.
-    pub const NO_VERSION: u16 = 2;
-    /// The set-up failed.
-    pub const SETUP_FAILED: u16 = 3;
-    /// The peer is not who it must be.
-    pub const AUTH_REJECTED: u16 = 4;
-    /// Authentication could not be carried out.
-    pub const AUTH_FAILED: u16 = 5;
-    /// The protocol is set up already.
-    pub const PROTOCOL_DUPLICATE: u16 = 6;
-    /// The opcode is taken already.
-    pub const MAJOR_OPCODE_DUPLICATE: u16 = 7;
-    /// The protocol to set up is unknown.
-    pub const UNKNOWN_PROTOCOL: u16 = 8;
-    /// No such minor opcode.
-    pub const BAD_MINOR: u16 = 0x8000;
-    /// Not now.
-    pub const BAD_STATE: u16 = 0x8001;
-    /// Length and contents do not agree.
-    pub const BAD_LENGTH: u16 = 0x8002;
-    /// A value that means nothing.
-    pub const BAD_VALUE: u16 = 0x8003;
-
-    /// The specification's word for a class.
-    pub fn word(class: u16) -> &'static str {
-        match class {
-            Self::BAD_MAJOR => "BadMajor",
-            Self::NO_AUTH => "NoAuthentication",
-            Self::NO_VERSION => "NoVersion",
-            Self::SETUP_FAILED => "SetupFailed",
-            Self::AUTH_REJECTED => "AuthenticationRejected",
-            Self::AUTH_FAILED => "AuthenticationFailed",
-            Self::PROTOCOL_DUPLICATE => "ProtocolDuplicate",
-            Self::MAJOR_OPCODE_DUPLICATE => "MajorOpcodeDuplicate",
-            Self::UNKNOWN_PROTOCOL => "UnknownProtocol",
-            Self::BAD_MINOR => "BadMinor",
-            Self::BAD_STATE => "BadState",
-            Self::BAD_LENGTH => "BadLength",
-            Self::BAD_VALUE => "BadValue",
-            _ => "unknown class",
-        }
-    }
+    named_numbers! { u16 {
+        /// No protocol was set up under this major opcode.
+        BAD_MAJOR = 0 "BadMajor";
+        /// No common authentication method.
+        NO_AUTH = 1 "NoAuthentication";
+        /// No common version.
+        NO_VERSION = 2 "NoVersion";
+        /// The set-up failed.
+        SETUP_FAILED = 3 "SetupFailed";
+        /// The peer is not who it must be.
+        AUTH_REJECTED = 4 "AuthenticationRejected";
+        /// Authentication could not be carried out.
+        AUTH_FAILED = 5 "AuthenticationFailed";
+        /// The protocol is set up already.
+        PROTOCOL_DUPLICATE = 6 "ProtocolDuplicate";
+        /// The opcode is taken already.
+        MAJOR_OPCODE_DUPLICATE = 7 "MajorOpcodeDuplicate";
+        /// The protocol to set up is unknown.
+        UNKNOWN_PROTOCOL = 8 "UnknownProtocol";
+        /// No such minor opcode.
+        BAD_MINOR = 0x8000 "BadMinor";
+        /// Not now.
+        BAD_STATE = 0x8001 "BadState";
+        /// Length and contents do not agree.
+        BAD_LENGTH = 0x8002 "BadLength";
+        /// A value that means nothing.
+        BAD_VALUE = 0x8003 "BadValue";
+        _ => "unknown class";
+    } }
 }
 
 /// What an error ends.
@@ -276,42 +260,33 @@ impl<'a> Core<'a> {
         if fields.rest.len() >= 8 { Err(Wrong::Length { minor }) } else { Ok(core) }
     }
 
+    /// The number of the message, and the specification's word for it.
+    fn kind(&self) -> (u8, &'static str) {
+        match self {
+            Self::Error { .. } => (0, "Error"),
+            Self::ByteOrder { .. } => (1, "ByteOrder"),
+            Self::ConnectionSetup { .. } => (2, "ConnectionSetup"),
+            Self::AuthRequired { .. } => (3, "AuthenticationRequired"),
+            Self::AuthReply { .. } => (4, "AuthenticationReply"),
+            Self::AuthNextPhase { .. } => (5, "AuthenticationNextPhase"),
+            Self::ConnectionReply { .. } => (6, "ConnectionReply"),
+            Self::ProtocolSetup { .. } => (7, "ProtocolSetup"),
+            Self::ProtocolReply { .. } => (8, "ProtocolReply"),
+            Self::Ping { .. } => (9, "Ping"),
+            Self::PingReply { .. } => (10, "PingReply"),
+            Self::WantToClose { .. } => (11, "WantToClose"),
+            Self::NoClose { .. } => (12, "NoClose"),
+        }
+    }
+
     /// The minor opcode.
     pub fn minor(&self) -> u8 {
-        match self {
-            Self::Error { .. } => 0,
-            Self::ByteOrder { .. } => 1,
-            Self::ConnectionSetup { .. } => 2,
-            Self::AuthRequired { .. } => 3,
-            Self::AuthReply { .. } => 4,
-            Self::AuthNextPhase { .. } => 5,
-            Self::ConnectionReply { .. } => 6,
-            Self::ProtocolSetup { .. } => 7,
-            Self::ProtocolReply { .. } => 8,
-            Self::Ping => 9,
-            Self::PingReply => 10,
-            Self::WantToClose => 11,
-            Self::NoClose => 12,
-        }
+        self.kind().0
     }
 
     /// The specification's word.
     pub fn word(&self) -> &'static str {
-        match self {
-            Self::Error { .. } => "Error",
-            Self::ByteOrder { .. } => "ByteOrder",
-            Self::ConnectionSetup { .. } => "ConnectionSetup",
-            Self::AuthRequired { .. } => "AuthenticationRequired",
-            Self::AuthReply { .. } => "AuthenticationReply",
-            Self::AuthNextPhase { .. } => "AuthenticationNextPhase",
-            Self::ConnectionReply { .. } => "ConnectionReply",
-            Self::ProtocolSetup { .. } => "ProtocolSetup",
-            Self::ProtocolReply { .. } => "ProtocolReply",
-            Self::Ping => "Ping",
-            Self::PingReply => "PingReply",
-            Self::WantToClose => "WantToClose",
-            Self::NoClose => "NoClose",
-        }
+        self.kind().1
     }
 }
 

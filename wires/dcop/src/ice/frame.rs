@@ -9,34 +9,23 @@ pub const FRAME_HEADER: usize = 12;
 
 /// Kinds of DCOP messages: their minor opcodes.
 pub mod minor {
-    /// A call that nobody answers.
-    pub const SEND: u8 = 1;
-    /// A call.
-    pub const CALL: u8 = 2;
-    /// Its answer.
-    pub const REPLY: u8 = 3;
-    /// There is no answer.
-    pub const REPLY_FAILED: u8 = 4;
-    /// The answer comes later.
-    pub const REPLY_WAIT: u8 = 5;
-    /// The answer announced before.
-    pub const REPLY_DELAYED: u8 = 6;
-    /// A search for an object.
-    pub const FIND: u8 = 7;
-
-    /// The protocol's word for a kind.
-    pub fn word(minor: u8) -> &'static str {
-        match minor {
-            SEND => "DCOPSend",
-            CALL => "DCOPCall",
-            REPLY => "DCOPReply",
-            REPLY_FAILED => "DCOPReplyFailed",
-            REPLY_WAIT => "DCOPReplyWait",
-            REPLY_DELAYED => "DCOPReplyDelayed",
-            FIND => "DCOPFind",
-            _ => "unknown message",
-        }
-    }
+    everywire_model::named_numbers! { u8 {
+        /// A call that nobody answers.
+        SEND = 1 "DCOPSend";
+        /// A call.
+        CALL = 2 "DCOPCall";
+        /// Its answer.
+        REPLY = 3 "DCOPReply";
+        /// There is no answer.
+        REPLY_FAILED = 4 "DCOPReplyFailed";
+        /// The answer comes later.
+        REPLY_WAIT = 5 "DCOPReplyWait";
+        /// The answer announced before.
+        REPLY_DELAYED = 6 "DCOPReplyDelayed";
+        /// A search for an object.
+        FIND = 7 "DCOPFind";
+        _ => "unknown message";
+    } }
 }
 
 /// The header of a DCOP message.

@@ -91,9 +91,10 @@ impl Initiator {
                 self.little = *little;
                 let (vendor, release): (&[u8], &[u8]) = (b"MIT", b"1.0");
                 let versions = vec![(1, 0)];
+                let must_authenticate = false;
                 put_core(
                     out,
-                    &Core::ConnectionSetup { must_authenticate: false, vendor, release, methods, versions },
+                    &Core::ConnectionSetup { must_authenticate, vendor, release, methods, versions },
                 );
                 Connection
             }
@@ -102,12 +103,7 @@ impl Initiator {
                 ConnectionReply
             }
             (Connection | ConnectionReply, Core::ConnectionReply { version, .. }) => {
-                if *version != 0 {
-                    return Err(Wrong::Value {
-                        what: "index of a version offered",
-                        value: (*version).into(),
-                    });
-                }
+                only_version(*version)?;
                 let setup = Core::ProtocolSetup {
                     opcode: OPCODE,
                     must_authenticate: false,
@@ -125,12 +121,7 @@ impl Initiator {
                 ProtocolReply
             }
             (Protocol | ProtocolReply, Core::ProtocolReply { version, opcode, .. }) => {
-                if *version != 0 {
-                    return Err(Wrong::Value {
-                        what: "index of a version offered",
-                        value: (*version).into(),
-                    });
-                }
+                only_version(*version)?;
                 if *opcode == 0 {
                     return Err(Wrong::Value { what: "opcode of a protocol", value: 0 });
                 }
@@ -158,6 +149,14 @@ impl Initiator {
                 Err(Wrong::Value { what, value: index.into() })
             }
         }
+    }
+}
+
+/// One version was offered, and so it is that of index 0.
+fn only_version(index: u8) -> Result<(), Wrong> {
+    match index {
+        0 => Ok(()),
+        _ => Err(Wrong::Value { what: "index of a version offered", value: index.into() }),
     }
 }
 

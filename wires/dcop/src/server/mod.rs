@@ -77,6 +77,13 @@ impl Server {
         }
     }
 
+    /// A server that has nothing to do, and ends at its first turn.
+    fn over(settings: Settings) -> Self {
+        let mut server = Self::unannounced(Arc::default(), settings);
+        (server.phase, server.turn) = (Phase::Closing, Some(Instant::now()));
+        server
+    }
+
     /// A server that tells the world of itself, and takes it back at the end.
     fn announced(place: Place, settings: Settings) -> Self {
         let cookie = place.cookie();

@@ -26,13 +26,14 @@ use std::time::Instant;
 pub(super) type Slot = usize;
 
 /// How far a connection is.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) enum State {
     /// Nobody knows yet who it is.
     Handshake(Acceptor),
     /// It speaks DCOP.
     Up(Framing),
     /// It is to be closed: nothing of it is read any more, and it is in no other table.
+    #[default]
     Gone,
 }
 
@@ -50,7 +51,7 @@ pub(super) struct Wait {
 }
 
 /// A connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Peer {
     /// The driver's number for it.
     pub(super) id: PeerId,
@@ -127,25 +128,8 @@ pub(super) struct Peers {
 impl Peers {
     /// A new connection, in the handshake.
     pub(super) fn insert(&mut self, id: PeerId, acceptor: Acceptor) -> Slot {
-        let peer = Box::new(Peer {
-            id,
-            state: State::Handshake(acceptor),
-            out: SendBuffer::new(),
-            flushing: false,
-            name: Vec::new(),
-            last: Slot::MAX,
-            serving: Vec::new(),
-            calling: Vec::new(),
-            notifications: 0,
-            daemon: false,
-            trinity: false,
-            skip: 0,
-            wanted: 0,
-            due: None,
-            renamed: false,
-            received: 0,
-            sequence: 0,
-        });
+        let state = State::Handshake(acceptor);
+        let peer = Box::new(Peer { id, state, last: Slot::MAX, ..Peer::default() });
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1

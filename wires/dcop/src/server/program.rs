@@ -2,14 +2,9 @@
 
 use super::place::{Files, Place};
 use super::{Server, Settings};
-use bytes::BytesMut;
 use everywire_model::hub::ProgramOption;
-use everywire_model::{
-    Endpoint, Failure, Handle, Hub, HubEvent, Initiator, Kind, PeerAddress, PeerId, Program, SendBuffer,
-    Violation,
-};
+use everywire_model::{Failure, Hub, Initiator, Kind, Program};
 use std::io::Write as _;
-use std::time::Instant;
 
 /// A server in place of KDE's; it stays in the foreground.
 pub static PROGRAM: Program = Program {
@@ -74,7 +69,7 @@ fn open_in(
         let unwritable =
             |error: std::io::Error| Failure::new(Kind::Refused, Initiator::Here, error.to_string());
         written.map_err(unwritable)?;
-        return Ok(Box::new(Said { since: Instant::now(), done: false }));
+        return Ok(Box::new(Server::over(settings)));
     }
     let server = Server::announced(Place::new(socket, files)?, settings);
     Ok(Box::new(if suicide { server.ending_alone() } else { server }))
@@ -88,63 +83,10 @@ fn number(name: &str, text: &str, range: std::ops::RangeInclusive<u64>) -> Resul
     })
 }
 
-/// A program that has said what there was to say.
-struct Said {
-    /// A time that has passed: so the driver asks for events at once.
-    since: Instant,
-    /// The end was told.
-    done: bool,
-}
-
-impl Hub for Said {
-    fn endpoints(&self) -> Vec<Endpoint> {
-        Vec::new()
-    }
-
-    fn opened(&mut self, _: &[Endpoint]) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn connected(&mut self, _: PeerId, _: PeerAddress, _: Instant) {}
-
-    fn receive(
-        &mut self,
-        _: PeerId,
-        _: Instant,
-        input: &mut BytesMut,
-        _: &mut Vec<Handle>,
-    ) -> Result<(), Violation> {
-        input.clear();
-        Ok(())
-    }
-
-    fn wanted(&self, _: PeerId) -> usize {
-        0
-    }
-
-    fn transmit(&mut self, _: PeerId) -> Option<&mut SendBuffer> {
-        None
-    }
-
-    fn poll(&mut self) -> Option<HubEvent> {
-        (!std::mem::replace(&mut self.done, true)).then_some(HubEvent::Finish)
-    }
-
-    fn disconnected(&mut self, _: PeerId, _: Instant) {}
-
-    fn deadline(&self) -> Option<Instant> {
-        // Whoever drives this looks for events once something happened: time passes at once.
-        (!self.done).then_some(self.since)
-    }
-
-    fn expire(&mut self, _: Instant) {}
-
-    fn close(&mut self) {}
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use everywire_model::Endpoint;
 
     #[test]
     fn options_are_checked() {

@@ -33,6 +33,19 @@ struct Ends<'a> {
     to: Text<'a>,
 }
 
+impl Ends<'_> {
+    /// As they stand at the front of a message.
+    fn put(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.from.raw());
+        out.extend_from_slice(self.to.raw());
+    }
+
+    /// Those of the answer.
+    fn back(self) -> Self {
+        Self { from: self.to, to: self.from }
+    }
+}
+
 impl Router {
     /// Takes a whole message from the front of the input, and passes it on.
     ///
@@ -78,12 +91,8 @@ impl Router {
         if let (Some([_, kind]), Some(key)) =
             (head.first_chunk(), head.get(8..).and_then(<[u8]>::first_chunk))
         {
-            self.fail_oversized(
-                slot,
-                *kind,
-                u32::from_ne_bytes(*key),
-                head.get(FRAME_HEADER..).unwrap_or_default(),
-            )?;
+            let payload = head.get(FRAME_HEADER..).unwrap_or_default();
+            self.fail_oversized(slot, *kind, u32::from_ne_bytes(*key), payload)?;
         }
         Ok(self.peers.get_mut(slot).is_some_and(|peer| peer.drop_rest(input)))
     }
@@ -96,24 +105,16 @@ impl Router {
         match kind {
             minor::CALL | minor::FIND => self.fail(slot, key, ends),
             minor::REPLY | minor::REPLY_FAILED => {
-                if let Some(caller) = self.reply(slot, head, ends.to)
-                    && let Some(peer) = self.peers.get_mut(caller)
-                {
-                    self.post.message(caller, peer, minor::REPLY_FAILED, key, |out| {
-                        out.extend_from_slice(ends.from.raw());
-                        out.extend_from_slice(ends.to.raw());
-                    });
+                if let Some(caller) = self.reply(slot, head, ends.to) {
+                    self.tell(caller, minor::REPLY_FAILED, key, |out| ends.put(out));
                 }
             }
             minor::REPLY_DELAYED => {
                 let id = fields.take("the number of a reply")?;
-                if let Some(caller) = self.reply_delayed(slot, head, ends.to, id)
-                    && let Some(peer) = self.peers.get_mut(caller)
-                {
+                if let Some(caller) = self.reply_delayed(slot, head, ends.to, id) {
                     // A reply that was announced fails by having no type.
-                    self.post.message(caller, peer, minor::REPLY_DELAYED, key, |out| {
-                        out.extend_from_slice(ends.from.raw());
-                        out.extend_from_slice(ends.to.raw());
+                    self.tell(caller, minor::REPLY_DELAYED, key, |out| {
+                        ends.put(out);
                         out.extend_from_slice(&id);
                         put_name(out, b"");
                         put_data(out, b"");
@@ -227,14 +228,11 @@ impl Router {
             let kind = self.serve(slot, object.bytes(), function.bytes(), data, &mut reply);
             if let Some(kind) = kind {
                 let key = self.key(head.key);
-                if let Some(peer) = self.peers.get_mut(slot) {
-                    self.post.message(slot, peer, minor::REPLY, key, |out| {
-                        out.extend_from_slice(ends.to.raw());
-                        out.extend_from_slice(ends.from.raw());
-                        put_name(out, kind);
-                        put_data(out, &reply);
-                    });
-                }
+                self.tell(slot, minor::REPLY, key, |out| {
+                    ends.back().put(out);
+                    put_name(out, kind);
+                    put_data(out, &reply);
+                });
             }
             self.scratch = reply;
             if kind.is_some() {
@@ -249,11 +247,13 @@ impl Router {
     #[cold]
     fn fail(&mut self, slot: Slot, key: u32, ends: Ends<'_>) {
         let key = self.key(key);
-        if let Some(peer) = self.peers.get_mut(slot) {
-            self.post.message(slot, peer, minor::REPLY_FAILED, key, |out| {
-                out.extend_from_slice(ends.to.raw());
-                out.extend_from_slice(ends.from.raw());
-            });
+        self.tell(slot, minor::REPLY_FAILED, key, |out| ends.back().put(out));
+    }
+
+    /// Puts a message of the server itself into a connection's queue.
+    fn tell(&mut self, to: Slot, kind: u8, key: u32, write: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(peer) = self.peers.get_mut(to) {
+            self.post.message(to, peer, kind, key, write);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::values::{DATA_STREAM, says_yes};
 use bytes::Bytes;
 use everywire_model::describe::*;
 use everywire_model::{
-    Answer, CallId, Codec, Encode, Expects, Failure, Incoming, Initiator, Kind, MarshalList, Request,
+    Answer, Body, CallId, Codec, Encode, Expects, Failure, Incoming, Initiator, Kind, MarshalList, Request,
     Servant, Sink,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,28 +48,17 @@ impl Forward {
             }
             return;
         }
-        let asked: Vec<_> = keys
-            .into_iter()
-            .filter_map(|key| self.find(&key, function).map(|(servant, index)| (key, servant, index)))
-            .collect();
+        let able = |key: Bytes| self.find(&key, function).map(|(servant, index)| (key, servant, index));
+        let meant: Vec<_> = keys.into_iter().filter_map(able).collect();
         let (sender, mut body) = (Bytes::copy_from_slice(request.sender()), request.body().clone());
         body.context = function.into();
         // One more is held until all have been asked.
-        let all = Arc::new(Mutex::new(All { left: asked.len() + 1, request: Some(request) }));
-        for (key, servant, index) in asked {
+        let all = Arc::new(Mutex::new(All { left: meant.len() + 1, request: Some(request) }));
+        for (key, servant, index) in meant {
             if lock(&all).request.is_none() {
                 return;
             }
-            let incoming = Incoming {
-                id: CallId(0),
-                sender: sender.clone(),
-                key: key.clone(),
-                interface: Bytes::new(),
-                operation: Bytes::copy_from_slice(function),
-                body: body.clone(),
-                expects: Expects::Reply,
-            };
-            let all = Arc::clone(&all);
+            let (incoming, all) = (asked(&sender, &key, function, &body), Arc::clone(&all));
             let link = self.shared.objects.aside(Box::new(move |answer| {
                 let yes = matches!(answer, Answer::Done(results) if says_yes(results));
                 All::another(&all, yes.then_some(&key));
@@ -119,19 +108,23 @@ impl Servant for Forward {
         let (sender, body) = (Bytes::copy_from_slice(request.sender()), request.body().clone());
         let all = Arc::new(Mutex::new(All { left: meant.len(), request: Some(request) }));
         for (key, servant, index) in meant {
-            let incoming = Incoming {
-                id: CallId(0),
-                sender: sender.clone(),
-                key,
-                interface: Bytes::new(),
-                operation: Bytes::copy_from_slice(&function),
-                body: body.clone(),
-                expects: Expects::Reply,
-            };
-            let all = Arc::clone(&all);
+            let (incoming, all) = (asked(&sender, &key, &function, &body), Arc::clone(&all));
             let link = self.shared.objects.aside(Box::new(move |answer| All::one(&all, answer)));
             Arc::clone(&servant).dispatch(Request::new(index, incoming, link, servant));
         }
+    }
+}
+
+/// The call that is passed on to one of the objects.
+fn asked(sender: &Bytes, key: &Bytes, function: &[u8], body: &Body) -> Incoming {
+    Incoming {
+        id: CallId(0),
+        sender: sender.clone(),
+        key: key.clone(),
+        interface: Bytes::new(),
+        operation: Bytes::copy_from_slice(function),
+        body: body.clone(),
+        expects: Expects::Reply,
     }
 }
 
@@ -161,32 +154,29 @@ struct All {
 }
 
 impl All {
-    /// One of those who were called answers.
-    fn one(all: &Mutex<Self>, answer: Answer<'_>) {
+    /// An answer less is missing. The request, if that was the last one, or the one that counts.
+    fn settle(all: &Mutex<Self>, counts: bool) -> Option<Request> {
         let mut held = lock(all);
         held.left = held.left.saturating_sub(1);
-        let done = held.left == 0 || !matches!(answer, Answer::Done(_));
-        let request = if done { held.request.take() } else { None };
-        drop(held);
-        if let Some(mut request) = request {
+        if held.left == 0 || counts { held.request.take() } else { None }
+    }
+
+    /// One of those who were called answers.
+    fn one(all: &Mutex<Self>, answer: Answer<'_>) {
+        if let Some(mut request) = Self::settle(all, !matches!(answer, Answer::Done(_))) {
             request.answer(answer);
         }
     }
 
     /// One of those who were searched says whether it is meant.
     fn another(all: &Mutex<Self>, found: Option<&Bytes>) {
-        let mut held = lock(all);
-        held.left = held.left.saturating_sub(1);
-        let done = held.left == 0 || found.is_some();
-        let request = if done { held.request.take() } else { None };
-        drop(held);
-        match (request, found) {
-            (Some(mut request), Some(key)) => tell(&mut request, key),
-            (Some(mut request), None) => {
+        let Some(mut request) = Self::settle(all, found.is_some()) else { return };
+        match found {
+            Some(key) => tell(&mut request, key),
+            None => {
                 let failure = no_object(request.key());
                 request.answer(Answer::Failed(&failure));
             }
-            (None, _) => {}
         }
     }
 }

@@ -124,11 +124,8 @@ impl Tells {
         let objects = &self.shared.objects;
         if id == CLIENT {
             if index != 2 {
-                return Err(Failure::new(
-                    Kind::NoOperation,
-                    Initiator::User,
-                    "DCOPClient has only objects()",
-                ));
+                let what = "DCOPClient has only objects()";
+                return Err(Failure::new(Kind::NoOperation, Initiator::User, what));
             }
             let default = self.shared.default();
             let mut ids = Vec::new();

@@ -18,7 +18,7 @@ use crate::contracts::corba::{
 };
 use everywire_model::contract::LEFT_OUT;
 use everywire_model::describe::{
-    Attribute, Direction, Field, Interface, InterfaceKind, Name, Notify, Operation, Parameter, Struct,
+    Attribute, Direction, Field, Interface, Name, Notify, Operation, Parameter, Struct,
 };
 use everywire_model::{Failure, Hold, Initiator, Kind, Shape};
 use std::borrow::Cow;
@@ -108,13 +108,7 @@ impl Told<'_> {
             if draft.numbers.contains_key(getter.as_str()) {
                 continue;
             }
-            let shape = match types.of(&told.r#type, questions) {
-                // JacORB's repository finds no type of attributes that can be written.
-                Ok(Shape::Void) => {
-                    let why = lacks_type();
-                    draft.leave_out(&told.name, &why);
-                    continue;
-                }
+            let shape = match types.of(&told.r#type, questions).and_then(typed) {
                 Ok(shape) => shape,
                 Err(failure) => {
                     draft.leave_out(&told.name, &failure);
@@ -147,15 +141,12 @@ impl Told<'_> {
         Interface {
             name: self.name.into(),
             id: self.told.id.clone().into(),
-            identities: Cow::Borrowed(&[]),
-            kind: InterfaceKind::Plain,
             bases: self.bases.into(),
             operations: draft.operations.into(),
             inherited,
             attributes: draft.attributes.into(),
-            signals: Cow::Borrowed(&[]),
             notes: Cow::Owned(draft.left_out),
-            doc: Cow::Borrowed(""),
+            ..Interface::default()
         }
     }
 }
@@ -193,7 +184,12 @@ fn raises(told: &[ExceptionDescription], types: &mut Types, questions: &mut Ques
     told.iter().filter_map(|told| types.exception(&told.r#type, questions).ok()).collect()
 }
 
-/// Why an attribute is left out whose type the repository tells as void.
-fn lacks_type() -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Peer, "the repository tells no type of it")
+/// The type of an attribute. JacORB's repository finds no type of attributes that can be written.
+fn typed(shape: Shape) -> Result<Shape, Failure> {
+    match shape {
+        Shape::Void => {
+            Err(Failure::new(Kind::Unsupported, Initiator::Peer, "the repository tells no type of it"))
+        }
+        shape => Ok(shape),
+    }
 }

@@ -106,8 +106,7 @@ impl Asking {
     /// A question failed, a bound was met, or the interface is told to derive from itself.
     fn interface(&mut self, described: &Reference, depth: usize) -> Result<Hold<Interface>, Failure> {
         let Some(depth) = depth.checked_sub(1) else {
-            let levels = DEPTH as u64;
-            return Err(Failure::over_limit(Initiator::Peer, "levels of inheritance", levels + 1, levels));
+            return Err(Failure::over_limit(Initiator::Peer, "levels of inheritance", DEPTH + 1, DEPTH));
         };
         let stub = Stub::<dyn InterfaceDef>::new(self.questions.to(described, &describe::INTERFACE_DEF)?);
         let told = stub.describe_interface()?;

@@ -157,55 +157,41 @@ impl Types {
     /// A bound was met, or this side cannot hold values of the type.
     fn shape(&mut self, shape: &Shape, depth: usize, questions: &mut Questions) -> Result<Shape, Failure> {
         let Some(depth) = depth.checked_sub(1) else {
-            let levels = DEPTH as u64;
-            return Err(Failure::over_limit(Initiator::Peer, "levels of a type", levels + 1, levels));
+            return Err(Failure::over_limit(Initiator::Peer, "levels of a type", DEPTH + 1, DEPTH));
         };
         self.nodes += 1;
         if self.nodes > NODES {
-            let (nodes, limit) = (self.nodes as u64, NODES as u64);
-            return Err(Failure::over_limit(Initiator::Peer, "types of one contract", nodes, limit));
+            return Err(Failure::over_limit(Initiator::Peer, "types of one contract", self.nodes, NODES));
         }
         Ok(match shape {
-            Shape::Struct(held) => {
-                let key = ("struct", held.id.to_string());
-                self.once(key, |types| {
-                    let fields = types.fields(&held.fields, depth, questions)?.into();
-                    let name = types.name(&held.id, &held.name, questions);
-                    Ok(Struct { name, id: held.id.clone(), fields })
-                })?
-            }
-            Shape::Union(held) => {
-                let key = ("union", held.id.to_string());
-                self.once(key, |types| {
-                    let discriminator = types.shape(&held.discriminator, depth, questions)?;
-                    let mut arms = Vec::with_capacity(held.arms.len());
-                    for arm in held.arms.iter() {
-                        let shape = types.shape(&arm.field.shape, depth, questions)?;
-                        let field = Field { name: arm.field.name.clone(), shape };
-                        arms.push(Arm { labels: arm.labels.clone(), default: arm.default, field });
-                    }
-                    let name = types.name(&held.id, &held.name, questions);
-                    Ok(Union { name, id: held.id.clone(), discriminator, arms: arms.into() })
-                })?
-            }
-            Shape::Enum(held) => {
-                let key = ("enum", held.id.to_string());
-                self.once(key, |types| {
-                    let name = types.name(&held.id, &held.name, questions);
-                    Ok(Enum { name, ..(**held).clone() })
-                })?
-            }
+            Shape::Struct(held) => self.once(("struct", held.id.to_string()), |types| {
+                let fields = types.fields(&held.fields, depth, questions)?.into();
+                let name = types.name(&held.id, &held.name, questions);
+                Ok(Struct { name, id: held.id.clone(), fields })
+            })?,
+            Shape::Union(held) => self.once(("union", held.id.to_string()), |types| {
+                let discriminator = types.shape(&held.discriminator, depth, questions)?;
+                let mut arms = Vec::with_capacity(held.arms.len());
+                for arm in held.arms.iter() {
+                    let shape = types.shape(&arm.field.shape, depth, questions)?;
+                    let field = Field { name: arm.field.name.clone(), shape };
+                    arms.push(Arm { labels: arm.labels.clone(), default: arm.default, field });
+                }
+                let name = types.name(&held.id, &held.name, questions);
+                Ok(Union { name, id: held.id.clone(), discriminator, arms: arms.into() })
+            })?,
+            Shape::Enum(held) => self.once(("enum", held.id.to_string()), |types| {
+                let name = types.name(&held.id, &held.name, questions);
+                Ok(Enum { name, ..(**held).clone() })
+            })?,
             // A remark without a name: a fixed-point number. Exceptions are told apart, and boxes are no values here.
             Shape::Alias(_) if typecodes::is_fixed(shape) => shape.clone(),
             Shape::Alias(held) if held.name.is_empty() => return Err(unsupported("a value box")),
-            Shape::Alias(held) => {
-                let key = ("alias", held.id.to_string());
-                self.once(key, |types| {
-                    let target = types.shape(&held.target, depth, questions)?;
-                    let name = types.name(&held.id, &held.name, questions);
-                    Ok(Alias { name, id: held.id.clone(), target })
-                })?
-            }
+            Shape::Alias(held) => self.once(("alias", held.id.to_string()), |types| {
+                let target = types.shape(&held.target, depth, questions)?;
+                let name = types.name(&held.id, &held.name, questions);
+                Ok(Alias { name, id: held.id.clone(), target })
+            })?,
             Shape::Sequence(held) => {
                 let element = self.shape(&held.element, depth, questions)?;
                 Shape::Sequence(Hold::new(Sequence { element, ..(**held).clone() }))

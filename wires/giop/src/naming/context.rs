@@ -150,10 +150,8 @@ impl Servant for Context {
                 }
                 "resolve_str" => {
                     let (text,) = request.arguments::<(String,)>()?;
-                    match names::parse(&text) {
-                        Some(name) => resolve(&node, request, name),
-                        None => invalid(request),
-                    }
+                    let Some(name) = names::parse(&text) else { return invalid(request) };
+                    resolve(&node, request, name)
                 }
                 "list" => {
                     let (asked,) = request.arguments::<(u32,)>()?;
@@ -172,21 +170,19 @@ impl Servant for Context {
                 }
                 "to_name" => {
                     let (text,) = request.arguments::<(String,)>()?;
-                    match names::parse(&text) {
-                        Some(name) => reply(request, (name,)),
-                        None => invalid(request),
-                    }
+                    let Some(name) = names::parse(&text) else { return invalid(request) };
+                    reply(request, (name,))
                 }
                 "to_url" => {
                     let (address, text) = request.arguments::<(String, String)>()?;
-                    match names::parse(&text) {
-                        Some(_) if address.is_empty() => raise(request, &InvalidAddress {}),
-                        Some(_) => {
-                            let name = everywire_model::reference::escape(text.as_bytes());
-                            reply(request, (format!("corbaname:{address}#{name}"),))
-                        }
-                        None => invalid(request),
+                    if names::parse(&text).is_none() {
+                        return invalid(request);
                     }
+                    if address.is_empty() {
+                        return raise(request, &InvalidAddress {});
+                    }
+                    let name = everywire_model::reference::escape(text.as_bytes());
+                    reply(request, (format!("corbaname:{address}#{name}"),))
                 }
                 "bind" | "rebind" | "bind_context" | "rebind_context" | "unbind" | "new_context"
                 | "bind_new_context" | "destroy" => Err(Failure::new(

@@ -108,11 +108,10 @@ fn named(rest: &str, name: &str, resolver: &dyn Resolver) -> Result<Reference, F
     let context = Stub::<dyn NamingContext>::new(resolver.resolve(&address::corbaname_context(rest)?)?);
     match resolve(&context, &wanted)? {
         Some(found) => Ok(found),
-        None => Err(Failure::new(
-            Kind::NoObject,
-            Initiator::Peer,
-            format!("the name `{plain}` is bound to no object"),
-        )),
+        None => {
+            let what = format!("the name `{plain}` is bound to no object");
+            Err(Failure::new(Kind::NoObject, Initiator::Peer, what))
+        }
     }
 }
 

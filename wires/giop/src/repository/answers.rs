@@ -12,9 +12,7 @@ pub(super) use super::describing::Asked;
 
 use super::shapes::raises;
 use super::{Definition, Type, What};
-use crate::contracts::corba::{
-    AttributeMode, DefinitionKind, OperationMode, PrimitiveKind, contained, container,
-};
+use crate::contracts::corba::{DefinitionKind, PrimitiveKind, contained, container};
 use crate::contracts::{exception_id, id_of};
 use crate::typecodes;
 use crate::wire_state::reply;
@@ -36,39 +34,35 @@ pub(super) fn answer(asked: &Asked<'_>, request: &mut Request) -> Result<(), Fai
         _ => &[],
     };
     let shape = asked.shape();
-    match operation {
+    match (operation, &shape, &definition.what) {
         // IRObject, IDLType.
-        "_get_def_kind" => reply(request, (definition.kind,)),
-        "_get_type" => reply(request, (TypeCode::new(shape),)),
+        ("_get_def_kind", ..) => reply(request, (definition.kind,)),
+        ("_get_type", ..) => reply(request, (TypeCode::new(shape.clone()),)),
         // Contained.
-        "_get_id" => reply(request, (definition.id.as_str(),)),
-        "_get_name" => reply(request, (definition.name.as_str(),)),
-        "_get_version" => reply(request, (super::shapes::version(&definition.id),)),
-        "_get_defined_in" => reply(request, (asked.reference_at(definition.within),)),
-        "_get_absolute_name" => reply(request, (definition.absolute_name.as_str(),)),
-        "_get_containing_repository" => reply(request, (asked.reference_at(0),)),
-        "describe" => {
+        ("_get_id", ..) => reply(request, (definition.id.as_str(),)),
+        ("_get_name", ..) => reply(request, (definition.name.as_str(),)),
+        ("_get_version", ..) => reply(request, (super::shapes::version(&definition.id),)),
+        ("_get_defined_in", ..) => reply(request, (asked.reference_at(definition.within),)),
+        ("_get_absolute_name", ..) => reply(request, (definition.absolute_name.as_str(),)),
+        ("_get_containing_repository", ..) => reply(request, (asked.reference_at(0),)),
+        ("describe", ..) => {
             reply(request, (contained::Description { kind: definition.kind, value: asked.described()? },))
         }
         // Container.
-        "lookup" => {
+        ("lookup", ..) => {
             let (name,) = request.arguments::<(String,)>()?;
             let found = asked.lookup(&name).and_then(|number| asked.reference_at(number));
             reply(request, (found,))
         }
-        "contents" => {
+        ("contents", ..) => {
             let (kind, own) = request.arguments::<(DefinitionKind, bool)>()?;
-            let found = asked.contents(kind, own).into_iter();
-            let found: Vec<Option<Reference>> = found.map(|number| asked.reference_at(number)).collect();
-            reply(request, (found,))
+            reply(request, (asked.references(asked.contents(kind, own)),))
         }
-        "lookup_name" => {
+        ("lookup_name", ..) => {
             let (name, levels, kind, own) = request.arguments::<(String, i32, DefinitionKind, bool)>()?;
-            let found = asked.named(&name, levels, kind, own).into_iter();
-            let found: Vec<Option<Reference>> = found.map(|number| asked.reference_at(number)).collect();
-            reply(request, (found,))
+            reply(request, (asked.references(asked.named(&name, levels, kind, own)),))
         }
-        "describe_contents" => {
+        ("describe_contents", ..) => {
             let (kind, own, most) = request.arguments::<(DefinitionKind, bool, i32)>()?;
             let most = usize::try_from(most).unwrap_or(usize::MAX);
             let found = asked.contents(kind, own).into_iter().take(most).map(|number| {
@@ -83,18 +77,18 @@ pub(super) fn answer(asked: &Asked<'_>, request: &mut Request) -> Result<(), Fai
             reply(request, (found,))
         }
         // Repository.
-        "lookup_id" => {
+        ("lookup_id", ..) => {
             let (id,) = request.arguments::<(String,)>()?;
             let found = asked.repository.by_id.get(&id).and_then(|number| asked.repository.get(*number));
             // Types without a name are in no container.
             let found = found.filter(|found| !found.name.is_empty());
             reply(request, (found.map(|found| asked.reference(found)),))
         }
-        "get_canonical_typecode" => {
+        ("get_canonical_typecode", ..) => {
             let (code,) = request.arguments::<(TypeCode,)>()?;
             reply(request, (code,))
         }
-        "get_primitive" => {
+        ("get_primitive", ..) => {
             let (kind,) = request.arguments::<(PrimitiveKind,)>()?;
             let found = asked.repository.primitive(kind).ok_or_else(|| {
                 Failure::new(Kind::BadArgument, Initiator::User, "there is no such primitive type here")
@@ -102,92 +96,73 @@ pub(super) fn answer(asked: &Asked<'_>, request: &mut Request) -> Result<(), Fai
             reply(request, (Some(asked.reference(found)),))
         }
         // The types.
-        "_get_members" => match definition.kind {
-            DefinitionKind::DkUnion => reply(request, (asked.union_members(),)),
-            DefinitionKind::DkEnum => match &shape {
-                Shape::Enum(held) => {
-                    let names: Vec<&str> = held.members.iter().map(|(name, _)| name.as_ref()).collect();
-                    reply(request, (names,))
-                }
-                _ => Err(no_operation(interface)),
-            },
-            _ => reply(request, (asked.struct_members(),)),
-        },
-        "_get_discriminator_type" => match &shape {
-            Shape::Union(held) => reply(request, (TypeCode::new(held.discriminator.clone()),)),
-            _ => Err(no_operation(interface)),
-        },
-        "_get_discriminator_type_def" | "_get_original_type_def" | "_get_element_type_def" => {
+        ("_get_members", Shape::Union(_), _) => reply(request, (asked.union_members(),)),
+        ("_get_members", Shape::Enum(held), _) => {
+            let names: Vec<&str> = held.members.iter().map(|(name, _)| name.as_ref()).collect();
+            reply(request, (names,))
+        }
+        ("_get_members", ..) => reply(request, (asked.struct_members(),)),
+        ("_get_discriminator_type", Shape::Union(held), _) => {
+            reply(request, (TypeCode::new(held.discriminator.clone()),))
+        }
+        ("_get_discriminator_type_def" | "_get_original_type_def" | "_get_element_type_def", ..) => {
             reply(request, (asked.type_def(parts.first()),))
         }
-        "_get_element_type" => {
+        ("_get_element_type", ..) => {
             reply(request, (TypeCode::new(shape.element().cloned().unwrap_or(Shape::Void)),))
         }
-        "_get_bound" => reply(request, (bound(&shape),)),
-        "_get_length" => match &shape {
-            Shape::Array(held) => reply(request, (held.len,)),
-            _ => Err(no_operation(interface)),
-        },
-        "_get_digits" => {
+        ("_get_bound", ..) => reply(request, (bound(&shape),)),
+        ("_get_length", Shape::Array(held), _) => reply(request, (held.len,)),
+        ("_get_digits", ..) => {
             reply(request, (typecodes::digits_and_scale(&shape).map_or(0, |(digits, _)| digits),))
         }
-        "_get_scale" => {
+        ("_get_scale", ..) => {
             let scale = typecodes::digits_and_scale(&shape).map_or(0, |(_, scale)| scale.cast_signed());
             reply(request, (scale,))
         }
-        "_get_kind" => match &definition.what {
-            What::Primitive(kind) => reply(request, (*kind,)),
-            _ => Err(no_operation(interface)),
-        },
+        ("_get_kind", _, What::Primitive(kind)) => reply(request, (*kind,)),
         // Attributes, constants and operations.
-        "_get_type_def" => match &definition.what {
-            What::Attribute { of, .. } | What::Constant { of, .. } => {
-                reply(request, (asked.type_def(Some(of)),))
-            }
-            _ => Err(no_operation(interface)),
+        ("_get_type_def", _, What::Attribute { of, .. } | What::Constant { of, .. }) => {
+            reply(request, (asked.type_def(Some(of)),))
+        }
+        ("_get_value", _, What::Constant { held, .. }) => {
+            reply(request, (Variant::new(held.shape.clone(), held.value.clone()),))
+        }
+        ("_get_result", ..) => reply(request, (TypeCode::new(shape.clone()),)),
+        ("_get_result_def", ..) => reply(request, (asked.type_def(parts.first()),)),
+        ("_get_params", ..) => {
+            reply(request, (asked.operation().map(|told| told.parameters).unwrap_or_default(),))
+        }
+        ("_get_contexts", ..) => reply(request, (Vec::<String>::new(),)),
+        ("_get_exceptions", ..) => reply(request, (asked.exceptions(),)),
+        ("_get_mode", ..) => match (asked.operation(), asked.attribute()) {
+            (Some(told), _) => reply(request, (told.mode,)),
+            (None, Some(told)) => reply(request, (told.mode,)),
+            (None, None) => Err(no_operation(interface)),
         },
-        "_get_value" => match &definition.what {
-            What::Constant { held, .. } => {
-                reply(request, (Variant::new(held.shape.clone(), held.value.clone()),))
-            }
-            _ => Err(no_operation(interface)),
-        },
-        "_get_result" => reply(request, (TypeCode::new(shape),)),
-        "_get_result_def" => reply(request, (asked.type_def(parts.first()),)),
-        "_get_params" => reply(request, (asked.operation().parameters,)),
-        "_get_contexts" => reply(request, (Vec::<String>::new(),)),
-        "_get_exceptions" => reply(request, (asked.exceptions(),)),
-        "_get_mode" => match &definition.what {
-            What::Operation { .. } => reply::<(OperationMode,)>(request, (asked.operation().mode,)),
-            _ => reply::<(AttributeMode,)>(request, (asked.attribute().mode,)),
-        },
-        "_get_get_exceptions" => {
+        ("_get_get_exceptions", ..) => {
             reply(request, (asked.ext_attribute().map(|told| told.get_exceptions).unwrap_or_default(),))
         }
-        "_get_set_exceptions" => {
+        ("_get_set_exceptions", ..) => {
             reply(request, (asked.ext_attribute().map(|told| told.put_exceptions).unwrap_or_default(),))
         }
-        "describe_attribute" => {
+        ("describe_attribute", ..) => {
             reply(request, (asked.ext_attribute().ok_or_else(|| no_operation(interface))?,))
         }
         // Interfaces.
-        "_get_base_interfaces" => {
+        ("_get_base_interfaces", ..) => {
             let bases = asked.interface().map(|interface| interface.bases.iter()).into_iter().flatten();
-            let bases: Vec<Option<Reference>> = bases
-                .map(|base| {
-                    let number = asked.repository.by_id.get(&id_of(&base.id, &base.name))?;
-                    asked.reference_at(*number)
-                })
-                .collect();
+            let known = bases.map(|base| asked.repository.by_id.get(&id_of(&base.id, &base.name)));
+            let bases: Vec<_> = known.map(|number| asked.reference_at(*number?)).collect();
             reply(request, (bases,))
         }
-        "is_a" => {
+        ("is_a", ..) => {
             let (id,) = request.arguments::<(String,)>()?;
             let is = asked.interface().is_some_and(|interface| is_a(interface, &id));
             reply(request, (is || id == crate::contracts::OBJECT.id,))
         }
-        "describe_interface" => reply(request, (asked.full().ok_or_else(|| no_operation(interface))?,)),
-        "describe_ext_interface" => {
+        ("describe_interface", ..) => reply(request, (asked.full().ok_or_else(|| no_operation(interface))?,)),
+        ("describe_ext_interface", ..) => {
             reply(request, (asked.ext_full().ok_or_else(|| no_operation(interface))?,))
         }
         _ => Err(no_operation(interface)),
@@ -238,6 +213,10 @@ impl Asked<'_> {
         all
     }
 
+    fn references(&self, numbers: Vec<usize>) -> Vec<Option<Reference>> {
+        numbers.into_iter().map(|number| self.reference_at(number)).collect()
+    }
+
     /// What it contains of a kind.
     fn contents(&self, kind: DefinitionKind, own: bool) -> Vec<usize> {
         let mut all = self.all_contents(own);
@@ -285,9 +264,7 @@ impl Asked<'_> {
 
     /// References to the exceptions of the operation that it is; empty if it is none.
     fn exceptions(&self) -> Vec<Option<Reference>> {
-        let What::Operation { index, .. } = &self.definition().what else { return Vec::new() };
-        let operation = self.interface().and_then(|interface| interface.operations.get(*index));
-        let raised = operation.into_iter().flat_map(raises);
+        let raised = self.held_operation().into_iter().flat_map(|(operation, _)| raises(operation));
         raised
             .filter_map(|raised| self.repository.by_id.get(&exception_id(raised)))
             .map(|number| self.reference_at(*number))

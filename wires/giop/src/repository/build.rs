@@ -18,10 +18,10 @@ use super::{Definition, Repository, Type, What};
 use crate::contracts::corba::{DefinitionKind, PrimitiveKind};
 use crate::contracts::{exception_id, id_of};
 use crate::typecodes;
-use everywire_model::describe::{Interface, InterfaceKind, Struct, TextKind};
+use everywire_model::describe::{Interface, Struct, TextKind};
 use everywire_model::{Constant, Hold, Objects, Shape};
-use std::borrow::Cow;
 use std::collections::HashSet;
+use std::mem::discriminant;
 
 /// The primitive types: number, id in this repository, and shape. No repository id begins like these ids, so
 /// they cannot collide with those of contracts.
@@ -124,15 +124,8 @@ impl Builder {
             self.repository.by_name.entry(absolute_name.clone()).or_insert(number);
         }
         let (name, contents) = (name.to_owned(), Vec::new());
-        self.repository.definitions.push(Definition {
-            kind,
-            id,
-            name,
-            absolute_name,
-            within,
-            contents,
-            what,
-        });
+        let definition = Definition { kind, id, name, absolute_name, within, contents, what };
+        self.repository.definitions.push(definition);
         number
     }
 
@@ -179,15 +172,10 @@ impl Builder {
         let interface = Interface {
             name: "Object".into(),
             id: id.clone().into(),
-            identities: Cow::Borrowed(&[]),
-            kind: InterfaceKind::Plain,
             bases: bases.into(),
             operations: operations.into(),
             inherited,
-            attributes: Cow::Borrowed(&[]),
-            signals: Cow::Borrowed(&[]),
-            notes: Cow::Borrowed(&[]),
-            doc: Cow::Borrowed(""),
+            ..Interface::default()
         };
         let what = What::Interface(Hold::new(interface));
         // In no scope: nobody looks for it by a name.
@@ -257,15 +245,10 @@ impl Builder {
         if self.repository.has(&id) {
             return;
         }
-        self.named(
-            DefinitionKind::DkException,
-            id,
-            &raised.name,
-            typecodes::of_exception(raised.clone()),
-            |builder, id| {
-                raised.fields.iter().map(|field| builder.type_of(&field.shape, id, DEPTH)).collect()
-            },
-        );
+        let shape = typecodes::of_exception(raised.clone());
+        self.named(DefinitionKind::DkException, id, &raised.name, shape, |builder, id| {
+            raised.fields.iter().map(|field| builder.type_of(&field.shape, id, DEPTH)).collect()
+        });
     }
 
     /// A type with a name. It is known before its parts are: they may contain it. `parts` makes the types of
@@ -324,20 +307,7 @@ impl Builder {
             }};
         }
         match shape {
-            Shape::Void => self.primitive(PrimitiveKind::PkVoid),
-            Shape::Bool => self.primitive(PrimitiveKind::PkBoolean),
-            Shape::U8 | Shape::I8 => self.primitive(PrimitiveKind::PkOctet),
-            Shape::U16 => self.primitive(PrimitiveKind::PkUshort),
-            Shape::I16 => self.primitive(PrimitiveKind::PkShort),
-            Shape::U32 => self.primitive(PrimitiveKind::PkUlong),
-            Shape::I32 => self.primitive(PrimitiveKind::PkLong),
-            Shape::U64 => self.primitive(PrimitiveKind::PkUlonglong),
-            Shape::I64 => self.primitive(PrimitiveKind::PkLonglong),
-            Shape::F32 => self.primitive(PrimitiveKind::PkFloat),
-            Shape::F64 => self.primitive(PrimitiveKind::PkDouble),
-            Shape::Char => self.primitive(PrimitiveKind::PkChar),
-            Shape::WideChar => self.primitive(PrimitiveKind::PkWchar),
-            Shape::TypeCode => self.primitive(PrimitiveKind::PkTypeCode),
+            Shape::I8 => self.primitive(PrimitiveKind::PkOctet),
             Shape::Text(text) => {
                 let wide = matches!(text.kind, TextKind::Wide | TextKind::Counted);
                 match (wide, text.bound) {
@@ -360,13 +330,9 @@ impl Builder {
                 self.unnamed(DefinitionKind::DkFixed, user, shape, Vec::new())
             }
             Shape::Alias(held) if held.name.is_empty() => self.type_of(&held.target, user, depth),
-            Shape::Alias(held) => {
-                defined!(held, DkAlias, |builder: &mut Self, id: &str| vec![builder.type_of(
-                    &held.target,
-                    id,
-                    depth
-                )])
-            }
+            Shape::Alias(held) => defined!(held, DkAlias, |builder: &mut Self, id: &str| {
+                vec![builder.type_of(&held.target, id, depth)]
+            }),
             Shape::Sequence(held) => {
                 let parts = vec![self.type_of(&held.element, user, depth)];
                 self.unnamed(DefinitionKind::DkSequence, user, shape, parts)
@@ -381,8 +347,11 @@ impl Builder {
             }
             Shape::Reference(held) => Type::Interface(id_of(&held.id, &held.name)),
             // What has no type code does not come here.
-            Shape::Variant | Shape::Map(_) | Shape::Optional(_) | Shape::Handle => {
-                self.primitive(PrimitiveKind::PkAny)
+            Shape::Map(_) | Shape::Optional(_) | Shape::Handle => self.primitive(PrimitiveKind::PkAny),
+            plain => {
+                let same = |(.., known): &&(_, _, Shape)| discriminant(known) == discriminant(plain);
+                let kind = PRIMITIVES.iter().find(same).map_or(PrimitiveKind::PkAny, |(kind, ..)| *kind);
+                self.primitive(kind)
             }
         }
     }

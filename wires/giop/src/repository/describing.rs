@@ -24,7 +24,7 @@ use crate::typecodes;
 use crate::wire_state::Node;
 use everywire_model::describe::{Attribute, Hold, Interface, Operation, Referent, Struct, structure};
 use everywire_model::native::NATIVE;
-use everywire_model::{Codec, Failure, Marshal, Reference, Shape, TypeCode, Value, Variant};
+use everywire_model::{Codec, Failure, Initiator, Kind, Marshal, Reference, Shape, TypeCode, Value, Variant};
 
 /// A definition of a repository, and where it is served. It is `Copy`; `at` makes one for another definition
 /// of the same snapshot.
@@ -96,10 +96,12 @@ impl<'a> Asked<'a> {
                 &InterfaceDescription { name, id, defined_in, version, base_interfaces: bases(interface) },
             ),
             (What::Operation { .. }, _) => {
-                variant(structure(&describe::OPERATION_DESCRIPTION), &self.operation())
+                let told = self.operation().ok_or_else(incomplete)?;
+                variant(structure(&describe::OPERATION_DESCRIPTION), &told)
             }
             (What::Attribute { .. }, _) => {
-                variant(structure(&describe::ATTRIBUTE_DESCRIPTION), &self.attribute())
+                let told = self.attribute().ok_or_else(incomplete)?;
+                variant(structure(&describe::ATTRIBUTE_DESCRIPTION), &told)
             }
             (What::Constant { held, .. }, _) => variant(
                 structure(&describe::CONSTANT_DESCRIPTION),
@@ -133,24 +135,16 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The operation that it is. Empty if it is none.
-    pub(super) fn operation(&self) -> OperationDescription {
-        let none = OperationDescription {
-            name: String::new(),
-            id: String::new(),
-            defined_in: String::new(),
-            version: String::new(),
-            result: TypeCode::null(),
-            mode: OperationMode::OpNormal,
-            contexts: Vec::new(),
-            parameters: Vec::new(),
-            exceptions: Vec::new(),
-        };
-        let What::Operation { index, types, .. } = &self.definition().what else { return none };
-        match self.interface().and_then(|interface| interface.operations.get(*index)) {
-            Some(operation) => self.of_operation(operation, &self.within(), types),
-            None => none,
-        }
+    /// The operation that it is, and the types of its result and of its parameters; nothing if it is none.
+    pub(super) fn held_operation(&self) -> Option<(&'a Operation, &'a [Type])> {
+        let What::Operation { index, types, .. } = &self.definition().what else { return None };
+        Some((self.interface()?.operations.get(*index)?, types))
+    }
+
+    /// The description of the operation that it is.
+    pub(super) fn operation(&self) -> Option<OperationDescription> {
+        let (operation, types) = self.held_operation()?;
+        Some(self.of_operation(operation, &self.within(), types))
     }
 
     /// The description of an operation that the interface with the id `around` declares. `types` are those of
@@ -195,28 +189,20 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The attribute that it is. Empty if it is none.
-    pub(super) fn attribute(&self) -> AttributeDescription {
-        let none = AttributeDescription {
-            name: String::new(),
-            id: String::new(),
-            defined_in: String::new(),
-            version: String::new(),
-            r#type: TypeCode::null(),
-            mode: AttributeMode::AttrReadonly,
-        };
-        let What::Attribute { index, .. } = &self.definition().what else { return none };
-        match self.interface().and_then(|interface| interface.attributes.get(*index)) {
-            Some(held) => of_attribute(held, &self.within()),
-            None => none,
-        }
+    /// The attribute that it is; nothing if it is none.
+    fn held_attribute(&self) -> Option<&'a Attribute> {
+        let What::Attribute { index, .. } = &self.definition().what else { return None };
+        self.interface()?.attributes.get(*index)
     }
 
-    /// The attribute that it is, with the exceptions of its getter and setter; nothing if it is none.
+    /// The description of the attribute that it is.
+    pub(super) fn attribute(&self) -> Option<AttributeDescription> {
+        Some(of_attribute(self.held_attribute()?, &self.within()))
+    }
+
+    /// The same, with the exceptions of its getter and setter.
     pub(super) fn ext_attribute(&self) -> Option<ExtAttributeDescription> {
-        let What::Attribute { index, .. } = &self.definition().what else { return None };
-        let interface = self.interface()?;
-        Some(self.of_ext_attribute(interface, interface.attributes.get(*index)?, &self.within()))
+        Some(self.of_ext_attribute(self.interface()?, self.held_attribute()?, &self.within()))
     }
 
     /// The extended description of an attribute that the interface with the id `around` declares.
@@ -314,17 +300,13 @@ impl<'a> Asked<'a> {
         match &definition.what {
             What::Type { shape, .. } => shape.clone(),
             What::Primitive(kind) => super::build::primitive_shape(*kind).cloned().unwrap_or(Shape::Void),
-            What::Interface(interface) => Shape::Reference(Hold::new(Referent {
-                name: interface.name.clone(),
-                id: definition.id.clone().into(),
-            })),
-            What::Attribute { index, .. } => {
-                let held = self.interface().and_then(|interface| interface.attributes.get(*index));
-                held.map_or(Shape::Void, |held| held.shape.clone())
+            What::Interface(interface) => {
+                let (name, id) = (interface.name.clone(), definition.id.clone().into());
+                Shape::Reference(Hold::new(Referent { name, id }))
             }
-            What::Operation { index, .. } => {
-                let held = self.interface().and_then(|interface| interface.operations.get(*index));
-                held.map_or(Shape::Void, |held| held.returns.clone())
+            What::Attribute { .. } => self.held_attribute().map_or(Shape::Void, |held| held.shape.clone()),
+            What::Operation { .. } => {
+                self.held_operation().map_or(Shape::Void, |(held, _)| held.returns.clone())
             }
             What::Constant { held, .. } => held.shape.clone(),
             What::Scope => Shape::Void,
@@ -407,4 +389,10 @@ pub(super) fn variant<T: Marshal>(shape: Shape, value: &T) -> Result<Variant, Fa
     let body = NATIVE.write(&mut |sink| value.marshal(&shape, sink))?;
     let value = body.read(|source| Value::decode(&shape, source))?;
     Ok(Variant::new(shape, value))
+}
+
+/// A definition is part of an interface that lacks it.
+#[cold]
+fn incomplete() -> Failure {
+    Failure::new(Kind::Internal, Initiator::Here, "a definition of the repository is incomplete")
 }

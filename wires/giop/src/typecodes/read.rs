@@ -282,10 +282,8 @@ impl<'a, 'b> Reader<'a, 'b> {
             kind::SEQUENCE => {
                 let (element, height) = self.node(get, origin, depth)?;
                 let bound = some(get.u32()?);
-                (
-                    Shape::Sequence(Hold::new(Sequence { element, bound, order: Order::Free, size: None })),
-                    height,
-                )
+                let sequence = Sequence { element, bound, order: Order::Free, size: None };
+                (Shape::Sequence(Hold::new(sequence)), height)
             }
             kind::ARRAY => {
                 let (element, height) = self.node(get, origin, depth)?;
@@ -407,10 +405,8 @@ fn simple(code: u32, get: &mut Get<'_>) -> Result<Option<Shape>, Bad> {
                 return Err(get.bad("a fixed-point number has no digits, or more than 31"));
             }
             let len = u32::from(digits) / 2 + 1;
-            remark(
-                format!("{FIXED}{digits} {scale}"),
-                Shape::Array(Hold::new(Array { element: Shape::U8, len })),
-            )
+            let octets = Shape::Array(Hold::new(Array { element: Shape::U8, len }));
+            remark(format!("{FIXED}{digits} {scale}"), octets)
         }
         _ => return Ok(None),
     }))
@@ -431,10 +427,8 @@ fn label(discriminator: &Shape, get: &mut Get<'_>) -> Visit<i64> {
             get.take(len.into())?.iter().fold(0, |label, &octet| label << 8 | i64::from(octet))
         }
         other => {
-            return Err(Failure::malformed(
-                format_args!("{} cannot discriminate a union", other.noun()),
-                get.pos,
-            ));
+            let what = format_args!("{} cannot discriminate a union", other.noun());
+            return Err(Failure::malformed(what, get.pos));
         }
     })
 }

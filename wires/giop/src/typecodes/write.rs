@@ -107,13 +107,10 @@ pub(crate) fn put(shape: &Shape, put: &mut Put<'_>, enclosing: &mut Enclosing, d
             put.u16(scale);
         }
         Shape::Alias(_) if let Some(held) = exception(shape) => {
-            return compound(
-                kind::EXCEPT,
-                std::ptr::from_ref(held).addr(),
-                put,
-                enclosing,
-                |put, enclosing| put_struct(held, put, enclosing, depth),
-            );
+            let identity = std::ptr::from_ref(held).addr();
+            return compound(kind::EXCEPT, identity, put, enclosing, |put, enclosing| {
+                put_struct(held, put, enclosing, depth)
+            });
         }
         // A box inside another type is one of many values that share each other, and nothing that was read has one.
         Shape::Alias(held)
@@ -141,11 +138,8 @@ pub(crate) fn put(shape: &Shape, put: &mut Put<'_>, enclosing: &mut Enclosing, d
         }
         Shape::Pointer(held) => return self::put(&held.target, put, enclosing, depth),
         Shape::Map(_) | Shape::Optional(_) | Shape::Handle => {
-            return Err(Failure::new(
-                Kind::Unsupported,
-                Initiator::Here,
-                format!("a type code cannot describe a {}", shape.noun()),
-            ));
+            let what = format!("a type code cannot describe a {}", shape.noun());
+            return Err(Failure::new(Kind::Unsupported, Initiator::Here, what));
         }
     }
     Ok(())
@@ -229,11 +223,8 @@ fn put_label(discriminator: &Shape, label: i64, put: &mut Put<'_>) -> Visit<()> 
         Shape::U64 | Shape::I64 => put.u64(label.cast_unsigned()),
         Shape::WideChar => put.out.extend_from_slice(&[2, b1, b0]),
         other => {
-            return Err(Failure::new(
-                Kind::BadArgument,
-                Initiator::User,
-                format!("{} cannot discriminate a union", other.noun()),
-            ));
+            let what = format!("{} cannot discriminate a union", other.noun());
+            return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
         }
     }
     Ok(())

@@ -9,8 +9,7 @@ use everywire_model::{Failure, Initiator, Kind as Why};
 use std::fmt;
 
 pub(super) fn count_of(len: usize) -> Visit<u32> {
-    u32::try_from(len)
-        .map_err(|_| Failure::over_limit(Initiator::User, "elements", len as u64, u32::MAX.into()))
+    u32::try_from(len).map_err(|_| Failure::over_limit(Initiator::User, "elements", len, u32::MAX))
 }
 
 /// An argument that cannot be written.
