@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod activation;
 mod any_values;
 mod asking;
 mod broker;
