@@ -15,6 +15,7 @@ mod explain;
 mod failures;
 mod headers;
 mod hops;
+mod listening;
 mod offline;
 mod opc_serve;
 mod opcda;
