@@ -35,8 +35,9 @@ pub(super) fn prepare(
     let meant = exact.map_or(own, std::slice::from_ref);
     let wanted = Wanted { interface: arguments.interface.as_deref(), signal: arguments.signal.as_deref() };
     let found = registration(contract, meant, wanted).map_err(|mistake| {
-        super::not_watched(arguments, mistake)
-            .adding("there are no signals on this wire: an object calls the callback objects that it was given")
+        super::not_watched(arguments, mistake).adding(
+            "there are no signals on this wire: an object calls the callback objects that it was given",
+        )
     })?;
     let address = match &arguments.on {
         Some(address) => address.clone(),
