@@ -363,7 +363,7 @@ impl Printer<'_> {
         let dot = if interface.is_empty() { "" } else { "." };
         let from =
             if heard.sender.is_empty() { String::new() } else { format!(" from {}", text(&heard.sender)) };
-        let key = if heard.key.is_empty() { String::new() } else { format!("{} ", text(&heard.key)) };
+        let key = if heard.key.is_empty() { String::new() } else { format!("{} ", key_text(&heard.key)) };
         line(&format!(
             "{} {}{}{dot}{} {}{}",
             tinted(&time_of_day(now), "2", self.style.out),
@@ -403,6 +403,14 @@ impl Printer<'_> {
         } else {
             note(&visible(&format!("lost: {failure}")));
         }
+    }
+}
+
+/// A key as people read it: text as it is, else digits.
+fn key_text(key: &[u8]) -> String {
+    match std::str::from_utf8(key) {
+        Ok(text) if !text.chars().any(char::is_control) => text.to_owned(),
+        _ => people::octets(key),
     }
 }
 
