@@ -56,7 +56,7 @@ deb() {
   "$bin" completion bash >"$root/usr/share/bash-completion/completions/everywire"
   "$bin" completion zsh >"$root/usr/share/zsh/vendor-completions/_everywire"
   "$bin" completion fish >"$root/usr/share/fish/vendor_completions.d/everywire.fish"
-  install -Dm644 packaging/everywire-broker.service "$root/lib/systemd/system/everywire-broker.service"
+  install -Dm644 -t "$root/lib/systemd/system" packaging/everywire-broker.service packaging/everywire-broker.socket
   install -Dm644 packaging/copyright "$root/usr/share/doc/everywire/copyright"
   cat LICENSE-MIT LICENSE-APACHE >"$root/usr/share/doc/everywire/LICENSES"
   # In the folders that their links name.
@@ -103,7 +103,7 @@ static() {
   rm -rf "$out/$name"
   install -Dm755 "$bin" "$out/$name/everywire"
   [ "$profile" = dev ] || strip "$out/$name/everywire"
-  cp LICENSE-MIT LICENSE-APACHE CHANGELOG.md packaging/everywire-broker.service "$out/$name/"
+  cp LICENSE-MIT LICENSE-APACHE CHANGELOG.md packaging/everywire-broker.service packaging/everywire-broker.socket "$out/$name/"
   "$bin" man --to "$out/$name/man1"
   find "$out/$name" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
   tar --sort=name --owner=0 --group=0 --numeric-owner -C "$out" -cf - "$name" | gzip -9n >"$out/$name.tar.gz"

@@ -31,7 +31,6 @@ mod verbs;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use output::Style;
 use std::process::ExitCode;
-use trouble::Trouble;
 use verbs::{call, completion, derby, describe, generate};
 
 /// Exit codes, as `--help` and the documentation tell them.
@@ -80,7 +79,7 @@ fn main() -> ExitCode {
     {
         return derby::child(rest);
     }
-    let plain = raw.iter().any(|word| word == "--no-color");
+    let plain = is_given(&raw, "--no-color");
     let (mut command, examples) = help::apart(whole());
     if plain {
         command = command.color(ColorChoice::Never);
@@ -135,6 +134,11 @@ fn whole() -> clap::Command {
     verbs::hub::with_programs(Program::command())
 }
 
+/// Whether a command line that clap does not take has this option.
+fn is_given(raw: &[String], option: &str) -> bool {
+    raw.iter().any(|word| word == option)
+}
+
 /// What clap found wrong, on standard error or as JSON; exit code 2. Help and version come as errors
 /// too, but are no mistakes.
 fn misused(error: &clap::Error, raw: &[String], examples: &help::Examples) -> ExitCode {
@@ -146,15 +150,12 @@ fn misused(error: &clap::Error, raw: &[String], examples: &help::Examples) -> Ex
         }
         return ExitCode::SUCCESS;
     }
-    if raw.iter().any(|word| word == "--json") {
-        let (message, tip) = help::sentence(&error.to_string());
-        let hint = tip.unwrap_or_else(|| "try --help".into());
-        Trouble::usage("the command line cannot be understood", message)
-            .hint(hint)
-            .show(true, Style::default());
-    } else {
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
+        return ExitCode::from(trouble::USAGE);
     }
+    let (json, plain) = (is_given(raw, "--json"), is_given(raw, "--no-color"));
+    help::mistake(error, raw, &whole()).show(json, Style::detect(plain));
     ExitCode::from(trouble::USAGE)
 }
 

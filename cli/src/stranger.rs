@@ -2,8 +2,8 @@
 
 pub(crate) use everywire::stranger::{Answer, Foreign, Met, Stream, connect, text};
 
-use crate::trouble::{Trouble, VIOLATION};
-use everywire::model::{Endpoint, Reference, Wire};
+use crate::trouble::{Trouble, UNREACHABLE, VIOLATION};
+use everywire::model::{Endpoint, Profile, Reference, Wire};
 use everywire::wires::ALL;
 use everywire::{Kind, stranger};
 
@@ -11,6 +11,11 @@ use everywire::{Kind, stranger};
 /// That takes further connections to the peer, so it is done only for failures that may come from the
 /// connection itself.
 pub(crate) fn named(trouble: Box<Trouble>, reference: &Reference) -> Box<Trouble> {
+    if trouble.lacks_advice()
+        && let Some(hint) = where_to_look(&trouble, reference)
+    {
+        return trouble.hint(hint);
+    }
     if !trouble.is_of_connection() {
         return trouble;
     }
@@ -19,10 +24,42 @@ pub(crate) fn named(trouble: Box<Trouble>, reference: &Reference) -> Box<Trouble
         // What was said at first tells more than the silence after it.
         Some(told) if told.is_silence && trouble.exit() == VIOLATION => trouble,
         Some(told) => {
-            let exit = trouble.exit();
             let trouble = trouble.adding(told.found).hint(told.hint);
-            if told.is_wrong_wire { trouble.as_kind(exit, Kind::WrongWire.word()) } else { trouble }
+            if told.is_wrong_wire { trouble.as_kind(UNREACHABLE, Kind::WrongWire.word()) } else { trouble }
         }
+    }
+}
+
+/// What to do where there is no object of that key, or no bus: with the address put in, so that it can be pasted.
+fn where_to_look(trouble: &Trouble, reference: &Reference) -> Option<String> {
+    let profile = reference.profiles.first()?;
+    let wire = everywire::wires::named(profile.wire)?;
+    if trouble.kind() == Kind::Unreachable.word() {
+        return bus(&wire.print_friendly(reference)).map(str::to_owned);
+    }
+    if trouble.kind() != Kind::NoObject.word() {
+        return None;
+    }
+    let place = Profile { key: Default::default(), ..profile.clone() };
+    let place = wire.print_friendly(&Reference { profiles: vec![place], ..Reference::default() });
+    let quote = if place.contains(['?', '&', ';', '#']) { "'" } else { "" };
+    let list = format!(
+        "`everywire list {quote}{place}{quote}` tells which objects there are, if anybody keeps a list"
+    );
+    Some(match profile.key.is_empty() {
+        true => format!("the address names no object; {list}"),
+        false => format!("is this the object's key? {list}"),
+    })
+}
+
+/// What to do where a bus of D-Bus does not answer, if that is its address.
+pub(crate) fn bus(address: &str) -> Option<&'static str> {
+    match address.split(['/', '?']).next()? {
+        "dbus:session" => Some(
+            "is there a session bus? A desktop session has one; elsewhere `dbus-run-session bash` gives you a shell with one",
+        ),
+        "dbus:system" => Some("is the system bus running? Containers mostly have none"),
+        _ => None,
     }
 }
 

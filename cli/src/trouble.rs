@@ -34,6 +34,9 @@ pub(crate) const TIMED_OUT: u8 = 5;
 /// The peer broke the protocol.
 pub(crate) const VIOLATION: u8 = 6;
 
+/// What is to be tried where nobody answers.
+const NOBODY: &str = "is the server running, and is this its address?";
+
 /// What every verb returns. Boxed, since it is large and rare.
 pub(crate) type Done<T = ()> = Result<T, Box<Trouble>>;
 
@@ -191,6 +194,16 @@ impl Trouble {
         self.exit
     }
 
+    /// Whether nothing was said yet of what to try, or only what is said of every server that does not answer.
+    pub(crate) fn lacks_advice(&self) -> bool {
+        self.hint.as_deref().is_none_or(|hint| hint == NOBODY)
+    }
+
+    /// The kind, in a word.
+    pub(crate) fn kind(&self) -> &str {
+        &self.kind
+    }
+
     /// Why it failed, on one line.
     pub(crate) fn why(&self) -> String {
         let mut why = self.message.clone();
@@ -221,8 +234,8 @@ impl Trouble {
             note(&format!("  {} {}", tinted("why:", "1", style.err), shown(&self.why())));
             let more = self.explained().map(|word| format!("`everywire explain {word}` tells more"));
             let advice = match (self.advice(), more) {
-                (Some(advice), Some(more)) => Some(format!("{} ({more})", shown(advice))),
-                (advice, more) => advice.map(shown).or(more),
+                (Some(advice), Some(more)) => Some(format!("{} ({more})", shown(&advice))),
+                (advice, more) => advice.as_deref().map(shown).or(more),
             };
             if let Some(advice) = advice {
                 note(&format!(" {} {advice}", tinted("hint:", "1;36", style.err)));
@@ -240,7 +253,7 @@ impl Trouble {
                 "code": self.code,
                 "place": if self.place.is_empty() { None } else { Some(&self.place) },
                 "completed": self.completed,
-                "hint": self.advice().map(hidden),
+                "hint": self.advice().as_deref().map(hidden),
                 "explain": self.explained(),
             },
         });
@@ -267,10 +280,17 @@ impl Trouble {
 
     /// One thing to try: the hint that it was given, else one for its kind. An error with a name of the
     /// service's own (`org.example.Full`) means what its author says, so nothing is advised.
-    fn advice(&self) -> Option<&str> {
-        if self.hint.is_some() {
-            return self.hint.as_deref();
+    fn advice(&self) -> Option<String> {
+        if let Some(hint) = &self.hint {
+            return Some(hint.clone());
         }
+        let usual = self.usual_advice()?;
+        let verb = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
+        Some(usual.replace("everywire VERB", &format!("everywire {verb}")))
+    }
+
+    /// What to try where nobody said more.
+    fn usual_advice(&self) -> Option<&'static str> {
         let is = |kind: Kind| self.kind == kind.word();
         Some(match self.exit {
             ANSWERED if self.kind == "exception" => "the contract says when the operation raises it",
@@ -285,7 +305,7 @@ impl Trouble {
             }
             ANSWERED if is(Kind::Unsupported) => return None,
             ANSWERED => "look at the server's log",
-            UNREACHABLE => "is the server running, and is this its address?",
+            UNREACHABLE => NOBODY,
             REFUSED if is(Kind::LimitExceeded) => {
                 "raise the limit (--max-message), or ask whoever runs the server"
             }
@@ -321,6 +341,7 @@ impl From<Mistake> for Box<Trouble> {
             Remedy::ThatInterface => " with --interface",
             Remedy::Template => "; --template prints a request to fill in",
             Remedy::Contract => " with --contract FILE",
+            Remedy::Document => "; all arguments as one object are given by -d",
         });
         let trouble = Trouble::usage(mistake.what(), mistake.why());
         match hint {
@@ -355,7 +376,7 @@ mod tests {
         let advice = |kind, code: Option<&str>| {
             let failure = Failure::new(kind, Initiator::Peer, "text");
             let failure = code.map_or_else(|| failure.clone(), |code| failure.clone().with_code(code));
-            Trouble::of_call("what", &failure).advice().map(ToOwned::to_owned)
+            Trouble::of_call("what", &failure).advice()
         };
         let says = |kind, part: &str| advice(kind, None).is_some_and(|hint| hint.contains(part));
         assert!(says(Kind::LimitExceeded, "--max-message") && !says(Kind::Refused, "--max-message"));

@@ -56,7 +56,7 @@ fn code_2_usage() {
     assert!(call("nonsense:1", &["title"], &contract).failed(2)[1].contains("no known kind"));
     assert!(run(&["call", nowhere, "zzz", "-c", &contract]).failed(2)[2].contains("--interface"));
 
-    let deaf = run(&["watch", nowhere, "--for", "1s"]);
+    let deaf = run(&["watch", nowhere, "-c", &data("lamp.midl"), "--for", "1s"]);
     assert!(deaf.failed(2)[1].contains("no signals") && !deaf.err.contains("log"), "{}", deaf.err);
 
     let unknown = run(&["call", nowhere, "--quux", "--json"]);

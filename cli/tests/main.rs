@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod activation;
 mod any_values;
 mod asking;
 mod broker;
@@ -14,6 +15,7 @@ mod explain;
 mod failures;
 mod headers;
 mod hops;
+mod listening;
 mod offline;
 mod opc_serve;
 mod opcda;

@@ -232,7 +232,7 @@ fn mistakes_of_a_command_line_are_whole_as_json() {
     for (words, names) in [
         (vec!["call", "--json"], vec!["<REFERENCE>", "<OPERATION>"]),
         (vec!["describe", "--json"], vec!["<TARGET>"]),
-        (vec!["serve", "--json"], vec!["<CONTRACT>", "--interface", "--exec", "--on"]),
+        (vec!["serve", "--json"], vec!["<CONTRACT>", "--exec", "--on"]),
         (vec!["emit", "--json"], vec!["<REFERENCE>", "<SIGNAL>"]),
         (vec!["call", "x", "y", "--deadline", "soon", "--json"], vec!["soon", "--deadline"]),
         (vec!["serve", "x", "--latency", "high", "--json"], vec!["high", "--latency", "lowest"]),

@@ -71,6 +71,7 @@ impl ObjectContract {
     pub fn alone(&self) -> Contract {
         let mut names = HashSet::new();
         self.contract.interfaces().take(self.own).for_each(|interface| gather(interface, &mut names));
+        self.listeners().iter().for_each(|listener| gather(listener, &mut names));
         let keep = |definition: &&Definition| match definition {
             Definition::Interface(interface) => names.contains(&interface.name),
             _ => true,
@@ -83,6 +84,18 @@ impl ObjectContract {
             }
         }
         Contract { definitions }
+    }
+
+    /// The interfaces of those whom the object calls back, where its contract says them ([`Contract::listeners`]).
+    pub fn listeners(&self) -> Vec<Hold<Interface>> {
+        let own = self.contract.interfaces().take(self.own);
+        let mut found: Vec<Hold<Interface>> = Vec::new();
+        for listener in own.flat_map(|interface| self.contract.listeners(interface)) {
+            if !found.iter().any(|held| held.id == listener.id && held.name == listener.name) {
+                found.push(listener);
+            }
+        }
+        found
     }
 
     /// Adds an interface that is not there yet, after its bases. Bases may be described by the contract once
@@ -146,7 +159,17 @@ impl ObjectContract {
         if let Some(found) = scope.and_then(|name| self.interface(name).ok()) {
             return Ok(found);
         }
-        let all: Vec<&Hold<Interface>> = contract.interfaces().collect();
+        let mut all: Vec<&Hold<Interface>> = contract.interfaces().collect();
+        // A told contract has the listeners of the object, too: it calls them, and has none of their operations.
+        if self.own < all.len() {
+            let listeners = self.listeners();
+            let mut number = 0..;
+            let own = self.own;
+            all.retain(|held| {
+                number.next().is_some_and(|number| number < own)
+                    || !listeners.iter().any(|listener| listener.name == held.name)
+            });
+        }
         let (own, others) = all.split_at(self.own.min(all.len()));
         match (all.as_slice(), own, wanted) {
             ([only], _, _) | (_, [only], None) => return Ok(*only),

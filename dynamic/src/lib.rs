@@ -46,6 +46,7 @@
 //! * [`ObjectContract`]: what is known of an object, and which interface of it is meant.
 //! * [`operation`]: which operation is meant, also of several that share a name; its arguments from JSON or from words.
 //! * [`json`]: the form of each type. JSON opens files only where that is allowed ([`json::Notation::opens_files`]).
+//! * [`listening`]: objects that call back whoever gives them a listener, as CORBA has it.
 //! * [`Mistake`] and [`CallError`] say what went wrong in parts; with `?` both become a [`everywire::Failure`] with its hint.
 
 #![forbid(unsafe_code)]
@@ -56,6 +57,7 @@ mod contract;
 pub mod explicit;
 pub mod headers;
 pub mod json;
+pub mod listening;
 mod mistake;
 mod object;
 pub mod operation;

@@ -37,6 +37,8 @@ pub enum Remedy {
     Template,
     /// To give the contract, which the hint says already.
     Contract,
+    /// To give all arguments as one document.
+    Document,
 }
 
 impl Mistake {
@@ -105,7 +107,9 @@ impl From<Mistake> for Failure {
         let hint = mistake.hint_with(|remedy| match remedy {
             Remedy::Interface => ", or name the interface",
             Remedy::OtherInterface => ", or name another interface",
-            Remedy::None | Remedy::ThatInterface | Remedy::Template | Remedy::Contract => "",
+            Remedy::None | Remedy::ThatInterface | Remedy::Template | Remedy::Contract | Remedy::Document => {
+                ""
+            }
         });
         match hint {
             Some(hint) => failure.with_hint(hint),

@@ -276,10 +276,14 @@ pub fn arguments(
             return Err(misfitting(operation, UNFIT, format!("`{}` is given twice", field.name)));
         }
         let path = format!("arguments.{}", field.name);
-        *value = Some(
-            json::read_word(&field.shape, word, &path, notation)
-                .map_err(|misfit| unfit(operation, &misfit))?,
-        );
+        *value = Some(json::read_word(&field.shape, word, &path, notation).map_err(|misfit| {
+            if named.is_none()
+                && let Some(mistake) = misnamed(operation, word)
+            {
+                return mistake;
+            }
+            unfit(operation, &misfit)
+        })?);
     }
     if let Some(document) = document {
         fill_in(operation, document, &mut values, notation)?;
@@ -330,6 +334,25 @@ fn fill_in(
         }
     }
     Ok(())
+}
+
+/// What a word was meant for that fits no argument: `NAME=VALUE` with a name that is none, or all arguments as one object.
+fn misnamed(operation: &Operation, word: &str) -> Option<Mistake> {
+    let fields = operation.arguments.fields();
+    if let Ok(Json::Object(given)) = serde_json::from_str(word) {
+        let all = given.keys().all(|name| fields.iter().any(|field| field.name == *name));
+        return all.then(|| {
+            misfitting(operation, UNFIT, "an object with all arguments stands in place of one".into())
+                .remedy(Remedy::Document)
+        });
+    }
+    let (name, _) = word.split_once('=')?;
+    let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+    is_name.then(|| {
+        let near = nearest(name, fields.iter().map(|field| field.name.as_ref()));
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        misfitting(operation, UNFIT, format!("there is no argument `{name}`{near}"))
+    })
 }
 
 /// What is said of arguments that are not as the contract has them.

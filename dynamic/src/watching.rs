@@ -24,7 +24,7 @@ pub struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// Whether signals of this interface are wanted.
-    fn means_interface(&self, interface: &Interface) -> bool {
+    pub(crate) fn means_interface(&self, interface: &Interface) -> bool {
         self.interface.is_none_or(|name| {
             interface.id == name || interface.name == name || last_part(&interface.name) == name
         })
@@ -87,21 +87,33 @@ pub fn subscribe(
         let signal = Signal::new(name.to_owned(), Vec::new());
         made.push(object.subscribe(Some(&signal), Arc::clone(listener))?);
     }
-    if made.is_empty() { Err(unknown(wanted, &all).into()) } else { Ok(made) }
+    if made.is_empty() {
+        return Err(if all.is_empty() { none(interfaces) } else { unknown(wanted, &all) }.into());
+    }
+    Ok(made)
 }
 
 /// Nothing fits what is wanted.
 fn unknown(wanted: Wanted<'_>, all: &[&str]) -> Mistake {
-    let why = if all.is_empty() { "none is known".into() } else { format!("known are {}", all.join(", ")) };
     let near = wanted.signal.and_then(|name| nearest(name, all.iter().copied()));
-    let mistake = Mistake::operation("there is no such signal", why);
+    let mistake = Mistake::operation("there is no such signal", format!("known are {}", all.join(", ")));
     match near {
         Some(near) => mistake.hint(format!("did you mean `{near}`?")),
-        None if all.is_empty() => {
-            mistake.hint("name the signal, or give the contract").remedy(Remedy::Contract)
-        }
         None => mistake.hint("choose one of these, or give the contract").remedy(Remedy::Contract),
     }
+}
+
+/// What is known of an object has no signals; or nothing is known.
+pub fn none(interfaces: &[Hold<Interface>]) -> Mistake {
+    let names: Vec<&str> = interfaces.iter().map(|interface| interface.name.as_ref()).collect();
+    if names.is_empty() {
+        return Mistake::operation("there is no such signal", "none is known")
+            .hint("name the signal, or give the contract")
+            .remedy(Remedy::Contract);
+    }
+    Mistake::operation("there is nothing to watch", format!("{} has no signals", names.join(", ")))
+        .hint("ask the object instead; if it sends signals all the same, give the contract that has them")
+        .remedy(Remedy::Contract)
 }
 
 /// Asks an object to call back, where its contract has an operation for that (`Subscribe()`): on wires whose listeners are called over
@@ -143,7 +155,13 @@ pub fn fields_of(interfaces: &[Hold<Interface>], heard: &Incoming) -> Option<Sha
         let by_listener = |signal: &&Signal| signal.sink.as_ref().is_some_and(|(listener, _)| is(listener));
         signals.filter(by_listener).find(|signal| signal.name.as_bytes() == heard.operation)
     });
-    found.map(|signal| signal.fields.clone())
+    let found = found.map(|signal| signal.fields.clone());
+    // A call to a listener that an operation has taken.
+    found.or_else(|| {
+        let called = interfaces.iter().filter(|held| is(held)).flat_map(|held| held.operations.iter());
+        let mut called = called.filter(|operation| operation.name.as_bytes() == heard.operation);
+        called.next().map(|operation| operation.arguments.clone())
+    })
 }
 
 /// The fields of a signal that came and their types: as the contract has them, else as the signal says itself.

@@ -16,7 +16,7 @@
 //! Names and identities are as the contract's language spells them: nothing here compares across languages
 //! but `Interface::identities`.
 
-use crate::shape::{Field, Hold, Name, Shape, Struct, is_usual_id};
+use crate::shape::{Field, Hold, Name, Referent, Shape, Struct, is_usual_id};
 use std::borrow::Cow;
 
 /// Everything one contract file defines, in the order of the file.
@@ -41,6 +41,21 @@ impl Contract {
             Definition::Constant(constant) => Some(constant),
             _ => None,
         })
+    }
+
+    /// The listeners that objects of this interface call back: interfaces of the contract that only listen
+    /// ([`Interface::only_listens`]), and that one of its operations takes. Each once, in the order of the operations.
+    pub fn listeners(&self, of: &Interface) -> Vec<Hold<Interface>> {
+        let mut found: Vec<Hold<Interface>> = Vec::new();
+        for taken in of.operations.iter().flat_map(Operation::takes) {
+            let known = self.interface(&taken.id).or_else(|| self.interface(&taken.name));
+            if let Some(known) = known.filter(|known| known.only_listens())
+                && !found.iter().any(|held| held.id == known.id)
+            {
+                found.push(known.clone());
+            }
+        }
+        found
     }
 
     /// The interface with this scoped name or identity.
@@ -125,6 +140,13 @@ pub struct Interface {
 }
 
 impl Interface {
+    /// Whether objects of this interface are told something and asked nothing: it has operations, and none of them gives anything back.
+    /// The interfaces of listeners are so, which others call back.
+    pub fn only_listens(&self) -> bool {
+        let gives_nothing = |operation: &Operation| operation.results.fields().is_empty();
+        !self.operations.is_empty() && self.operations.iter().all(gives_nothing)
+    }
+
     /// The number of the operation with this wire name.
     pub fn index_of(&self, operation: &[u8]) -> Option<usize> {
         self.operations.iter().position(|candidate| candidate.name.as_bytes() == operation)
@@ -265,6 +287,15 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// The interfaces whose objects it takes: those of parameters that go in and do not come out.
+    pub fn takes(&self) -> impl Iterator<Item = &Referent> {
+        let goes_in = self.parameters.iter().filter(|parameter| parameter.direction == Direction::In);
+        goes_in.filter_map(|parameter| match parameter.field.shape.resolved() {
+            Shape::Reference(taken) => Some(&**taken),
+            _ => None,
+        })
+    }
+
     /// Makes an operation at run time; arguments and results follow from the parameters.
     pub fn new(name: impl Into<Name>, parameters: Vec<Parameter>, returns: Shape) -> Self {
         let name = name.into();

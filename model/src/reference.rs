@@ -79,6 +79,10 @@ impl Address {
         let (endpoint, key) = match transport {
             "tcp" => {
                 let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
+                if let Some((_, option)) = authority.split_once('?') {
+                    let name = option.split(['=', '&']).next().unwrap_or(option);
+                    return Err(wrong(&format!("an option `{name}` is not known here")));
+                }
                 (tcp(authority, default_port).ok_or_else(|| wrong("HOST:PORT is expected after `://`"))?, key)
             }
             "unix" | "shm" => {

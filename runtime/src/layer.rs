@@ -21,7 +21,9 @@ pub use retry::{Attempts, Retry};
 pub use time_limit::TimeLimit;
 pub use trace::{CallRecord, Ending, Trace};
 
-use everywire_model::{CallId, Constant, Failure, Incoming, Interface, Link, Reference, Request, Servant};
+use everywire_model::{
+    CallId, Constant, Failure, Hold, Incoming, Interface, Link, Reference, Request, Servant,
+};
 use std::sync::Arc;
 
 /// Stands before servants. See the module.
@@ -100,6 +102,10 @@ impl Servant for Layered {
 
     fn constants(&self) -> Vec<Constant> {
         self.servant.constants()
+    }
+
+    fn listeners(&self) -> Vec<Hold<Interface>> {
+        self.servant.listeners()
     }
 
     fn dispatch(&self, request: Request) {

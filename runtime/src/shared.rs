@@ -37,6 +37,7 @@ use crate::transport::listener::Listener;
 use crate::worker_pool::{Job, Pool, blocking_records};
 use bytes::Bytes;
 use everywire_model::reach::Publish;
+use everywire_model::words::nearest;
 use everywire_model::{
     BoxFuture, Endpoint, Failure, Initiator, Kind, Limits, Place, Profile, ProfileOptions, Reference,
     Servant, Wire, WireState, options,
@@ -198,10 +199,9 @@ impl Shared {
             .find(|wire| wire.schemes().iter().any(|known| known.eq_ignore_ascii_case(scheme)))
             .copied()
             .ok_or_else(|| {
-                let known: Vec<_> =
-                    self.wires.iter().flat_map(|wire| wire.schemes().iter().copied()).collect();
+                let known = self.wires.iter().flat_map(|wire| wire.schemes().iter().copied());
                 Failure::new(Kind::BadReference, Initiator::User, format!("`{text}` is of no known kind"))
-                    .with_hint(format!("a reference begins with one of {}, inproc", known.join(", ")))
+                    .with_hint(begins_with(text, known.collect()))
             })
     }
 
@@ -541,4 +541,20 @@ pub(crate) fn in_process(name: &str, key: &[u8]) -> Reference {
         }],
         foreign: Vec::new(),
     }
+}
+
+/// What to write instead of a text that begins with none of the known schemes.
+fn begins_with(text: &str, known: Vec<&str>) -> String {
+    let (scheme, rest) = text.split_once(':').unwrap_or((text, ""));
+    if let Some(near) = nearest(scheme, known.iter().copied()).filter(|_| !rest.is_empty()) {
+        return format!("did you mean `{near}:{rest}`?");
+    }
+    // A host and a port.
+    if rest.starts_with(|first: char| first.is_ascii_digit()) {
+        let place = text.split('/').next().unwrap_or(text);
+        return format!(
+            "say which protocol is spoken there, such as iiop://{text}; `everywire status {place}` finds it out"
+        );
+    }
+    format!("a reference begins with one of {}, inproc; one in a file is @FILE", known.join(", "))
 }

@@ -46,6 +46,7 @@ const OF_README: &[(&str, Does)] = &[
     ("everywire demo", Stays("Counters.Seconds")),
     ("cargo run -p account --bin server &", Stays("IOR:")),
     ("everywire call iiop://127.0.0.1:2809/account withdraw 1000", Ends(1)),
+    ("everywire watch iiop://127.0.0.1:2809/account", Stays("watching")),
     ("everywire trace iiop", Stays("IOR:")),
     ("kill %cargo; wait %cargo", Stops),
     ("everywire dcopserver &", Stays("local/")),

@@ -38,6 +38,7 @@ mod faults;
 mod in_process;
 mod kerberos;
 mod layers;
+mod listeners;
 mod load;
 mod marks;
 mod omniorb;

@@ -27,7 +27,7 @@ mod process;
 mod tell;
 
 use crate::output::note;
-use everywire::model::{Answer, Constant, Hold, Request, Servant, Source};
+use everywire::model::{Answer, Constant, Contract, Hold, Request, Servant, Source};
 use everywire::{Interface, Value};
 use everywire_dynamic::headers;
 use everywire_dynamic::json::{self, NodeNotation};
@@ -45,10 +45,26 @@ struct Pending {
     index: usize,
 }
 
+/// What an object tells of its contract beside its interface.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Told {
+    constants: Arc<[Constant]>,
+    listeners: Arc<[Hold<Interface>]>,
+}
+
+impl Told {
+    /// What a contract has for objects of this interface.
+    pub(crate) fn of(contract: &Contract, interface: &Interface) -> Self {
+        let constants = contract.constants().cloned().collect();
+        Self { constants, listeners: contract.listeners(interface).into() }
+    }
+}
+
 /// An object whose operations a program carries out.
 pub(crate) struct ProgramServant {
     interface: Hold<Interface>,
     constants: Arc<[Constant]>,
+    listeners: Arc<[Hold<Interface>]>,
     command: String,
     /// How references and files are written in JSON.
     words: NodeNotation,
@@ -79,6 +95,7 @@ impl ProgramServant {
         Ok(Self {
             interface,
             constants: Arc::default(),
+            listeners: Arc::default(),
             command: command.to_owned(),
             words,
             key: key.to_owned(),
@@ -87,9 +104,9 @@ impl ProgramServant {
         })
     }
 
-    /// The same object, which tells these constants of its contract.
-    pub(crate) fn telling(self, constants: Arc<[Constant]>) -> Self {
-        Self { constants, ..self }
+    /// The same object, which tells this of its contract.
+    pub(crate) fn telling(self, told: Told) -> Self {
+        Self { constants: told.constants, listeners: told.listeners, ..self }
     }
 
     /// Tells the program that no calls come any more, by closing its input; it still answers those that it has.
@@ -178,6 +195,10 @@ impl Servant for ProgramServant {
 
     fn constants(&self) -> Vec<Constant> {
         self.constants.to_vec()
+    }
+
+    fn listeners(&self) -> Vec<Hold<Interface>> {
+        self.listeners.to_vec()
     }
 
     fn dispatch(&self, request: Request) {

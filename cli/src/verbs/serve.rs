@@ -20,14 +20,16 @@ mod quotas;
 
 use crate::contract::{self, Preprocess};
 use crate::output::{Envelope, line, note};
-use crate::program::{Hopeless, ProgramServant};
+use crate::program::{Hopeless, ProgramServant, Told};
 use crate::secrets::hidden;
+use crate::stranger;
 use crate::trouble::{Done, Trouble};
 use clap::{Args, ValueEnum};
 use classes::Class;
 use everywire::model::units;
-use everywire::model::{Constant, InterfaceKind, Request, Servant};
+use everywire::model::{Constant, Hold, InterfaceKind, Request, Servant};
 use everywire::{Failure, Initiator, Interface, Kind, Latency, Node, Notice, Reference};
+use everywire_dynamic::ObjectContract;
 use everywire_dynamic::json::{NodeNotation, Notation, Types};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -48,8 +50,8 @@ pub(crate) struct Arguments {
     contract: Option<PathBuf>,
     #[command(flatten)]
     preprocess: Preprocess,
-    /// The interface to serve.
-    #[arg(long, value_name = "NAME", required_unless_present_any = ["classes", "opc"])]
+    /// The interface to serve; not needed where the contract has only one, beside those that it calls back.
+    #[arg(long, value_name = "NAME")]
     interface: Option<String>,
     /// The program that implements it: a command line of the shell.
     #[arg(long, value_name = "PROGRAM", required_unless_present_any = ["classes", "simulate", "csv"])]
@@ -146,13 +148,14 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             let hopeless = Arc::clone(&hopeless);
             let servant = ProgramServant::start(class.interface, &class.command, words, &key, hopeless)
                 .map_err(|error| Trouble::local(format!("cannot start `{command}`"), &error))?;
-            let servant = Arc::new(servant.telling(class.constants));
+            let servant = Arc::new(servant.telling(class.told));
             programs.push(Arc::clone(&servant));
             let exported: Arc<ProgramServant> = servant;
             node.export_servant(&key, exported);
         }
         served.push(Served { name, key });
     }
+    crate::output::serve_on();
     let announced = listen(arguments, &node).and_then(|()| announce(arguments, &served, &node));
     if announced.is_ok() {
         signals.forever().next();
@@ -169,7 +172,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         Some(status) => Err(Trouble::local(
             format!("cannot start `{command}`"),
             &io::Error::other(format!("it ended ({status}) before it said or was asked anything")),
-        )),
+        )
+        .hint("run the command by itself in this folder: it must go on, and wait for calls on its standard input")),
         None => announced,
     }
 }
@@ -181,16 +185,14 @@ fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
         return Ok((classes::read(file, &arguments.preprocess)?, String::new()));
     }
     // The parser of the command line sees to it that all of these are there.
-    let (Some(path), Some(name), Some(command)) =
-        (&arguments.contract, &arguments.interface, &arguments.exec)
-    else {
-        return Err(Trouble::usage(
-            "there is nothing to serve",
-            "a contract, --interface and --exec are needed",
-        ));
+    let (Some(path), Some(command)) = (&arguments.contract, &arguments.exec) else {
+        return Err(Trouble::usage("there is nothing to serve", "a contract and --exec are needed"));
     };
     let known = contract::of_file(path, &arguments.preprocess)?;
-    let interface = known.interface(name)?.clone();
+    let interface = match &arguments.interface {
+        Some(name) => known.interface(name)?.clone(),
+        None => only_interface(&known)?,
+    };
     let usual = if interface.kind == InterfaceKind::Class {
         interface.id.as_ref()
     } else {
@@ -198,8 +200,38 @@ fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
     };
     let key = arguments.key.as_deref().unwrap_or(usual).to_owned();
     let types = Types::of(&known.contract);
-    let constants = known.contract.constants().cloned().collect();
-    Ok((vec![Class { key, interface, types, constants, command: command.clone() }], command.clone()))
+    let told = Told::of(&known.contract, &interface);
+    Ok((vec![Class { key, interface, types, told, command: command.clone() }], command.clone()))
+}
+
+/// The one interface of a contract, beside those that it calls back and those that it is derived from.
+fn only_interface(known: &ObjectContract) -> Done<Hold<Interface>> {
+    let listeners = known.listeners();
+    let all: Vec<&Hold<Interface>> = known.contract.interfaces().collect();
+    let is_base =
+        |one: &Hold<Interface>| all.iter().any(|other| other.bases.iter().any(|base| base.name == one.name));
+    let is_sink = |one: &Hold<Interface>| {
+        let mut signals =
+            all.iter().flat_map(|other| other.signals.iter()).filter_map(|signal| signal.sink.as_ref());
+        listeners.iter().any(|held| held.name == one.name) || signals.any(|(held, _)| held.name == one.name)
+    };
+    let mut served = all.iter().filter(|one| !is_base(one) && !is_sink(one));
+    match (served.next(), served.next()) {
+        (Some(only), None) => Ok(Hold::clone(only)),
+        (found, _) => {
+            let names: Vec<&str> = all.iter().map(|interface| interface.name.as_ref()).collect();
+            let why = match names.as_slice() {
+                [] => format!("{} defines no interface", known.source),
+                names => format!("{} defines {}", known.source, names.join(", ")),
+            };
+            let trouble = Trouble::usage("it is not clear which interface to serve", why);
+            Err(if found.is_some() || !names.is_empty() {
+                trouble.hint("name one of these with --interface")
+            } else {
+                trouble
+            })
+        }
+    }
 }
 
 /// A node with the options of the command line.
@@ -228,7 +260,10 @@ fn node(arguments: &Arguments) -> Node {
 fn listen(arguments: &Arguments, node: &Node) -> Done {
     for address in &arguments.on {
         node.listen(address).map_err(|failure| {
-            let trouble = Trouble::failure(format!("cannot listen on `{address}`"), &failure);
+            let mut trouble = Trouble::failure(format!("cannot listen on `{address}`"), &failure);
+            if let Some(hint) = stranger::bus(address).filter(|_| failure.kind() == Kind::Unreachable) {
+                trouble = trouble.hint(hint);
+            }
             match key_in(address, node).filter(|_| failure.kind() == Kind::BadReference) {
                 Some(key) => trouble.hint(format!("the object's key has an option of its own: --key {key}")),
                 None => trouble,
@@ -257,7 +292,7 @@ fn makes_objects(address: &str) -> Done {
 
 /// Serves a class whose objects have a program each.
 fn serve_class(class: Class, node: &Node) {
-    let Class { key, interface, types, constants, command } = class;
+    let Class { key, interface, types, told: of_contract, command } = class;
     let (of, words) = (interface.clone(), NodeNotation::new(node.clone(), types).opening_files());
     node.export_class_servants(&key, interface, move |key| {
         let key = String::from_utf8_lossy(key);
@@ -267,7 +302,7 @@ fn serve_class(class: Class, node: &Node) {
             ProgramServant::start(of.clone(), &command, words.clone(), &key, told).map_err(|error| {
                 Failure::new(Kind::Internal, Initiator::Here, format!("cannot start `{command}`: {error}"))
             })?;
-        let servant = servant.telling(Arc::clone(&constants));
+        let servant = servant.telling(of_contract.clone());
         Ok(vec![Arc::new(Instance(Arc::new(servant))) as Arc<dyn Servant>])
     });
 }
@@ -296,6 +331,10 @@ impl Servant for Instance {
 
     fn constants(&self) -> Vec<Constant> {
         self.0.constants()
+    }
+
+    fn listeners(&self) -> Vec<Hold<Interface>> {
+        self.0.listeners()
     }
 
     fn dispatch(&self, request: Request) {

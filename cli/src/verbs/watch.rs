@@ -12,6 +12,8 @@
 //! peer that is gone, or cannot answer yet, is waited for (`may_pass`); any other failure ends the
 //! program. Other objects are asked for their contracts at most `MOST_OTHERS` times.
 
+mod listening;
+
 use crate::complete;
 use crate::contract::{self, Preprocess};
 use crate::opcda;
@@ -29,8 +31,9 @@ use everywire::model::units::{self, Deadline};
 use everywire::model::{Hold, Incoming, Shape, SignalEvent, Subscription, Wire};
 use everywire::{Bytes, Failure, Interface, Kind, Node, Object, Value};
 use everywire_dynamic::json::{self, NodeNotation, Notation, Types};
+use everywire_dynamic::listening::Registration;
 use everywire_dynamic::watching::{self, Wanted, decode, fields_of};
-use everywire_dynamic::{CallError, wire_of};
+use everywire_dynamic::{CallError, Mistake, wire_of};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -78,6 +81,9 @@ pub(crate) struct Arguments {
     /// End after this time.
     #[arg(long = "for", value_name = "TIME", value_parser = units::deadline, default_value = "none")]
     duration: Deadline,
+    /// Where this program listens, for objects that call their listeners back [default: a free port].
+    #[arg(long, value_name = "ADDRESS")]
+    on: Option<String>,
     /// For an OPC server: how often values come at most.
     #[arg(long, value_name = "TIME", value_parser = units::deadline, default_value = "1s")]
     rate: Deadline,
@@ -118,17 +124,22 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         .object(&text)
         .map_err(|failure| target::unfit(format!("`{text}` is no reference"), &text, &failure))?;
     let wire = wire_of(object.reference()).ok();
-    if let Some(wire) = wire.filter(|wire| !wire.capabilities().signals) {
-        return Err(Trouble::usage(
-            format!("cannot watch `{text}`"),
-            format!("on {}, objects emit no signals", wire.name()),
-        )
-        .hint("ask the object instead, by `everywire call`"));
-    }
     // What a signal's fields are called is good to know, but not needed.
     let known = match &arguments.contract {
         Some(path) => Ok(contract::of_file(path, &arguments.preprocess)?),
         None => contract::of_object(&object),
+    };
+    // Without signals there are listeners, which only a contract tells.
+    let calls = match wire.filter(|wire| !wire.capabilities().signals) {
+        Some(wire) => {
+            let known = match &known {
+                Ok(known) => known,
+                Err(_) => &contract::of(&object, None, &arguments.preprocess)?,
+            };
+            let own: Vec<Hold<Interface>> = known.contract.interfaces().take(known.own).cloned().collect();
+            Some(listening::prepare(arguments, wire, &object, (&known.contract, &own), &node)?)
+        }
+        None => None,
     };
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
@@ -137,11 +148,18 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let types = known.as_ref().map(|known| Types::of(&known.contract)).unwrap_or_default();
     let interfaces: Vec<Hold<Interface>> =
         known.iter().flat_map(|known| known.contract.interfaces().cloned()).collect();
+    // Where signals are calls over this connection, a contract without any is the whole truth.
+    let waits = wire.is_some_and(|wire| wire.capabilities().callbacks_on_connection);
+    let silent_contract = interfaces.iter().all(|interface| interface.signals.is_empty());
+    if waits && silent_contract && !interfaces.is_empty() && arguments.signal.is_none() {
+        return Err(not_watched(arguments, watching::none(&interfaces)));
+    }
     // Why nobody can be asked also says why nobody can be heard, where that takes a contract.
     let silent = known.err().filter(|failure| {
         matches!(failure.kind(), Kind::Unreachable | Kind::Refused | Kind::TimedOut | Kind::NoObject)
     });
-    let asking = Asking { arguments, object: &object, interfaces: &interfaces, tell, told: &told };
+    let calls = calls.as_ref().map(|registration| (&node, registration));
+    let asking = Asking { arguments, object: &object, interfaces: &interfaces, calls, tell, told: &told };
     let mut round = 0;
     let mut subscriptions = asking.subscribe(silent.as_ref(), round)?;
     if wire.is_some_and(|wire| wire.capabilities().callbacks_on_connection) {
@@ -202,13 +220,15 @@ struct Asking<'a> {
     arguments: &'a Arguments,
     object: &'a Object,
     interfaces: &'a [Hold<Interface>],
+    /// On wires without signals: who is called back, and how.
+    calls: Option<(&'a Node, &'a Registration)>,
     tell: mpsc::Sender<News>,
     told: &'a mpsc::Receiver<News>,
 }
 
 impl Asking<'_> {
     fn subscribe(&self, silent: Option<&Failure>, round: u32) -> Done<Vec<Subscription>> {
-        subscribe(self.arguments, self.object, self.interfaces, silent, &(self.tell.clone(), round))
+        subscribe(self, silent, &(self.tell.clone(), round))
     }
 
     /// Subscribes anew, as soon as somebody answers again; `None` when it is time to end.
@@ -255,12 +275,11 @@ impl Asking<'_> {
 /// Subscribes to what the command line wants. `silent` is why the object did not tell its contract: it
 /// says more than that a subscription failed.
 fn subscribe(
-    arguments: &Arguments,
-    object: &Object,
-    interfaces: &[Hold<Interface>],
+    asking: &Asking<'_>,
     silent: Option<&Failure>,
     (tell, round): &(mpsc::Sender<News>, u32),
 ) -> Done<Vec<Subscription>> {
+    let Asking { arguments, object, interfaces, calls, .. } = *asking;
     let round = *round;
     let tell = Mutex::new(tell.clone());
     let listener: Listener = Arc::new(move |event| {
@@ -269,11 +288,14 @@ fn subscribe(
             let _ = tell.send(Some((round, event)));
         }
     });
-    watching::subscribe(object, interfaces, wanted(arguments), &listener).map_err(|error| match error {
-        CallError::Mistake(mistake) => {
-            let what = format!("`{}` has no such signal", arguments.reference);
-            Box::<Trouble>::from(mistake).about(what)
+    let made = match calls {
+        Some((node, registration)) => {
+            listening::subscribe(object, node, registration, &listener).map(|made| vec![made])
         }
+        None => watching::subscribe(object, interfaces, wanted(arguments), &listener),
+    };
+    made.map_err(|error| match error {
+        CallError::Mistake(mistake) => not_watched(arguments, mistake),
         error => {
             let failure = Failure::from(error);
             let failure = silent.unwrap_or(&failure);
@@ -281,6 +303,15 @@ fn subscribe(
             stranger::named(trouble, object.reference())
         }
     })
+}
+
+/// There is nothing to watch, or nothing of that name.
+fn not_watched(arguments: &Arguments, mistake: Mistake) -> Box<Trouble> {
+    let what = match arguments.signal {
+        Some(_) => format!("`{}` has no such signal", arguments.reference),
+        None => format!("there is nothing to watch at `{}`", arguments.reference),
+    };
+    Box::<Trouble>::from(mistake).about(what)
 }
 
 /// Which signals are wanted.
@@ -332,7 +363,7 @@ impl Printer<'_> {
         let dot = if interface.is_empty() { "" } else { "." };
         let from =
             if heard.sender.is_empty() { String::new() } else { format!(" from {}", text(&heard.sender)) };
-        let key = if heard.key.is_empty() { String::new() } else { format!("{} ", text(&heard.key)) };
+        let key = if heard.key.is_empty() { String::new() } else { format!("{} ", key_text(&heard.key)) };
         line(&format!(
             "{} {}{}{dot}{} {}{}",
             tinted(&time_of_day(now), "2", self.style.out),
@@ -372,6 +403,14 @@ impl Printer<'_> {
         } else {
             note(&visible(&format!("lost: {failure}")));
         }
+    }
+}
+
+/// A key as people read it: text as it is, else digits.
+fn key_text(key: &[u8]) -> String {
+    match std::str::from_utf8(key) {
+        Ok(text) if !text.chars().any(char::is_control) => text.to_owned(),
+        _ => people::octets(key),
     }
 }
 

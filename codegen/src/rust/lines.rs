@@ -7,7 +7,7 @@
 //!
 //! One macro is called for both faces of an interface (`faces!`), or for the one that is wanted. Its lines
 //! stand in a fixed order: the traits with their descriptions, the traits of the bases with the numbers of
-//! their operations, the signals, the constants, and then the own operations by `Section`. The number of an
+//! their operations, the signals, the constants, the listeners, and then the own operations by `Section`. The number of an
 //! operation is its place behind the inherited ones.
 //!
 //! Invariants: names of arguments, results and the object that is called differ within one operation
@@ -53,6 +53,9 @@ pub(super) fn write(faces: &[Types<'_, '_>], interface: &Interface, family: &Fam
         }
         if first.plan.tells_constants() {
             page.line(format!("tells {}describe::constants;", "super::".repeat(first.from.len())));
+        }
+        for listener in lines.listeners() {
+            page.line(format!("calls {listener};"));
         }
         let mut own: Vec<_> = interface
             .operations
@@ -137,6 +140,23 @@ impl Lines<'_, '_, '_> {
             }
             page.line(format!("from {traits} {first}..{end};"));
         }
+    }
+
+    /// The statics of the interfaces that it calls back.
+    fn listeners(&self) -> Vec<String> {
+        let plan = self.types.plan;
+        let mut found = Vec::new();
+        for taken in self.interface.operations.iter().flat_map(Operation::takes) {
+            let known = plan.interface(&taken.name).filter(|(known, _)| known.only_listens());
+            if let (Some(_), Some(place)) = (known, plan.find(&taken.name)) {
+                let path = [place.path.as_slice(), &["describe".to_owned()]].concat();
+                let path = Plan::path(self.types.from, &path, &place.described);
+                if !found.contains(&path) {
+                    found.push(path);
+                }
+            }
+        }
+        found
     }
 
     /// Which of the sections an operation belongs to.

@@ -110,6 +110,7 @@ ew::faces! {
 
 ew::faces! {
     Source / SourceAsync: describe::SOURCE, describe::SOURCE_OPERATIONS, 0;
+    calls describe::SINK;
     0 advise(s => Sink / SinkAsync) -> (u32,);
     1 unadvise(cookie: u32);
 }
@@ -117,6 +118,7 @@ ew::faces! {
 ew::faces! {
     FiringSource / FiringSourceAsync: describe::FIRING_SOURCE, describe::FIRING_SOURCE_OPERATIONS, 2;
     from Source / SourceAsync 0..2;
+    calls describe::SINK;
     0 fire(n: u32);
 }
 

@@ -383,6 +383,7 @@ pub mod figures {
         Canvas / CanvasAsync: describe::CANVAS, describe::CANVAS_OPERATIONS, 6;
         from Node / NodeAsync 0..6;
         tells super::describe::constants;
+        calls describe::LISTENER;
         0 draw(name as &str, what as &Figure) | DrawError;
         1 find(name as &str) -> (Figure,) | CanvasError;
         2 take(name as &str) -> (Figure,) | CanvasError;
@@ -509,6 +510,7 @@ pub mod figures {
             from super::Node / super::NodeAsync 1..7;
             from super::Canvas / super::CanvasAsync 7..17;
             tells super::super::describe::constants;
+            calls super::describe::LISTENER;
             0 get() -> (Option2,);
         }
 

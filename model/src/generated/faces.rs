@@ -9,6 +9,7 @@
 //!     from Base / BaseAsync 0..2;                 operations 0 and 1 are those that `Base` declares
 //!     emits SourceFired;
 //!     tells describe::constants;                  where the contract has constants
+//!     calls describe::SINK;                       an interface of listeners that it calls back
 //!     0 advise(s => Sink / SinkAsync) -> (u32,);  a typed reference comes, one value goes
 //!     1 find(name as &str, at: i32) => Sink / SinkAsync | FindError;
 //!                                                 by reference and by value; a typed reference goes; an error type
@@ -33,6 +34,7 @@ macro_rules! __generated_trait {
         $(from $($base:ident)::+ $begin:literal;)*
         $(emits $($emitted:ident)::+;)*
         $(tells $constants:path;)?
+        $(calls $listener:path;)*
     ) => {
         impl $crate::Remote for dyn $trait {
             fn interface() -> &'static $crate::Interface {
@@ -42,6 +44,10 @@ macro_rules! __generated_trait {
             $(fn constants() -> ::std::vec::Vec<$crate::Constant> {
                 $constants()
             })?
+
+            fn listeners() -> ::std::vec::Vec<$crate::Hold<$crate::Interface>> {
+                ::std::vec![$($crate::Hold::Static(&$listener)),*]
+            }
 
             fn stub(object: $crate::Object) -> ::std::sync::Arc<Self> {
                 ::std::sync::Arc::new($crate::generated::Stub::<Self>::new(object))
@@ -89,6 +95,7 @@ macro_rules! __generated_blocking {
         $(from $($base:ident)::+ $(/ $($base_face:ident)::+)? $begin:literal .. $end:literal;)*
         $(emits $($emitted:ident)::+;)*
         $(tells $constants:path;)?
+        $(calls $listener:path;)*
         $($number:literal $method:ident(
             $($p:ident $(: $own:ty)? $(as & $lent:ty)?
                 $(=> $($pb:ident)::+ $(/ $($pa:ident)::+)?)?),* $(,)?
@@ -119,6 +126,7 @@ macro_rules! __generated_blocking {
             $(from $($base)::+ $begin;)*
             $(emits $($emitted)::+;)*
             $(tells $constants;)?
+            $(calls $listener;)*
         }
 
         impl<__I> $trait for $crate::generated::Stub<__I>
@@ -291,6 +299,7 @@ macro_rules! __generated_asynchronous {
         $(from $($base:ident)::+ / $($base_face:ident)::+ $begin:literal .. $end:literal;)*
         $(emits $($emitted:ident)::+;)*
         $(tells $constants:path;)?
+        $(calls $listener:path;)*
         $($number:literal $method:ident(
             $($p:ident $(: $own:ty)? $(as & $lent:ty)?
                 $(=> $($pb:ident)::+ / $($pa:ident)::+)?),* $(,)?
@@ -321,6 +330,7 @@ macro_rules! __generated_asynchronous {
             $(from $($base_face)::+ $begin;)*
             $(emits $($emitted)::+;)*
             $(tells $constants;)?
+            $(calls $listener;)*
         }
 
         #[::everywire::async_trait]

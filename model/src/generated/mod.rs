@@ -23,7 +23,7 @@ pub use results::{Coded, Lent, List, Narrow, Results, Untyped, lend, own};
 use crate::contract::{Constant, Interface, Operation};
 use crate::failure::Failure;
 use crate::object::{Object, Remote, Request, Servant};
-use crate::shape::{Field, Shape};
+use crate::shape::{Field, Hold, Shape};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -84,6 +84,10 @@ impl<I: Serve + ?Sized> Servant for Skeleton<I> {
 
     fn constants(&self) -> Vec<Constant> {
         I::constants()
+    }
+
+    fn listeners(&self) -> Vec<Hold<Interface>> {
+        I::listeners()
     }
 
     #[inline]

@@ -30,6 +30,7 @@ use crate::link::{Link, Peer};
 use crate::marshal::{MarshalList, UnmarshalList};
 use crate::message::{Answer, CallId, Emission, Expects, Incoming, Method};
 use crate::reference::Reference;
+use crate::shape::Hold;
 use crate::visit::Sink;
 use bytes::Bytes;
 use std::future::Future;
@@ -47,6 +48,11 @@ pub trait Servant: Send + Sync {
     fn interface(&self) -> &Interface;
     /// Constants of its contract. A wire that has a place for constants tells those whose scope contains the interface or a base, or is one.
     fn constants(&self) -> Vec<Constant> {
+        Vec::new()
+    }
+    /// The interfaces of its listeners: objects of others that its operations take to call them back ([`crate::Contract::listeners`]). A wire
+    /// that tells contracts tells these, too.
+    fn listeners(&self) -> Vec<Hold<Interface>> {
         Vec::new()
     }
     /// Serves one call. Runs on a thread of the runtime; a servant that waits for long tells so by

@@ -23,6 +23,10 @@ pub trait Remote: Send + Sync + 'static {
     fn constants() -> Vec<Constant> {
         Vec::new()
     }
+    /// The interfaces of its listeners ([`Servant::listeners`]).
+    fn listeners() -> Vec<Hold<Interface>> {
+        Vec::new()
+    }
     /// A stub that implements it by calls to `object`.
     fn stub(object: Object) -> Arc<Self>;
     /// A skeleton that serves it.

@@ -1,10 +1,11 @@
 //! Listening sockets.
 //!
-//! States: *bound*, from `bind` on; *closed* when dropped: then the socket's file is removed, too. A
+//! States: *bound*, from `bind` on; *closed* when dropped: then the socket's file is removed, too. A socket that this process was
+//! started with is taken instead (`inherited`), and its file stays. A
 //! `Listener` adds what the runtime knows of whoever connects: wire, profile, layer, quotas; hubs use the
 //! `Acceptor` alone.
 
-use super::{Stream, handshake, layers, shm, unix_address};
+use super::{Stream, handshake, inherited, layers, shm, unix_address};
 use crate::quotas::Allowance;
 use everywire_model::{Endpoint, Failure, Initiator, Kind, LayerSide, Profile, Wire};
 use std::io;
@@ -124,7 +125,10 @@ impl Acceptor {
         };
         match endpoint {
             Endpoint::Tcp { host, port } => {
-                let socket = TcpListener::bind((host.as_str(), *port)).map_err(failed)?;
+                let socket = match inherited::tcp(host, *port) {
+                    Some(given) => TcpListener::from(given),
+                    None => TcpListener::bind((host.as_str(), *port)).map_err(failed)?,
+                };
                 socket.set_nonblocking(true).map_err(failed)?;
                 // std listens with a backlog of 128: thousands that connect at once would wait for retries.
                 rustix::net::listen(&socket, 4096).map_err(|error| failed(error.into()))?;
@@ -133,6 +137,13 @@ impl Acceptor {
                 Ok((Self { socket: Socket::Tcp(socket), transport: "tcp", path: None }, bound))
             }
             Endpoint::Unix { path } | Endpoint::Shm { path } => {
+                if let Some(given) = inherited::unix(path) {
+                    let socket = UnixListener::from(given);
+                    socket.set_nonblocking(true).map_err(failed)?;
+                    // The file is whoever's who made it.
+                    let (socket, transport) = (Socket::Unix(socket), endpoint.transport());
+                    return Ok((Self { socket, transport, path: None }, endpoint.clone()));
+                }
                 let address = unix_address(path).map_err(failed)?;
                 if !path.starts_with('@') && UnixStream::connect_addr(&address).is_err() && is_socket(path) {
                     std::fs::remove_file(path).map_err(failed)?;

@@ -17,6 +17,7 @@
 //! own.
 
 pub(crate) mod handshake;
+mod inherited;
 pub(crate) mod layers;
 pub(crate) mod listener;
 mod rights;

@@ -156,6 +156,7 @@ fn told(known: &ObjectContract, object: &Object, node: &Node, json: bool) -> Don
         let mut value = as_json(node, object.reference(), interfaces.first().copied(), Some(&Ok(())));
         value["security"] = json!(security);
         value["interfaces"] = own.into();
+        value["callbacks"] = known.listeners().iter().map(|listener| document::interface(listener)).collect();
         value["children"] = json!(children);
         Envelope {
             value,
@@ -176,7 +177,14 @@ fn told(known: &ObjectContract, object: &Object, node: &Node, json: bool) -> Don
         shown(&format!("{:<12} {}", title(interface), named(interface)));
         print_members(interface, held);
     }
-    let others: Vec<String> = known.contract.interfaces().skip(known.own).map(|other| named(other)).collect();
+    let listeners = known.listeners();
+    for listener in &listeners {
+        shown(&format!("{:<12} {}", "calls back", named(listener)));
+        print_members(listener, &[]);
+    }
+    let others = known.contract.interfaces().skip(known.own);
+    let others = others.filter(|other| listeners.iter().all(|listener| listener.name != other.name));
+    let others: Vec<String> = others.map(|other| named(other)).collect();
     if !others.is_empty() {
         shown(&format!("{:<12} {}", "also", others.join(", ")));
     }

@@ -10,12 +10,12 @@
 //! beside the table.
 
 use crate::contract::{self, Preprocess};
+use crate::program::Told;
 use crate::trouble::{Done, Trouble};
 use everywire::Interface;
-use everywire::model::{Constant, Hold};
+use everywire::model::Hold;
 use everywire_dynamic::json::Types;
 use std::path::Path;
-use std::sync::Arc;
 
 /// A line of the table.
 pub(super) struct Class {
@@ -25,8 +25,8 @@ pub(super) struct Class {
     pub(super) interface: Hold<Interface>,
     /// The types of its contract.
     pub(super) types: Types,
-    /// The constants of its contract.
-    pub(super) constants: Arc<[Constant]>,
+    /// What its contract tells beside.
+    pub(super) told: Told,
     /// The program that each of them has: a command line of the shell.
     pub(super) command: String,
 }
@@ -83,6 +83,6 @@ fn class(line: &str, beside: &Path, given: &Preprocess) -> Result<Class, String>
     let interface = known.interface(name).map_err(|mistake| mistake.to_string())?.clone();
     let key = if class == "-" { interface.id.to_string() } else { class.to_owned() };
     let types = Types::of(&known.contract);
-    let constants = known.contract.constants().cloned().collect();
-    Ok(Class { key, interface, types, constants, command: rest.to_owned() })
+    let told = Told::of(&known.contract, &interface);
+    Ok(Class { key, interface, types, told, command: rest.to_owned() })
 }

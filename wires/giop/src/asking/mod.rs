@@ -2,8 +2,8 @@
 //! that says of the interface and of those that it is derived from.
 //!
 //! One `Asking` lives for one contract. It walks the interfaces depth first, bases before the derived
-//! (`interface`), learns scoped names and types on the way (`types`), and at the end asks the scopes around
-//! for constants (`constants`). All calls are blocking calls of generated stubs, made through `questions`,
+//! (`interface`), learns scoped names and types on the way (`types`), then looks for the interfaces of those
+//! whom the object calls back (`listeners`), and at the end asks the scopes around for constants (`constants`). All calls are blocking calls of generated stubs, made through `questions`,
 //! which counts them.
 //!
 //! Another side's repository is asked, so everything is bounded: interfaces (`INTERFACES`), inheritance
@@ -20,17 +20,20 @@ use crate::contracts::corba::interface_attr_extension::ExtFullInterfaceDescripti
 use crate::contracts::corba::interface_def::FullInterfaceDescription;
 use crate::contracts::corba::{Contained, ExtInterfaceDef, InterfaceAttrExtension, InterfaceDef, describe};
 use crate::contracts::{INTERFACE, IS_A};
+use everywire_model::shape::Name;
 use everywire_model::wire::Discovery;
 use everywire_model::{
-    Contract, Definition, Failure, Hold, Initiator, Interface, Kind, Object, Reference, Stub,
+    Contract, Definition, Failure, Hold, Initiator, Interface, Kind, Object, Operation, Reference, Stub,
 };
 use questions::Questions;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use types::Types;
 
 /// Most interfaces of one contract, bases included. Larger systems have fewer in one hierarchy; the bound is
 /// for repositories that invent bases.
 const INTERFACES: usize = 200;
+/// Most interfaces that are looked at for being listeners' ones. Each costs some ten questions.
+const LISTENERS: usize = 16;
 /// Deepest inheritance that is followed. The walk recurses once for each level, so this bounds the stack too.
 const DEPTH: usize = 32;
 
@@ -62,6 +65,7 @@ pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
     // One that stands for several is nobody's own: what it is made of is.
     let own: Vec<Hold<Interface>> =
         if first.id.starts_with("LOCAL:") { first.bases.to_vec() } else { vec![first.clone()] };
+    asking.listeners(&own);
     let known = |other: &Hold<Interface>| other.id == first.id || own.iter().any(|held| held.id == other.id);
     let rest: Vec<Hold<Interface>> = asking.order.into_iter().filter(|other| !known(other)).collect();
     let count = own.len();
@@ -138,6 +142,25 @@ impl Asking {
         self.made.insert(told.id, Some(interface.clone()));
         self.order.push(interface.clone());
         Ok(interface)
+    }
+
+    /// The interfaces of listeners: those that the repository knows of the objects that operations take, and that only listen. What it
+    /// does not tell of them is not missed: the contract is whole without.
+    fn listeners(&mut self, own: &[Hold<Interface>]) {
+        let mut seen = HashSet::new();
+        let taken = own.iter().flat_map(|interface| interface.operations.iter()).flat_map(Operation::takes);
+        let ids: Vec<&Name> = taken.map(|taken| &taken.id).filter(|id| seen.insert(*id)).collect();
+        for id in ids.into_iter().filter(|id| !id.is_empty()).take(LISTENERS) {
+            if self.made.contains_key(id.as_ref()) {
+                continue;
+            }
+            let (interfaces, scopes) = (self.order.len(), self.scopes.len());
+            let found = self.questions.find(id).map(|found| self.interface(&found, DEPTH));
+            if !matches!(found, Some(Ok(found)) if found.only_listens()) {
+                self.order.truncate(interfaces);
+                self.scopes.truncate(scopes);
+            }
+        }
     }
 
     /// The scoped name of an interface, which also shows the prefix of its id and of others. From the two

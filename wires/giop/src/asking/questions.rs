@@ -73,9 +73,8 @@ impl Questions {
         Ok(self.resolver.resolve(&reached)?.typed(Hold::Static(of)))
     }
 
-    /// The scoped name of the definition with this repository id. Nothing, if the repository does not know it
-    /// or does not answer: the caller then shows the bare name. Costs up to four questions.
-    pub(super) fn name_of(&mut self, id: &str) -> Option<String> {
+    /// The definition with this repository id. Nothing, if the repository does not know it or does not answer. Costs up to two questions.
+    pub(super) fn find(&mut self, id: &str) -> Option<Reference> {
         let repository = match &self.repository {
             Some(known) => known.clone(),
             None => {
@@ -88,7 +87,13 @@ impl Questions {
             }
         }?;
         let asked = Stub::<dyn Repository>::new(self.to(&repository, &describe::REPOSITORY).ok()?);
-        let found = asked.lookup_id(id).ok().flatten()?.reference().clone();
+        Some(asked.lookup_id(id).ok().flatten()?.reference().clone())
+    }
+
+    /// The scoped name of the definition with this repository id. Nothing, if the repository does not know it
+    /// or does not answer: the caller then shows the bare name. Costs up to four questions.
+    pub(super) fn name_of(&mut self, id: &str) -> Option<String> {
+        let found = self.find(id)?;
         let asked = Stub::<dyn Contained>::new(self.to(&found, &describe::CONTAINED).ok()?);
         let name = asked.absolute_name().ok()?;
         let name = name.trim_start_matches("::");

@@ -69,10 +69,11 @@ pub(super) fn id_of_object(key: &[u8]) -> String {
 pub(super) fn build(objects: &dyn Objects) -> Repository {
     let mut builder = Builder::begun();
     // Interfaces come first, so that types are defined inside those whose names say so.
-    let (mut interfaces, mut constants) = (Vec::new(), Vec::new());
+    let (mut interfaces, mut constants, mut listeners) = (Vec::new(), Vec::new(), Vec::new());
     for key in objects.keys() {
         let servants = objects.servants(&key);
         constants.extend(servants.iter().flat_map(|servant| servant.constants()));
+        listeners.extend(servants.iter().flat_map(|servant| servant.listeners()));
         let all = servants.iter().map(|servant| servant.interface());
         let fresh = all.filter(|interface| !builder.repository.has(&id_of(&interface.id, &interface.name)));
         let fresh: Vec<Hold<Interface>> = fresh.map(|interface| Hold::new(interface.clone())).collect();
@@ -81,6 +82,8 @@ pub(super) fn build(objects: &dyn Objects) -> Repository {
             builder.joined(&key, servants.iter().map(|servant| servant.interface()), &mut interfaces);
         }
     }
+    // Nobody here serves them: without them a client could not make an object that is called back.
+    listeners.iter().for_each(|listener| builder.interface(listener, &mut interfaces, DEPTH));
     interfaces.into_iter().for_each(|number| builder.members(number));
     // Last: they are told in scopes that others have made.
     constants.into_iter().for_each(|constant| builder.constant(constant));

@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn an_answer_with_a_wrong_code_is_an_answer() {
-        let program = Program::start("read line").unwrap();
+        let program = Program::start("cat").unwrap();
         let (answer, answered) = sync_channel(1);
         lock(&program.shared.waiting).answers.insert(7, answer);
         let line = json!({"id": 7, "code": "no code"});

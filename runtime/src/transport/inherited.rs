@@ -1,0 +1,103 @@
+//! Listening sockets that this process was given by whoever started it: socket activation (sd_listen_fds(3) of systemd).
+//!
+//! `$LISTEN_FDS` says how many there are, from descriptor 3 on, and `$LISTEN_PID` for which process they are meant. No name says which socket
+//! is for what: a socket stands in for the address that it is bound to. Nobody else could bind that address, so nobody who does not want this
+//! notices it.
+//!
+//! Invariants: the descriptors stay open, and are whoever's they were: a listener gets a duplicate of its own. None of them passes to programs
+//! that this process starts.
+
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::net::{SocketAddrUnix, getsockname, sockopt};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
+
+/// The first descriptor that is passed (`SD_LISTEN_FDS_START`).
+const FIRST: RawFd = 3;
+/// The most that are looked at.
+const MOST: RawFd = 1024;
+
+/// The socket that was given for this address of TCP.
+pub(super) fn tcp(host: &str, port: u16) -> Option<OwnedFd> {
+    if port == 0 || given().is_empty() {
+        return None;
+    }
+    let wanted: Vec<SocketAddr> = (host, port).to_socket_addrs().ok()?.collect();
+    find(|socket| {
+        let bound = getsockname(socket).ok().and_then(|bound| SocketAddr::try_from(bound).ok());
+        bound.is_some_and(|bound| wanted.iter().any(|wanted| is_same(*wanted, bound)))
+    })
+}
+
+/// The socket that was given for this path.
+pub(super) fn unix(path: &str) -> Option<OwnedFd> {
+    if given().is_empty() {
+        return None;
+    }
+    let wanted = match path.strip_prefix('@') {
+        Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
+        None => SocketAddrUnix::new(path),
+    };
+    let wanted = wanted.ok()?;
+    find(|socket| {
+        let bound = getsockname(socket).ok().and_then(|bound| SocketAddrUnix::try_from(bound).ok());
+        bound.is_some_and(|bound| bound == wanted)
+    })
+}
+
+/// Whether a socket that is bound to `bound` serves whoever is to listen at `wanted`: at every address is at every address, of version 4 and 6.
+fn is_same(wanted: SocketAddr, bound: SocketAddr) -> bool {
+    let everywhere = wanted.ip().is_unspecified() && bound.ip().is_unspecified();
+    wanted.port() == bound.port() && (everywhere || wanted.ip() == bound.ip())
+}
+
+/// The first listening socket of which this holds.
+fn find(fits: impl Fn(BorrowedFd<'_>) -> bool) -> Option<OwnedFd> {
+    given().iter().find_map(|socket| {
+        // SAFETY: it was open when the list was made, and whoever starts a process with it lets it be; on a closed one each call only fails.
+        let socket = unsafe { BorrowedFd::borrow_raw(*socket) };
+        let is_meant = sockopt::socket_acceptconn(socket).is_ok_and(|listens| listens) && fits(socket);
+        is_meant.then(|| fcntl_dupfd_cloexec(socket, 0).ok()).flatten()
+    })
+}
+
+/// The descriptors that were given to this process. They are looked for once.
+fn given() -> &'static [RawFd] {
+    static GIVEN: OnceLock<Vec<RawFd>> = OnceLock::new();
+    GIVEN.get_or_init(|| {
+        let number = |name| std::env::var(name).ok()?.trim().parse::<u32>().ok();
+        let count = match (number("LISTEN_PID"), number("LISTEN_FDS")) {
+            (Some(process), Some(count)) if process == std::process::id() => count,
+            _ => return Vec::new(),
+        };
+        let count = RawFd::try_from(count).unwrap_or(MOST).min(MOST);
+        let all = (FIRST..FIRST + count).filter(|socket| {
+            // Only what is open is a descriptor.
+            std::fs::symlink_metadata(format!("/proc/self/fd/{socket}")).is_ok()
+        });
+        all.inspect(|socket| {
+            // SAFETY: it is open, as was just seen.
+            let socket = unsafe { BorrowedFd::borrow_raw(*socket) };
+            // Refused: then programs that are started have one more descriptor.
+            let _ = fcntl_setfd(socket, FdFlags::CLOEXEC);
+        })
+        .collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_stands_in_for_its_own_address_alone() {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        assert!(is_same(at("127.0.0.1:2809"), at("127.0.0.1:2809")));
+        assert!(is_same(at("0.0.0.0:2809"), at("[::]:2809")));
+        assert!(!is_same(at("127.0.0.1:2809"), at("127.0.0.1:2810")));
+        // Whoever wants to be reached from here alone is not to be reached from elsewhere.
+        assert!(!is_same(at("127.0.0.1:2809"), at("0.0.0.0:2809")));
+        assert!(!is_same(at("0.0.0.0:2809"), at("127.0.0.1:2809")));
+    }
+}
