@@ -6,7 +6,7 @@
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The text of a file of at most `limit` bytes. A file that cannot be read, is larger, or is not UTF-8 is one
 /// mistake without a line.
@@ -30,4 +30,25 @@ pub(crate) fn beginning(path: &Path, limit: u64) -> Option<String> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The file of this name in a folder, where upper and lower case are one in every part of the name and `\` is `/`. Of several, the exact one
+/// or the first. None for a name that does not start from the folder.
+pub(crate) fn in_any_case(folder: &Path, name: &str) -> Option<PathBuf> {
+    if Path::new(name).is_absolute() {
+        return None;
+    }
+    let mut at = folder.to_owned();
+    for part in name.split(['/', '\\']).filter(|part| !part.is_empty()) {
+        let exact = at.join(part);
+        if part == ".." || exact.exists() {
+            at = exact;
+            continue;
+        }
+        let here = if at.as_os_str().is_empty() { Path::new(".") } else { &at };
+        let names = std::fs::read_dir(here).ok()?.flatten().map(|entry| entry.file_name());
+        let same = names.filter(|name| name.to_str().is_some_and(|name| name.eq_ignore_ascii_case(part)));
+        at = at.join(same.min()?);
+    }
+    at.is_file().then_some(at)
 }

@@ -346,8 +346,16 @@ impl Preprocessor {
     fn beside(&self, file: &str) -> Option<PathBuf> {
         let directories = self.directories.as_ref()?;
         let here = self.frames.last().map(|frame| frame.directory.clone());
-        let places = here.into_iter().chain(directories.iter().cloned());
-        places.map(|place| place.join(file)).find(|path| path.is_file())
+        here.into_iter().chain(directories.iter().cloned()).find_map(|place| self.file_in(&place, file))
+    }
+
+    /// The file of this name in a folder. MIDL is written where case does not matter in names of files.
+    fn file_in(&self, folder: &Path, file: &str) -> Option<PathBuf> {
+        let exact = folder.join(file);
+        if exact.is_file() {
+            return Some(exact);
+        }
+        self.known.and_then(|_| crate::file::in_any_case(folder, file))
     }
 
     /// Goes on with a file, which is beside the one at hand or in one of the directories.
@@ -388,7 +396,7 @@ impl Preprocessor {
             return None;
         };
         let places: Vec<PathBuf> = beside.into_iter().chain(directories.iter().cloned()).collect();
-        let Some(path) = places.iter().map(|place| place.join(file)).find(|path| path.is_file()) else {
+        let Some(path) = places.iter().find_map(|place| self.file_in(place, file)) else {
             // The help lists the places, since a missing directory is the likely reason.
             let shown = places.iter().map(|place| match place.display().to_string() {
                 here if here.is_empty() => ".".to_owned(),

@@ -272,10 +272,7 @@ impl Printer<'_> {
             (Value::Text(value), shape) => {
                 names::text(value, matches!(shape, Shape::Text(t) if t.kind == TextKind::Wide))
             }
-            (Value::Member(member), Shape::Enum(members)) => {
-                let scope = parent(&members.name);
-                self.name(&if scope.is_empty() { member.clone() } else { format!("{scope}::{member}") })
-            }
+            (Value::Member(member), Shape::Enum(members)) => self.enumerator(members, member),
             _ => "0 /* not expressible in OMG IDL */".to_owned(),
         }
     }

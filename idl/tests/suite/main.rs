@@ -14,6 +14,7 @@ mod midl_corpus;
 mod midl_files;
 mod omniidl;
 mod preprocessor;
+mod printed_for_others;
 mod signature;
 mod strangers;
 mod strangers_wsdl;

@@ -347,3 +347,40 @@ fn constants_with_a_point_are_finite() {
     }
     assert_eq!(constant(&contract("const float A = 1.5;"), "A").value, Value::Float(1.5));
 }
+
+/// `Node` is used before its definition shows that it has no form on a wire; then what holds one has none, either.
+#[test]
+fn structs_that_turn_out_too_late_to_have_no_form_are_left_out_with_all_that_hold_one() {
+    let contract = contract(
+        "import \"oaidl.idl\";
+         struct Node;
+         typedef struct Chain { struct Node *first; long length; } Chain;
+         typedef struct Box { Chain chain; } Box;
+         typedef struct Plain { long number; } Plain;
+         [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B208)] interface IKeep : IUnknown {
+             HRESULT Put([in] Box *box);
+             HRESULT Early([in] struct Node *node);
+             HRESULT Fine([in] Plain *plain);
+         };
+         struct Node { void *data; struct Node *next; };",
+    );
+    let keep = contract.interfaces().find(|interface| interface.name == "IKeep").unwrap();
+    let out: Vec<&str> = left_out(&keep.notes).collect();
+    assert_eq!(out.len(), 2, "{out:?}");
+    assert!(out[0].starts_with("`Put`") && out[1].starts_with("`Early`"), "{out:?}");
+    let text = print(&contract).unwrap();
+    assert!(text.contains("Plain") && !text.contains("Chain"), "{text}");
+    assert!(keep.operations.iter().any(|operation| operation.label == "Fine"));
+}
+
+/// On Windows, where such files come from, upper and lower case are one in names of files.
+#[test]
+fn imported_files_are_found_in_any_case() {
+    let folder = Folder::of("case", &[("basekinds.idl", BASE)]);
+    std::fs::create_dir_all(folder.0.join("Sub")).unwrap();
+    std::fs::write(folder.0.join("Sub/Kinds.idl"), "typedef struct Kind { long number; } Kind;").unwrap();
+    let text = "import \"BaseKinds.IDL\"; import \"sub\\\\kinds.idl\";
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B209)] interface IMore : IBase { HRESULT Two([in] Kind *kind); };";
+    std::fs::write(folder.0.join("more.idl"), text).unwrap();
+    assert!(folder.read("more.idl").interfaces().any(|interface| interface.name == "IMore"));
+}

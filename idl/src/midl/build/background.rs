@@ -52,6 +52,28 @@ pub(super) fn types_in(definitions: &[Definition]) -> HashSet<Name> {
     definitions.iter().for_each(|definition| needs.definition(definition));
     needs.names
 }
+
+/// The names of the types that need one of these, themselves or through others.
+pub(super) fn users(definitions: &[&Definition], of: HashSet<Name>) -> HashSet<Name> {
+    let mut used_by: HashMap<Name, Vec<Name>> = HashMap::new();
+    for definition in definitions {
+        let mut needs = Needs::default();
+        needs.definition(definition);
+        for needed in needs.names {
+            used_by.entry(needed).or_default().push(Name::from(name(definition).to_owned()));
+        }
+    }
+    let (mut pending, mut found): (Vec<Name>, _) = (of.iter().cloned().collect(), of);
+    while let Some(next) = pending.pop() {
+        for user in used_by.remove(&next).into_iter().flatten() {
+            if found.insert(user.clone()) {
+                pending.push(user);
+            }
+        }
+    }
+    found
+}
+
 /// The name of a definition; empty for a type without one.
 pub(super) fn name(definition: &Definition) -> &str {
     match definition {

@@ -17,6 +17,7 @@
 //! same name replaces one of them.
 
 mod background;
+mod cells;
 mod classes;
 mod constants;
 mod exceptions;
@@ -92,6 +93,8 @@ struct Builder<'a> {
     made: HashSet<String>,
     /// Structs, unions and enums by keyword and tag.
     records: HashMap<String, types::Record>,
+    /// Structs and unions that are known to have no form on a wire before their definition comes, and why; by key.
+    formless: HashMap<String, Rc<str>>,
     /// The names that typedefs give to what has a tag. By keyword and tag, as `types::key` writes them.
     named: HashMap<String, String>,
     /// Values of integer and character constants, of members of enumerations too.
@@ -131,39 +134,22 @@ struct Builder<'a> {
 }
 
 /// Builds the contract; mistakes go to the report.
+///
+/// A struct may be used before it turns out to have no form on a wire. Then everything is built once more, with that known from the
+/// start: what uses the struct has no form, either.
 pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
-    let mut builder = Builder {
-        report,
-        types: HashMap::new(),
-        made: HashSet::new(),
-        records: HashMap::new(),
-        named: HashMap::new(),
-        constants: HashMap::new(),
-        reals: HashMap::new(),
-        ids: HashMap::new(),
-        spellings: HashMap::new(),
-        interfaces: HashMap::new(),
-        exceptions: HashMap::new(),
-        announced: HashMap::new(),
-        early: HashSet::new(),
-        texts: 0,
-        places: HashMap::new(),
-        definitions: Vec::new(),
-        background: Vec::new(),
-        stays: None,
-        is_last: false,
-        pointer_default: PointerKind::Unique,
-        inherited: 0,
-        docs: 0,
-    };
-    // Names first: a method may refer to an interface that comes later.
-    builder.announce(items);
-    builder.items(items);
-    builder.is_last = true;
-    builder.classes(items);
+    let mut builder = Builder::new(report, HashMap::new());
+    builder.all(items);
+    let formless = builder.formless_too_late();
+    if !formless.is_empty() && !builder.report.failed() {
+        let Builder { report, .. } = builder;
+        builder = Builder::new(report, formless);
+        builder.all(items);
+    }
     let missing = builder.settle();
     builder.settle_exceptions();
-    let definitions = background::joined(builder.background, builder.definitions, missing, report);
+    let Builder { report, background, definitions, .. } = builder;
+    let definitions = background::joined(background, definitions, missing, report);
     let mut contract = Contract { definitions };
     // After a mistake nobody uses the contract.
     if !report.failed() {
@@ -173,6 +159,43 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
 }
 
 impl<'a> Builder<'a> {
+    fn new(report: &'a mut Report, formless: HashMap<String, Rc<str>>) -> Self {
+        Self {
+            report,
+            types: HashMap::new(),
+            made: HashSet::new(),
+            records: HashMap::new(),
+            formless,
+            named: HashMap::new(),
+            constants: HashMap::new(),
+            reals: HashMap::new(),
+            ids: HashMap::new(),
+            spellings: HashMap::new(),
+            interfaces: HashMap::new(),
+            exceptions: HashMap::new(),
+            announced: HashMap::new(),
+            early: HashSet::new(),
+            texts: 0,
+            places: HashMap::new(),
+            definitions: Vec::new(),
+            background: Vec::new(),
+            stays: None,
+            is_last: false,
+            pointer_default: PointerKind::Unique,
+            inherited: 0,
+            docs: 0,
+        }
+    }
+
+    /// The passes over the tree.
+    fn all(&mut self, items: &'a [Item]) {
+        // Names first: a method may refer to an interface that comes later.
+        self.announce(items);
+        self.items(items);
+        self.is_last = true;
+        self.classes(items);
+    }
+
     /// Notes what may be mentioned before it is defined: interfaces, and the names of structs.
     fn announce(&mut self, items: &'a [Item]) {
         for item in items {

@@ -37,6 +37,8 @@ pub(super) enum Record {
     Broken {
         name: String,
         stays: Option<Rc<str>>,
+        /// The cell that others got while it was open. It stays empty until `settle`.
+        shape: Option<Shape>,
     },
 }
 
@@ -160,6 +162,9 @@ impl Builder<'_> {
         if let Some(known) = self.known_by_tag(&key) {
             return Some(known);
         }
+        if let Some(why) = self.formless.get(&key) {
+            return Some(Ty::Stays(Rc::clone(why)));
+        }
         if !self.records.contains_key(&key) {
             let name = self.name_for(&key, "");
             self.records.insert(key.clone(), Record::Open { name, span, shape: None });
@@ -244,7 +249,11 @@ impl Builder<'_> {
         let name = record.name().to_owned();
         let Some((body, depth)) = body else {
             let stays = self.stays.clone();
-            *record = Record::Broken { name: name.clone(), stays: stays.clone() };
+            let shape = match record {
+                Record::Open { shape, .. } => shape.take(),
+                _ => None,
+            };
+            *record = Record::Broken { name: name.clone(), stays: stays.clone(), shape };
             let why = stays?;
             self.types.insert(name, Ty::Stays(Rc::clone(&why)));
             self.stays = None;
@@ -546,28 +555,6 @@ impl Builder<'_> {
         self.types.insert(name.clone(), Ty::Value(typed.clone()));
         self.records.insert(key, Record::Done { name, typed: typed.clone() });
         Some(Ty::Value(typed))
-    }
-
-    /// Which structs are used and never defined, and where they are mentioned. Each has no fields from now on, so that whoever walks the types finds an end.
-    pub(super) fn settle(&mut self) -> Vec<(Span, String)> {
-        let mut missing = Vec::new();
-        for record in self.records.values() {
-            let Record::Open { name, span, shape: Some(shape) } = record else { continue };
-            let (id, empty) = (Name::default(), Name::from(name.clone()));
-            match shape {
-                Shape::Struct(Hold::Later(cell)) => {
-                    let _ = cell.set(Struct { name: empty, id, fields: Cow::Borrowed(&[]) });
-                }
-                Shape::Union(Hold::Later(cell)) => {
-                    let discriminator = Shape::I32;
-                    let _ = cell.set(Union { name: empty, id, discriminator, arms: Cow::Borrowed(&[]) });
-                }
-                _ => {}
-            }
-            missing.push((*span, name.clone()));
-        }
-        missing.sort_by_key(|(span, _)| (span.file, span.start));
-        missing
     }
 }
 

@@ -21,7 +21,7 @@ use super::known;
 use crate::unique::Unique;
 use crate::unprintable::Unprintable;
 use everywire_model::contract::Constant;
-use everywire_model::shape::TextKind;
+use everywire_model::shape::{Enum, TextKind};
 use everywire_model::{Contract, Definition, Interface, InterfaceKind, Shape, Value};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -46,6 +46,7 @@ pub fn print(contract: &Contract) -> Result<String, Unprintable> {
         pending: String::new(),
         made: HashMap::new(),
         names: Unique::default(),
+        members: HashMap::new(),
         place: String::new(),
         trouble: None,
     };
@@ -71,6 +72,9 @@ struct Printer {
     made: HashMap<String, String>,
     /// All names that are taken, as identifiers.
     names: Unique,
+    /// Other names for members of enumerations whose own is taken, by the enumeration and the member: all names stand
+    /// beside one another here.
+    members: HashMap<(String, String), String>,
     /// What is being written, for messages.
     place: String,
     /// The first thing that cannot be said: where, and why.
@@ -83,6 +87,11 @@ impl Printer {
         let mut out = String::from("import \"oaidl.idl\";\nimport \"ocidl.idl\";\n");
         for definition in &contract.definitions {
             self.names.name(&ident(&name_of(definition).unwrap_or_default()));
+        }
+        for definition in &contract.definitions {
+            if let Definition::Type(Shape::Enum(body)) = definition {
+                self.name_members(body);
+            }
         }
         // Announcements matter only among several interfaces.
         let served = |interface: &&Interface| interface.kind != InterfaceKind::Class;
@@ -144,6 +153,28 @@ impl Printer {
         out
     }
 
+    /// Gives the members of an enumeration their names. A name that is taken is said with the enumeration before it.
+    fn name_members(&mut self, body: &Enum) {
+        for (member, _) in body.members.iter() {
+            let own = ident(member);
+            let is_taken = self.names.has(&own);
+            let wanted = if is_taken { format!("{}_{own}", ident(&body.name)) } else { own };
+            let said = self.names.name(&wanted);
+            if is_taken {
+                self.members.insert((body.name.to_string(), member.to_string()), said);
+            }
+        }
+    }
+
+    /// How a member of an enumeration is called here.
+    fn member(&self, of: &Enum, member: &str) -> String {
+        if self.members.is_empty() {
+            return ident(member);
+        }
+        let said = self.members.get(&(of.name.to_string(), member.to_owned()));
+        said.cloned().unwrap_or_else(|| ident(member))
+    }
+
     /// A constant, as MIDL or as text for the C header where MIDL has no such constant.
     fn constant(&mut self, constant: &Constant, out: &mut String) {
         comment(&constant.doc, "", out);
@@ -171,7 +202,7 @@ impl Printer {
             (Value::Char(value @ (' '..='~')), Shape::Char) => format!("'{}'", escaped_quote(*value)),
             (Value::Char(value), _) => u32::from(*value).to_string(),
             (Value::Text(value), _) => format!("{}\"{}\"", if wide { "L" } else { "" }, escaped(value, wide)),
-            (Value::Member(member), _) => ident(member),
+            (Value::Member(member), Shape::Enum(of)) => self.member(of, member),
             _ => return,
         };
         let _ = writeln!(out, "const {kind}{name} = {value};");

@@ -124,7 +124,7 @@ impl Printer {
         let list: Vec<String> = members
             .members
             .iter()
-            .map(|(member, value)| format!("    {} = {value}", ident(member)))
+            .map(|(member, value)| format!("    {} = {value}", self.member(members, member)))
             .collect();
         let _ = write!(out, "\ntypedef {wide}enum {name}\n{{\n{}\n}} {name};\n", list.join(",\n"));
         self.defined.insert(members.name.to_string());

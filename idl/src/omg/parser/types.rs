@@ -159,9 +159,7 @@ impl Parser<'_> {
                 {
                     return Ok(ItemKind::ForwardStruct(structure.ident));
                 }
-                if structure.members.is_empty() && !self.report.failed() {
-                    self.report.add(Problem::new(structure.ident.span, "a struct has at least one member"));
-                }
+                // One without members is legal since IDL 4.0 (7.4.13.4.2); classes of other languages often have none.
                 TypeKind::Struct(structure)
             }
             Kind::Keyword("union") => {

@@ -8,7 +8,7 @@
 //! made, once in an interface for each way of writing the type.
 
 use super::{Printer, names};
-use everywire_model::shape::{Enum, Field, Struct, Text, TextKind, Union};
+use everywire_model::shape::{Arm, Enum, Field, Struct, Text, TextKind, Union};
 use everywire_model::{Attribute, Direction, Hold, Interface, Operation, Shape, Signal};
 use std::fmt::Write;
 
@@ -53,6 +53,10 @@ impl Printer<'_> {
                 let tail = format!(" {}{dimensions}", names::ident(&field.name));
                 self.named_type(element, lead, &tail);
             }
+            _ if matches!(element.resolved(), Shape::Void) => {
+                let name = names::ident(&field.name);
+                self.line(format_args!("{lead}any /* nothing: not expressible in OMG IDL */ {name};"));
+            }
             _ => {
                 let declared = self.declarator(&field.shape, &field.name);
                 self.line(format_args!("{lead}{declared};"));
@@ -64,7 +68,8 @@ impl Printer<'_> {
     fn enumeration(&mut self, members: &Hold<Enum>) -> String {
         self.defined.insert(members.name.to_string());
         self.give(&members.name, &members.id);
-        let list: Vec<String> = members.members.iter().map(|(name, _)| names::ident(name)).collect();
+        let list: Vec<String> =
+            members.members.iter().map(|(name, _)| names::ident(self.names.member(members, name))).collect();
         format!("enum {} {{ {} }}", names::ident(&members.name), list.join(", "))
     }
 
@@ -81,7 +86,11 @@ impl Printer<'_> {
         };
         self.line(format_args!("{lead}union {} switch ({discriminator}) {{", names::ident(&body.name)));
         self.open(&body.name);
-        for arm in body.arms.iter() {
+        let is_void = |arm: &Arm| matches!(arm.field.shape.resolved(), Shape::Void);
+        let other = body.arms.iter().find(|arm| arm.default || arm.labels.is_empty());
+        // A label without an arm stands for nothing, unless there is a default arm.
+        let can_miss = other.is_none_or(is_void) && !body.arms.iter().all(is_void);
+        for arm in body.arms.iter().filter(|arm| !(can_miss && is_void(arm))) {
             let mut labels: String = arm
                 .labels
                 .iter()
@@ -105,14 +114,20 @@ impl Printer<'_> {
             Shape::U64 => label.cast_unsigned().to_string(),
             Shape::Enum(members) => {
                 match i32::try_from(label).ok().and_then(|label| members.name_of(label)) {
-                    Some(member) => match names::parent(&members.name) {
-                        "" => self.name(member),
-                        scope => self.name(&format!("{scope}::{member}")),
-                    },
+                    Some(member) => self.enumerator(members, member),
                     None => label.to_string(),
                 }
             }
             _ => label.to_string(),
+        }
+    }
+
+    /// A member of an enumeration, which stands in the scope around it.
+    pub(super) fn enumerator(&self, of: &Enum, member: &str) -> String {
+        let member = self.names.member(of, member);
+        match names::parent(&of.name) {
+            "" => self.name(member),
+            scope => self.name(&format!("{scope}::{member}")),
         }
     }
 
@@ -197,8 +212,7 @@ impl Printer<'_> {
     /// first name that the contract defines.
     fn bare<'s>(&self, mut shape: &'s Shape) -> &'s Shape {
         while let Shape::Alias(alias) = shape {
-            let named = !alias.id.is_empty() && !alias.name.is_empty();
-            if named || self.names.contains(&alias.name) {
+            if self.names.contains(&alias.name) {
                 break;
             }
             shape = &alias.target;

@@ -12,7 +12,7 @@
 //! no identifier has become `_`.
 
 use super::super::lexer::keyword;
-use everywire_model::shape::Name;
+use everywire_model::shape::{Enum, Name};
 use everywire_model::{Contract, Definition, Shape};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -27,6 +27,8 @@ pub(super) struct Names {
     defined: HashSet<String>,
     /// The bases of each interface, by scoped name.
     bases: HashMap<String, Vec<String>>,
+    /// Other names for members of enumerations whose own is taken, by the enumeration and the member.
+    members: HashMap<(String, String), String>,
 }
 
 impl Names {
@@ -37,15 +39,56 @@ impl Names {
             bodies: HashSet::new(),
             defined: HashSet::new(),
             bases: HashMap::new(),
+            members: HashMap::new(),
         };
         for definition in &contract.definitions {
             names.add(definition);
         }
+        let mut next = HashMap::new();
+        for definition in &contract.definitions {
+            if let Definition::Type(Shape::Enum(body)) = definition {
+                names.members(body, &mut next);
+            }
+        }
         names
     }
 
-    /// Adds a definition with all that its scope contains: members, operations with their parameters,
-    /// enumerators beside it.
+    /// Notes the members of an enumeration. They are names of the scope around it, so in other languages two enumerations
+    /// may have the same ones: then the later member is called like its enumeration, too. `next` is the number that each
+    /// such name tries next, without which n equal names would cost n * n look-ups.
+    fn members(&mut self, body: &Enum, next: &mut HashMap<String, u32>) {
+        let scope = match parent(&body.name) {
+            "" => String::new(),
+            scope => format!("{scope}::"),
+        };
+        let whole = |said: &str| format!("{scope}{said}").to_ascii_lowercase();
+        for (member, _) in body.members.iter() {
+            let own = ident(member);
+            if self.taken.insert(whole(&own)) {
+                continue;
+            }
+            let wanted = format!("{}_{}", last(&body.name), own.trim_start_matches('_'));
+            let mut said = wanted.clone();
+            while !self.taken.insert(whole(&said)) {
+                let number = next.entry(whole(&wanted)).or_insert(1);
+                *number += 1;
+                said = format!("{wanted}_{number}");
+            }
+            self.members.insert((body.name.to_string(), member.to_string()), said);
+        }
+    }
+
+    /// How a member of an enumeration is called here, without its scope.
+    pub(super) fn member<'n>(&'n self, of: &Enum, member: &'n str) -> &'n str {
+        // Most contracts have no entry at all.
+        if self.members.is_empty() {
+            return member;
+        }
+        let said = self.members.get(&(of.name.to_string(), member.to_owned()));
+        said.map_or(member, String::as_str)
+    }
+
+    /// Adds a definition with all that its scope contains: members, operations with their parameters.
     fn add(&mut self, definition: &Definition) {
         let Some((name, _)) = super::identity(definition) else { return };
         self.defined.insert(name.to_string());
@@ -59,15 +102,7 @@ impl Names {
             self.taken.insert(format!("{name}::{inner}").to_ascii_lowercase());
         };
         match definition {
-            Definition::Type(Shape::Enum(members)) => {
-                for (member, _) in members.members.iter() {
-                    let scope = parent(name);
-                    let full =
-                        if scope.is_empty() { member.to_string() } else { format!("{scope}::{member}") };
-                    self.taken.insert(full.to_ascii_lowercase());
-                }
-                return;
-            }
+            Definition::Type(Shape::Enum(_)) => return,
             Definition::Type(Shape::Struct(shape)) => {
                 shape
                     .get()

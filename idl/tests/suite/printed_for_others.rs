@@ -1,0 +1,103 @@
+//! Contracts of one language that are printed in another, and read there again: what only the first language allows must not
+//! make the text of the second one wrong.
+
+use everywire_idl::{midl, omg, wsdl};
+use everywire_model::{Contract, Definition, Shape};
+
+/// Two enumerations with the same members, built-in types of schemas, and a class without members.
+const MILL: &str = "<w:definitions xmlns:w='http://schemas.xmlsoap.org/wsdl/' xmlns:s='http://www.w3.org/2001/XMLSchema' \
+    xmlns:t='urn:mill' targetNamespace='urn:mill'><w:types><s:schema targetNamespace='urn:mill' elementFormDefault='qualified'>\
+    <s:simpleType name='Grain'><s:restriction base='s:string'><s:enumeration value='Rye'/><s:enumeration value='Other'/>\
+    </s:restriction></s:simpleType>\
+    <s:simpleType name='Grade'><s:restriction base='s:string'><s:enumeration value='Fine'/><s:enumeration value='Other'/>\
+    <s:enumeration value='Grade'/></s:restriction></s:simpleType>\
+    <s:complexType name='Nothing'><s:sequence/></s:complexType>\
+    <s:complexType name='Sack'><s:sequence><s:element name='grain' type='t:Grain'/><s:element name='grade' type='t:Grade'/>\
+    <s:element name='filled' type='s:dateTime'/><s:element name='took' type='s:duration'/>\
+    <s:element name='rest' type='t:Nothing' nillable='true'/></s:sequence></s:complexType>\
+    <s:element name='weigh'><s:complexType><s:sequence><s:element name='sack' type='t:Sack'/></s:sequence></s:complexType></s:element>\
+    <s:element name='done'><s:complexType><s:sequence><s:element name='doneResult' type='t:Grade'/></s:sequence></s:complexType></s:element>\
+    </s:schema></w:types>\
+    <w:message name='ask'><w:part name='p' element='t:weigh'/></w:message>\
+    <w:message name='say'><w:part name='p' element='t:done'/></w:message>\
+    <w:portType name='Weighing'><w:operation name='weigh'><w:input message='t:ask'/><w:output message='t:say'/></w:operation></w:portType>\
+    </w:definitions>";
+
+fn mill() -> Contract {
+    wsdl::parse(MILL, "mill.wsdl").unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+/// The members of an enumeration, by the end of its name.
+fn members(contract: &Contract, name: &str) -> Vec<String> {
+    let found = contract.definitions.iter().find_map(|definition| match definition {
+        Definition::Type(Shape::Enum(body)) if body.name.ends_with(name) => Some(body),
+        _ => None,
+    });
+    found.unwrap_or_else(|| panic!("no {name}")).members.iter().map(|(name, _)| name.to_string()).collect()
+}
+
+/// A text without empty lines, and without the comments that say what could not be said.
+fn bare(text: &str) -> String {
+    let text = text.replace("\n\n", "\n");
+    let mut parts = text.split("/*");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        text.trim_end().to_owned() + part.split_once("*/").map_or("", |(_, rest)| rest)
+    })
+}
+
+/// Reads what was printed, and prints it again: the same text.
+fn stable_omg(contract: &Contract) -> Contract {
+    let text = omg::print(contract);
+    let again = omg::parse(&text, "again.idl").unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+    assert_eq!(bare(&omg::print(&again)), bare(&text));
+    again
+}
+
+#[test]
+fn enumerations_with_equal_members_and_types_of_schemas_are_printed_as_omg_idl() {
+    let again = stable_omg(&mill());
+    assert_eq!(members(&again, "Grain"), ["Rye", "Other"]);
+    // The place in the list is what travels; a name that is taken gets that of its enumeration before it.
+    assert_eq!(members(&again, "Grade"), ["Fine", "Grade_Other", "Grade_Grade"]);
+}
+
+#[test]
+fn enumerations_with_equal_members_are_printed_as_midl() {
+    let text = midl::print(&mill()).unwrap();
+    let again = midl::parse(&text, "again.midl").unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+    assert_eq!(members(&again, "Grain"), ["Rye", "Other"]);
+    assert_eq!(members(&again, "Grade")[0], "Fine");
+    assert!(members(&again, "Grade")[1].ends_with("Grade_Other"), "{text}");
+}
+
+#[test]
+fn arms_without_a_value_are_no_arms_in_omg_idl() {
+    let text = "import \"oaidl.idl\";
+        typedef union Stock switch (long kind) { case 1: long sacks; case 2: ; default: ; } Stock;
+        typedef union Full switch (long kind) { case 1: ; default: double kilos; } Full;
+        typedef union Empty switch (long kind) { case 1: ; case 2: ; } Empty;
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B207)]
+        interface IMill : IUnknown { HRESULT Look([out] Stock *stock, [in] Full *full, [in] Empty *empty); };";
+    let contract = midl::parse(text, "mill.midl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let again = stable_omg(&contract);
+    let arms = |name: &str| {
+        again.definitions.iter().find_map(|definition| match definition {
+            Definition::Type(Shape::Union(body)) if body.name == name => {
+                Some(body.arms.iter().map(|arm| arm.field.name.to_string()).collect::<Vec<_>>())
+            }
+            _ => None,
+        })
+    };
+    assert_eq!(arms("Stock").unwrap(), ["sacks"]);
+    // Here the label must stand, since the default arm would take its value.
+    assert_eq!(arms("Full").unwrap(), ["case_1", "kilos"]);
+}
+
+/// IDL 4.2, 7.4.13.4.2.
+#[test]
+fn structs_without_members_are_read() {
+    let text = "module M { struct Nothing { }; interface I { Nothing take(in Nothing it); }; };";
+    let contract = omg::parse(text, "m.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    stable_omg(&contract);
+}
