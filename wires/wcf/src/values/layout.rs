@@ -101,11 +101,12 @@ impl Layout {
     }
 
     /// A layout of a struct as an element of its own.
-    /// The struct's own name is the wrapper, and its members are in the struct's namespace.
-    fn detail(shape: &Struct) -> Self {
+    /// The wrapper is `element`, or has the struct's own name; its members are in the struct's namespace.
+    fn detail(shape: &Struct, element: Option<&QName>) -> Self {
         let (namespace, name) = type_name(&shape.id, &shape.name);
         let fields = Shape::Struct(everywire_model::shape::Hold::new(shape.clone()));
-        let name = QName::new(namespace.clone().into_owned(), name.to_owned());
+        let own = || QName::new(namespace.clone().into_owned(), name.to_owned());
+        let name = element.cloned().unwrap_or_else(own);
         Self { instance: true, ..Self::new(Some(name), &namespace, &fields, "", &[]) }
     }
 }
@@ -153,16 +154,17 @@ pub(crate) fn write_rest(
     Ok(())
 }
 
-/// Appends one struct as an element that its contract names: the detail of a fault.
+/// Appends one struct as an element: the detail of a fault, called as the contract says (`element`), or else as its type.
 ///
 /// # Errors
 /// As [`write_body`].
 pub fn write_detail(
     form: Form,
     shape: &Struct,
+    element: Option<&QName>,
     words: &mut Outgoing,
     fields: &dyn Encode,
     out: &mut SendBuffer,
 ) -> Visit<()> {
-    write_body(form, &Layout::detail(shape), words, fields, out).map(|_| ())
+    write_body(form, &Layout::detail(shape, element), words, fields, out).map(|_| ())
 }

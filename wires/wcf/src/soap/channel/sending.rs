@@ -32,7 +32,7 @@ use crate::soap::put::Put;
 use crate::soap::rm::{Origin, Outbound};
 use crate::soap::template::{Saying, Template};
 use crate::soap::{blocks, security};
-use crate::values::{write_body, write_detail, write_rest};
+use crate::values::{QName, write_body, write_detail, write_rest};
 use bytes::Bytes;
 use everywire_model::shape::Struct;
 use everywire_model::visit::{Encode, Visit};
@@ -444,7 +444,8 @@ impl SoapChannel {
         fields: &dyn Encode,
         out: &mut SendBuffer,
     ) -> Visit<Arc<str>> {
-        let action: Arc<str> = match call.plan.fault(shape) {
+        let declared = call.plan.fault(shape);
+        let action: Arc<str> = match declared {
             Some(declared) => Arc::clone(&declared.action),
             None => {
                 let name = everywire_idl::wsdl::names::type_name(&shape.id, &shape.name).local;
@@ -460,7 +461,13 @@ impl SoapChannel {
             action: action.to_string().into(),
             exception: None,
         };
-        self.put_fault(&said, call.message_id.as_ref(), &[], Some((shape, fields)), out)?;
+        self.put_fault(
+            &said,
+            call.message_id.as_ref(),
+            &[],
+            Some((shape, declared.map(|declared| &declared.detail), fields)),
+            out,
+        )?;
         Ok(action)
     }
 
@@ -483,7 +490,7 @@ impl SoapChannel {
         said: &Said,
         relates_to: Option<&MessageId>,
         not_understood: &[(String, String)],
-        detail: Option<(&Struct, &dyn Encode)>,
+        detail: Option<(&Struct, Option<&QName>, &dyn Encode)>,
         out: &mut SendBuffer,
     ) -> Visit<()> {
         let dialect = self.dialect;
@@ -504,8 +511,8 @@ impl SoapChannel {
             let bytes = put.into_bytes();
             let (before, after) = bytes.split_at_checked(at).unwrap_or((&bytes, &[]));
             out.flat().extend_from_slice(before);
-            if let Some((shape, fields)) = detail {
-                write_detail(dialect.form, shape, words, fields, out)?;
+            if let Some((shape, element, fields)) = detail {
+                write_detail(dialect.form, shape, element, words, fields, out)?;
             }
             out.flat().extend_from_slice(after);
             Ok(None)
