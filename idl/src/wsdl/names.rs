@@ -2,7 +2,7 @@
 //!
 //! A name with its namespace is written `{namespace}local` (Clark notation). What a contract says otherwise
 //! stands in the notes of interfaces and operations: `wcf:action`, `wcf:reply`, `wcf:request`,
-//! `wcf:response`, `wcf:bare`, `wcf:fault:{namespace}Type`.
+//! `wcf:response`, `wcf:bare`, `wcf:fault:{namespace}Type`, `wcf:detail:{namespace}Type`.
 //!
 //! The usual names are WCF's: an action is namespace, contract and operation, with `Response` for the reply;
 //! a request is wrapped in an element called like the operation, a reply in one with `Response`. `declaring`
@@ -118,6 +118,13 @@ pub fn fault_action(interface: Option<&Interface>, asked: &Operation, detail: &S
     }
 }
 
+/// The element that a fault's detail is: called like its type, unless a note has another.
+#[must_use]
+pub fn detail(asked: &Operation, detail: &Struct) -> QName {
+    let name = type_name(&detail.id, &detail.name);
+    note(&asked.notes, &format!("wcf:detail:{name}")).and_then(QName::parse).unwrap_or(name)
+}
+
 /// The action that an operation has where its contract does not say: NAMESPACE/CONTRACT/OPERATION, of the contract that
 /// declares it.
 #[must_use]
@@ -167,9 +174,13 @@ fn wrapper(interface: Option<&Interface>, asked: &Operation, what: &str, suffix:
 }
 
 /// The namespace of the parameters inside the wrapper of a request, or of a reply: the wrapper's, unless a note
-/// (`wcf:members:request`, `wcf:members:response`) has another.
+/// (`wcf:members:request`, `wcf:members:response`) has another. Parts of messages have no namespace (WS-I Basic Profile 1.1,
+/// R2735).
 #[must_use]
 pub fn members(interface: Option<&Interface>, asked: &Operation, reply: bool) -> String {
+    if note(&asked.notes, "wcf:style") == Some("rpc") {
+        return String::new();
+    }
     let what = if reply { "wcf:members:response" } else { "wcf:members:request" };
     let wrapper = if reply { response_wrapper(interface, asked) } else { request_wrapper(interface, asked) };
     match (note(&asked.notes, what), wrapper) {

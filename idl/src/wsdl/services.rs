@@ -58,6 +58,8 @@ pub(super) struct Services<'n, 't, 'r, 's> {
     /// Port types by whether one of their bindings is for messages. One without any binding is taken as one
     /// for messages.
     bound: HashMap<QName, bool>,
+    /// What bindings of that style say about the namespace of the element around the parts; as `headers`.
+    around: HashMap<(QName, String, bool), String>,
     /// Actions of requests that only bindings say, by port type and operation.
     actions: HashMap<(QName, String), String>,
     /// Structs that are details of faults.
@@ -76,6 +78,15 @@ struct Ways<'n, 't> {
     reply: Option<&'n Node<'t>>,
     /// Whether the service calls.
     calls_back: bool,
+}
+
+/// How the messages of an operation are read.
+#[derive(Clone, Copy)]
+struct Style {
+    /// Whether parts are parameters.
+    rpc: bool,
+    /// Whether an element may stand around parameters.
+    unwraps: bool,
 }
 
 /// What a message carries.
@@ -110,6 +121,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             messages,
             headers: HashMap::new(),
             rpc: HashSet::new(),
+            around: HashMap::new(),
             bound: HashMap::new(),
             actions: HashMap::new(),
             exceptions: Vec::new(),
@@ -144,6 +156,11 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 self.rpc.insert((of.clone(), name.to_owned()));
             }
             for way in operation.children.iter().filter(|child| child.space == WSDL) {
+                let body = way.children.iter().filter(soap).find(|child| child.local == "body");
+                if let Some(namespace) = body.and_then(|body| body.get("namespace")) {
+                    let way = (of.clone(), name.to_owned(), way.local == "output");
+                    self.around.entry(way).or_insert_with(|| namespace.to_owned());
+                }
                 for header in way.children.iter().filter(soap).filter(|child| child.local == "header") {
                     let Some(message) = header.qname("message", self.types.report) else { continue };
                     let part = (message, header.get("part").unwrap_or_default().to_owned());
@@ -247,13 +264,21 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         }
         // What is usual depends on the style and on who calls.
         let rpc = self.rpc.contains(&(of.clone(), name.clone()));
-        let content = |services: &mut Self, way: Option<&'n Node<'t>>, out: bool| match way {
-            Some(way) => services.message(of, &name, way, out, rpc),
+        let content = |services: &mut Self, way: Option<&'n Node<'t>>, output: bool, unwraps: bool| match way
+        {
+            Some(way) => services.message(of, &name, way, output, Style { rpc, unwraps }),
             None => Some(Content::default()),
         };
-        let (request, reply) =
-            (content(self, ways.request, ways.calls_back), content(self, ways.reply, !ways.calls_back));
-        let (mut request, mut reply) = (request?, reply?);
+        let both = |services: &mut Self, unwraps| {
+            let request = content(services, ways.request, ways.calls_back, unwraps);
+            Some((request?, content(services, ways.reply, !ways.calls_back, unwraps)?))
+        };
+        let (mut request, mut reply) = both(self, true)?;
+        // Only a pair is wrapped (JAX-WS 2.2, 2.3.1.2): beside a message that is not, an element that could be a wrapper is
+        // a value, too.
+        if ways.reply.is_some() && request.bare != reply.bare {
+            (request, reply) = both(self, false)?;
+        }
         let mut notes: Vec<(Name, Name)> = Vec::new();
         let mut note = |what: String, value: String| notes.push((Name::from(what), Name::from(value)));
         // The contract's usual names; a callback's actions have the name of the service's contract.
@@ -349,7 +374,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         operation: &str,
         way: &'n Node<'t>,
         output: bool,
-        rpc: bool,
+        style: Style,
     ) -> Option<Content> {
         if way.get("message").is_none() {
             self.types.lose(way, "message", &QName::default());
@@ -378,12 +403,16 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             if part.get("element").is_some() {
                 let element = part.qname("element", self.types.report)?;
                 let found = self.global(&element, part)?;
-                match wrapped(found).filter(|_| single) {
-                    // A message with several parts has no wrapper.
-                    Some(sequence) => {
-                        let serialized = found
-                            .one("complexType")
-                            .and_then(|own| own.one("sequence"))
+                // A message with several parts has no wrapper.
+                let around = if style.unwraps && single {
+                    self.wrapper(found, &element, &format!("{operation}{suffix}"))
+                } else {
+                    None
+                };
+                match around.and_then(|around| Some((around, wrapped(around)?))) {
+                    Some((around, sequence)) => {
+                        let serialized = around
+                            .one("sequence")
                             .is_some_and(|own| is_serialized(own, &element.namespace, self.types.schemas));
                         let place = Place { serialized, parameter: true, ..Place::default() };
                         let mut inner = Vec::new();
@@ -411,14 +440,16 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 let kind = part.qname("type", self.types.report)?;
                 let Typed { shape, .. } = self.types.used(&kind, part)?;
                 let local = part.needed("name", self.types.report)?.to_owned();
-                if !rpc {
+                if !style.rpc {
                     self.types
                         .remark(format!("{of}.{operation}: a part with a type outside of the style rpc"));
                 }
                 if taken.insert(Name::from(local.clone())) {
                     content.fields.push(Field { name: Name::from(local), shape });
                 }
-                content.wrapper = Some(QName::new(of.namespace.clone(), format!("{operation}{suffix}")));
+                let namespace = self.around.get(&(of.clone(), operation.to_owned(), output));
+                let namespace = namespace.unwrap_or(&of.namespace).clone();
+                content.wrapper = Some(QName::new(namespace, format!("{operation}{suffix}")));
             }
         }
         if message.one("part").is_none() {
@@ -446,6 +477,18 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             }
         }
         Some(content)
+    }
+
+    /// The type of an element that may stand around parameters: one without a name, or one of the element's namespace where
+    /// the element is called as wrappers are (`usual`). So JAX-WS declares them.
+    fn wrapper(&mut self, element: &'n Node<'t>, name: &QName, usual: &str) -> Option<&'n Node<'t>> {
+        if element.get("type").is_none() {
+            return element.one("complexType");
+        }
+        let kind = element.qname("type", self.types.report)?;
+        let named = name.local == usual && kind.namespace == name.namespace;
+        let found = self.types.schemas.types.get(&kind).copied().filter(|_| named)?;
+        (found.local == "complexType" && found.get("abstract") != Some("true")).then_some(found)
     }
 
     /// None where it is not defined, with the reason in `lost`.
@@ -501,6 +544,9 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             if !self.exceptions.iter().any(|(known, _)| *known == id) {
                 self.exceptions.push((id.clone(), detail.clone()));
             }
+            if id != element {
+                notes.push((Name::from(format!("wcf:detail:{id}")), Name::from(element.to_string())));
+            }
             let action = fault.foreign(&ACTIONS, "Action").map(str::to_owned);
             if let Some(action) = action.filter(|action| *action != format!("{usual}{}Fault", id.local)) {
                 notes.push((Name::from(format!("wcf:fault:{id}")), Name::from(action)));
@@ -526,10 +572,9 @@ fn action(way: Option<&Node<'_>>) -> Option<String> {
     way?.foreign(&ACTIONS, "Action").map(str::to_owned)
 }
 
-/// The members of an element that stands around parameters. None where the element is a value of its own. Its
-/// members must be plain elements in one sequence.
-fn wrapped<'n, 't>(element: &'n Node<'t>) -> Option<Vec<&'n Node<'t>>> {
-    let own = element.one("complexType")?;
+/// The members of a type that stands around parameters. None where it is a value of its own. Its members must be plain
+/// elements in one sequence.
+fn wrapped<'n, 't>(own: &'n Node<'t>) -> Option<Vec<&'n Node<'t>>> {
     let mut parts = own.children.iter().filter(|child| child.local != "annotation");
     match parts.next() {
         None => Some(Vec::new()),

@@ -1,5 +1,6 @@
 //! Descriptions as others write them: files in folders, schemas of many kinds, and what is missing.
 
+use everywire_idl::wsdl::names::{self, QName};
 use everywire_idl::wsdl::{self, parse, parse_file, print};
 use everywire_model::contract::left_out;
 use everywire_model::{Contract, Definition, Interface, Shape};
@@ -27,9 +28,9 @@ fn service(head: &str, members: &str) -> String {
          xmlns:t='urn:mill' xmlns:k='urn:kinds' targetNamespace='urn:mill'><w:types>\
          <s:schema targetNamespace='urn:mill' elementFormDefault='qualified'>{head}\
          <s:element name='weigh'><s:complexType><s:sequence>{members}</s:sequence></s:complexType></s:element>\
-         <s:element name='done' type='s:int'/></s:schema></w:types>\
+         <s:element name='weighResponse'><s:complexType/></s:element></s:schema></w:types>\
          <w:message name='ask'><w:part name='p' element='t:weigh'/></w:message>\
-         <w:message name='say'><w:part name='p' element='t:done'/></w:message>\
+         <w:message name='say'><w:part name='p' element='t:weighResponse'/></w:message>\
          <w:portType name='Mill'><w:operation name='weigh'><w:input message='t:ask'/><w:output message='t:say'/>\
          </w:operation></w:portType></w:definitions>"
     )
@@ -265,4 +266,94 @@ fn well_known_types_are_known() {
     assert_eq!(shapes.len(), 5);
     assert_eq!(shapes[3], "i32");
     print(&contract).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// As JAX-WS declares them: an element with a named type around parameters, and a fault whose element is called otherwise than
+/// its type. `Style::Rpc` names the namespace of the element around parts, which have none.
+#[test]
+fn descriptions_of_jax_ws_are_read() {
+    let text = r#"<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:w="http://schemas.xmlsoap.org/wsdl/soap/"
+      targetNamespace="urn:shop" xmlns:t="urn:shop" xmlns:y="urn:types" xmlns:x="http://www.w3.org/2001/XMLSchema"><types>
+      <x:schema targetNamespace="urn:types"><x:complexType name="shortage"><x:sequence><x:element name="code" type="x:int"/></x:sequence>
+        </x:complexType></x:schema>
+      <x:schema targetNamespace="urn:shop"><x:import namespace="urn:types"/>
+        <x:element name="add" type="t:add"/><x:element name="addResponse" type="t:addResponse"/>
+        <x:complexType name="add"><x:sequence><x:element name="a" type="x:int"/><x:element name="b" type="x:int"/></x:sequence></x:complexType>
+        <x:complexType name="addResponse"><x:sequence><x:element name="return" type="x:int"/></x:sequence></x:complexType>
+        <x:element name="find" type="t:find"/><x:element name="found" type="t:found"/>
+        <x:complexType name="find"><x:sequence><x:element name="id" type="x:int"/><x:element name="deep" type="x:boolean"/></x:sequence></x:complexType>
+        <x:complexType name="found"><x:sequence><x:element name="text" type="x:string"/></x:sequence></x:complexType>
+        <x:element name="Shortage" nillable="true" type="y:shortage"/></x:schema></types>
+      <message name="A"><part name="parameters" element="t:add"/></message>
+      <message name="AR"><part name="parameters" element="t:addResponse"/></message>
+      <message name="F"><part name="parameters" element="t:find"/></message><message name="FR"><part name="result" element="t:found"/></message>
+      <message name="S"><part name="fault" element="t:Shortage"/></message>
+      <message name="C"><part name="who" type="x:string"/></message><message name="CR"><part name="return" type="x:string"/></message>
+      <portType name="Shop">
+        <operation name="add"><input message="t:A"/><output message="t:AR"/><fault name="S" message="t:S"/></operation>
+        <operation name="find"><input message="t:F"/><output message="t:FR"/></operation>
+        <operation name="call"><input message="t:C"/><output message="t:CR"/></operation></portType>
+      <binding name="B" type="t:Shop"><w:binding style="document" transport="http://schemas.xmlsoap.org/soap/http"/>
+        <operation name="call"><w:operation style="rpc"/><input><w:body use="literal" namespace="urn:asked"/></input>
+          <output><w:body use="literal" namespace="urn:told"/></output></operation></binding></definitions>"#;
+    let check = |contract: &Contract, shown: &str| {
+        let shop = contract.interfaces().next().expect("one");
+        let of = |name: &str| shop.operations.iter().find(|operation| operation.name == name).expect("read");
+        let names = |shape: &Shape| -> Vec<String> {
+            shape.fields().iter().map(|field| field.name.to_string()).collect()
+        };
+        let add = of("add");
+        assert_eq!(
+            (names(&add.arguments), names(&add.results)),
+            (vec!["a".into(), "b".into()], vec!["return".into()]),
+            "{shown}"
+        );
+        assert_eq!(names::request_wrapper(Some(shop), add), Some(QName::new("urn:shop", "add")), "{shown}");
+        assert_eq!(add.raises[0].id, "{urn:types}shortage", "{shown}");
+        assert_eq!(names::detail(add, &add.raises[0]), QName::new("urn:shop", "Shortage"), "{shown}");
+        // Beside a reply that no element of the usual name stands around, the request is a value, too.
+        let find = of("find");
+        assert_eq!(
+            (names(&find.arguments), names(&find.results)),
+            (vec!["find".into()], vec!["found".into()]),
+            "{shown}"
+        );
+        assert_eq!(names::request_wrapper(Some(shop), find), None, "{shown}");
+        let call = of("call");
+        assert_eq!(
+            names::request_wrapper(Some(shop), call),
+            Some(QName::new("urn:asked", "call")),
+            "{shown}"
+        );
+        let answered = names::response_wrapper(Some(shop), call);
+        assert_eq!(answered, Some(QName::new("urn:told", "callResponse")), "{shown}");
+        assert_eq!(names::members(Some(shop), call, false), "", "{shown}");
+    };
+    let contract = parse(text, "shop.wsdl").unwrap_or_else(|e| panic!("{e}"));
+    check(&contract, "as it came");
+    let printed = print(&contract).unwrap();
+    check(&parse(&printed, "printed.wsdl").unwrap_or_else(|e| panic!("{printed}\n{e}")), &printed);
+}
+
+/// Tools that check a description (Apache CXF's) take no two ports of one name, and others (node-soap) lose one of them.
+#[test]
+fn ports_that_are_called_alike_are_told_apart() {
+    let text = service("", "<s:element name='n' type='s:int'/>").replace(
+        "</w:definitions>",
+        "<w:binding name='B' type='t:Mill'><b:binding xmlns:b='http://schemas.xmlsoap.org/wsdl/soap/' \
+         transport='http://schemas.xmlsoap.org/soap/http'/></w:binding>\
+         <w:service name='S'><w:port name='P' binding='t:B'><b:address xmlns:b='http://schemas.xmlsoap.org/wsdl/soap/' \
+         location='http://h/1'/></w:port></w:service><w:service name='S2'><w:port name='P' binding='t:B'>\
+         <b:address xmlns:b='http://schemas.xmlsoap.org/wsdl/soap/' location='http://h/2'/></w:port></w:service>\
+         </w:definitions>",
+    );
+    let printed = print(&parse(&text, "mill.wsdl").unwrap_or_else(|e| panic!("{e}"))).unwrap();
+    for (name, location) in [("P", "http://h/1"), ("P1", "http://h/2")] {
+        let port = format!("<wsdl:port name=\"{name}\" binding=\"tns:{name}\">");
+        let (_, after) = printed.split_once(&port).unwrap_or_else(|| panic!("{name} in {printed}"));
+        assert!(
+            after.trim_start().starts_with(&format!("<soap:address location=\"{location}\"/>")),
+            "{printed}"
+        );
+    }
 }

@@ -161,7 +161,7 @@ impl Plan {
         // An exception is known by its identifier; contracts written by hand have names only.
         let declared = |detail: &Hold<Struct>| Declared {
             id: if detail.id.is_empty() { detail.name.clone() } else { detail.id.clone() },
-            detail: names::type_name(&detail.id, &detail.name),
+            detail: names::detail(operation, detail),
             action: names::fault_action(interface, operation, detail).into(),
         };
         Arc::new(Self {

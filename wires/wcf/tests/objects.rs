@@ -61,6 +61,11 @@ fn structs_of_unknown_types_read_as_what_they_hold() {
             r#"List([Struct([("x", Text("1")), ("y", Text(""))]), Struct([("x", Text("")), ("y", Text("2"))])])"#,
         ),
         ("<v i:type='a:Color'>Red</v>", r#"Text("Red")"#),
+        // Clients that are not .NET's name no type.
+        ("<v>5</v>", r#"Text("5")"#),
+        ("<v><x>1</x><y i:nil='true'/></v>", r#"Struct([("x", Text("1")), ("y", Nothing)])"#),
+        ("<v/>", "Nothing"),
+        ("<v></v>", "Nothing"),
     ] {
         assert_eq!(any(content).as_deref(), Ok(expected), "{content}");
     }

@@ -325,11 +325,19 @@ fn a_fault_detail_is_an_element_of_its_own() {
     let whole = Shape::Struct(Hold::new(shape.clone()));
     let mut out = SendBuffer::new();
     let visit = |sink: &mut dyn Sink| value.encode(&whole, sink);
-    write_detail(Form::Text, &shape, &mut Outgoing::inline(), &visit, &mut out).unwrap();
+    write_detail(Form::Text, &shape, None, &mut Outgoing::inline(), &visit, &mut out).unwrap();
     let detail = String::from_utf8(out.to_vec()).unwrap();
     let expected = "<MyFault xmlns=\"urn:peers\" xmlns:i=\"http://www.w3.org/2001/XMLSchema-instance\"><Code>7</Code>\
                     <Reason>typed</Reason></MyFault>";
     assert_eq!(detail, expected);
+    // The contract may call the element otherwise than the type (JAX-WS).
+    let element = QName::new("urn:shop", "Fault");
+    let mut out = SendBuffer::new();
+    write_detail(Form::Text, &shape, Some(&element), &mut Outgoing::inline(), &visit, &mut out).unwrap();
+    let named = String::from_utf8(out.to_vec()).unwrap();
+    let members =
+        "<b:Code xmlns:b=\"urn:peers\">7</b:Code><b:Reason xmlns:b=\"urn:peers\">typed</b:Reason></Fault>";
+    assert!(named.starts_with("<Fault xmlns=\"urn:shop\"") && named.ends_with(members), "{named}");
     let mut count = 0;
     for row in include_str!("golden/documents.tsv").lines() {
         let Some((_, document)) = row.split_once("<s:Envelope") else { panic!("{row}") };
@@ -344,7 +352,7 @@ fn a_fault_detail_is_an_element_of_its_own() {
     assert_eq!(count, 2);
 
     let mut out = SendBuffer::new();
-    write_detail(Form::Binary, &shape, &mut Outgoing::statics(), &visit, &mut out).unwrap();
+    write_detail(Form::Binary, &shape, None, &mut Outgoing::statics(), &visit, &mut out).unwrap();
     assert_eq!(meaning(&to_xml(&out.to_vec(), static_word).unwrap()), meaning(&detail));
     let body = body_with(Form::Binary, out.to_vec(), 0, Reading::default(), Budget::default());
     assert_eq!(body.read(|source| Value::decode(&whole, source)).unwrap(), value);
@@ -529,4 +537,21 @@ fn variants_tell_plain_types_and_arrays_of_them() {
         let shown = there_and_back(&Shape::Variant, &value);
         assert!(shown.contains(told), "{shown}");
     }
+}
+
+/// Parts of messages of the style `rpc` are in no namespace, whatever the element around them is in.
+#[test]
+fn parts_of_rpc_have_no_namespace() {
+    let whole = Shape::Struct(Hold::new(Struct {
+        name: "".into(),
+        id: "".into(),
+        fields: fields(vec![("who", text())]).into(),
+    }));
+    let value = record(vec![("who", said("x"))]);
+    let layout = Layout::new(Some(QName::new("urn:asked", "call")), "", &whole, "", &[]);
+    let mut out = SendBuffer::new();
+    let visit = |sink: &mut dyn Sink| value.encode(&whole, sink);
+    write_body(Form::Text, &layout, &mut Outgoing::inline(), &visit, &mut out).unwrap();
+    let body = String::from_utf8(out.to_vec()).unwrap();
+    assert_eq!(body, "<call xmlns=\"urn:asked\"><who xmlns=\"\">x</who></call>");
 }

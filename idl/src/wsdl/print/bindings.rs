@@ -117,7 +117,7 @@ impl Bindings<'_> {
             let mut attributes = vec![("use", "literal")];
             // Only the style `rpc` names a namespace for the element around the parts (WSDL 1.1, 3.5).
             if method.rpc {
-                attributes.push(("namespace", &self.contract.namespace));
+                attributes.push(("namespace", &way.namespace));
             }
             paper.empty(&format!("{soap}:body"), &attributes);
             paper.close();
@@ -140,7 +140,8 @@ impl Bindings<'_> {
     fn port(&mut self, port: &Port, binding: &str) {
         let mut paper = Paper::at(2);
         let of = format!("tns:{binding}");
-        let name = if port.name.is_empty() { binding } else { &port.name };
+        // No two ports have one name (WSDL 1.1, 2.6), nor have bindings, which are called as their ports.
+        let name = if port.name.is_empty() || is_name(&port.name) { binding } else { &port.name };
         paper.open("wsdl:port", &[("name", name), ("binding", &of)]);
         let soap = if port.soap == "1.2" { "soap12" } else { "soap" };
         paper.empty(&format!("{soap}:address"), &[("location", &port.address)]);

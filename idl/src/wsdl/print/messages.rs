@@ -110,6 +110,8 @@ pub(super) struct Way {
     pub(super) message: String,
     /// Its action, which the wire sends.
     pub(super) action: String,
+    /// The namespace of the element around its parts, in the style `rpc`.
+    pub(super) namespace: String,
     /// The message of its headers and their parts.
     pub(super) headers: Option<(String, Vec<String>)>,
 }
@@ -170,7 +172,7 @@ impl Messages<'_, '_> {
         let mut faults = Vec::new();
         for detail in operation.raises.iter() {
             let shape = Shape::Struct(Hold::clone(detail));
-            let element = names::type_name(&detail.id, &detail.name);
+            let element = names::detail(operation, detail);
             let kind = self.schemas.refer_to(&element.namespace, &shape)?;
             let mut paper = Paper::at(1);
             let said = [("name", element.local.as_str()), ("nillable", "true"), ("type", &kind)];
@@ -220,6 +222,7 @@ impl Messages<'_, '_> {
         let (headers, fields): (Vec<Field>, Vec<Field>) =
             fields.into_iter().partition(|field| is_header(field).is_some());
         let mut parts = Vec::new();
+        let around = wrapper.as_ref().map_or_else(String::new, |name| name.namespace.clone());
         if note(&operation.notes, "wcf:style") == Some("rpc") {
             for field in &fields {
                 let kind = self.schemas.refer_to("", &field.shape)?;
@@ -260,7 +263,7 @@ impl Messages<'_, '_> {
         }
         self.schemas.settle()?;
         self.elements.message(&message, &parts);
-        Ok(Way { message, action, headers: told })
+        Ok(Way { message, action, namespace: around, headers: told })
     }
 
     /// The element around parameters, which may be of another namespace. Parameters of another namespace are

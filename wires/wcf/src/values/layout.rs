@@ -98,10 +98,11 @@ impl Layout {
     }
 
     /// A layout of a struct as an element of its own.
-    /// The struct's own name is the wrapper, and its members are in the struct's namespace.
-    fn detail(shape: &Struct) -> Self {
-        let name = names::type_name(&shape.id, &shape.name);
-        let namespace = name.namespace.clone();
+    /// The wrapper is `element`, or has the struct's own name; its members are in the struct's namespace.
+    fn detail(shape: &Struct, element: Option<&QName>) -> Self {
+        let own = names::type_name(&shape.id, &shape.name);
+        let namespace = own.namespace.clone();
+        let name = element.cloned().unwrap_or(own);
         let fields = Shape::Struct(Hold::new(shape.clone()));
         Self { instance: true, ..Self::new(Some(name), &namespace, &fields, "", &[]) }
     }
@@ -156,16 +157,17 @@ fn write(
     written
 }
 
-/// Appends one struct as an element that its contract names: the detail of a fault.
+/// Appends one struct as an element: the detail of a fault, called as the contract says (`element`), or else as its type.
 ///
 /// # Errors
 /// As [`write_body`].
 pub fn write_detail(
     form: Form,
     shape: &Struct,
+    element: Option<&QName>,
     words: &mut Outgoing,
     fields: &dyn Encode,
     out: &mut SendBuffer,
 ) -> Visit<()> {
-    write_body(form, &Layout::detail(shape), words, fields, out).map(drop)
+    write_body(form, &Layout::detail(shape, element), words, fields, out).map(drop)
 }

@@ -439,6 +439,11 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         };
         let told = entered.as_ref().and_then(|entered| entered.kind.as_deref());
         let Some(told) = told else {
+            // Others than .NET leave the type out: what stands there tells.
+            let name = entered.as_ref().filter(|entered| !entered.nil).map(|entered| entered.name);
+            if let Some(name) = name.filter(|_| !self.cursor.ends()) {
+                return self.shape_without_type(name);
+            }
             // Nothing, or an object of no type.
             *len = 0;
             if entered.take().is_some() {

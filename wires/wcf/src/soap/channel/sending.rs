@@ -32,7 +32,7 @@ use crate::soap::put::Put;
 use crate::soap::rm::{Origin, Outbound};
 use crate::soap::template::{Saying, Template};
 use crate::soap::{blocks, security};
-use crate::values::{write_body, write_detail, write_rest};
+use crate::values::{QName, write_body, write_detail, write_rest};
 use bytes::Bytes;
 use everywire_model::shape::Struct;
 use everywire_model::visit::{Encode, Visit};
@@ -393,7 +393,8 @@ impl SoapChannel {
         fields: &dyn Encode,
         out: &mut SendBuffer,
     ) -> Visit<()> {
-        let action = match call.plan.fault(shape) {
+        let declared = call.plan.fault(shape);
+        let action = match declared {
             Some(declared) => declared.action.to_string(),
             None => {
                 let name = everywire_idl::wsdl::names::type_name(&shape.id, &shape.name).local;
@@ -404,7 +405,8 @@ impl SoapChannel {
         // What .NET says of a fault whose thrower gave no reason.
         let reason = "The creator of this fault did not specify a Reason.".to_owned();
         let said = Said { code: "Sender", subcode: None, reason, action: action.into(), exception: None };
-        self.put_fault(&said, call.message_id.as_ref(), &[], Some((shape, fields)), out)
+        let detail = Some((shape, declared.map(|declared| &declared.detail), fields));
+        self.put_fault(&said, call.message_id.as_ref(), &[], detail, out)
     }
 
     /// Appends the fault of a failure. That cannot be encoded only where nothing can.
@@ -423,7 +425,7 @@ impl SoapChannel {
         said: &Said,
         relates_to: Option<&MessageId>,
         not_understood: &[(String, String)],
-        detail: Option<(&Struct, &dyn Encode)>,
+        detail: Option<(&Struct, Option<&QName>, &dyn Encode)>,
         out: &mut SendBuffer,
     ) -> Visit<()> {
         let dialect = self.dialect;
@@ -437,8 +439,8 @@ impl SoapChannel {
             let bytes = put.into_bytes();
             let (before, after) = bytes.split_at_checked(at).unwrap_or((&bytes, &[]));
             out.flat().extend_from_slice(before);
-            if let Some((shape, fields)) = detail {
-                write_detail(dialect.form, shape, words, fields, out)?;
+            if let Some((shape, element, fields)) = detail {
+                write_detail(dialect.form, shape, element, words, fields, out)?;
             }
             out.flat().extend_from_slice(after);
             Ok(None)

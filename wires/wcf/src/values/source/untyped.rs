@@ -93,6 +93,17 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         shape(seen, local, &namespace)
     }
 
+    /// The shape of the value in the element of this name that was entered, whose type nobody tells.
+    pub(super) fn shape_without_type(&mut self, local: &str) -> Visit<Shape> {
+        let place = (self.cursor.position(), self.cursor.depth());
+        let seen = self.look(None)?;
+        self.cursor.seek(place.0, place.1);
+        if !is_local(local) {
+            return self.wrong(Violation::BadName);
+        }
+        shape(seen, local, "")
+    }
+
     /// What a prefix stands for in the open element, which has this attribute; nothing if it is empty.
     pub(super) fn declared(&mut self, told: &Told, prefix: &str) -> Visit<String> {
         match told.declared.iter().find(|(known, _)| known == prefix) {
