@@ -189,7 +189,7 @@ pub(super) fn begin(
     listener: Listener,
 ) -> Result<Subscription, Failure> {
     if u32::try_from(items.len()).is_err() {
-        let (most, have) = (u32::MAX, items.len() as u64);
+        let (most, have) = (u64::from(u32::MAX), items.len() as u64);
         return Err(Failure::over_limit(Initiator::User, "items of a subscription", have, most));
     }
     let state = Arc::new(State::new(items, listener));

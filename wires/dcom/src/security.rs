@@ -139,7 +139,7 @@ impl Security {
 
     /// This level, and nothing else.
     pub fn new(level: Level) -> Self {
-        Self { level, ..Self::default() }
+        Self { level, mechanism: Mechanism::Ntlm, ..Self::default() }
     }
 
     /// The same at no lower level than the one that the peer says it wants, as far as there are credentials for it

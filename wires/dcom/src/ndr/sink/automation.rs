@@ -160,7 +160,7 @@ impl NdrSink {
             return Err(too_long(len, sequence.bound));
         }
         if dimensions > SAFEARRAY_DIMENSIONS as usize {
-            let limit = SAFEARRAY_DIMENSIONS;
+            let limit = u64::from(SAFEARRAY_DIMENSIONS);
             return Err(Failure::over_limit(Initiator::User, "dimensions", dimensions as u64, limit));
         }
         let automation = self.frames.automation();
