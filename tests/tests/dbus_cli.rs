@@ -251,8 +251,7 @@ fn a_bus_starts_a_server_and_its_first_call_finds_the_object() {
             run(&mut program(&bus, &["call", KITCHEN, "Divide", "17", "5"])),
             "quotient = 3\nremainder = 2\n"
         );
-        let told = run(&mut program(&bus, &["call", the_bus, "GetConnectionUnixProcessID", NAME, "--json"]));
-        let pid: String = told.chars().filter(char::is_ascii_digit).collect();
+        let pid = run(&mut program(&bus, &["call", the_bus, "GetConnectionUnixProcessID", NAME]));
         // It was started by this test's own bus.
         run(Command::new("sh").args(["-c", &format!("kill {pid}")]));
         until("it has ended", || {

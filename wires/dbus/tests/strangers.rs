@@ -85,22 +85,33 @@ fn only_the_bus_greets() {
     assert!(matches!(side.event(), Event::Ready(_)));
 }
 
-/// Anybody may call a unique name as soon as there is one; calls begin when this side is ready.
+/// A bus that has started this program for a call delivers it before it says that the name is ours: such calls wait, in their order and
+/// together no larger than one message, and begin when this side is ready.
 #[test]
-fn calls_before_joining_are_refused() {
+fn calls_before_joining_wait() {
     let mut config = Config { purpose: Purpose::Serving, ..bus_config() };
     config.profile.components.push((TAG_NAME, Bytes::from_static(b"org.example.Name")));
+    config.limits.message = 4096;
     let mut side = on_bus(&config);
     side.said();
-    let call = || Message::call("M").text(7, 's', ":1.6");
-    side.hear(&call().bytes()).unwrap();
-    side.hear(&Message { flags: 1, ..call() }.bytes()).unwrap();
-    assert!(side.events().is_empty());
+    let call = |name: &str| Message::call(name).text(7, 's', ":1.6");
+    side.hear(&call("First").bytes()).unwrap();
+    side.hear(&Message { flags: 1, ..call("Oneway") }.bytes()).unwrap();
+    let text = string(&"x".repeat(3000));
+    side.hear(&call("Large").body("s", &text).bytes()).unwrap();
+    assert!(side.events().is_empty() && side.said().is_empty());
+    side.hear(&call("TooMuch").body("s", &text).bytes()).unwrap();
     let said = side.said();
     assert!(says(&said, "System.Error.EBUSY") && says(&said, ":1.6"));
     side.hear(&reply(2).text(7, 's', BUS).body("u", &[1, 0, 0, 0]).bytes()).unwrap();
-    assert!(matches!(side.event(), Event::Ready(_)));
-    side.hear(&call().bytes()).unwrap();
+    let mut events = side.events().into_iter();
+    assert!(matches!(events.next(), Some(Event::Ready(_))));
+    for expected in ["First", "Oneway", "Large"] {
+        let Some(Event::Call(call)) = events.next() else { panic!("no {expected}") };
+        assert_eq!(call.operation, expected);
+    }
+    assert!(events.next().is_none());
+    side.hear(&call("Later").bytes()).unwrap();
     assert!(matches!(side.event(), Event::Call(_)));
 }
 
