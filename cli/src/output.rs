@@ -15,6 +15,7 @@ use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether to use colours, on each of the two outputs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -132,13 +133,23 @@ fn on_terminal() -> bool {
     *KNOWN.get_or_init(|| std::io::stdout().is_terminal())
 }
 
+/// Whether this process serves others, who need it whoever reads what it prints.
+static SERVES: AtomicBool = AtomicBool::new(false);
+
+/// From now on this process serves: it goes on when nobody reads what it prints (the bus that started it, `| head -1`).
+pub(crate) fn serve_on() {
+    SERVES.store(true, Ordering::Relaxed);
+}
+
 /// Prints text as it is (on a terminal, `guarded`), and flushes it. Whoever closed the pipe has seen enough: then the program ends
-/// with 0. Other errors of writing are passed over, since there is no place to tell them.
+/// with 0, unless it serves. Other errors of writing are passed over, since there is no place to tell them.
 pub(crate) fn raw(text: &str) {
     let text = if on_terminal() { guarded(text) } else { Cow::Borrowed(text) };
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe && !SERVES.load(Ordering::Relaxed) => {
+            std::process::exit(0)
+        }
         _ => {}
     }
 }

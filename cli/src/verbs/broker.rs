@@ -92,6 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         let _ = writeln!(std::io::stderr(), "{text}");
     });
     let broker = Broker::start(config, log).map_err(|mistakes| wrong(&mistakes))?;
+    crate::output::serve_on();
     announce(arguments, &broker)?;
     for signal in signals.forever() {
         match (&arguments.file, signal) {

@@ -115,6 +115,7 @@ pub(super) fn run(arguments: &Arguments) -> Done {
         let handle = signals.handle();
         program.on_end(move || handle.close());
     }
+    crate::output::serve_on();
     announce(arguments, &info, &node)?;
     signals.forever().next();
     let child = match &origin {
