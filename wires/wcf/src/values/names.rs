@@ -87,6 +87,8 @@ pub(super) fn told_type(shape: &Shape) -> Option<QName> {
         | Shape::Variant
         | Shape::TypeCode
         | Shape::Handle => None,
+        // Its members' types would be lost: nobody else knows a type of this name.
+        Shape::Struct(nameless) if nameless.name.is_empty() && nameless.id.is_empty() => None,
         _ => Some(names::of_shape(shape)),
     }
 }
