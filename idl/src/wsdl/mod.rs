@@ -19,6 +19,7 @@ mod limits;
 pub mod marks;
 mod members;
 pub mod names;
+mod parameters;
 mod ports;
 mod print;
 mod read;

@@ -16,9 +16,9 @@
 
 use super::builtin::Typed;
 use super::limits::HEADERS;
-use super::marks::{self, Mark, unmarked};
 use super::members::{Place, is_schema, is_serialized};
 use super::names::{self, QName, identifier, is_name};
+use super::parameters::{parameters, wrapped};
 use super::ports::Port;
 use super::tree::{Node, WSDL};
 use super::types::Types;
@@ -27,7 +27,7 @@ use crate::report::Problem;
 use crate::unique::Unique;
 use everywire_model::contract::{LEFT_OUT, Notes};
 use everywire_model::shape::{Field, Name, Struct};
-use everywire_model::{Direction, Hold, Interface, Operation, Parameter, Shape, Signal};
+use everywire_model::{Hold, Interface, Operation, Shape, Signal};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -570,55 +570,6 @@ fn ways<'n, 't>(operation: &'n Node<'t>) -> Option<Ways<'n, 't>> {
 /// The action that the description gives a message.
 fn action(way: Option<&Node<'_>>) -> Option<String> {
     way?.foreign(&ACTIONS, "Action").map(str::to_owned)
-}
-
-/// The members of a type that stands around parameters. None where it is a value of its own. Its members must be plain
-/// elements in one sequence.
-fn wrapped<'n, 't>(own: &'n Node<'t>) -> Option<Vec<&'n Node<'t>>> {
-    let mut parts = own.children.iter().filter(|child| child.local != "annotation");
-    match parts.next() {
-        None => Some(Vec::new()),
-        Some(part) if part.local == "sequence" && parts.next().is_none() => {
-            let plain = |child: &&Node<'_>| child.local == "element" || child.local == "annotation";
-            part.children.iter().all(|child| plain(&child)).then(|| part.all("element").collect())
-        }
-        Some(_) => None,
-    }
-}
-
-/// Parameters by direction: what goes both ways is in both messages with one type; `NAMEResult` first is the
-/// return value. Other members of the reply are `out` parameters.
-fn parameters(name: &str, request: Vec<Field>, mut reply: Vec<Field>) -> (Vec<Parameter>, Shape) {
-    let mut returns = Shape::Void;
-    if reply.first().is_some_and(|first| first.name == format!("{name}Result")) {
-        returns = reply.remove(0).shape;
-    }
-    let mut parameters = Vec::new();
-    for field in request {
-        let back = reply.iter().position(|out| out.name == field.name && same(&out.shape, &field.shape));
-        if let Some(at) = back {
-            reply.remove(at);
-        }
-        let direction = if back.is_some() { Direction::InOut } else { Direction::In };
-        parameters.push(Parameter { direction, field });
-    }
-    parameters.extend(reply.into_iter().map(|field| Parameter { direction: Direction::Out, field }));
-    (parameters, returns)
-}
-
-/// Whether two members are one parameter: with the same mark, the same presence and the same type.
-fn same(one: &Shape, other: &Shape) -> bool {
-    if Mark::of(one) != Mark::of(other) || marks::namespace(one) != marks::namespace(other) {
-        return false;
-    }
-    match (unmarked(one), unmarked(other)) {
-        (Shape::Optional(one), Shape::Optional(other)) => same(one, other),
-        (Shape::Optional(_), _) | (_, Shape::Optional(_)) => false,
-        _ => {
-            let kind = std::mem::discriminant(one) == std::mem::discriminant(other);
-            kind && super::builtin::name(one) == super::builtin::name(other)
-        }
-    }
 }
 
 /// The text of `documentation`, if there is any.
