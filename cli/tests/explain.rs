@@ -72,7 +72,14 @@ fn required() -> Vec<(String, Option<String>)> {
     all.extend(errors.into_iter().map(|name| (format!("org.freedesktop.DBus.Error.{name}"), None)));
     let text = source("wires/wcf/src/framing/faults.rs");
     let space = text.split("NAMESPACE: &str = \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
-    let faults = tuples(&text, "pub const FAULTS: [(Fault, &str); 15] = [");
+    // Where a name stands: a constant, or the beginning of an arm.
+    let faults =
+        text.lines().map(str::trim_start).filter(|line| line.starts_with('"') || line.contains("const "));
+    let faults = faults.flat_map(|line| line.split('"').skip(1).step_by(2)).filter(|name| {
+        name.starts_with(|c: char| c.is_ascii_uppercase()) && name.chars().all(|c| c.is_ascii_alphanumeric())
+    });
+    let faults: HashSet<_> = faults.collect();
+    assert_eq!(faults.len(), 15, "{faults:?}");
     all.extend(faults.into_iter().map(|name| (format!("{space}{name}"), None)));
     for quota in variants(&source("wires/wcf/src/values/quotas.rs"), "Quota") {
         all.push((format!("wcf Max{quota}"), Some("limit-exceeded".into())));

@@ -104,7 +104,7 @@ fn what_cannot_be_served_says_why() {
         (&["--opc", "A.B", "--csv", &file][..], "line 2: the value of `a`: `70000` is no VT_I2"),
         (&["--opc", "A.B", "--simulate", "--clsid", "nonsense"], "`nonsense` is no CLSID"),
         (&["--opc", "A.B", "--simulate", "--csv", &file], "cannot be used with"),
-        (&["--simulate"], "required"),
+        (&["--simulate"], "missing: --opc"),
     ] {
         let said = run(&[&["serve"], words, &on].concat());
         assert!(said.code == 2 && said.err.contains(why), "{words:?}: {} {}", said.code, said.err);

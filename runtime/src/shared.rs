@@ -552,8 +552,9 @@ fn begins_with(text: &str, known: Vec<&str>) -> String {
     // A host and a port.
     if rest.starts_with(|first: char| first.is_ascii_digit()) {
         let place = text.split('/').next().unwrap_or(text);
+        let scheme = known.iter().find(|scheme| **scheme != "inproc").copied().unwrap_or("inproc");
         return format!(
-            "say which protocol is spoken there, such as iiop://{text}; `everywire status {place}` finds it out"
+            "say which protocol is spoken there, such as {scheme}://{text}; `everywire status {place}` finds it out"
         );
     }
     format!("a reference begins with one of {}, inproc; one in a file is @FILE", known.join(", "))
