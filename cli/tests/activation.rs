@@ -57,13 +57,14 @@ fn a_server_is_started_by_the_first_connection_to_its_socket() {
 
 #[test]
 fn a_socket_of_tcp_is_taken_by_whom_it_is_meant_for() {
-    let server = |meant: &str| {
+    let server = |meant: &str, more: &[&str]| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("iiop://{}", listener.local_addr().unwrap());
         let passing = format!("exec 3<&0 0</dev/null; {meant} LISTEN_FDS=1 exec \"$@\"");
         let mut child = Command::new("sh")
             .args(["-c", &passing, "sh", PROGRAM])
             .args(serve(&address))
+            .args(more.iter().flat_map(|option| ["--on", &address, *option]))
             .stdin(OwnedFd::from(listener.try_clone().unwrap()))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -73,10 +74,13 @@ fn a_socket_of_tcp_is_taken_by_whom_it_is_meant_for() {
         let first = lines.next().map(Result::unwrap);
         (Started(child), first, address, listener)
     };
-    let (_started, first, address, _listener) = server("LISTEN_PID=$$");
+    let (_started, first, address, _listener) = server("LISTEN_PID=$$", &[]);
     assert_eq!(first, Some(format!("{address}/Account")));
     assert_eq!(run(&["call", &format!("{address}/Account"), "deposit", "0", "--json"]).code, 0);
     // Of another process: the address is somebody's already.
-    let (_started, first, ..) = server("LISTEN_PID=1");
+    let (_started, first, ..) = server("LISTEN_PID=1", &[]);
+    assert_eq!(first, None);
+    // Two listeners at one address are a mistake here, too.
+    let (_started, first, ..) = server("LISTEN_PID=$$", &["--verbose"]);
     assert_eq!(first, None);
 }

@@ -121,6 +121,11 @@ pub trait NodeState: Any + Send + Sync {
 pub struct Parts(pub(crate) Vec<Part>);
 
 impl Parts {
+    /// Bytes that the parts themselves take, beside what they lead to.
+    pub fn size(&self) -> usize {
+        self.0.len() * size_of::<Part>()
+    }
+
     /// The object references among them.
     pub fn references(&self) -> impl Iterator<Item = &Reference> {
         self.0.iter().filter_map(|part| match part {

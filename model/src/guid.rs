@@ -8,9 +8,9 @@ pub type Parts = (u32, u16, u16, [u8; 8]);
 /// A GUID as text: `39c13a4d-011e-11d0-9675-0020afd8adb3`.
 #[must_use]
 pub fn text((data1, data2, data3, data4): Parts) -> String {
-    let [a, b, rest @ ..] = data4;
-    let tail: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{data1:08x}-{data2:04x}-{data3:04x}-{a:02x}{b:02x}-{tail}")
+    let [a, b, tail @ ..] = data4;
+    let tail = tail.into_iter().fold(0_u64, |all, byte| all << 8 | u64::from(byte));
+    format!("{data1:08x}-{data2:04x}-{data3:04x}-{a:02x}{b:02x}-{tail:012x}")
 }
 
 /// The parts of a GUID that is written so, in braces or not.

@@ -198,6 +198,16 @@ impl<'a> Reader<'a> {
         self.take(len)
     }
 
+    /// Octets, which were written at once or one by one.
+    fn octets(&mut self) -> Visit<&'a [u8]> {
+        if self.body.bytes.get(self.at) != Some(&OPEN) {
+            return self.marked(BYTES, "bytes");
+        }
+        let bytes = self.marked(OPEN, "bytes")?;
+        self.mark(CLOSE, "the end of a composite")?;
+        Ok(bytes)
+    }
+
     fn part(&mut self) -> Option<&'a Part> {
         let part = self.body.beside.as_ref()?.parts.0.get(self.part)?;
         self.part += 1;
@@ -246,11 +256,11 @@ impl<'a> Source<'a> for Reader<'a> {
     }
 
     fn bytes(&mut self, _: &Shape) -> Visit<Cow<'a, [u8]>> {
-        self.marked(BYTES, "bytes").map(Cow::Borrowed)
+        self.octets().map(Cow::Borrowed)
     }
 
     fn shared(&mut self, _: &Shape) -> Visit<Bytes> {
-        self.marked(BYTES, "bytes").map(|bytes| self.body.bytes.slice_ref(bytes))
+        self.octets().map(|bytes| self.body.bytes.slice_ref(bytes))
     }
 
     fn numbers(&mut self, mut into: NumbersMut<'_>) -> Visit<()> {

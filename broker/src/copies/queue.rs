@@ -82,9 +82,9 @@ impl<T: Held> Queue<T> {
         if waiting.closed || copies >= self.most || held + bytes > MOST_BYTES {
             return false;
         }
+        waiting.push(make);
         waiting.copies += 1;
         waiting.bytes += bytes;
-        waiting.push(make);
         if std::mem::take(&mut waiting.asleep) {
             drop(waiting);
             self.told.notify_one();

@@ -264,3 +264,21 @@ fn diamonds_are_walked_once() {
     let contract = Contract { definitions: all.into_iter().map(Definition::Interface).collect() };
     assert!(omg::print(&contract).contains("D0 get()"));
 }
+
+/// What holds a struct that proves to have no form on a wire is found by what each says itself, not by all that it leads to.
+#[test]
+fn structs_that_are_used_by_many_are_found_once() {
+    let mut text = String::from("struct L; struct X { struct L *p; };");
+    for at in 0..600 {
+        text.push_str(&format!("struct S0_{at} {{ long n; }};"));
+    }
+    for layer in 1..20 {
+        for at in 0..600 {
+            let [a, b] = [at, (at + layer * 7) % 600].map(|at| format!("S{}_{at}", layer - 1));
+            text.push_str(&format!("struct S{layer}_{at} {{ struct {a} *a; struct {b} *b; }};"));
+        }
+    }
+    text.push_str("struct L { void *d; };");
+    let read = bounded(|| midl::parse(&text, "layers.idl")).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert!(read.definitions.len() > 10_000);
+}

@@ -4,22 +4,34 @@
 //! is for what: a socket stands in for the address that it is bound to. Nobody else could bind that address, so nobody who does not want this
 //! notices it.
 //!
-//! Invariants: the descriptors stay open, and are whoever's they were: a listener gets a duplicate of its own. None of them passes to programs
-//! that this process starts.
+//! Invariants: the descriptors stay open, and are whoever's they were: a listener gets a duplicate of its own. Each is lent to one listener at
+//! a time: a second one at the same address finds it taken, as it does elsewhere. None of them passes to programs that this process starts.
 
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::net::{SocketAddrUnix, getsockname, sockopt};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The first descriptor that is passed (`SD_LISTEN_FDS_START`).
 const FIRST: RawFd = 3;
 /// The most that are looked at.
 const MOST: RawFd = 1024;
 
+/// Those that listeners have.
+static LENT: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
+
+/// A socket that a listener has; another one may have it when this is dropped.
+pub(super) struct Lent(RawFd);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        LENT.lock().unwrap_or_else(PoisonError::into_inner).retain(|socket| *socket != self.0);
+    }
+}
+
 /// The socket that was given for this address of TCP.
-pub(super) fn tcp(host: &str, port: u16) -> Option<OwnedFd> {
+pub(super) fn tcp(host: &str, port: u16) -> Option<(OwnedFd, Lent)> {
     if port == 0 || given().is_empty() {
         return None;
     }
@@ -31,7 +43,7 @@ pub(super) fn tcp(host: &str, port: u16) -> Option<OwnedFd> {
 }
 
 /// The socket that was given for this path.
-pub(super) fn unix(path: &str) -> Option<OwnedFd> {
+pub(super) fn unix(path: &str) -> Option<(OwnedFd, Lent)> {
     if given().is_empty() {
         return None;
     }
@@ -52,14 +64,18 @@ fn is_same(wanted: SocketAddr, bound: SocketAddr) -> bool {
     wanted.port() == bound.port() && (everywhere || wanted.ip() == bound.ip())
 }
 
-/// The first listening socket of which this holds.
-fn find(fits: impl Fn(BorrowedFd<'_>) -> bool) -> Option<OwnedFd> {
-    given().iter().find_map(|socket| {
+/// The first listening socket of which this holds, and that nobody has.
+fn find(fits: impl Fn(BorrowedFd<'_>) -> bool) -> Option<(OwnedFd, Lent)> {
+    let mut lent = LENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let free = given().iter().filter(|socket| !lent.contains(socket));
+    let (socket, own) = free.copied().find_map(|number| {
         // SAFETY: it was open when the list was made, and whoever starts a process with it lets it be; on a closed one each call only fails.
-        let socket = unsafe { BorrowedFd::borrow_raw(*socket) };
+        let socket = unsafe { BorrowedFd::borrow_raw(number) };
         let is_meant = sockopt::socket_acceptconn(socket).is_ok_and(|listens| listens) && fits(socket);
-        is_meant.then(|| fcntl_dupfd_cloexec(socket, 0).ok()).flatten()
-    })
+        Some((number, is_meant.then(|| fcntl_dupfd_cloexec(socket, 0).ok()).flatten()?))
+    })?;
+    lent.push(socket);
+    Some((own, Lent(socket)))
 }
 
 /// The descriptors that were given to this process. They are looked for once.

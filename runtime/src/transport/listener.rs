@@ -108,6 +108,8 @@ pub(crate) struct Acceptor {
     transport: &'static str,
     /// The socket file, to be removed at the end.
     path: Option<String>,
+    /// The socket that this process was started with, if it is one.
+    _lent: Option<inherited::Lent>,
 }
 
 enum Socket {
@@ -125,24 +127,24 @@ impl Acceptor {
         };
         match endpoint {
             Endpoint::Tcp { host, port } => {
-                let socket = match inherited::tcp(host, *port) {
-                    Some(given) => TcpListener::from(given),
-                    None => TcpListener::bind((host.as_str(), *port)).map_err(failed)?,
+                let (socket, lent) = match inherited::tcp(host, *port) {
+                    Some((given, lent)) => (TcpListener::from(given), Some(lent)),
+                    None => (TcpListener::bind((host.as_str(), *port)).map_err(failed)?, None),
                 };
                 socket.set_nonblocking(true).map_err(failed)?;
                 // std listens with a backlog of 128: thousands that connect at once would wait for retries.
                 rustix::net::listen(&socket, 4096).map_err(|error| failed(error.into()))?;
                 let port = socket.local_addr().map_err(failed)?.port();
                 let bound = Endpoint::Tcp { host: host.clone(), port };
-                Ok((Self { socket: Socket::Tcp(socket), transport: "tcp", path: None }, bound))
+                Ok((Self { socket: Socket::Tcp(socket), transport: "tcp", path: None, _lent: lent }, bound))
             }
             Endpoint::Unix { path } | Endpoint::Shm { path } => {
-                if let Some(given) = inherited::unix(path) {
+                if let Some((given, lent)) = inherited::unix(path) {
                     let socket = UnixListener::from(given);
                     socket.set_nonblocking(true).map_err(failed)?;
                     // The file is whoever's who made it.
                     let (socket, transport) = (Socket::Unix(socket), endpoint.transport());
-                    return Ok((Self { socket, transport, path: None }, endpoint.clone()));
+                    return Ok((Self { socket, transport, path: None, _lent: Some(lent) }, endpoint.clone()));
                 }
                 let address = unix_address(path).map_err(failed)?;
                 if !path.starts_with('@') && UnixStream::connect_addr(&address).is_err() && is_socket(path) {
@@ -153,7 +155,7 @@ impl Acceptor {
                 rustix::net::listen(&socket, 4096).map_err(|error| failed(error.into()))?;
                 let (path, transport) =
                     ((!path.starts_with('@')).then(|| path.clone()), endpoint.transport());
-                Ok((Self { socket: Socket::Unix(socket), transport, path }, endpoint.clone()))
+                Ok((Self { socket: Socket::Unix(socket), transport, path, _lent: None }, endpoint.clone()))
             }
             Endpoint::InProcess { .. } => Err(failed(io::Error::other("in-process servers have no socket"))),
             Endpoint::Layered(_) => Err(failed(io::Error::other("a layer is no stream"))),

@@ -94,7 +94,7 @@ impl DbusSession {
         let (key, signature) = (known.key.clone(), known.signature.clone());
         let (interface, operation) = (fields.interface.clone(), fields.member.clone());
         let headers = fields.others.then(|| known.raw.clone());
-        let len = message.bytes.len();
+        let len = message.header.body_at() + message.bytes.len();
         let id = if waits {
             if let Some(busy) = self.cannot_serve(len) {
                 self.refuse(message.header.serial, &sender, &busy);
@@ -132,7 +132,7 @@ impl DbusSession {
     #[cold]
     fn waits_early(&self, len: usize) -> bool {
         let serves = self.bus.as_ref().is_some_and(|bus| bus.purpose == Purpose::Serving);
-        let held: usize = self.early.iter().map(|call| call.body.bytes.len()).sum();
+        let held: usize = self.early.iter().map(|call| call.body.base + call.body.bytes.len()).sum();
         let fits = (held.saturating_add(len) as u64) <= self.limits.message;
         matches!(self.stage, Stage::Joining) && serves && fits && self.early.len() < self.limits.outstanding
     }

@@ -53,7 +53,7 @@ pub(crate) struct DbusSession {
     pub(crate) scratch: Scratch,
     /// What happened and was not polled yet.
     pub(crate) events: VecDeque<Event>,
-    /// Calls that came before this side was ready: their bytes are together no more than one largest message.
+    /// Calls that came before this side was ready: together no larger than one largest message.
     pub(crate) early: Vec<Incoming>,
     /// Calls sent and not answered, by serial number.
     pub(crate) waiting: Waiting,

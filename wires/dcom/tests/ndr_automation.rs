@@ -112,6 +112,16 @@ fn a_decimal_in_a_variant_stands_at_a_multiple_of_eight() {
     assert_eq!(failure.kind(), Kind::Unsupported, "SAFEARRAYs of DECIMAL are forbidden");
 }
 
+/// Typed values open each row by the shape that the contract has for it, which is an alias.
+#[test]
+fn rows_of_rows_are_read_into_typed_lists() {
+    let list = parameters(&[("a", safearray(safearray(Shape::I32))), ("after", Shape::U8)]);
+    let value = record(&[grid(&[&[1, 2, 3], &[4, 5, 6]]), Value::Integer(9)]);
+    let bytes = encode(&value, true, &list);
+    let read: (Vec<Vec<i32>>, u8) = common::body(&bytes, true).decode(&list).unwrap();
+    assert_eq!(read, (vec![vec![1, 2, 3], vec![4, 5, 6]], 9));
+}
+
 #[test]
 fn a_safearray_is_a_parameter_a_field_or_the_target_of_a_pointer() {
     holds(

@@ -63,7 +63,7 @@ pub(crate) fn tag(shape: &Shape) -> Result<(u32, bool), Failure> {
         _ => {}
     }
     let name = types::name(shape);
-    match (0..).zip(KINDS).find(|(_, (_, known))| name.as_deref() == Some(known)) {
+    match (0..).zip(&KINDS).find(|(_, (_, known))| name.as_deref() == Some(*known)) {
         Some((tag, _)) => Ok((tag, false)),
         // Another name for something that has a tag.
         None => match shape {

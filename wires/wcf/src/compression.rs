@@ -33,7 +33,12 @@ impl Format {
     /// The octets of these parts, smaller, most of the time.
     /// `None` does not happen: memory can be read.
     pub(crate) fn pack(self, parts: &[Bytes]) -> Option<Bytes> {
-        let (all, level) = (parts.concat(), Compression::fast());
+        let level = Compression::fast();
+        // One part alone is not copied.
+        let all = match parts {
+            [one] => one.clone(),
+            parts => parts.concat().into(),
+        };
         let mut packed = Vec::new();
         let read = match self {
             Self::Gzip => GzEncoder::new(&all[..], level).read_to_end(&mut packed),

@@ -57,7 +57,8 @@ pub(super) fn types_in(definitions: &[Definition]) -> HashSet<Name> {
 pub(super) fn users(definitions: &[&Definition], of: HashSet<Name>) -> HashSet<Name> {
     let mut used_by: HashMap<Name, Vec<Name>> = HashMap::new();
     for definition in definitions {
-        let mut needs = Needs::default();
+        // What each says itself: what that leads to is followed below, once.
+        let mut needs = Needs { direct: true, ..Needs::default() };
         needs.definition(definition);
         for needed in needs.names {
             used_by.entry(needed).or_default().push(Name::from(name(definition).to_owned()));
@@ -93,6 +94,8 @@ struct Needs {
     new: Vec<Name>,
     /// What is raised is no need.
     types_alone: bool,
+    /// Structs and unions with a name are not looked into.
+    direct: bool,
 }
 
 impl Needs {
@@ -103,6 +106,11 @@ impl Needs {
             self.new.push(name.clone());
         }
         is_new
+    }
+
+    /// Notes the name of a struct or a union; whether it is to be looked into.
+    fn named(&mut self, name: &Name) -> bool {
+        self.name(name) && (!self.direct || name.is_empty())
     }
 
     /// What a definition names, one level deep: names inside are followed when they come out of `new`.
@@ -140,8 +148,8 @@ impl Needs {
     /// A use of a type; one with a name is looked into once.
     fn shape(&mut self, shape: &Shape, depth: usize) {
         let is_new = match shape {
-            Shape::Struct(known) => known.get().is_none_or(|known| self.name(&known.name)),
-            Shape::Union(known) => known.get().is_none_or(|known| self.name(&known.name)),
+            Shape::Struct(known) => known.get().is_none_or(|known| self.named(&known.name)),
+            Shape::Union(known) => known.get().is_none_or(|known| self.named(&known.name)),
             Shape::Enum(known) => self.name(&known.name),
             Shape::Alias(known) => {
                 self.name(&known.name);

@@ -17,14 +17,18 @@ use everywire_model::shape::{Hold, Shape, Struct};
 
 /// Whether a struct looks as the layout says, and holds nothing in another form.
 fn agrees(fields: &Struct, layout: &Layout) -> bool {
-    let (mut size, mut cells) = (0, Vec::new());
+    let (mut size, mut cells) = (0, layout.cells.iter());
     lay_out(fields, &mut size, &mut cells) == Some(layout.alignment)
         && size == layout.size
-        && cells == layout.cells
+        && cells.next().is_none()
 }
 
-/// Appends the cells of a struct, which begins behind the first `size` bytes; its alignment.
-fn lay_out(fields: &Struct, size: &mut usize, cells: &mut Vec<(usize, CellKind)>) -> Option<usize> {
+/// Holds a struct, which begins behind the first `size` bytes, to the next cells; its alignment, if it looks so.
+fn lay_out(
+    fields: &Struct,
+    size: &mut usize,
+    cells: &mut std::slice::Iter<'_, (usize, CellKind)>,
+) -> Option<usize> {
     // A struct begins at a multiple of its widest member, wherever it stands (C706 14.3.2).
     let own = fields.fields.iter().map(|field| alignment(&field.shape, false)).max()?;
     *size = size.next_multiple_of(own);
@@ -43,7 +47,9 @@ fn lay_out(fields: &Struct, size: &mut usize, cells: &mut Vec<(usize, CellKind)>
             _ => return None,
         };
         let at = size.next_multiple_of(kind.width());
-        cells.push((at, kind));
+        if cells.next() != Some(&(at, kind)) {
+            return None;
+        }
         *size = at + kind.width();
     }
     Some(own)

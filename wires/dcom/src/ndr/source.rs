@@ -425,7 +425,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
             resolved @ Shape::Array(array) => self.open_array(resolved, array),
             resolved @ Shape::Sequence(_) => {
                 if self.frames.row().is_some() {
-                    self.open_row(shape)
+                    self.open_row(resolved)
                 } else if self.frames.automation() || self.frames.form(shape) == Form::Safearray {
                     self.open_safearray(resolved)
                 } else {

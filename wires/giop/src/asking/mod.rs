@@ -156,10 +156,22 @@ impl Asking {
             }
             let (interfaces, scopes) = (self.order.len(), self.scopes.len());
             let found = self.questions.find(id).map(|found| self.interface(&found, DEPTH));
-            if !matches!(found, Some(Ok(found)) if found.only_listens()) {
-                self.order.truncate(interfaces);
-                self.scopes.truncate(scopes);
+            match found {
+                Some(Ok(found)) if found.only_listens() => self.keep(&found),
+                _ => {
+                    self.order.truncate(interfaces);
+                    self.scopes.truncate(scopes);
+                }
             }
+        }
+    }
+
+    /// Has an interface in the order, behind its bases: one of them may have been made for a listener that was not taken. As deep as the
+    /// walk that made it.
+    fn keep(&mut self, interface: &Hold<Interface>) {
+        interface.bases.iter().for_each(|base| self.keep(base));
+        if !self.order.iter().any(|held| held.id == interface.id) {
+            self.order.push(interface.clone());
         }
     }
 

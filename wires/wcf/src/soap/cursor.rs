@@ -16,7 +16,7 @@
 //!   is bounded by the readers, and headers are counted in `head` and `outline`.
 //! * A word that the dictionaries do not have is a violation here too, since headers decide what happens
 //!   with a message.
-//! * Octets read as nothing: they stand only in bodies and headers that are passed over.
+//! * Octets and numbers with a fraction read as nothing: they stand only in bodies and headers that are passed over.
 
 use super::ids::MessageId;
 use super::{Form, ids};
@@ -436,8 +436,8 @@ impl<'a> Cursor<'a> {
                 let text: Result<String, _> = text::utf16(raw, u16::from_le_bytes).collect();
                 text.map_err(|_| Violation::BadText.at(at))?.into()
             }
-            // Octets mean nothing in a header, and may be many in a body that is passed over.
-            Text::Bytes(_) => "".into(),
+            // These mean nothing in a header, and may be many in a body that is passed over.
+            Text::Bytes(_) | Text::F32(_) | Text::F64(_) | Text::Decimal(_) | Text::TimeSpan(_) => "".into(),
             other => lexical(&other).into(),
         }))
     }

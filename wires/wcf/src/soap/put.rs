@@ -234,7 +234,15 @@ impl<'w> Put<'w> {
 
     fn quoted(&mut self, value: &str) {
         self.out.extend_from_slice(b"=\"");
-        escape(value, &mut self.out);
+        // White space in attributes becomes blanks when it is read, unless it is a reference (XML 1.0, 3.3.3).
+        for piece in value.split_inclusive(['\t', '\n']) {
+            escape(piece.trim_end_matches(['\t', '\n']), &mut self.out);
+            match piece.as_bytes().last() {
+                Some(b'\t') => self.out.extend_from_slice(b"&#x9;"),
+                Some(b'\n') => self.out.extend_from_slice(b"&#xA;"),
+                _ => {}
+            }
+        }
         self.out.push(b'"');
     }
 

@@ -153,13 +153,12 @@ impl<'s> Output<'s> {
 
     /// The attribute that says the type of the element.
     pub(super) fn told_type(&mut self, attribute: &Term, prefix: Letter, local: &Term) {
-        let mut text = String::new();
-        if prefix != 0 {
-            text.extend([char::from(prefix), ':']);
-        }
+        let spelled = || match prefix {
+            0 => local.as_str().to_owned(),
+            letter => format!("{}:{}", char::from(letter), local.as_str()),
+        };
         if self.form == Form::Text {
-            text.push_str(local.as_str());
-            return put_text(INSTANCE, attribute, &text, self.out.flat());
+            return put_text(INSTANCE, attribute, &spelled(), self.out.flat());
         }
         self.instance_attribute(attribute);
         let number = if prefix == 0 { None } else { self.words.number(local) };
@@ -171,7 +170,7 @@ impl<'s> Output<'s> {
             }
             // A name without a number is text; a prefix without a letter cannot be in a record of a
             // qualified name.
-            None => records::sized(0x98, [&text, local.as_str()].concat().as_bytes(), out),
+            None => records::sized(0x98, spelled().as_bytes(), out),
         }
     }
 

@@ -45,11 +45,13 @@ impl<'a> Content<'a> {
         match (self, text) {
             (whole, Text::Empty | Text::ListStart | Text::ListEnd) => whole,
             (Self::Empty, text) => Self::of(text, word),
-            (Self::Octets(octets), Text::Bytes(more)) => {
-                let mut joined = octets.into_owned();
-                joined.extend_from_slice(more);
-                Self::Octets(Cow::Owned(joined))
-            }
+            (Self::Octets(octets), Text::Bytes(more)) => Self::Octets(Cow::Owned(match octets {
+                Cow::Borrowed(first) => [first, more].concat(),
+                Cow::Owned(mut joined) => {
+                    joined.extend_from_slice(more);
+                    joined
+                }
+            })),
             (whole, more) => {
                 let mut text = whole.text().into_owned();
                 text.push_str(&Self::of(more, word).text());

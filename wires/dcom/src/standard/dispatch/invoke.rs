@@ -60,7 +60,9 @@ pub(super) fn invoke(exporter: &Arc<Exporter>, request: Request) {
         Err(failure) => return request.finish(Err(failure)),
     };
     let arranged = arrange(exporter, request.key(), &given);
-    let (flags, mut references) = (given.3, given.7);
+    let (_, _, _, flags, params, _, _, mut references) = given;
+    // What was given is in `arranged` now, and may be large.
+    drop(params);
     let Call { servant, index, arguments, out } = match arranged {
         Ok(call) => call,
         Err(wrong) => return answer(request, flags, Err(Trouble::Wrong(wrong)), references),

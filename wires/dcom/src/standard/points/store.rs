@@ -125,8 +125,9 @@ impl Drop for Store {
 
 /// About how many bytes the arguments of a signal hold.
 fn weight(arguments: &Body) -> usize {
+    let parts = arguments.beside.as_ref().map_or(0, |beside| beside.parts.size());
     let references = arguments.beside.iter().flat_map(|beside| beside.parts.references());
-    size_of::<Body>() + arguments.bytes.len() + references.map(weight_of).sum::<usize>()
+    size_of::<Body>() + arguments.bytes.len() + parts + references.map(weight_of).sum::<usize>()
 }
 
 /// About how many bytes a reference holds. What its leases keep is no part of it.

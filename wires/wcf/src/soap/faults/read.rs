@@ -38,8 +38,13 @@ impl Fault {
                 "Code" => fault.code(&mut cursor)?,
                 "Reason" => {
                     // Of several languages, the first will do.
-                    let text = cursor.first(|child| child.local == "Text", |cursor, _| cursor.string())?;
-                    fault.reason = text.unwrap_or_default();
+                    while let Some(child) = cursor.child()? {
+                        if child.local == "Text" && fault.reason.is_empty() {
+                            fault.reason = cursor.string()?;
+                        } else {
+                            cursor.skip()?;
+                        }
+                    }
                 }
                 "faultcode" => fault.code = cursor.qname()?,
                 "faultstring" => fault.reason = cursor.string()?,
