@@ -200,7 +200,7 @@ impl NdrSink {
         buffer
     }
 
-    /// The values as a body that [`NDR`] reads.
+    /// The values as a body that [`NDR`](super::NDR) reads.
     ///
     /// # Errors
     /// A composite was left open.
