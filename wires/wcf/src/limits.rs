@@ -15,7 +15,7 @@
 //!   a millisecond and thirty days, so sums with an `Instant` do not overflow. 0, which stands for "without
 //!   bound" in two of them, comes from the default alone.
 //! * `MaxReceivedMessageSize` is checked on the size that a record or a Content-Length announces, before
-//!   memory is allocated (framing: `Channel::sized`, HTTP: `Gathering::poll`), and on what comes out of a
+//!   memory is allocated (framing: `Channel::sized`, HTTP: `everywire_http::Bounds`), and on what comes out of a
 //!   decompressor.
 //! * A quota of WCF that has no meaning here is refused with the reason, and not taken silently: whoever
 //!   writes it relies on it.

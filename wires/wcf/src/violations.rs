@@ -2,7 +2,7 @@
 //!
 //! `Violation` is about a document: MC-NBFX records, the text of XML, the SOAP envelope, and values that do
 //! not fit their contract. `Breach` is about the bytes around documents: records of MC-NMF and the rules of
-//! a channel. What a peer of HTTP does wrong stands in `http::breach`.
+//! a channel. What a peer of HTTP does wrong stands in `everywire_http::Breach`.
 //!
 //! There is no state. A decoder makes a `Violation`, says at which byte of the document it stands (`at`),
 //! and so gets a `Failure` for whoever waits for the value. A session makes a `Breach`, tells the peer of

@@ -1,8 +1,8 @@
 //! Attacks on HTTP sessions, each by name: smuggling, slow senders, floods, packages.
 
 use crate::http_support::*;
+use everywire_http::{HEAD_TIME, MAX_HEAD, MAX_PIPELINED};
 use everywire_model::{Event, Session, Violation};
-use everywire_wcf::http::{HEAD_TIME, MAX_HEAD, MAX_PIPELINED};
 use std::io::Write;
 use std::time::{Duration, Instant};
 

@@ -19,8 +19,8 @@
 //! * Bodies in a coding (gzip) are not unpacked.
 
 use super::{Encoding, Reading, add, chunk_size, envelope, lossy, part, shown};
-use crate::http::split;
 use crate::text;
+use everywire_http::media_type::split;
 use everywire_model::wire::{Explained, Part};
 
 /// Bytes of a head that are looked at; longer ones are no HTTP that anybody takes.

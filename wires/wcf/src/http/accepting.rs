@@ -1,22 +1,18 @@
 //! The accepting side of the HTTP bindings.
 //!
-//! A session turns requests into calls, and answers into responses. `Server` yields requests one at a time,
-//! `requests` looks who may and what is asked, the exchange reads the envelope, `sort` decides what becomes
-//! of it: a call that is served, a fault, or 202 for a message that has no answer.
+//! A session turns requests into calls, and answers into responses. HTTP's [`Server`] yields requests one at a
+//! time and bounds what a peer may send and how slowly; `requests` looks who may and what is asked, the exchange
+//! reads the envelope, `sort` decides what becomes of it: a call that is served, a fault, or 202 for a message
+//! that has no answer.
 //!
 //! State: at most one request is in hand. Either it became a call (`current`), or it waits for what another
 //! connection brings (`awaiting`, in reliable sessions), or a page is asked of somebody else (`page`).
-//! `resting` means that the peer does not read its answers, so nothing more is taken. `since` notes what is
-//! arriving too slowly.
 //!
 //! Invariants:
 //!
 //! * Each request gets one response, in the order of requests; whatever else the exchange wants to say
 //!   waits for the next one.
-//! * A head must be there after `HEAD_TIME`, a body must come at `BODY_RATE`, an idle connection ends after
-//!   IdleTimeout: no peer holds a connection for nothing.
-//! * What waits is bounded: answers by `UNREAD`, further requests by `MAX_PIPELINED`, a body by
-//!   `MaxReceivedMessageSize`.
+//! * A body is bounded by `MaxReceivedMessageSize`, an idle connection ends after IdleTimeout.
 //! * With HTTP Basic each request is checked by its own header; heads of such places are never recognized
 //!   without it.
 //! * A call whose connection is gone before its turn came is not begun. A one-way call is begun all the
@@ -28,16 +24,16 @@ mod parsed_heads;
 mod requests;
 mod responses;
 
-use super::breach::Breach;
 use super::content::{self, LastFormat};
-use super::dialect;
-use super::server::Server;
+use super::{broken_envelope, dialect, violation};
+use crate::limits;
 use crate::settings::Settings;
 use crate::soap::{Dialect, Side, SoapChannel};
 use crate::throttle::Held;
 use crate::wire_state::Node;
 use bytes::{Bytes, BytesMut};
 use door::door;
+use everywire_http::{Bounds, Breach, Received, Server};
 use everywire_model::body::Handle;
 use everywire_model::layered::Proof;
 use everywire_model::{
@@ -50,36 +46,18 @@ use responses::{empty, told};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::{Duration, Instant};
-
-/// How long the head of a request may take. A head that takes longer comes from an attack (slow requests),
-/// or over a line that is of no use.
-pub const HEAD_TIME: Duration = Duration::from_secs(10);
-
-/// Bytes of a body that have to arrive in each second, once [`HEAD_TIME`] has passed.
-pub const BODY_RATE: usize = 1 << 10;
-
-/// Bytes of answers that may wait for a peer that does not read before its next request is looked at.
-const UNREAD: usize = 64 << 10;
-
-/// Bytes of further requests that may wait while one is answered.
-/// Beyond it the peer breaks the connection's rules: nothing of HTTP makes a client send so much ahead.
-pub const MAX_PIPELINED: usize = 1 << 20;
+use std::time::Instant;
 
 /// The accepting side of a connection.
 pub struct Accepting {
     settings: Arc<Settings>,
     dialect: Dialect,
     exchange: SoapChannel,
-    server: Server,
+    server: Server<ParsedHead>,
     node: Option<Arc<Node>>,
     address: PeerAddress,
     /// The account that the peer proved to be.
     account: Option<Box<str>>,
-    /// When something came or was answered last.
-    last: Instant,
-    /// What the link is to send.
-    out: SendBuffer,
     /// To be told before anything else.
     events: VecDeque<Event>,
     /// The call that the request in hand became.
@@ -102,13 +80,7 @@ pub struct Accepting {
     /// The path that was asked for last, and the key that it stands for.
     known: Option<(Box<str>, Bytes)>,
     format: LastFormat,
-    /// What the heads say that are known again, by their places.
-    parsed_heads: Vec<ParsedHead>,
-    /// When the head or the body began that has not arrived whole.
-    since: Option<(Instant, Part)>,
     begun: Instant,
-    /// Bytes, for the place of a violation.
-    received: u64,
     /// Bytes of the last envelope that was sent: the next one is probably of its size.
     room: usize,
     closed: bool,
@@ -116,17 +88,9 @@ pub struct Accepting {
     waker: Option<Waker>,
     /// A breach that was found outside of `receive`, which alone could return it: `deadline` is then in the
     /// past, and `expire` returns it.
-    doomed: Option<Breach>,
-    /// The peer does not read its answers: nothing more is taken from it until it has.
-    resting: bool,
+    doomed: Option<Violation>,
     /// There is no place for this peer: its request is refused, for this reason.
     turned_away: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Head,
-    Body,
 }
 
 impl Accepting {
@@ -139,15 +103,20 @@ impl Accepting {
     pub(crate) fn over(config: &Config, proof: Option<&Proof>) -> Self {
         let settings = Settings::of(&config.profile);
         let dialect = dialect(&settings);
-        let most = settings.quotas.max_received_message_size;
+        let bounds = Bounds {
+            body: settings.quotas.max_received_message_size,
+            idle: settings.quotas.idle_timeout,
+            too_large: |most| {
+                let how = "Here: raise it with `MaxReceivedMessageSize=` in the listener's address.";
+                format!("{} {how}\n", limits::too_large(most))
+            },
+        };
         let mut session = Self {
             exchange: SoapChannel::new(dialect, config, &settings, Side::Server),
-            server: Server::new(most, door(&settings)),
+            server: Server::new(bounds, door(&settings)),
             node: config.wire_state.as_ref().and_then(Node::of),
             address: config.peer.clone(),
             account: None,
-            last: Instant::now(),
-            out: SendBuffer::new(),
             events: VecDeque::new(),
             current: None,
             page: None,
@@ -160,15 +129,11 @@ impl Accepting {
             content_type: HeaderValue::from_static(content::of(dialect)),
             known: None,
             format: LastFormat::default(),
-            parsed_heads: Vec::new(),
-            since: None,
             begun: Instant::now(),
-            received: 0,
             room: 0,
             closed: false,
             waker: config.waker.clone(),
             doomed: None,
-            resting: false,
             turned_away: None,
             settings,
             dialect,
@@ -206,67 +171,21 @@ impl Accepting {
         }
     }
 
-    /// When the connection has been quiet for too long, if nothing is in hand.
-    fn idle(&self) -> Option<Instant> {
-        // Nothing is arriving, in hand, or on its way.
-        let quiet = !self.closed
-            && self.since.is_none()
-            && self.current.is_none()
-            && !self.awaiting
-            && self.out.is_empty();
-        if quiet { self.last.checked_add(self.settings.quotas.idle_timeout) } else { None }
-    }
-
     /// Serves what has arrived.
-    fn work(&mut self, now: Instant) -> Result<(), Breach> {
-        loop {
-            if self.out.len() + self.server.end.pipe().output.len() > UNREAD {
-                // What is left of a response is written when this goes on.
-                self.resting = true;
-                break;
+    fn work(&mut self, now: Instant) -> Result<(), Violation> {
+        while let Some(received) = self.server.next(now).map_err(|breach| self.violation(breach))? {
+            match received {
+                Received::New(parts, body) => self.take(now, &parts, body)?,
+                Received::Known(head, body) => self.take_again(now, &head, body)?,
             }
-            if let Some((place, body)) = self.server.repeated() {
-                self.since = None;
-                self.take_again(now, place, body)?;
-                continue;
-            }
-            if self.server.rests() {
-                break;
-            }
-            self.server.advance();
-            if let Some(breach) = self.server.breach() {
-                return Err(breach);
-            }
-            let Some(received) = self.server.received() else { break };
-            // What comes behind it has its own time.
-            self.since = None;
-            self.take(now, received)?;
         }
-        let waiting = self.server.end.pipe().input.len();
-        if self.server.is_busy() && self.server.arriving().is_none() && waiting > MAX_PIPELINED {
-            return Err(Breach::Pipelined(waiting));
-        }
-        self.watch(now);
         Ok(())
     }
 
-    /// Notes what is still arriving.
-    fn watch(&mut self, now: Instant) {
-        // Only the change counts: the time of a part goes on while it comes.
-        let in_head = || self.server.is_in_head().then_some(Part::Head);
-        let part = self.server.arriving().map(|_| Part::Body).or_else(in_head);
-        if self.since.map(|(_, known)| known) != part {
-            self.since = part.map(|part| (now, part));
-        }
-    }
-
-    /// Sends what the library has written.
-    fn drain(&mut self) {
-        let mut pipe = self.server.end.pipe();
-        pipe.drain(&mut self.out);
-        if !self.server.is_busy() {
-            pipe.release();
-        }
+    /// What the link is told of a breach of HTTP.
+    #[cold]
+    fn violation(&self, breach: Breach) -> Violation {
+        violation(breach, self.server.received())
     }
 
     /// Looks at what became of a message.
@@ -337,7 +256,10 @@ impl Accepting {
     /// Serves what came behind a request that was answered now.
     fn go_on(&mut self) {
         self.resume();
-        if (!self.events.is_empty() || !self.waiting.is_empty() || self.doomed.is_some() || self.resting)
+        if (!self.events.is_empty()
+            || !self.waiting.is_empty()
+            || self.doomed.is_some()
+            || self.server.is_resting())
             && let Some(waker) = &self.waker
         {
             // Whoever answers late is not the one who looks for events.
@@ -348,7 +270,6 @@ impl Accepting {
     /// Goes on with what has arrived; `expire` tells what is wrong with it.
     fn resume(&mut self) {
         self.doomed = self.work(Instant::now()).err();
-        self.drain();
     }
 }
 
@@ -359,32 +280,28 @@ impl Session for Accepting {
         input: &mut BytesMut,
         _handles: &mut Vec<Handle>,
     ) -> Result<(), Violation> {
-        self.last = Instant::now();
-        self.received += input.len() as u64;
-        self.server.end.pipe().feed(input);
+        self.server.feed(now, input);
         let result = self.work(now);
-        self.drain();
-        self.server.end.pipe().give_back(input);
-        result.map_err(|breach| breach.at(self.received))
+        self.server.give_back(input);
+        result
     }
 
     fn wanted(&self) -> usize {
-        self.server.arriving().map_or(0, |(_, missing)| missing)
+        self.server.wanted()
     }
 
     fn poll(&mut self) -> Option<Event> {
         if self.awaiting {
             self.look();
         }
-        if self.resting && self.out.len() <= UNREAD {
-            self.resting = false;
+        if self.server.wakes() {
             self.resume();
         }
         let mut event = self.events.pop_front();
         if event.is_none() && !self.waiting.is_empty() {
             event = self.held.next_call(&mut self.waiting);
         }
-        if event.is_none() && self.server.is_over() && self.out.is_empty() && !self.closed {
+        if event.is_none() && self.server.is_over() && !self.closed {
             self.closed = true;
             return Some(Event::Closed);
         }
@@ -392,7 +309,7 @@ impl Session for Accepting {
     }
 
     fn transmit(&mut self) -> &mut SendBuffer {
-        &mut self.out
+        self.server.transmit()
     }
 
     fn start(&mut self, _now: Instant, _call: &Call<'_>) -> Result<CallId, Failure> {
@@ -439,9 +356,7 @@ impl Session for Accepting {
 
     fn cancel(&mut self, _id: CallId) {}
 
-    fn close(&mut self) {
-        self.drain();
-    }
+    fn close(&mut self) {}
 
     fn disconnected(&mut self, failure: &Failure) {
         self.current = None;
@@ -459,7 +374,6 @@ impl Session for Accepting {
             }
         }
         self.held.end();
-        self.since = None;
         self.exchange.disconnected(failure);
         while let Some(event) = self.exchange.poll() {
             self.events.push_back(event);
@@ -471,14 +385,8 @@ impl Session for Accepting {
         if self.doomed.is_some() {
             return Some(self.begun);
         }
-        let slow = self.since.map(|(since, part)| match part {
-            Part::Head => since + HEAD_TIME,
-            Part::Body => {
-                let bytes = self.server.arriving().map_or(0, |(bytes, _)| bytes);
-                since + HEAD_TIME + Duration::from_secs((bytes / BODY_RATE) as u64)
-            }
-        });
-        [slow, self.idle(), self.exchange.deadline()].into_iter().flatten().min()
+        let server = if self.closed { None } else { self.server.deadline() };
+        [server, self.exchange.deadline()].into_iter().flatten().min()
     }
 
     fn one_at_a_time(&self) -> bool {
@@ -486,16 +394,12 @@ impl Session for Accepting {
     }
 
     fn read_paused(&self) -> bool {
-        self.resting
+        self.server.is_resting()
     }
 
     fn held(&self) -> usize {
-        let pipe = self.server.end.pipe();
-        let kept = pipe.input.len() + pipe.output.len();
-        drop(pipe);
         // While it rests, one more response is there than was written.
-        let ready = if self.resting { self.room } else { 0 };
-        kept + ready + self.server.arriving().map_or(0, |(bytes, _)| bytes)
+        self.server.held() + if self.server.is_resting() { self.room } else { 0 }
     }
 
     fn turn_away(&mut self, why: &Failure) -> bool {
@@ -504,34 +408,18 @@ impl Session for Accepting {
     }
 
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {
-        if self.idle().is_some_and(|until| until <= now) && !self.closed {
+        if let Some(violation) = self.doomed.take() {
+            return Err(violation);
+        }
+        if self.exchange.deadline().is_some_and(|deadline| deadline <= now) {
+            let result = self.exchange.expire(now);
+            return result.map_err(|failure| broken_envelope(&failure, self.server.received()));
+        }
+        if !self.closed && self.server.expire(now).map_err(|breach| self.violation(breach))? {
             self.closed = true;
             self.events.push_back(Event::Closed);
-            return Ok(());
         }
-        if let Some(breach) = self.doomed.take() {
-            return Err(breach.at(self.received));
-        }
-        let late = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
-        let exchange = self.exchange.deadline();
-        if late(exchange) {
-            let result = self.exchange.expire(now);
-            result.map_err(|failure| Breach::Envelope(failure.to_string()).at(self.received))?;
-        }
-        if !late(self.deadline()) || late(exchange) {
-            return Ok(());
-        }
-        let breach = match self.since {
-            Some((_, Part::Body)) => Breach::SlowBody(self.server.arriving().map_or(0, |(bytes, _)| bytes)),
-            Some((_, Part::Head)) => Breach::SlowHead(HEAD_TIME.as_secs()),
-            None => return Ok(()),
-        };
-        // The peer is told in the library's place: no response can be under way, since `since` is set only while a request comes.
-        let text = "HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-        self.server.end.pipe().output.flat().extend_from_slice(text.as_bytes());
-        self.drain();
-        self.since = None;
-        Err(breach.at(self.received))
+        Ok(())
     }
 
     fn outstanding(&self) -> usize {

@@ -4,7 +4,7 @@
 //! wait in `queue`. Besides messages there are errands that the exchange knows nothing of: probes, and
 //! pages of a description.
 //!
-//! State: the exchange (envelopes, calls that wait for answers), the library's half of the connection
+//! State: the exchange (envelopes, calls that wait for answers), HTTP's half of the connection
 //! (`client`), the queue, and the request in flight. `work` moves a request from the queue to the
 //! connection and a response to `settle`; it is called whenever bytes have come or a request was made.
 //!
@@ -26,14 +26,14 @@ mod outcomes;
 mod pages;
 mod sequence;
 
-use super::breach::Breach;
-use super::client::{Client, Returned};
-use super::compression::{GZIP, pack};
+use super::compression::pack;
 use super::content::{self, LastFormat};
-use super::{SOAP_ACTION, dialect, login};
+use super::{SOAP_ACTION, dialect, violation};
 use crate::settings::{Encoding, Settings};
 use crate::soap::{Dialect, Form, Side, Soap, SoapChannel};
 use bytes::{Bytes, BytesMut};
+use everywire_http::coding::GZIP;
+use everywire_http::{Breach, Client, Returned, basic};
 use everywire_model::body::Handle;
 use everywire_model::{
     Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Interest, Kind,
@@ -57,9 +57,8 @@ pub struct Connecting {
     settings: Arc<Settings>,
     dialect: Dialect,
     exchange: SoapChannel,
-    client: Option<Client>,
+    client: Client,
     limits: everywire_model::Limits,
-    out: SendBuffer,
     events: VecDeque<Event>,
     /// Calls that wait for their turn.
     /// Of a reliable session at most one: the others are the session's.
@@ -134,18 +133,17 @@ impl Connecting {
             common.insert(HOST, host);
         }
         let credentials = settings.credentials.as_ref().filter(|_| settings.basic_login);
-        if let Some(value) = credentials.and_then(|credentials| login::authorization(credentials)) {
+        if let Some(value) = credentials.and_then(|credentials| basic::authorization(credentials)) {
             common.insert(AUTHORIZATION, value);
         }
         common.insert(CONTENT_TYPE, HeaderValue::from_static(content::of(dialect)));
         if settings.compressed.is_some() {
             common.insert(ACCEPT_ENCODING, GZIP);
         }
-        let mut session = Self {
+        Self {
             exchange: SoapChannel::new(dialect, config, &settings, Side::Client),
             client: Client::new(settings.quotas.max_received_message_size),
             limits: config.limits.clone(),
-            out: SendBuffer::new(),
             events: VecDeque::from([ready]),
             queue: VecDeque::new(),
             flight: None,
@@ -163,9 +161,7 @@ impl Connecting {
             closed: false,
             settings,
             dialect,
-        };
-        session.drain();
-        session
+        }
     }
 
     /// Sends what waits, and takes what came back.
@@ -175,15 +171,14 @@ impl Connecting {
             if self.reliable.is_some() && self.queue.is_empty() {
                 self.pull(now);
             }
-            let Some(client) = &mut self.client else { return Ok(()) };
-            if client.is_idle()
-                && !client.is_over()
+            if self.client.is_idle()
+                && !self.client.is_over()
                 && let Some((flight, request)) = self.queue.pop_front()
             {
-                client.send(request);
+                self.client.send(request);
                 self.flight = Some(flight);
             }
-            let Some(returned) = client.advance() else { break };
+            let Some(returned) = self.client.advance() else { break };
             let Some(flight) = self.flight.take() else { continue };
             self.settle(now, flight, returned)?;
         }
@@ -220,19 +215,16 @@ impl Connecting {
                 self.fail(&flight, failure);
                 Ok(())
             }
-            Returned::Failed { error, unsent } => {
-                let message = error.to_string();
+            Returned::Failed { message, foreign, unsent } => {
                 let completed = if unsent { Completed::No } else { Completed::Maybe };
-                // What is no HTTP at all will not become so on this connection.
-                let wrong = error.is_parse();
-                let kind = if wrong { Kind::Violation } else { Kind::Unreachable };
+                let kind = if foreign { Kind::Violation } else { Kind::Unreachable };
                 let text = format!("no response came: {message}");
                 let failure = Failure::new(kind, Initiator::Peer, text).with_completed(completed);
                 if flight.kind == Asking::Sequence {
-                    return Err(if wrong { self.lost(failure) } else { self.cut(failure) });
+                    return Err(if foreign { self.lost(failure) } else { self.cut(failure) });
                 }
                 self.fail(&flight, failure);
-                if wrong { Err(Breach::Response(message)) } else { Ok(()) }
+                if foreign { Err(Breach::Response { message }) } else { Ok(()) }
             }
         }
     }
@@ -302,19 +294,6 @@ impl Connecting {
     /// Works because this side made a request. No bytes have come, so no breach can be found.
     fn go(&mut self) {
         let _ = self.work(Instant::now());
-        self.drain();
-    }
-
-    /// Sends what the library has written.
-    fn drain(&mut self) {
-        if let Some(client) = &mut self.client {
-            client.end.pipe().drain(&mut self.out);
-        }
-    }
-
-    /// Whether the connection takes no further requests.
-    fn is_over(&self) -> bool {
-        self.client.as_ref().is_none_or(Client::is_over)
     }
 }
 
@@ -364,20 +343,14 @@ impl Session for Connecting {
         _handles: &mut Vec<Handle>,
     ) -> Result<(), Violation> {
         self.received += input.len() as u64;
-        if let Some(client) = &mut self.client {
-            client.end.pipe().feed(input);
-        }
+        self.client.feed(input);
         let result = self.work(now);
-        self.drain();
-        if let Some(client) = &mut self.client {
-            client.end.pipe().give_back(input);
-        }
-        result.map_err(|breach| breach.at(self.received))
+        self.client.give_back(input);
+        result.map_err(|breach| violation(breach, self.received))
     }
 
     fn wanted(&self) -> usize {
-        let arriving = self.client.as_ref().and_then(Client::arriving);
-        arriving.map_or(0, |(_, missing)| missing)
+        self.client.arriving().unwrap_or(0)
     }
 
     fn poll(&mut self) -> Option<Event> {
@@ -389,7 +362,7 @@ impl Session for Connecting {
             return Some(event);
         }
         // The server ends the connection behind a response: what waits was not sent.
-        if self.is_over() && self.flight.is_none() && self.out.is_empty() && !self.closed {
+        if self.client.is_over() && self.flight.is_none() && self.transmit().is_empty() && !self.closed {
             self.closed = true;
             return Some(Event::Closed);
         }
@@ -397,7 +370,7 @@ impl Session for Connecting {
     }
 
     fn transmit(&mut self) -> &mut SendBuffer {
-        &mut self.out
+        self.client.transmit()
     }
 
     fn start(&mut self, now: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
@@ -475,25 +448,24 @@ impl Session for Connecting {
             self.parting = true;
             self.go();
         }
-        self.drain();
     }
 
     fn is_closing(&self) -> bool {
-        self.parting && !self.closed && !self.is_over() && (self.flight.is_some() || !self.queue.is_empty())
+        self.parting
+            && !self.closed
+            && !self.client.is_over()
+            && (self.flight.is_some() || !self.queue.is_empty())
     }
 
     fn disconnected(&mut self, failure: &Failure) {
-        if failure.initiator() == Initiator::Peer
-            && let Some(client) = &mut self.client
-            && client.arriving().is_some()
-        {
-            // A body without a length ends with its connection (RFC 9112, section 6.3); the library knows whether it is whole.
-            client.end.pipe().ended = true;
+        if failure.initiator() == Initiator::Peer && self.client.arriving().is_some() {
+            // A body without a length ends with its connection.
+            self.client.end();
             // What is wrong with it is told to its caller, and nothing else comes by this connection.
             let _ = self.work(Instant::now());
         }
         // Nothing of a request was executed that had not left this side whole, or waited for its turn.
-        let unsent = !self.out.is_empty();
+        let unsent = !self.transmit().is_empty();
         for (flight, _) in std::mem::take(&mut self.queue) {
             self.fail(&flight, failure.clone().with_completed(Completed::No));
         }
@@ -520,8 +492,7 @@ impl Session for Connecting {
         }
         let result = self.exchange.expire(now).map_err(|failure| self.lost(failure));
         let result = result.and_then(|()| self.work(now));
-        self.drain();
-        result.map_err(|breach| breach.at(self.received))
+        result.map_err(|breach| violation(breach, self.received))
     }
 
     fn outstanding(&self) -> usize {

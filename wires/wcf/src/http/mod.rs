@@ -1,43 +1,30 @@
 //! The HTTP bindings: Basic (SOAP 1.1), WS (SOAP 1.2 with WS-Addressing), binary XML over HTTP, and packages (MTOM).
 //!
-//! HTTP/1.1 comes from a library that is driven without I/O: `pipe` is the connection that it sees, `server` and `client` are
-//! its two halves, which take and give whole messages, and `heads` looks for what it would let pass. The sessions are in
-//! `accepting` and `connecting`; `content`, `multipart` and
-//! `compression` say what a message is written in, `statuses` what it means that
-//! none came.
+//! HTTP itself is a layer (`everywire_http`): it takes and gives whole requests and responses, and bounds what a peer
+//! may do. Here are the sessions that turn them into calls and back, `accepting` and `connecting`; `content`,
+//! `multipart` and `compression` say what a message is written in, `statuses` what it means that none came.
 //!
 //! A connection carries one request at a time. A client's session has at most one request in flight
 //! (`Connecting`), a service's answers one before it looks at the next (`Accepting`), whatever was sent
 //! ahead. TLS is a layer below both, made of `everywire_tls`.
 
 mod accepting;
-mod body;
-mod breach;
-mod client;
 mod compression;
 mod connecting;
 mod content;
-mod head_cache;
-mod heads;
-mod login;
-#[cfg(test)]
-mod loopback;
 mod multipart;
-mod pipe;
-mod server;
 mod statuses;
 
-pub use accepting::{Accepting, BODY_RATE, HEAD_TIME, MAX_PIPELINED};
-pub use breach::Breach;
+pub use accepting::Accepting;
 pub use connecting::{Connecting, GET};
-pub(crate) use content::split;
-pub use heads::MAX_HEAD;
 pub use multipart::{MAX_PART_HEADERS, MAX_PARTS};
 
+use crate::limits::too_large;
 use crate::settings::{Binding, Security, Settings};
 use crate::soap::Dialect;
+use everywire_http::Breach;
 use everywire_model::layered::Proof;
-use everywire_model::{Config, Session};
+use everywire_model::{Config, Failure, Session, Violation};
 use everywire_tls::{Secured, Terms};
 use http::HeaderName;
 
@@ -76,4 +63,21 @@ fn dialect(settings: &Settings) -> Dialect {
         Binding::Ws => Dialect::WS,
         Binding::BinaryHttp | Binding::NetTcp => Dialect::BINARY,
     }
+}
+
+/// A breach of HTTP as this wire names it; a message that is too large has WCF's sentence.
+#[cold]
+fn violation(breach: Breach, offset: u64) -> Violation {
+    let violation = Violation { wire: "wcf", ..breach.violation(offset) };
+    match breach {
+        Breach::OverLimit { limit } => Violation { message: too_large(limit), ..violation },
+        _ => violation,
+    }
+}
+
+/// An envelope that breaks its connection.
+#[cold]
+fn broken_envelope(why: &Failure, offset: u64) -> Violation {
+    let message = format!("the envelope is broken: {why}");
+    Violation { wire: "wcf", name: "Envelope", message, offset }
 }

@@ -4,9 +4,9 @@
 //! refused at once, and his bytes are not stored; whoever sends little is answered 401 after his body,
 //! which keeps the connection.
 
-use crate::http::login;
-use crate::http::server::{Door, closing};
 use crate::settings::Settings;
+use bytes::Bytes;
+use everywire_http::{Door, basic};
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
 use std::sync::Arc;
@@ -22,18 +22,18 @@ pub(super) fn door(settings: &Arc<Settings>) -> Arc<Door> {
         let users = settings.users.as_ref().filter(|_| settings.basic_login)?;
         let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         if length.unwrap_or(most) <= MAX_UNKNOWN
-            || login::is_known(parts.headers.get(AUTHORIZATION), users.as_ref())
+            || basic::is_known(parts.headers.get(AUTHORIZATION), users.as_ref())
         {
             return None;
         }
-        Some(unauthorized(true))
+        Some(unauthorized())
     })
 }
 
 /// The response to somebody who has not said who he is, or whom nobody knows.
-pub(super) fn unauthorized(closes: bool) -> Response<()> {
-    let mut response = if closes { closing(StatusCode::UNAUTHORIZED) } else { Response::new(()) };
+pub(super) fn unauthorized() -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::UNAUTHORIZED;
-    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(login::CHALLENGE));
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(basic::CHALLENGE));
     response
 }

@@ -7,31 +7,29 @@ use super::Accepting;
 use super::door::unauthorized;
 use super::responses::{told, with};
 use crate::compression;
-use crate::http::SOAP_ACTION;
-use crate::http::breach::Breach;
-use crate::http::compression::{Coding, is_taken};
 use crate::http::content::{self, Format};
-use crate::http::login;
-use crate::http::server::Received;
+use crate::http::{SOAP_ACTION, broken_envelope};
 use crate::settings::Encoding;
 use bytes::Bytes;
-use everywire_model::{Failure, Kind, reference};
+use everywire_http::basic;
+use everywire_http::coding::{Coding, is_taken};
+use everywire_model::{Failure, Kind, Violation, reference};
 use http::header::{ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use std::time::Instant;
 
 impl Accepting {
     /// One request, whole.
-    pub(super) fn take(&mut self, now: Instant, received: Received) -> Result<(), Breach> {
-        let Received { parts, body } = received;
+    pub(super) fn take(&mut self, now: Instant, parts: &Parts, body: Bytes) -> Result<(), Violation> {
         if self.refuses() {
             return Ok(());
         }
         if let Some(users) = &self.settings.users
             && self.settings.basic_login
         {
-            let Some(account) = login::account(parts.headers.get(AUTHORIZATION), users.as_ref()) else {
-                self.respond(unauthorized(false).map(|()| Vec::new()));
+            let Some(account) = basic::account(parts.headers.get(AUTHORIZATION), users.as_ref()) else {
+                self.respond(unauthorized().map(|_| Vec::new()));
                 return Ok(());
             };
             self.believe(account);
@@ -82,7 +80,7 @@ impl Accepting {
             Coding::Gzip => compression::Format::Gzip.unpack(&body, &self.settings.quotas),
             _ => Ok(body),
         };
-        self.keep_parsed(&parts, &key, &format, action);
+        self.keep_parsed(parts, &key, &format, action);
         let result = body.and_then(|body| self.open(now, body, &format, action, &key));
         self.came(now, result)
     }
@@ -109,7 +107,7 @@ impl Accepting {
     }
 
     /// A request's envelope was taken, or could not be.
-    pub(super) fn came(&mut self, now: Instant, result: Result<(), Failure>) -> Result<(), Breach> {
+    pub(super) fn came(&mut self, now: Instant, result: Result<(), Failure>) -> Result<(), Violation> {
         let Err(failure) = result else {
             self.sort(now);
             return Ok(());
@@ -118,9 +116,8 @@ impl Accepting {
             Kind::LimitExceeded => StatusCode::PAYLOAD_TOO_LARGE,
             _ => StatusCode::BAD_REQUEST,
         };
-        self.respond(with(told(status, failure.message()), CONNECTION, "close"));
-        self.server.advance();
-        Err(Breach::Envelope(failure.to_string()))
+        self.server.close(told(status, failure.message()));
+        Err(broken_envelope(&failure, self.server.received()))
     }
 
     /// The key that a path stands for, if an object is exported under it.
@@ -138,7 +135,6 @@ impl Accepting {
         self.known = Some((path.into(), key.clone()));
         // They were for the path before.
         self.server.forget();
-        self.parsed_heads.clear();
         Some(key)
     }
 

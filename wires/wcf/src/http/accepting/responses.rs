@@ -15,12 +15,12 @@ impl Accepting {
     }
 
     /// Answers with an envelope.
-    pub(super) fn reply(&mut self, mut envelope: SendBuffer, fault: bool) {
+    pub(super) fn reply(&mut self, envelope: SendBuffer, fault: bool) {
         self.room = envelope.len();
         // SOAP 1.1 (6.2) says so, and WCF does so with SOAP 1.2, too.
         let status = if fault { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
-        if self.server.repeating && !self.packs && !self.compresses {
-            return self.server.reply(status, &self.content_type, &mut envelope);
+        if !self.packs && !self.compresses {
+            return self.server.reply(status, &self.content_type, envelope);
         }
         let mut response = empty(status);
         let headers = response.headers_mut();
@@ -48,11 +48,7 @@ impl Accepting {
 }
 
 /// A response with one more header.
-pub(in crate::http) fn with<B>(
-    mut response: Response<B>,
-    name: HeaderName,
-    value: &'static str,
-) -> Response<B> {
+pub(super) fn with<B>(mut response: Response<B>, name: HeaderName, value: &'static str) -> Response<B> {
     response.headers_mut().insert(name, HeaderValue::from_static(value));
     response
 }

@@ -3,11 +3,11 @@
 
 use super::{Asking, Connecting, Flight, is_refusal, unasked};
 use crate::compression;
-use crate::http::compression::Coding;
 use crate::http::content;
 use crate::http::statuses::{explain, wrong_login};
 use crate::values::bare;
 use bytes::Bytes;
+use everywire_http::coding::Coding;
 use everywire_model::{CallId, Completed, Event, Failure, Initiator, Kind, Outcome};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode, response};

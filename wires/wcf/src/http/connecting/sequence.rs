@@ -1,8 +1,8 @@
 //! Reliable sessions over HTTP: each message is a request of its own, and the response to it may be of any other.
 
 use super::{Asking, Connecting, Flight};
-use crate::http::breach::Breach;
 use bytes::Bytes;
+use everywire_http::Breach;
 use everywire_model::{CallId, Event, Failure, SendBuffer};
 use http::header::CONTENT_TYPE;
 use http::{StatusCode, response};
@@ -12,7 +12,7 @@ impl Connecting {
     /// Puts the next message of the reliable session into the queue, when there is nobody before it: messages are repeated by
     /// the clock that begins when they leave.
     pub(super) fn pull(&mut self, now: Instant) {
-        if self.flight.is_some() || !self.client.as_ref().is_some_and(|client| client.is_idle()) {
+        if self.flight.is_some() || !self.client.is_idle() {
             return;
         }
         let mut envelope = SendBuffer::new();
@@ -56,7 +56,7 @@ impl Connecting {
         self.abandon(&failure);
         let message = failure.message().to_owned();
         self.refusal = Some(failure);
-        Breach::Response(message)
+        Breach::Response { message }
     }
 
     /// The calls of the reliable session go on over another connection if they can; else they fail.

@@ -19,18 +19,18 @@ use std::task::{Context, Poll, Wake, Waker};
 
 /// The bytes of one connection, in both directions.
 #[derive(Debug, Default)]
-pub(super) struct Pipe {
+pub(crate) struct Pipe {
     /// Received, and not yet read.
-    pub(super) input: BytesMut,
+    pub(crate) input: BytesMut,
     /// Written, and not yet sent.
-    pub(super) output: SendBuffer,
+    pub(crate) output: SendBuffer,
     /// The peer sends nothing more.
     /// The connecting side sets it, where that ends the body of a response.
-    pub(super) ended: bool,
+    pub(crate) ended: bool,
     /// How much may be read before whoever reads must have understood where the message ends.
-    pub(super) stage: Stage,
+    pub(crate) stage: Stage,
     /// The last head of a request, if it was read in one go and is not long.
-    pub(super) head: Vec<u8>,
+    pub(crate) head: Vec<u8>,
     /// Large parts of the body that is being written: they go out by reference.
     /// What the library writes is looked for in them by its address.
     held: Vec<Bytes>,
@@ -39,7 +39,7 @@ pub(super) struct Pipe {
 /// Where reading stands. Heads are read alone, so that each is looked at before the library sees it, and so that bytes of
 /// the next message stay where they are.
 #[derive(Debug, Default)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     /// In a head, or between messages.
     Head(Heads),
     /// In a body of known length: so much is missing.
@@ -51,17 +51,17 @@ pub(super) enum Stage {
 
 /// The end that the library holds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct End(Arc<Mutex<Pipe>>);
+pub(crate) struct End(Arc<Mutex<Pipe>>);
 
 impl End {
-    pub(super) fn pipe(&self) -> MutexGuard<'_, Pipe> {
+    pub(crate) fn pipe(&self) -> MutexGuard<'_, Pipe> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Pipe {
     /// Takes what came.
-    pub(super) fn feed(&mut self, input: &mut BytesMut) {
+    pub(crate) fn feed(&mut self, input: &mut BytesMut) {
         if self.input.is_empty() {
             std::mem::swap(input, &mut self.input);
         } else {
@@ -71,14 +71,17 @@ impl Pipe {
     }
 
     /// Gives the buffer back that it came in, once it is empty: the link has others for connections that wait.
-    pub(super) fn give_back(&mut self, input: &mut BytesMut) {
+    pub(crate) fn give_back(&mut self, input: &mut BytesMut) {
         if input.is_empty() && self.input.is_empty() {
             std::mem::swap(input, &mut self.input);
         }
     }
 
     /// Puts what was written on its way.
-    pub(super) fn drain(&mut self, out: &mut SendBuffer) {
+    pub(crate) fn drain(&mut self, out: &mut SendBuffer) {
+        if self.output.is_empty() {
+            return;
+        }
         if out.is_empty() {
             std::mem::swap(out, &mut self.output);
         } else {
@@ -87,14 +90,14 @@ impl Pipe {
     }
 
     /// A part of a body is about to be written.
-    pub(super) fn hold(&mut self, part: &Bytes) {
+    pub(crate) fn hold(&mut self, part: &Bytes) {
         if part.len() >= SPLICE {
             self.held.push(part.clone());
         }
     }
 
     /// Nothing of the last body will be written any more.
-    pub(super) fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.held.clear();
     }
 
@@ -195,7 +198,7 @@ impl Write for End {
 
 /// Tells whether a future asked to be polled again, by itself or through a channel between two of them.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(crate) struct Bell {
     rung: Arc<Rung>,
     waker: Waker,
 }
@@ -214,18 +217,18 @@ impl Wake for Rung {
 }
 
 impl Bell {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let rung = Arc::<Rung>::default();
         let waker = Waker::from(Arc::clone(&rung));
         Self { rung, waker }
     }
 
-    pub(super) fn context(&self) -> Context<'_> {
+    pub(crate) fn context(&self) -> Context<'_> {
         Context::from_waker(&self.waker)
     }
 
     /// Whether it rang since the last time.
-    pub(super) fn rang(&self) -> bool {
+    pub(crate) fn rang(&self) -> bool {
         self.rung.0.swap(false, Ordering::Relaxed)
     }
 }

@@ -5,9 +5,9 @@
 //! session made of it the first time holds for each repetition, so these are compared and not parsed, and
 //! their responses are written as the library writes them.
 //!
-//! State: up to `HEADS` heads of one connection, as their bytes and the place of the length in them, and
-//! which gives way to the next one. `Server` keeps one after the library has taken a request, looks for a
-//! repetition before it asks the library, and forgets all of them when the path changes.
+//! State: up to `HEADS` heads of one connection, as their bytes, the place of the length in them and what the
+//! session made of them; and which gives way to the next one. `Server` keeps one after the library has taken a
+//! request, looks for a repetition before it asks the library, and forgets all of them when the session says so.
 //!
 //! Invariants:
 //!
@@ -28,10 +28,11 @@ use http::{HeaderValue, Method, Response, StatusCode, Version};
 use httpdate::HttpDate;
 use std::cell::RefCell;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Bytes of a head that is worth keeping.
-pub(super) const MAX_HEAD: usize = 1 << 10;
+pub(crate) const MAX_HEAD: usize = 1 << 10;
 
 /// Heads that are kept for one connection: callers have a few operations that they call in turn.
 const HEADS: usize = 4;
@@ -40,58 +41,58 @@ const HEADS: usize = 4;
 const MAX_DIGITS: usize = 10;
 
 /// The heads of a connection's requests.
-#[derive(Debug, Default)]
-pub(super) struct HeadCache {
-    kept: Vec<CachedHead>,
+pub(crate) struct HeadCache<K> {
+    kept: Vec<(CachedHead, Arc<K>)>,
     /// Which gives way to the next one.
     next: usize,
 }
 
 /// A head, and where the length of the body stands in it.
-#[derive(Debug)]
 struct CachedHead {
     head: Box<[u8]>,
     /// The digits alone: what stands around them must be the same in a repetition.
     digits: std::ops::Range<usize>,
 }
 
-impl HeadCache {
-    /// Keeps the head that has just come, if requests with it can be understood without the library. Returns the place that it has from
-    /// now on.
-    pub(super) fn keep(&mut self, parts: &Parts, head: &[u8]) -> Option<usize> {
+impl<K> HeadCache<K> {
+    pub(crate) fn new() -> Self {
+        Self { kept: Vec::new(), next: 0 }
+    }
+
+    /// Keeps the head that has just come with what it means, if requests with it can be understood without the library.
+    pub(crate) fn keep(&mut self, parts: &Parts, head: &[u8], known: impl FnOnce() -> K) {
         let whole = |kept: &CachedHead| kept.measure(head).is_some_and(|(length, _)| length == head.len());
-        if let Some(at) = self.kept.iter().position(whole) {
+        if let Some((_, kept)) = self.kept.iter_mut().find(|(kept, _)| whole(kept)) {
             // Its body came in parts.
-            return Some(at);
+            *kept = Arc::new(known());
+        } else if let Some(cached) = CachedHead::new(parts, head) {
+            let kept = (cached, Arc::new(known()));
+            match self.kept.get_mut(self.next) {
+                Some(oldest) => *oldest = kept,
+                None => self.kept.push(kept),
+            }
+            self.next = (self.next + 1) % HEADS;
         }
-        let kept = CachedHead::new(parts, head)?;
-        if self.kept.len() < HEADS {
-            self.kept.push(kept);
-            return Some(self.kept.len() - 1);
-        }
-        let at = self.next;
-        self.next = (at + 1) % HEADS;
-        *self.kept.get_mut(at)? = kept;
-        Some(at)
     }
 
     /// Forgets all of them.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.kept.clear();
         self.next = 0;
     }
 
-    /// Takes a request with a known head and a body of at most so many bytes from the front of the input, if it is there whole: the place
-    /// of its head, and the body.
-    pub(super) fn take(&self, input: &mut BytesMut, most: u64) -> Option<(usize, Bytes)> {
-        let found =
-            |(at, kept): (usize, &CachedHead)| kept.measure(input).map(|(head, body)| (at, head, body));
-        let (at, head, body) = self.kept.iter().enumerate().find_map(found)?;
+    /// Takes a request with a known head and a body of at most so many bytes from the front of the input, if it is there whole: what
+    /// the head means, and the body.
+    pub(crate) fn take(&self, input: &mut BytesMut, most: u64) -> Option<(Arc<K>, Bytes)> {
+        let (known, head, body) = self.kept.iter().find_map(|(kept, known)| {
+            let (head, body) = kept.measure(input)?;
+            Some((known, head, body))
+        })?;
         if body as u64 > most || input.len() - head < body {
             return None;
         }
         input.advance(head);
-        Some((at, input.split_to(body).freeze()))
+        Some((Arc::clone(known), input.split_to(body).freeze()))
     }
 }
 
@@ -149,7 +150,7 @@ fn digits(head: &[u8]) -> Option<std::ops::Range<usize>> {
 }
 
 /// Writes the head of a response whose body has this length.
-pub(super) fn put_head(out: &mut Vec<u8>, response: &Response<()>, length: usize) {
+pub(crate) fn put_head(out: &mut Vec<u8>, response: &Response<()>, length: usize) {
     put_status(out, response.status());
     for (name, value) in response.headers() {
         put_header(out, name.as_str(), value.as_bytes());
@@ -158,7 +159,7 @@ pub(super) fn put_head(out: &mut Vec<u8>, response: &Response<()>, length: usize
 }
 
 /// Writes the head of a response whose one header is the type of its body.
-pub(super) fn put_plain_head(
+pub(crate) fn put_plain_head(
     out: &mut Vec<u8>,
     status: StatusCode,
     content_type: &HeaderValue,
@@ -255,20 +256,26 @@ mod tests {
         request.body(()).unwrap().into_parts().0
     }
 
-    fn take(cache: &HeadCache, input: &str) -> Option<(usize, Bytes, usize)> {
+    fn keep(parts: &Parts, head: &str) -> bool {
+        let mut cache = HeadCache::new();
+        cache.keep(parts, head.as_bytes(), || 0);
+        !cache.kept.is_empty()
+    }
+
+    fn take(cache: &HeadCache<usize>, input: &str) -> Option<(usize, Bytes, usize)> {
         let mut input = BytesMut::from(input.as_bytes());
-        cache.take(&mut input, 100).map(|(at, body)| (at, body, input.len()))
+        cache.take(&mut input, 100).map(|(known, body)| (*known, body, input.len()))
     }
 
     #[test]
     fn a_head_is_known_again_whatever_the_length_of_its_body() {
-        let mut cache = HeadCache::default();
-        assert_eq!(cache.keep(&parts(&[]), HEAD.as_bytes()), Some(0));
+        let mut cache = HeadCache::new();
+        cache.keep(&parts(&[]), HEAD.as_bytes(), || 7);
         for length in [0, 1, 9, 10, 99, 100] {
             let body = "b".repeat(length);
             let head = HEAD.replace(": 3", &format!(": {length}"));
-            let (at, came, left) = take(&cache, &format!("{head}{body}POST")).unwrap();
-            assert_eq!((at, &came[..], left), (0, body.as_bytes(), 4));
+            let (known, came, left) = take(&cache, &format!("{head}{body}POST")).unwrap();
+            assert_eq!((known, &came[..], left), (7, body.as_bytes(), 4));
             if length > 0 {
                 assert!(take(&cache, &format!("{head}{}", &body[1..])).is_none(), "it is not there whole");
             }
@@ -279,8 +286,8 @@ mod tests {
 
     #[test]
     fn nothing_else_is_taken_for_it() {
-        let mut cache = HeadCache::default();
-        cache.keep(&parts(&[]), HEAD.as_bytes()).unwrap();
+        let mut cache = HeadCache::new();
+        cache.keep(&parts(&[]), HEAD.as_bytes(), || 0);
         for other in [
             HEAD.replace("/x", "/y"),
             HEAD.replace("Host", "host"),
@@ -312,32 +319,36 @@ mod tests {
             ("authorization", "Basic YTpi"),
             ("content-length", "3"),
         ] {
-            assert!(HeadCache::default().keep(&parts(&[(name, value)]), HEAD.as_bytes()).is_none(), "{name}");
+            assert!(!keep(&parts(&[(name, value)]), HEAD), "{name}");
         }
-        assert!(
-            HeadCache::default().keep(&parts(&[("connection", "Keep-Alive")]), HEAD.as_bytes()).is_some()
-        );
-        assert!(HeadCache::default().keep(&parts(&[]), b"").is_none());
+        assert!(keep(&parts(&[("connection", "Keep-Alive")]), HEAD));
+        assert!(!keep(&parts(&[]), ""));
         let mut older = parts(&[]);
         older.version = Version::HTTP_10;
-        assert!(HeadCache::default().keep(&older, HEAD.as_bytes()).is_none());
+        assert!(!keep(&older, HEAD));
         let mut page = parts(&[]);
         page.method = Method::GET;
-        assert!(HeadCache::default().keep(&page, HEAD.as_bytes()).is_none());
+        assert!(!keep(&page, HEAD));
     }
 
     #[test]
     fn the_newest_few_are_kept() {
-        let mut cache = HeadCache::default();
+        let mut cache = HeadCache::new();
         let head = |at: usize| HEAD.replace("/x", &format!("/{at}"));
         for at in 0..HEADS + 2 {
-            assert_eq!(cache.keep(&parts(&[]), head(at).as_bytes()), Some(at % HEADS));
+            cache.keep(&parts(&[]), head(at).as_bytes(), || at);
         }
         for at in 0..HEADS + 2 {
-            let found = take(&cache, &format!("{}abc", head(at))).map(|(place, ..)| place);
-            assert_eq!(found, (at >= 2).then_some(at % HEADS));
+            let found = take(&cache, &format!("{}abc", head(at))).map(|(known, ..)| known);
+            assert_eq!(found, (at >= 2).then_some(at));
         }
-        assert_eq!(cache.keep(&parts(&[]), head(5).replace(": 3", ": 44").as_bytes()), Some(5 % HEADS));
+        cache.keep(&parts(&[]), head(5).replace(": 3", ": 44").as_bytes(), || 55);
+        assert_eq!(
+            take(&cache, &format!("{}abc", head(5))).map(|(known, ..)| known),
+            Some(55),
+            "the same head"
+        );
+        assert_eq!(cache.kept.len(), HEADS);
         cache.clear();
         assert!(take(&cache, &format!("{}abc", head(5))).is_none());
     }

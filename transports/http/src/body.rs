@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 /// A body to send.
 #[derive(Debug, Default)]
-pub(super) struct Outgoing {
+pub(crate) struct Outgoing {
     parts: std::vec::IntoIter<Bytes>,
     /// Bytes that were not taken yet; the library writes Content-Length from it.
     left: u64,
@@ -19,7 +19,7 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// A body of these parts, through this end.
-    pub(super) fn new(parts: Vec<Bytes>, end: &End) -> Self {
+    pub(crate) fn new(parts: Vec<Bytes>, end: &End) -> Self {
         let left = parts.iter().map(|part| part.len() as u64).sum();
         Self { parts: parts.into_iter(), left, end: end.clone() }
     }
@@ -50,7 +50,7 @@ impl Body for Outgoing {
 
 /// A body that is arriving.
 #[derive(Debug)]
-pub(super) struct Gathering {
+pub(crate) struct Gathering {
     body: Incoming,
     /// The only part, so far: not copied.
     first: Bytes,
@@ -63,7 +63,7 @@ pub(super) struct Gathering {
 
 /// Why a body did not arrive.
 #[derive(Debug)]
-pub(super) enum Lost {
+pub(crate) enum Lost {
     /// It is longer than allowed.
     TooLarge,
     /// It ended early, or its transfer coding is broken.
@@ -72,24 +72,24 @@ pub(super) enum Lost {
 
 impl Gathering {
     /// Begins to take a body of at most so many bytes.
-    pub(super) fn new(body: Incoming, most: u64) -> Self {
+    pub(crate) fn new(body: Incoming, most: u64) -> Self {
         let announced = body.size_hint().exact();
         Self { body, first: Bytes::new(), rest: BytesMut::new(), announced, most }
     }
 
     /// Bytes so far.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.first.len() + self.rest.len()
     }
 
     /// Bytes that are known to be missing.
-    pub(super) fn missing(&self) -> usize {
+    pub(crate) fn missing(&self) -> usize {
         let announced = self.announced.and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
         announced.saturating_sub(self.len())
     }
 
     /// Takes what is there.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Lost>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Lost>> {
         // Refused on the word of its length, before it has come.
         if self.announced.is_some_and(|length| length > self.most) {
             return Poll::Ready(Err(Lost::TooLarge));

@@ -5,11 +5,12 @@
 //! polling ends.
 //!
 //! States: *idle*, *sent* (a request went to the library; its response has no head yet), *arriving* (the
-//! body of the response comes); and `over`, when the connection takes no further request.
+//! body of the response comes); and *over*, without the library, when the connection takes no further request.
 
 use super::body::{Gathering, Lost, Outgoing};
 use super::pipe::{Bell, End};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use everywire_model::SendBuffer;
 use http::response::Parts;
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -21,17 +22,19 @@ use std::task::Poll;
 
 type Sent = Pin<Box<dyn Future<Output = Result<Response<Incoming>, TrySendError<Request<Outgoing>>>> + Send>>;
 
-/// The connecting half of a connection.
-pub(super) struct Client {
-    sender: SendRequest<Outgoing>,
-    connection: Pin<Box<Connection<End, Outgoing>>>,
-    pub(super) end: End,
+/// The connecting half of a connection. Its user gives it a request ([`Client::send`]) and what came ([`Client::feed`]), and
+/// asks after each what became of it ([`Client::advance`]); what has to go then stands in [`Client::transmit`].
+pub struct Client {
+    /// What takes requests, and what carries them; nothing once the connection is over.
+    library: Option<(SendRequest<Outgoing>, Pin<Box<Connection<End, Outgoing>>>)>,
+    end: End,
     /// The connection wants to be polled again.
     line: Bell,
     /// The response, or more of its body, is there: it is looked at after each poll of the connection anyway.
     hand: Bell,
     state: State,
-    over: bool,
+    /// What the link is to send.
+    out: SendBuffer,
     /// Bytes of a response's body that are taken.
     most: u64,
 }
@@ -46,7 +49,9 @@ enum State {
 }
 
 /// What became of a request.
-pub(super) enum Returned {
+// It is taken apart at once, and the usual one must not be allocated.
+#[allow(clippy::large_enum_variant)]
+pub enum Returned {
     /// A response came.
     Response(Parts, Bytes),
     /// A response came, and its body is larger than allowed.
@@ -54,61 +59,89 @@ pub(super) enum Returned {
     /// None came.
     Failed {
         /// Why.
-        error: hyper::Error,
+        message: String,
+        /// What came is no HTTP: nothing else will come on this connection.
+        foreign: bool,
         /// Nothing of the request was sent.
         unsent: bool,
     },
 }
 
 impl Client {
-    /// A connection whose responses have bodies of at most `most` bytes. `None` cannot happen: the library makes
-    /// HTTP/1.1 connections without waiting for anything.
-    pub(super) fn new(most: u64) -> Option<Self> {
-        let end = End::default();
-        let line = Bell::new();
+    /// A connection whose responses have bodies of at most `most` bytes.
+    pub fn new(most: u64) -> Self {
+        let (end, line) = (End::default(), Bell::new());
         let mut handshake =
             Box::pin(Builder::new().max_buf_size(64 << 10).handshake::<_, Outgoing>(end.clone()));
-        let Poll::Ready(Ok((sender, connection))) = handshake.as_mut().poll(&mut line.context()) else {
-            return None;
+        // It waits for nothing: the library makes HTTP/1.1 connections at once.
+        let library = match handshake.as_mut().poll(&mut line.context()) {
+            Poll::Ready(Ok((sender, connection))) => Some((sender, Box::pin(connection))),
+            _ => None,
         };
-        let connection = Box::pin(connection);
-        let hand = Bell::new();
-        let mut client = Self { sender, connection, end, line, hand, state: State::Idle, over: false, most };
+        let (hand, state, out) = (Bell::new(), State::Idle, SendBuffer::new());
+        let mut client = Self { library, end, line, hand, state, out, most };
         client.advance();
-        Some(client)
+        client
     }
 
-    /// Whether a request may be sent.
-    pub(super) fn is_idle(&self) -> bool {
+    /// Whether a request may be sent now.
+    pub fn is_idle(&self) -> bool {
         matches!(self.state, State::Idle)
     }
 
     /// Whether the connection takes no further requests.
-    pub(super) fn is_over(&self) -> bool {
-        self.over || self.sender.is_closed()
+    pub fn is_over(&self) -> bool {
+        self.library.as_ref().is_none_or(|(sender, _)| sender.is_closed())
     }
 
-    /// Takes a request, only if it is idle; [`Client::advance`] sends it.
-    pub(super) fn send(&mut self, request: Request<Vec<Bytes>>) {
+    /// Takes a request, only if it is idle and not over; [`Client::advance`] sends it.
+    pub fn send(&mut self, request: Request<Vec<Bytes>>) {
         // It has to be polled once after a response to take the next request.
-        if !self.sender.is_ready() {
+        if self.library.as_ref().is_some_and(|(sender, _)| !sender.is_ready()) {
             self.poll();
         }
         let request = request.map(|parts| Outgoing::new(parts, &self.end));
-        self.state = State::Sent(Box::pin(self.sender.try_send_request(request)));
+        if let Some((sender, _)) = &mut self.library {
+            self.state = State::Sent(Box::pin(sender.try_send_request(request)));
+        }
     }
 
-    /// Bytes of the response's body: so far, and missing.
-    pub(super) fn arriving(&self) -> Option<(usize, usize)> {
+    /// Takes what came; [`Client::advance`] looks at it.
+    #[inline]
+    pub fn feed(&mut self, input: &mut BytesMut) {
+        self.end.pipe().feed(input);
+    }
+
+    /// Gives the buffer back that was fed, once it is empty: the link has others for connections that wait.
+    #[inline]
+    pub fn give_back(&mut self, input: &mut BytesMut) {
+        self.end.pipe().give_back(input);
+    }
+
+    /// The peer sends nothing more, which ends a body without a length (RFC 9112 §6.3): [`Client::advance`] knows whether it is
+    /// whole.
+    pub fn end(&mut self) {
+        self.end.pipe().ended = true;
+    }
+
+    /// Bytes that are missing of the response's body, once that arrives.
+    #[inline]
+    pub fn arriving(&self) -> Option<usize> {
         match &self.state {
-            State::Arriving(_, gathering) => Some((gathering.len(), gathering.missing())),
+            State::Arriving(_, gathering) => Some(gathering.missing()),
             _ => None,
         }
     }
 
-    /// Lets the connection work on what has arrived.
-    pub(super) fn advance(&mut self) -> Option<Returned> {
-        loop {
+    /// What has to be sent.
+    #[inline]
+    pub fn transmit(&mut self) -> &mut SendBuffer {
+        &mut self.out
+    }
+
+    /// Lets the connection work on what has arrived. What became of the request in flight, once that is known.
+    pub fn advance(&mut self) -> Option<Returned> {
+        let returned = loop {
             self.poll();
             let returned = self.look();
             // What was taken of a body makes room for more.
@@ -119,10 +152,12 @@ impl Client {
                     self.poll();
                 }
             }
-            if returned.is_some() || self.over || !again {
-                return returned;
+            if returned.is_some() || self.library.is_none() || !again {
+                break returned;
             }
-        }
+        };
+        self.end.pipe().drain(&mut self.out);
+        returned
     }
 
     /// Looks whether the response is there.
@@ -138,7 +173,7 @@ impl Client {
                 Err(mut error) => {
                     self.state = State::Idle;
                     let unsent = error.take_message().is_some();
-                    return Some(Returned::Failed { error: error.into_error(), unsent });
+                    return Some(Returned::failed(&error.into_error(), unsent));
                 }
             }
         }
@@ -151,7 +186,7 @@ impl Client {
                 (Ok(body), Some(parts)) => Some(Returned::Response(parts, body)),
                 (Ok(_), None) => None,
                 (Err(Lost::TooLarge), _) => Some(Returned::TooLarge),
-                (Err(Lost::Broken(error)), _) => Some(Returned::Failed { error, unsent: false }),
+                (Err(Lost::Broken(error)), _) => Some(Returned::failed(&error, false)),
             };
         }
         None
@@ -161,11 +196,19 @@ impl Client {
     fn poll(&mut self) {
         // Whatever it was told before is seen to now.
         self.line.rang();
-        while !self.over {
-            self.over = self.connection.as_mut().poll(&mut self.line.context()).is_ready();
+        while let Some((_, connection)) = &mut self.library {
+            if connection.as_mut().poll(&mut self.line.context()).is_ready() {
+                self.library = None;
+            }
             if !self.line.rang() {
                 break;
             }
         }
+    }
+}
+
+impl Returned {
+    fn failed(error: &hyper::Error, unsent: bool) -> Self {
+        Self::Failed { message: error.to_string(), foreign: error.is_parse(), unsent }
     }
 }

@@ -1,26 +1,25 @@
 //! HTTP's Basic authentication (RFC 7617).
 //!
-//! The header has the password in it, so it is used over TLS and inside this machine only, which
-//! `address::options` sees to. What is made of it here is cleared from memory when it is not needed any
-//! more.
+//! The header has the password in it, so it is for TLS and the inside of a machine only, which its user sees to. What is
+//! made of it here is cleared from memory when it is not needed any more.
 
-use crate::text::base64;
+use base64_simd::STANDARD;
 use everywire_auth::security::{Credentials, Users, is_password};
 use http::HeaderValue;
 use zeroize::Zeroizing;
 
 /// What a server without this user's word says.
-pub(super) const CHALLENGE: &str = "Basic realm=\"everywire\", charset=\"UTF-8\"";
+pub const CHALLENGE: &str = "Basic realm=\"everywire\", charset=\"UTF-8\"";
 
 /// The header that says who calls.
 /// `None` if only the hash of the password is known: Basic needs the password itself.
-pub(super) fn authorization(credentials: &Credentials) -> Option<HeaderValue> {
+pub fn authorization(credentials: &Credentials) -> Option<HeaderValue> {
     let password = credentials.password.as_password()?;
     let clear = Zeroizing::new(format!("{credentials}:{password}"));
     // As long as it gets: what grows leaves copies behind.
     let mut value = Zeroizing::new(Vec::with_capacity(6 + clear.len().div_ceil(3) * 4));
     value.extend_from_slice(b"Basic ");
-    base64::encode(clear.as_bytes(), &mut value);
+    STANDARD.encode_append(clear.as_bytes(), &mut *value);
     let mut value = HeaderValue::from_bytes(&value).ok()?;
     // The library does not show such headers in its logs.
     value.set_sensitive(true);
@@ -28,12 +27,12 @@ pub(super) fn authorization(credentials: &Credentials) -> Option<HeaderValue> {
 }
 
 /// Whether somebody who is known calls.
-pub(super) fn is_known(header: Option<&HeaderValue>, users: &dyn Users) -> bool {
+pub fn is_known(header: Option<&HeaderValue>, users: &dyn Users) -> bool {
     account(header, users).is_some()
 }
 
 /// The account of somebody who is known and calls.
-pub(super) fn account(header: Option<&HeaderValue>, users: &dyn Users) -> Option<String> {
+pub fn account(header: Option<&HeaderValue>, users: &dyn Users) -> Option<String> {
     let word = header.and_then(read)?;
     let (user, password) = word.split_once(':')?;
     let (domain, user) = user.split_once('\\').unwrap_or(("", user));
@@ -43,7 +42,7 @@ pub(super) fn account(header: Option<&HeaderValue>, users: &dyn Users) -> Option
 /// The user and the password, as they were sent.
 fn read(header: &HeaderValue) -> Option<Zeroizing<String>> {
     let (scheme, rest) = header.to_str().ok()?.split_once(' ')?;
-    let octets = base64::decode(rest.trim().as_bytes()).filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
+    let octets = STANDARD.decode_to_vec(rest.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
     match String::from_utf8(octets) {
         Ok(text) => Some(Zeroizing::new(text)),
         Err(error) => {

@@ -16,7 +16,7 @@ const LONGEST: usize = TRANSFER_ENCODING.len() + 1;
 
 /// The scanner of one head.
 #[derive(Debug, Default)]
-pub(super) struct Heads {
+pub(crate) struct Heads {
     /// Bytes at the front of the input that were looked at and not yet read.
     /// So far the library may read.
     ahead: usize,
@@ -36,7 +36,7 @@ pub(super) struct Heads {
 
 impl Heads {
     /// Looks at what has arrived. Returns how many bytes belong to this head.
-    pub(super) fn scan(&mut self, input: &[u8]) -> usize {
+    pub(crate) fn scan(&mut self, input: &[u8]) -> usize {
         while !self.complete {
             let rest = input.get(self.ahead..).unwrap_or_default();
             let Some(end) = memchr::memchr(b'\n', rest) else {
@@ -76,28 +76,28 @@ impl Heads {
     }
 
     /// Bytes at the front of the input were read.
-    pub(super) fn taken(&mut self, n: usize) {
+    pub(crate) fn taken(&mut self, n: usize) {
         self.ahead = self.ahead.saturating_sub(n);
         self.taken = self.taken.saturating_add(n);
     }
 
     /// Whether nothing was looked at yet.
-    pub(super) fn is_fresh(&self) -> bool {
+    pub(crate) fn is_fresh(&self) -> bool {
         self.ahead == 0 && self.taken == 0 && !self.complete
     }
 
     /// Whether so many bytes at the front of the input are the whole head.
-    pub(super) fn is_whole(&self, n: usize) -> bool {
+    pub(crate) fn is_whole(&self, n: usize) -> bool {
         self.complete && self.ahead == n && self.taken == 0
     }
 
     /// Whether something of a head has arrived.
-    pub(super) fn is_begun(&self) -> bool {
+    pub(crate) fn is_begun(&self) -> bool {
         self.lines > 0 || !self.torn.is_empty()
     }
 
     /// Whether the whole head was seen, and says in one way only where the message ends.
-    pub(super) fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.complete && self.lengths + self.encodings <= 1
     }
 }

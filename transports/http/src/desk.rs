@@ -1,0 +1,142 @@
+//! What the library does with a request of the accepting side: from its head to its response.
+//!
+//! Two futures of the library take part, its connection and one for each request (`Desk::take`); both are polled in
+//! `Server::next`, in memory. They meet the server here: there a request lies when it is whole, and there its response is put.
+
+use super::body::{Gathering, Lost, Outgoing};
+use super::heads::Heads;
+use super::pipe::{End, Stage};
+use super::server::Bounds;
+use super::violations::Breach;
+use bytes::Bytes;
+use http::header::{CONNECTION, TRANSFER_ENCODING};
+use http::request::Parts;
+use http::{HeaderValue, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+/// Looks at a head before its body is taken. What it answers is the response, and the connection ends with it.
+pub type Door = dyn Fn(&Parts) -> Option<Response<Bytes>> + Send + Sync;
+
+/// Where requests wait for their response. The library keeps to one at a time.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    papers: Arc<Mutex<Papers>>,
+    end: End,
+    bounds: Bounds,
+}
+
+#[derive(Default)]
+pub(crate) struct Papers {
+    pub(crate) received: Option<(Parts, Bytes)>,
+    pub(crate) response: Option<Response<Outgoing>>,
+    /// Bytes of the body that is arriving: so far, and missing.
+    pub(crate) arriving: Option<(usize, usize)>,
+    /// A request has begun, and has no response yet.
+    pub(crate) busy: bool,
+    /// A request was refused: the connection ends with the response that says so.
+    pub(crate) breach: Option<Breach>,
+}
+
+impl Desk {
+    pub(crate) fn new(end: End, bounds: Bounds) -> Self {
+        Self { papers: Arc::default(), end, bounds }
+    }
+
+    pub(crate) fn papers(&self) -> MutexGuard<'_, Papers> {
+        self.papers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes one request from the library, from its head to its response. It sees each head before the body is read, and
+    /// decides how much of the input belongs to it.
+    pub(crate) fn take(
+        &self,
+        door: &Door,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Response<Outgoing>, Infallible>> + use<> {
+        let (parts, body) = request.into_parts();
+        let mut pipe = self.end.pipe();
+        // The scanner has seen the whole head by now.
+        let plain = matches!(&pipe.stage, Stage::Head(heads) if heads.is_plain());
+        let refusal = if plain { door(&parts) } else { Some(empty(StatusCode::BAD_REQUEST)) };
+        let mut gathering = Gathering::new(body, self.bounds.body);
+        pipe.stage = match gathering.missing() {
+            0 if parts.headers.contains_key(TRANSFER_ENCODING) => Stage::Unsized,
+            0 => Stage::Head(Heads::default()),
+            // The body of a refused request is not wanted; its connection ends.
+            _ if refusal.is_some() => Stage::Unsized,
+            missing => Stage::Sized(missing as u64),
+        };
+        drop(pipe);
+        let mut papers = self.papers();
+        papers.busy = true;
+        papers.breach = (!plain).then_some(Breach::Ambiguous);
+        drop(papers);
+        let desk = self.clone();
+        async move {
+            let refusal = match refusal {
+                Some(refusal) => Some(refusal),
+                None => {
+                    let whole = poll_fn(|cx| desk.gather(&mut gathering, cx)).await;
+                    desk.received(whole.map(|body| (parts, body)))
+                }
+            };
+            let Some(mut refusal) = refusal else {
+                return Ok(poll_fn(|_| desk.response()).await);
+            };
+            refusal.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            desk.papers().busy = false;
+            Ok(refusal.map(|said| Outgoing::new(vec![said], &desk.end)))
+        }
+    }
+
+    /// Takes what has come of a body.
+    fn gather(&self, gathering: &mut Gathering, cx: &mut Context<'_>) -> Poll<Result<Bytes, Lost>> {
+        let whole = gathering.poll(cx);
+        if whole.is_pending() {
+            self.papers().arriving = Some((gathering.len(), gathering.missing()));
+        }
+        whole
+    }
+
+    /// A request has come to its end. Returns the response to one that is refused.
+    fn received(&self, whole: Result<(Parts, Bytes), Lost>) -> Option<Response<Bytes>> {
+        let mut papers = self.papers();
+        papers.arriving = None;
+        let (breach, refusal) = match whole {
+            Ok(received) => {
+                self.end.pipe().stage = Stage::Head(Heads::default());
+                papers.received = Some(received);
+                return None;
+            }
+            Err(Lost::TooLarge) => {
+                let said = (self.bounds.too_large)(self.bounds.body);
+                let refusal = empty(StatusCode::PAYLOAD_TOO_LARGE).map(|_| said.into());
+                (Breach::OverLimit { limit: self.bounds.body }, refusal)
+            }
+            Err(Lost::Broken(error)) => {
+                (Breach::Request { message: error.to_string() }, empty(StatusCode::BAD_REQUEST))
+            }
+        };
+        papers.breach = Some(breach);
+        Some(refusal)
+    }
+
+    /// The response to the request in hand, once it is there.
+    fn response(&self) -> Poll<Response<Outgoing>> {
+        let mut papers = self.papers();
+        let Some(response) = papers.response.take() else { return Poll::Pending };
+        papers.busy = false;
+        Poll::Ready(response)
+    }
+}
+
+/// A status alone.
+fn empty(status: StatusCode) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,48 @@
+//! What a status means to a caller, where no answer of the service came with it.
+//!
+//! Such responses come from the server in front of a service: a web server, a proxy, a load balancer. Whether the
+//! call may be tried again is the question that [`completed`] answers; a status that is given before a
+//! request is dispatched says no to it for certain.
+
+use everywire_model::{Completed, Kind};
+use http::StatusCode;
+
+/// The kind of failure behind a status that is no success, and a sentence.
+pub fn meaning(status: StatusCode) -> (Kind, &'static str) {
+    match status.as_u16() {
+        300..=399 => (Kind::BadReference, "the service is at another address"),
+        400 => (Kind::Violation, "the server did not understand the request"),
+        401 => (Kind::Refused, "the server wants to know who calls"),
+        403 => (Kind::Refused, "the server does not permit it"),
+        404 | 410 => (Kind::NoObject, "there is no endpoint at this address"),
+        405 => (Kind::NoObject, "this address takes no messages"),
+        407 => (Kind::Refused, "a proxy wants to know who calls"),
+        408 => (Kind::TimedOut, "the server waited too long for the request"),
+        413 => (Kind::LimitExceeded, "the request is larger than the service accepts"),
+        415 => (Kind::Unsupported, "the service reads messages of another content type"),
+        429 | 503 => (Kind::Busy, "the service is too busy, or not running"),
+        502 | 504 => (Kind::Unreachable, "a gateway did not reach the service"),
+        _ => (Kind::Internal, "the server failed"),
+    }
+}
+
+/// Whether the call behind a failure of this kind was executed: the service may have done it where only the answer is missing.
+pub fn completed(kind: Kind) -> Completed {
+    match kind {
+        Kind::Malformed | Kind::Unreachable | Kind::Internal => Completed::Maybe,
+        _ => Completed::No,
+    }
+}
+
+/// What the server wrote for people, on one line behind a colon; nothing where that is a page.
+pub fn said(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body.get(..400).unwrap_or(body));
+    match text.trim() {
+        said if said.is_empty() || said.starts_with('<') => String::new(),
+        // It goes to a terminal.
+        said => {
+            let clip = said.chars().take(200).map(|char| if char.is_control() { ' ' } else { char });
+            [':', ' '].into_iter().chain(clip).collect()
+        }
+    }
+}

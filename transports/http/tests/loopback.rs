@@ -1,0 +1,166 @@
+//! Both halves, driven in memory against each other.
+
+use bytes::{Bytes, BytesMut};
+use everywire_http::{Bounds, Client, Received, Returned, Server};
+use everywire_model::SendBuffer;
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+fn server(body: u64) -> Server<&'static str> {
+    let too_large = |most| format!("at most {most}");
+    Server::new(Bounds { body, idle: Duration::from_secs(100), too_large }, Arc::new(|_| None))
+}
+
+fn post(parts: Vec<Bytes>) -> Request<Vec<Bytes>> {
+    let mut request = Request::new(parts);
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = "/service".parse().unwrap();
+    request.headers_mut().insert("host", "here".parse().unwrap());
+    request
+}
+
+/// At most so many bytes of what has to go.
+fn some(from: &mut SendBuffer, most: usize) -> BytesMut {
+    let mut taken = BytesMut::new();
+    for slice in from.slices(usize::MAX, most) {
+        taken.extend_from_slice(&slice);
+    }
+    from.consume(taken.len());
+    taken
+}
+
+/// Feeds a server what came. The request that is whole by then.
+fn fed(server: &mut Server<&'static str>, mut input: BytesMut) -> Option<Received<&'static str>> {
+    let now = Instant::now();
+    server.feed(now, &mut input);
+    let received = server.next(now).unwrap();
+    server.give_back(&mut input);
+    received
+}
+
+/// The same; it has a head that is not known.
+fn parsed(server: &mut Server<&'static str>, input: BytesMut) -> Option<(Parts, Bytes)> {
+    match fed(server, input)? {
+        Received::New(parts, body) => Some((parts, body)),
+        Received::Known(..) => panic!("nothing was kept"),
+    }
+}
+
+/// Answers, and takes nothing more.
+fn answer(server: &mut Server<&'static str>, response: Response<Vec<Bytes>>) {
+    server.respond(response);
+    assert!(server.next(Instant::now()).unwrap().is_none());
+}
+
+#[test]
+fn requests_go_in_and_responses_come_later_on_one_connection() {
+    let (mut client, mut server) = (Client::new(1 << 20), server(1 << 20));
+    for round in 0..5_u8 {
+        client.send(post(vec![Bytes::from(vec![round; 100])]));
+        assert!(client.advance().is_none() && !client.is_idle());
+        let (parts, body) = parsed(&mut server, some(client.transmit(), usize::MAX)).unwrap();
+        assert_eq!((parts.uri.path(), &body[..]), ("/service", &[round; 100][..]));
+        // The servant takes its time.
+        assert!(server.next(Instant::now()).unwrap().is_none() && server.transmit().is_empty());
+        answer(&mut server, Response::new(vec![Bytes::from(vec![round; 50]), Bytes::from(vec![9; 50])]));
+        client.feed(&mut some(server.transmit(), usize::MAX));
+        let Some(Returned::Response(parts, body)) = client.advance() else { panic!("no response") };
+        assert_eq!((parts.status, body.len(), body[0], body[99]), (StatusCode::OK, 100, round, 9));
+        assert!(client.is_idle() && !client.is_over());
+    }
+}
+
+#[test]
+fn large_bodies_arrive_whole_in_pieces_of_any_size() {
+    let body: Vec<u8> = (0..1_400_000_u32).map(|i| (i / 7) as u8).collect();
+    for piece in [1_000, 65_536, 10_000_000] {
+        let (mut client, mut server) = (Client::new(2 << 20), server(2 << 20));
+        client.send(post(vec![Bytes::from(body.clone())]));
+        assert!(client.advance().is_none());
+        let mut received = None;
+        while received.is_none() && !client.transmit().is_empty() {
+            received = parsed(&mut server, some(client.transmit(), piece));
+        }
+        let (_, received) = received.expect("a request");
+        assert_eq!(received, body);
+        answer(&mut server, Response::new(vec![received]));
+        let mut returned = None;
+        while returned.is_none() && !server.transmit().is_empty() {
+            client.feed(&mut some(server.transmit(), piece));
+            returned = client.advance();
+        }
+        let Some(Returned::Response(_, returned)) = returned else { panic!("no response") };
+        assert_eq!(returned, body);
+    }
+}
+
+#[test]
+fn large_bodies_go_out_by_reference() {
+    let mut client = Client::new(0);
+    let body = Bytes::from(vec![7; 1 << 20]);
+    client.send(post(vec![body.clone()]));
+    assert!(client.advance().is_none());
+    assert!(client.transmit().contiguous().is_none());
+    let slices = client.transmit().slices(8, usize::MAX);
+    assert!(slices.iter().any(|slice| slice.as_ptr() == body.as_ptr() && slice.len() == body.len()));
+}
+
+#[test]
+fn pipelined_requests_are_served_in_order() {
+    let mut server = server(100);
+    let one = "POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\none";
+    let two = "POST /2 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\ntwo";
+    let mut input = BytesMut::from(&*format!("{one}{two}"));
+    for wanted in ["one", "two"] {
+        let (_, body) = parsed(&mut server, std::mem::take(&mut input)).unwrap();
+        assert_eq!(body, wanted);
+        server.respond(Response::new(vec![Bytes::from_static(wanted.as_bytes())]));
+    }
+    assert!(server.next(Instant::now()).unwrap().is_none());
+    let output = String::from_utf8(server.transmit().to_vec()).unwrap();
+    assert_eq!(output.matches("HTTP/1.1 200 OK").count(), 2);
+    assert!(output.find("one").unwrap() < output.find("two").unwrap());
+}
+
+#[test]
+fn a_known_head_needs_no_library_and_its_response_is_the_same() {
+    let mut server = server(100);
+    let request = || BytesMut::from("POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\none");
+    let kind = HeaderValue::from_static("text/plain");
+    let reply = |server: &mut Server<&'static str>, status| {
+        let mut body = SendBuffer::new();
+        body.flat().extend_from_slice(b"said");
+        server.reply(status, &kind, body);
+    };
+    let respond = |server: &mut Server<&'static str>, status| {
+        let mut response = Response::new(vec![Bytes::from_static(b"said")]);
+        *response.status_mut() = status;
+        response.headers_mut().insert("content-type", kind.clone());
+        server.respond(response);
+    };
+    let told = |server: &mut Server<&'static str>| {
+        assert!(server.next(Instant::now()).unwrap().is_none());
+        let told = String::from_utf8(some(server.transmit(), usize::MAX).to_vec()).unwrap();
+        // But for the time, which may go on meanwhile.
+        let (before, after) = told.split_once("date: ").unwrap();
+        (before.to_owned(), after.split_once("\r\n").map(|(time, rest)| (time.len(), rest.to_owned())))
+    };
+    for status in [StatusCode::OK, StatusCode::ACCEPTED, StatusCode::INTERNAL_SERVER_ERROR] {
+        let (parts, _) = parsed(&mut server, request()).expect("nothing is known yet");
+        server.keep(&parts, || "what it means");
+        reply(&mut server, status);
+        let library = told(&mut server);
+        for answer in [&reply as &dyn Fn(&mut _, _), &respond] {
+            let Some(Received::Known(known, body)) = fed(&mut server, request()) else { panic!("forgotten") };
+            assert_eq!((*known, &body[..]), ("what it means", &b"one"[..]));
+            assert!(server.next(Instant::now()).unwrap().is_none(), "it is not answered yet");
+            answer(&mut server, status);
+            assert_eq!(told(&mut server), library);
+            assert!(!server.is_over());
+        }
+        // The next one is the library's again.
+        server.forget();
+    }
+}
