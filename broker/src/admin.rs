@@ -1,4 +1,4 @@
-//! The administrator's pages, over HTTP: `/metrics`, `/healthz`, `/ready`.
+//! The administrator's pages, over HTTP (`everywire_http`): `/metrics`, `/healthz`, `/ready`.
 //!
 //! On loopback whoever asks is answered; elsewhere only who shows the token (`Authorization: Bearer TOKEN`,
 //! RFC 6750), without which nothing listens there. A thread for each connection, few of them, each with a
@@ -9,31 +9,24 @@
 //! connection, which the drop itself makes, and closes the socket. The address stays for the listener's life;
 //! the token may change with each reload.
 //!
-//! States of a connection: one request is read (`keep_alive` is off), answered with a page that is in memory
-//! as a whole, and the connection ends.
+//! States of a connection: the head of one request is read, answered with a page that is in memory as a whole, and the
+//! connection ends.
 //!
 //! Bounds against hostile callers: `MOST` connections at a time, others are closed at once; `PATIENCE` for
-//! all that one connection does; 16 KiB of request header, bodies are not read; the token is compared in
+//! all that one connection does; 32 KiB of request header, bodies are not read; the token is compared in
 //! constant time. The thread holds the broker weakly, so an open page does not keep a broker that has ended.
 
 use crate::broker::Inner;
 use crate::config::AdminConfig;
-use bytes::Bytes;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::convert::Infallible;
-use std::future::{Ready, ready};
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::pin::{Pin, pin};
+use bytes::{Bytes, BytesMut};
+use everywire_http::{Bounds, Server};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 
@@ -153,7 +146,8 @@ fn accept(listener: &TcpListener, token: &Token, over: &AtomicBool, broker: &Wea
         let (token, broker, slot) = (Arc::clone(token), Weak::clone(broker), Slot(Arc::clone(&open)));
         let serve = move || {
             let _slot = slot;
-            serve(stream, &token, &broker);
+            // Whoever goes, or is too slow, is told nothing.
+            let _ = serve(stream, &token, &broker);
         };
         // Without a thread the connection is closed, and its place is free again.
         let _ = std::thread::Builder::new().name("admin".into()).spawn(serve);
@@ -169,53 +163,57 @@ impl Drop for Slot {
     }
 }
 
-/// One connection, on a thread of its own: hyper's state machine is polled here, and poll(2) waits for what
-/// it wants.
-fn serve(stream: TcpStream, token: &Token, broker: &Weak<Inner>) {
-    if stream.set_nonblocking(true).is_err() {
-        return;
+/// One connection, on a thread of its own, which waits for the peer as long as there is time.
+fn serve(mut stream: TcpStream, token: &Token, broker: &Weak<Inner>) -> io::Result<()> {
+    let (token, broker) = (Arc::clone(token), Weak::clone(broker));
+    let bounds = Bounds { body: 0, idle: PATIENCE, too_large: |_| String::new() };
+    // Every head is answered before its body is read.
+    let mut server: Server<()> =
+        Server::new(bounds, Arc::new(move |head| Some(answer(head, &token, &broker))));
+    let until = Instant::now() + PATIENCE;
+    let left = || match until.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(io::Error::from(ErrorKind::TimedOut)),
+        left => Ok(Some(left)),
+    };
+    let (mut piece, mut over) = ([0; 4096], false);
+    while !over {
+        stream.set_read_timeout(left()?)?;
+        let count = tried(stream.read(&mut piece))?;
+        if count == Some(0) {
+            break;
+        }
+        let came = piece.get(..count.unwrap_or_default()).unwrap_or_default();
+        server.feed(Instant::now(), &mut BytesMut::from(came));
+        // What is no HTTP is answered, too.
+        over = server.next(Instant::now()).is_err();
+        while !server.transmit().is_empty() {
+            stream.set_write_timeout(left()?)?;
+            let sent = tried(stream.write_vectored(&server.transmit().slices(16, usize::MAX)))?;
+            server.transmit().consume(sent.unwrap_or_default());
+        }
+        over |= server.is_over();
     }
-    let Ok(watched) = stream.try_clone() else { return };
-    let service = service_fn(|request: Request<Incoming>| -> Ready<Result<_, Infallible>> {
-        ready(Ok(answer(&request, token, broker)))
-    });
-    // What the last poll of the connection would have to wait for: set by `Socket`, taken before each sleep.
-    let (reads, writes) = (AtomicBool::new(false), AtomicBool::new(false));
-    let socket = Socket { stream, reads: &reads, writes: &writes };
-    let connection =
-        http1::Builder::new().max_buf_size(16 << 10).keep_alive(false).serve_connection(socket, service);
-    let mut connection = pin!(connection);
-    let begun = Instant::now();
-    // Whoever it is waits for the socket only, so nobody has to be woken.
-    while connection.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
-        let mut flags = PollFlags::empty();
-        flags.set(PollFlags::IN, reads.swap(false, Ordering::Relaxed));
-        flags.set(PollFlags::OUT, writes.swap(false, Ordering::Relaxed));
-        let left = PATIENCE.saturating_sub(begun.elapsed());
-        if left.is_zero() {
-            return;
-        }
-        let left = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        // Without flags it only wants to be polled again.
-        if !flags.is_empty() && poll(&mut [PollFd::new(&watched, flags)], Some(&left)).is_err() {
-            return;
-        }
+    stream.shutdown(Shutdown::Write)
+}
+
+/// What came of an attempt; nothing where a signal came between.
+fn tried(result: io::Result<usize>) -> io::Result<Option<usize>> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
+        result => result.map(Some),
     }
 }
 
 /// The page for a request. The token comes first: without it nobody learns which pages there are.
-fn answer(request: &Request<Incoming>, token: &Token, broker: &Weak<Inner>) -> Response<Page> {
+fn answer(head: &Parts, token: &Token, broker: &Weak<Inner>) -> Response<Bytes> {
     let page = |status, kind: &'static str, text: String| {
-        let mut response = Response::new(Page(Some(Bytes::from(text))));
+        let mut response = Response::new(Bytes::from(text));
         *response.status_mut() = status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         response
     };
     let plain = |status, text: &str| page(status, "text/plain; charset=utf-8", format!("{text}\n"));
-    let shown = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let shown = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let shown = shown.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
     let wanted = token.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if wanted.is_some_and(|wanted| !bool::from(wanted.as_bytes().ct_eq(shown.as_bytes()))) {
@@ -223,13 +221,13 @@ fn answer(request: &Request<Incoming>, token: &Token, broker: &Weak<Inner>) -> R
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return response;
     }
-    if request.method() != Method::GET {
+    if head.method != Method::GET {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "pages are only read here");
     }
     let Some(broker) = broker.upgrade() else {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "the broker has ended");
     };
-    match request.uri().path() {
+    match head.uri.path() {
         "/healthz" => plain(StatusCode::OK, "ok"),
         "/ready" => match broker.unready() {
             None => plain(StatusCode::OK, "ready"),
@@ -239,75 +237,5 @@ fn answer(request: &Request<Incoming>, token: &Token, broker: &Weak<Inner>) -> R
             page(StatusCode::OK, "application/openmetrics-text; version=1.0.0; charset=utf-8", broker.page())
         }
         _ => plain(StatusCode::NOT_FOUND, "there are /metrics, /healthz and /ready"),
-    }
-}
-
-/// A page that is there as a whole.
-struct Page(Option<Bytes>);
-
-impl Body for Page {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.take().map(|page| Ok(Frame::data(page))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.as_ref().map_or(0, |page| u64::try_from(page.len()).unwrap_or(u64::MAX)))
-    }
-}
-
-/// A socket, and what the connection waits for on it.
-struct Socket<'s> {
-    stream: TcpStream,
-    reads: &'s AtomicBool,
-    writes: &'s AtomicBool,
-}
-
-/// What came of an attempt; what has to wait is noted.
-fn tried<T>(result: io::Result<T>, waits: &AtomicBool) -> Poll<io::Result<T>> {
-    match result {
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-            waits.store(true, Ordering::Relaxed);
-            Poll::Pending
-        }
-        result => Poll::Ready(result),
-    }
-}
-
-impl Read for Socket<'_> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        mut buffer: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        let mut piece = [0; 4096];
-        let most = piece.len().min(buffer.remaining());
-        let read = self.stream.read(piece.get_mut(..most).unwrap_or_default());
-        let read = read.map(|count| buffer.put_slice(piece.get(..count).unwrap_or_default()));
-        tried(read, self.reads)
-    }
-}
-
-impl Write for Socket<'_> {
-    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = self.stream.write(bytes);
-        tried(written, self.writes)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.stream.shutdown(std::net::Shutdown::Write))
     }
 }
