@@ -192,17 +192,21 @@ fn a_panic_is_a_failure_of_that_call_only() {
 
 #[test]
 fn deadlines_end_calls() {
-    each("deadlines", |address, object, _, client| {
-        let quick = client
-            .resolve(object.reference())
-            .unwrap()
-            .with_deadline(Some(Duration::from_millis(50)))
-            .into_typed::<dyn Probe>();
-        let failure = quick.wait_ms(500).unwrap_err();
-        assert_eq!(failure.kind(), Kind::TimedOut, "{address}: {failure}");
-        // The late reply is nobody's, and the connection lives on.
+    for address in addresses("deadlines") {
+        let (_server, bound, open, told) = gated(&address);
+        let client = node();
+        let object = client.connect::<dyn Probe>(&probe_at(&bound)).unwrap();
         assert_eq!(object.add_one(1).unwrap(), 2);
-    });
+        let late = client.resolve(object.reference()).unwrap().with_deadline(Some(Duration::from_millis(50)));
+        let future = late.call_async::<(i32,), (i32,), Failure>(&interface().operations[0], (-1,));
+        let failure = block_on(future).unwrap().unwrap_err();
+        assert_eq!(failure.kind(), Kind::TimedOut, "{address}: {failure}");
+        let failure = late.into_typed::<dyn Probe>().add_one(-1).unwrap_err();
+        assert_eq!(failure.kind(), Kind::TimedOut, "{address}: {failure}");
+        // The late replies, of those that came to be sent, are nobody's, and the connection lives on.
+        told.try_iter().for_each(|()| open.send(()).unwrap());
+        assert_eq!(object.add_one(1).unwrap(), 2);
+    }
 }
 
 #[test]
@@ -262,9 +266,6 @@ fn futures_get_their_replies() {
         // A dropped future is withdrawn.
         drop(untyped.submit(&interface().operations[2], &Nothing));
         assert_eq!(object.add_one(5).unwrap(), 6);
-        let late = untyped.with_deadline(Some(Duration::from_millis(40)));
-        let future = late.call_async::<(i32,), (i32,), Failure>(&interface().operations[2], (300,));
-        assert_eq!(block_on(future).unwrap().unwrap_err().kind(), Kind::TimedOut, "{address}");
     });
 }
 
@@ -315,6 +316,17 @@ fn a_unix_socket_that_nobody_accepts_from_ends_the_call_in_time() {
     }
     let client = node();
     let lost = client.object(&format!("plain+unix://@{name}#probe")).unwrap();
+    let lost = lost.with_deadline(Some(Duration::from_millis(50))).into_typed::<dyn Probe>();
+    let failure = lost.add_one(1).unwrap_err();
+    assert_eq!((failure.kind(), failure.completed()), (Kind::TimedOut, Completed::No), "{failure}");
+}
+
+#[test]
+fn a_server_that_offers_no_shared_memory_ends_the_call_in_time() {
+    let name = plain::name("silent");
+    let _silent = plain::Router::open(&name);
+    let client = node();
+    let lost = client.object(&format!("plain+shm://@{name}#probe")).unwrap();
     let lost = lost.with_deadline(Some(Duration::from_millis(50))).into_typed::<dyn Probe>();
     let failure = lost.add_one(1).unwrap_err();
     assert_eq!((failure.kind(), failure.completed()), (Kind::TimedOut, Completed::No), "{failure}");

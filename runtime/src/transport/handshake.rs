@@ -2,6 +2,7 @@
 
 use super::shm::Offer;
 use rustix::cmsg_space;
+use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
@@ -30,12 +31,16 @@ pub(crate) fn send(control: &OwnedFd, offer: &Offer) -> io::Result<()> {
 /// Takes the offer, waiting for it as long as the socket's time limit says.
 ///
 /// # Errors
-/// What came is no offer of this version, or has another number of descriptors.
+/// `TimedOut`; or what came is no offer of this version, or has another number of descriptors.
 pub(crate) fn receive(control: &OwnedFd) -> io::Result<Offer> {
     let mut hello = [0u8; HELLO.len()];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let got = recvmsg(control, &mut [IoSliceMut::new(&mut hello)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let mut into = [IoSliceMut::new(&mut hello)];
+    let got = match recvmsg(control, &mut into, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+        Err(Errno::AGAIN) => return Err(ErrorKind::TimedOut.into()),
+        got => got?,
+    };
     let wrong =
         |what: &str| io::Error::new(ErrorKind::InvalidData, format!("shared-memory handshake: {what}"));
     if got.bytes != HELLO.len() || &hello != HELLO {
