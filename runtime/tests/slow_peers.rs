@@ -4,6 +4,7 @@
 
 use crate::plain::{
     Frame, Honest, LONG, PLAIN, Probe, Raw, Router, Ticked, alone, call, cpu, descriptors, name, node, until,
+    until_all_sleep,
 };
 use everywire_model::Ref;
 use everywire_runtime::{Builder, Node, Quotas};
@@ -11,7 +12,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a process that has nothing to do is watched, and the CPU time that it may spend meanwhile.
 const WATCHED: Duration = Duration::from_millis(250);
@@ -37,18 +38,14 @@ fn rests() {
 struct Emitting {
     at: Arc<AtomicI32>,
     over: Arc<AtomicBool>,
-    /// The number that the system has for the thread, from its beginning on.
-    id: Arc<AtomicI32>,
     thread: std::thread::JoinHandle<()>,
 }
 
 impl Emitting {
     fn begin(exported: Ref<dyn Probe>) -> Self {
         let (at, over) = (Arc::new(AtomicI32::new(-1)), Arc::new(AtomicBool::new(false)));
-        let id = Arc::new(AtomicI32::new(0));
-        let (now, ends, own) = (Arc::clone(&at), Arc::clone(&over), Arc::clone(&id));
+        let (now, ends) = (Arc::clone(&at), Arc::clone(&over));
         let thread = std::thread::spawn(move || {
-            own.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
             for n in 0.. {
                 if ends.load(Ordering::Relaxed) {
                     return;
@@ -57,28 +54,15 @@ impl Emitting {
                 exported.signals().emit(&Ticked(n)).unwrap();
             }
         });
-        Self { at, over, id, thread }
+        Self { at, over, thread }
     }
 
     /// Waits until it waits, and returns the number of the signal that it is emitting.
     fn waits(&self) -> i32 {
-        let (mut last, mut since) = (-1, Instant::now());
-        until("the emitter waits for the peer", || {
-            let now = self.at.load(Ordering::Relaxed);
-            // On a busy machine it may stand still, ready to go on.
-            if now != last || !self.sleeps() {
-                (last, since) = (now, Instant::now());
-            }
-            now > 0 && since.elapsed() > Duration::from_millis(150)
-        });
-        last
-    }
-
-    fn sleeps(&self) -> bool {
-        let file = format!("/proc/self/task/{}/stat", self.id.load(Ordering::Relaxed));
-        // Its state stands behind its name.
-        std::fs::read_to_string(file)
-            .is_ok_and(|text| text.rsplit(')').next().is_some_and(|rest| rest.starts_with(" S")))
+        until_all_sleep();
+        let at = self.at.load(Ordering::Relaxed);
+        assert!(at > 0 && !self.thread.is_finished());
+        at
     }
 
     fn end(self) {
@@ -98,8 +82,8 @@ fn requests_of_a_peer_that_does_not_read_replies_wait_without_a_spin() {
     // The first reply waits for room, the following ones are more than may wait, and the last requests are not read.
     for id in 1..=12 {
         peer.send(&call(id, "get_bytes", 300_000));
-        std::thread::sleep(Duration::from_millis(5));
     }
+    until_all_sleep();
     rests();
     // Nothing is lost by that.
     for id in 1..=12 {
@@ -152,7 +136,7 @@ fn a_reply_to_a_callback_that_is_not_read_waits_without_a_spin() {
     let mut peer = router.accept();
     peer.read();
     peer.send(&call(1, "get_bytes", 1_000_000));
-    std::thread::sleep(Duration::from_millis(30));
+    until_all_sleep();
     rests();
     assert_eq!(peer.read().body.len(), 1_000_004);
     drop(peer);
@@ -178,12 +162,7 @@ fn nobody_waits_for_a_slow_peer_but_the_emitter() {
     slow[1].begin();
     let emitting = Emitting::begin(exported);
     let reached = emitting.waits();
-    // Less than an emitter waits for a peer before it is cut off.
-    let patience = Instant::now() + LONG / 4;
-    while heard.load(Ordering::Relaxed) < reached {
-        assert!(Instant::now() < patience, "the signal waits for the slow peer");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    assert_eq!(heard.load(Ordering::Relaxed), reached, "the signal waits for the slow peer");
     assert_eq!(quick.add_one(1).unwrap(), 2);
     assert_eq!(emitting.at.load(Ordering::Relaxed), reached, "the emitter went on");
     drop(slow);

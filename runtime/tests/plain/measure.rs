@@ -19,6 +19,38 @@ pub fn until(what: &str, mut check: impl FnMut() -> bool) {
     }
 }
 
+/// Waits until all other threads of this process sleep, and have not run between two looks: nothing goes on before something new comes. For
+/// a process that is [`alone`].
+#[track_caller]
+pub fn until_all_sleep() {
+    let mut before = None;
+    until("all threads sleep", || {
+        let now = switches();
+        now.is_some() && now == std::mem::replace(&mut before, now)
+    });
+}
+
+/// How often the other threads of this process were given a CPU and gave it up; nothing, if one of them runs or waits for a CPU.
+fn switches() -> Option<u64> {
+    let own = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let mut all = 0;
+    for thread in std::fs::read_dir("/proc/self/task").unwrap() {
+        let thread = thread.unwrap();
+        if thread.file_name() == *own {
+            continue;
+        }
+        // One that has ended meanwhile is looked for in vain the next time, too.
+        let status = std::fs::read_to_string(thread.path().join("status")).ok()?;
+        let value = |name| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
+        if !value("State:").starts_with('S') {
+            return None;
+        }
+        let counts = ["voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:"];
+        all += counts.into_iter().map(|name| value(name).parse::<u64>().unwrap()).sum::<u64>();
+    }
+    Some(all)
+}
+
 /// Whether the test has this process for itself, as a test has that measures what the process holds or spends. If not, the test
 /// runs to its end in a process of its own now, and the caller returns. `cargo nextest` gives each test a process anyway.
 pub fn alone() -> bool {

@@ -18,7 +18,7 @@ mod raw;
 mod session;
 mod values;
 
-pub use measure::{LONG, alone, block_on, cpu, descriptors, until};
+pub use measure::{LONG, alone, block_on, cpu, descriptors, until, until_all_sleep};
 pub use probe::{Does, Honest, Probe, Ticked, interface};
 pub use raw::{Frame, Raw, Router, call, name, ticked};
 
