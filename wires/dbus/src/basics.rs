@@ -29,7 +29,7 @@ pub(crate) struct Bad {
 }
 
 /// What is wrong with padding. `Wrong` has a variant of its own for it, found by this text.
-const PADDING: &str = "padding is not zero";
+pub(crate) const PADDING: &str = "padding is not zero";
 
 impl From<Bad> for Failure {
     fn from(bad: Bad) -> Self {

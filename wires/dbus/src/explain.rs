@@ -9,6 +9,7 @@ use crate::basics::{Bad, Get};
 use crate::frame::{self, HEADER, Header, field};
 use crate::signature;
 use crate::values::Values;
+use crate::walk;
 use bytes::Bytes;
 use everywire_auth::sasl::MAX_LINE;
 use everywire_model::Body;
@@ -192,7 +193,7 @@ impl View {
                     hex(get.take(len)?)
                 }
                 _ => {
-                    signature::skip(get, kind, 64)?;
+                    walk::skip(get, kind)?;
                     format!("a value of the type `{}`", kind.escape_ascii())
                 }
             };

@@ -14,7 +14,8 @@
 
 use crate::basics::Get;
 use crate::violations::Wrong;
-use crate::{limits, names, signature};
+use crate::walk::skip;
+use crate::{names, signature};
 use bytes::Bytes;
 use everywire_model::named_numbers;
 
@@ -187,7 +188,7 @@ impl Fields {
                 });
             }
             if code > field::UNIX_FDS {
-                signature::skip(&mut get, kind, limits::DEPTH)?;
+                skip(&mut get, kind)?;
                 fields.others |= passes(code);
                 continue;
             }
@@ -224,7 +225,7 @@ impl Fields {
             if code == field::UNIX_FDS && kind == b"u" {
                 handles = get.u32()?;
             } else {
-                signature::skip(&mut get, kind, limits::DEPTH)?;
+                skip(&mut get, kind)?;
             }
         }
         Ok(handles)

@@ -7,8 +7,8 @@
 
 use crate::basics::{Get, NATIVE_LITTLE, Put};
 use crate::frame::{HEADER, HOPS, HOPS_NAME, passes};
-use crate::limits;
-use crate::signature::{check_one, skip};
+use crate::signature::check_one;
+use crate::walk::skip;
 use everywire_model::headers::{Content, number};
 use everywire_model::visit::Carries;
 use everywire_model::{Body, Failure, Header, Headers, Initiator, Kind, Visit};
@@ -41,6 +41,7 @@ pub(crate) fn fields(carries: Carries<'_>, little: bool) -> Visit<Vec<u8>> {
                 return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
             }
             Content::Text(text) => {
+                put.out.reserve(16 + text.len());
                 put.out.extend_from_slice(&[code, 1, b's', 0]);
                 put.string(text.as_bytes());
             }
@@ -75,7 +76,7 @@ fn each<'a>(raw: &'a [u8], little: bool, mut see: impl FnMut(u8, &'a [u8], Get<'
         let kind = get.signature()?;
         check_one(kind).map_err(|what| get.bad(what))?;
         let value = get;
-        skip(&mut get, kind, limits::DEPTH)?;
+        skip(&mut get, kind)?;
         if passes(code) {
             see(code, kind, value, raw.get(start..get.pos).unwrap_or_default());
         }

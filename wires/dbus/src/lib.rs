@@ -6,7 +6,7 @@
 //! offered: `unixexec:`, `launchd:`, being a bus.
 //!
 //! The way through the crate: [`Dbus`] is the entry; `address` and `addresses` read and write references; `frame` message
-//! headers; `basics`, `sink`, `source` and `signature` values; `session` and the files it names the state of a connection;
+//! headers; `basics`, `sink`, `source`, `walk` and `signature` values; `session` and the files it names the state of a connection;
 //! [`standard`] what everybody is expected to answer; `limits` and `violations` what is refused and how it is called;
 //! `explain` listings.
 
@@ -45,6 +45,7 @@ mod subscriptions;
 mod values;
 pub mod violations;
 mod waiting;
+mod walk;
 
 pub use address::{
     ALLOW_REPLACEMENT, DO_NOT_QUEUE, REPLACE_EXISTING, TAG_AUTH, TAG_BUS, TAG_CALL, TAG_FLAGS, TAG_GUID,

@@ -10,19 +10,19 @@
 //! * Fields that came are in the byte order of the body beside which they came, and so is the message that they leave by.
 //! * The fields that are put in front of the others fill blocks of eight: nothing behind them moves within its block.
 
-use crate::basics::{Bad, Get, NATIVE_LITTLE, Put, patch};
+use crate::basics::{Get, NATIVE_LITTLE, Put, patch};
 use crate::dialect::{LOOKED_AT, NAME, flags};
 use crate::frame::HEADER;
 use crate::header_fields::fields;
 use crate::heads::{Envelope, RouteHead};
+use crate::limits;
 use crate::requests::{asked, flags as call_flags};
 use crate::routes::Asks;
 use crate::session::DbusSession;
-use crate::signature::{alignment, check, check_one, skip};
+use crate::signature::check;
 use crate::sink::{Head, Scratch, Setup, over, unsupported};
 use crate::waiting::Pending;
-use crate::{limits, names};
-use everywire_idl::signature as spelling;
+use crate::walk::look;
 use everywire_model::message::needs_contract;
 use everywire_model::shape::Struct;
 use everywire_model::visit::Carries;
@@ -155,7 +155,8 @@ impl<E: Envelope> Beside<'_, E> {
         }
         Put { out: flat, shift: 0, swap: self.little != NATIVE_LITTLE }.patch(at, len);
         let first = start + HEADER;
-        flat.splice(first..first, self.fields.iter().copied());
+        flat.extend_from_slice(&self.fields);
+        flat.get_mut(first..).unwrap_or_default().rotate_right(self.fields.len());
         Ok(())
     }
 }
@@ -250,169 +251,10 @@ fn looked_at(body: &Body, setup: Setup) -> Visit<&str> {
     }
     if body.dialect & LOOKED_AT == 0 {
         let mut get = Get { bytes: &body.bytes, pos: 0, base: body.base, little: body.little };
-        let mut rest = signature.as_bytes();
-        while !rest.is_empty() {
-            rest = look(&mut get, rest, limits::DEPTH, handles)?;
-        }
+        look(&mut get, signature.as_bytes(), handles)?;
         if get.left() > 0 {
             return Err(get.bad("more bytes than the signature tells of").into());
         }
     }
     Ok(signature)
-}
-
-/// Looks at one value, and returns what follows its type. The signature was checked. `depth` is how many
-/// levels may still follow; `handles` is how many came with the message. All that a receiver may check is
-/// checked: padding, text, names, booleans, lengths.
-fn look<'s>(get: &mut Get<'_>, signature: &'s [u8], depth: u32, handles: usize) -> Result<&'s [u8], Bad> {
-    let Some((&code, rest)) = signature.split_first() else {
-        return Err(get.bad("a signature ends inside a type"));
-    };
-    let Some(depth) = depth.checked_sub(1) else { return Err(get.bad("values are nested too deeply")) };
-    match code {
-        b'b' if get.u32()? > 1 => return Err(get.bad("a boolean is neither 0 nor 1")),
-        b'h' if get.u32()? as usize >= handles => return Err(get.bad("a handle that did not come")),
-        b'b' | b'h' => {}
-        b'o' => {
-            if !names::is_long_path(get.string()?) {
-                return Err(get.bad("text that is no UTF-8, or no object path"));
-            }
-        }
-        code if is_frequent(get, code)? => {}
-        b'g' => {
-            let text = get.signature()?;
-            check(text).map_err(|what| get.bad(what))?;
-        }
-        b'v' => {
-            let inner = get.signature()?;
-            check_one(inner).map_err(|what| get.bad(what))?;
-            look(get, inner, depth, handles)?;
-        }
-        b'a' => {
-            let len = get.array()?;
-            let element = rest.first().copied().unwrap_or(b'y');
-            get.align(alignment(element))?;
-            let start = get.pos;
-            let end = start.saturating_add(len);
-            if matches!(element, b'y' | b'n' | b'q' | b'i' | b'u' | b'x' | b't' | b'd') {
-                // Numbers are as wide as they are aligned, and any bits will do.
-                get.take(len)?;
-                if !len.is_multiple_of(alignment(element)) {
-                    return Err(get.bad("an array ends inside an element"));
-                }
-            }
-            while get.pos < end {
-                look(get, rest, depth, handles)?;
-            }
-            if get.pos != end {
-                return Err(get.bad("an array ends inside an element"));
-            }
-            return spelling::element(rest).map_err(|what| get.bad(what));
-        }
-        b'(' | b'{' => {
-            get.align(8)?;
-            let mut rest = rest;
-            while let [first, after @ ..] = rest {
-                if matches!(first, b')' | b'}') {
-                    return Ok(after);
-                }
-                // Most members are looked at here; the others count as one level more.
-                rest = if depth > 0 && is_frequent(get, *first)? {
-                    after
-                } else {
-                    look(get, rest, depth, handles)?
-                };
-            }
-            return Err(get.bad("a signature ends inside a type"));
-        }
-        _ => return skip(get, signature, depth + 1),
-    }
-    Ok(rest)
-}
-
-/// Looks at a value of one of the types that most values have: numbers, any bits of which will do, and text. Whether it was one.
-#[inline(always)]
-fn is_frequent(get: &mut Get<'_>, code: u8) -> Result<bool, Bad> {
-    match code {
-        b'i' | b'u' => get.u32().map(drop)?,
-        b'x' | b't' | b'd' => get.u64().map(drop)?,
-        b's' => {
-            if !is_text(get.string()?) {
-                return Err(get.bad("text that is no UTF-8, or no object path"));
-            }
-        }
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
-/// Whether it is UTF-8 without NUL. Most text is plain: then eight octets are looked at in one go.
-#[inline]
-fn is_text(text: &[u8]) -> bool {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGHEST: u64 = u64::from_ne_bytes([0x80; 8]);
-    let (words, rest) = text.as_chunks::<8>();
-    // One less than 0 has the highest bit, as what is not ASCII has; what one octet borrows from the next shows only behind a 0.
-    let is_plain = |word: &[u8; 8]| {
-        let word = u64::from_ne_bytes(*word);
-        (word | word.wrapping_sub(ONES)) & HIGHEST == 0
-    };
-    words.iter().all(is_plain) && rest.iter().all(|octet| matches!(octet, 1..=0x7f))
-        || !text.contains(&0) && str::from_utf8(text).is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_what_is_utf_8_without_nul_wherever_that_shows() {
-        let is_one = |text: &[u8]| !text.contains(&0) && str::from_utf8(text).is_ok();
-        for len in 0..35 {
-            let plain = vec![b'x'; len];
-            assert!(is_text(&plain));
-            for at in 0..len {
-                for octet in [0, 1, 0x7f, 0x80, 0xc3, 0xff] {
-                    let mut text = plain.clone();
-                    text[at] = octet;
-                    assert_eq!(is_text(&text), is_one(&text), "{text:?}");
-                    // A letter of two octets, and one behind a NUL.
-                    if let Some(next) = text.get_mut(at + 1) {
-                        *next = 0xbf;
-                        assert_eq!(is_text(&text), is_one(&text), "{text:?}");
-                    }
-                }
-            }
-        }
-    }
-
-    fn walk(signature: &str, bytes: &[u8]) -> Result<usize, Bad> {
-        let mut get = Get { bytes, pos: 0, base: 0, little: true };
-        let mut rest = signature.as_bytes();
-        while !rest.is_empty() {
-            rest = look(&mut get, rest, limits::DEPTH, 0)?;
-        }
-        Ok(get.left())
-    }
-
-    #[test]
-    fn members_of_structs_are_looked_at_as_others_are() {
-        let good = [7, 0, 0, 0, 2, 0, 0, 0, b'a', b'b', 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1];
-        assert_eq!(walk("(isdy)", &good), Ok(0));
-        assert_eq!(walk("isdy", &good), Ok(0));
-        // Text that ends too soon or is none, padding that is not zero, and each place at which the bytes may end.
-        for (at, octet) in [(8, 0), (9, 0xff), (10, 1), (11, 1), (4, 200)] {
-            let mut bad = good;
-            bad[at] = octet;
-            assert!(walk("(isdy)", &bad).is_err() && walk("isdy", &bad).is_err(), "{at}");
-        }
-        for len in 0..good.len() {
-            assert!(walk("(isdy)", &good[..len]).is_err(), "{len}");
-        }
-        // A number counts as a level, in a struct as elsewhere.
-        let deep = |levels: usize| format!("{}i{}", "(".repeat(levels), ")".repeat(levels));
-        let most = (limits::DEPTH - 1) as usize;
-        assert_eq!(walk(&deep(most), &good[..4]), Ok(0));
-        assert!(walk(&deep(most + 1), &good[..4]).is_err());
-    }
 }

@@ -1,7 +1,6 @@
-//! Signatures while values are read and written: alignment, width, stepping over values. What they are made of, and
+//! Signatures while values are read and written: alignment and width. What they are made of, and
 //! whether they follow the rules, is told by [`everywire_idl::signature`].
 
-use crate::basics::{Bad, Get};
 use everywire_idl::signature as spelling;
 use everywire_model::shape::{Field, TextKind};
 use everywire_model::{Failure, Initiator, Kind, Shape};
@@ -45,48 +44,6 @@ pub(crate) fn width_of(shape: &Shape) -> Option<usize> {
         Shape::Pointer(pointer) => width_of(&pointer.target),
         _ => None,
     }
-}
-
-/// Walks over one value and returns what follows its type. The signature was checked; nesting of variants is
-/// bounded by `depth`. Arrays are stepped over by their length. The bytes are still checked for padding and
-/// for their end, not for what they mean.
-///
-/// # Errors
-/// The value is cut off, nests too deeply, or has a variant with an invalid signature.
-pub(crate) fn skip<'s>(get: &mut Get<'_>, signature: &'s [u8], depth: u32) -> Result<&'s [u8], Bad> {
-    let [code, rest @ ..] = signature else { return Err(get.bad("a signature ends inside a type")) };
-    let Some(depth) = depth.checked_sub(1) else { return Err(get.bad("values are nested too deeply")) };
-    match code {
-        b'y' => get.take(1).map(drop)?,
-        b'n' | b'q' => get.u16().map(drop)?,
-        b'b' | b'i' | b'u' | b'h' => get.u32().map(drop)?,
-        b'x' | b't' | b'd' => get.u64().map(drop)?,
-        b's' | b'o' => get.string().map(drop)?,
-        b'g' => get.signature().map(drop)?,
-        b'v' => {
-            let inner = get.signature()?;
-            check_one(inner).map_err(|what| get.bad(what))?;
-            skip(get, inner, depth)?;
-        }
-        b'a' => {
-            let len = get.array()?;
-            get.align(alignment(rest.first().copied().unwrap_or(b'y')))?;
-            get.take(len)?;
-            return spelling::element(rest).map_err(|what| get.bad(what));
-        }
-        _ => {
-            get.align(8)?;
-            let mut rest = rest;
-            while let [first, after @ ..] = rest {
-                if matches!(first, b')' | b'}') {
-                    return Ok(after);
-                }
-                rest = skip(get, rest, depth)?;
-            }
-            return Err(get.bad("a signature ends inside a type"));
-        }
-    }
-    Ok(rest)
 }
 
 /// The failure of a shape that this wire has no signature for.

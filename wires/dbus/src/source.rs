@@ -16,7 +16,8 @@
 
 use crate::basics::Get;
 use crate::dialect::ARGUMENTS;
-use crate::signature::{alignment_of, check, check_one, fits, fits_one, mismatch, skip, unspelled, width_of};
+use crate::signature::{alignment_of, check, check_one, fits, fits_one, mismatch, unspelled, width_of};
+use crate::walk::{count, skip};
 use crate::{address, limits, names};
 use bytes::Bytes;
 use everywire_idl::signature as spelling;
@@ -163,13 +164,8 @@ impl<'a> DbusSource<'a> {
     /// only, so they are walked over. Each is charged as 32 bytes, which is what a small value takes in
     /// memory.
     fn count(&mut self, len: usize) -> Visit<usize> {
-        let end = self.get.pos + len;
-        let mut ahead = Get { bytes: self.get.bytes.get(..end).unwrap_or_default(), ..self.get };
-        let mut count = 0usize;
-        while ahead.pos < end {
-            skip(&mut ahead, self.spelled.as_bytes(), limits::DEPTH)?;
-            count += 1;
-        }
+        let mut ahead = self.get;
+        let count = count(&mut ahead, self.spelled.as_bytes(), len)?;
         self.budget.charge_elements(count as u64)?;
         self.budget.charge_bytes((count as u64).saturating_mul(32))?;
         Ok(count)
@@ -410,7 +406,7 @@ impl<'a> Source<'a> for DbusSource<'a> {
             }
             None => {
                 check_one(found).map_err(|what| self.get.bad(what))?;
-                skip(&mut self.get, found, limits::DEPTH)?;
+                skip(&mut self.get, found)?;
                 Ok(())
             }
         }
