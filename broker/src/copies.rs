@@ -1,7 +1,8 @@
 //! Copies of calls: to a file, to a program, or by another route.
 //!
 //! A copy is a count of references to the body; a thread of the place's own writes it. So the call pays for
-//! some reference counts and a push to a queue, and neither for formatting nor for input and output.
+//! some reference counts and a push to a queue, and neither for formatting nor for input and output. Where copies are
+//! only counted, the body's octets are all that is handed over.
 //!
 //! States of a place: *open*, copies are taken while there is room; *broken*, writing failed: it is opened
 //! again from time to time, and what comes meanwhile is lost; *closed*, when the broker ends or the last
@@ -219,7 +220,7 @@ impl Copied {
                             .map(|near| Box::new(Head::of(near, request, copier.answers))),
                         ..copied.copy(route, request, What::Arguments, request.body())
                     };
-                    place.put(request.body().bytes.len(), make)
+                    place.put(request.body(), make)
                 }
                 To::Route(to) => {
                     let body = Edits::on(route.edits.copies.as_deref(), request.body());
@@ -259,7 +260,7 @@ impl Copied {
                     What::Passed(Box::new(Passed { id: encoded.id.clone(), raised: encoded.raised }))
                 }
             };
-            let taken = place.put(body.bytes.len(), || self.copy(route, request, what(), body));
+            let taken = place.put(body, || self.copy(route, request, what(), body));
             let counter = if taken { &copier.taken } else { &copier.lost };
             counter.inc();
         }

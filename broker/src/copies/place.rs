@@ -13,6 +13,7 @@
 //!   waited for at the end: none is left behind.
 //! * What was written is flushed before the thread sleeps, so that others see all there is when nothing
 //!   comes.
+//! * A place that only counts holds shares of the bodies and nothing beside them: it can neither break nor tell more.
 //!
 //! Bounds. The queue's number and octets (`super::queue`); `MOMENT` between two batches, `PAUSE` after a
 //! failure.
@@ -22,6 +23,8 @@ use super::capture::{self, Tape};
 use super::queue::{Held, Queue};
 use crate::config::CopyTo;
 use crate::log::Log;
+use bytes::Bytes;
+use everywire_model::Body;
 use prometheus_client::metrics::counter::Counter;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -39,7 +42,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// A place.
 pub(crate) struct Place {
-    queue: Arc<Queue<Copy>>,
+    waiting: Waiting,
     /// Told when all is written.
     done: Mutex<Receiver<()>>,
     /// The program that reads, if it is one.
@@ -52,21 +55,28 @@ pub(crate) struct Place {
 impl Place {
     /// Opens a place. What cannot be opened is tried again, and told to the log.
     pub(crate) fn open(to: &CopyTo, queue: usize, lost: Counter, bytes: Counter, log: Log) -> Arc<Self> {
-        let (queue, broken) = (Arc::new(Queue::new(queue)), Arc::new(AtomicBool::new(false)));
+        let broken = Arc::new(AtomicBool::new(false));
         let (tell, done) = sync_channel(1);
         let program = Program::default();
-        let writer = Writer {
-            to: to.clone(),
-            program: Arc::clone(&program),
-            queue: Arc::clone(&queue),
-            broken: Arc::clone(&broken),
-            lost,
-            bytes,
-            log: log.clone(),
+        let (waiting, work): (_, Box<dyn FnOnce() + Send>) = if matches!(to, CopyTo::Count) {
+            let queue = Arc::new(Queue::new(queue));
+            (Waiting::Bodies(Arc::clone(&queue)), Box::new(move || count(&queue, &bytes)))
+        } else {
+            let queue = Arc::new(Queue::new(queue));
+            let writer = Writer {
+                to: to.clone(),
+                program: Arc::clone(&program),
+                queue: Arc::clone(&queue),
+                broken: Arc::clone(&broken),
+                lost,
+                bytes,
+                log: log.clone(),
+            };
+            (Waiting::Copies(queue), Box::new(move || writer.run()))
         };
         let last = Arc::clone(&program);
         let write = move || {
-            writer.run();
+            work();
             // Whoever closes it may not wait any more.
             let _ = tell.send(());
             // A program ends with its input, and nobody else asks how.
@@ -79,18 +89,23 @@ impl Place {
             log.warn("copies", &[("failure", error.to_string().into())]);
         }
         let captures = matches!(to, CopyTo::Capture(_));
-        Arc::new(Self { queue, done: Mutex::new(done), program, broken, captures })
+        Arc::new(Self { waiting, done: Mutex::new(done), program, broken, captures })
     }
 
-    /// Takes a copy of so many bytes, if there is room for it. Never waits.
+    /// Takes a copy that has this body, if there is room for it. Never waits.
     #[inline]
-    pub(super) fn put(&self, bytes: usize, make: impl FnOnce() -> Copy) -> bool {
-        !self.broken.load(Ordering::Acquire) && self.queue.put(bytes, make)
+    pub(super) fn put(&self, body: &Body, make: impl FnOnce() -> Copy) -> bool {
+        let bytes = &body.bytes;
+        !self.broken.load(Ordering::Acquire)
+            && match &self.waiting {
+                Waiting::Copies(queue) => queue.put(bytes.len(), make),
+                Waiting::Bodies(queue) => queue.put(bytes.len(), || bytes.clone()),
+            }
     }
 
     /// Takes no more copies, and waits until those that it has are written; a program that does not read them in this time is ended.
     pub(super) fn close(&self, time: Duration) {
-        self.queue.close();
+        self.waiting.close();
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if done.recv_timeout(time).is_err() {
             end(&self.program);
@@ -105,7 +120,33 @@ type Program = Arc<Mutex<Option<Child>>>;
 /// When nobody copies there any more, the thread ends.
 impl Drop for Place {
     fn drop(&mut self) {
-        self.queue.close();
+        self.waiting.close();
+    }
+}
+
+/// What waits for the thread.
+enum Waiting {
+    Copies(Arc<Queue<Copy>>),
+    /// The octets of bodies, to be counted.
+    Bodies(Arc<Queue<Bytes>>),
+}
+
+impl Waiting {
+    fn close(&self) {
+        match self {
+            Self::Copies(queue) => queue.close(),
+            Self::Bodies(queue) => queue.close(),
+        }
+    }
+}
+
+/// The thread that only counts.
+fn count(queue: &Queue<Bytes>, counter: &Counter) {
+    let mut blocks = Vec::new();
+    while queue.wait(None) {
+        counter.inc_by(queue.take(&mut blocks).map(|body| body.len() as u64).sum());
+        // What comes within a moment is counted together, and wakes nobody.
+        std::thread::sleep(MOMENT);
     }
 }
 
@@ -125,8 +166,6 @@ enum Output {
     Lines(BufWriter<File>),
     Capture(BufWriter<File>, Box<Tape>),
     Program(Program, BufWriter<ChildStdin>),
-    /// Nothing but their number and their octets is kept.
-    Count,
 }
 
 impl Writer {
@@ -234,8 +273,7 @@ impl Output {
                     None => Err(io::Error::other("the program has no standard input")),
                 }
             }
-            CopyTo::Count => Ok(Self::Count),
-            CopyTo::Route(_) => Err(io::Error::other("a route is no place")),
+            CopyTo::Count | CopyTo::Route(_) => Err(io::Error::other("nothing is written there")),
         }
     }
 
@@ -244,7 +282,6 @@ impl Output {
             Self::Lines(file) => file.write_all(copy.line().as_bytes()),
             Self::Capture(file, tape) => file.write_all(&tape.packets(copy)),
             Self::Program(_, input) => input.write_all(copy.line().as_bytes()),
-            Self::Count => Ok(()),
         }
     }
 
@@ -252,7 +289,6 @@ impl Output {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Lines(file) | Self::Capture(file, _) => file.flush(),
-            Self::Count => Ok(()),
             Self::Program(program, input) => {
                 input.flush()?;
                 let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,6 +4,7 @@
 //! copy, and the writer is woken only when it sleeps. Invariant: those that wait and those that the writer has in hand are together no
 //! more, in number and in bytes, than the queue allows.
 
+use bytes::Bytes;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,6 +21,12 @@ const KEPT_BLOCKS: usize = 64;
 pub(super) trait Held {
     /// Bytes that it keeps in memory.
     fn bytes(&self) -> usize;
+}
+
+impl Held for Bytes {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
 }
 
 /// Blocks of copies. Only the last ones may be empty.
