@@ -89,7 +89,7 @@ fn complete(signature: &[u8], arrays: usize, structs: usize) -> Result<&[u8], &'
 
 /// Basic types may be keys of dict entries; `v` is no container by its code, but may not be a key either.
 fn is_basic_code(code: u8) -> bool {
-    b"ybnqiuxtdsogh".contains(&code)
+    matches!(code, b'y' | b'b' | b'n' | b'q' | b'i' | b'u' | b'x' | b't' | b'd' | b's' | b'o' | b'g' | b'h')
 }
 
 /// Whether values of these fields have this signature. The fields together must use up the signature. This
