@@ -60,6 +60,11 @@ pub trait Objects: Send + Sync {
     fn resolver(&self) -> Arc<dyn Resolver>;
     /// [`WireState::due`] has changed: it is asked again.
     fn attend(&self);
+    /// The wire keeps so many bytes for its peers beside what their connections hold, and kept `before`. They count against the
+    /// memory that all peers may hold. Returns how many the wire may keep so.
+    fn keeps(&self, _before: usize, _now: usize) -> usize {
+        usize::MAX
+    }
     /// A signal did not reach a listener that asked for it: whoever looks after this node is told.
     fn undelivered(&self, _failure: &Failure) {}
     /// A peer was not let in, or not let through: whoever looks after this node is told why, which the peer is not.

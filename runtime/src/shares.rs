@@ -9,7 +9,7 @@
 //! them: the oldest that has not sent a whole message, else the one that has been quiet for long and has no call under way. A
 //! source gives up a connection that has been used only to sources that have no more than it has itself.
 //!
-//! Invariants: `used` is the sum of all weights; each ordered set has one entry for each source or connection that belongs in it;
+//! Invariants: `used` is the sum of all weights and of what wires keep beside connections (`beside`); each ordered set has one entry for each source or connection that belongs in it;
 //! no look goes over all connections. A connection weighs itself under its own lock, so the lock here is the inner one: nobody
 //! takes the lock of a connection while holding this one.
 
@@ -82,7 +82,7 @@ pub(crate) struct Shares {
     memory: usize,
     /// Accepted connections that may be open: the quota, or what there are descriptors for.
     connections: AtomicUsize,
-    /// The sum of all weights, in bytes. Changed under the lock of the table, read without it.
+    /// The sum of all weights, and what wires keep beside them, in bytes. Changed under the lock of the table, read without it.
     used: AtomicUsize,
     /// The next number of a connection, or of a turn.
     numbers: AtomicU64,
@@ -228,6 +228,14 @@ impl Shares {
             self.used.fetch_sub(before - bytes, Ordering::Relaxed);
             false
         }
+    }
+
+    /// A wire keeps so many bytes beside all connections, and kept `before`. Returns how many it may keep: a quarter of all, so
+    /// that no connection has to end for what is none's.
+    pub(crate) fn beside(&self, before: usize, now: usize) -> usize {
+        let _table = lock(&self.table);
+        self.used.store((self.used() + now).saturating_sub(before), Ordering::Relaxed);
+        self.memory / 4
     }
 
     /// A connection is over, and holds nothing any more.

@@ -113,6 +113,10 @@ impl Objects for View {
         }
     }
 
+    fn keeps(&self, before: usize, now: usize) -> usize {
+        self.node.upgrade().map_or(usize::MAX, |node| node.allowance.shares.beside(before, now))
+    }
+
     fn audience(&self, key: &[u8], told: &Audience) {
         if let Some(node) = self.node.upgrade() {
             node.hooks.audience(key, told);

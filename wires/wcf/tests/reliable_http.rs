@@ -327,6 +327,50 @@ fn a_request_that_overtook_another_gets_its_answer_when_that_has_come() {
 }
 
 #[test]
+fn what_all_sessions_keep_has_one_bound_and_whoever_keeps_most_gives_way() {
+    let kept = Arc::default();
+    let config = http_support::keeping("wshttp://127.0.0.1:8000", 100_000, &kept);
+    let of = |user: u32| Config {
+        peer: PeerAddress { text: format!("tcp:10.0.0.{user}:1"), credentials: None },
+        ..config.clone()
+    };
+    let interface = http_support::interface();
+    // Each question is answered with 20,000 bytes, which nobody acknowledges.
+    let ask = |session: &mut http::Accepting, id: &str, number: u32| {
+        http_support::send(session, &said(id, number)).unwrap();
+        let calls = http_support::calls(session);
+        for call in &calls {
+            let values = vec![Value::Text("x".repeat(20_000))];
+            let results = http_support::Values(&interface.operations[0].results, values);
+            session.answer(call.id, Answer::Done(&results)).unwrap();
+        }
+        http_support::told(session)
+    };
+    let mut honest = http::Accepting::new(&of(1));
+    let own = granted_to(&mut honest, 1);
+    assert!(ask(&mut honest, &own, 1).contains("SayResponse"));
+    let mut greedy = Vec::new();
+    for number in 2..=4 {
+        let mut session = http::Accepting::new(&of(2));
+        let id = granted_to(&mut session, number);
+        for question in 1..=2 {
+            ask(&mut session, &id, question);
+        }
+        // What is kept does not go with the connection.
+        session.disconnected(&gone());
+        greedy.push(id);
+        assert!((20_000..=100_000).contains(&kept.load(Ordering::Relaxed)), "{kept:?}");
+    }
+    // One of the three gave way, and is told so; he who keeps less goes on.
+    let mut again = http::Accepting::new(&of(2));
+    let told: Vec<_> = greedy.iter().map(|id| ask(&mut again, id, 3)).collect();
+    let gone = told.iter().filter(|told| told.contains("UnknownSequence")).count();
+    assert!((1..=2).contains(&gone), "{told:?}");
+    assert!(ask(&mut honest, &own, 1).contains("SayResponse"), "its answer is there still");
+    assert!(ask(&mut honest, &own, 2).contains("SayResponse"));
+}
+
+#[test]
 fn each_request_gets_its_own_answer_whatever_waited_for_it() {
     let mut session = http_support::accepting("wshttp://127.0.0.1:8000");
     let id = granted_to(&mut session, 9);

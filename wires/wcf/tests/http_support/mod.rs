@@ -9,6 +9,7 @@ use everywire_model::*;
 use everywire_wcf::wire_state::Node;
 use everywire_wcf::{address, http};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 
 pub const ACTION: &str = "http://tempuri.org/IEcho/";
@@ -80,8 +81,17 @@ pub fn accepting(address: &str) -> http::Accepting {
 
 /// What accepting sessions at this address have in common.
 pub fn place(address: &str) -> Config {
+    place_of(address, Shelf::with("echo", Arc::new(Quiet(interface()))))
+}
+
+/// The same, where the wire may keep so many bytes beside its connections; what it keeps is told there.
+pub fn keeping(address: &str, most: usize, kept: &Arc<AtomicUsize>) -> Config {
+    place_of(address, Shelf::with("echo", Arc::new(Quiet(interface()))).keeping(most, kept))
+}
+
+fn place_of(address: &str, shelf: Shelf) -> Config {
     let place = address::listen(address).unwrap();
-    let node = Node::new(Arc::new(Shelf::with("echo", Arc::new(Quiet(interface())))));
+    let node = Node::new(Arc::new(shelf));
     Config { profile: place.profile().clone(), wire_state: Some(node as _), ..Config::default() }
 }
 

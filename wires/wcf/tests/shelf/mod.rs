@@ -6,25 +6,36 @@ use everywire_model::object::{Local, Resolver};
 use everywire_model::shape::Hold;
 use everywire_model::*;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Keys, and who is served under each; and who answers for all keys that begin in some way.
+/// Keys, and who is served under each; who answers for all keys that begin in some way; and what the wire may keep beside
+/// connections.
 #[derive(Default)]
-pub struct Shelf(Vec<(Bytes, Vec<Arc<dyn Servant>>)>, Option<(&'static str, Arc<dyn Servant>)>);
+pub struct Shelf(
+    Vec<(Bytes, Vec<Arc<dyn Servant>>)>,
+    Option<(&'static str, Arc<dyn Servant>)>,
+    Option<(usize, Arc<AtomicUsize>)>,
+);
 
 impl Shelf {
     /// These keys, and nothing behind them.
     pub fn of_keys(keys: &[&'static str]) -> Self {
-        Self(keys.iter().map(|key| (Bytes::from_static(key.as_bytes()), Vec::new())).collect(), None)
+        Self(keys.iter().map(|key| (Bytes::from_static(key.as_bytes()), Vec::new())).collect(), None, None)
     }
 
     /// One object.
     pub fn with(key: &'static str, servant: Arc<dyn Servant>) -> Self {
-        Self(vec![(Bytes::from_static(key.as_bytes()), vec![servant])], None)
+        Self(vec![(Bytes::from_static(key.as_bytes()), vec![servant])], None, None)
     }
 
     /// Whatever begins so.
     pub fn of_prefix(prefix: &'static str, servant: Arc<dyn Servant>) -> Self {
-        Self(Vec::new(), Some((prefix, servant)))
+        Self(Vec::new(), Some((prefix, servant)), None)
+    }
+
+    /// The wire may keep so many bytes; what it said last that it keeps is put there.
+    pub fn keeping(self, most: usize, kept: &Arc<AtomicUsize>) -> Self {
+        Self(self.0, self.1, Some((most, Arc::clone(kept))))
     }
 }
 
@@ -72,6 +83,11 @@ impl Objects for Shelf {
         Arc::new(Nowhere)
     }
     fn attend(&self) {}
+    fn keeps(&self, before: usize, now: usize) -> usize {
+        let Some((most, kept)) = &self.2 else { return usize::MAX };
+        assert_eq!(kept.swap(now, Ordering::Relaxed), before);
+        *most
+    }
 }
 
 struct Nowhere;

@@ -131,6 +131,13 @@ impl SoapChannel {
         }
     }
 
+    /// What the session keeps has changed, and with it what all of them do.
+    pub(super) fn settle(&self) {
+        if let Some(node) = self.node.as_ref().filter(|_| self.is_http()) {
+            node.sequences.settle(&**node.objects());
+        }
+    }
+
     /// Keeps the session that was granted where other connections find it.
     pub(super) fn keep_session(&self, head: &Head<'_>) {
         if self.side == Side::Server

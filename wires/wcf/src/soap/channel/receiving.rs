@@ -170,6 +170,7 @@ impl SoapChannel {
             reliable.receive(now, &Came { head, bytes, document, action, key, here: &here, most })?;
         let ended = reliable.session().ended().is_some();
         self.keep_session(head);
+        self.settle();
         if ended {
             self.end_session();
         }

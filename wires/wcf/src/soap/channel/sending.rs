@@ -240,6 +240,7 @@ impl SoapChannel {
             if sent.call.is_none() || self.side == Side::Server {
                 self.put_next(out);
             }
+            self.settle();
             return Ok(());
         }
         let saying = sent.saying;

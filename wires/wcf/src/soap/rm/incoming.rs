@@ -97,6 +97,16 @@ impl Incoming {
         number <= self.delivered || self.held.contains_key(&number)
     }
 
+    /// Bytes of the messages that wait for one before them.
+    pub(super) fn kept(&self) -> usize {
+        self.held.values().flatten().map(|(bytes, ..)| bytes.len()).sum()
+    }
+
+    /// What waits is not handed on any more.
+    pub(super) fn clear(&mut self) {
+        self.held.clear();
+    }
+
     /// Whether no message has come yet.
     pub(super) fn is_unused(&self) -> bool {
         self.delivered == 0 && self.held.is_empty()

@@ -66,6 +66,12 @@ impl Outgoing {
         flying.chain(&self.waiting).map(of).sum()
     }
 
+    /// Nothing of this is sent any more.
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+        self.flying.clear();
+    }
+
     /// Nobody waits for a call any more: its message is left out if it has no number yet, else it is repeated all the same.
     pub(in crate::soap) fn cancel(&mut self, call: CallId) {
         self.waiting.retain(|message| message.call != Some(call));

@@ -5,6 +5,10 @@
 //! less: so nobody who begins many sessions, whatever is said in them, shuts others out. Among those who have as many, only a
 //! session that is silent, or in which nothing was said yet, makes room.
 //!
+//! What all sessions keep for their clients (answers that are not acknowledged, requests before which one is missing) is counted in
+//! `kept`, and has one bound, which the node tells. When it is more, sessions give way: each time the one that keeps most of whoever
+//! keeps most.
+//!
 //! A user is one who proved it to the transport (Windows, a certificate): by the account in the table of users, whichever way he
 //! writes its name. A name in messages or in HTTP Basic is another's in the next request, so those who send such count as the
 //! machine that they call from.
@@ -12,9 +16,10 @@
 use super::session::Session;
 use super::shared::{Reliable, lock};
 use crate::soap::ids::MessageId;
-use everywire_model::PeerAddress;
+use everywire_model::{Objects, PeerAddress};
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -27,6 +32,9 @@ const FREE: u64 = 64;
 
 /// How long nothing must have been said in a session for it to make room for somebody who has no fewer than its client.
 const SILENCE: Duration = Duration::from_secs(30);
+
+/// Bytes by which what is kept has changed before the node is told.
+const GRAIN: usize = 4 << 10;
 
 /// Whose places are counted together: a user who has proved to be one, or else a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -58,7 +66,13 @@ impl Owner {
 
 /// The sessions over HTTP at one node, by the identifiers of their clients' sequences, which nobody can guess.
 #[derive(Debug, Default)]
-pub(crate) struct Sequences(Mutex<Places>);
+pub(crate) struct Sequences {
+    places: Mutex<Places>,
+    /// Bytes that all sessions keep.
+    kept: Arc<AtomicUsize>,
+    /// What the node was told of them.
+    told: AtomicUsize,
+}
 
 /// Locked before any session in it, and never while one is locked.
 #[derive(Debug, Default)]
@@ -78,18 +92,18 @@ struct Place {
 impl Sequences {
     /// The session of this sequence.
     pub(in crate::soap) fn find(&self, id: &str) -> Option<Reliable> {
-        lock(&self.0).taken.get(id).map(|place| Reliable::of(Arc::clone(&place.session)))
+        lock(&self.places).taken.get(id).map(|place| Reliable::of(Arc::clone(&place.session)))
     }
 
     /// Bytes of answers that each session may keep, where one alone might keep `most`.
     pub(in crate::soap) fn share(&self, most: u64) -> u64 {
-        let sessions = lock(&self.0).taken.len() as u64;
+        let sessions = lock(&self.places).taken.len() as u64;
         if sessions <= FREE { most } else { most.saturating_mul(FREE) / sessions }
     }
 
     /// Whether there was a session of this sequence that had to make room.
     pub(in crate::soap) fn was_displaced(&self, id: &str) -> bool {
-        lock(&self.0).displaced.iter().any(|known| known == id)
+        lock(&self.places).displaced.iter().any(|known| known == id)
     }
 
     /// The session that this message asked for before.
@@ -104,7 +118,7 @@ impl Sequences {
 
     /// One after the other: it is asked for messages that begin a session or name none, not for each one.
     fn first(&self, is: impl Fn(&Session) -> bool) -> Option<Reliable> {
-        let places = lock(&self.0);
+        let places = lock(&self.places);
         let known = places.taken.values().find(|place| is(&lock(&place.session)));
         known.map(|place| Reliable::of(Arc::clone(&place.session)))
     }
@@ -112,7 +126,7 @@ impl Sequences {
     /// Makes room for another session of this owner, if there may be one: forgets those to which nobody will come back, and if
     /// need be has one give way.
     pub(in crate::soap) fn make_room(&self, now: Instant, owner: &Owner) -> bool {
-        let mut places = lock(&self.0);
+        let mut places = lock(&self.places);
         // Half full: unused sessions are not kept for ten minutes any more.
         let crowded = places.taken.len() >= MAX_SESSIONS / 2;
         places.taken.retain(|_, place| !lock(&place.session).is_forsaken(now, crowded));
@@ -128,14 +142,69 @@ impl Sequences {
 
     /// Keeps a session that was granted.
     pub(in crate::soap) fn keep(&self, reliable: &Reliable, owner: &Owner) {
-        let id = reliable.session().came.id.clone();
+        let id = {
+            let mut session = reliable.session();
+            session.kept.all = Some(Arc::clone(&self.kept));
+            session.came.id.clone()
+        };
         if let Some(id) = id {
-            lock(&self.0).taken.insert(id, Place { owner: owner.clone(), session: reliable.share() });
+            lock(&self.places).taken.insert(id, Place { owner: owner.clone(), session: reliable.share() });
         }
     }
 }
 
+impl Sequences {
+    /// Tells the node what is kept, and has sessions give way until that is no more than it may be. No session is locked by the
+    /// caller.
+    pub(in crate::soap) fn settle(&self, objects: &dyn Objects) {
+        loop {
+            let kept = self.kept.load(Ordering::Relaxed);
+            if kept.abs_diff(self.told.load(Ordering::Relaxed)) < GRAIN {
+                return;
+            }
+            if kept <= objects.keeps(self.told.swap(kept, Ordering::Relaxed), kept) {
+                return;
+            }
+            let mut places = lock(&self.places);
+            let Some(id) = places.heaviest() else { return };
+            places.displace(&id);
+        }
+    }
+}
+
+/// What a session keeps, counted among all of its node once it has a place there.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    bytes: usize,
+    all: Option<Arc<AtomicUsize>>,
+}
+
+impl Kept {
+    /// It keeps so many bytes now.
+    pub(super) fn set(&mut self, bytes: usize) {
+        let Some(all) = &self.all else { return };
+        all.fetch_add(bytes, Ordering::Relaxed);
+        all.fetch_sub(std::mem::replace(&mut self.bytes, bytes), Ordering::Relaxed);
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
 impl Places {
+    /// The session that keeps most of the owner whose sessions keep most.
+    fn heaviest(&self) -> Option<String> {
+        let bytes = |place: &Place| lock(&place.session).kept.bytes;
+        let mut sums: HashMap<&Owner, usize> = HashMap::new();
+        self.taken.values().for_each(|place| *sums.entry(&place.owner).or_default() += bytes(place));
+        let (most, _) = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
+        let theirs = self.taken.iter().filter(|(_, place)| place.owner == *most && bytes(place) > 0);
+        theirs.max_by_key(|(_, place)| bytes(place)).map(|(id, _)| id.clone())
+    }
+
     /// Which session makes room for one of this owner: before all others one in which nothing was said, then the one that has
     /// been silent for longest.
     fn gives_way(&self, now: Instant, owner: &Owner) -> Option<String> {

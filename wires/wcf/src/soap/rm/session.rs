@@ -29,6 +29,7 @@ use super::control::Protocol;
 use super::headers::{Acknowledgement, Version};
 use super::incoming::{Incoming, Taken};
 use super::outgoing::Outgoing;
+use super::places::Kept;
 use super::{
     AWAITED, INACTIVITY, MAX_ADDRESS, Next, Outbound, REPEAT_AFTER, REPEATS, UNANSWERED, UNUSED, Verdict,
     WINDOW, control,
@@ -98,6 +99,8 @@ pub(in crate::soap) struct Session {
     /// Wakers of the connections whose requests wait for an answer that comes by another connection, or for
     /// room.
     awaited: Vec<Waker>,
+    /// What it keeps of messages, as `count` found it last.
+    pub(super) kept: Kept,
 }
 
 impl Session {
@@ -121,6 +124,7 @@ impl Session {
             here: Box::default(),
             asked_of_us: VecDeque::new(),
             awaited: Vec::new(),
+            kept: Kept::default(),
         }
     }
 
@@ -147,6 +151,11 @@ impl Session {
         }
         self.out.push(message);
         self.wake();
+    }
+
+    /// Counts what it keeps of messages.
+    pub(super) fn count(&mut self) {
+        self.kept.set(self.out.kept() + self.came.kept());
     }
 
     /// Whether neither side says anything more.

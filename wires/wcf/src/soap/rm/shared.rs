@@ -75,7 +75,9 @@ impl Reliable {
     }
 
     pub(in crate::soap) fn queue(&mut self, message: Outbound) {
-        lock(&self.session).queue(message, &mut self.desk);
+        let mut session = lock(&self.session);
+        session.queue(message, &mut self.desk);
+        session.count();
     }
 
     /// The next message to send.
@@ -98,7 +100,10 @@ impl Reliable {
     /// # Errors
     /// It breaks the protocol, or the session was refused.
     pub(in crate::soap) fn receive(&mut self, now: Instant, came: &Came<'_>) -> Visit<Verdict> {
-        lock(&self.session).receive(now, came, &mut self.desk)
+        let mut session = lock(&self.session);
+        let verdict = session.receive(now, came, &mut self.desk);
+        session.count();
+        verdict
     }
 }
 

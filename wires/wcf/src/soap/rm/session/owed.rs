@@ -1,7 +1,7 @@
 //! What a service owes to a request over HTTP, whose response is all that its client hears: the answer once it is there and may go,
 //! an acknowledgement if there is none, or why there will be none.
 
-use super::{End, Session, Stage, Waker};
+use super::{End, Kept, Session, Stage, Waker};
 use crate::soap::faults::Said;
 use crate::soap::ids::MessageId;
 use crate::soap::rm::{AWAITED, Next, Outbound};
@@ -106,6 +106,10 @@ impl Session {
     /// Its place was given to others.
     pub(in crate::soap::rm) fn displace(&mut self) {
         self.stage = Stage::Over(End::Displaced);
+        self.out.clear();
+        self.came.clear();
+        // What a servant still answers is its connection's to hold.
+        self.kept = Kept::default();
         self.wake();
     }
 }
