@@ -28,7 +28,7 @@ use everywire_model::{
     Initiator, Interface, Kind, Link, Method, Outcome, Peer, Reference, Request, Resolver, Servant, Signal,
     Subscription, Target,
 };
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak, mpsc};
@@ -39,7 +39,8 @@ use std::time::{Duration, Instant};
 static TICKETS: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    static INSIDE: Cell<usize> = const { Cell::new(0) };
+    /// The nodes whose servants the calling thread is in, the innermost last.
+    static INSIDE: RefCell<Vec<Weak<Shared>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The target of calls to one object of this process, by its key at an in-process address.
@@ -164,8 +165,9 @@ impl Here {
         let link: Arc<dyn Link> = Arc::clone(&inward) as _;
         let endpoint = self.endpoint();
         let request = Request::new(index, incoming, link, Arc::clone(&servant));
+        let node = server.weak();
         server.apart(Box::new(move || {
-            let _inside = Inside::enter();
+            let _inside = Inside::enter(node);
             let (request, _span) = spans::serve(request, spans::IN_PROCESS, &endpoint);
             servant.dispatch(request);
         }));
@@ -442,24 +444,27 @@ fn unanswered() -> Failure {
         .with_completed(Completed::Maybe)
 }
 
-/// How many of these calls to servants the calling thread is in: a servant that stops its node does not wait for its own call.
-pub(crate) fn inside() -> usize {
-    INSIDE.get()
+/// How many of these calls to servants of a node the calling thread is in: a servant that stops its node does not wait for its own
+/// call.
+pub(crate) fn inside(node: &Shared) -> usize {
+    INSIDE.with_borrow(|nodes| nodes.iter().filter(|held| std::ptr::eq(held.as_ptr(), node)).count())
 }
 
 /// While it lives, the calling thread is in a servant.
 struct Inside;
 
 impl Inside {
-    fn enter() -> Self {
-        INSIDE.set(INSIDE.get() + 1);
+    fn enter(node: Weak<Shared>) -> Self {
+        INSIDE.with_borrow_mut(|nodes| nodes.push(node));
         Self
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        INSIDE.set(INSIDE.get() - 1);
+        let left = INSIDE.with_borrow_mut(Vec::pop);
+        // Without the list: it may be the last that holds the node.
+        drop(left);
     }
 }
 

@@ -406,6 +406,57 @@ fn in_process_the_reference_is_the_servant() {
 }
 
 #[test]
+fn a_node_that_another_ones_servant_stops_waits_for_its_own_calls() {
+    let [ending, stopping] = ["ending", "stopping"].map(|name| {
+        let name = format!("inproc://{name}-{}", std::process::id());
+        let node = node();
+        node.listen(&name).unwrap();
+        (node, name)
+    });
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let (begun, has_begun) = mpsc::channel();
+    let (go_on, goes_on) = mpsc::channel::<()>();
+    let (noted, waits) = (Arc::clone(&events), Mutex::new((begun, goes_on)));
+    ending.0.export::<dyn Probe>(
+        "probe",
+        Arc::new(Does(move |v| {
+            let waits = waits.lock().unwrap();
+            waits.0.send(()).unwrap();
+            waits.1.recv().unwrap();
+            noted.lock().unwrap().push("answered");
+            v
+        })),
+    );
+    let (noted, ends) = (Arc::clone(&events), ending.0.clone());
+    stopping.0.export::<dyn Probe>(
+        "probe",
+        Arc::new(Does(move |v| {
+            ends.stop_within(LONG);
+            noted.lock().unwrap().push("stopped");
+            v
+        })),
+    );
+    // With a deadline a call goes through memory, and is counted by its node.
+    let call = |name: &str| {
+        let object = node().object(&format!("{name}/probe")).unwrap().with_deadline(Some(LONG));
+        std::thread::spawn(move || object.into_typed::<dyn Probe>().add_one(1))
+    };
+    let under_way = call(&ending.1);
+    has_begun.recv().unwrap();
+    let stops = call(&stopping.1);
+    // It is refused as soon as the node ends.
+    let late = node().object(&format!("{}/probe", ending.1)).unwrap().with_deadline(Some(LONG));
+    let late = late.into_typed::<dyn Probe>();
+    while late.wait_ms(0).is_ok() {
+        std::thread::yield_now();
+    }
+    go_on.send(()).unwrap();
+    assert_eq!(under_way.join().unwrap().unwrap(), 1);
+    assert_eq!(stops.join().unwrap().unwrap(), 1);
+    assert_eq!(*events.lock().unwrap(), ["answered", "stopped"]);
+}
+
+#[test]
 fn unknown_objects_and_operations_are_failures() {
     each("unknown", |address, object, _, client| {
         let mut wrong = object.reference().clone();
