@@ -93,6 +93,21 @@ fn requests_of_a_peer_that_does_not_read_replies_wait_without_a_spin() {
 }
 
 #[test]
+fn a_refused_peer_reads_what_is_left_for_it_and_then_the_end() {
+    let name = name("refused-late");
+    let _server = server(&name, 8 << 20);
+    let mut peer = Raw::connect(&name);
+    peer.send(&call(1, "get_bytes", 4_000_000));
+    // No message of the wire: the server refuses it while most of its answer waits for room.
+    peer.send(&[0xff; 64]);
+    assert_eq!(peer.read().body.len(), 4_000_004);
+    let mut rest = Vec::new();
+    peer.0.read_to_end(&mut rest).unwrap();
+    // That was the end of what it says only: what the peer still says is taken, until the server has waited long enough.
+    peer.send(b"x");
+}
+
+#[test]
 fn an_emitter_waits_for_a_peer_that_does_not_read_and_nothing_spins() {
     if !alone() {
         return;

@@ -79,9 +79,15 @@ impl Connection {
     pub(super) fn linger(&self, core: &mut Core) {
         core.draining = Some(Instant::now() + LINGER);
         core.input = BytesMut::new();
-        if let Stream::Socket(fd) = &self.stream
-            && core.session.transmit().is_empty()
-        {
+        if core.session.transmit().is_empty() {
+            self.end_writing();
+        }
+    }
+
+    /// Nothing follows what was sent: the peer of a connection that lingers reads its end. What could not be sent at once goes first.
+    #[cold]
+    pub(super) fn end_writing(&self) {
+        if let Stream::Socket(fd) = &self.stream {
             let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
         }
     }

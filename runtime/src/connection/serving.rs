@@ -258,6 +258,9 @@ impl Connection {
             return false;
         }
         let left = core.session.transmit().len();
+        if left == 0 && core.draining.is_some() {
+            self.end_writing();
+        }
         let fits = left <= self.allowance.quotas.unsent;
         self.watch(core, reading && fits, left > 0);
         fits
