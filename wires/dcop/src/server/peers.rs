@@ -12,7 +12,8 @@
 //! What others send to a connection (calls, sends, signals, news) finds room in its queue up to the quota
 //! (`Post::has_room`) and is dropped beyond it: nobody can have somebody else closed by sending faster than he
 //! reads. What a connection has asked for itself has as much room once more; a queue over that marks its
-//! connection as lagging, and the router closes it. Nothing else is done meanwhile, since many messages may be
+//! connection as lagging, and the router closes it. Where all queues together hold more than they may, the quota is an even share
+//! of that (`Post::quota`), until there is room again. Nothing else is done meanwhile, since many messages may be
 //! written in one go.
 
 use crate::ice::{Acceptor, FRAME_HEADER, Framing, put_message, set_length};
@@ -59,6 +60,8 @@ pub(super) struct Peer {
     pub(super) state: State,
     /// Its queue: what is to be sent to it.
     pub(super) out: SendBuffer,
+    /// Bytes of that which `Post::queued` has counted.
+    counted: usize,
     /// Whether an event tells the driver to send.
     flushing: bool,
     /// The id it registered; empty if none.
@@ -186,23 +189,48 @@ pub(super) struct Post {
     pub(super) events: VecDeque<HubEvent>,
     /// Connections whose queue has grown too long.
     pub(super) lagging: Vec<Slot>,
-    /// Bytes that a queue may hold of what others send; of answers, twice as many.
-    pub(super) quota: usize,
+    /// Bytes that one queue may hold, and all of them.
+    pub(super) most: (usize, usize),
+    /// The even share of a queue in that, while all of them hold more.
+    pub(super) share: usize,
+    /// Bytes in all queues, or more: what the driver has sent since is not taken off before `count`.
+    pub(super) queued: usize,
 }
 
 impl Post {
+    /// Bytes that a queue may hold of what others send, with `len` more; of answers, twice as many.
+    #[inline]
+    pub(super) fn quota(&self, len: usize) -> usize {
+        let (one, all) = self.most;
+        if self.queued + len <= all { one } else { self.share }
+    }
+
     /// Whether a message of others with `len` more bytes finds room in a connection's queue. One always does in
-    /// an empty queue.
+    /// an empty queue, while all of them have room.
     #[inline]
     pub(super) fn has_room(&self, peer: &Peer, len: usize) -> bool {
-        peer.out.is_empty() || peer.out.len() + len <= self.quota
+        let quota = self.quota(len);
+        peer.out.is_empty() && quota == self.most.0 || peer.out.len() + len <= quota
+    }
+
+    /// Counts what waits in all queues, if that may be more than it may be.
+    pub(super) fn count(&mut self, peers: &mut Peers) {
+        if self.queued > self.most.1 {
+            self.queued = 0;
+            for (_, peer) in peers.iter_mut() {
+                peer.counted = peer.out.len();
+                self.queued += peer.counted;
+            }
+        }
     }
 
     /// Has the driver send what is in a connection's queue. One event for each connection is under way at
     /// most.
     #[inline]
     pub(super) fn flush(&mut self, slot: Slot, peer: &mut Peer) {
-        if peer.out.len() > 2 * self.quota {
+        let len = peer.out.len();
+        self.queued = (self.queued + len).saturating_sub(std::mem::replace(&mut peer.counted, len));
+        if len > 2 * self.quota(0) {
             self.lagging.push(slot);
         }
         if !peer.flushing {

@@ -61,7 +61,13 @@ impl Router {
         Self {
             settings,
             peers: Peers::default(),
-            post: Post { events: VecDeque::new(), lagging: Vec::new(), quota: settings.queue },
+            post: Post {
+                events: VecDeque::new(),
+                lagging: Vec::new(),
+                most: (settings.queue, settings.queues),
+                share: settings.queue.min(settings.queues / settings.connections.max(1)),
+                queued: 0,
+            },
             names: HashMap::new(),
             signals: Signals::default(),
             listening: 0,
@@ -244,6 +250,7 @@ impl Router {
                 self.cut(slot);
             }
         }
+        self.post.count(&mut self.peers);
     }
 
     /// Closes a connection.

@@ -20,6 +20,8 @@ pub struct Settings {
     /// signal or news are dropped. Answers have as much room once more; a connection that lets more of them pile up is
     /// closed.
     pub queue: usize,
+    /// Bytes that may wait to be sent to all connections. Beyond that each may have its even share of them only.
+    pub queues: usize,
     /// Bytes that may wait to be sent to a connection whose handshake is not over.
     pub greeting: usize,
     /// Calls of one connection that may be unanswered at a time; the next one fails.
@@ -49,6 +51,7 @@ impl Default for Settings {
             handshake: Duration::from_secs(5),
             message_time: Duration::from_secs(30),
             queue: 8 << 20,
+            queues: 64 << 20,
             greeting: 64 << 10,
             outstanding: 1024,
             waiting: 4096,
@@ -63,11 +66,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The same with another largest message, in bytes; the queue holds at least two of that size.
+    /// The same with another largest message, in bytes; a queue holds at least two of that size, and all of them sixteen.
     #[must_use]
     pub fn with_message(mut self, bytes: u64) -> Self {
         self.message = bytes;
-        self.queue = self.queue.max(usize::try_from(bytes.saturating_mul(2)).unwrap_or(usize::MAX));
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.queue = self.queue.max(bytes.saturating_mul(2));
+        self.queues = self.queues.max(bytes.saturating_mul(16));
         self
     }
 }

@@ -4,6 +4,7 @@ use crate::server::net::{COOKIE, KEY, Net, arguments, call, frame, keyed_reply, 
 use bytes::BytesMut;
 use everywire_dcop::ice::{Initiator, minor};
 use everywire_dcop::server::Settings;
+use everywire_model::{Hub, PeerId};
 use std::time::Duration;
 
 #[test]
@@ -322,6 +323,43 @@ fn a_client_that_asks_and_does_not_read_is_closed_at_the_quota() {
     assert_eq!((failure.minor, failure.payload.len()), (minor::REPLY_FAILED, 0));
     let evil = net.application("evil");
     assert!(net.works((a, "a"), (evil, "evil")));
+}
+
+#[test]
+fn all_queues_together_have_a_bound_and_each_its_share_beyond_it() {
+    const ALL: usize = 128 << 10;
+    let settings = Settings { queue: 64 << 10, queues: ALL, connections: 32, ..Settings::default() };
+    let mut net = Net::with(settings);
+    let evil = net.application("evil");
+    let deaf: Vec<u64> = (0..16).map(|number| net.application(&format!("deaf{number}"))).collect();
+    net.deaf.extend(&deaf);
+    let data = vec![7; 1000];
+    let waiting = |net: &mut Net| -> usize {
+        let queued = |id: &u64| net.server.transmit(PeerId(*id)).map_or(0, |out| out.len());
+        deaf.iter().map(queued).sum()
+    };
+    for _ in 0..100 {
+        for number in 0..deaf.len() {
+            net.feed(evil, &send("evil", &format!("deaf{number}"), "o", "f()", &data));
+        }
+    }
+    let most = ALL + deaf.len() * (ALL / 32);
+    let held = waiting(&mut net);
+    assert!((ALL / 2..=most).contains(&held), "{held} bytes wait");
+    // Others are served, and when the deaf ones read again there is room for all.
+    let (a, b) = (net.application("a"), net.application("b"));
+    assert!(net.works((a, "a"), (b, "b")));
+    assert!(net.closed.is_empty());
+    net.deaf.clear();
+    for number in 0..deaf.len() {
+        net.feed(deaf[number], &call("", "DCOPServer", "", "serverVersion()", b""));
+        net.take(deaf[number]);
+    }
+    net.deaf.extend(&deaf);
+    for _ in 0..20 {
+        net.feed(evil, &send("evil", "deaf0", "o", "f()", &data));
+    }
+    assert!(waiting(&mut net) > 20_000, "one queue has all its room again");
 }
 
 #[test]
