@@ -352,6 +352,8 @@ pub struct Listing {
     pub messages: Vec<Explained>,
     /// Bytes at the end that are no whole message yet.
     pub rest: usize,
+    /// How many more bytes that message needs at least, by the length that it tells; 0 where it tells none yet.
+    pub lacks: usize,
 }
 
 /// One message, explained.

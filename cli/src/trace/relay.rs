@@ -6,7 +6,8 @@
 //! the memory.
 //!
 //! States of a direction in `Screen`: the wire is not known yet (octets are held until they tell it);
-//! known; ended. A connection is forgotten when both of its directions have ended.
+//! known; ended. A connection is forgotten when both of its directions have ended. A message that tells its length is explained
+//! again only when all of it is there (`Direction::wanted`), so that a large one costs no more for each of its octets.
 //!
 //! Invariants: a chunk is told before it is sent on, so no answer is shown before its question. Of one
 //! message at most `MOST` octets are held, of the messages that later ones build on `AGREED`; beyond
@@ -234,6 +235,8 @@ struct Conversation {
 struct Direction {
     /// Octets that are no whole message yet.
     held: Vec<u8>,
+    /// How many octets have to be held before anything is explained again.
+    wanted: usize,
     /// Octets that passed before them.
     before: u64,
     /// The messages that were no calls, and those that taught words: what they say explains the others.
@@ -278,6 +281,9 @@ impl Screen {
             (back, self.server.as_str(), peer.as_str())
         };
         direction.held.extend_from_slice(bytes);
+        if direction.held.len() < direction.wanted.min(MOST) {
+            return;
+        }
         let arrow = if outward { "->" } else { "<-" };
         let wire = match (*wire, wire_of(&direction.held)) {
             (Some(wire), _) => wire,
@@ -321,6 +327,7 @@ impl Screen {
             }
         }
         direction.skip(whole);
+        direction.wanted = direction.held.len().saturating_add(listing.lacks);
         if direction.held.len() > MOST {
             note(&format!("#{connection} {arrow} a message of more than {MOST} octets is not explained"));
             direction.skip(direction.held.len());
@@ -361,5 +368,46 @@ impl Direction {
     fn skip(&mut self, count: usize) {
         self.held.drain(..count.min(self.held.len()));
         self.before += count as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Style;
+    use crate::trace::{select::Selection, show::Detail, values::Knowledge};
+    use everywire::Node;
+    use everywire::model::Contract;
+
+    /// What a direction waits for when so much of a message has come, and when the rest of it has.
+    fn wanted(message: &[u8], first: usize) -> (usize, usize) {
+        let telling = Telling {
+            detail: Detail { level: 0, json: false, style: Style::default() },
+            selection: Selection::default(),
+            knowledge: Knowledge::of(Contract::default(), Node::new()),
+            writer: None,
+        };
+        let mut screen = Screen::new(telling, "there".to_owned());
+        let (outward, inward) = (Direction::default(), Direction::default());
+        screen.connections.insert(1, Conversation { peer: "here".to_owned(), wire: None, outward, inward });
+        screen.chunk(1, true, Duration::ZERO, &message[..first]);
+        let before = screen.connections[&1].outward.wanted;
+        screen.chunk(1, true, Duration::ZERO, &message[first..]);
+        assert!(screen.connections[&1].outward.held.is_empty());
+        (before, screen.connections[&1].outward.wanted)
+    }
+
+    #[test]
+    fn a_large_message_is_explained_when_all_of_it_is_there() {
+        const SIZE: usize = 100_000;
+        let size = u32::try_from(SIZE).unwrap().to_be_bytes();
+        let body = vec![0; SIZE];
+        let giop = [b"GIOP\x01\x02\0\x00".as_slice(), &size, &body].concat();
+        let dcop = [b"\0\x01\x01\0\0\0\0\0\x01\x01\0\0".as_slice(), &size, &body].concat();
+        let length = format!("POST /a HTTP/1.1\r\nContent-Length: {SIZE}\r\n\r\n");
+        let http = [length.as_bytes(), &body].concat();
+        for message in [&giop, &dcop, &http] {
+            assert_eq!(wanted(message, 5000), (message.len(), 0), "{:?}", &message[..12]);
+        }
     }
 }

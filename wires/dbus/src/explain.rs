@@ -53,7 +53,10 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
             [b'l' | b'B', ..] if !rest.get(1).is_some_and(u8::is_ascii_alphabetic) => message(rest, at),
             _ => line(rest, at),
         };
-        let Some(next) = next else { break };
+        let Some(next) = next else {
+            listing.lacks = lacks(rest);
+            break;
+        };
         at += next.len.max(1);
         let broken = next.kind == "broken";
         listing.messages.push(next);
@@ -108,6 +111,13 @@ fn broken(rest: &[u8], offset: usize) -> Explained {
         len: rest.len(),
         ..Explained::default()
     }
+}
+
+/// How many bytes the message at the end needs more, where its header tells.
+fn lacks(rest: &[u8]) -> usize {
+    let header = rest.first_chunk::<HEADER>().and_then(|raw| Header::read(raw).ok());
+    let len = header.and_then(|header| usize::try_from(header.len()).ok());
+    len.unwrap_or_default().saturating_sub(rest.len())
 }
 
 /// A message; nothing if it is not whole.

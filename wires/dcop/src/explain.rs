@@ -62,7 +62,7 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
                 let mut message = message(whole, offset, little);
                 if whole.len() < len {
                     message.summary.push_str(&format!(", {} of {len} bytes here", whole.len()));
-                    listing.rest = whole.len();
+                    (listing.rest, listing.lacks) = (whole.len(), len - whole.len());
                 }
                 listing.messages.push(message);
                 offset = offset.saturating_add(len);

@@ -47,7 +47,7 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
             let mut message = message(&header, rest, offset);
             message.summary.push_str(&format!(", {} of {len} bytes here", rest.len()));
             listing.messages.push(message);
-            listing.rest = rest.len();
+            (listing.rest, listing.lacks) = (rest.len(), len - rest.len());
             break;
         };
         listing.messages.push(message(&header, whole, offset));

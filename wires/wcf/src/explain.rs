@@ -58,7 +58,7 @@ pub fn explain(bytes: &[u8]) -> Listing {
         message.offset = offset;
         if !whole {
             message.summary.push_str(&format!(", cut off after {} bytes", rest.len()));
-            listing.rest = rest.len();
+            (listing.rest, listing.lacks) = (rest.len(), reading.lacks);
         }
         offset += message.len;
         listing.messages.push(message);
@@ -109,11 +109,13 @@ struct Reading {
     /// What protects the stream from here on, once an upgrade has begun.
     shield: Option<Shield>,
     words: Words,
+    /// How many more bytes the message that was not whole needs, where it tells its length.
+    lacks: usize,
 }
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { encoding: None, upgrades: false, shield: None, words: Words::with_quota(WORDS) }
+        Self { encoding: None, upgrades: false, shield: None, words: Words::with_quota(WORDS), lacks: 0 }
     }
 }
 
@@ -224,6 +226,7 @@ impl Reading {
         message.parts.push(part(1, width, "size", size.to_string()));
         let payload = bytes.get(start..len.min(bytes.len())).unwrap_or_default();
         let whole = payload.len() == size;
+        self.lacks = size - payload.len();
         message.len = start + payload.len();
         let notes = envelope::explain(payload, Some(start), self.encoding, &mut self.words, &mut message);
         message.summary = format!("{} {notes}, {len} bytes", message.kind);

@@ -71,6 +71,7 @@ fn read(bytes: &[u8], message: &mut Explained, reading: &mut Reading) -> Result<
     };
     let (name, start) = (message.kind.clone(), message.summary.clone());
     let mut body = body(&head, bytes, message)?;
+    reading.lacks = body.lacks;
     if !body.whole {
         message.len = bytes.len();
     }
@@ -217,6 +218,8 @@ struct Content {
     at: Option<usize>,
     chunks: usize,
     whole: bool,
+    /// How many more bytes it needs at least.
+    lacks: usize,
 }
 
 /// The body behind a head; the length of the message becomes known.
@@ -235,13 +238,13 @@ fn body(head: &Head, bytes: &[u8], message: &mut Explained) -> Result<Content, &
     };
     let octets = rest.get(..size).unwrap_or(rest).to_vec();
     message.len += octets.len();
-    let whole = octets.len() == size;
-    Ok(Content { octets, at: Some(head.len), chunks: 0, whole })
+    let lacks = size - octets.len();
+    Ok(Content { octets, at: Some(head.len), chunks: 0, whole: lacks == 0, lacks })
 }
 
 /// A chunked body, and its trailers.
 fn chunks(bytes: &[u8], message: &mut Explained) -> Result<Content, &'static str> {
-    let mut content = Content { octets: Vec::new(), at: None, chunks: 0, whole: false };
+    let mut content = Content { octets: Vec::new(), at: None, chunks: 0, whole: false, lacks: 0 };
     loop {
         let Some(line) = line(bytes, message.len)? else { return Ok(content) };
         let digits = line.split(|octet| *octet == b';').next().unwrap_or_default().trim_ascii();
@@ -263,6 +266,7 @@ fn chunks(bytes: &[u8], message: &mut Explained) -> Result<Content, &'static str
         content.octets.extend_from_slice(chunk);
         message.len += chunk.len();
         if chunk.len() < size {
+            content.lacks = size - chunk.len();
             return Ok(content);
         }
         match line_end(bytes, message.len)? {
@@ -390,7 +394,7 @@ fn package(
         let at = body.at.map(|at| at + from + end + 4);
         if is_root {
             rooted = true;
-            let root = Content { octets: content.to_vec(), at, chunks: 0, whole: true };
+            let root = Content { octets: content.to_vec(), at, chunks: 0, whole: true, lacks: 0 };
             action = textual(&root, message, reading);
         } else {
             add(message, at, [0, content.len()], "octets", format!("{} bytes", content.len()));
