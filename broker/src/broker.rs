@@ -201,7 +201,9 @@ impl Broker {
                 }
             }
             front.set(objects);
+            front.node.set_max_message(plan.config.max_message);
         }
+        inner.upstream.set_max_message(plan.config.max_message);
         let before = std::mem::take(&mut state.fronts);
         let gone: Vec<_> =
             before.into_iter().filter(|front| !fronts.iter().any(|held| Arc::ptr_eq(held, front))).collect();

@@ -336,6 +336,12 @@ impl Node {
         self.guard.shared.drain();
     }
 
+    /// From now on this is the largest message of connections that begin, in bytes; `None`: what each wire says. As
+    /// [`Builder::max_message`]; connections that are open keep theirs.
+    pub fn set_max_message(&self, bytes: Option<u64>) {
+        self.guard.shared.limit_messages(bytes);
+    }
+
     /// Stops: drains, lets calls under way end and be answered for the time that [`Builder::grace`] gives, then says goodbye on
     /// all connections and ends them. Calls that take longer end without an answer, and nobody is told that they did not run.
     pub fn stop(&self) {

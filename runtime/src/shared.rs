@@ -77,7 +77,8 @@ pub(crate) struct Shared {
     this: Weak<Self>,
     pub(crate) wires: Vec<&'static dyn Wire>,
     pub(crate) latency: Latency,
-    limits: Option<Limits>,
+    /// Of connections that begin from now on.
+    limits: Mutex<Option<Limits>>,
     depth: Option<u32>,
     pub(crate) deadline: Option<Duration>,
     shard_count: usize,
@@ -141,7 +142,7 @@ impl Shared {
         let allowance = Arc::new(Allowance::new(builder.quotas, largest));
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
-            limits: builder.limits,
+            limits: Mutex::new(builder.limits),
             depth: builder.depth,
             wires: builder.wires,
             latency: builder.latency,
@@ -184,11 +185,16 @@ impl Shared {
 
     /// The limits of connections of a wire.
     pub(crate) fn limits(&self, wire: &dyn Wire) -> Limits {
-        let limits = self.limits.clone().unwrap_or_else(|| wire.default_limits());
+        let limits = lock(&self.limits).clone().unwrap_or_else(|| wire.default_limits());
         match self.depth {
             Some(levels) => limits.with_depth(levels),
             None => limits,
         }
+    }
+
+    /// The largest message of connections that begin from now on; what the wire says where none is said.
+    pub(crate) fn limit_messages(&self, bytes: Option<u64>) {
+        *lock(&self.limits) = bytes.map(|bytes| Limits::default().with_message(bytes));
     }
 
     /// The wire that reads this text.

@@ -1,6 +1,6 @@
 //! Configurations that change while calls are under way, and the end.
 
-use super::{Running, config, contract, shop_at, start, until};
+use super::{Running, Store, config, contract, shop_at, start, until};
 use everywire::{Kind, Node};
 use everywire_tests::shop::market::Shop;
 use std::sync::Arc;
@@ -77,6 +77,28 @@ fn a_call_under_way_ends_by_the_route_that_it_began_with() {
     assert_eq!(two.counted.lock().unwrap().len(), 1);
     one.shut(false);
     assert_eq!(call.join().unwrap().unwrap(), 1);
+}
+
+#[test]
+fn the_largest_message_holds_for_listeners_that_stay_open_too() {
+    let (backend, store) = (Node::from(Node::builder().max_message(16 << 20).build()), Store::new());
+    backend.listen(FRONT).unwrap();
+    let target = backend.print_friendly(backend.export::<dyn Shop>("shop", store.clone()).reference());
+    let broker = start(&text(FRONT, &target, ""));
+    let reference = broker.reference("shop");
+    let large = "x".repeat(6 << 20);
+    // Each time by a new connection.
+    let set = || {
+        let client = Node::from(Node::builder().max_message(16 << 20).build());
+        client.connect::<dyn Shop>(&reference).unwrap().set_title(&large)
+    };
+    set().unwrap_err();
+    let more = format!("max-message = \"16MiB\"\n{}", text(FRONT, &target, ""));
+    broker.broker.reload(config(&more).unwrap()).unwrap();
+    set().unwrap();
+    broker.broker.reload(config(&text(FRONT, &target, "")).unwrap()).unwrap();
+    set().unwrap_err();
+    assert_eq!(broker.reference("shop"), reference, "the listener stayed");
 }
 
 #[test]
