@@ -121,16 +121,17 @@ pub trait NodeState: Any + Send + Sync {
 pub struct Parts(pub(crate) Vec<Part>);
 
 impl Parts {
-    /// Bytes that the parts themselves take, beside what they lead to.
+    /// Bytes that the parts themselves take, octets included, beside what else they lead to.
     pub fn size(&self) -> usize {
-        self.0.len() * size_of::<Part>()
+        let octets = |part: &Part| if let Part::Octets(octets) = part { octets.len() } else { 0 };
+        self.0.iter().map(|part| size_of::<Part>() + octets(part)).sum()
     }
 
     /// The object references among them.
     pub fn references(&self) -> impl Iterator<Item = &Reference> {
         self.0.iter().filter_map(|part| match part {
             Part::Reference(reference) => reference.as_ref(),
-            Part::Shape(_) | Part::TypeCode(_) => None,
+            Part::Shape(_) | Part::TypeCode(_) | Part::Octets(_) => None,
         })
     }
 }
@@ -140,6 +141,8 @@ pub(crate) enum Part {
     Reference(Option<Reference>),
     Shape(Shape),
     TypeCode(TypeCode),
+    /// A large run, from where it lies.
+    Octets(Bytes),
 }
 
 /// What belongs to a body beside its bytes.

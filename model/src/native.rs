@@ -4,7 +4,7 @@
 //! How values lie. Numbers stand as they are, without alignment; a text, bytes, and the begin and end of
 //! composites carry a mark, so that a reader with another contract is told, as on a wire. What has no bytes
 //! of its own (references with the options that hide in them, shapes, type codes, handles) lies beside the
-//! bytes, in order. Nobody else ever sees these bytes.
+//! bytes, in order; so does a large run of octets that somebody shares, since it is then copied nowhere. Nobody else ever sees these bytes.
 //!
 //! Invariants.
 //! * What was written by one contract and is read by the same comes out as it went in.
@@ -41,6 +41,11 @@ const TEXT: u8 = 0xa1;
 const BYTES: u8 = 0xa2;
 const OPEN: u8 = 0xa3;
 const CLOSE: u8 = 0xa4;
+/// Bytes that lie beside.
+const SHARED: u8 = 0xa5;
+
+/// The shortest run of octets that is shared and not copied.
+const LARGE: usize = 4 << 10;
 
 impl Codec for Native {
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
@@ -111,6 +116,14 @@ impl Sink for Writer {
     fn bytes(&mut self, _: &Shape, value: &[u8]) -> Visit<()> {
         self.marked(BYTES, value);
         Ok(())
+    }
+
+    fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
+        if value.len() < LARGE {
+            return self.bytes(shape, value);
+        }
+        self.parts.0.push(Part::Octets(value.clone()));
+        self.u8(SHARED)
     }
 
     fn numbers(&mut self, values: Numbers<'_>) -> Visit<()> {
@@ -208,6 +221,18 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
+    /// The octets that lie beside, if they do.
+    fn beside(&mut self) -> Visit<Option<&'a Bytes>> {
+        if self.body.bytes.get(self.at) != Some(&SHARED) {
+            return Ok(None);
+        }
+        self.at += 1;
+        match self.part() {
+            Some(Part::Octets(octets)) => Ok(Some(octets)),
+            _ => Err(self.lacks("bytes")),
+        }
+    }
+
     fn part(&mut self) -> Option<&'a Part> {
         let part = self.body.beside.as_ref()?.parts.0.get(self.part)?;
         self.part += 1;
@@ -256,10 +281,16 @@ impl<'a> Source<'a> for Reader<'a> {
     }
 
     fn bytes(&mut self, _: &Shape) -> Visit<Cow<'a, [u8]>> {
-        self.octets().map(Cow::Borrowed)
+        match self.beside()? {
+            Some(octets) => Ok(Cow::Borrowed(octets)),
+            None => self.octets().map(Cow::Borrowed),
+        }
     }
 
     fn shared(&mut self, _: &Shape) -> Visit<Bytes> {
+        if let Some(octets) = self.beside()? {
+            return Ok(octets.clone());
+        }
         self.octets().map(|bytes| self.body.bytes.slice_ref(bytes))
     }
 
@@ -345,6 +376,32 @@ mod tests {
         for len in [2, 1 << 40, usize::MAX] {
             assert_eq!(read(len).unwrap_err().kind(), Kind::Malformed, "{len}");
         }
+    }
+
+    #[test]
+    fn a_large_run_of_octets_is_copied_nowhere() {
+        let shape = Shape::sequence(Shape::U8);
+        for len in [0, 1, LARGE - 1, LARGE, 1 << 20] {
+            let octets = Bytes::from(vec![7; len]);
+            let body =
+                NATIVE.write(&mut |sink| sink.i32(1).and_then(|()| sink.shared(&shape, &octets))).unwrap();
+            let read = body.read(|source| source.i32().and_then(|_| source.shared(&shape))).unwrap();
+            let same =
+                body.read(|source| source.i32().map(drop).and_then(|()| Ok(source.bytes(&shape)?.len())));
+            assert_eq!((&read, same.unwrap()), (&octets, len));
+            if len >= LARGE {
+                assert_eq!(read.as_ptr(), octets.as_ptr(), "{len}");
+                assert!(body.bytes.len() < LARGE);
+            }
+        }
+    }
+
+    #[test]
+    fn a_mark_of_octets_that_lie_nowhere_is_refused() {
+        let shape = Shape::sequence(Shape::U8);
+        let body = NATIVE.write(&mut |sink| sink.u8(SHARED)).unwrap();
+        assert_eq!(body.read(|source| source.shared(&shape)).unwrap_err().kind(), Kind::Malformed);
+        assert_eq!(body.read(|source| source.bytes(&shape).map(drop)).unwrap_err().kind(), Kind::Malformed);
     }
 
     #[test]
