@@ -116,7 +116,8 @@ pub(crate) fn find(asked: &str) -> Vec<Row> {
         let code = format!("{number:#010x}");
         found = chosen(&|row| row.code == code);
     }
-    if found.is_empty() {
+    // The number of a minor code alone is anybody's.
+    if found.is_empty() && !asked.contains(" minor ") {
         found =
             chosen(&|row| last(row.code).eq_ignore_ascii_case(last(asked)) && !row.code.contains(" minor "));
     }
@@ -184,7 +185,12 @@ pub(crate) fn word_for(code: Option<&str>, message: &str, kind: &str) -> Option<
     }
     // As violations are printed: `what is wrong (Name, at byte N of the connection)`.
     let violation = message.rsplit_once(", at byte ").and_then(|(before, _)| before.rsplit_once('('));
-    let breach = |name: &str| find(name).iter().find(|row| row.family != "failure").map(Row::word);
+    // Wires share some names: then the name alone shows the rows of all of them.
+    let breach = |name: &str| {
+        let mut rows = find(name).into_iter().filter(|row| row.family != "failure");
+        let row = rows.next()?;
+        Some(if rows.next().is_some() { last(row.code) } else { row.word() })
+    };
     violation.and_then(|(_, name)| breach(name)).or_else(|| known(kind))
 }
 
@@ -202,6 +208,8 @@ mod tests {
             ("[0x80004002]", "0x80004002"),
             ("CORBA::MARSHAL minor 0x4154000b", "CORBA::MARSHAL minor 0x4154000b"),
             ("CORBA::MARSHAL minor 0x12345678", "CORBA::MARSHAL"),
+            // Not the HRESULT of that number.
+            ("CORBA::TRANSIENT minor 0x00000001", "CORBA::TRANSIENT"),
             ("MARSHAL", "CORBA::MARSHAL"),
             ("org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.NoReply"),
             ("ndr CountMismatch", "ndr CountMismatch"),
@@ -233,6 +241,8 @@ mod tests {
         let violation =
             "a message begins with `HTTP` instead of `GIOP` (NotGiop, at byte 0 of the connection)";
         assert_eq!(word_for(None, violation, "violation"), Some("giop NotGiop"));
+        let shared = "a record Sized Envelope is empty (Empty, at byte 1 of the connection)";
+        assert_eq!(word_for(None, shared, "violation"), Some("Empty"), "of WCF and of DCOM");
         assert_eq!(word_for(None, "connection refused", "unreachable"), Some("unreachable"));
         assert_eq!(word_for(Some("0x80004002"), "so", "no-operation"), Some("E_NOINTERFACE"));
         assert_eq!(word_for(Some("org.example.Full"), "so", "internal"), None);
