@@ -331,6 +331,7 @@ impl Screen {
         if direction.held.len() > MOST {
             note(&format!("#{connection} {arrow} a message of more than {MOST} octets is not explained"));
             direction.skip(direction.held.len());
+            direction.wanted = 0;
         }
     }
 
@@ -373,13 +374,15 @@ impl Direction {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
     use crate::output::Style;
     use crate::trace::{select::Selection, show::Detail, values::Knowledge};
     use everywire::Node;
     use everywire::model::Contract;
 
-    /// What a direction waits for when so much of a message has come, and when the rest of it has.
+    /// The octets that a direction waits for when so many have come, and when the rest has.
     fn wanted(message: &[u8], first: usize) -> (usize, usize) {
         let telling = Telling {
             detail: Detail { level: 0, json: false, style: Style::default() },
@@ -391,7 +394,8 @@ mod tests {
         let (outward, inward) = (Direction::default(), Direction::default());
         screen.connections.insert(1, Conversation { peer: "here".to_owned(), wire: None, outward, inward });
         screen.chunk(1, true, Duration::ZERO, &message[..first]);
-        let before = screen.connections[&1].outward.wanted;
+        let direction = &screen.connections[&1].outward;
+        let before = direction.wanted + usize::try_from(direction.before).unwrap();
         screen.chunk(1, true, Duration::ZERO, &message[first..]);
         assert!(screen.connections[&1].outward.held.is_empty());
         (before, screen.connections[&1].outward.wanted)
@@ -403,7 +407,7 @@ mod tests {
         let size = u32::try_from(SIZE).unwrap().to_be_bytes();
         let body = vec![0; SIZE];
         let giop = [b"GIOP\x01\x02\0\x00".as_slice(), &size, &body].concat();
-        let dcop = [b"\0\x01\x01\0\0\0\0\0\x01\x01\0\0".as_slice(), &size, &body].concat();
+        let dcop = [b"\0\x01\x01\0\0\0\0\0\x01\x01\0\0".as_slice(), &size, &[0; 4], &body].concat();
         let length = format!("POST /a HTTP/1.1\r\nContent-Length: {SIZE}\r\n\r\n");
         let http = [length.as_bytes(), &body].concat();
         for message in [&giop, &dcop, &http] {
