@@ -86,6 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri takes hours to pack megabytes")]
     fn what_is_packed_comes_back_and_no_more_than_the_quota() {
         let text = Bytes::from("text ".repeat(2000));
         let quotas = |most| Quotas { max_received_message_size: most, ..Quotas::default() };
