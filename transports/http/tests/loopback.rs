@@ -73,6 +73,7 @@ fn requests_go_in_and_responses_come_later_on_one_connection() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri takes many minutes to carry megabytes")]
 fn large_bodies_arrive_whole_in_pieces_of_any_size() {
     let body: Vec<u8> = (0..1_400_000_u32).map(|i| (i / 7) as u8).collect();
     for piece in [1_000, 65_536, 10_000_000] {
