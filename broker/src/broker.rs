@@ -348,7 +348,10 @@ impl Inner {
         let calls = Arc::clone(calls);
         builder.observer(Arc::new(move |notice: &Notice| match notice {
             Notice::Withdrawn { link, call } => calls.withdraw(*link, *call),
-            Notice::Closed { link } => calls.close(*link),
+            Notice::Closed { link } => {
+                calls.close(*link);
+                log.detail("closed", || vec![("listener", name.clone().into())]);
+            }
             notice => tell(&log, &name, notice),
         }))
     }
