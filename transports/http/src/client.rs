@@ -22,11 +22,14 @@ use std::task::Poll;
 
 type Sent = Pin<Box<dyn Future<Output = Result<Response<Incoming>, TrySendError<Request<Outgoing>>>> + Send>>;
 
+/// What takes requests, and what carries them.
+type Library = (SendRequest<Outgoing>, Pin<Box<Connection<End, Outgoing>>>);
+
 /// The connecting half of a connection. Its user gives it a request ([`Client::send`]) and what came ([`Client::feed`]), and
 /// asks after each what became of it ([`Client::advance`]); what has to go then stands in [`Client::transmit`].
 pub struct Client {
-    /// What takes requests, and what carries them; nothing once the connection is over.
-    library: Option<(SendRequest<Outgoing>, Pin<Box<Connection<End, Outgoing>>>)>,
+    /// Nothing once the connection is over.
+    library: Option<Library>,
     end: End,
     /// The connection wants to be polled again.
     line: Bell,
