@@ -86,8 +86,10 @@ fn curl_puts_octets_and_gets_them_back() {
     };
     // Chunked, since the length of the input is not told; two requests on one connection.
     let echoed = format!("http://{address}/echo");
-    let (told, requests) =
-        curl(&["--header", "Transfer-Encoding: chunked", "--header", "Expect:"], &[echoed.clone()]);
+    let (told, requests) = curl(
+        &["--header", "Transfer-Encoding: chunked", "--header", "Expect:"],
+        std::slice::from_ref(&echoed),
+    );
     assert_eq!((requests, told.len()), (1, octets.len() + "200 1\n".len()));
     assert!(told.starts_with(&octets) && told.ends_with(b"200 1\n"));
     let (told, requests) = curl(&[], &[echoed.clone(), echoed]);
