@@ -374,8 +374,6 @@ impl Direction {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::output::Style;
     use crate::trace::{select::Selection, show::Detail, values::Knowledge};

@@ -118,6 +118,7 @@ impl Router {
             input.clear();
             return Ok(());
         };
+        self.post.count(&mut self.peers);
         let result = self.messages(slot, input);
         if result.is_err() {
             self.leave(slot);
@@ -250,7 +251,6 @@ impl Router {
                 self.cut(slot);
             }
         }
-        self.post.count(&mut self.peers);
     }
 
     /// Closes a connection.
