@@ -1,7 +1,7 @@
 //! Names and actions as a WCF contract has them: the wire and the contract language agree by this one place.
 //!
 //! A name with its namespace is written `{namespace}local` (Clark notation). What a contract says otherwise
-//! stands in the notes of interfaces and operations: `wcf:action`, `wcf:reply`, `wcf:request`,
+//! stands in the notes of interfaces and operations: `wcf:action`, [`SOAP_ACTION`], `wcf:reply`, `wcf:request`,
 //! `wcf:response`, `wcf:bare`, `wcf:fault:{namespace}Type`, `wcf:detail:{namespace}Type`.
 //!
 //! The usual names are WCF's: an action is namespace, contract and operation, with `Response` for the reply;
@@ -25,6 +25,9 @@ pub const SERIALIZATION: &str = "http://schemas.microsoft.com/2003/10/Serializat
 pub const ARRAYS: &str = "http://schemas.microsoft.com/2003/10/Serialization/Arrays";
 /// What the namespace of data contracts begins with; the namespace of the program's types follows.
 pub const DATA: &str = "http://schemas.datacontract.org/2004/07/";
+
+/// The note with what bindings say in `soapAction`, where that is not the action; empty where they say nothing.
+pub const SOAP_ACTION: &str = "wcf:soapAction";
 
 /// A name and its namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -97,6 +100,13 @@ pub fn action(interface: Option<&Interface>, asked: &Operation) -> String {
         Some(action) => action.to_owned(),
         None => usual_action(interface, asked),
     }
+}
+
+/// What SOAP 1.1 over HTTP says in `SOAPAction`: the action, unless a binding has another or none (WS-I Basic Profile 1.1,
+/// R2744 and R2745).
+#[must_use]
+pub fn soap_action(interface: Option<&Interface>, asked: &Operation) -> String {
+    note(&asked.notes, SOAP_ACTION).map_or_else(|| action(interface, asked), str::to_owned)
 }
 
 /// The action of a reply.

@@ -60,7 +60,7 @@ pub(super) struct Services<'n, 't, 'r, 's> {
     bound: HashMap<QName, bool>,
     /// What bindings of that style say about the namespace of the element around the parts; as `headers`.
     around: HashMap<(QName, String, bool), String>,
-    /// Actions of requests that only bindings say, by port type and operation.
+    /// Actions of requests in bindings, by port type and operation; empty where a binding says that there is none.
     actions: HashMap<(QName, String), String>,
     /// Structs that are details of faults.
     pub(super) exceptions: Vec<(QName, Hold<Struct>)>,
@@ -148,9 +148,11 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         for operation in binding.all("operation") {
             let Some(name) = operation.get("name") else { continue };
             let told = operation.children.iter().filter(soap).find(|child| child.local == "operation");
-            if let Some(action) = told.and_then(|told| told.get("soapAction")).filter(|text| !text.is_empty())
-            {
-                self.actions.entry((of.clone(), name.to_owned())).or_insert_with(|| action.to_owned());
+            if let Some(told) = told {
+                let known = self.actions.entry((of.clone(), name.to_owned())).or_default();
+                if known.is_empty() {
+                    told.get("soapAction").unwrap_or_default().clone_into(known);
+                }
             }
             if style(operation).or_else(|| usual.clone()).as_deref() == Some("rpc") {
                 self.rpc.insert((of.clone(), name.to_owned()));
@@ -249,7 +251,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             callback
         });
         notes.extend(ports.iter().map(Port::note));
-        let doc = documentation(port_type);
+        let doc = port_type.documentation();
         let interface = Hold::new(interface(name, &id, operations, signals, notes, doc));
         Some(Service { interface, callback })
     }
@@ -286,7 +288,11 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         let usual = names::join(&of.namespace, &own, &name);
         let written = names::join(&of.namespace, &of.local, &name);
         let bound = self.actions.get(&(of.clone(), name.clone())).filter(|_| !ways.calls_back);
-        let action = action(ways.request).or_else(|| bound.cloned()).unwrap_or_else(|| written.clone());
+        let named = bound.filter(|bound| !bound.is_empty()).cloned();
+        let action = action(ways.request).or(named).unwrap_or_else(|| written.clone());
+        if let Some(bound) = bound.filter(|bound| **bound != action) {
+            note(names::SOAP_ACTION.to_owned(), bound.clone());
+        }
         if action != usual {
             note("wcf:action".to_owned(), action);
         }
@@ -347,7 +353,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         operation.idempotent = self.may_run_twice(node);
         operation.raises = Cow::Owned(raises);
         operation.notes = Notes::Owned(notes);
-        operation.doc = Name::from(documentation(node));
+        operation.doc = Name::from(node.documentation());
         Some(operation)
     }
 
@@ -399,6 +405,12 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             }
         }
         let single = parts.len() == 1;
+        // In the style `rpc` an element stands around any number of parts (WSDL 1.1, 3.5).
+        if (style.rpc || !parts.is_empty()) && parts.iter().all(|part| part.get("element").is_none()) {
+            let namespace = self.around.get(&(of.clone(), operation.to_owned(), output));
+            let namespace = namespace.unwrap_or(&of.namespace).clone();
+            content.wrapper = Some(QName::new(namespace, format!("{operation}{suffix}")));
+        }
         for part in parts {
             if part.get("element").is_some() {
                 let element = part.qname("element", self.types.report)?;
@@ -447,12 +459,9 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 if taken.insert(Name::from(local.clone())) {
                     content.fields.push(Field { name: Name::from(local), shape });
                 }
-                let namespace = self.around.get(&(of.clone(), operation.to_owned(), output));
-                let namespace = namespace.unwrap_or(&of.namespace).clone();
-                content.wrapper = Some(QName::new(namespace, format!("{operation}{suffix}")));
             }
         }
-        if message.one("part").is_none() {
+        if message.one("part").is_none() && content.wrapper.is_none() {
             // Nothing stands in the body.
             content.bare = true;
         }
@@ -570,11 +579,6 @@ fn ways<'n, 't>(operation: &'n Node<'t>) -> Option<Ways<'n, 't>> {
 /// The action that the description gives a message.
 fn action(way: Option<&Node<'_>>) -> Option<String> {
     way?.foreign(&ACTIONS, "Action").map(str::to_owned)
-}
-
-/// The text of `documentation`, if there is any.
-fn documentation(node: &Node<'_>) -> String {
-    node.one("documentation").map_or_else(String::new, |doc| doc.text().trim().to_owned())
 }
 
 /// An interface without bases: port types inherit nothing.

@@ -164,6 +164,11 @@ impl<'t> Node<'t> {
         self.element.span
     }
 
+    /// The text of the child `documentation`, if there is any.
+    pub(super) fn documentation(&self) -> String {
+        self.one("documentation").map_or_else(String::new, |doc| doc.text().trim().to_owned())
+    }
+
     pub(super) fn text(&self) -> String {
         self.element.text()
     }

@@ -269,7 +269,8 @@ fn well_known_types_are_known() {
 }
 
 /// As JAX-WS declares them: an element with a named type around parameters, and a fault whose element is called otherwise than
-/// its type. `Style::Rpc` names the namespace of the element around parts, which have none.
+/// its type. `Style::Rpc` names the namespace of the element around parts, which have none; without parts the element is empty.
+/// A binding that says no action has an empty one outside of the envelope (WS-I Basic Profile 1.1, R2745).
 #[test]
 fn descriptions_of_jax_ws_are_read() {
     let text = r#"<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:w="http://schemas.xmlsoap.org/wsdl/soap/"
@@ -288,12 +289,18 @@ fn descriptions_of_jax_ws_are_read() {
       <message name="AR"><part name="parameters" element="t:addResponse"/></message>
       <message name="F"><part name="parameters" element="t:find"/></message><message name="FR"><part name="result" element="t:found"/></message>
       <message name="S"><part name="fault" element="t:Shortage"/></message>
+      <message name="P"/><message name="PR"/>
       <message name="C"><part name="who" type="x:string"/></message><message name="CR"><part name="return" type="x:string"/></message>
       <portType name="Shop">
         <operation name="add"><input message="t:A"/><output message="t:AR"/><fault name="S" message="t:S"/></operation>
         <operation name="find"><input message="t:F"/><output message="t:FR"/></operation>
-        <operation name="call"><input message="t:C"/><output message="t:CR"/></operation></portType>
+        <operation name="ping"><input message="t:P"/><output message="t:PR"/></operation>
+        <operation name="call"><input message="t:C" a:Action="urn:called" xmlns:a="http://www.w3.org/2007/05/addressing/metadata"/>
+          <output message="t:CR"/></operation></portType>
       <binding name="B" type="t:Shop"><w:binding style="document" transport="http://schemas.xmlsoap.org/soap/http"/>
+        <operation name="add"><w:operation soapAction=""/></operation>
+        <operation name="find"><w:operation soapAction="urn:find"/></operation>
+        <operation name="ping"><w:operation soapAction="" style="rpc"/><input><w:body use="literal" namespace="urn:asked"/></input></operation>
         <operation name="call"><w:operation style="rpc"/><input><w:body use="literal" namespace="urn:asked"/></input>
           <output><w:body use="literal" namespace="urn:told"/></output></operation></binding></definitions>"#;
     let check = |contract: &Contract, shown: &str| {
@@ -328,6 +335,14 @@ fn descriptions_of_jax_ws_are_read() {
         let answered = names::response_wrapper(Some(shop), call);
         assert_eq!(answered, Some(QName::new("urn:told", "callResponse")), "{shown}");
         assert_eq!(names::members(Some(shop), call, false), "", "{shown}");
+        let ping = names::request_wrapper(Some(shop), of("ping"));
+        assert_eq!(ping, Some(QName::new("urn:asked", "ping")), "{shown}");
+        for (name, action, soap) in
+            [("add", "urn:shop/Shop/add", ""), ("find", "urn:find", "urn:find"), ("call", "urn:called", "")]
+        {
+            let told = (names::action(Some(shop), of(name)), names::soap_action(Some(shop), of(name)));
+            assert_eq!(told, (action.to_owned(), soap.to_owned()), "{shown}");
+        }
     };
     let contract = parse(text, "shop.wsdl").unwrap_or_else(|e| panic!("{e}"));
     check(&contract, "as it came");

@@ -9,6 +9,7 @@
 use crate::values::{Layout, QName, Types};
 use bytes::Bytes;
 use everywire_idl::wsdl::names;
+use everywire_model::contract::note;
 use everywire_model::shape::{Field, Hold, Name, Struct};
 use everywire_model::{Interface, Operation, Shape};
 use std::sync::{Arc, OnceLock};
@@ -18,6 +19,8 @@ use std::sync::{Arc, OnceLock};
 pub struct Plan {
     /// The action of requests.
     pub action: Arc<str>,
+    /// What requests without addressing say outside of the envelope; may be empty.
+    pub soap_action: Arc<str>,
     /// The action of replies.
     pub reply_action: Arc<str>,
     /// The action as sessions hand it on: what stands in `Incoming::operation`, without a copy for each
@@ -105,6 +108,7 @@ impl Plan {
         };
         Arc::new(Self {
             action: action.into(),
+            soap_action: action.into(),
             reply_action: format!("{action}Response").into(),
             asked: Bytes::copy_from_slice(action.as_bytes()),
             name: name.into(),
@@ -142,7 +146,9 @@ impl Plan {
         reply_action: String,
     ) -> Arc<Self> {
         let name = names::operation(operation);
-        let result = names::result_element(operation);
+        // An `out` parameter may be called `return`, too: JAX-WS calls elements so.
+        let returns = !matches!(operation.returns, Shape::Void);
+        let result = if returns { names::result_element(operation) } else { String::new() };
         // The notes of the contract say which parameters travel as SOAP headers, and by which name.
         let headers: Vec<(String, QName)> = operation
             .notes
@@ -164,9 +170,12 @@ impl Plan {
             detail: names::detail(operation, detail),
             action: names::fault_action(interface, operation, detail).into(),
         };
+        let action: Arc<str> = action.into();
+        let said = note(&operation.notes, names::SOAP_ACTION);
         Arc::new(Self {
             asked: Bytes::copy_from_slice(action.as_bytes()),
-            action: action.into(),
+            soap_action: said.map_or_else(|| Arc::clone(&action), Into::into),
+            action,
             reply_action: reply_action.into(),
             name: name.into(),
             arguments: layout(names::request_wrapper(interface, operation), &operation.arguments, false),
@@ -229,7 +238,17 @@ pub fn index_of(interface: &Interface, asked: &[u8]) -> Option<usize> {
             }
         });
     }
-    let of = |operation: &Operation| names::action(Some(interface), operation) == asked;
+    // Neither an action nor a body: an operation without arguments, and without an element around them.
+    if asked.is_empty() {
+        return interface.operations.iter().position(|operation| {
+            operation.arguments.fields().is_empty()
+                && names::request_wrapper(Some(interface), operation).is_none()
+        });
+    }
+    let of = |operation: &Operation| {
+        names::action(Some(interface), operation) == asked
+            || note(&operation.notes, names::SOAP_ACTION) == Some(asked)
+    };
     interface.operations.iter().position(of).or_else(|| {
         // Callbacks of a contract written without notes: WCF names them by the service's contract.
         let contract = names::contract(interface);

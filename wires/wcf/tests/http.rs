@@ -210,6 +210,34 @@ fn a_basic_request_is_what_microsoft_s_is() {
     assert!(lower.contains(&format!("content-length: {}", body.len())));
 }
 
+/// JAX-WS calls the element of a result so, which is an `out` parameter to us. Its services of bare messages are asked for
+/// nothing by an empty body, without an action.
+#[test]
+fn an_out_parameter_may_be_called_return() {
+    let mut pair = Pair::new("basic", "");
+    pair.start(3, Vec::new());
+    pair.carry();
+    let call = calls(&mut pair.server).remove(0);
+    pair.answer(3, call.id, vec![text("given")]);
+    let response = told(&mut pair.server);
+    assert!(response.contains("<return ") && response.contains(">given</return>"), "{response}");
+}
+
+/// WS-I Basic Profile 1.1, R2745. Apache CXF refuses every other action then.
+#[test]
+fn what_bindings_say_stands_in_soap_action() {
+    for (binding, said) in
+        [("basic", "SOAPAction: \"\""), ("wshttp", ">http://tempuri.org/IEcho/Say</a:Action>")]
+    {
+        let mut pair = Pair::new(binding, "");
+        let operations = pair.interface.operations.to_mut();
+        operations[0].notes = vec![("wcf:soapAction".into(), "".into())].into();
+        pair.start(0, vec![text("x")]);
+        let request = told(&mut pair.client).to_ascii_lowercase();
+        assert!(request.contains(&said.to_ascii_lowercase()), "{request}");
+    }
+}
+
 #[test]
 fn requests_as_others_write_them_are_served() {
     let utf16: Vec<u8> = format!("\u{FEFF}{}", say("x")).encode_utf16().flat_map(u16::to_le_bytes).collect();

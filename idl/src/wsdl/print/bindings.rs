@@ -102,7 +102,7 @@ impl Bindings<'_> {
     fn operation(&self, soap: &str, method: &Printed, paper: &mut Paper) {
         paper.open("wsdl:operation", &[("name", &method.name)]);
         let style = if method.rpc { "rpc" } else { "document" };
-        paper.empty(&format!("{soap}:operation"), &[("soapAction", &method.action), ("style", style)]);
+        paper.empty(&format!("{soap}:operation"), &[("soapAction", &method.soap_action), ("style", style)]);
         let mut way = |element: &str, way: &Way| {
             paper.open(element, &[]);
             if let Some((message, parts)) = &way.headers {

@@ -84,7 +84,8 @@ impl<'i> Method<'i> {
 /// What a port type and its bindings say of an operation.
 pub(super) struct Printed {
     pub(super) name: String,
-    pub(super) action: String,
+    /// What bindings say in `soapAction`.
+    pub(super) soap_action: String,
     /// Documentation; may be empty.
     pub(super) doc: String,
     /// Whether parts of messages are parameters.
@@ -154,8 +155,7 @@ impl Messages<'_, '_> {
         let (asked, answered) = if method.calls_back { ("Output", "Input") } else { ("Input", "Output") };
         let wrapper = names::request_wrapper(of, operation);
         let arguments: Vec<Field> = operation.arguments.fields().to_vec();
-        let action = method.action();
-        let request = self.way(method, &name, asked, wrapper, arguments, action.clone())?;
+        let request = self.way(method, &name, asked, wrapper, arguments, method.action())?;
         let reply = if operation.oneway {
             None
         } else {
@@ -188,7 +188,7 @@ impl Messages<'_, '_> {
         }
         Ok(Printed {
             name,
-            action,
+            soap_action: names::soap_action(Some(method.of), operation),
             doc: operation.doc.to_string(),
             rpc: note(&operation.notes, "wcf:style") == Some("rpc"),
             calls_back: method.calls_back,

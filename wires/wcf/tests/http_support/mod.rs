@@ -22,7 +22,8 @@ fn text() -> Shape {
     Shape::Text(Text::WIDE)
 }
 
-/// A contract: `Say` answers text with text, `Turn` octets with octets, `Tell` is one-way.
+/// A contract: `Say` answers text with text, `Turn` octets with octets, `Tell` is one-way, `Give` asks with an
+/// empty body and without an action, and has an `out` parameter.
 pub fn interface() -> Interface {
     let operations = vec![
         Operation {
@@ -37,6 +38,10 @@ pub fn interface() -> Interface {
         Operation {
             oneway: true,
             ..Operation::new("Tell", vec![parameter(Direction::In, "text", text())], Shape::Void)
+        },
+        Operation {
+            notes: vec![("wcf:bare".into(), "".into()), ("wcf:soapAction".into(), "".into())].into(),
+            ..Operation::new("Give", vec![parameter(Direction::Out, "return", text())], Shape::Void)
         },
     ];
     Interface {

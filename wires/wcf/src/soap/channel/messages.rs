@@ -6,11 +6,13 @@
 use super::sending::Sent;
 use super::state::{Flushed, Refusal, SoapChannel};
 use crate::dictionary::Outgoing;
+use crate::plan::Plan;
 use crate::soap::faults::Said;
 use crate::soap::ids::MessageId;
 use crate::soap::rm::Next;
 use crate::soap::template::Saying;
 use everywire_model::{Failure, SendBuffer};
+use std::sync::Arc;
 use std::time::Instant;
 
 impl SoapChannel {
@@ -106,6 +108,11 @@ impl SoapChannel {
 
     pub(super) fn is_http(&self) -> bool {
         self.settings.binding.is_http()
+    }
+
+    /// What a request says outside of its envelope.
+    pub(super) fn asked_outside<'p>(&self, plan: &'p Plan) -> &'p Arc<str> {
+        if self.dialect.addressing { &plan.action } else { &plan.soap_action }
     }
 
     pub(super) fn fault(&mut self, said: Said, relates_to: Option<MessageId>) {
