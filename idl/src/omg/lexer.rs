@@ -350,6 +350,8 @@ impl Lexer {
                     self.at += 1;
                     match self.escape(wide) {
                         Some(c) => value.push(c),
+                        // In C, and so in MIDL, the character stands for itself.
+                        None if self.midl => value.extend(self.text[from..self.at].chars().next_back()),
                         None => report.add(
                             Problem::new(self.span_from(from), "unknown escape sequence")
                                 .help("known are \\n \\t \\v \\b \\r \\f \\a \\\\ \\? \\' \\\" \\377 \\xff and, wide, \\uffff"),

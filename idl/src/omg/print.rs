@@ -17,7 +17,7 @@ mod names;
 
 use everywire_model::shape::{Name, TextKind};
 use everywire_model::{Contract, Definition, Hold, Interface, Shape, Value};
-use names::{Names, parent, parts};
+use names::{Names, parent};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
@@ -48,7 +48,7 @@ struct Printer<'a> {
     names: Names,
     out: String,
     depth: usize,
-    /// The modules, interfaces and structs that are open.
+    /// The modules, interfaces and structs that are open, as they are said.
     scope: Vec<String>,
     /// What is defined so far.
     defined: HashSet<String>,
@@ -97,7 +97,7 @@ impl Printer<'_> {
             Definition::Constant(constant) => {
                 self.doc(&constant.doc);
                 self.defined.insert(constant.name.to_string());
-                let (kind, name) = (self.shape(&constant.shape), names::ident(&constant.name));
+                let (kind, name) = (self.shape(&constant.shape), self.names.own(&constant.name));
                 let value = self.value(&constant.value, &constant.shape);
                 self.line(format_args!("const {kind} {name} = {value};"));
             }
@@ -113,14 +113,15 @@ impl Printer<'_> {
         self.give(&interface.name, &interface.id);
         let bases: Vec<String> = interface.bases.iter().map(|base| self.name(&base.name)).collect();
         let bases = if bases.is_empty() { String::new() } else { format!(" : {}", bases.join(", ")) };
-        self.line(format_args!("interface {}{bases} {{", names::ident(&interface.name)));
+        let said = self.names.own(&interface.name);
+        self.line(format_args!("interface {said}{bases} {{"));
         self.open(&interface.name);
         // Types that are made stand inside one interface and are visible there only.
         self.made.clear();
         let contract = self.contract;
         for definition in &contract.definitions {
             if let Some((name, _)) = identity(definition)
-                && parent(name) == interface.name
+                && self.names.is_within(name, &interface.name)
                 && !self.defined.contains(name.as_ref())
             {
                 self.definition(definition);
@@ -134,9 +135,9 @@ impl Printer<'_> {
             match interface.attributes.iter().find(|attribute| attribute.getter == number) {
                 Some(attribute) => {
                     skip = attribute.setter;
-                    self.attribute(interface, attribute);
+                    self.attribute(interface, attribute, number);
                 }
-                None => self.operation(operation),
+                None => self.operation(operation, &format!("{}#{number}", interface.name)),
             }
         }
         for signal in interface.signals.iter() {
@@ -172,7 +173,8 @@ impl Printer<'_> {
             }
             self.choose_prefix(&name, &id);
             self.enter(parent(&name));
-            self.line(format_args!("{keyword} {};", names::ident(&name)));
+            let said = self.names.own(&name);
+            self.line(format_args!("{keyword} {said};"));
             self.give_forward(&name, &id);
             self.announced.insert(name.into_owned());
         }
@@ -180,7 +182,7 @@ impl Printer<'_> {
 
     /// The prefix that gives this id to this name, as far as one does.
     fn choose_prefix(&mut self, name: &str, id: &str) {
-        let Some(prefix) = names::prefix(name, id) else { return };
+        let Some(prefix) = names::prefix(&self.names.id_path(name), id) else { return };
         if prefix != self.prefix {
             // A prefix replaces the scopes around it, so it stands outside of all of them.
             self.enter("");
@@ -191,7 +193,7 @@ impl Printer<'_> {
 
     /// Closes and opens modules until this is the scope.
     fn enter(&mut self, scope: &str) {
-        let wanted: Vec<&str> = parts(scope).collect();
+        let wanted = self.names.scope(scope);
         let common = self.scope.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
         while self.scope.len() > common {
             self.close("");
@@ -200,15 +202,15 @@ impl Printer<'_> {
             if !self.out.is_empty() && !self.out.ends_with("{\n") {
                 self.out.push('\n');
             }
-            self.line(format_args!("module {} {{", names::ident(part)));
-            self.scope.push(part.to_owned());
+            self.line(format_args!("module {part} {{"));
+            self.scope.push(part);
             self.depth += 1;
         }
     }
 
     /// The scope of a body, whose brace the caller has written.
     fn open(&mut self, name: &str) {
-        self.scope.push(names::last(name).to_owned());
+        self.scope.push(self.names.own(name));
         self.depth += 1;
     }
 
@@ -223,13 +225,13 @@ impl Printer<'_> {
     /// Keeps an id that the prefix does not make. Nothing is written for ids of other languages, which have
     /// no colon, or are the name itself.
     fn give(&mut self, name: &Name, id: &Name) {
+        let path = self.names.id_path(name);
         let made = match self.prefix.as_str() {
-            "" => format!("IDL:{}:1.0", name.replace("::", "/")),
-            prefix => format!("IDL:{prefix}/{}:1.0", name.replace("::", "/")),
+            "" => format!("IDL:{path}:1.0"),
+            prefix => format!("IDL:{prefix}/{path}:1.0"),
         };
         if *id != made && id != name && id.contains(':') {
-            let path: Vec<String> = parts(name).map(names::ident).collect();
-            let _ = writeln!(self.given, "#pragma ID ::{} \"{id}\"", path.join("::"));
+            let _ = writeln!(self.given, "#pragma ID ::{} \"{id}\"", self.names.path(name).join("::"));
         }
     }
 
@@ -279,7 +281,7 @@ impl Printer<'_> {
 
     /// The shortest way to say a scoped name here.
     fn name(&self, name: &str) -> String {
-        self.names.shortest(name, &self.scope)
+        self.names.shortest(&self.names.path(name), &self.scope)
     }
 }
 

@@ -373,6 +373,31 @@ fn structs_that_turn_out_too_late_to_have_no_form_are_left_out_with_all_that_hol
     assert!(keep.operations.iter().any(|operation| operation.label == "Fine"));
 }
 
+/// The same where a typedef names the struct before, as headers of C do.
+#[test]
+fn a_struct_without_a_form_may_have_its_name_from_a_typedef_before_it() {
+    let contract = contract(
+        "import \"oaidl.idl\";
+         typedef struct tagNode Node;
+         typedef struct Chain { Node *first; long length; } Chain;
+         [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B20A)] interface IKeep : IUnknown {
+             HRESULT Put([in] Chain *chain);
+             HRESULT Fine([in] long number);
+         };
+         struct tagNode { void *data; struct tagNode *next; };",
+    );
+    let keep = contract.interfaces().find(|interface| interface.name == "IKeep").unwrap();
+    let out: Vec<&str> = left_out(&keep.notes).collect();
+    assert!(out.len() == 1 && out[0].starts_with("`Put`"), "{out:?}");
+}
+
+/// A backslash before a letter without a meaning is nothing, as in C: the SDK of Windows quotes paths of files so.
+#[test]
+fn backslashes_before_other_characters_are_nothing() {
+    let contract = contract("cpp_quote(\"// HKCR\\{Id}\\shellex\") const char *PLACE = \"C:\\some\\new\";");
+    assert_eq!(constant(&contract, "PLACE").value, Value::Text("C:some\new".into()));
+}
+
 /// On Windows, where such files come from, upper and lower case are one in names of files.
 #[test]
 fn imported_files_are_found_in_any_case() {

@@ -1,7 +1,7 @@
 //! Contracts of one language that are printed in another, and read there again: what only the first language allows must not
 //! make the text of the second one wrong.
 
-use everywire_idl::{midl, omg, wsdl};
+use everywire_idl::{dbus_xml, midl, omg, wsdl};
 use everywire_model::{Contract, Definition, Shape};
 
 /// Two enumerations with the same members, built-in types of schemas, and a class without members.
@@ -100,4 +100,77 @@ fn structs_without_members_are_read() {
     let text = "module M { struct Nothing { }; interface I { Nothing take(in Nothing it); }; };";
     let contract = omg::parse(text, "m.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
     stable_omg(&contract);
+}
+
+fn operations(contract: &Contract, name: &str) -> Vec<String> {
+    let found = contract.interfaces().find(|interface| interface.name == name);
+    let found = found.unwrap_or_else(|| panic!("no {name}: {}", omg::print(contract)));
+    found.operations.iter().map(|operation| operation.name.to_string()).collect()
+}
+
+/// The getter and the setter of a property have one name, and two parameters may differ in case alone.
+#[test]
+fn two_operations_of_one_name_are_two_in_omg_idl() {
+    let text = "import \"oaidl.idl\";
+        [local, object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B208)]
+        interface IMill : IUnknown {
+            [propget] HRESULT Speed([out, retval] long *speed);
+            [propput] HRESULT Speed([in] long speed);
+        };
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B209)]
+        interface IMore : IMill { HRESULT Grind([in] long Sacks, [out] long *sacks); };";
+    let contract = midl::parse(text, "mill.midl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(operations(&stable_omg(&contract), "IMore"), ["Speed", "Speed_2", "Grind"]);
+}
+
+/// A name of D-Bus is an interface, and what others begin with.
+#[test]
+fn an_interface_and_a_module_of_one_name_are_two_in_omg_idl() {
+    let text = "<node><interface name='org.mill.Desk'><method name='Ring'/></interface>
+        <interface name='org.mill.Desk.Lamp.Bulb'><method name='Light'/></interface>
+        <interface name='org.mill.Desk.Lamp'><method name='Bulb'/></interface></node>";
+    let contract = dbus_xml::parse(text, "desk.xml").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let again = stable_omg(&contract);
+    assert_eq!(operations(&again, "org::mill::Desk_2"), ["Ring"]);
+    assert_eq!(operations(&again, "org::mill::Desk::Lamp::Bulb"), ["Light"]);
+    assert_eq!(operations(&again, "org::mill::Desk::Lamp_2"), ["Bulb"]);
+}
+
+/// A port that is called like its service, a member like its type, a type like another but for case; a parameter like its type.
+#[test]
+fn names_of_the_scope_around_are_others_in_omg_idl() {
+    let text = MILL
+        .replace("portType name='Weighing'", "portType name='Mill'")
+        .replace("name='filled' type='s:dateTime'", "name='Sack' type='s:int'")
+        .replace(
+            "<s:complexType name='Nothing'>",
+            "<s:complexType name='sack'><s:sequence/></s:complexType><s:complexType name='Nothing'>",
+        )
+        .replace("name='sack' type='t:Sack'", "name='Sack' type='t:Sack' maxOccurs='unbounded'");
+    let contract = wsdl::parse(&text, "mill.wsdl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let again = stable_omg(&contract);
+    assert_eq!(operations(&again, "mill::Mill_2"), ["weigh"]);
+}
+
+/// A label that is no member of the enumeration: the numbers stand in the text.
+#[test]
+fn labels_may_be_no_members_of_the_enumeration() {
+    let text = "import \"oaidl.idl\";
+        typedef enum Kind { SACKS = 1, KILOS = 2 } Kind;
+        typedef [switch_type(Kind)] union Stock { [case(SACKS)] long sacks; [case(KILOS, 7)] double kilos; } Stock;
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B209)]
+        interface IMill : IUnknown { HRESULT Look([in] Kind kind, [in, switch_is(kind)] Stock *stock); };";
+    let contract = midl::parse(text, "mill.midl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let text = omg::print(&contract);
+    assert!(text.contains("case 2: case 7: double kilos;"), "{text}");
+    omg::parse(&text, "again.idl").unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+}
+
+/// A schema has one list for arrays and sequences of the same type.
+#[test]
+fn arrays_and_sequences_of_one_type_are_one_list_of_a_schema() {
+    let text = "typedef sequence<long> Sacks; struct Row { long places[6]; Sacks sacks; }; interface Mill { Row row(in Sacks sacks); };";
+    let contract = omg::parse(text, "mill.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let text = wsdl::print(&contract).unwrap_or_else(|why| panic!("{why}"));
+    wsdl::parse(&text, "again.wsdl").unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
 }

@@ -210,6 +210,15 @@ impl Builder<'_> {
         }
     }
 
+    /// What a struct or union stands for that proved to have no form on a wire after others had mentioned it. A typedef before it
+    /// may have given it its name already.
+    fn without_form(&mut self, key: &str, wanted: &str) -> Option<Ty> {
+        let out = Ty::Stays(Rc::clone(self.formless.get(key)?));
+        let name = self.name_for(key, wanted);
+        self.types.entry(name).or_insert_with(|| out.clone());
+        Some(out)
+    }
+
     /// Starts a definition with a body; the name it gets.
     fn open(&mut self, key: &str, span: Span, wanted: &str) -> Option<String> {
         let name = self.name_for(key, wanted);
@@ -277,6 +286,9 @@ impl Builder<'_> {
     fn record(&mut self, key: &str, members: &[Member], span: Span, wanted: &str) -> Option<Ty> {
         if let Some(known) = self.known_by_tag(key).or_else(|| known_struct(key)) {
             return Some(known);
+        }
+        if let Some(out) = self.without_form(key, wanted) {
+            return Some(out);
         }
         if let Some(same) = self.same(key, members).filter(|_| !self.is_of_background(key)) {
             return Some(same);
@@ -396,6 +408,9 @@ impl Builder<'_> {
         attributes: &[Attribute],
         switch: Option<Shape>,
     ) -> Option<Ty> {
+        if let Some(out) = self.without_form(key, wanted) {
+            return Some(out);
+        }
         let name = self.open(key, span, wanted)?;
         let written = union.switch.as_ref().or_else(|| find(attributes, "switch_type")?.spec.as_ref());
         let discriminator = match written {

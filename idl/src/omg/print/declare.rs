@@ -25,7 +25,7 @@ impl Printer<'_> {
             Shape::Alias(alias) => {
                 self.defined.insert(alias.name.to_string());
                 self.give(&alias.name, &alias.id);
-                let declared = self.declarator(&alias.target, names::last(&alias.name));
+                let declared = self.declarator(&alias.target, &self.names.own(&alias.name));
                 self.line(format_args!("typedef {declared};"));
             }
             _ => {}
@@ -37,28 +37,31 @@ impl Printer<'_> {
         let Some(body) = structure.get() else { return };
         self.defined.insert(body.name.to_string());
         self.give(&body.name, &body.id);
-        self.line(format_args!("{keyword} {} {{", names::ident(&body.name)));
+        let said = self.names.own(&body.name);
+        self.line(format_args!("{keyword} {said} {{"));
         self.open(&body.name);
-        for field in body.fields.iter() {
-            self.member(field, "", &body.name);
+        for (number, field) in body.fields.iter().enumerate() {
+            self.member(field, number, "", &body.name);
         }
         self.close(tail);
     }
 
     /// A field; a type that stands inside `owner` is defined with its first use.
-    fn member(&mut self, field: &Field, lead: &str, owner: &str) {
+    fn member(&mut self, field: &Field, number: usize, lead: &str, owner: &str) {
         let (element, dimensions) = dimensions(&field.shape);
+        let said = self.names.inner(&format!("{owner}#{number}"), &field.name);
         match names::of_shape(element) {
-            Some((_, name, _)) if names::parent(name) == owner && !self.defined.contains(name.as_ref()) => {
-                let tail = format!(" {}{dimensions}", names::ident(&field.name));
+            Some((_, name, _))
+                if self.names.is_within(name, owner) && !self.defined.contains(name.as_ref()) =>
+            {
+                let tail = format!(" {said}{dimensions}");
                 self.named_type(element, lead, &tail);
             }
             _ if matches!(element.resolved(), Shape::Void) => {
-                let name = names::ident(&field.name);
-                self.line(format_args!("{lead}any /* nothing: not expressible in OMG IDL */ {name};"));
+                self.line(format_args!("{lead}any /* nothing: not expressible in OMG IDL */ {said};"));
             }
             _ => {
-                let declared = self.declarator(&field.shape, &field.name);
+                let declared = self.declarator(&field.shape, &said);
                 self.line(format_args!("{lead}{declared};"));
             }
         }
@@ -69,37 +72,44 @@ impl Printer<'_> {
         self.defined.insert(members.name.to_string());
         self.give(&members.name, &members.id);
         let list: Vec<String> =
-            members.members.iter().map(|(name, _)| names::ident(self.names.member(members, name))).collect();
-        format!("enum {} {{ {} }}", names::ident(&members.name), list.join(", "))
+            members.members.iter().map(|(name, _)| self.names.member(members, name)).collect();
+        format!("enum {} {{ {} }}", self.names.own(&members.name), list.join(", "))
     }
 
     fn union(&mut self, union: &Hold<Union>, lead: &str, tail: &str) {
         let Some(body) = union.get() else { return };
         self.defined.insert(body.name.to_string());
         self.give(&body.name, &body.id);
+        // In other languages labels may be numbers that no member has.
+        let labels = || body.arms.iter().flat_map(|arm| arm.labels.iter());
+        let is_member = |members: &Enum, label: &i64| {
+            i32::try_from(*label).is_ok_and(|label| members.name_of(label).is_some())
+        };
+        let of = match body.discriminator.resolved() {
+            Shape::Enum(members) if !labels().all(|label| is_member(members, label)) => &Shape::I32,
+            _ => &body.discriminator,
+        };
         // An enum that stands inside the union can only be defined in its head.
-        let discriminator = match &body.discriminator {
+        let discriminator = match of {
             Shape::Enum(members) if !self.defined.contains(members.name.as_ref()) => {
                 self.enumeration(members)
             }
             shape => self.shape(shape),
         };
-        self.line(format_args!("{lead}union {} switch ({discriminator}) {{", names::ident(&body.name)));
+        let said = self.names.own(&body.name);
+        self.line(format_args!("{lead}union {said} switch ({discriminator}) {{"));
         self.open(&body.name);
         let is_void = |arm: &Arm| matches!(arm.field.shape.resolved(), Shape::Void);
         let other = body.arms.iter().find(|arm| arm.default || arm.labels.is_empty());
         // A label without an arm stands for nothing, unless there is a default arm.
         let can_miss = other.is_none_or(is_void) && !body.arms.iter().all(is_void);
-        for arm in body.arms.iter().filter(|arm| !(can_miss && is_void(arm))) {
-            let mut labels: String = arm
-                .labels
-                .iter()
-                .map(|label| format!("case {}: ", self.label(*label, &body.discriminator)))
-                .collect();
+        for (number, arm) in body.arms.iter().enumerate().filter(|(_, arm)| !(can_miss && is_void(arm))) {
+            let mut labels: String =
+                arm.labels.iter().map(|label| format!("case {}: ", self.label(*label, of))).collect();
             if arm.default || labels.is_empty() {
                 labels.push_str("default: ");
             }
-            self.member(&arm.field, &labels, &body.name);
+            self.member(&arm.field, number, &labels, &body.name);
         }
         self.close(tail);
     }
@@ -124,38 +134,40 @@ impl Printer<'_> {
 
     /// A member of an enumeration, which stands in the scope around it.
     pub(super) fn enumerator(&self, of: &Enum, member: &str) -> String {
-        let member = self.names.member(of, member);
-        match names::parent(&of.name) {
-            "" => self.name(member),
-            scope => self.name(&format!("{scope}::{member}")),
-        }
+        let mut path = self.names.scope(names::parent(&of.name));
+        path.push(self.names.member(of, member));
+        self.names.shortest(&path, &self.scope)
     }
 
     /// Types without a name are made before the documentation, which must stand before the operation itself.
-    pub(super) fn operation(&mut self, operation: &Operation) {
+    pub(super) fn operation(&mut self, operation: &Operation, place: &str) {
         let oneway = if operation.oneway { "oneway " } else { "" };
-        let name = names::ident(&operation.label);
+        let name = self.names.inner(place, &operation.label);
         let returns = self.usable(&operation.returns, &operation.label);
+        let mut made = Vec::new();
         for parameter in operation.parameters.iter() {
-            self.usable(&parameter.field.shape, &format!("{}_{}", operation.label, parameter.field.name));
+            let shape = &parameter.field.shape;
+            let hint = format!("{}_{}", operation.label, parameter.field.name);
+            made.push(self.must_be_made(shape).then(|| self.usable(shape, &hint)));
         }
         let before = self.out.len();
         self.doc(&operation.doc);
         // Parameters stand in a scope of the operation, where types may have other names than around it.
-        self.scope.push(operation.name.to_string());
+        self.scope.push(name.clone());
         let parameters: Vec<String> = operation
             .parameters
             .iter()
-            .map(|parameter| {
+            .zip(made)
+            .enumerate()
+            .map(|(number, (parameter, made))| {
                 let direction = match parameter.direction {
                     Direction::In => "in",
                     Direction::Out => "out",
                     Direction::InOut => "inout",
                 };
-                let shape = &parameter.field.shape;
-                let made = self.made.get(&self.declarator(self.bare(shape), "")).cloned();
-                let kind = made.unwrap_or_else(|| self.shape(shape));
-                format!("{direction} {kind} {}", names::ident(&parameter.field.name))
+                let kind = made.unwrap_or_else(|| self.shape(&parameter.field.shape));
+                let said = self.names.inner(&format!("{place}#{number}"), &parameter.field.name);
+                format!("{direction} {kind} {said}")
             })
             .collect();
         self.scope.pop();
@@ -177,12 +189,13 @@ impl Printer<'_> {
         let _ = writeln!(self.out, "#pragma signal {name}({})", fields.join(", "));
     }
 
-    pub(super) fn attribute(&mut self, interface: &Interface, attribute: &Attribute) {
+    pub(super) fn attribute(&mut self, interface: &Interface, attribute: &Attribute, number: usize) {
         let getter = interface.operations.get(attribute.getter);
         let setter = attribute.setter.and_then(|setter| interface.operations.get(setter));
         let kind = self.usable(&attribute.shape, &attribute.name);
         self.doc(getter.map_or("", |getter| &getter.doc));
-        let declared = format!("{kind} {}", names::ident(&attribute.name));
+        let said = self.names.inner(&format!("{}#{number}", interface.name), &attribute.name);
+        let declared = format!("{kind} {said}");
         let get = if setter.is_some() { "getraises" } else { "raises" };
         let get = getter.map(|getter| self.raises(get, getter)).unwrap_or_default();
         let set = setter.map(|setter| self.raises("setraises", setter)).unwrap_or_default();
@@ -193,19 +206,24 @@ impl Printer<'_> {
     /// A type as an operation or attribute uses it: sequences and arrays need a name there, which is made where another
     /// language gave none.
     fn usable(&mut self, shape: &Shape, hint: &str) -> String {
-        let target = self.bare(shape);
-        if !matches!(target, Shape::Sequence(_) | Shape::Array(_)) {
+        if !self.must_be_made(shape) {
             return self.shape(shape);
         }
+        let target = self.bare(shape);
         let written = self.declarator(target, "");
         if let Some(name) = self.made.get(&written) {
             return name.clone();
         }
-        let name = format!("{}_t", names::last(hint));
+        let name = self.names.take(&self.scope.join("::"), names::ident(&format!("{}_t", names::last(hint))));
         let declared = self.declarator(target, &name);
         self.line(format_args!("typedef {declared};"));
         self.made.insert(written, name.clone());
         name
+    }
+
+    /// Whether an operation or attribute cannot use a type without a name for it.
+    fn must_be_made(&self, shape: &Shape) -> bool {
+        matches!(self.bare(shape), Shape::Sequence(_) | Shape::Array(_))
     }
 
     /// The shape behind names that another language has built in, which are no definitions. It stops at the

@@ -1,9 +1,12 @@
 //! Names: how to say one shortly and still mean the right thing, and which must be known before.
 //!
-//! `Names` is made once from the whole contract and then only read. It holds every name that a look-up could
-//! find, in lower case, since OMG IDL does not tell names apart by case. A short name is used only where no
-//! nearer scope, with what it inherits, has that first part: the reader of the text must find the same
-//! definition.
+//! `Names` is made once from the whole contract. It holds every name that a look-up could find, as it is said here and in lower
+//! case, since OMG IDL does not tell names apart by case. A short name is used only where no nearer scope, with what it
+//! inherits, has that first part: the reader of the text must find the same definition.
+//!
+//! Other languages have names twice in one scope, or that of the scope itself: the getter and setter of a property, a port that is
+//! called like its service, an interface whose name other names begin with. The later one has a number behind its name here.
+//! A contract that was OMG IDL has nothing of the kind, so nothing of it is called otherwise.
 //!
 //! The second half finds what a definition needs to be announced, recursing over types: a named struct, union
 //! or interface ends the recursion, so types that contain themselves are no danger.
@@ -13,125 +16,238 @@
 
 use super::super::lexer::keyword;
 use everywire_model::shape::{Enum, Name};
-use everywire_model::{Contract, Definition, Shape};
+use everywire_model::{Contract, Definition, Hold, Interface, Shape};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 /// All names of a contract.
 pub(super) struct Names {
-    /// Scoped names in lower case: whatever a lookup could find.
+    /// Scoped names as they are said, in lower case: whatever a lookup could find.
     taken: HashSet<String>,
     /// Structs, unions, exceptions and interfaces: what is inside one is printed inside it.
     bodies: HashSet<String>,
+    /// What must be a module, since interfaces stand inside.
+    modules: HashSet<String>,
     /// Scoped names of all definitions, in their own case.
     defined: HashSet<String>,
-    /// The bases of each interface, by scoped name.
+    /// The bases of each interface, by how its scoped name is said.
     bases: HashMap<String, Vec<String>>,
-    /// Other names for members of enumerations whose own is taken, by the enumeration and the member.
-    members: HashMap<(String, String), String>,
+    /// What is called otherwise here, by its place: a scoped name, with `::` behind it for a module, with `#` and a number for
+    /// what stands in a body.
+    said: HashMap<String, String>,
+    /// The number that a name which is taken tries next, without which n equal names would cost n * n look-ups.
+    next: HashMap<String, u32>,
 }
 
 impl Names {
-    /// One pass over all definitions.
+    /// Outer names come before inner ones, and types before what has them.
     pub(super) fn of(contract: &Contract) -> Self {
         let mut names = Self {
             taken: HashSet::new(),
             bodies: HashSet::new(),
+            modules: HashSet::new(),
             defined: HashSet::new(),
             bases: HashMap::new(),
-            members: HashMap::new(),
+            said: HashMap::new(),
+            next: HashMap::new(),
         };
-        for definition in &contract.definitions {
-            names.add(definition);
-        }
-        let mut next = HashMap::new();
-        for definition in &contract.definitions {
-            if let Definition::Type(Shape::Enum(body)) = definition {
-                names.members(body, &mut next);
+        let named = |definition| Some((definition, super::identity(definition)?.0));
+        let mut all: Vec<(&Definition, &Name)> = contract.definitions.iter().filter_map(named).collect();
+        all.retain(|(_, name)| !name.is_empty() && names.defined.insert(name.to_string()));
+        for (definition, name) in &all {
+            if is_body(definition) {
+                names.bodies.insert(name.to_string());
             }
         }
+        let mut modules = Vec::new();
+        for (definition, name) in &all {
+            let mut scope = parent(name);
+            if !matches!(definition, Definition::Interface(_)) {
+                while names.bodies.contains(scope) {
+                    scope = parent(scope);
+                }
+            }
+            while !scope.is_empty() && names.modules.insert(scope.to_owned()) {
+                modules.push(scope);
+                scope = parent(scope);
+            }
+        }
+        let depth = |name: &str| parts(name).count();
+        modules.sort_by_key(|scope| depth(scope));
+        all.sort_by_key(|(_, name)| depth(name));
+        modules.into_iter().for_each(|scope| names.call(format!("{scope}::"), scope));
+        let bases = undefined_bases(contract, &names.defined);
+        for base in &bases {
+            names.bodies.insert(base.name.to_string());
+            names.call(base.name.to_string(), &base.name);
+        }
+        all.iter().for_each(|(_, name)| names.call(name.to_string(), name));
+        for base in bases {
+            let path = names.path(&base.name);
+            names.interface(base, &path.join("::"), path.last().map_or("", String::as_str));
+        }
+        all.iter().for_each(|(definition, name)| names.contents(definition, name));
         names
     }
 
-    /// Notes the members of an enumeration. They are names of the scope around it, so in other languages two enumerations
-    /// may have the same ones: then the later member is called like its enumeration, too. `next` is the number that each
-    /// such name tries next, without which n equal names would cost n * n look-ups.
-    fn members(&mut self, body: &Enum, next: &mut HashMap<String, u32>) {
-        let scope = match parent(&body.name) {
-            "" => String::new(),
-            scope => format!("{scope}::"),
+    /// Finds a name for a module or a definition.
+    fn call(&mut self, place: String, name: &str) {
+        let scope = self.scope(parent(name));
+        let own = scope.last().cloned().unwrap_or_default();
+        let wanted = ident(name);
+        let said = if own.eq_ignore_ascii_case(&wanted) {
+            self.another(&scope.join("::"), wanted.clone())
+        } else {
+            self.take(&scope.join("::"), wanted.clone())
         };
-        let whole = |said: &str| format!("{scope}{said}").to_ascii_lowercase();
-        for (member, _) in body.members.iter() {
-            let own = ident(member);
-            if self.taken.insert(whole(&own)) {
+        self.keep(place, wanted, said);
+    }
+
+    /// The same for what stands in a body, by its number: those in `scope` whose own name `own` is.
+    fn value(&mut self, place: String, scope: &str, own: &str, name: &str) -> String {
+        let wanted = ident(name);
+        let said = if own == wanted {
+            self.another(scope, wanted.clone())
+        } else {
+            self.take(scope, wanted.clone())
+        };
+        self.keep(place, wanted, said.clone());
+        said
+    }
+
+    fn keep(&mut self, place: String, wanted: String, said: String) {
+        if said != wanted {
+            self.said.insert(place, said);
+        }
+    }
+
+    /// Takes a name in a scope: this one, or where it is taken one with a number behind it.
+    pub(super) fn take(&mut self, scope: &str, wanted: String) -> String {
+        if self.taken.insert(whole(scope, &wanted)) { wanted } else { self.another(scope, wanted) }
+    }
+
+    fn another(&mut self, scope: &str, wanted: String) -> String {
+        loop {
+            let number = self.next.entry(whole(scope, &wanted)).or_insert(1);
+            *number += 1;
+            let said = format!("{wanted}_{number}");
+            if self.taken.insert(whole(scope, &said)) {
+                return said;
+            }
+        }
+    }
+
+    /// What stands in a definition: members, operations with their parameters. Members of an enumeration are names of the scope
+    /// around it, so in other languages two enumerations may have the same ones: then the later one is called like its
+    /// enumeration, too.
+    fn contents(&mut self, definition: &Definition, name: &str) {
+        let path = self.path(name);
+        let own = path.last().cloned().unwrap_or_default();
+        let scope = path.join("::");
+        let mut fields = |fields: &mut dyn Iterator<Item = &Name>| {
+            for (number, field) in fields.enumerate() {
+                self.value(format!("{name}#{number}"), &scope, &own, field);
+            }
+        };
+        match definition {
+            Definition::Type(Shape::Enum(body)) => {
+                let around = self.scope(parent(name)).join("::");
+                for (member, _) in body.members.iter() {
+                    let wanted = ident(member);
+                    let free = self.taken.insert(whole(&around, &wanted));
+                    if !free {
+                        let longer = format!("{own}_{}", wanted.trim_start_matches('_'));
+                        let said = self.take(&around, longer);
+                        self.said.insert(format!("{name}#{member}"), said);
+                    }
+                }
+            }
+            Definition::Type(Shape::Struct(body)) => {
+                fields(
+                    &mut body.get().into_iter().flat_map(|body| body.fields.iter()).map(|field| &field.name),
+                );
+            }
+            Definition::Type(Shape::Union(body)) => {
+                fields(
+                    &mut body.get().into_iter().flat_map(|body| body.arms.iter()).map(|arm| &arm.field.name),
+                );
+            }
+            Definition::Exception(body) => fields(&mut body.fields.iter().map(|field| &field.name)),
+            Definition::Interface(interface) => self.interface(interface, &scope, &own),
+            _ => {}
+        }
+    }
+
+    /// What an interface inherits is taken, too: nothing of it is defined again.
+    fn interface(&mut self, interface: &Interface, scope: &str, own: &str) {
+        let name = &interface.name;
+        let bases = interface.bases.iter().map(|base| self.path(&base.name).join("::")).collect();
+        self.bases.insert(scope.to_owned(), bases);
+        let accessors: HashSet<usize> =
+            interface.attributes.iter().flat_map(|held| [Some(held.getter), held.setter]).flatten().collect();
+        for attribute in interface.attributes.iter().filter(|held| held.getter < interface.inherited) {
+            self.taken.insert(whole(scope, &ident(&attribute.name)));
+        }
+        for (number, operation) in interface.operations.iter().enumerate() {
+            if number < interface.inherited {
+                self.taken.insert(whole(scope, &ident(&operation.label)));
                 continue;
             }
-            let wanted = format!("{}_{}", last(&body.name), own.trim_start_matches('_'));
-            let mut said = wanted.clone();
-            while !self.taken.insert(whole(&said)) {
-                let number = next.entry(whole(&wanted)).or_insert(1);
-                *number += 1;
-                said = format!("{wanted}_{number}");
+            match interface.attributes.iter().find(|held| held.getter == number) {
+                Some(attribute) => {
+                    self.value(format!("{name}#{number}"), scope, own, &attribute.name);
+                }
+                None if accessors.contains(&number) => {}
+                None => {
+                    let said = self.value(format!("{name}#{number}"), scope, own, &operation.label);
+                    let inner = format!("{scope}::{said}");
+                    for (place, parameter) in operation.parameters.iter().enumerate() {
+                        self.value(format!("{name}#{number}#{place}"), &inner, "", &parameter.field.name);
+                    }
+                }
             }
-            self.members.insert((body.name.to_string(), member.to_string()), said);
         }
+    }
+
+    /// How what stands in a body at a place (`Names::said`) is called here.
+    pub(super) fn inner(&self, place: &str, name: &str) -> String {
+        // Most contracts have no entry at all.
+        self.said.get(place).cloned().unwrap_or_else(|| ident(name))
     }
 
     /// How a member of an enumeration is called here, without its scope.
-    pub(super) fn member<'n>(&'n self, of: &Enum, member: &'n str) -> &'n str {
-        // Most contracts have no entry at all.
-        if self.members.is_empty() {
-            return member;
-        }
-        let said = self.members.get(&(of.name.to_string(), member.to_owned()));
-        said.map_or(member, String::as_str)
+    pub(super) fn member(&self, of: &Enum, member: &str) -> String {
+        self.inner(&format!("{}#{member}", of.name), member)
     }
 
-    /// Adds a definition with all that its scope contains: members, operations with their parameters.
-    fn add(&mut self, definition: &Definition) {
-        let Some((name, _)) = super::identity(definition) else { return };
-        self.defined.insert(name.to_string());
+    /// How a definition is called here, without its scope.
+    pub(super) fn own(&self, name: &str) -> String {
+        self.inner(name, name)
+    }
+
+    /// How a scope is called here, from the outermost one.
+    pub(super) fn scope(&self, name: &str) -> Vec<String> {
         let mut whole = String::new();
-        // The modules around it are names as well.
-        for part in parts(name) {
+        let said = parts(name).map(|part| {
             let _ = write!(whole, "{}{part}", if whole.is_empty() { "" } else { "::" });
-            self.taken.insert(whole.to_ascii_lowercase());
-        }
-        let mut take = |inner: &str| {
-            self.taken.insert(format!("{name}::{inner}").to_ascii_lowercase());
-        };
-        match definition {
-            Definition::Type(Shape::Enum(_)) => return,
-            Definition::Type(Shape::Struct(shape)) => {
-                shape
-                    .get()
-                    .into_iter()
-                    .flat_map(|shape| shape.fields.iter())
-                    .for_each(|field| take(&field.name));
-            }
-            Definition::Type(Shape::Union(shape)) => {
-                shape
-                    .get()
-                    .into_iter()
-                    .flat_map(|shape| shape.arms.iter())
-                    .for_each(|arm| take(&arm.field.name));
-            }
-            Definition::Exception(shape) => shape.fields.iter().for_each(|field| take(&field.name)),
-            Definition::Interface(interface) => {
-                for operation in interface.operations.iter() {
-                    take(&operation.name);
-                    for parameter in operation.parameters.iter() {
-                        take(&format!("{}::{}", operation.name, parameter.field.name));
-                    }
-                }
-                interface.attributes.iter().for_each(|attribute| take(&attribute.name));
-                let bases = interface.bases.iter().map(|base| base.name.to_string()).collect();
-                self.bases.insert(name.to_string(), bases);
-            }
-            _ => return,
-        }
-        self.bodies.insert(name.to_string());
+            let is_module = self.modules.contains(&whole) || !self.bodies.contains(&whole);
+            if is_module { self.inner(&format!("{whole}::"), part) } else { self.own(&whole) }
+        });
+        said.collect()
+    }
+
+    /// How a definition is called here, from the outermost scope.
+    pub(super) fn path(&self, name: &str) -> Vec<String> {
+        let mut path = self.scope(parent(name));
+        path.push(self.own(name));
+        path
+    }
+
+    /// The same as repository ids have it: with `/` between, and without the `_` that escapes.
+    pub(super) fn id_path(&self, name: &str) -> String {
+        let path = self.path(name);
+        let parts: Vec<&str> = path.iter().map(|part| part.strip_prefix('_').unwrap_or(part)).collect();
+        parts.join("/")
     }
 
     /// Whether the contract defines this.
@@ -141,31 +257,30 @@ impl Names {
 
     /// Whether this stands inside an interface or a struct.
     pub(super) fn is_inside(&self, name: &str) -> bool {
-        self.bodies.contains(parent(name))
+        self.bodies.contains(parent(name)) && !self.modules.contains(parent(name))
     }
 
-    /// The shortest way to say a scoped name in a scope.
+    /// Whether this stands inside this interface or struct.
+    pub(super) fn is_within(&self, name: &str, owner: &str) -> bool {
+        parent(name) == owner && self.is_inside(name)
+    }
+
+    /// The shortest way to say a definition, given from the outermost scope, in a scope.
     ///
     /// What both have in common is left out, unless the first part that stays could mean something nearer: then the
     /// whole name is said from the start.
-    pub(super) fn shortest(&self, name: &str, scope: &[String]) -> String {
-        let target: Vec<&str> = parts(name).collect();
+    pub(super) fn shortest(&self, target: &[String], scope: &[String]) -> String {
         let limit = target.len().saturating_sub(1);
-        let common = scope.iter().zip(&target).take(limit).take_while(|(a, b)| a == b).count();
-        let said: Vec<String> = target.iter().skip(common).map(|part| ident(part)).collect();
-        let first = target.get(common).copied().unwrap_or_default();
+        let common = scope.iter().zip(target).take(limit).take_while(|(a, b)| a == b).count();
+        let said = target.get(common..).unwrap_or_default();
+        let first = said.first().map_or("", String::as_str);
         let hidden = (common + 1..=scope.len()).any(|depth| {
             let around = scope.get(..depth).map(|scopes| scopes.join("::")).unwrap_or_default();
             // The name of an operation's scope itself does not hide anything.
             self.has(&around, first)
                 || scope.get(depth - 1).is_some_and(|own| own.eq_ignore_ascii_case(first))
         });
-        if hidden {
-            let whole: Vec<String> = target.into_iter().map(ident).collect();
-            format!("::{}", whole.join("::"))
-        } else {
-            said.join("::")
-        }
+        if hidden { format!("::{}", target.join("::")) } else { said.join("::") }
     }
 
     /// Whether a scope has this name, itself or by its bases. Each base is asked once: there may be many ways to it, and circles in a
@@ -173,7 +288,7 @@ impl Names {
     fn has(&self, scope: &str, name: &str) -> bool {
         let (mut seen, mut pending) = (HashSet::from([scope]), vec![scope]);
         while let Some(scope) = pending.pop() {
-            if self.taken.contains(&format!("{scope}::{name}").to_ascii_lowercase()) {
+            if self.taken.contains(&whole(scope, name)) {
                 return true;
             }
             let bases = self.bases.get(scope).into_iter().flatten().map(String::as_str);
@@ -181,6 +296,36 @@ impl Names {
         }
         false
     }
+}
+
+/// The bases that other languages know without a definition.
+fn undefined_bases<'c>(contract: &'c Contract, defined: &HashSet<String>) -> Vec<&'c Hold<Interface>> {
+    let mut pending: Vec<&Hold<Interface>> = contract.interfaces().collect();
+    let (mut seen, mut found) = (HashSet::new(), Vec::new());
+    while let Some(interface) = pending.pop() {
+        for base in interface.bases.iter().filter(|base| !defined.contains(&*base.name)) {
+            if seen.insert(&base.name) {
+                found.push(base);
+                pending.push(base);
+            }
+        }
+    }
+    found
+}
+
+/// Whether other definitions may stand inside.
+fn is_body(definition: &Definition) -> bool {
+    match definition {
+        Definition::Type(shape) => matches!(shape, Shape::Struct(_) | Shape::Union(_)),
+        Definition::Exception(_) | Definition::Interface(_) => true,
+        Definition::Constant(_) => false,
+    }
+}
+
+/// A scoped name as `Names` looks it up.
+fn whole(scope: &str, name: &str) -> String {
+    let between = if scope.is_empty() { "" } else { "::" };
+    format!("{scope}{between}{name}").to_ascii_lowercase()
 }
 
 /// What a definition names, with the word that announces it: interfaces, structs and unions. Constants name
@@ -259,11 +404,11 @@ pub(super) fn of_shape(shape: &Shape) -> Option<(&'static str, &Name, &Name)> {
     }
 }
 
-/// The prefix that makes this id of this name. None where no prefix does: the id is of another form, or its
-/// path does not end with the name.
-pub(super) fn prefix(name: &str, id: &str) -> Option<String> {
-    let path = id.strip_prefix("IDL:")?.rsplit_once(':')?.0;
-    let before = path.strip_suffix(&name.replace("::", "/"))?;
+/// The prefix that makes this id of this name, whose parts have `/` between. None where no prefix does: the id is of another
+/// form, or its path does not end with the name.
+pub(super) fn prefix(path: &str, id: &str) -> Option<String> {
+    let whole = id.strip_prefix("IDL:")?.rsplit_once(':')?.0;
+    let before = whole.strip_suffix(path)?;
     match before.strip_suffix('/') {
         None if before.is_empty() => Some(String::new()),
         Some(prefix) if !prefix.contains(['"', '\\']) => Some(prefix.to_owned()),
@@ -272,7 +417,7 @@ pub(super) fn prefix(name: &str, id: &str) -> Option<String> {
 }
 
 /// The parts of a scoped name.
-pub(super) fn parts(name: &str) -> impl Iterator<Item = &str> {
+fn parts(name: &str) -> impl Iterator<Item = &str> {
     name.split("::").filter(|part| !part.is_empty())
 }
 

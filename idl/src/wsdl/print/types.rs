@@ -336,6 +336,8 @@ fn made(shape: &Shape) -> String {
         Shape::Union(shape) => format!("union {}", shape.name),
         Shape::Enum(shape) => format!("enum {}", shape.name),
         Shape::Alias(alias) => format!("{} {}", alias.name, alias.id),
+        // A schema has one list for both.
+        Shape::Sequence(_) | Shape::Array(_) => format!("a list {}", builtin::name(shape)),
         other => format!("a {} {}", other.noun(), builtin::name(other)),
     }
 }
