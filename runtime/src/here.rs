@@ -164,11 +164,11 @@ impl Here {
         };
         let link: Arc<dyn Link> = Arc::clone(&inward) as _;
         let endpoint = self.endpoint();
-        let request = Request::new(index, incoming, link, Arc::clone(&servant));
+        let mut request = Request::new(index, incoming, link, Arc::clone(&servant));
         let node = server.weak();
         server.apart(Box::new(move || {
             let _inside = Inside::enter(node);
-            let (request, _span) = spans::serve(request, spans::IN_PROCESS, &endpoint);
+            let _span = spans::serve(&mut request, spans::IN_PROCESS, &endpoint);
             servant.dispatch(request);
         }));
         Ok(inward)

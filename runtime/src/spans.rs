@@ -90,10 +90,10 @@ mod on {
     /// A call that came in; its span is entered while what comes back lives.
     #[inline]
     pub(crate) fn serve(
-        request: Request,
+        request: &mut Request,
         wire: &'static str,
         endpoint: &Endpoint,
-    ) -> (Request, Option<EnteredSpan>) {
+    ) -> Option<EnteredSpan> {
         let span = debug_span!(
             target: "everywire::serve",
             "serve",
@@ -102,11 +102,11 @@ mod on {
             interface = tracing::field::Empty,
             operation = tracing::field::Empty,
         );
-        if span.is_disabled() { (request, None) } else { wanted(request, span) }
+        if span.is_disabled() { None } else { Some(wanted(request, span)) }
     }
 
     #[cold]
-    fn wanted(mut request: Request, span: Span) -> (Request, Option<EnteredSpan>) {
+    fn wanted(request: &mut Request, span: Span) -> EnteredSpan {
         let name = request.full_name();
         let (interface, operation) = name.rsplit_once('.').unwrap_or(("", &name));
         span.record("interface", interface).record("operation", operation);
@@ -124,7 +124,7 @@ mod on {
                 link.answer(id, answer);
             }),
         }
-        (request, Some(span.entered()))
+        span.entered()
     }
 
     fn microseconds(begun: Instant) -> u64 {
@@ -188,7 +188,7 @@ mod off {
     }
 
     #[inline(always)]
-    pub(crate) fn serve(request: Request, _: &'static str, _: &Endpoint) -> (Request, ()) {
-        (request, ())
+    pub(crate) fn serve(_: &mut Request, _: &'static str, _: &Endpoint) -> Option<()> {
+        None
     }
 }

@@ -64,97 +64,81 @@ impl Connection {
                     break;
                 }
             }
-            let event = match core.session.poll() {
-                Some(event) => event,
-                None if core.session.read_paused() => {
-                    // It reads on when it was woken.
-                    let waited = !core.session.transmit().is_empty();
-                    let fits = self.send_replies(&mut core, false);
-                    if fits && waited && core.session.transmit().is_empty() {
-                        // It may have waited for this only.
-                        if self.stream.watched().1.is_some() {
-                            continue;
-                        }
-                        // Others have their turn: an answer of that size may have taken milliseconds. The event loop tells at once
-                        // that there is room.
-                        self.watch(&mut core, false, true);
-                        again = true;
-                        break;
+            let mut event = core.session.poll();
+            if event.is_none() && core.session.read_paused() {
+                // It reads on when it was woken.
+                let waited = !core.session.transmit().is_empty();
+                let fits = self.send_replies(&mut core, false);
+                if fits && waited && core.session.transmit().is_empty() {
+                    // It may have waited for this only.
+                    if self.stream.watched().1.is_some() {
+                        continue;
                     }
-                    if fits && self.stream.has_ended() {
-                        // Nobody is there any more: its place is that of the next who waits.
-                        self.fail(&mut core, self.closed());
-                    }
+                    // Others have their turn: an answer of that size may have taken milliseconds. The event loop tells at once
+                    // that there is room.
+                    self.watch(&mut core, false, true);
+                    again = true;
                     break;
                 }
-                None => {
-                    let waited = !core.session.transmit().is_empty();
-                    // Before a read there is mostly nothing to send, and what is watched is as it was.
-                    let nothing = !waited && core.watched == Watch::REQUESTS && core.failed.is_none();
-                    let fits = nothing || self.send_replies(&mut core, true);
-                    sent = true;
-                    // Its end may have waited for this only.
-                    let freed = waited && fits && core.session.transmit().is_empty();
-                    match if freed { core.session.poll() } else { None } {
-                        Some(event) => event,
-                        None if freed && core.session.read_paused() => continue,
-                        // Whoever has an answer needs a moment before it asks again: no second look now, unless a message is
-                        // still incomplete.
-                        None if !fits || (reads > 0 && core.session.wanted() == 0) || reads == READS => break,
-                        None => match self.fill(&mut core) {
-                            Ok(true) => {
-                                served = Served::Something;
-                                reads += 1;
-                                continue;
-                            }
-                            Ok(false) | Err(()) => break,
-                        },
+                if fits && self.stream.has_ended() {
+                    // Nobody is there any more: its place is that of the next who waits.
+                    self.fail(&mut core, self.closed());
+                }
+                break;
+            }
+            if event.is_none() {
+                let waited = !core.session.transmit().is_empty();
+                // Before a read there is mostly nothing to send, and what is watched is as it was.
+                let nothing = !waited && core.watched == Watch::REQUESTS && core.failed.is_none();
+                let fits = nothing || self.send_replies(&mut core, true);
+                sent = true;
+                // Its end may have waited for this only.
+                let freed = waited && fits && core.session.transmit().is_empty();
+                // Only what is there is moved: it is large, and mostly there is nothing.
+                if freed && let next @ Some(_) = core.session.poll() {
+                    event = next;
+                }
+                if event.is_none() {
+                    if freed && core.session.read_paused() {
+                        continue;
+                    }
+                    // Whoever has an answer needs a moment before it asks again: no second look now, unless a message is
+                    // still incomplete.
+                    if !fits || (reads > 0 && core.session.wanted() == 0) || reads == READS {
+                        break;
+                    }
+                    match self.fill(&mut core) {
+                        Ok(true) => {
+                            served = Served::Something;
+                            reads += 1;
+                            continue;
+                        }
+                        Ok(false) | Err(()) => break,
                     }
                 }
-            };
+            }
             sent = false;
             events += 1;
-            match event {
-                Event::Call(incoming) if self.node.is_draining() => {
+            let call = match event {
+                Some(Event::Call(incoming)) if self.node.is_draining() => {
                     let _ = core.session.answer(incoming.id, Answer::Failed(&ending()));
+                    None
                 }
-                Event::Call(incoming) => match self.take_call(core, incoming, leader) {
-                    Some(back) => core = back,
-                    None => return Served::Preempted,
-                },
-                Event::Probe { key, asked: Some(incoming), .. } if self.passes(&key) => {
-                    // Whoever answers for all such keys is asked as the caller asked.
-                    match self.take_call(core, incoming, leader) {
-                        Some(back) => core = back,
-                        None => return Served::Preempted,
-                    }
+                Some(Event::Call(incoming)) => Some(incoming),
+                // Whoever answers for all such keys is asked as the caller asked.
+                Some(Event::Probe { key, asked: Some(incoming), .. }) if self.passes(&key) => Some(incoming),
+                Some(other) => {
+                    self.attend(&mut core, other);
+                    None
                 }
-                Event::Probe { id, key, type_id, .. } => {
-                    self.establish(&mut core);
-                    let answer = match self.present(&key, type_id.as_deref()) {
-                        Ok(()) => core.session.answer(id, Answer::Done(&Nothing)),
-                        Err(failure) => core.session.answer(id, Answer::Failed(&failure)),
-                    };
-                    // What cannot be told about an object is no reason to end the connection.
-                    let _ = answer;
+                None => None,
+            };
+            if let Some(incoming) = call {
+                let preempted;
+                (core, preempted) = self.take_call(core, incoming, leader);
+                if preempted {
+                    return Served::Preempted;
                 }
-                Event::Ready(peer) => {
-                    if let (Some(account), true) = (&peer.account, self.number != 0) {
-                        self.allowance.shares.name(self.number, Source::account(account));
-                    }
-                    core.peer = Some(peer);
-                    if self.capabilities.signals
-                        && !self.capabilities.signals_are_calls
-                        && !self.one_at_a_time()
-                    {
-                        // Whoever only listens may be silent for ever.
-                        self.establish(&mut core);
-                        core.listens = true;
-                        self.node.join_audience(self);
-                    }
-                    self.tell_of(&mut core);
-                }
-                other => self.deliver(&mut core, other),
             }
             served = Served::Something;
             full = core.session.transmit().len() > self.allowance.quotas.unsent;
@@ -186,6 +170,36 @@ impl Connection {
         served
     }
 
+    /// Sees to an event that is no call.
+    fn attend(self: &Arc<Self>, core: &mut Core, event: Event) {
+        match event {
+            Event::Probe { id, key, type_id, .. } => {
+                self.establish(core);
+                let answer = match self.present(&key, type_id.as_deref()) {
+                    Ok(()) => core.session.answer(id, Answer::Done(&Nothing)),
+                    Err(failure) => core.session.answer(id, Answer::Failed(&failure)),
+                };
+                // What cannot be told about an object is no reason to end the connection.
+                let _ = answer;
+            }
+            Event::Ready(peer) => {
+                if let (Some(account), true) = (&peer.account, self.number != 0) {
+                    self.allowance.shares.name(self.number, Source::account(account));
+                }
+                core.peer = Some(peer);
+                if self.capabilities.signals && !self.capabilities.signals_are_calls && !self.one_at_a_time()
+                {
+                    // Whoever only listens may be silent for ever.
+                    self.establish(core);
+                    core.listens = true;
+                    self.node.join_audience(self);
+                }
+                self.tell_of(core);
+            }
+            other => self.deliver(core, other),
+        }
+    }
+
     /// Has the servants of prefixes hear of a connection, before its first call comes.
     pub(super) fn tell_of(self: &Arc<Self>, core: &mut Core) {
         let hear = self.node.directory.prefix_servants();
@@ -194,15 +208,15 @@ impl Connection {
         }
     }
 
-    /// Serves a call; nothing, if this thread lost the lead meanwhile.
-    // In the loop of all calls, from two places.
+    /// Serves a call. Returns whether this thread lost the lead meanwhile.
+    // In the loop of all calls, from one place: so the lock stays where it is.
     #[inline(always)]
     fn take_call<'c>(
         self: &'c Arc<Self>,
         mut core: Held<'c>,
         incoming: Box<Incoming>,
         leader: &Leader,
-    ) -> Option<Held<'c>> {
+    ) -> (Held<'c>, bool) {
         self.establish(&mut core);
         self.hold_body(&mut core, &incoming);
         let (mut core, preempted) = self.call(core, incoming, leader);
@@ -210,9 +224,8 @@ impl Connection {
             self.place(&mut core, true);
             // This thread no longer leads: whatever is left belongs to the one that does.
             self.send_replies(&mut core, true);
-            return None;
         }
-        Some(core)
+        (core, preempted)
     }
 
     /// Whether the key is served by a prefix alone: then its servant is asked whether the object exists.
@@ -324,6 +337,7 @@ impl Connection {
     }
 
     /// Serves one call, without the lock. Returns whether this thread lost the lead meanwhile.
+    #[inline(always)]
     fn call<'c>(
         self: &'c Arc<Self>,
         mut core: Held<'c>,
@@ -363,6 +377,7 @@ impl Connection {
 
     /// Hands a call over behind those that came before it. If a thread does that already, which has lost the lead meanwhile, it takes
     /// this one, too. What waits counts as memory that the connection holds.
+    #[inline(never)]
     fn call_in_turn<'c>(
         self: &'c Arc<Self>,
         mut core: Held<'c>,
@@ -469,8 +484,8 @@ impl Connection {
     /// Hands a call to its servant, on this thread and without the lock. The answer may come now, later, or
     /// from another thread.
     fn dispatch(self: &Arc<Self>, incoming: Box<Incoming>, servant: &Arc<dyn Servant>, index: usize) {
-        let request = Request::new(index, incoming, Arc::clone(self) as _, Arc::clone(servant));
-        let (request, _span) = spans::serve(request, self.wire.name(), &self.endpoint);
+        let mut request = Request::new(index, incoming, Arc::clone(self) as _, Arc::clone(servant));
+        let _span = spans::serve(&mut request, self.wire.name(), &self.endpoint);
         let _caller = self.capabilities.callbacks_on_connection.then(|| Calling::on(self));
         // A servant that panics drops its request, which answers the caller; the panic hook has told the log.
         let _ = catch_unwind(AssertUnwindSafe(|| servant.dispatch(request)));

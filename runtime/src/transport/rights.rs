@@ -16,6 +16,8 @@ const MOST: usize = 253;
 
 /// Sends bytes with handles: they go with the first of these bytes. The caller keeps its own copies until the
 /// bytes are taken.
+// With room for all of them on the stack, which whoever sends none does without.
+#[inline(never)]
 pub(super) fn send(socket: &OwnedFd, bytes: &[IoSlice<'_>], handles: &[Handle]) -> io::Result<usize> {
     if handles.len() > MOST {
         return Err(io::Error::new(
@@ -37,6 +39,7 @@ pub(super) fn send(socket: &OwnedFd, bytes: &[IoSlice<'_>], handles: &[Handle]) 
 ///
 /// # Errors
 /// `InvalidData`, if the kernel dropped some, as where this process has no descriptors left.
+#[inline(never)]
 pub(super) fn receive(
     socket: &OwnedFd,
     spare: &mut [MaybeUninit<u8>],
