@@ -10,19 +10,19 @@ pub(crate) const TICK: Duration = Duration::from_millis(10);
 /// The time of the last tick of the kernel's clock: mostly less than [`TICK`] ago, for a quarter of what [`Instant::now`] costs.
 #[inline]
 pub(crate) fn lately() -> Instant {
-    /// A moment, and the nanoseconds of the same clock just after it.
-    static ANCHOR: OnceLock<(Instant, u64)> = OnceLock::new();
-    let (anchor, nanos) = ANCHOR.get_or_init(|| {
+    /// A moment, and the time of the same clock just after it.
+    static ANCHOR: OnceLock<(Instant, Duration)> = OnceLock::new();
+    let (anchor, time) = ANCHOR.get_or_init(|| {
         loop {
             let anchor = Instant::now();
-            let nanos = nanos_of(libc::CLOCK_MONOTONIC);
+            let time = time_of(libc::CLOCK_MONOTONIC);
             // Whoever was interrupted in between asks again: the difference stays for good.
             if anchor.elapsed() < Duration::from_millis(1) {
-                return (anchor, nanos);
+                return (anchor, time);
             }
         }
     });
-    *anchor + Duration::from_nanos(nanos_of(libc::CLOCK_MONOTONIC_COARSE).saturating_sub(*nanos))
+    *anchor + time_of(libc::CLOCK_MONOTONIC_COARSE).saturating_sub(*time)
 }
 
 /// A time to wait, as the kernel's calls take it; beyond what they can say, the most they can.
@@ -87,14 +87,18 @@ fn ticks() -> Option<u64> {
     None
 }
 
-/// Nanoseconds of a clock. By libc and not by rustix, whose own way to the kernel's clocks valgrind does not survive.
+/// The time of a clock. By libc and not by rustix, whose own way to the kernel's clocks valgrind does not survive.
 #[inline]
-fn nanos_of(clock: libc::clockid_t) -> u64 {
+fn time_of(clock: libc::clockid_t) -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time to be written is this one, which is ours alone. A clock that is not there leaves it as it is.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+    // In seconds and a rest, as `Instant` has it: so nothing is divided.
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+fn nanos_of(clock: libc::clockid_t) -> u64 {
+    u64::try_from(time_of(clock).as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@
 use crate::clock::{moment, since};
 use crate::transport::Stream;
 use std::cell::Cell;
-use std::time::{Duration, Instant};
 
 /// How eagerly to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,11 +32,11 @@ pub enum Latency {
 }
 
 impl Latency {
-    /// The longest time for which the next byte is looked for before a sleep.
-    fn limit(self) -> Duration {
+    /// The longest time, in nanoseconds, for which the next byte is looked for before a sleep.
+    fn limit(self) -> u64 {
         match self {
-            Self::Default => Duration::from_micros(50),
-            Self::Lowest => Duration::from_millis(5),
+            Self::Default => 50_000,
+            Self::Lowest => 5_000_000,
         }
     }
 }
@@ -46,12 +45,12 @@ impl Latency {
 #[derive(Debug)]
 pub(crate) struct Patience {
     /// The most that `budget` can be, from `Latency`.
-    limit: Duration,
-    /// How long the next wait looks: the limit after a short wait, half after each long one, nothing below 4
-    /// us.
-    budget: Duration,
-    /// When the wait began, once it has looked in vain.
-    since: Option<Instant>,
+    limit: u64,
+    /// How many nanoseconds the next wait looks: the limit after a short wait, half after each long one,
+    /// nothing below `LEAST`.
+    budget: u64,
+    /// The moment at which the wait began, once it has looked in vain.
+    since: Option<u64>,
     /// Whether a router stands between, and latency is not everything (`Latency::Default`).
     routed: bool,
     /// Whether the last yield gave the CPU to somebody, or is known to.
@@ -70,6 +69,8 @@ pub(crate) struct Patience {
     passed: u8,
 }
 
+/// Nanoseconds: the least budget that is worth a look.
+const LEAST: u64 = 4_000;
 /// Nanoseconds: a yield that gave the CPU to somebody took at least so long.
 const SWITCH: u64 = 1_500;
 /// Nanoseconds: a yield to a peer that has little to do is over by then.
@@ -237,7 +238,7 @@ impl Patience {
 
     /// The same for a thread that lets go of a lock before it yields; it says how long that took ([`Patience::gave_among_others`]).
     pub(crate) fn gives_way_after_sending(&mut self, stream: Option<&Stream>) -> bool {
-        if self.budget.is_zero() {
+        if self.budget == 0 {
             self.gave_way = false;
             return false;
         }
@@ -271,10 +272,10 @@ impl Patience {
     pub(crate) fn sleeps_at_once(&mut self) -> bool {
         self.begin();
         // Behind a router that wants the CPU, too.
-        let asleep = self.asleep || self.budget.is_zero() || (self.gave_way && self.crowded > 0);
+        let asleep = self.asleep || self.budget == 0 || (self.gave_way && self.crowded > 0);
         if asleep {
             self.gave_way = false;
-            self.since.get_or_insert_with(Instant::now);
+            self.since.get_or_insert_with(moment);
         }
         asleep
     }
@@ -297,32 +298,29 @@ impl Patience {
         }
         if self.asleep {
             self.gave_way = false;
-            self.since.get_or_insert_with(Instant::now);
+            self.since.get_or_insert_with(moment);
             return false;
         }
-        if self.budget.is_zero() || self.gave_way {
+        if self.budget == 0 || self.gave_way {
             if self.gave_way && self.calling && self.crowded == 0 {
                 self.crowded = CROWDED;
             }
             self.gave_way = false;
-            self.since.get_or_insert_with(Instant::now);
+            self.since.get_or_insert_with(moment);
             return false;
         }
-        // The clock is asked after each yield only, not in the cases above: it costs as much as a look.
-        let now = Instant::now();
-        let since = *self.since.get_or_insert(now);
-        now.duration_since(since) < self.budget
+        since(*self.since.get_or_insert_with(moment)) < self.budget
     }
 
     /// A sleep ended because something came; adapts the budget to how long the whole wait was.
     pub(crate) fn slept(&mut self) {
         (self.waiting, self.asleep, self.doubt) = (false, false, false);
-        let Some(since) = self.since.take() else { return };
+        let Some(begun) = self.since.take() else { return };
         // Five times the limit is short enough for a look of the whole limit to have a chance the next time.
-        self.budget = if since.elapsed() < self.limit * 5 {
+        self.budget = if since(begun) < self.limit * 5 {
             self.limit
-        } else if self.budget < Duration::from_micros(4) {
-            Duration::ZERO
+        } else if self.budget < LEAST {
+            0
         } else {
             self.budget / 2
         };
@@ -388,8 +386,9 @@ mod tests {
         patience.rewarded();
         // A wait that took long takes patience away, until there is none.
         forget();
-        while !patience.budget.is_zero() {
-            patience.since = Instant::now().checked_sub(Duration::from_secs(1));
+        while patience.budget > 0 {
+            // The beginning of its count is long ago.
+            patience.since = Some(0);
             patience.slept();
         }
         assert!(patience.sleeps_at_once());
