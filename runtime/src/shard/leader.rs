@@ -205,18 +205,18 @@ impl Leader {
             }
             looks = 0;
             events.clear();
-            let slept = if idle {
+            // When the first alarm is due; one that is set meanwhile is seen the next time.
+            let (slept, next) = if idle {
                 if hot.iter().any(|connection| connection.before_sleep()) {
                     hot.iter().for_each(|connection| connection.stream().after_sleep(false));
                     continue;
                 }
-                self.sleep(&mut events);
-                true
+                (true, self.sleep(&mut events))
             } else {
                 let none = Timespec { tv_sec: 0, tv_nsec: 0 };
                 // An interrupted look found nothing.
                 let _ = epoll::wait(&shard.epoll, spare_capacity(&mut events), Some(&none));
-                false
+                (false, shard.alarms.next())
             };
             asked = lately();
             if slept {
@@ -238,15 +238,13 @@ impl Leader {
                     return;
                 }
             }
-            if slept || looks == 0 {
-                shard.tick_if_due(asked);
-            }
+            shard.tick_if_due(next, asked);
         }
     }
 
     /// Asks the kernel, and sleeps until it tells of something or the next alarm. `asleep` is set before the
-    /// last look at tasks and alarms: whoever queues one afterwards sees it and rings.
-    fn sleep(&self, events: &mut Vec<epoll::Event>) {
+    /// last look at tasks and alarms: whoever queues one afterwards sees it and rings. Returns when that alarm is due.
+    fn sleep(&self, events: &mut Vec<epoll::Event>) -> Option<Instant> {
         let shard = &self.shard;
         shard.asleep.store(true, Ordering::SeqCst);
         let until = shard.alarms.next();
@@ -259,6 +257,7 @@ impl Leader {
             let _ = epoll::wait(&shard.epoll, spare_capacity(events), timeout.as_ref());
         }
         shard.asleep.store(false, Ordering::SeqCst);
+        until
     }
 
     /// Handles one event. Returns whether another thread leads now.

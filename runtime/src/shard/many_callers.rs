@@ -43,6 +43,9 @@ impl ManyCallers {
     /// The kernel told of a call on the connection with this token.
     pub(super) fn called(&mut self, token: u64) {
         self.passed_on = self.passed_on.saturating_sub(1);
+        if self.recent.first() == Some(&token) {
+            return self.same();
+        }
         let found = self.recent.iter().position(|held| *held == token);
         let last = found.unwrap_or(RECENT - 1);
         if let Some(moved) = self.recent.get_mut(..=last) {

@@ -294,9 +294,10 @@ impl Shard {
         }
     }
 
-    /// Looks at what is due; the coarse clock was asked just now, and the exact one is only where that may make a difference.
-    pub(super) fn tick_if_due(&self, asked: Instant) {
-        if self.alarms.next().is_some_and(|next| next <= asked + TICK) {
+    /// Looks at what is due, if that may be: `next` is the first alarm. The coarse clock was asked just now, and the exact one
+    /// is only where that may make a difference.
+    pub(super) fn tick_if_due(&self, next: Option<Instant>, asked: Instant) {
+        if next.is_some_and(|next| next <= asked + TICK) {
             self.tick(Instant::now());
         }
     }
