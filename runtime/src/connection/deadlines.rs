@@ -91,8 +91,7 @@ impl Connection {
     #[inline]
     pub(super) fn remind(&self, core: &mut Core) {
         // After most calls: nothing is due before the next look.
-        // Nobody minds the silence of a peer that this side has called.
-        let silence = core.reminded_of_silence || (!self.is_accepted() && !core.large);
+        let silence = core.reminded_of_silence || self.has_no_silence_deadline(core);
         let known = silence && core.waiting.is_empty() && core.draining.is_none();
         if !known || core.session.deadline().is_some_and(|due| core.reminded.is_none_or(|next| due < next)) {
             self.remind_of_all(core);
@@ -122,13 +121,25 @@ impl Connection {
         self.remind(&mut self.enter());
     }
 
+    /// Whether nobody minds the silence of the peer: of one that this side has called, or of a listener that has shown
+    /// itself and takes what it is sent.
+    #[inline]
+    fn has_no_silence_deadline(&self, core: &Core) -> bool {
+        let listener = core.served && !core.turned_away && !core.watched.writing;
+        !core.large && (!self.is_accepted() || (listener && self.listens(core)))
+    }
+
+    /// Whether calls, or signals, go to the peer: whoever is silent may wait for them, for longer than the wire's own
+    /// limits allow only.
+    #[inline]
+    fn listens(&self, core: &Core) -> bool {
+        (core.listens && self.node.directory.tells()) || self.capabilities.callbacks_on_connection
+    }
+
     /// When the peer has been silent for too long, by the quotas; `None`: it may be silent for ever. Counted
     /// from the connection's begin until its first whole message, and from the last bytes since then.
     fn silence_deadline(&self, core: &Core) -> Option<Instant> {
-        // Where calls go both ways, whoever is silent may wait to be called, for longer than the wire's own limits allow only.
-        let listens =
-            (core.listens && self.node.directory.tells()) || self.capabilities.callbacks_on_connection;
-        let quiet = core.session.outstanding() == 0 && !listens;
+        let quiet = core.session.outstanding() == 0 && !self.listens(core);
         if !self.is_accepted() {
             None
         } else if core.turned_away {
