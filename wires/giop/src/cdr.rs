@@ -97,6 +97,14 @@ impl<'r> Put<'r> {
 
     put_numbers!(u16 u32 u64);
 
+    /// Several numbers, one behind the other.
+    #[inline]
+    pub(crate) fn u32s<const N: usize>(&mut self, values: [u32; N]) {
+        self.align(size_of::<u32>());
+        let values = values.map(|value| if self.swap { value.swap_bytes() } else { value }.to_ne_bytes());
+        self.out.extend_from_slice(values.as_flattened());
+    }
+
     /// A count. One beyond 32 bits is written as the greatest; the check of the whole message's size, which every
     /// message passes before it is sent, then refuses it.
     #[inline]
@@ -275,14 +283,14 @@ impl<'a> Get<'a> {
     }
 
     /// A counted run of octets.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn octets(&mut self) -> Result<&'a [u8], Bad> {
         let len = self.count()?;
         self.take(len)
     }
 
     /// A narrow string, without its NUL.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn string(&mut self) -> Result<&'a [u8], Bad> {
         let at = self.pos;
         match self.octets()?.split_last() {

@@ -59,12 +59,25 @@ pub(crate) fn passes(id: u32) -> bool {
 
 /// Passes over a list of contexts, showing each to `see`. The count is bounded by what the message can hold.
 /// Each entry takes 8 octets at least.
-#[inline]
+// Of each message.
+#[inline(always)]
 pub(crate) fn each<'a>(
+    get: &mut Get<'a>,
+    see: impl FnMut(u32, &'a [u8]) -> Result<(), Bad>,
+) -> Result<(), Bad> {
+    // Mostly there is none: after the first request of a connection nothing is left to say.
+    match get.count()? {
+        0 => Ok(()),
+        count => each_of(count, get, see),
+    }
+}
+
+#[inline(never)]
+fn each_of<'a>(
+    count: usize,
     get: &mut Get<'a>,
     mut see: impl FnMut(u32, &'a [u8]) -> Result<(), Bad>,
 ) -> Result<(), Bad> {
-    let count = get.count()?;
     if count > get.left() / 8 {
         return Err(get.bad("a count of service contexts exceeds the message"));
     }

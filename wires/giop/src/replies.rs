@@ -94,13 +94,9 @@ impl GiopSession {
         self.message(dialect.minor, MessageKind::Reply, |session, start| {
             let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
             if dialect.minor >= 2 {
-                put.u32(id);
-                put.u32(status);
-                put.u32(0);
+                put.u32s([id, status, 0]);
             } else {
-                put.u32(0);
-                put.u32(id);
-                put.u32(status);
+                put.u32s([0, id, status]);
             }
             session.body(start, dialect, values)
         })
@@ -215,8 +211,6 @@ impl GiopSession {
         Ok(())
     }
 
-    /// What follows `at` in a reply, as a body: in the byte order and version of the reply, in the character
-    /// sets of the connection. The body shares the bytes of the message.
     /// Whether a call ends by the answer with this number. Not if it went out again, since the peer wants its object named in another way;
     /// nor if nobody waits: it was oneway, or was withdrawn.
     #[inline]
@@ -228,6 +222,8 @@ impl GiopSession {
         true
     }
 
+    /// What follows `at` in a reply, as a body: in the byte order and version of the reply, in the character
+    /// sets of the connection. The body shares the bytes of the message.
     #[inline]
     fn reply_body(&self, header: &Header, at: usize, mut message: Bytes) -> Body {
         let base = at.min(message.len());

@@ -223,12 +223,16 @@ impl GiopSession {
             Asks::IsA => asked_type(&message, body, header.little)?,
             _ => None,
         };
-        let headers = list.map(|list| contexts::received(&message, list));
         // A message may end with the padding before a body that is not there.
+        let base = body.min(message.len());
+        let headers = list.map(|list| contexts::received(&message, list));
         let mut bytes = message;
-        let base = body.min(bytes.len());
         bytes::Buf::advance(&mut bytes, base);
-        let body = Cdr::body(bytes, base, header.little, dialect, self.limits.budget).with_headers(headers);
+        let body = Cdr::body(bytes, base, header.little, dialect, self.limits.budget);
+        let body = match headers {
+            Some(headers) => body.with_headers(headers),
+            None => body,
+        };
         let (sender, interface) = (Bytes::new(), Bytes::new());
         let incoming = Box::new(Incoming { id: call, sender, key, interface, operation, body, expects });
         match asks {
@@ -326,10 +330,15 @@ fn choose(profile: &Profile, minor: u8) -> Dialect {
 /// The contexts of a request: the character sets, or none.
 #[inline]
 fn put_contexts(says: Option<Dialect>, put: &mut Put<'_>) {
-    let Some(dialect) = says else {
-        put.u32(0);
-        return;
-    };
+    match says {
+        None => put.u32(0),
+        Some(dialect) => put_code_sets(dialect, put),
+    }
+}
+
+/// Once in a connection.
+#[cold]
+fn put_code_sets(dialect: Dialect, put: &mut Put<'_>) {
     put.u32(1);
     put.u32(contexts::CODE_SETS);
     put.encapsulated(|put| codesets::put_context(dialect, put));
@@ -378,18 +387,24 @@ pub(crate) fn put_target(profile: &Profile, addressing: Addressing, put: &mut Pu
             put.u16(0);
             put.octets(&profile.key);
         }
-        Addressing::Profile => {
-            put.u16(1);
-            put.u32(ior::TAG_INTERNET_IOP);
-            ior::put_profile(profile, put);
-        }
-        Addressing::Reference => {
-            put.u16(2);
-            put.u32(0);
-            let reference = Reference { profiles: vec![profile.clone()], ..Reference::default() };
-            ior::put(Some(&reference), None, put);
-        }
+        Addressing::Profile => put_profile(profile, put),
+        Addressing::Reference => put_reference(profile, put),
     }
+}
+
+#[cold]
+fn put_profile(profile: &Profile, put: &mut Put<'_>) {
+    put.u16(1);
+    put.u32(ior::TAG_INTERNET_IOP);
+    ior::put_profile(profile, put);
+}
+
+#[cold]
+fn put_reference(profile: &Profile, put: &mut Put<'_>) {
+    put.u16(2);
+    put.u32(0);
+    let reference = Reference { profiles: vec![profile.clone()], ..Reference::default() };
+    ior::put(Some(&reference), None, put);
 }
 
 /// The key that a target of GIOP 1.2 names, as a range of the message. A profile or a reference that names it
@@ -397,30 +412,36 @@ pub(crate) fn put_target(profile: &Profile, addressing: Addressing, put: &mut Pu
 ///
 /// # Errors
 /// It does not decode, or the selected profile is none of IIOP's or is not there.
-#[inline]
+// Of each request.
+#[inline(always)]
 pub(crate) fn target(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
     match get.u16()? {
         0 => Ok(octets_at(get)?),
         1 => key_of_profile(get),
-        2 => {
-            let wanted = get.count()?;
-            get.string()?;
-            let mut found = Err(Wrong::Target);
-            for index in 0..get.parts()? {
-                if index == wanted {
-                    found = key_of_profile(get);
-                } else {
-                    get.u32()?;
-                    get.octets()?;
-                }
-            }
-            found
-        }
+        2 => key_of_reference(get),
         disposition => Err(Wrong::Addressing { disposition }),
     }
 }
 
+/// The key in the profile of a reference that the sender has selected.
+#[cold]
+fn key_of_reference(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
+    let wanted = get.count()?;
+    get.string()?;
+    let mut found = Err(Wrong::Target);
+    for index in 0..get.parts()? {
+        if index == wanted {
+            found = key_of_profile(get);
+        } else {
+            get.u32()?;
+            get.octets()?;
+        }
+    }
+    found
+}
+
 /// The key in a tagged profile, as a range of the message.
+#[cold]
 fn key_of_profile(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
     let tag = get.u32()?;
     let data = get.octets()?;
