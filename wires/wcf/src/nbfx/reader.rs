@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
 
     /// The name of the element that starts here, and what stands behind its name, if it has neither attributes nor a prefix in
     /// full; [`Reader::pass_start`] goes there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn plain_start(&self) -> Option<(Word<'a>, usize)> {
         if self.depth >= self.max_depth || self.array != Array::No || self.in_list {
             return None;

@@ -395,6 +395,7 @@ impl<'s> Output<'s> {
 }
 
 /// A record of a name by its number; numbers below 128 are one byte.
+#[inline]
 fn put_number(out: &mut Vec<u8>, code: u8, number: u32) {
     match u8::try_from(number) {
         Ok(number @ ..0x80) => out.extend_from_slice(&[code, number]),

@@ -58,11 +58,13 @@ impl SoapChannel {
 
     /// Why the reliable session is over, if the peer ended it: its calls have failed, and no other can begin on this channel.
     /// `None` while it goes on, and where there is none.
+    #[inline]
     pub fn ended(&self) -> Option<Failure> {
         self.session()?.ended().cloned()
     }
 
     /// Why no call may begin in the reliable session.
+    #[inline]
     pub(super) fn closed_to_calls(&self) -> Option<Failure> {
         let session = self.session()?;
         session.ended().cloned().or_else(|| session.refuses(self.clock))

@@ -265,7 +265,8 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         }
     }
 
-    #[inline]
+    // For each field of each message, from a place for each kind of number.
+    #[inline(always)]
     fn plain(&self) -> Option<(&'a str, usize)> {
         let (word, behind) = self.reader.plain_start()?;
         let name = match word {

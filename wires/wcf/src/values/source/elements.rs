@@ -155,6 +155,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// Opens the nameless struct: the wrapper, unless the first element is the first field's already.
+    #[inline]
     pub(super) fn open_parameters(&mut self, fields: &Hold<Struct>) -> Visit<usize> {
         let len = fields.fields.len();
         if !self.base.open {
@@ -166,6 +167,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         Ok(len)
     }
 
+    #[inline(never)]
     fn enter_wrapper(&mut self, fields: &Struct) -> Visit<()> {
         let depth = self.cursor.depth();
         let entered = self.cursor.enter()?;

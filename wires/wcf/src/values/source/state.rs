@@ -42,10 +42,9 @@ pub(super) struct Unknown<'a> {
 }
 
 /// What a frame is of.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) enum Kind {
     /// Nothing is open, or one value without a name.
-    #[default]
     Root,
     /// A struct; whether it is the nameless one, of the operation's parameters.
     Struct(Hold<Struct>, bool),
@@ -66,7 +65,7 @@ pub(super) enum Kind {
 }
 
 /// Something that is open.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Frame<'a> {
     pub(super) kind: Kind,
     /// Values begun so far.
@@ -91,8 +90,21 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
+    // Field by field: of a default frame the rest would be dropped, on each body.
+    #[inline]
     pub(super) fn new(kind: Kind, len: usize) -> Self {
-        Self { kind, len, ..Self::default() }
+        Self {
+            kind,
+            index: 0,
+            len,
+            open: false,
+            depth: 0,
+            entered: None,
+            run: None,
+            jumble: None,
+            at: 0,
+            apart: None,
+        }
     }
 }
 
