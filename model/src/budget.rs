@@ -36,41 +36,30 @@ impl Budget {
 
     /// Takes bytes.
     pub fn charge_bytes(&mut self, n: u64) -> Result<(), Failure> {
-        match self.bytes.checked_sub(n) {
-            Some(left) => {
-                self.bytes = left;
-                Ok(())
-            }
-            None => Err(Failure::over_limit(Initiator::Peer, "bytes of decoded values", n, self.bytes)),
-        }
+        charge(&mut self.bytes, n, "bytes of decoded values")
     }
 
     /// Takes elements.
     pub fn charge_elements(&mut self, n: u64) -> Result<(), Failure> {
-        match self.elements.checked_sub(n) {
-            Some(left) => {
-                self.elements = left;
-                Ok(())
-            }
-            None => Err(Failure::over_limit(Initiator::Peer, "elements in one message", n, self.elements)),
-        }
+        charge(&mut self.elements, n, "elements in one message")
     }
 
     /// Goes one level down; [`Budget::leave`] comes back.
     pub fn enter(&mut self) -> Result<(), Failure> {
-        match self.depth.checked_sub(1) {
-            Some(left) => {
-                self.depth = left;
-                Ok(())
-            }
-            None => Err(too_deep()),
-        }
+        self.depth = self.depth.checked_sub(1).ok_or_else(too_deep)?;
+        Ok(())
     }
 
     /// Comes back one level.
     pub fn leave(&mut self) {
         self.depth += 1;
     }
+}
+
+#[inline]
+fn charge(left: &mut u64, n: u64, what: &str) -> Result<(), Failure> {
+    *left = left.checked_sub(n).ok_or_else(|| Failure::over_limit(Initiator::Peer, what, n, *left))?;
+    Ok(())
 }
 
 #[cold]

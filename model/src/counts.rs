@@ -171,14 +171,10 @@ impl<'a, T: Unmarshal<'a> + Default> Unmarshal<'a> for Filled<T> {
 }
 
 fn marshal_behind<T: Marshal, S: Sink + ?Sized>(value: Option<&T>, shape: &Shape, sink: &mut S) -> Visit<()> {
-    let Shape::Optional(target) = shape.resolved() else {
-        return value.map_or(Ok(()), |value| value.marshal(shape, sink));
-    };
-    sink.open(shape, value.is_some().into())?;
-    if let Some(value) = value {
-        value.marshal(target, sink)?;
+    match shape.resolved() {
+        Shape::Optional(_) => value.marshal(shape, sink),
+        _ => value.map_or(Ok(()), |value| value.marshal(shape, sink)),
     }
-    sink.close(shape)
 }
 
 fn unmarshal_behind<'a, T, S>(shape: &Shape, source: &mut S) -> Visit<T>
@@ -186,13 +182,10 @@ where
     T: Unmarshal<'a> + Default,
     S: Source<'a> + ?Sized,
 {
-    let Shape::Optional(target) = shape.resolved() else { return T::unmarshal(shape, source) };
-    let value = match source.open(shape)? {
-        0 => T::default(),
-        _ => T::unmarshal(target, source)?,
-    };
-    source.close(shape)?;
-    Ok(value)
+    match shape.resolved() {
+        Shape::Optional(_) => Option::unmarshal(shape, source).map(Option::unwrap_or_default),
+        _ => T::unmarshal(shape, source),
+    }
 }
 
 #[cfg(test)]

@@ -293,21 +293,21 @@ macro_rules! __describe_flag {
 #[macro_export]
 macro_rules! __describe_sequence {
     ($element:expr) => {
-        $crate::__describe_sequence!(@ $element, None, Free)
+        $crate::__describe_sequence!(@ $element, None, Free, None)
     };
     ($element:expr, $bound:literal) => {
-        $crate::__describe_sequence!(@ $element, Some($bound), Free)
+        $crate::__describe_sequence!(@ $element, Some($bound), Free, None)
     };
     ($element:expr, $bound:expr, $order:ident) => {
-        $crate::__describe_sequence!(@ $element, $bound, $order)
+        $crate::__describe_sequence!(@ $element, $bound, $order, None)
     };
-    (@ $element:expr, $bound:expr, $order:ident) => {
+    (@ $element:expr, $bound:expr, $order:ident, $size:expr) => {
         $crate::shape::Shape::Sequence($crate::__describe_held!(in Sequence =
             $crate::shape::Sequence {
                 element: $element,
                 bound: $bound,
                 order: $crate::shape::Order::$order,
-                size: None,
+                size: $size,
             }))
     };
 }
@@ -317,13 +317,7 @@ macro_rules! __describe_sequence {
 #[macro_export]
 macro_rules! __describe_counted {
     ($element:expr, $size:literal, $order:ident) => {
-        $crate::shape::Shape::Sequence($crate::__describe_held!(in Sequence =
-            $crate::shape::Sequence {
-                element: $element,
-                bound: None,
-                order: $crate::shape::Order::$order,
-                size: Some(::std::borrow::Cow::Borrowed($size)),
-            }))
+        $crate::__describe_sequence!(@ $element, None, $order, Some(::std::borrow::Cow::Borrowed($size)))
     };
 }
 
@@ -449,10 +443,8 @@ macro_rules! __describe_operation {
             parameters: $crate::__describe_held!([$crate::contract::Parameter]
                 $($crate::describe::parameter($crate::contract::Direction::$direction, $parameter, $shape)),*),
             returns: $returns,
-            arguments: $crate::shape::Shape::Struct($crate::__describe_held!(in Struct =
-                $crate::__describe_record!("", "", { $($in)* }))),
-            results: $crate::shape::Shape::Struct($crate::__describe_held!(in Struct =
-                $crate::__describe_record!("", "", { $($out)* }))),
+            arguments: $crate::__describe_nameless!({ $($in)* }),
+            results: $crate::__describe_nameless!({ $($out)* }),
             raises: $crate::__describe_held!([$crate::shape::Hold<$crate::shape::Struct>]
                 $($crate::shape::Hold::Static($raised)),*),
             oneway: $oneway,
@@ -476,8 +468,7 @@ macro_rules! __describe_signal {
         $crate::contract::Signal {
             name: ::std::borrow::Cow::Borrowed($name),
             label: ::std::borrow::Cow::Borrowed($label),
-            fields: $crate::shape::Shape::Struct($crate::__describe_held!(in Struct =
-                $crate::__describe_record!("", "", $fields))),
+            fields: $crate::__describe_nameless!($fields),
             sink: None,
             doc: ::std::borrow::Cow::Borrowed(""),
         }

@@ -42,87 +42,64 @@ struct Details {
     original: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// What kind of failure: the portable form of its code, the same whichever wire it came by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+/// Declares the kinds from a table of names and words.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $word:literal,)+) => {
+        /// What kind of failure: the portable form of its code, the same whichever wire it came by.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Kind { $($(#[$doc])* $name),+ }
+
+        impl Kind {
+            /// All of them, in the order of this list: new ones come last.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$name),+];
+
+            /// A stable word for machines, the same whichever wire a failure came by: JSON, metrics, tests. [`Failure::code`] is
+            /// the wire's own.
+            pub fn word(self) -> &'static str {
+                match self { $(Self::$name => $word),+ }
+            }
+        }
+    };
+}
+
+kinds! {
     /// The peer cannot be reached, or the connection broke.
-    Unreachable,
+    Unreachable = "unreachable",
     /// The peer, or this side, does not permit it.
-    Refused,
+    Refused = "refused",
     /// The deadline passed.
-    TimedOut,
+    TimedOut = "timed-out",
     /// The caller withdrew the call.
-    Cancelled,
+    Cancelled = "cancelled",
     /// The peer answers, but has no such object.
-    NoObject,
+    NoObject = "no-object",
     /// The object has no such operation.
-    NoOperation,
+    NoOperation = "no-operation",
     /// An argument does not fit the contract, as this side or the peer says.
-    BadArgument,
+    BadArgument = "bad-argument",
     /// Bytes that came do not decode as the contract says; a peer that says so of a call means its arguments
     /// ([`Failure::as_answered`]).
-    Malformed,
+    Malformed = "malformed",
     /// A quota (size, count, depth) would be exceeded.
-    LimitExceeded,
+    LimitExceeded = "limit-exceeded",
     /// The peer is too busy, for now.
-    Busy,
+    Busy = "busy",
     /// Known, but not supported.
-    Unsupported,
+    Unsupported = "unsupported",
     /// The servant or the peer's runtime failed.
-    Internal,
+    Internal = "internal",
     /// The peer broke the rules of the protocol.
-    Violation,
+    Violation = "violation",
     /// A reference, an address or a contract cannot be understood.
-    BadReference,
+    BadReference = "bad-reference",
     /// A server of another protocol answers at the address. No wire tells this by itself: whoever asks who is there does.
-    WrongWire,
+    WrongWire = "wrong-wire",
 }
 
 impl Kind {
-    /// All of them, in the order of this list: new ones come last.
-    pub const ALL: [Self; 15] = [
-        Self::Unreachable,
-        Self::Refused,
-        Self::TimedOut,
-        Self::Cancelled,
-        Self::NoObject,
-        Self::NoOperation,
-        Self::BadArgument,
-        Self::Malformed,
-        Self::LimitExceeded,
-        Self::Busy,
-        Self::Unsupported,
-        Self::Internal,
-        Self::Violation,
-        Self::BadReference,
-        Self::WrongWire,
-    ];
-
     /// The kind with this word.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
-    }
-
-    /// A stable word for machines, the same whichever wire a failure came by: JSON, metrics, tests. [`Failure::code`] is the
-    /// wire's own.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Unreachable => "unreachable",
-            Self::Refused => "refused",
-            Self::TimedOut => "timed-out",
-            Self::Cancelled => "cancelled",
-            Self::NoObject => "no-object",
-            Self::NoOperation => "no-operation",
-            Self::BadArgument => "bad-argument",
-            Self::Malformed => "malformed",
-            Self::LimitExceeded => "limit-exceeded",
-            Self::Busy => "busy",
-            Self::Unsupported => "unsupported",
-            Self::Internal => "internal",
-            Self::Violation => "violation",
-            Self::BadReference => "bad-reference",
-            Self::WrongWire => "wrong-wire",
-        }
     }
 }
 

@@ -48,6 +48,17 @@ pub enum Edit {
     Remove(String),
 }
 
+impl Edit {
+    /// Whether the headers of this name that were there before it go.
+    fn removes(&self, name: &str) -> bool {
+        match self {
+            Self::Add(_) => false,
+            Self::Put(header) => header.name == name,
+            Self::Remove(removed) => removed == name,
+        }
+    }
+}
+
 impl Header {
     /// A header that says a text.
     pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
@@ -124,11 +135,7 @@ impl Headers {
 
     /// Whether a header of this name that came still goes out.
     pub fn keeps(&self, name: &str) -> bool {
-        !self.edits().iter().any(|edit| match edit {
-            Edit::Add(_) => false,
-            Edit::Put(header) => header.name == name,
-            Edit::Remove(removed) => removed == name,
-        })
+        !self.edits().iter().any(|edit| edit.removes(name))
     }
 
     /// The headers that the changes bring, in order.
@@ -137,12 +144,7 @@ impl Headers {
         edits.iter().enumerate().filter_map(move |(at, edit)| {
             let (Edit::Add(header) | Edit::Put(header)) = edit else { return None };
             let later = edits.get(at + 1..).unwrap_or_default();
-            let goes = later.iter().any(|edit| match edit {
-                Edit::Add(_) => false,
-                Edit::Put(other) => other.name == header.name,
-                Edit::Remove(name) => *name == header.name,
-            });
-            (!goes).then_some(header)
+            (!later.iter().any(|edit| edit.removes(&header.name))).then_some(header)
         })
     }
 }

@@ -86,21 +86,8 @@ impl Body {
     }
 }
 
-/// The arm of a union that holds nothing.
-impl Marshal for () {
-    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, _: &mut S) -> Visit<()> {
-        Ok(())
-    }
-}
-
-impl<'a> Unmarshal<'a> for () {
-    fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, _: &mut S) -> Visit<Self> {
-        Ok(())
-    }
-}
-
 macro_rules! primitive {
-    ($($type:ident $(bulk $variant:ident)?),*) => {$(
+    ($($type:ident $(bulk $variant:ident)? $(whole $lane:ident)?),*) => {$(
         impl Marshal for $type {
             #[inline]
             fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
@@ -108,6 +95,9 @@ macro_rules! primitive {
             }
             $(fn marshal_all<S: Sink + ?Sized>(items: &[Self], _: &Shape, sink: &mut S) -> Visit<()> {
                 sink.numbers(Numbers::$variant(items))
+            })?
+            $(fn marshal_slice<S: Sink + ?Sized>(items: &[Self], shape: &Shape, sink: &mut S) -> Visit<()> {
+                sink.$lane(shape, items)
             })?
         }
 
@@ -121,51 +111,20 @@ macro_rules! primitive {
                 source.numbers(NumbersMut::$variant(&mut items))?;
                 Ok(items)
             })?
+            $(fn unmarshal_vec<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Vec<Self>> {
+                source.$lane(shape).map(Cow::into_owned)
+            })?
         }
     )*};
 }
 
-primitive!(bool, i8, u16 bulk U16, i16 bulk I16, u32 bulk U32, i32 bulk I32, u64 bulk U64, i64 bulk I64,
+primitive!(bool, u8 whole bytes, i8, u16 bulk U16, i16 bulk I16, u32 bulk U32, i32 bulk I32, u64 bulk U64, i64 bulk I64,
     f32 bulk F32, f64 bulk F64);
-
-impl Marshal for u8 {
-    #[inline]
-    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
-        sink.u8(*self)
-    }
-
-    fn marshal_slice<S: Sink + ?Sized>(items: &[Self], shape: &Shape, sink: &mut S) -> Visit<()> {
-        sink.bytes(shape, items)
-    }
-}
-
-impl<'a> Unmarshal<'a> for u8 {
-    #[inline]
-    fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, source: &mut S) -> Visit<Self> {
-        source.u8()
-    }
-
-    fn unmarshal_vec<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Vec<Self>> {
-        source.bytes(shape).map(Cow::into_owned)
-    }
-}
 
 fn text_of(shape: &Shape) -> &Text {
     match shape.resolved() {
         Shape::Text(text) => text,
         _ => &Text::NARROW,
-    }
-}
-
-impl Marshal for char {
-    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
-        sink.char(*self, matches!(shape.resolved(), Shape::WideChar))
-    }
-}
-
-impl<'a> Unmarshal<'a> for char {
-    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
-        source.char(matches!(shape.resolved(), Shape::WideChar))
     }
 }
 
@@ -196,40 +155,36 @@ impl<'a> Unmarshal<'a> for String {
     }
 }
 
-impl Marshal for Bytes {
-    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
-        sink.shared(shape, self)
-    }
+fn is_wide(shape: &Shape) -> bool {
+    matches!(shape.resolved(), Shape::WideChar)
 }
 
-impl<'a> Unmarshal<'a> for Bytes {
-    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
-        source.shared(shape)
-    }
+/// Types that one step of a visit writes, and one reads.
+macro_rules! one_step {
+    ($($type:ty: |$value:ident, $to:ident, $sink:ident| $put:expr, |$at:ident, $source:ident| $take:expr;)*) => {$(
+        impl Marshal for $type {
+            fn marshal<S: Sink + ?Sized>(&self, $to: &Shape, $sink: &mut S) -> Visit<()> {
+                let $value = self;
+                $put
+            }
+        }
+
+        impl<'a> Unmarshal<'a> for $type {
+            fn unmarshal<S: Source<'a> + ?Sized>($at: &Shape, $source: &mut S) -> Visit<Self> {
+                $take
+            }
+        }
+    )*};
 }
 
-impl Marshal for Option<Reference> {
-    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
-        sink.reference(self.as_ref())
-    }
-}
-
-impl<'a> Unmarshal<'a> for Option<Reference> {
-    fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, source: &mut S) -> Visit<Self> {
-        source.reference()
-    }
-}
-
-impl Marshal for Handle {
-    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
-        sink.handle(self)
-    }
-}
-
-impl<'a> Unmarshal<'a> for Handle {
-    fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, source: &mut S) -> Visit<Self> {
-        source.handle()
-    }
+one_step! {
+    // The arm of a union that holds nothing.
+    (): |_value, _shape, _sink| Ok(()), |_shape, _source| Ok(());
+    char: |value, shape, sink| sink.char(*value, is_wide(shape)), |shape, source| source.char(is_wide(shape));
+    Bytes: |value, shape, sink| sink.shared(shape, value), |shape, source| source.shared(shape);
+    Option<Reference>: |value, _shape, sink| sink.reference(value.as_ref()), |_shape, source| source.reference();
+    Handle: |value, _shape, sink| sink.handle(value), |_shape, source| source.handle();
+    TypeCode: |value, _shape, sink| sink.type_code(value), |_shape, source| source.type_code();
 }
 
 impl<T: Marshal + ?Sized> Marshal for &T {
@@ -521,16 +476,4 @@ fn shape_at(fields: &[Field], index: usize) -> &Shape {
 #[inline]
 pub fn field(shape: &Shape, index: usize) -> &Shape {
     shape_at(shape.fields(), index)
-}
-
-impl Marshal for TypeCode {
-    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
-        sink.type_code(self)
-    }
-}
-
-impl<'a> Unmarshal<'a> for TypeCode {
-    fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, source: &mut S) -> Visit<Self> {
-        source.type_code()
-    }
 }

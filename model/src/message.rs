@@ -15,7 +15,7 @@
 //! * A `CallId` names one call on one connection in one direction, and nothing beyond that. `CallId::NONE` is
 //!   never answered.
 //! * What is passed on leaves as it came. A session of another wire has the same in our words beside it
-//!   (`Answer::Passed`, `Answer::in_our_words`), and where there are none, says that the contract is needed
+//!   (`Answer::Passed`), and where there are none, says that the contract is needed
 //!   (`needs_contract`).
 
 use crate::body::Body;
@@ -268,17 +268,6 @@ impl<B> Outcome<B> {
     /// With this exception.
     pub fn raised(id: impl Into<String>, body: B) -> Self {
         Self::Raised(Box::new(Raised { id: id.into(), body, encoded: None }))
-    }
-}
-
-impl<'a> Answer<'a> {
-    /// The same in our words, for sessions that pass nothing on.
-    #[must_use]
-    pub fn in_our_words(self) -> Self {
-        match self {
-            Self::Passed { failure, .. } => Self::Failed(failure),
-            answer => answer,
-        }
     }
 }
 

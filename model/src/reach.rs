@@ -135,16 +135,12 @@ pub fn reach(bound: &Endpoint, publish: Option<&Publish>, own: &[IpAddr]) -> Rea
         let endpoints = below.endpoints.into_iter().map(|stream| bound.over(stream)).collect();
         return Reach { endpoints, ..below };
     }
-    let Endpoint::Tcp { port, .. } = bound else {
-        return Reach { endpoints: vec![bound.clone()], wildcard: false };
-    };
+    let only = |endpoint| Reach { endpoints: vec![endpoint], wildcard: false };
+    let Endpoint::Tcp { port, .. } = bound else { return only(bound.clone()) };
     if let Some(Publish { host, port: told }) = publish {
-        let endpoint = Endpoint::Tcp { host: host.clone(), port: told.unwrap_or(*port) };
-        return Reach { endpoints: vec![endpoint], wildcard: false };
+        return only(Endpoint::Tcp { host: host.clone(), port: told.unwrap_or(*port) });
     }
-    let Some(any) = wildcard(bound) else {
-        return Reach { endpoints: vec![bound.clone()], wildcard: false };
-    };
+    let Some(any) = wildcard(bound) else { return only(bound.clone()) };
     // A link-local address means nothing elsewhere without the name of an interface there.
     let usable = |address: &&IpAddr| (any.is_ipv6() || address.is_ipv4()) && !is_link_local(address);
     let (here, global): (Vec<&IpAddr>, Vec<&IpAddr>) =

@@ -143,76 +143,69 @@ impl Value {
             (Shape::TypeCode, Self::TypeCode(value)) => sink.type_code(value),
             (Shape::Reference(_), Self::Reference(value)) => sink.reference(value.as_ref()),
             (Shape::Handle, Self::Handle(value)) => sink.handle(&value.0),
-            (resolved @ (Shape::Sequence(_) | Shape::Array(_)), Self::Bytes(value))
-                if matches!(resolved.element().map(Shape::resolved), Some(Shape::U8)) =>
-            {
-                sink.shared(resolved, value)
-            }
-            (resolved @ (Shape::Sequence(_) | Shape::Array(_)), Self::List(items)) => {
-                let element = resolved.element().unwrap_or(&Shape::Void);
-                if let Shape::Array(array) = resolved {
-                    array.check(items.len()).map_err(misfit)?;
-                }
-                sink.open(resolved, items.len())?;
-                for (index, item) in items.iter().enumerate() {
-                    item.encode(element, sink).map_err(|failure| failure.at(format_args!("[{index}]")))?;
-                }
-                sink.close(resolved)
-            }
-            (resolved @ Shape::Struct(fields), Self::Struct(values)) => {
-                if fields.fields.len() != values.len() {
-                    let names: Vec<_> = fields.fields.iter().map(|field| field.name.as_ref()).collect();
-                    return Err(misfit(format!("{} fields are expected, not {}", names.len(), values.len()))
-                        .with_hint(format!("the fields are {}", names.join(", "))));
-                }
-                sink.open(resolved, values.len())?;
-                for (field, (_, value)) in fields.fields.iter().zip(values) {
-                    value.encode(&field.shape, sink).map_err(|failure| failure.at(&field.name))?;
-                }
-                sink.close(resolved)
-            }
-            (resolved @ Shape::Union(union), Self::Union(label, arm)) => {
-                let selected = union.select(*label);
-                sink.open(resolved, selected.map_or(0, |arm| arm + 1))?;
-                put_discriminator(&union.discriminator, *label, sink)?;
-                match (selected.and_then(|index| union.arms.get(index)), arm) {
-                    (Some(shape), Some(arm)) => arm.1.encode(&shape.field.shape, sink)?,
-                    (None, None) => {}
-                    _ => return Err(misfit(format!("discriminator {label} does not select this arm"))),
-                }
-                sink.close(resolved)
-            }
-            (resolved @ Shape::Map(map), Self::Map(pairs)) => {
-                sink.open(resolved, pairs.len())?;
-                for (key, value) in pairs {
-                    key.encode(&map.key, sink)?;
-                    value.encode(&map.value, sink)?;
-                }
-                sink.close(resolved)
-            }
-            (resolved @ (Shape::Optional(_) | Shape::Pointer(_)), Self::Nothing) => {
-                sink.open(resolved, 0)?;
-                sink.close(resolved)
-            }
-            (resolved @ Shape::Optional(target), value) => {
-                sink.open(resolved, 1)?;
-                value.encode(target, sink)?;
-                sink.close(resolved)
-            }
-            (resolved @ Shape::Pointer(pointer), value) => {
-                sink.open(resolved, 1)?;
-                value.encode(&pointer.target, sink)?;
-                sink.close(resolved)
-            }
             (Shape::Variant, Self::Variant(content)) => {
                 sink.open(shape, 1)?;
                 sink.content(&content.0.0)?;
                 content.1.encode(&content.0.0, sink)?;
                 sink.close(shape)
             }
-            (resolved, value) => {
-                Err(misfit(format!("{} is expected, not {}", resolved.noun(), value.noun())))
+            (resolved, _) => self.encode_parts(resolved, sink),
+        }
+    }
+
+    /// Writes what is opened and closed, at a shape that is no alias.
+    fn encode_parts<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+        match (shape, self) {
+            (Shape::Sequence(_) | Shape::Array(_), Self::Bytes(value))
+                if matches!(shape.element().map(Shape::resolved), Some(Shape::U8)) =>
+            {
+                sink.shared(shape, value)
             }
+            (Shape::Sequence(_) | Shape::Array(_), Self::List(items)) => {
+                let element = shape.element().unwrap_or(&Shape::Void);
+                if let Shape::Array(array) = shape {
+                    array.check(items.len()).map_err(misfit)?;
+                }
+                sink.open(shape, items.len())?;
+                for (index, item) in items.iter().enumerate() {
+                    item.encode(element, sink).map_err(|failure| failure.at(format_args!("[{index}]")))?;
+                }
+                sink.close(shape)
+            }
+            (Shape::Struct(fields), Self::Struct(values)) => {
+                if fields.fields.len() != values.len() {
+                    let names: Vec<_> = fields.fields.iter().map(|field| field.name.as_ref()).collect();
+                    return Err(misfit(format!("{} fields are expected, not {}", names.len(), values.len()))
+                        .with_hint(format!("the fields are {}", names.join(", "))));
+                }
+                sink.open(shape, values.len())?;
+                for (field, (_, value)) in fields.fields.iter().zip(values) {
+                    value.encode(&field.shape, sink).map_err(|failure| failure.at(&field.name))?;
+                }
+                sink.close(shape)
+            }
+            (Shape::Union(union), Self::Union(label, arm)) => {
+                let selected = union.select(*label);
+                sink.open(shape, selected.map_or(0, |arm| arm + 1))?;
+                put_discriminator(&union.discriminator, *label, sink)?;
+                match (selected.and_then(|index| union.arms.get(index)), arm) {
+                    (Some(shape), Some(arm)) => arm.1.encode(&shape.field.shape, sink)?,
+                    (None, None) => {}
+                    _ => return Err(misfit(format!("discriminator {label} does not select this arm"))),
+                }
+                sink.close(shape)
+            }
+            (Shape::Map(map), Self::Map(pairs)) => {
+                sink.open(shape, pairs.len())?;
+                for (key, value) in pairs {
+                    key.encode(&map.key, sink)?;
+                    value.encode(&map.value, sink)?;
+                }
+                sink.close(shape)
+            }
+            (Shape::Optional(target), _) => self.encode_maybe(shape, target, sink),
+            (Shape::Pointer(pointer), _) => self.encode_maybe(shape, &pointer.target, sink),
+            _ => Err(misfit(format!("{} is expected, not {}", shape.noun(), self.noun()))),
         }
     }
 
@@ -288,8 +281,8 @@ impl Value {
                 source.close(resolved)?;
                 Self::Map(pairs)
             }
-            resolved @ Shape::Optional(target) => Self::maybe(resolved, target, source)?,
-            resolved @ Shape::Pointer(pointer) => Self::maybe(resolved, &pointer.target, source)?,
+            resolved @ Shape::Optional(target) => Self::decode_maybe(resolved, target, source)?,
+            resolved @ Shape::Pointer(pointer) => Self::decode_maybe(resolved, &pointer.target, source)?,
             Shape::Variant => {
                 source.open(shape)?;
                 let content = source.content()?;
@@ -302,7 +295,20 @@ impl Value {
         })
     }
 
-    fn maybe<'a, S: Source<'a> + ?Sized>(shape: &Shape, target: &Shape, source: &mut S) -> Visit<Self> {
+    fn encode_maybe<S: Sink + ?Sized>(&self, shape: &Shape, target: &Shape, sink: &mut S) -> Visit<()> {
+        let is_there = !matches!(self, Self::Nothing);
+        sink.open(shape, is_there.into())?;
+        if is_there {
+            self.encode(target, sink)?;
+        }
+        sink.close(shape)
+    }
+
+    fn decode_maybe<'a, S: Source<'a> + ?Sized>(
+        shape: &Shape,
+        target: &Shape,
+        source: &mut S,
+    ) -> Visit<Self> {
         let value = if source.open(shape)? > 0 { Self::decode(target, source)? } else { Self::Nothing };
         source.close(shape)?;
         Ok(value)

@@ -174,8 +174,7 @@ pub trait Sink {
     }
     /// Whether elements of the sequence or array that was just opened, which look so and are as many, may be written a row at a time, and
     /// how the rows are to be made; nothing if they are to be opened, each by itself.
-    fn rows(&mut self, element: &Shape, layout: &'static Layout, count: usize) -> Option<Style> {
-        let _ = (element, layout, count);
+    fn rows(&mut self, _element: &Shape, _layout: &'static Layout, _count: usize) -> Option<Style> {
         None
     }
     /// An element as a row, in the style that [`Sink::rows`] gave, and what its variants hold: the same bytes as when it is opened, given
@@ -183,16 +182,14 @@ pub trait Sink {
     ///
     /// # Errors
     /// There are more elements than were announced.
-    fn row(&mut self, layout: &'static Layout, raw: &[u8], variants: &[Scalar]) -> Visit<bool> {
-        let _ = (layout, raw, variants);
+    fn row(&mut self, _layout: &'static Layout, _raw: &[u8], _variants: &[Scalar]) -> Visit<bool> {
         Ok(false)
     }
     /// A description of a type, on wires that have such values.
     ///
     /// # Errors
     /// [`Kind::Unsupported`] on the others.
-    fn type_code(&mut self, value: &TypeCode) -> Visit<()> {
-        let _ = value;
+    fn type_code(&mut self, _value: &TypeCode) -> Visit<()> {
         Err(no_type_codes())
     }
     /// An operating-system handle.
@@ -205,16 +202,13 @@ pub trait Sink {
     fn close(&mut self, shape: &Shape) -> Visit<()>;
     /// How many elements there is room for in the sequence that is opened next, where its shape says that somebody else said so;
     /// for wires that write that beside the count.
-    fn room(&mut self, most: usize) {
-        let _ = most;
-    }
+    fn room(&mut self, _most: usize) {}
     /// How the operation succeeded whose results these are: a number that stands beside them on wires which have such, 0 for
     /// plain success. It may be said before, among or behind the results; other wires leave it out.
     ///
     /// # Errors
     /// On such wires: the number tells of a failure.
-    fn status(&mut self, status: i32) -> Visit<()> {
-        let _ = status;
+    fn status(&mut self, _status: i32) -> Visit<()> {
         Ok(())
     }
 }
@@ -264,8 +258,7 @@ pub trait Source<'a> {
     fn reference(&mut self) -> Visit<Option<Reference>>;
     /// The variant that comes next, if it holds one number and the wire reads such variants in one go; else nothing was read, and it is
     /// to be opened.
-    fn whole_variant(&mut self, shape: &Shape) -> Visit<Option<Scalar>> {
-        let _ = shape;
+    fn whole_variant(&mut self, _shape: &Shape) -> Visit<Option<Scalar>> {
         Ok(None)
     }
     /// A struct of as many unsigned numbers of 32 bits and nothing else: read as when it is opened, asked for them and closed.
@@ -279,8 +272,7 @@ pub trait Source<'a> {
     }
     /// Whether elements of the sequence or array that was just opened, which look so, may be read a row at a time, and whether their
     /// numbers are little-endian; nothing if they are to be opened, each by itself.
-    fn rows(&mut self, element: &Shape, layout: &'static Layout) -> Option<bool> {
-        let _ = (element, layout);
+    fn rows(&mut self, _element: &Shape, _layout: &'static Layout) -> Option<bool> {
         None
     }
     /// The next element as a row, and what its variants hold, if it comes as the wire expects it. Nothing if not: then nothing was read,
@@ -288,8 +280,7 @@ pub trait Source<'a> {
     ///
     /// # Errors
     /// The message holds more than its budget allows.
-    fn row(&mut self, layout: &'static Layout, variants: &mut [Scalar]) -> Visit<Option<&'a [u8]>> {
-        let _ = (layout, variants);
+    fn row(&mut self, _layout: &'static Layout, _variants: &mut [Scalar]) -> Visit<Option<&'a [u8]>> {
         Ok(None)
     }
     /// A description of a type, on wires that have such values.
@@ -305,8 +296,7 @@ pub trait Source<'a> {
     /// arm by the discriminator it reads next.
     fn open(&mut self, shape: &Shape) -> Visit<usize>;
     /// In an open union: tells which arm was selected by the discriminator just read (`None`: no arm).
-    fn arm(&mut self, shape: &Shape, arm: Option<usize>) -> Visit<()> {
-        let _ = (shape, arm);
+    fn arm(&mut self, _shape: &Shape, _arm: Option<usize>) -> Visit<()> {
         Ok(())
     }
     /// In an open variant: the shape of the value that follows.

@@ -69,14 +69,15 @@ impl LayerOptions {
     pub fn of(options: Vec<(&str, String)>) -> Result<Self, Failure> {
         let mut found: Vec<_> = options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         found.sort_unstable();
-        match found.windows(2).find(|two| two.first().map(|one| &one.0) == two.last().map(|other| &other.0)) {
-            Some(two) => {
-                let name = two.first().map(|(name, _)| name.as_str()).unwrap_or_default();
-                let what = format!("the option `{name}=` stands there twice");
-                Err(Failure::new(Kind::BadReference, Initiator::User, what))
-            }
-            None => Ok(Self(found)),
+        let twice = found.windows(2).find_map(|two| match two {
+            [(one, _), (other, _)] if one == other => Some(one),
+            _ => None,
+        });
+        if let Some(name) = twice {
+            let what = format!("the option `{name}=` stands there twice");
+            return Err(Failure::new(Kind::BadReference, Initiator::User, what));
         }
+        Ok(Self(found))
     }
 
     /// The value of an option.

@@ -1,6 +1,6 @@
 //! Calls of objects, with typed arguments and results.
 
-use super::pending::{Pending, Preparing};
+use super::pending::{Pending, preparing};
 use super::raising::{Raises, conclude};
 use super::target::{Object, Target};
 use super::typed::{Ref, Remote};
@@ -62,7 +62,7 @@ impl Object {
         let begin = move |target: &Arc<dyn Target>, arguments: &A| {
             Pending::begin(target, |done| target.submit(self.method(operation), arguments, done))
         };
-        let begun = match Preparing::of(&self.target) {
+        let begun = match preparing(&self.target) {
             None => Ok(begin(&self.target, &arguments)),
             Some(preparing) => Err((preparing, arguments)),
         };

@@ -44,27 +44,17 @@ impl Drop for Pending {
     }
 }
 
-/// A way to an object that is being found; a future of the target to call then, whose deadline is what is left.
-pub(super) struct Preparing(Told<Result<Arc<dyn Target>, Failure>>);
-
-impl Preparing {
-    /// Nothing, if a call can begin at once.
-    pub(super) fn of(target: &Arc<dyn Target>) -> Option<Self> {
-        if target.is_ready() {
-            return None;
-        }
-        let (told, tell) = Told::new();
-        target.prepare(Box::new(tell));
-        Some(Self(told))
+/// A way to an object that is being found: a future of the target to call then, whose deadline is what is left. Nothing, if a call
+/// can begin at once.
+pub(super) fn preparing(
+    target: &Arc<dyn Target>,
+) -> Option<impl Future<Output = Result<Arc<dyn Target>, Failure>> + use<>> {
+    if target.is_ready() {
+        return None;
     }
-}
-
-impl Future for Preparing {
-    type Output = Result<Arc<dyn Target>, Failure>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(context).map(|told| told.and_then(|found| found))
-    }
+    let (told, tell) = Told::new();
+    target.prepare(Box::new(tell));
+    Some(async { told.await? })
 }
 
 /// What somebody will tell, on some thread; a failure if they panicked over it.

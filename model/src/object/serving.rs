@@ -255,14 +255,20 @@ impl Request {
         }
     }
 
+    /// Whether this is the first answer; then the call ends here.
+    #[inline]
+    fn begin_answer(&mut self) -> bool {
+        let is_first = !std::mem::replace(&mut self.answered, true);
+        if is_first && let Some(ended) = self.ended.take() {
+            Self::end(ended);
+        }
+        is_first
+    }
+
     /// Replies with the result of the servant.
     pub fn reply<R: MarshalList, E: Raises>(&mut self, result: Result<R, E>) -> Result<(), Failure> {
-        if !self.answered {
-            self.answered = true;
-            if let Some(ended) = self.ended.take() {
-                Self::end(ended);
-            }
-            match (result, self.servant.interface().operations.get(self.index)) {
+        if self.begin_answer() {
+            match (result, self.operation()) {
                 (Ok(results), Some(operation)) => self.link.answer(
                     self.incoming.id,
                     Answer::Done(&|sink: &mut dyn Sink| results.marshal_list(&operation.results, sink)),
@@ -276,11 +282,7 @@ impl Request {
 
     /// Replies with an answer that was made elsewhere: for bridges and dynamic servants.
     pub fn answer(&mut self, answer: Answer<'_>) {
-        if !self.answered {
-            self.answered = true;
-            if let Some(ended) = self.ended.take() {
-                Self::end(ended);
-            }
+        if self.begin_answer() {
             self.link.answer(self.incoming.id, answer);
         }
     }
