@@ -36,18 +36,19 @@ impl Shared {
         // Where the calls of all others take long, those who wait for a place must not wait for them a hundred times.
         let more = usize::try_from(since.as_micros() / ONE_MORE.as_micros()).unwrap_or(MOST_AT_ONCE);
         let at_once = MOST_AT_ONCE.min(AT_ONCE.saturating_add(more));
-        let allowance = listener.allowance();
+        let allowance = &listener.allowance;
         // The number is taken before the first newcomer has one: `make_way` ends silent connections with
         // smaller numbers only, so the newcomers of one round do not end each other.
         let begun = allowance.shares.number();
+        let refuse = |peer, why| self.notice(&Notice::Refused { peer, why });
         for _ in 0..at_once {
-            let stream = match listener.accept() {
+            let stream = match listener.acceptor.accept() {
                 Ok(stream) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if has_left(&error) => continue,
                 Err(error) => {
                     self.notice(&Notice::Starved {
-                        why: format!("accepting at {}: {error}", listener.endpoint()),
+                        why: format!("accepting at {}: {error}", listener.endpoint),
                     });
                     // Out of descriptors or memory. The listener stays readable: give others a moment to let go.
                     if !allowance.make_way(Source::Unknown, begun) {
@@ -56,33 +57,29 @@ impl Shared {
                     return;
                 }
             };
-            let address = stream.peer(listener.endpoint().transport());
+            let address = stream.peer(listener.endpoint.transport());
             let source = stream.source(&address);
             let full =
                 allowance.shares.open() >= allowance.shares.most() && !allowance.make_way(source, begun);
             if full && self.turned_away.load(Ordering::Relaxed) >= MANNERS {
                 // Too many are being told so already.
-                self.notice(&Notice::Refused {
-                    peer: address.text,
-                    why: allowance.crowded().message().to_owned(),
-                });
+                refuse(address.text, allowance.crowded().message().to_owned());
                 continue;
             }
             let Some(node) = self.arc() else { return };
-            let (profile, wire) = (listener.profile(), listener.wire());
-            let made =
-                Connection::new(stream, profile, listener.layer(), node, allowance, wire, Role::Accepted);
+            let Listener { profile, wire, layer, .. } = listener;
+            let role = Role::Accepted;
+            let made = Connection::new(stream, profile, layer.as_ref(), node, allowance, *wire, role);
             let connection = match made {
                 Ok(connection) => connection,
                 Err(failure) => {
-                    self.notice(&Notice::Refused { peer: address.text, why: failure.to_string() });
+                    refuse(address.text, failure.to_string());
                     continue;
                 }
             };
             if full {
                 // First whoever runs the server hears of it.
-                let why = allowance.crowded().message().to_owned();
-                self.notice(&Notice::Refused { peer: address.text.clone(), why });
+                refuse(address.text.clone(), allowance.crowded().message().to_owned());
                 connection.turn_away(&allowance.crowded());
             } else {
                 let tenant: Weak<Connection> = Arc::downgrade(&connection);

@@ -1,6 +1,7 @@
 //! Failures that several parts of the runtime tell, in the same words.
 
-use everywire_model::{Completed, Endpoint, Failure, Initiator, Kind};
+use everywire_model::{Completed, Endpoint, Failure, Initiator, Kind, Method};
+use std::fmt::Display;
 
 /// The failure of everything once a node was stopped.
 pub(crate) fn stopped() -> Failure {
@@ -24,10 +25,11 @@ pub(crate) fn timed_out(endpoint: &Endpoint) -> Failure {
 }
 
 /// No event loop could be made: the system has no thread or descriptor for it.
-pub(crate) fn no_loop(error: std::io::Error) -> Failure {
-    no_loop_because(&error)
+pub(crate) fn no_loop(error: impl Display) -> Failure {
+    Failure::new(Kind::Internal, Initiator::Here, format!("cannot start an event loop: {error}"))
 }
 
-pub(crate) fn no_loop_because(error: &std::io::Error) -> Failure {
-    Failure::new(Kind::Internal, Initiator::Here, format!("cannot start an event loop: {error}"))
+/// The failure, with the operation that failed.
+pub(crate) fn of_operation(failure: Failure, method: Method<'_>) -> Failure {
+    failure.at(format_args!("operation {}", method.label()))
 }

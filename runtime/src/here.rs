@@ -13,7 +13,7 @@
 //! its `UnderWay` lives, and waits for it when it stops; the reference is followed at most `FORWARDS` times.
 
 use crate::directory::Entry;
-use crate::failures::{ending, timed_out};
+use crate::failures::{ending, of_operation, timed_out};
 use crate::shard;
 use crate::shared::{FORWARDS, Shared, named};
 use crate::spans::{self, Outgoing};
@@ -54,13 +54,6 @@ pub(crate) struct Here {
     /// Calls of futures, by their tickets, to be withdrawn when a future is dropped. Shared with the
     /// completions, which take their call out.
     calls: Arc<Mutex<HashMap<u64, Arc<Inward>>>>,
-}
-
-/// Who answers a call.
-struct Found {
-    server: Arc<Shared>,
-    servant: Arc<dyn Servant>,
-    index: usize,
 }
 
 impl Here {
@@ -109,7 +102,7 @@ impl Here {
 
     /// Who answers, and by which of its operations: an interface that is the caller's comes first, then any
     /// interface of the object that has an operation of that name.
-    fn find(&self, method: Method<'_>) -> Result<Found, Failure> {
+    fn find(&self, method: Method<'_>) -> Result<(Arc<Shared>, Arc<dyn Servant>, usize), Failure> {
         let (server, entries) = self.entries()?;
         let known = |entry: &&Entry| {
             method.interface().is_none_or(|interface| entry.servant.interface().is_a(&interface.id))
@@ -120,7 +113,7 @@ impl Here {
             Some((Arc::clone(&entry.servant), index))
         });
         match found {
-            Some((servant, index)) => Ok(Found { server, servant, index }),
+            Some((servant, index)) => Ok((server, servant, index)),
             None => {
                 let what = format!("the object has no operation `{}`", method.label());
                 Err(Failure::new(Kind::NoOperation, Initiator::Peer, what).at(self.endpoint()))
@@ -137,7 +130,7 @@ impl Here {
         expects: Expects,
         done: Completion,
     ) -> Result<Arc<Inward>, Failure> {
-        let Found { server, servant, index } = self.find(method)?;
+        let (server, servant, index) = self.find(method)?;
         if server.is_draining() {
             return Err(ending().at(self.endpoint()));
         }
@@ -228,9 +221,7 @@ impl Target for Here {
             };
         }
         let outcome = match outcome {
-            Outcome::Failed(failure) => {
-                Outcome::Failed(failure.at(format_args!("operation {}", method.label())))
-            }
+            Outcome::Failed(failure) => Outcome::Failed(of_operation(failure, method)),
             outcome => outcome,
         };
         span.end(&outcome);
@@ -242,7 +233,7 @@ impl Target for Here {
         let sent = span
             .run(|| self.begin(method, arguments, Expects::Nothing, Box::new(drop)))
             .map(drop)
-            .map_err(|failure| failure.at(format_args!("operation {}", method.label())));
+            .map_err(|failure| of_operation(failure, method));
         span.end_sent(&sent);
         sent
     }
@@ -285,7 +276,7 @@ impl Target for Here {
             Err(failure) => {
                 let done = lock(&done).take();
                 if let Some(done) = done {
-                    done(Outcome::Failed(failure.at(format_args!("operation {}", method.label()))));
+                    done(Outcome::Failed(of_operation(failure, method)));
                 }
             }
         }
@@ -359,23 +350,24 @@ impl Inward {
 
     /// Tells the outcome, if nobody has before.
     fn end(&self, outcome: impl FnOnce() -> Outcome<Body>) {
-        let done = lock(&self.done).take();
-        if let Some(late) = lock(&self.late).take() {
-            TIMERS.cancel(late);
-        }
-        if let Some((done, _under_way)) = done {
+        if let Some((done, _under_way)) = self.take() {
             done(outcome());
         }
     }
 
     /// Nobody wants its outcome any more: the completion is dropped untold.
     fn give_up(&self) {
+        // Without the lock: it may hold what is the user's.
+        drop(self.take());
+    }
+
+    /// Who is told, unless somebody was or nobody wants it.
+    fn take(&self) -> Option<(Completion, UnderWay)> {
         let done = lock(&self.done).take();
         if let Some(late) = lock(&self.late).take() {
             TIMERS.cancel(late);
         }
-        // Without the lock: it may hold what is the user's.
-        drop(done);
+        done
     }
 
     /// Ends it with a failure at that time.

@@ -22,6 +22,7 @@
 //! bound.
 
 use crate::clock::timespec;
+use crate::failures::no_loop;
 use crate::patience::{Latency, Patience};
 use crate::transport::Stream;
 use crate::transport::listener::Acceptor;
@@ -32,8 +33,8 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use slab::Slab;
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
+use std::io::ErrorKind;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -81,7 +82,7 @@ impl Stop {
     pub fn new() -> Result<Self, Failure> {
         eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map(|bell| Self(Arc::new(bell)))
-            .map_err(|error| broken(&error.into()))
+            .map_err(no_loop)
     }
 
     /// Asks the hub to end: it says goodbye to everybody first.
@@ -104,12 +105,11 @@ pub fn run(hub: &mut dyn Hub, settings: &Settings, stop: &Stop) -> Result<(), Fa
         bound.push(endpoint);
     }
     crate::accepting::raise_descriptor_limit();
-    let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| broken(&error.into()))?;
+    let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(no_loop)?;
     let watch = |fd, token: u64| epoll::add(&epoll, fd, EventData::new_u64(token), EventFlags::IN);
-    watch(&stop.0, BELL).map_err(|error| broken(&error.into()))?;
+    watch(stop.0.as_fd(), BELL).map_err(no_loop)?;
     for (index, acceptor) in acceptors.iter().enumerate() {
-        epoll::add(&epoll, acceptor.watched(), EventData::new_u64(LISTENER | index as u64), EventFlags::IN)
-            .map_err(|error| broken(&error.into()))?;
+        watch(acceptor.watched(), LISTENER | index as u64).map_err(no_loop)?;
     }
     hub.opened(&bound)?;
     let mut driver = Driver {
@@ -149,6 +149,11 @@ struct Peer {
     /// Descriptors that came with those bytes. Not read at present: hubs get bytes alone.
     /// Whether the kernel was asked to tell of room to write.
     writing: bool,
+}
+
+/// Where a peer is in the slab.
+fn place(id: PeerId) -> usize {
+    usize::try_from(id.0 & 0xffff_ffff).unwrap_or(usize::MAX)
 }
 
 impl Driver<'_> {
@@ -247,7 +252,7 @@ impl Driver<'_> {
             if self.peers.len() >= self.settings.connections {
                 continue;
             }
-            let address = stream.peer(acceptor.transport());
+            let address = stream.peer(acceptor.transport);
             self.generation = (self.generation + 1) & 0x3fff_ffff;
             let entry = self.peers.vacant_entry();
             let id = PeerId(self.generation << 32 | entry.key() as u64);
@@ -265,8 +270,7 @@ impl Driver<'_> {
 
     /// The peer of this id, unless it is gone and its place has another one.
     fn peer(&mut self, id: PeerId) -> Option<&mut Peer> {
-        let index = usize::try_from(id.0 & 0xffff_ffff).ok()?;
-        self.peers.get_mut(index).filter(|peer| peer.id == id)
+        self.peers.get_mut(place(id)).filter(|peer| peer.id == id)
     }
 
     /// Reads from a peer and has the hub look at it. Returns whether anything came.
@@ -357,8 +361,7 @@ impl Driver<'_> {
     /// Writes what the hub has for a peer, as far as the socket takes it; the kernel tells when there is room
     /// for the rest.
     fn flush(&mut self, id: PeerId) {
-        let index = usize::try_from(id.0 & 0xffff_ffff).unwrap_or(usize::MAX);
-        let Some(peer) = self.peers.get_mut(index).filter(|peer| peer.id == id) else { return };
+        let Some(peer) = self.peers.get_mut(place(id)).filter(|peer| peer.id == id) else { return };
         let Some(buffer) = self.hub.transmit(id) else { return };
         let mut failed = false;
         while !buffer.is_empty() {
@@ -406,9 +409,8 @@ impl Driver<'_> {
 
     /// Closes a peer's stream and tells the hub. Does nothing if the peer is gone.
     fn lose(&mut self, id: PeerId) {
-        let index = usize::try_from(id.0 & 0xffff_ffff).unwrap_or(usize::MAX);
-        if self.peers.get(index).is_some_and(|peer| peer.id == id) {
-            let peer = self.peers.remove(index);
+        if self.peer(id).is_some() {
+            let peer = self.peers.remove(place(id));
             // Closing would do it, too.
             let _ = epoll::delete(self.epoll, peer.stream.watched().0);
             self.hot.retain(|held| *held != id);
@@ -416,8 +418,4 @@ impl Driver<'_> {
             self.hub.disconnected(id, Instant::now());
         }
     }
-}
-
-fn broken(error: &io::Error) -> Failure {
-    crate::failures::no_loop_because(error)
 }

@@ -66,13 +66,7 @@ pub struct Later {
 
 impl Later {
     /// Passes the call on.
-    pub fn serve(self, request: Request) {
-        self.serve_again(request);
-    }
-
-    /// Passes the call on, and may do so once more: for [`Retry`], with a new request for the same call each
-    /// time.
-    fn serve_again(&self, request: Request) {
+    pub fn serve(&self, request: Request) {
         Next { behind: &self.behind, seen: self.seen }.serve(request);
     }
 }

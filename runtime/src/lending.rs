@@ -13,19 +13,13 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 
 /// A node that is not kept running by whoever has this: for servants, which the node holds.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct WeakNode(Weak<Guard>);
 
 impl WeakNode {
     /// The node, if it still runs.
     pub fn upgrade(&self) -> Option<Node> {
         self.0.upgrade().map(|guard| Node { guard })
-    }
-}
-
-impl fmt::Debug for WeakNode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WeakNode")
     }
 }
 

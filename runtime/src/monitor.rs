@@ -2,7 +2,7 @@
 
 use crate::connection::Connection;
 use bytes::Bytes;
-use everywire_model::{Failure, Wire};
+use everywire_model::{Failure, Initiator, Kind, Wire};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -33,11 +33,7 @@ impl Monitor {
 
 impl Drop for Monitor {
     fn drop(&mut self) {
-        let why = Failure::new(
-            everywire_model::Kind::Cancelled,
-            everywire_model::Initiator::User,
-            "the monitor was dropped",
-        );
+        let why = Failure::new(Kind::Cancelled, Initiator::User, "the monitor was dropped");
         self.connection.cut(&why);
     }
 }

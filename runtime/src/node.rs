@@ -25,8 +25,8 @@ use crate::shared::{Shared, in_process};
 use bytes::Bytes;
 use everywire_model::object::Remote as RemoteTrait;
 use everywire_model::{
-    Emitter, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Presence, Profile, Ref, Reference,
-    Resolver, Servant, Signaller, Wire,
+    Emitter, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Presence, Ref, Reference, Resolver,
+    Servant, Signaller, Wire,
 };
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -280,15 +280,15 @@ impl Node {
 
     /// Writes a reference in the friendly notation.
     pub fn print_friendly(&self, reference: &Reference) -> String {
-        match (self.guard.shared.wire_for(reference), reference.profiles.first()) {
-            (Some(wire), _) => wire.print_friendly(reference),
-            (None, Some(Profile { endpoints, key, .. })) => match endpoints.first() {
-                Some(Endpoint::InProcess { name }) => {
-                    format!("inproc://{name}/{}", everywire_model::reference::escape(key))
-                }
-                _ => String::from("(a reference without an address)"),
-            },
-            (None, None) => String::from("(a reference without an address)"),
+        if let Some(wire) = self.guard.shared.wire_for(reference) {
+            return wire.print_friendly(reference);
+        }
+        match reference.profiles.first().and_then(|profile| Some((profile.endpoints.first()?, &profile.key)))
+        {
+            Some((Endpoint::InProcess { name }, key)) => {
+                format!("inproc://{name}/{}", everywire_model::reference::escape(key))
+            }
+            _ => String::from("(a reference without an address)"),
         }
     }
 

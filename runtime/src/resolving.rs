@@ -13,11 +13,7 @@ use std::sync::Arc;
 
 impl Resolver for Shared {
     fn resolve(&self, reference: &Reference) -> Result<Object, Failure> {
-        let node = self.arc().ok_or_else(stopped)?;
-        Ok(Object::new(match here(&node, reference, self.deadline) {
-            Some(here) => Arc::new(here),
-            None => Arc::new(Remote::new(node, reference.clone(), self.deadline)),
-        }))
+        Ok(object(self.arc().ok_or_else(stopped)?, reference, None))
     }
 
     fn local(&self, reference: &Reference, type_id: &str) -> Option<Local> {
@@ -71,11 +67,16 @@ impl Apart {
     /// # Errors
     /// The node has ended.
     pub fn resolve(self: &Arc<Self>, reference: &Reference) -> Result<Object, Failure> {
-        let node = self.node.upgrade().ok_or_else(stopped)?;
-        let deadline = node.deadline;
-        Ok(Object::new(match here(&node, reference, deadline) {
-            Some(here) => Arc::new(here),
-            None => Arc::new(Remote::new(node, reference.clone(), deadline).over(Arc::clone(self))),
-        }))
+        Ok(object(self.node.upgrade().ok_or_else(stopped)?, reference, Some(Arc::clone(self))))
     }
+}
+
+/// The object behind a reference, called within this process if it is here, and else over the connections that all objects of the
+/// node use, or over those `apart`.
+fn object(node: Arc<Shared>, reference: &Reference, apart: Option<Arc<Apart>>) -> Object {
+    let deadline = node.deadline;
+    Object::new(match here(&node, reference, deadline) {
+        Some(here) => Arc::new(here),
+        None => Arc::new(Remote::new(node, reference.clone(), deadline).over(apart)),
+    })
 }

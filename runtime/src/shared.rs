@@ -44,7 +44,7 @@ use everywire_model::{
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 use std::time::Duration;
 
 /// The name of the profile of objects in this process.
@@ -123,7 +123,7 @@ pub(crate) struct Shared {
     pub(crate) grace: Duration,
     pub(crate) stopped: AtomicBool,
     /// Told when it is.
-    pub(crate) end: End,
+    pub(crate) end: OnceLock<()>,
 }
 
 /// What stands by for every object on a wire.
@@ -170,7 +170,7 @@ impl Shared {
             inward: AtomicUsize::new(0),
             grace: builder.grace,
             stopped: AtomicBool::new(false),
-            end: End::default(),
+            end: OnceLock::new(),
         })
     }
 
@@ -261,11 +261,11 @@ impl Shared {
             Place::Listen(profile) => {
                 let allowance = own.map_or_else(|| Arc::clone(&self.allowance), Arc::new);
                 let listener = Arc::new(Listener::bind(wire, profile, allowance)?);
-                if !Arc::ptr_eq(&listener.allowance().shares, &self.allowance.shares) {
-                    lock(&self.apart).push(Arc::clone(&listener.allowance().shares));
+                if !Arc::ptr_eq(&listener.allowance.shares, &self.allowance.shares) {
+                    lock(&self.apart).push(Arc::clone(&listener.allowance.shares));
                 }
                 self.take_descriptors();
-                let place = Place::Listen(listener.profile().clone());
+                let place = Place::Listen(listener.profile.clone());
                 self.addresses.say(listening(&place), publish);
                 self.shard().and_then(|shard| shard.listen(listener, node)).map_err(no_loop)?;
                 lock(&self.places).push((place.clone(), address.to_owned()));
@@ -340,12 +340,8 @@ impl Shared {
     /// Serves the key no longer. Returns whether it was served.
     pub(crate) fn withdraw(&self, key: &[u8]) -> bool {
         let removed = self.directory.remove(key);
-        for wire_state in self.wire_states() {
-            removed.iter().for_each(|entry| wire_state.withdrawn(key, entry.servant.interface()));
-        }
         let was_served = !removed.is_empty();
-        // Servants end before it is told that they did.
-        drop(removed);
+        self.withdrawn(key, removed);
         if was_served {
             self.hooks.ended(key);
         }
@@ -355,14 +351,18 @@ impl Shared {
     /// Serves one interface of an object no longer, and the object itself if that was its last. Returns whether it was served.
     pub(crate) fn withdraw_interface(&self, key: &[u8], id: &str) -> bool {
         let Some(removed) = self.directory.remove_interface(key, id) else { return false };
-        self.wire_states()
-            .iter()
-            .for_each(|wire_state| wire_state.withdrawn(key, removed.servant.interface()));
-        drop(removed);
+        self.withdrawn(key, vec![removed]);
         if self.directory.get(key).is_empty() {
             self.hooks.ended(key);
         }
         true
+    }
+
+    /// Tells the wires. Servants end here, before it is told that they did.
+    fn withdrawn(&self, key: &[u8], removed: Vec<Entry>) {
+        for wire_state in self.wire_states() {
+            removed.iter().for_each(|entry| wire_state.withdrawn(key, entry.servant.interface()));
+        }
     }
 
     /// Gives a connection of the calling side a place in an event loop, so that futures and listeners can
@@ -383,18 +383,20 @@ impl Shared {
     /// Runs a future on this thread until it first has to wait; then on an event loop.
     pub(crate) fn spawn(&self, task: BoxFuture<'static, ()>, registration: Option<&Registration>) {
         // Without an event loop the future is dropped, and with it its request, which answers with a failure.
-        if let Some(shard) = registration.and_then(Registration::shard).or_else(|| self.shard().ok().cloned())
-        {
+        if let Some(shard) = self.shard_of(registration) {
             Task::start(task, &shard);
         }
     }
 
     /// Runs a future on an event loop: on that of a connection, if it has one.
     pub(crate) fn queue(&self, task: BoxFuture<'static, ()>, registration: Option<&Registration>) {
-        if let Some(shard) = registration.and_then(Registration::shard).or_else(|| self.shard().ok().cloned())
-        {
+        if let Some(shard) = self.shard_of(registration) {
             Task::queue(task, &shard);
         }
+    }
+
+    fn shard_of(&self, registration: Option<&Registration>) -> Option<Arc<Shard>> {
+        registration.and_then(Registration::shard).or_else(|| self.shard().ok().cloned())
     }
 
     /// Does something that may block, on a thread of the pool; on this one, if there is none.
@@ -483,7 +485,8 @@ impl Shared {
         }
         self.shards().iter().for_each(|shard| shard.stop(&why));
         self.pool.stop();
-        self.end.tell();
+        // The second time it has one already.
+        let _ = self.end.set(());
     }
 
     /// Whether this node is meant to serve at this address, behind a router.
@@ -497,25 +500,6 @@ impl Shared {
         if let Some((place, _)) = places.iter_mut().find(|(_, held)| held == address) {
             *place = now;
         }
-    }
-}
-
-/// Who waits until a node is stopped.
-#[derive(Default)]
-pub(crate) struct End {
-    over: Mutex<bool>,
-    told: Condvar,
-}
-
-impl End {
-    pub(crate) fn tell(&self) {
-        *lock(&self.over) = true;
-        self.told.notify_all();
-    }
-
-    pub(crate) fn wait(&self) {
-        let over = self.told.wait_while(lock(&self.over), |over| !*over);
-        drop(over);
     }
 }
 
@@ -536,17 +520,14 @@ pub(crate) fn named(name: &str) -> Option<Arc<Shared>> {
 pub(crate) fn in_process(name: &str, key: &[u8]) -> Reference {
     let key =
         everywire_model::reference::unescape(&String::from_utf8_lossy(key)).unwrap_or_else(|| key.to_vec());
-    Reference {
-        type_id: String::new(),
-        profiles: vec![Profile {
-            wire: IN_PROCESS,
-            version: (1, 0),
-            endpoints: vec![Endpoint::InProcess { name: name.to_owned() }],
-            key: key.into(),
-            ..Profile::default()
-        }],
-        foreign: Vec::new(),
-    }
+    let profile = Profile {
+        wire: IN_PROCESS,
+        version: (1, 0),
+        endpoints: vec![Endpoint::InProcess { name: name.to_owned() }],
+        key: key.into(),
+        ..Profile::default()
+    };
+    Reference { profiles: vec![profile], ..Reference::default() }
 }
 
 /// What to write instead of a text that begins with none of the known schemes.

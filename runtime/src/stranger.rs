@@ -18,12 +18,12 @@ mod foreign;
 
 pub use foreign::Foreign;
 
+use crate::transport;
 use everywire_model::wire::Greeting;
 use everywire_model::{Endpoint, Failure, Initiator, Kind, Reference, Sniff, Wire};
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr as UnixAddr, UnixStream};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// How long a server may take to accept, and again to answer a greeting.
@@ -250,23 +250,10 @@ pub enum Stream {
 /// Nobody is there, or not in time; it is no place that one connects to.
 pub fn connect(endpoint: &Endpoint, patience: Duration) -> io::Result<Stream> {
     match endpoint.stream() {
-        Endpoint::Tcp { host, port } => {
-            let mut last = io::Error::other("the name of the host leads to no address");
-            for address in (host.as_str(), *port).to_socket_addrs()? {
-                match TcpStream::connect_timeout(&address, patience) {
-                    Ok(stream) => return Ok(Stream::Tcp(stream)),
-                    Err(error) => last = error,
-                }
-            }
-            Err(last)
-        }
+        Endpoint::Tcp { host, port } => transport::tcp(host, *port, || patience).map(Stream::Tcp),
         // Shared memory is set up over a socket.
         Endpoint::Unix { path } | Endpoint::Shm { path } => {
-            let address = match path.strip_prefix('@') {
-                Some(name) => UnixAddr::from_abstract_name(name),
-                None => UnixAddr::from_pathname(path),
-            };
-            UnixStream::connect_addr(&address?).map(Stream::Unix)
+            UnixStream::connect_addr(&transport::unix_address(path)?).map(Stream::Unix)
         }
         _ => Err(io::Error::other("it is in a process of its own")),
     }
@@ -285,9 +272,8 @@ fn exchange(mut stream: impl Read + Write, octets: &[u8], answers: fn(&[u8]) -> 
             Ok(0) | Err(_) => return None,
         }
         let octets = seen.get(..len).unwrap_or_default();
-        match (answers)(octets) {
-            Sniff::Yes => return Some(Heard::Answer(octets.to_vec(), begun.elapsed())),
-            Sniff::No | Sniff::More => {}
+        if answers(octets) == Sniff::Yes {
+            return Some(Heard::Answer(octets.to_vec(), begun.elapsed()));
         }
         if let Some(known) = foreign::of_banner(octets) {
             return Some(Heard::Other(known, octets.to_vec()));

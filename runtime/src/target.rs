@@ -23,7 +23,7 @@ use crate::apart::Apart;
 use crate::clock::{TICK, lately};
 use crate::connection::calling::Ask;
 use crate::connection::{Asker, Connection, Turn};
-use crate::failures::stopped;
+use crate::failures::{of_operation, stopped};
 use crate::shared::{FORWARDS, Shared};
 use crate::signals::Subscriber;
 use crate::spans::Outgoing;
@@ -83,9 +83,9 @@ impl Remote {
         Self { node, reference, deadline, ways: Arc::default(), seekers: Arc::default(), apart: None }
     }
 
-    /// The same, over connections that no other object uses.
-    pub(crate) fn over(self, apart: Arc<Apart>) -> Self {
-        Self { apart: Some(apart), ..self }
+    /// The same, over connections that no other object uses, if there are such.
+    pub(crate) fn over(self, apart: Option<Arc<Apart>>) -> Self {
+        Self { apart, ..self }
     }
 
     /// The connection in use, or a new one, and the turn to call on it. May block for as long as connecting
@@ -101,16 +101,15 @@ impl Remote {
         }
         let before = lock(&self.ways.now).clone();
         let (way, turn) = match before {
-            Some(way) if !way.connection.is_over() => {
-                // The connection carries one call at a time and has one: another connection to the same place
-                // is found, or made.
-                let reference = Reference { profiles: vec![way.profile.clone()], ..Reference::default() };
-                let (other, turn) = self.find(&reference, until)?;
-                other.located.store(way.located.load(Ordering::Relaxed), Ordering::Relaxed);
-                (other, turn)
-            }
+            // The connection carries one call at a time and has one: another connection to the same place is
+            // found, or made.
+            Some(way) if !way.connection.is_over() => self.find_beside(&way, until)?,
             // An object that was found elsewhere is probably still there.
-            Some(way) => self.again(&way, until).or_else(|_| self.find(&self.reference, until))?,
+            Some(way) => {
+                let again = self.find_beside(&way, until);
+                let again = again.inspect(|(way, _)| way.again.store(true, Ordering::Relaxed));
+                again.or_else(|_| self.find(&self.reference, until))?
+            }
             None => self.find(&self.reference, until)?,
         };
         *lock(&self.ways.now) = Some(Arc::clone(&way));
@@ -124,12 +123,11 @@ impl Remote {
         Some((way, turn))
     }
 
-    /// Connects anew where the object was reached last.
-    fn again(&self, before: &Way, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
+    /// Connects where the object was reached last.
+    fn find_beside(&self, before: &Way, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
         let reference = Reference { profiles: vec![before.profile.clone()], ..Reference::default() };
         let (way, turn) = self.find(&reference, until)?;
         way.located.store(before.located.load(Ordering::Relaxed), Ordering::Relaxed);
-        way.again.store(true, Ordering::Relaxed);
         Ok((way, turn))
     }
 
@@ -312,11 +310,6 @@ impl Remote {
         let object = Object::new(self.with_deadline(self.deadline));
         self.node.wire_state(wire)?.subscribe(&object, interface, signal, listener)
     }
-
-    /// The failure, with the operation that failed.
-    fn place(&self, failure: Failure, method: Method<'_>) -> Failure {
-        failure.at(format_args!("operation {}", method.label()))
-    }
 }
 
 /// Those who wait for a way within a time.
@@ -397,7 +390,7 @@ impl Target for Remote {
             way.connection.call_and_wait(Ask::Call(call), now, until)
         };
         let outcome = match span.run(|| self.ask(until, ask)) {
-            Some(Outcome::Failed(failure)) => Outcome::Failed(self.place(failure, method)),
+            Some(Outcome::Failed(failure)) => Outcome::Failed(of_operation(failure, method)),
             Some(outcome) => outcome,
             None => Outcome::Failed(Failure::new(
                 Kind::Unsupported,
@@ -420,7 +413,7 @@ impl Target for Remote {
             way.connection.call_and_wait(Ask::Call(call), now, until)
         };
         let sent = match span.run(|| self.ask(until, ask)) {
-            Some(Outcome::Failed(failure)) => Err(self.place(failure, method)),
+            Some(Outcome::Failed(failure)) => Err(of_operation(failure, method)),
             _ => Ok(()),
         };
         span.end_sent(&sent);
@@ -441,7 +434,7 @@ impl Target for Remote {
             let (way, _turn) = match way.and_then(|way| self.node.register(&way.0.connection).map(|()| way)) {
                 Ok(way) => way,
                 Err(failure) => {
-                    asker.tell(Outcome::Failed(self.place(failure, method)));
+                    asker.tell(Outcome::Failed(of_operation(failure, method)));
                     break;
                 }
             };
@@ -449,7 +442,7 @@ impl Target for Remote {
             match way.connection.call_and_go(call, now, until, asker) {
                 Ok(()) => break,
                 Err((failure, back)) if attempt == 1 => {
-                    back.tell(Outcome::Failed(self.place(failure, method)));
+                    back.tell(Outcome::Failed(of_operation(failure, method)));
                     break;
                 }
                 Err((_, back)) => {

@@ -30,24 +30,21 @@ pub(crate) struct Task<Q> {
 impl<Q: Queue> Task<Q> {
     /// Runs the future until it first has to wait; the shard continues it.
     pub(crate) fn start(future: BoxFuture<'static, ()>, shard: &Arc<Q>) {
-        let task = Arc::new(Self {
-            future: Mutex::new(Some(future)),
-            queued: AtomicBool::new(true),
-            missed: AtomicBool::new(false),
-            shard: Arc::downgrade(shard),
-        });
-        task.run();
+        Self::new(future, shard).run();
     }
 
     /// Has the shard run the future, and continue it.
     pub(crate) fn queue(future: BoxFuture<'static, ()>, shard: &Arc<Q>) {
-        let task = Arc::new(Self {
+        shard.enqueue(Self::new(future, shard));
+    }
+
+    fn new(future: BoxFuture<'static, ()>, shard: &Arc<Q>) -> Arc<Self> {
+        Arc::new(Self {
             future: Mutex::new(Some(future)),
             queued: AtomicBool::new(true),
             missed: AtomicBool::new(false),
             shard: Arc::downgrade(shard),
-        });
-        shard.enqueue(task);
+        })
     }
 
     /// Continues the future.

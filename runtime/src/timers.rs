@@ -8,7 +8,10 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 /// Those of this process.
-pub(crate) static TIMERS: Timers = Timers { state: Mutex::new(State::new()), changed: Condvar::new() };
+pub(crate) static TIMERS: Timers = Timers {
+    state: Mutex::new(State { due: BTreeMap::new(), next: 0, running: false }),
+    changed: Condvar::new(),
+};
 
 /// What is due, and when.
 pub(crate) struct Timers {
@@ -25,12 +28,6 @@ struct State {
     due: BTreeMap<Moment, Box<dyn FnOnce() + Send>>,
     next: u64,
     running: bool,
-}
-
-impl State {
-    const fn new() -> Self {
-        Self { due: BTreeMap::new(), next: 0, running: false }
-    }
 }
 
 impl Timers {

@@ -22,15 +22,23 @@ pub(crate) struct View {
     pub(crate) wire: &'static str,
 }
 
+impl View {
+    /// Asks the node, or has it do something; nothing, once it has ended.
+    fn ask<T: Default>(&self, work: impl FnOnce(&Arc<Shared>) -> T) -> T {
+        self.node.upgrade().map(|node| work(&node)).unwrap_or_default()
+    }
+}
+
 impl Objects for View {
     fn keys(&self) -> Vec<Bytes> {
-        self.node.upgrade().map(|node| node.directory.keys()).unwrap_or_default()
+        self.ask(|node| node.directory.keys())
     }
 
     fn servants(&self, key: &[u8]) -> Vec<Arc<dyn Servant>> {
-        let Some(node) = self.node.upgrade() else { return Vec::new() };
-        let Some(wire) = node.wire_named(self.wire) else { return Vec::new() };
-        node.directory.spelled(wire, key).into_iter().map(|entry| entry.servant).collect()
+        self.ask(|node| {
+            let Some(wire) = node.wire_named(self.wire) else { return Vec::new() };
+            node.directory.spelled(wire, key).into_iter().map(|entry| entry.servant).collect()
+        })
     }
 
     fn by_prefix(&self, key: &[u8]) -> Option<Arc<dyn Servant>> {
@@ -44,13 +52,9 @@ impl Objects for View {
         signal: &Signal,
         arguments: &dyn Encode,
     ) -> Result<(), Failure> {
-        match self.node.upgrade() {
-            Some(node) => {
-                let topic = Topic::Typed { interface, signal };
-                node.broadcast(&Emission { key, topic, arguments }, Some(self.wire))
-            }
-            None => Ok(()),
-        }
+        let Some(node) = self.node.upgrade() else { return Ok(()) };
+        let topic = Topic::Typed { interface, signal };
+        node.broadcast(&Emission { key, topic, arguments }, Some(self.wire))
     }
 
     fn aside(&self, done: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link> {
@@ -58,21 +62,20 @@ impl Objects for View {
     }
 
     fn export(&self, servants: Vec<Arc<dyn Servant>>) -> Bytes {
-        let Some(node) = self.node.upgrade() else { return Bytes::new() };
         // Not behind the user's layers: what a wire exports by itself is no servant of the user's.
-        let key = node.directory.fresh_key();
-        servants.into_iter().for_each(|servant| node.insert(&key, Entry::new(servant)));
-        key
+        self.ask(|node| {
+            let key = node.directory.fresh_key();
+            servants.into_iter().for_each(|servant| node.insert(&key, Entry::new(servant)));
+            key
+        })
     }
 
     fn withdraw(&self, key: &[u8]) {
-        if let Some(node) = self.node.upgrade() {
-            node.withdraw(key);
-        }
+        self.ask(|node| node.withdraw(key));
     }
 
     fn classes(&self) -> Vec<(Bytes, Hold<Interface>)> {
-        self.node.upgrade().map(|node| node.directory.classes()).unwrap_or_default()
+        self.ask(|node| node.directory.classes())
     }
 
     fn create(&self, class: &[u8]) -> Option<Result<Bytes, Failure>> {
@@ -86,15 +89,15 @@ impl Objects for View {
     }
 
     fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
-        self.node.upgrade().map(|node| node.publish(type_id, key)).unwrap_or_default()
+        self.ask(|node| node.publish(type_id, key))
     }
 
     fn places(&self) -> Vec<Place> {
-        self.node.upgrade().map(|node| node.places_of(self.wire)).unwrap_or_default()
+        self.ask(|node| node.places_of(self.wire))
     }
 
     fn reach(&self, place: &Place) -> Reach {
-        self.node.upgrade().map(|node| node.addresses.reach(place)).unwrap_or_default()
+        self.ask(|node| node.addresses.reach(place))
     }
 
     fn listen(&self, address: &str) -> Result<Place, Failure> {
@@ -108,9 +111,7 @@ impl Objects for View {
     }
 
     fn attend(&self) {
-        if let Some(node) = self.node.upgrade() {
-            node.housekeeper.attend(&node);
-        }
+        self.ask(|node| node.housekeeper.attend(node));
     }
 
     fn keeps(&self, before: usize, now: usize) -> usize {
@@ -118,21 +119,16 @@ impl Objects for View {
     }
 
     fn audience(&self, key: &[u8], told: &Audience) {
-        if let Some(node) = self.node.upgrade() {
-            node.hooks.audience(key, told);
-        }
+        self.ask(|node| node.hooks.audience(key, told));
     }
 
     fn refused(&self, peer: &str, why: &str) {
-        if let Some(node) = self.node.upgrade() {
-            node.notice(&Notice::Refused { peer: peer.to_owned(), why: why.to_owned() });
-        }
+        let (peer, why) = (peer.to_owned(), why.to_owned());
+        self.ask(|node| node.notice(&Notice::Refused { peer, why }));
     }
 
     fn undelivered(&self, failure: &Failure) {
-        if let Some(node) = self.node.upgrade() {
-            node.notice(&Notice::Undelivered { failure: failure.clone() });
-        }
+        self.ask(|node| node.notice(&Notice::Undelivered { failure: failure.clone() }));
     }
 }
 

@@ -156,7 +156,7 @@ impl Call {
                 state.request.as_ref().map(|request| request.again(answer))
             };
             let Some(next) = next else { return };
-            self.behind.serve_again(next);
+            self.behind.serve(next);
             let turned = self.turn.compare_exchange(SERVING, APART, Ordering::AcqRel, Ordering::Acquire);
             if turned.is_ok() {
                 return;

@@ -102,8 +102,12 @@ impl Shard {
     /// Watches a listening socket.
     pub(crate) fn listen(&self, listener: Arc<Listener>, node: Arc<Shared>) -> io::Result<()> {
         let token = self.insert(Watched::Listener(Arc::clone(&listener), node));
-        let watched =
-            epoll::add(&self.strangers, listener.watched(), EventData::new_u64(token), EventFlags::IN);
+        let watched = epoll::add(
+            &self.strangers,
+            listener.acceptor.watched(),
+            EventData::new_u64(token),
+            EventFlags::IN,
+        );
         if watched.is_err() {
             self.remove(token);
         }
@@ -232,7 +236,7 @@ impl Shard {
         let mut closed = Vec::with_capacity(found.len());
         for (at, listener) in found {
             // It is watched no longer, also while somebody accepts from it at this moment.
-            let _ = epoll::delete(&self.strangers, listener.watched());
+            let _ = epoll::delete(&self.strangers, listener.acceptor.watched());
             closed.push(slab.remove(at));
         }
         drop(slab);

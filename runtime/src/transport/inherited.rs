@@ -47,15 +47,19 @@ pub(super) fn unix(path: &str) -> Option<(OwnedFd, Lent)> {
     if given().is_empty() {
         return None;
     }
-    let wanted = match path.strip_prefix('@') {
-        Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
-        None => SocketAddrUnix::new(path),
-    };
-    let wanted = wanted.ok()?;
+    let wanted = unix_address(path).ok()?;
     find(|socket| {
         let bound = getsockname(socket).ok().and_then(|bound| SocketAddrUnix::try_from(bound).ok());
         bound.is_some_and(|bound| bound == wanted)
     })
+}
+
+/// The address of a Unix socket; `@name` is in the abstract name space.
+pub(super) fn unix_address(path: &str) -> rustix::io::Result<SocketAddrUnix> {
+    match path.strip_prefix('@') {
+        Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
+        None => SocketAddrUnix::new(path),
+    }
 }
 
 /// Whether a socket that is bound to `bound` serves whoever is to listen at `wanted`: at every address is at every address, of version 4 and 6.

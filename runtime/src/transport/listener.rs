@@ -16,14 +16,15 @@ use std::sync::Arc;
 
 /// A listening socket, and who speaks on what it accepts.
 pub(crate) struct Listener {
-    acceptor: Acceptor,
-    wire: &'static dyn Wire,
+    pub(crate) acceptor: Acceptor,
+    pub(crate) wire: &'static dyn Wire,
     /// The place as the wire described it, with the endpoint that was bound.
-    profile: Profile,
-    endpoint: Endpoint,
+    pub(crate) profile: Profile,
+    pub(crate) endpoint: Endpoint,
     /// What lies between its streams and the wire.
-    layer: Option<Arc<dyn LayerSide>>,
-    allowance: Arc<Allowance>,
+    pub(crate) layer: Option<Arc<dyn LayerSide>>,
+    /// What its peers may take.
+    pub(crate) allowance: Arc<Allowance>,
 }
 
 impl Listener {
@@ -52,41 +53,6 @@ impl Listener {
         profile.endpoints = vec![endpoint.clone()];
         Ok(Self { acceptor, wire, profile, endpoint, layer, allowance })
     }
-
-    /// What its peers may take.
-    pub(crate) fn allowance(&self) -> &Arc<Allowance> {
-        &self.allowance
-    }
-
-    /// Who speaks on what it accepts.
-    pub(crate) fn wire(&self) -> &'static dyn Wire {
-        self.wire
-    }
-
-    /// The place, with the endpoint that was bound.
-    pub(crate) fn profile(&self) -> &Profile {
-        &self.profile
-    }
-
-    /// Where it listens.
-    pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    /// What lies between its streams and the wire.
-    pub(crate) fn layer(&self) -> Option<&Arc<dyn LayerSide>> {
-        self.layer.as_ref()
-    }
-
-    /// What an event loop watches.
-    pub(crate) fn watched(&self) -> BorrowedFd<'_> {
-        self.acceptor.watched()
-    }
-
-    /// Accepts one connection; `WouldBlock` when there is none.
-    pub(crate) fn accept(&self) -> io::Result<Stream> {
-        self.acceptor.accept()
-    }
 }
 
 /// What to try where nobody can listen at an endpoint.
@@ -105,7 +71,8 @@ fn hint(endpoint: &Endpoint, error: &io::Error) -> &'static str {
 /// A listening socket, and what to do with what it accepts.
 pub(crate) struct Acceptor {
     socket: Socket,
-    transport: &'static str,
+    /// The transport's name.
+    pub(crate) transport: &'static str,
     /// The socket file, to be removed at the end.
     path: Option<String>,
     /// The socket that this process was started with, if it is one.
@@ -139,32 +106,27 @@ impl Acceptor {
                 Ok((Self { socket: Socket::Tcp(socket), transport: "tcp", path: None, _lent: lent }, bound))
             }
             Endpoint::Unix { path } | Endpoint::Shm { path } => {
-                if let Some((given, lent)) = inherited::unix(path) {
-                    let socket = UnixListener::from(given);
-                    socket.set_nonblocking(true).map_err(failed)?;
+                let (socket, file, lent) = match inherited::unix(path) {
                     // The file is whoever's who made it.
-                    let (socket, transport) = (Socket::Unix(socket), endpoint.transport());
-                    return Ok((Self { socket, transport, path: None, _lent: Some(lent) }, endpoint.clone()));
-                }
-                let address = unix_address(path).map_err(failed)?;
-                if !path.starts_with('@') && UnixStream::connect_addr(&address).is_err() && is_socket(path) {
-                    std::fs::remove_file(path).map_err(failed)?;
-                }
-                let socket = UnixListener::bind_addr(&address).map_err(failed)?;
+                    Some((given, lent)) => (UnixListener::from(given), None, Some(lent)),
+                    None => {
+                        let file = Some(path).filter(|path| !path.starts_with('@')).cloned();
+                        let address = unix_address(path).map_err(failed)?;
+                        if file.is_some() && UnixStream::connect_addr(&address).is_err() && is_socket(path) {
+                            std::fs::remove_file(path).map_err(failed)?;
+                        }
+                        let socket = UnixListener::bind_addr(&address).map_err(failed)?;
+                        rustix::net::listen(&socket, 4096).map_err(|error| failed(error.into()))?;
+                        (socket, file, None)
+                    }
+                };
                 socket.set_nonblocking(true).map_err(failed)?;
-                rustix::net::listen(&socket, 4096).map_err(|error| failed(error.into()))?;
-                let (path, transport) =
-                    ((!path.starts_with('@')).then(|| path.clone()), endpoint.transport());
-                Ok((Self { socket: Socket::Unix(socket), transport, path, _lent: None }, endpoint.clone()))
+                let (socket, transport) = (Socket::Unix(socket), endpoint.transport());
+                Ok((Self { socket, transport, path: file, _lent: lent }, endpoint.clone()))
             }
             Endpoint::InProcess { .. } => Err(failed(io::Error::other("in-process servers have no socket"))),
             Endpoint::Layered(_) => Err(failed(io::Error::other("a layer is no stream"))),
         }
-    }
-
-    /// The transport's name.
-    pub(crate) fn transport(&self) -> &'static str {
-        self.transport
     }
 
     /// What an event loop watches.

@@ -31,8 +31,8 @@ use everywire_model::{Endpoint, Failure, Handle, Initiator, Kind, PeerAddress, S
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags, SocketType, recv,
-    send, sendmsg, sockopt,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, recv, send, sendmsg,
+    sockopt,
 };
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -76,7 +76,12 @@ fn receive(
     let spare = into.spare_capacity_mut();
     let n = match handles {
         None => recv(fd, spare, flags)?.1,
-        Some(handles) => rights::receive(fd, spare, handles)?,
+        Some(handles) => {
+            let (start, len) = (spare.as_mut_ptr().cast::<u8>(), spare.len());
+            // SAFETY: same memory, same length; the kernel only writes to it, nobody reads it before `set_len`.
+            let room = unsafe { std::slice::from_raw_parts_mut(start, len) };
+            rights::receive(fd, room, handles, flags)?
+        }
     };
     let filled = into.len() + n;
     // SAFETY: the kernel has just written `n` bytes to the start of the spare room.
@@ -98,21 +103,12 @@ impl Stream {
         };
         match endpoint.stream() {
             Endpoint::Tcp { host, port } => {
-                let addresses = (host.as_str(), *port).to_socket_addrs().map_err(failed)?;
-                let mut last = io::Error::new(ErrorKind::NotFound, "the host name has no address");
                 let begun = Instant::now();
-                for address in addresses {
-                    // All addresses together have this time; nothing is no time that can be asked for.
-                    let left = within.saturating_sub(begun.elapsed()).max(SHORTEST);
-                    match TcpStream::connect_timeout(&address, left) {
-                        Ok(stream) => {
-                            stream.set_nodelay(true).map_err(failed)?;
-                            return Ok(Self::Socket(stream.into()));
-                        }
-                        Err(error) => last = error,
-                    }
-                }
-                Err(failed(last))
+                // All addresses share the time.
+                let left = || within.saturating_sub(begun.elapsed()).max(SHORTEST);
+                let stream = tcp(host, *port, left).map_err(failed)?;
+                stream.set_nodelay(true).map_err(failed)?;
+                Ok(Self::Socket(stream.into()))
             }
             Endpoint::Unix { path } => Ok(Self::Socket(unix(path, within).map_err(failed)?)),
             Endpoint::Shm { path } => {
@@ -179,7 +175,8 @@ impl Stream {
                 let (handles, room) = buffer.handles();
                 let most = most.min(room);
                 if let Some(handles) = handles {
-                    return rights::send(fd, &buffer.slices(GATHER, most), handles);
+                    let handles: Vec<_> = handles.iter().map(|handle| handle.as_fd()).collect();
+                    return rights::send(fd, &buffer.slices(GATHER, most), &handles);
                 }
                 Ok(match buffer.contiguous() {
                     Some(flat) => send(fd, &flat[..flat.len().min(most)], flags)?,
@@ -239,10 +236,7 @@ impl Stream {
 
     /// Shared memory: asks the peer to ring from now on. Returns whether it is too late to sleep.
     pub(crate) fn before_sleep(&self, writing: bool) -> bool {
-        match self {
-            Self::Socket(_) => false,
-            Self::Shm(channel) => channel.before_sleep(writing),
-        }
+        matches!(self, Self::Shm(channel) if channel.before_sleep(writing))
     }
 
     /// Shared memory: no need to ring any more.
@@ -254,10 +248,7 @@ impl Stream {
 
     /// Whether the peer is known to be gone although nothing more can be read.
     pub(crate) fn peer_gone(&self) -> bool {
-        match self {
-            Self::Socket(_) => false,
-            Self::Shm(channel) => channel.peer_gone(),
-        }
+        matches!(self, Self::Shm(channel) if channel.peer_gone())
     }
 
     /// Whether the peer has ended the stream, and nothing that it sent before is left to be read.
@@ -282,22 +273,25 @@ impl Stream {
         }
     }
 
-    /// Closes both directions, so that whoever waits on the stream wakes up.
-    pub(crate) fn shutdown(&self) {
-        let fd = match self {
+    /// The socket that it was made over.
+    fn socket(&self) -> BorrowedFd<'_> {
+        match self {
             Self::Socket(fd) => fd.as_fd(),
             Self::Shm(channel) => channel.control(),
-        };
+        }
+    }
+
+    /// Closes both directions, so that whoever waits on the stream wakes up.
+    pub(crate) fn shutdown(&self) {
         // The peer may have closed first.
-        let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Both);
+        let _ = rustix::net::shutdown(self.socket(), rustix::net::Shutdown::Both);
     }
 
     /// The address of this end, over TCP.
     pub(crate) fn local(&self, transport: &str) -> Option<IpAddr> {
         match self {
             Self::Socket(fd) if transport == "tcp" => {
-                let address = std::net::SocketAddr::try_from(rustix::net::getsockname(fd).ok()?).ok()?;
-                Some(address.ip())
+                Some(SocketAddr::try_from(rustix::net::getsockname(fd).ok()?).ok()?.ip())
             }
             _ => None,
         }
@@ -306,10 +300,7 @@ impl Stream {
     /// Who is at the other end, as far as the kernel knows: the address over TCP; process and user on this
     /// machine, as they were when it connected.
     pub(crate) fn peer(&self, transport: &str) -> PeerAddress {
-        let fd = match self {
-            Self::Socket(fd) => fd.as_fd(),
-            Self::Shm(channel) => channel.control(),
-        };
+        let fd = self.socket();
         let credentials = if transport == "tcp" {
             None
         } else {
@@ -317,7 +308,7 @@ impl Stream {
         };
         let text = match (credentials, rustix::net::getpeername(fd)) {
             (Some((pid, uid)), _) => format!("{transport} pid {pid} uid {uid}"),
-            (None, Ok(Some(address))) => match std::net::SocketAddr::try_from(address) {
+            (None, Ok(Some(address))) => match SocketAddr::try_from(address) {
                 Ok(address) => format!("{transport}:{address}"),
                 Err(_) => transport.to_owned(),
             },
@@ -349,6 +340,18 @@ pub(crate) fn interrupted<T: Default>(result: Result<T, Errno>) -> io::Result<T>
     }
 }
 
+/// Connects to one address of a host after the other; `left` is how long each may take.
+pub(crate) fn tcp(host: &str, port: u16, left: impl Fn() -> Duration) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(ErrorKind::NotFound, "the host name has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, left()) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
 /// The address of a Unix socket; `@name` is in the abstract name space.
 pub(crate) fn unix_address(path: &str) -> io::Result<UnixAddr> {
     match path.strip_prefix('@') {
@@ -359,10 +362,7 @@ pub(crate) fn unix_address(path: &str) -> io::Result<UnixAddr> {
 
 /// Connects to a Unix socket. The kernel answers at once, unless the listener's queue is full: then it waits as long as a send may.
 fn unix(path: &str, within: Duration) -> io::Result<OwnedFd> {
-    let address = match path.strip_prefix('@') {
-        Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes())?,
-        None => SocketAddrUnix::new(path)?,
-    };
+    let address = inherited::unix_address(path)?;
     let socket =
         rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(within.max(SHORTEST)))?;

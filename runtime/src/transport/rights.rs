@@ -8,7 +8,7 @@ use rustix::net::{
 };
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 /// The most handles the kernel passes at once (`SCM_MAX_FD`).
@@ -18,23 +18,22 @@ const MOST: usize = 253;
 /// bytes are taken.
 // With room for all of them on the stack, which whoever sends none does without.
 #[inline(never)]
-pub(super) fn send(socket: &OwnedFd, bytes: &[IoSlice<'_>], handles: &[Handle]) -> io::Result<usize> {
+pub(super) fn send(socket: &OwnedFd, bytes: &[IoSlice<'_>], handles: &[BorrowedFd<'_>]) -> io::Result<usize> {
     if handles.len() > MOST {
         return Err(io::Error::new(
             ErrorKind::InvalidInput,
             format!("{} handles in one message; the kernel passes {MOST} at most", handles.len()),
         ));
     }
-    let borrowed: Vec<BorrowedFd<'_>> = handles.iter().map(|handle| handle.as_fd()).collect();
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !ancillary.push(SendAncillaryMessage::ScmRights(&borrowed)) {
+    if !ancillary.push(SendAncillaryMessage::ScmRights(handles)) {
         return Err(io::Error::other("no room for the handles"));
     }
     Ok(sendmsg(socket, bytes, &mut ancillary, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?)
 }
 
-/// Receives bytes into the start of `spare`, and the handles that came with them, however many the peer sent
+/// Receives bytes into the start of `room`, and the handles that came with them, however many the peer sent
 /// at once; the session counts them.
 ///
 /// # Errors
@@ -42,15 +41,13 @@ pub(super) fn send(socket: &OwnedFd, bytes: &[IoSlice<'_>], handles: &[Handle]) 
 #[inline(never)]
 pub(super) fn receive(
     socket: &OwnedFd,
-    spare: &mut [MaybeUninit<u8>],
+    room: &mut [u8],
     handles: &mut Vec<Handle>,
+    flags: RecvFlags,
 ) -> io::Result<usize> {
-    let len = spare.len();
-    // SAFETY: same memory, same length; the kernel only writes to it, nobody reads it before the caller's `set_len`.
-    let room = unsafe { std::slice::from_raw_parts_mut(spare.as_mut_ptr().cast::<u8>(), len) };
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let flags = flags | RecvFlags::CMSG_CLOEXEC;
     let got = recvmsg(socket, &mut [IoSliceMut::new(room)], &mut ancillary, flags)?;
     for message in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {
