@@ -116,17 +116,14 @@ impl Caller {
 /// Whether the first bits of both addresses are the same; addresses of IPv4 that came mapped into IPv6 count
 /// as IPv4.
 fn within(address: IpAddr, network: IpAddr, bits: u8) -> bool {
-    let octets = |address: IpAddr| match address.to_canonical() {
-        IpAddr::V4(address) => address.octets().to_vec(),
-        IpAddr::V6(address) => address.octets().to_vec(),
-    };
-    let (address, network) = (octets(address), octets(network));
-    let (whole, rest) = (usize::from(bits / 8), bits % 8);
-    let mask = 0xff_u8.checked_shl(u32::from(8 - rest)).unwrap_or_default();
-    address.len() == network.len()
-        && address.get(..whole) == network.get(..whole)
-        && (rest == 0
-            || address.get(whole).map(|octet| octet & mask) == network.get(whole).map(|octet| octet & mask))
+    // Bits of a network that is written in IPv6 count from the beginning of that address.
+    let mapped = if network.is_ipv6() && network.to_canonical().is_ipv4() { 96 } else { 0 };
+    let bits = u32::from(bits.saturating_sub(mapped));
+    match (address.to_canonical(), network.to_canonical()) {
+        (IpAddr::V4(one), IpAddr::V4(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros() >= bits,
+        (IpAddr::V6(one), IpAddr::V6(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros() >= bits,
+        _ => false,
+    }
 }
 
 /// A caller as rules see one.
@@ -198,6 +195,8 @@ mod tests {
             ("10.1.2.128/25", false),
             ("10.1.2.3", true),
             ("::/0", false),
+            ("::ffff:10.0.0.0/104", true),
+            ("::ffff:192.168.0.0/112", false),
             ("user:a*", true),
             ("user:bob", false),
             ("local", false),
