@@ -20,7 +20,9 @@ use crate::upstream::Upstream;
 use everywire::{Failure, Kind, SignalEvent};
 use everywire_model::signal::Listener;
 use everywire_model::visit::WithHeaders;
-use everywire_model::{Headers, Incoming, Interface, News, Signal, Sink, Subscription};
+use everywire_model::{
+    Emission, Headers, Incoming, Interface, News, Signal, SignalFilter, Sink, Subscription,
+};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -198,7 +200,8 @@ fn listen(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscription
         let hear = move |watched: &Watched, heard: &Incoming| tell_news(watched, news, heard);
         let target = watched.target.object.target();
         let listener = listener(watched, state, hear);
-        all.push(target.subscribe(Some(news.interface), Some(news.signal), listener)?);
+        let filter = SignalFilter { interface: Some(news.interface), signal: Some(news.signal) };
+        all.push(target.subscribe(filter, listener)?);
     }
     Ok(all)
 }
@@ -233,7 +236,7 @@ fn emit(
         let values = |sink: &mut dyn Sink| heard.body.pipe(&signal.fields, sink);
         let headers = hops::beside(&Headers::default(), front.wire.hop_header(), hops);
         let with = WithHeaders { values: &values, headers: &headers };
-        match front.node.emitter().emit(&route.key, interface, signal, &with) {
+        match front.node.emitter().emit(&Emission::typed(&route.key, interface, signal, &with)) {
             Ok(()) => {
                 route.metrics.signals.inc();
             }

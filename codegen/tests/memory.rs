@@ -2,14 +2,14 @@
 //! encoded, and decoded by each who listens.
 
 use everywire_giop::CDR;
-use everywire_model::contract::{Attribute, Signal};
+use everywire_model::contract::Attribute;
 use everywire_model::object::{Completion, Local, Ticket};
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Answer, Body, BoxFuture, Bytes, CallId, Codec, Encode, Endpoint, Failure, Initiator, Interface, Kind,
-    Link, Object, Outcome, Peer, Profile, Ref, Reference, Remote, Request, Resolver, Servant, Target,
+    Answer, Body, BoxFuture, Bytes, CallId, Codec, Emission, Encode, Endpoint, Failure, Initiator, Interface,
+    Kind, Link, Object, Outcome, Peer, Profile, Ref, Reference, Remote, Request, Resolver, Servant, Target,
 };
-use everywire_model::{Emitter, SignalEvent, Subscription};
+use everywire_model::{Emitter, SignalEvent, SignalFilter, Subscription};
 use everywire_model::{Expects, Incoming, Method};
 use std::collections::HashMap;
 use std::pin::pin;
@@ -102,15 +102,11 @@ impl Resolver for World {
 }
 
 impl Emitter for World {
-    fn emit(
-        &self,
-        key: &[u8],
-        interface: &Interface,
-        signal: &Signal,
-        arguments: &dyn Encode,
-    ) -> Result<(), Failure> {
+    fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        let (interface, signal) = emission.topic.typed()?;
+        let key = emission.key;
         let own = |text: &str| Bytes::copy_from_slice(text.as_bytes());
-        let body = self.0.codec.write(&mut |sink| arguments.encode(sink))?;
+        let body = self.0.codec.write(&mut |sink| emission.arguments.encode(sink))?;
         let (interface_name, name) = (own(&interface.name), own(&signal.name));
         let heard = Incoming::signal(Bytes::new(), Bytes::copy_from_slice(key), interface_name, name, body);
         let fits = |(wanted_key, wanted_interface, wanted_signal): &Interest| {
@@ -131,17 +127,11 @@ impl Emitter for World {
         Ok(())
     }
 
-    fn listen(
-        &self,
-        key: &[u8],
-        interface: Option<&Interface>,
-        signal: Option<&Signal>,
-        listener: Listener,
-    ) -> Subscription {
+    fn listen(&self, key: &[u8], filter: SignalFilter<'_>, listener: Listener) -> Subscription {
         let interest = (
             Bytes::copy_from_slice(key),
-            interface.map(|interface| interface.name.to_string()),
-            signal.map(|signal| signal.name.to_string()),
+            filter.interface.map(|interface| interface.name.to_string()),
+            filter.signal.map(|signal| signal.name.to_string()),
         );
         let mut listeners = self.0.listeners.lock().unwrap();
         let number = listeners.last().map_or(0, |(last, ..)| last + 1);
@@ -219,13 +209,8 @@ impl Target for Way {
         Ok(())
     }
 
-    fn subscribe(
-        &self,
-        interface: Option<&Interface>,
-        signal: Option<&Signal>,
-        listener: Listener,
-    ) -> Result<Subscription, Failure> {
-        Ok(self.world.listen(&self.reference.profiles[0].key, interface, signal, listener))
+    fn subscribe(&self, filter: SignalFilter<'_>, listener: Listener) -> Result<Subscription, Failure> {
+        Ok(self.world.listen(&self.reference.profiles[0].key, filter, listener))
     }
 
     fn with_deadline(&self, _: Option<Duration>) -> Arc<dyn Target> {

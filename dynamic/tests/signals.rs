@@ -54,7 +54,10 @@ fn signals_come_as_json() {
             let field = signal.fields.fields()[0].name.to_string();
             let fields = Value::Struct(vec![(field, value)]);
             let encode = |sink: &mut dyn Sink| fields.encode(&signal.fields, sink);
-            server.emitter().emit(b"bell", &interface, signal, &encode).unwrap();
+            server
+                .emitter()
+                .emit(&everywire::model::Emission::typed(b"bell", &interface, signal, &encode))
+                .unwrap();
         };
         // Somebody else's business.
         emit("Broke", Value::Text("old".into()));

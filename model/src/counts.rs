@@ -115,11 +115,6 @@ pub struct Within<T, C>(pub T, pub C);
 pub trait Elements {
     /// How many.
     fn count(&self) -> usize;
-
-    /// Whether it has none.
-    fn has_none(&self) -> bool {
-        self.count() == 0
-    }
 }
 
 /// How many elements there are, where the compiler does not know the type yet.
@@ -147,7 +142,7 @@ impl<T: Marshal> Marshal for Present<T> {
 
 impl<T: Marshal + Elements> Marshal for Filled<&T> {
     fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
-        marshal_behind(Some(self.0).filter(|value| !value.has_none()), shape, sink)
+        marshal_behind(Some(self.0).filter(|value| value.count() > 0), shape, sink)
     }
 }
 

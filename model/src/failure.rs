@@ -281,12 +281,9 @@ impl Failure {
 /// The failure of a hop that cannot pass something on as it came.
 #[cold]
 pub fn needs_contract(what: &str) -> Failure {
-    Failure::new(
-        Kind::Unsupported,
-        Initiator::Here,
-        format!("{what} does not pass here without its contract"),
-    )
-    .with_hint("give the contract, so that values can be read and written")
+    let what = format!("{what} does not pass here without its contract");
+    Failure::new(Kind::Unsupported, Initiator::Here, what)
+        .with_hint("give the contract, so that values can be read and written")
 }
 
 impl fmt::Display for Failure {

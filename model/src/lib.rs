@@ -84,7 +84,7 @@ pub use headers::{Edit, Header, Headers};
 pub use hub::{Hub, HubEvent, PeerId, Program};
 pub use layered::{LayerOptions, LayerSide, Layered, TransportLayer};
 pub use marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
-pub use message::{Answer, Call, Encoded, Expects, Incoming, Method, Outcome, Raised};
+pub use message::{Answer, Call, Encoded, Expects, Incoming, Method, Outcome, Raised, SignalFilter};
 pub use message_clock::MessageClock;
 pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};
 pub use profile::{Lease, Options, Profile, ProfileOptions, RESUME_TOKEN};

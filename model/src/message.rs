@@ -171,6 +171,18 @@ pub struct Emission<'a> {
     pub arguments: &'a dyn Encode,
 }
 
+impl<'a> Emission<'a> {
+    /// Of a signal of a contract.
+    pub fn typed(
+        key: &'a [u8],
+        interface: &'a Interface,
+        signal: &'a Signal,
+        arguments: &'a dyn Encode,
+    ) -> Self {
+        Self { key, topic: Topic::Typed { interface, signal }, arguments }
+    }
+}
+
 /// Which signal of which interface.
 #[derive(Clone, Copy)]
 pub enum Topic<'a> {
@@ -269,6 +281,15 @@ impl<B> Outcome<B> {
     pub fn raised(id: impl Into<String>, body: B) -> Self {
         Self::Raised(Box::new(Raised { id: id.into(), body, encoded: None }))
     }
+}
+
+/// Which signals of an object somebody listens to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SignalFilter<'a> {
+    /// Those of this interface; `None`: of all.
+    pub interface: Option<&'a Interface>,
+    /// This one; `None`: all.
+    pub signal: Option<&'a Signal>,
 }
 
 /// How a call is answered.

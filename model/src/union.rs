@@ -101,11 +101,8 @@ fn write<T: Marshal + ?Sized, S: Sink + ?Sized>(
 ) -> Visit<()> {
     let selected = union.select(label);
     if selected != taken.map(|(arm, _)| arm) {
-        return Err(Failure::new(
-            Kind::BadArgument,
-            Initiator::User,
-            format!("discriminator {label} of {} does not select this arm", union.name),
-        ));
+        let what = format!("discriminator {label} of {} does not select this arm", union.name);
+        return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
     }
     sink.open(shape, selected.map_or(0, |arm| arm + 1))?;
     pipe::put_discriminator(&union.discriminator, label, sink)?;

@@ -1,10 +1,10 @@
 //! What a wire's peers expect of everybody who serves, and what a wire keeps for a node.
 
 use crate::body::NodeState;
-use crate::contract::{Attribute, Interface, Signal};
+use crate::contract::{Attribute, Interface};
 use crate::failure::Failure;
 use crate::link::Link;
-use crate::message::{Answer, Emission};
+use crate::message::{Answer, Emission, SignalFilter};
 use crate::object::{Object, Resolver, Servant};
 use crate::place::Place;
 use crate::profile::Lease;
@@ -12,7 +12,6 @@ use crate::reach::Reach;
 use crate::reference::Reference;
 use crate::shape::Hold;
 use crate::signal::{Audience, Backlog, Listener, Subscription};
-use crate::visit::Encode;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,13 +27,7 @@ pub trait Objects: Send + Sync {
         None
     }
     /// Sends a signal on connections of this wire only.
-    fn emit(
-        &self,
-        key: &[u8],
-        interface: &Interface,
-        signal: &Signal,
-        arguments: &dyn Encode,
-    ) -> Result<(), Failure>;
+    fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure>;
     /// A link whose answers go nowhere but to `done`: for asking a servant on one's own account. `done` runs once, unless
     /// the servant never answers.
     fn aside(&self, done: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link>;
@@ -102,8 +95,7 @@ pub trait WireState: NodeState {
     fn subscribe(
         &self,
         _object: &Object,
-        _interface: Option<&Interface>,
-        _signal: Option<&Signal>,
+        _filter: SignalFilter<'_>,
         _listener: &Listener,
     ) -> Option<Result<Subscription, Failure>> {
         None

@@ -117,7 +117,7 @@ impl Shared {
 
 /// Whether accepting failed because the newcomer has left already, or a signal came: nothing is short. Over shared memory it may
 /// leave while it is told where the memory is.
-fn has_left(error: &std::io::Error) -> bool {
+pub(crate) fn has_left(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::Interrupted

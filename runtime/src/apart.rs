@@ -20,7 +20,9 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// are told in the order in which they came, one at a time: whoever is told must not wait for another of them
 /// there. The connections end with a goodbye when this set and the last of its objects are dropped.
 pub struct Apart {
-    number: u64,
+    /// The number of this set in the pool's keys (`PoolKey`): no object outside the set finds its
+    /// connections.
+    pub(crate) number: u64,
     pub(crate) node: Weak<Shared>,
     /// The event loop that its connections belong to: that of whoever it was made for.
     shard: Weak<Shard>,
@@ -55,11 +57,8 @@ impl Apart {
     pub fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
         let node = self.node.upgrade().ok_or_else(stopped)?;
         let links = lock(&node.links);
-        let held: Vec<_> = links
-            .iter()
-            .filter(|(key, _)| self.has(key))
-            .map(|(_, connection)| Arc::clone(connection))
-            .collect();
+        let own = links.iter().filter(|(key, _)| self.has(key));
+        let held: Vec<_> = own.map(|(_, connection)| Arc::clone(connection)).collect();
         drop(links);
         held.iter().try_for_each(|connection| Link::emit(&**connection, emission))
     }
@@ -78,12 +77,6 @@ impl Apart {
         }
     }
 
-    /// The number of this set in the pool's keys (`PoolKey`): no object outside the set finds its
-    /// connections.
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-
     fn has(&self, key: &PoolKey) -> bool {
         key.apart == Some(self.number)
     }
@@ -98,11 +91,8 @@ impl Drop for Apart {
         }
         // A goodbye may take a moment, and this thread may be an event loop.
         node.apart(Box::new(move || {
-            let why = Failure::new(
-                Kind::Unreachable,
-                Initiator::Here,
-                "nobody calls over this connection any more",
-            );
+            let why = "nobody calls over this connection any more";
+            let why = Failure::new(Kind::Unreachable, Initiator::Here, why);
             gone.iter().for_each(|(_, connection)| connection.cut(&why));
         }));
     }

@@ -9,8 +9,8 @@ use crate::sync::lock;
 use bytes::Bytes;
 use everywire_model::signal::{Backlog, Listener};
 use everywire_model::{
-    Attribute, Emission, Emitter, Encode, Failure, Incoming, Initiator, Interface, Kind, Resolver, Signal,
-    SignalEvent, Subscription, Topic,
+    Attribute, Emission, Emitter, Failure, Incoming, Initiator, Interface, Kind, Resolver, SignalEvent,
+    SignalFilter, Subscription,
 };
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -50,7 +50,7 @@ impl Shared {
         registration: Option<&Registration>,
     ) {
         if event_queue.rouse() {
-            let delivery = Delivery::new(event_queue);
+            let delivery = Delivery { event_queue: Arc::clone(event_queue), made: false };
             let after = after.cloned();
             let deliver = async move {
                 delivery.make();
@@ -91,7 +91,7 @@ impl Shared {
         let own = |text: &str| Bytes::copy_from_slice(text.as_bytes());
         let mut failure =
             Failure::new(Kind::Unsupported, Initiator::User, "this node speaks no wire to carry a signal by");
-        for wire in &self.wires {
+        for wire in &self.builder.wires {
             match wire.codec().write(&mut |sink| emission.arguments.encode(sink)) {
                 Ok(body) => {
                     let key = Bytes::copy_from_slice(emission.key);
@@ -106,17 +106,11 @@ impl Shared {
 }
 
 impl Emitter for Shared {
-    fn emit(
-        &self,
-        key: &[u8],
-        interface: &Interface,
-        signal: &Signal,
-        arguments: &dyn Encode,
-    ) -> Result<(), Failure> {
-        let emission = Emission { key, topic: Topic::Typed { interface, signal }, arguments };
-        let here = self.tell_here(&emission);
-        let elsewhere = self.broadcast(&emission, None);
-        let otherwise = self.wire_states().iter().try_for_each(|wire_state| wire_state.emit(&emission));
+    fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        let (_, signal) = emission.topic.typed()?;
+        let here = self.tell_here(emission);
+        let elsewhere = self.broadcast(emission, None);
+        let otherwise = self.wire_states().iter().try_for_each(|wire_state| wire_state.emit(emission));
         here.and(elsewhere)
             .and(otherwise)
             .map_err(|failure| failure.at(format_args!("signal {}", signal.label)))
@@ -126,19 +120,13 @@ impl Emitter for Shared {
         self.wire_states().iter().try_for_each(|wire_state| wire_state.changed(key, interface, attribute))
     }
 
-    fn listen(
-        &self,
-        key: &[u8],
-        interface: Option<&Interface>,
-        signal: Option<&Signal>,
-        listener: Listener,
-    ) -> Subscription {
+    fn listen(&self, key: &[u8], filter: SignalFilter<'_>, listener: Listener) -> Subscription {
         let id = self.listeners.next.fetch_add(1, Ordering::Relaxed);
         lock(&self.listeners.held).push(LocalListener {
             id,
             key: Bytes::copy_from_slice(key),
-            interface: interface.map(|interface| interface.id.to_string()),
-            signal: signal.map(|signal| signal.name.to_string()),
+            interface: filter.interface.map(|interface| interface.id.to_string()),
+            signal: filter.signal.map(|signal| signal.name.to_string()),
             subscriber: Subscriber::new(listener),
         });
         let node = self.weak();
@@ -150,11 +138,8 @@ impl Emitter for Shared {
     }
 
     fn backlog(&self, key: &[u8]) -> Backlog {
-        let each = self.wire_states();
-        each.iter()
-            .map(|wire_state| wire_state.backlog(key))
-            .max_by_key(|one| one.signals)
-            .unwrap_or_default()
+        let each = self.wire_states().into_iter().map(|wire_state| wire_state.backlog(key));
+        each.max_by_key(|one| one.signals).unwrap_or_default()
     }
 
     fn undelivered(&self, failure: &Failure) {

@@ -29,6 +29,11 @@ pub(crate) fn no_loop(error: impl Display) -> Failure {
     Failure::new(Kind::Internal, Initiator::Here, format!("cannot start an event loop: {error}"))
 }
 
+pub(crate) fn nobody_at(endpoint: &Endpoint) -> Failure {
+    let what = format!("nothing in this process answers at {endpoint}");
+    Failure::new(Kind::Unreachable, Initiator::User, what)
+}
+
 /// The failure, with the operation that failed.
 pub(crate) fn of_operation(failure: Failure, method: Method<'_>) -> Failure {
     failure.at(format_args!("operation {}", method.label()))

@@ -13,7 +13,7 @@
 //! its `UnderWay` lives, and waits for it when it stops; the reference is followed at most `FORWARDS` times.
 
 use crate::directory::Entry;
-use crate::failures::{ending, of_operation, timed_out};
+use crate::failures::{ending, nobody_at, of_operation, timed_out};
 use crate::shard;
 use crate::shared::{FORWARDS, Shared, named};
 use crate::spans::{self, Outgoing};
@@ -25,7 +25,7 @@ use everywire_model::object::{Completion, Ticket};
 use everywire_model::signal::Listener;
 use everywire_model::{
     Answer, Body, BoxFuture, CallId, Codec, Completed, Emitter, Encode, Endpoint, Expects, Failure, Incoming,
-    Initiator, Interface, Kind, Link, Method, Outcome, Peer, Reference, Request, Resolver, Servant, Signal,
+    Initiator, Kind, Link, Method, Outcome, Peer, Reference, Request, Resolver, Servant, SignalFilter,
     Subscription, Target,
 };
 use std::cell::RefCell;
@@ -44,6 +44,7 @@ thread_local! {
 }
 
 /// The target of calls to one object of this process, by its key at an in-process address.
+#[derive(Clone)]
 pub(crate) struct Here {
     /// The caller's.
     node: Arc<Shared>,
@@ -56,19 +57,10 @@ pub(crate) struct Here {
     calls: Arc<Mutex<HashMap<u64, Arc<Inward>>>>,
 }
 
-impl Here {
-    /// The object under this key at the in-process address of that name.
-    pub(crate) fn new(
-        node: Arc<Shared>,
-        reference: &Reference,
-        name: &str,
-        key: &Bytes,
-        deadline: Option<Duration>,
-    ) -> Self {
-        let (reference, name, key) = (reference.clone(), name.to_owned(), key.clone());
-        Self { node, reference, name, key, deadline, calls: Arc::default() }
-    }
+/// Who answers a call: the node that serves the object, a servant of it, and the number of the operation.
+type Found = (Arc<Shared>, Arc<dyn Servant>, usize);
 
+impl Here {
     fn endpoint(&self) -> Endpoint {
         Endpoint::InProcess { name: self.name.clone() }
     }
@@ -77,12 +69,7 @@ impl Here {
     /// taken the name.
     fn server(&self) -> Result<Arc<Shared>, Failure> {
         named(&self.name).filter(|server| !server.stopped.load(Ordering::Acquire)).ok_or_else(|| {
-            Failure::new(
-                Kind::Unreachable,
-                Initiator::User,
-                format!("nothing in this process answers at {}", self.endpoint()),
-            )
-            .with_hint(
+            nobody_at(&self.endpoint()).with_hint(
                 "in-process addresses reach servers of the same process only, as long as they are served",
             )
         })
@@ -102,7 +89,7 @@ impl Here {
 
     /// Who answers, and by which of its operations: an interface that is the caller's comes first, then any
     /// interface of the object that has an operation of that name.
-    fn find(&self, method: Method<'_>) -> Result<(Arc<Shared>, Arc<dyn Servant>, usize), Failure> {
+    fn find(&self, method: Method<'_>) -> Result<Found, Failure> {
         let (server, entries) = self.entries()?;
         let known = |entry: &&Entry| {
             method.interface().is_none_or(|interface| entry.servant.interface().is_a(&interface.id))
@@ -299,17 +286,12 @@ impl Target for Here {
         Ok(entries.iter().any(|entry| entry.servant.interface().is_a(interface)))
     }
 
-    fn subscribe(
-        &self,
-        interface: Option<&Interface>,
-        signal: Option<&Signal>,
-        listener: Listener,
-    ) -> Result<Subscription, Failure> {
-        Ok(self.server()?.listen(&self.key, interface, signal, listener))
+    fn subscribe(&self, filter: SignalFilter<'_>, listener: Listener) -> Result<Subscription, Failure> {
+        Ok(self.server()?.listen(&self.key, filter, listener))
     }
 
     fn with_deadline(&self, deadline: Option<Duration>) -> Arc<dyn Target> {
-        Arc::new(Self::new(Arc::clone(&self.node), &self.reference, &self.name, &self.key, deadline))
+        Arc::new(Self { deadline, calls: Arc::default(), ..self.clone() })
     }
 
     fn resolver(&self) -> Arc<dyn Resolver> {
@@ -327,9 +309,15 @@ pub(crate) fn here(node: &Arc<Shared>, reference: &Reference, deadline: Option<D
             _ => None,
         })
     });
-    let (first, lonely) = (ways.next()??, ways.next().is_none());
-    (lonely || named(first.0).is_some())
-        .then(|| Here::new(Arc::clone(node), reference, first.0, first.1, deadline))
+    let ((name, key), lonely) = (ways.next()??, ways.next().is_none());
+    (lonely || named(name).is_some()).then(|| Here {
+        node: Arc::clone(node),
+        reference: reference.clone(),
+        name: name.clone(),
+        key: key.clone(),
+        deadline,
+        calls: Arc::default(),
+    })
 }
 
 /// A call on its way in, and the link by which it is answered.

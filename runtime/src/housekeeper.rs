@@ -29,14 +29,8 @@ pub(crate) trait Keep: Send + Sync + 'static {
 /// Runs [`everywire_model::WireState::tend`] when it is due, on a thread that exists only while something is.
 #[derive(Default)]
 pub(crate) struct Housekeeper {
-    bell: Arc<Bell>,
-}
-
-/// Shared by the node and the thread, which does not keep the node.
-#[derive(Default)]
-struct Bell {
-    state: Mutex<State>,
-    rung: Condvar,
+    /// Shared with the thread, which does not keep the node.
+    bell: Arc<(Mutex<State>, Condvar)>,
 }
 
 /// What the thread and its callers tell each other. Only `attend` starts a thread, and only if none is
@@ -55,18 +49,19 @@ struct State {
 impl Housekeeper {
     /// What is due has changed: the thread looks again, or is started.
     pub(crate) fn attend(&self, node: &Arc<impl Keep>) {
-        let mut state = lock(&self.bell.state);
+        let (mutex, bell) = &*self.bell;
+        let mut state = lock(mutex);
         state.rung = true;
         if state.running || state.over {
             drop(state);
-            self.bell.rung.notify_one();
+            bell.notify_one();
             return;
         }
-        let (bell, node) = (Arc::clone(&self.bell), Arc::downgrade(node));
+        let (shared, node) = (Arc::clone(&self.bell), Arc::downgrade(node));
         let started = std::thread::Builder::new().name("everywire-housekeeper".to_owned()).spawn(move || {
             // What panics has told the log. The next occasion starts another thread.
-            if catch_unwind(AssertUnwindSafe(|| keep(&bell, &node))).is_err() {
-                lock(&bell.state).running = false;
+            if catch_unwind(AssertUnwindSafe(|| keep(&shared.0, &shared.1, &node))).is_err() {
+                lock(&shared.0).running = false;
             }
         });
         // Without a thread nothing is kept until the next occasion to start one.
@@ -75,17 +70,17 @@ impl Housekeeper {
 
     /// Ends it.
     pub(crate) fn stop(&self) {
-        lock(&self.bell.state).over = true;
-        self.bell.rung.notify_one();
+        lock(&self.bell.0).over = true;
+        self.bell.1.notify_one();
     }
 }
 
 /// The thread: sweeps, tends what is due, waits for the next time. It holds the node only while it works, and
 /// ends after `IDLE` with nothing to do.
-fn keep(bell: &Bell, node: &Weak<impl Keep>) {
+fn keep(mutex: &Mutex<State>, bell: &Condvar, node: &Weak<impl Keep>) {
     let mut swept = Instant::now();
     loop {
-        lock(&bell.state).rung = false;
+        lock(mutex).rung = false;
         let Some(held) = node.upgrade() else { return };
         if swept.elapsed() >= SWEEP {
             swept = Instant::now();
@@ -105,16 +100,16 @@ fn keep(bell: &Bell, node: &Weak<impl Keep>) {
                     std::thread::sleep(PAUSE);
                 }
             }
-            if lock(&bell.state).over {
+            if lock(mutex).over {
                 return;
             }
             continue;
         }
         drop(wire_states);
         let wait = due.map_or(IDLE, |due| (due - now).min(GLANCE));
-        let mut state = lock(&bell.state);
+        let mut state = lock(mutex);
         if !state.rung && !state.over {
-            state = bell.rung.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+            state = bell.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
         if state.over || (due.is_none() && !state.rung) {
             state.running = false;

@@ -21,6 +21,7 @@
 //! left in it; one write takes `PIECE` at most. What may wait for a peer that does not read is for the hub to
 //! bound.
 
+use crate::accepting::{has_left, raise_descriptor_limit};
 use crate::clock::timespec;
 use crate::failures::no_loop;
 use crate::patience::{Latency, Patience};
@@ -104,7 +105,7 @@ pub fn run(hub: &mut dyn Hub, settings: &Settings, stop: &Stop) -> Result<(), Fa
         acceptors.push(acceptor);
         bound.push(endpoint);
     }
-    crate::accepting::raise_descriptor_limit();
+    raise_descriptor_limit();
     let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(no_loop)?;
     let watch = |fd, token: u64| epoll::add(&epoll, fd, EventData::new_u64(token), EventFlags::IN);
     watch(stop.0.as_fd(), BELL).map_err(no_loop)?;
@@ -236,12 +237,8 @@ impl Driver<'_> {
         for _ in 0..64 {
             let stream = match acceptor.accept() {
                 Ok(stream) => stream,
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) =>
-                {
-                    continue;
-                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if has_left(&error) => continue,
                 Err(_) => {
                     // Out of descriptors or memory; the listener stays readable: give others a moment to let go.
                     std::thread::sleep(Duration::from_millis(1));
@@ -283,11 +280,7 @@ impl Driver<'_> {
         // What a peer announces is not allocated before some of it has come.
         let wanted = wanted.min(peer.input.len().max(PIECE / 4));
         match peer.stream.read(&mut peer.input, wanted, None) {
-            Ok(0) => {
-                self.lose(id);
-                self.settle();
-            }
-            Ok(_) => {
+            Ok(1..) => {
                 let mut input = std::mem::take(&mut peer.input);
                 let large = input.len() > KEEP;
                 // No router passes handles on.
@@ -312,7 +305,7 @@ impl Driver<'_> {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 return false;
             }
-            Err(_) => {
+            Ok(0) | Err(_) => {
                 self.lose(id);
                 self.settle();
             }

@@ -81,12 +81,9 @@ struct Layered {
 /// Those of a node, the first first.
 pub(crate) type Layers = Arc<[Arc<dyn Layer>]>;
 
-/// The servant as its node serves it: behind these layers, if there are any.
+/// The servant behind these layers.
 pub(crate) fn behind(layers: &Layers, servant: Arc<dyn Servant>) -> Arc<dyn Servant> {
-    match layers.is_empty() {
-        true => servant,
-        false => Arc::new(Layered { layers: Arc::clone(layers), servant }),
-    }
+    Arc::new(Layered { layers: Arc::clone(layers), servant })
 }
 
 impl Servant for Layered {

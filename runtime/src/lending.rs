@@ -72,8 +72,7 @@ impl Node {
         let key = shared.directory.fresh_key();
         let servant = make(&Lent { node: shared.weak(), key: key.clone(), of: PhantomData });
         shared.export(&key, Entry::typed(Arc::clone(&servant)));
-        let mut reference = shared.publish(&I::interface().id, &key);
-        shared.lend(&key, &mut reference);
+        let reference = shared.lend(&I::interface().id, &key);
         let emitter = Arc::clone(shared) as Arc<dyn Emitter>;
         Ref::local(servant, reference, key, emitter)
     }
@@ -85,17 +84,14 @@ impl Node {
         let key = shared.directory.fresh_key();
         let type_id = servants.first().map(|servant| servant.interface().id.to_string()).unwrap_or_default();
         servants.into_iter().for_each(|servant| shared.export(&key, Entry::new(servant)));
-        let mut reference = shared.publish(&type_id, &key);
-        shared.lend(&key, &mut reference);
-        reference
+        shared.lend(&type_id, &key)
     }
 
     /// Serves an object that was exported under a key from now on only as long as somebody elsewhere refers to it; without such, no longer
     /// at all. Returns whether somebody does. Where this node listens on a wire that does not count references, nobody is known to.
     pub fn release(&self, key: impl AsRef<[u8]>) -> bool {
         let (shared, key) = (&self.guard.shared, key.as_ref());
-        let mut reference = shared.publish("", key);
-        shared.lend(key, &mut reference);
+        let reference = shared.lend("", key);
         let is_counted = reference.profiles.iter().any(|profile| !profile.lease.is_empty());
         // Ours was the only one if the object ends with it.
         drop(reference);
@@ -128,11 +124,12 @@ impl Node {
 }
 
 impl Shared {
-    /// Has the wires count the references to an object, and puts a lease into each profile of `reference`: as
-    /// long as a copy of the lease lives in this process, the wire counts one reference here. Nothing happens
+    /// Has the wires count the references to an object, and makes one with a lease in each profile: as
+    /// long as a copy of the lease lives in this process, the wire counts one reference here. There are none
     /// unless every wire that the node serves on counts: on another wire nobody could say when the last
     /// reference is gone.
-    fn lend(&self, key: &[u8], reference: &mut Reference) {
+    fn lend(&self, type_id: &str, key: &[u8]) -> Reference {
+        let mut reference = self.publish(type_id, key);
         let wires = reference.profiles.iter().map(|profile| profile.wire);
         let wires: Vec<&'static str> = wires.filter(|name| *name != IN_PROCESS).collect();
         let counting = |name: &str| {
@@ -140,7 +137,7 @@ impl Shared {
             self.wire_state(wire).filter(|wire_state| wire_state.counts_references())
         };
         if wires.is_empty() || !wires.iter().all(|name| counting(name).is_some()) {
-            return;
+            return reference;
         }
         let mut leases: Vec<(&str, Lease)> = Vec::new();
         // Two listeners of one wire have one lease: it is the wire that counts, not the address.
@@ -153,5 +150,6 @@ impl Shared {
             leases.push((profile.wire, lease.clone()));
             profile.lease = lease;
         }
+        reference
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::apart::Apart;
 use crate::connection::{Connection, Role, Turn};
-use crate::failures::stopped;
+use crate::failures::{nobody_at, stopped};
 use crate::shared::{PoolKey, Shared};
 use crate::sync::lock;
 use crate::transport::{Stream, layers};
@@ -29,19 +29,13 @@ impl Shared {
         until: Option<Instant>,
         apart: Option<&Apart>,
     ) -> Result<(Arc<Connection>, Turn), Failure> {
-        let wire = self.wire_named(profile.wire).ok_or_else(|| {
-            Failure::new(
-                Kind::Unreachable,
-                Initiator::User,
-                format!("nothing in this process answers at {endpoint}"),
-            )
-        })?;
+        let wire = self.wire_named(profile.wire).ok_or_else(|| nobody_at(endpoint))?;
         let mut place = PoolKey {
             wire: profile.wire,
             endpoint: endpoint.clone(),
             options: profile.options.clone(),
             scope: profile.options.scope(profile),
-            apart: apart.map(Apart::number),
+            apart: apart.map(|apart| apart.number),
             abreast: 0,
         };
         {

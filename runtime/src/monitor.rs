@@ -8,15 +8,11 @@ use std::time::Instant;
 
 /// A connection that gets copies of what others send. Ends when dropped.
 pub struct Monitor {
-    wire: &'static dyn Wire,
-    connection: Arc<Connection>,
+    pub(crate) wire: &'static dyn Wire,
+    pub(crate) connection: Arc<Connection>,
 }
 
 impl Monitor {
-    pub(crate) fn new(wire: &'static dyn Wire, connection: Arc<Connection>) -> Self {
-        Self { wire, connection }
-    }
-
     /// The wire whose messages these are.
     pub fn wire(&self) -> &'static dyn Wire {
         self.wire

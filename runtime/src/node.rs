@@ -243,7 +243,7 @@ impl Node {
     /// there some times and waits for answers: call it before a failure is shown to people, not at each.
     #[must_use]
     pub fn diagnose(&self, failure: Failure, reference: &Reference) -> Failure {
-        crate::stranger::named(failure, reference, &self.guard.shared.wires)
+        crate::stranger::named(failure, reference, &self.guard.shared.builder.wires)
     }
 
     /// The object behind a reference that came as data.
@@ -317,7 +317,8 @@ impl Node {
         let Some(profile) = reference.profiles.first() else {
             return Err(Failure::new(Kind::BadReference, Initiator::User, format!("`{text}` leads nowhere")));
         };
-        Ok(Monitor::new(wire, shared.open(wire, profile, Role::Monitoring, None)?))
+        let connection = shared.open(wire, profile, Role::Monitoring, None)?;
+        Ok(Monitor { wire, connection })
     }
 
     /// Connections that were accepted and are open.
@@ -345,7 +346,7 @@ impl Node {
     /// Stops: drains, lets calls under way end and be answered for the time that [`Builder::grace`] gives, then says goodbye on
     /// all connections and ends them. Calls that take longer end without an answer, and nobody is told that they did not run.
     pub fn stop(&self) {
-        self.stop_within(self.guard.shared.grace);
+        self.stop_within(self.guard.shared.builder.grace);
     }
 
     /// The same with another time for the calls that are under way.

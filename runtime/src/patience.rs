@@ -138,14 +138,20 @@ impl Crowd {
     }
 }
 
+/// Lets others have the CPU, and says how long they had it, in nanoseconds.
+#[inline]
+pub(crate) fn yield_cpu() -> u64 {
+    let before = moment();
+    rustix::thread::sched_yield();
+    since(before)
+}
+
 /// Lets a peer on this CPU have it for a moment, unless others have been found there. Whether it was let.
 pub(crate) fn make_way() -> bool {
     if CROWD.get().waits > 0 {
         return false;
     }
-    let before = moment();
-    rustix::thread::sched_yield();
-    if since(before) >= SLICE {
+    if yield_cpu() >= SLICE {
         Crowd::with(Crowd::lost);
     }
     true
@@ -193,16 +199,12 @@ impl Patience {
 
     /// Yields.
     pub(crate) fn give_way(&mut self) {
-        let before = moment();
-        rustix::thread::sched_yield();
-        self.gave(since(before));
+        self.gave(yield_cpu());
     }
 
     /// Yields where other threads of this process have something to do: that they ran is no sign of a crowd.
     pub(crate) fn give_way_among_others(&mut self) {
-        let before = moment();
-        rustix::thread::sched_yield();
-        self.gave_among_others(since(before));
+        self.gave_among_others(yield_cpu());
     }
 
     /// A yield took so many nanoseconds, in which other threads of this process had something to do: only a time slice of somebody else counts.
@@ -246,7 +248,7 @@ impl Patience {
             self.passed = self.passed.wrapping_add(1);
             if self.glances > 0 || self.passed >= CHANCES {
                 self.passed = 0;
-                if channel.glance() {
+                if channel.protocol().glance() {
                     self.glances = 8;
                     return false;
                 }

@@ -112,7 +112,7 @@ impl Allowance {
     /// Called without any lock of a connection.
     pub(crate) fn make_room(&self) {
         for _ in 0..EVICTED {
-            if self.shares.used() <= self.shares.memory() {
+            if self.shares.used() <= self.shares.memory {
                 return;
             }
             let Some(heaviest) = self.shares.heaviest() else { return };
@@ -186,9 +186,9 @@ mod tests {
         assert!(Arc::ptr_eq(&own.shares, &node.shares));
         let (_, own) = node.of_address("x://h:1?memory=3MiB&max-connections=5&max-unsent=1kB", 1000).unwrap();
         let own = own.unwrap();
-        assert_eq!((own.shares.memory(), own.shares.most(), own.quotas.unsent), (3 << 20, 5, 1000));
+        assert_eq!((own.shares.memory, own.shares.most(), own.quotas.unsent), (3 << 20, 5, 1000));
         let (_, own) = node.of_address("x://h:1?memory=1", 1000).unwrap();
-        assert_eq!(own.unwrap().shares.memory(), 2000, "room for the largest message");
+        assert_eq!(own.unwrap().shares.memory, 2000, "room for the largest message");
     }
 
     #[test]

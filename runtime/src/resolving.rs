@@ -74,7 +74,7 @@ impl Apart {
 /// The object behind a reference, called within this process if it is here, and else over the connections that all objects of the
 /// node use, or over those `apart`.
 fn object(node: Arc<Shared>, reference: &Reference, apart: Option<Arc<Apart>>) -> Object {
-    let deadline = node.deadline;
+    let deadline = node.builder.deadline;
     Object::new(match here(&node, reference, deadline) {
         Some(here) => Arc::new(here),
         None => Arc::new(Remote::new(node, reference.clone(), deadline).over(apart)),

@@ -24,8 +24,7 @@ use crate::failures::{no_loop, stopped};
 use crate::hooks::Hooks;
 use crate::housekeeper::Housekeeper;
 use crate::layer::Layers;
-use crate::notice::{Notice, Observer};
-use crate::patience::Latency;
+use crate::notice::Notice;
 use crate::quotas::Allowance;
 use crate::reach::Addresses;
 use crate::shard::{Registration, Shard};
@@ -45,7 +44,6 @@ use everywire_model::{
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
-use std::time::Duration;
 
 /// The name of the profile of objects in this process.
 pub(crate) const IN_PROCESS: &str = "inproc";
@@ -75,14 +73,10 @@ static NAMED: Mutex<Vec<(String, Weak<Shared>)>> = Mutex::new(Vec::new());
 /// What is shared of a node.
 pub(crate) struct Shared {
     this: Weak<Self>,
-    pub(crate) wires: Vec<&'static dyn Wire>,
-    pub(crate) latency: Latency,
+    /// As whoever made the node said.
+    pub(crate) builder: Builder,
     /// Of connections that begin from now on.
     limits: Mutex<Option<Limits>>,
-    depth: Option<u32>,
-    pub(crate) deadline: Option<Duration>,
-    shard_count: usize,
-    observer: Option<Observer>,
     pub(crate) directory: Directory,
     /// What stands before the user's servants.
     pub(crate) layers: Layers,
@@ -119,8 +113,6 @@ pub(crate) struct Shared {
     /// Calls from within this process that go through memory, and are under way: `stop_within` waits for
     /// them.
     pub(crate) inward: AtomicUsize,
-    /// How long calls under way may take when the node is stopped.
-    pub(crate) grace: Duration,
     pub(crate) stopped: AtomicBool,
     /// Told when it is.
     pub(crate) end: OnceLock<()>,
@@ -139,18 +131,13 @@ impl Shared {
         let limits = |wire: &&dyn Wire| builder.limits.clone().unwrap_or_else(|| wire.default_limits());
         let largest = builder.wires.iter().map(|wire| limits(wire).message).max().unwrap_or(0);
         let blocked = builder.quotas.blocked_threads;
-        let allowance = Arc::new(Allowance::new(builder.quotas, largest));
+        let allowance = Arc::new(Allowance::new(builder.quotas.clone(), largest));
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
-            limits: Mutex::new(builder.limits),
-            depth: builder.depth,
-            wires: builder.wires,
-            latency: builder.latency,
-            deadline: builder.deadline,
-            shard_count: builder.shards,
-            observer: builder.observer,
+            limits: Mutex::new(builder.limits.clone()),
             directory: Directory::default(),
-            layers: builder.layers.into(),
+            layers: builder.layers.as_slice().into(),
+            builder,
             listeners: Listeners::default(),
             hooks: Hooks::default(),
             housekeeper: Housekeeper::default(),
@@ -168,7 +155,6 @@ impl Shared {
             audience: Mutex::default(),
             draining: AtomicBool::new(false),
             inward: AtomicUsize::new(0),
-            grace: builder.grace,
             stopped: AtomicBool::new(false),
             end: OnceLock::new(),
         })
@@ -186,7 +172,7 @@ impl Shared {
     /// The limits of connections of a wire.
     pub(crate) fn limits(&self, wire: &dyn Wire) -> Limits {
         let limits = lock(&self.limits).clone().unwrap_or_else(|| wire.default_limits());
-        match self.depth {
+        match self.builder.depth {
             Some(levels) => limits.with_depth(levels),
             None => limits,
         }
@@ -200,12 +186,13 @@ impl Shared {
     /// The wire that reads this text.
     pub(crate) fn wire_of(&self, text: &str) -> Result<&'static dyn Wire, Failure> {
         let scheme = text.split([':', '+']).next().unwrap_or("");
-        self.wires
+        self.builder
+            .wires
             .iter()
             .find(|wire| wire.schemes().iter().any(|known| known.eq_ignore_ascii_case(scheme)))
             .copied()
             .ok_or_else(|| {
-                let known = self.wires.iter().flat_map(|wire| wire.schemes().iter().copied());
+                let known = self.builder.wires.iter().flat_map(|wire| wire.schemes().iter().copied());
                 Failure::new(Kind::BadReference, Initiator::User, format!("`{text}` is of no known kind"))
                     .with_hint(begins_with(text, known.collect()))
             })
@@ -213,7 +200,7 @@ impl Shared {
 
     /// The wire of this name, if the node speaks it.
     pub(crate) fn wire_named(&self, name: &str) -> Option<&'static dyn Wire> {
-        self.wires.iter().find(|wire| wire.name() == name).copied()
+        self.builder.wires.iter().find(|wire| wire.name() == name).copied()
     }
 
     /// The wire of the first profile that this node can use.
@@ -227,11 +214,8 @@ impl Shared {
         // The name of a node that was stopped is free, also while somebody still holds an object of it.
         named.retain(|(_, node)| node.upgrade().is_some_and(|node| !node.stopped.load(Ordering::Acquire)));
         if named.iter().any(|(held, _)| *held == name) {
-            return Err(Failure::new(
-                Kind::Refused,
-                Initiator::User,
-                format!("`inproc://{name}` is taken in this process"),
-            ));
+            let what = format!("`inproc://{name}` is taken in this process");
+            return Err(Failure::new(Kind::Refused, Initiator::User, what));
         }
         named.push((name.to_owned(), self.weak()));
         let place = Place::socket(IN_PROCESS, Endpoint::InProcess { name: name.to_owned() });
@@ -296,7 +280,7 @@ impl Shared {
     /// the order of the node's wires, in-process addresses last. Without any, a reference without profiles.
     pub(crate) fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
         let mut reference = Reference { type_id: type_id.to_owned(), ..Reference::default() };
-        for wire in &self.wires {
+        for wire in &self.builder.wires {
             let own = self.places_of(wire.name());
             if !own.is_empty() {
                 let mut published = wire.publish(type_id, &self.addresses.published(&own), key);
@@ -409,13 +393,13 @@ impl Shared {
     /// The next event loop in turn; starts them all at the first time.
     pub(crate) fn shard(&self) -> std::io::Result<&Arc<Shard>> {
         if self.shards.get().is_none() {
-            let mut made = Vec::with_capacity(self.shard_count);
+            let mut made = Vec::with_capacity(self.builder.shards);
             let stop = |shards: &[Arc<Shard>], why| {
                 let why = Failure::new(Kind::Cancelled, Initiator::Here, why);
                 shards.iter().for_each(|shard| shard.stop(&why));
             };
-            for _ in 0..self.shard_count {
-                match Shard::start(self.latency, self.allowance.quotas.blocked_threads) {
+            for _ in 0..self.builder.shards {
+                match Shard::start(self.builder.latency, self.allowance.quotas.blocked_threads) {
                     Ok(shard) => made.push(shard),
                     Err(error) => {
                         stop(&made, "an event loop could not be started");
@@ -457,11 +441,11 @@ impl Shared {
 
     /// Whether anybody gets notices.
     pub(crate) fn is_observed(&self) -> bool {
-        self.observer.is_some()
+        self.builder.observer.is_some()
     }
 
     pub(crate) fn notice(&self, notice: &Notice) {
-        if let Some(observer) = &self.observer {
+        if let Some(observer) = &self.builder.observer {
             observer(notice);
         }
     }

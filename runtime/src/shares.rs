@@ -79,7 +79,7 @@ pub(crate) trait Tenant: Send + Sync {
 /// The shares of one listener, or of all listeners of a node that have no quotas of their own.
 pub(crate) struct Shares {
     /// Bytes that all connections may hold together.
-    memory: usize,
+    pub(crate) memory: usize,
     /// Accepted connections that may be open: the quota, or what there are descriptors for.
     connections: AtomicUsize,
     /// The sum of all weights, and what wires keep beside them, in bytes. Changed under the lock of the table, read without it.
@@ -139,11 +139,6 @@ impl Shares {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Bytes that may be held.
-    pub(crate) fn memory(&self) -> usize {
-        self.memory
-    }
-
     /// Bytes that are held.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
@@ -183,12 +178,7 @@ impl Shares {
         };
         let before = std::mem::replace(&mut member.source, source);
         let (bytes, turn, established) = (member.bytes, member.turn, member.established);
-        table.change(before, |share| {
-            share.shift(number, bytes, 0);
-            share.connections -= 1;
-            share.fresh.remove(&number);
-            share.established.remove(&turn);
-        });
+        table.change(before, |share| share.leave(number, bytes, turn));
         table.change(source, |share| {
             share.shift(number, 0, bytes);
             share.connections += 1;
@@ -243,12 +233,7 @@ impl Shares {
         let mut table = lock(&self.table);
         let Some(member) = table.members.remove(&number) else { return };
         self.used.fetch_sub(member.bytes, Ordering::Relaxed);
-        table.change(member.source, |share| {
-            share.shift(number, member.bytes, 0);
-            share.connections -= 1;
-            share.fresh.remove(&number);
-            share.established.remove(&member.turn);
-        });
+        table.change(member.source, |share| share.leave(number, member.bytes, member.turn));
     }
 
     /// The connection that holds most of the source that holds most.
@@ -325,6 +310,14 @@ impl Table {
 }
 
 impl Share {
+    /// A connection counts here no longer.
+    fn leave(&mut self, number: u64, bytes: usize, turn: u64) {
+        self.shift(number, bytes, 0);
+        self.connections -= 1;
+        self.fresh.remove(&number);
+        self.established.remove(&turn);
+    }
+
     /// One of its connections holds `after` bytes, and held `before`.
     fn shift(&mut self, number: u64, before: usize, after: usize) {
         self.heavy.remove(&(before, number));

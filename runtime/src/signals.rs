@@ -110,15 +110,11 @@ impl EventQueue {
 /// throws away the events that wait, and tells those who wait for answers that the node was stopped:
 /// listeners may hold what holds the event loop.
 pub(crate) struct Delivery {
-    event_queue: Arc<EventQueue>,
-    made: bool,
+    pub(crate) event_queue: Arc<EventQueue>,
+    pub(crate) made: bool,
 }
 
 impl Delivery {
-    pub(crate) fn new(event_queue: &Arc<EventQueue>) -> Self {
-        Self { event_queue: Arc::clone(event_queue), made: false }
-    }
-
     /// Delivers until nothing is left.
     pub(crate) fn make(mut self) {
         self.made = true;

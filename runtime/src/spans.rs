@@ -136,23 +136,13 @@ mod on {
     }
 
     fn was_raised(span: &Span, begun: Instant, exception: &str) {
-        debug!(
-            target: "everywire::ended",
-            parent: span,
-            outcome = "raised",
-            exception,
-            microseconds = microseconds(begun),
-        );
+        let microseconds = microseconds(begun);
+        debug!(target: "everywire::ended", parent: span, outcome = "raised", exception, microseconds);
     }
 
     fn failed(span: &Span, begun: Instant, failure: &Failure) {
-        debug!(
-            target: "everywire::ended",
-            parent: span,
-            outcome = failure.kind().word(),
-            %failure,
-            microseconds = microseconds(begun),
-        );
+        let (outcome, microseconds) = (failure.kind().word(), microseconds(begun));
+        debug!(target: "everywire::ended", parent: span, outcome, %failure, microseconds);
     }
 }
 

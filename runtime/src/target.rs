@@ -31,8 +31,8 @@ use crate::sync::lock;
 use everywire_model::object::{Completion, Ready, Ticket};
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Body, Call, Completed, Encode, Expects, Failure, Initiator, Interest, Interface, Kind, Method, Object,
-    Outcome, Profile, Reference, Resolver, Signal, Subscription, Target,
+    Body, Call, Completed, Encode, Expects, Failure, Initiator, Interest, Kind, Method, Object, Outcome,
+    Profile, Reference, Resolver, SignalFilter, Subscription, Target, WireState,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -43,6 +43,7 @@ use std::time::{Duration, Instant};
 const LONG: Duration = Duration::from_secs(1);
 
 /// A remote object.
+#[derive(Clone)]
 pub(crate) struct Remote {
     node: Arc<Shared>,
     reference: Reference,
@@ -151,12 +152,9 @@ impl Remote {
             }
         }
         Err(last.unwrap_or_else(|| {
-            Failure::new(
-                Kind::BadReference,
-                Initiator::User,
-                "the reference has no profile that this program can use",
-            )
-            .with_hint("is it complete, and is its wire supported?")
+            let what = "the reference has no profile that this program can use";
+            Failure::new(Kind::BadReference, Initiator::User, what)
+                .with_hint("is it complete, and is its wire supported?")
         }))
     }
 
@@ -275,18 +273,6 @@ impl Remote {
         at.map_or_else(Vec::new, |at| seekers.swap_remove(at).1)
     }
 
-    /// The same way with another time limit.
-    fn share(&self, deadline: Option<Duration>) -> Self {
-        Self {
-            node: Arc::clone(&self.node),
-            reference: self.reference.clone(),
-            deadline,
-            ways: Arc::clone(&self.ways),
-            seekers: Arc::clone(&self.seekers),
-            apart: self.apart.clone(),
-        }
-    }
-
     /// Finds out where the object itself is, if somebody else may answer for it at first: a future cannot
     /// follow a `Moved`, so it asks before it calls. One call of a probe, which this thread waits for.
     fn locate(&self, until: Option<Instant>) -> Result<(), Failure> {
@@ -298,17 +284,10 @@ impl Remote {
         Ok(())
     }
 
-    /// Listens to signals, if that takes more than the connection on this wire (an object of ours that the
-    /// peer calls). `None`: the connection carries signals itself.
-    fn subscribe_otherwise(
-        &self,
-        interface: Option<&Interface>,
-        signal: Option<&Signal>,
-        listener: &Listener,
-    ) -> Option<Result<Subscription, Failure>> {
+    /// What the wire keeps for the node, and the object as it is asked of: where something takes more than the connection.
+    fn wire_state(&self) -> Option<(Arc<dyn WireState>, Object)> {
         let wire = self.node.wire_named(self.reference.profiles.first()?.wire)?;
-        let object = Object::new(self.with_deadline(self.deadline));
-        self.node.wire_state(wire)?.subscribe(&object, interface, signal, listener)
+        Some((self.node.wire_state(wire)?, Object::new(self.with_deadline(self.deadline))))
     }
 }
 
@@ -392,11 +371,10 @@ impl Target for Remote {
         let outcome = match span.run(|| self.ask(until, ask)) {
             Some(Outcome::Failed(failure)) => Outcome::Failed(of_operation(failure, method)),
             Some(outcome) => outcome,
-            None => Outcome::Failed(Failure::new(
-                Kind::Unsupported,
-                Initiator::User,
-                "a oneway operation has no outcome",
-            )),
+            None => {
+                let what = "a oneway operation has no outcome";
+                Outcome::Failed(Failure::new(Kind::Unsupported, Initiator::User, what))
+            }
         };
         span.end(&outcome);
         outcome
@@ -470,7 +448,7 @@ impl Target for Remote {
             }
             seekers.push((self.deadline, vec![asked]));
         }
-        let search = Search { of: self.share(self.deadline), told: false };
+        let search = Search { of: self.clone(), told: false };
         let (_, until) = self.times();
         self.node.apart(Box::new(move || search.run(until)));
     }
@@ -494,26 +472,22 @@ impl Target for Remote {
     }
 
     fn offers(&self, interface: &str) -> Result<bool, Failure> {
-        let wire = self.reference.profiles.first().and_then(|profile| self.node.wire_named(profile.wire));
-        let object = Object::new(self.with_deadline(self.deadline));
-        let wire_state = wire.and_then(|wire| self.node.wire_state(wire));
-        let asked = wire_state.and_then(|wire_state| wire_state.offers(&object, interface));
+        let asked = self.wire_state().and_then(|(wire_state, object)| wire_state.offers(&object, interface));
         asked.unwrap_or_else(|| {
             let what = "this wire cannot ask an object for an interface";
             Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
         })
     }
 
-    fn subscribe(
-        &self,
-        interface: Option<&Interface>,
-        signal: Option<&Signal>,
-        listener: Listener,
-    ) -> Result<Subscription, Failure> {
+    fn subscribe(&self, filter: SignalFilter<'_>, listener: Listener) -> Result<Subscription, Failure> {
         let (now, until) = self.times();
-        if let Some(subscribed) = self.subscribe_otherwise(interface, signal, &listener) {
+        // An object of ours that the peer calls, perhaps.
+        if let Some((wire_state, object)) = self.wire_state()
+            && let Some(subscribed) = wire_state.subscribe(&object, filter, &listener)
+        {
             return subscribed;
         }
+        let SignalFilter { interface, signal } = filter;
         let (mut way, mut _turn) = self.way(until)?;
         let mut retried = false;
         let subscriber = Subscriber::new(listener);
@@ -544,7 +518,7 @@ impl Target for Remote {
     }
 
     fn with_deadline(&self, deadline: Option<Duration>) -> Arc<dyn Target> {
-        Arc::new(self.share(deadline))
+        Arc::new(Self { deadline, ..self.clone() })
     }
 
     fn resolver(&self) -> Arc<dyn Resolver> {

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use everywire_model::object::Local;
 use everywire_model::signal::Audience;
 use everywire_model::{
-    Answer, BoxFuture, CallId, Emission, Encode, Endpoint, Failure, Hold, Interface, Link, Object, Objects,
-    Peer, Place, Reach, Reference, Resolver, Servant, Signal, Topic, Wire, WireState,
+    Answer, BoxFuture, CallId, Emission, Endpoint, Failure, Hold, Interface, Link, Object, Objects, Peer,
+    Place, Reach, Reference, Resolver, Servant, Wire, WireState,
 };
 use std::sync::{Arc, Weak};
 
@@ -45,16 +45,8 @@ impl Objects for View {
         self.node.upgrade()?.directory.by_prefix(key).map(|entry| entry.servant)
     }
 
-    fn emit(
-        &self,
-        key: &[u8],
-        interface: &Interface,
-        signal: &Signal,
-        arguments: &dyn Encode,
-    ) -> Result<(), Failure> {
-        let Some(node) = self.node.upgrade() else { return Ok(()) };
-        let topic = Topic::Typed { interface, signal };
-        node.broadcast(&Emission { key, topic, arguments }, Some(self.wire))
+    fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        self.node.upgrade().map_or(Ok(()), |node| node.broadcast(emission, Some(self.wire)))
     }
 
     fn aside(&self, done: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link> {
@@ -151,10 +143,8 @@ impl Shared {
     pub(crate) fn standing_by(&self, wire: &'static dyn Wire) -> Vec<Arc<dyn Servant>> {
         self.stand_by(wire);
         let held = read(&self.wire_state);
-        held.iter()
-            .find(|held| held.wire == wire.name())
-            .map(|held| held.servants.clone())
-            .unwrap_or_default()
+        let own = held.iter().find(|held| held.wire == wire.name());
+        own.map(|held| held.servants.clone()).unwrap_or_default()
     }
 
     /// What a wire keeps for this node.
@@ -214,16 +204,16 @@ impl Link for Aside {
 pub(crate) fn resolver(node: &Weak<Shared>) -> Arc<dyn Resolver> {
     match node.upgrade() {
         Some(node) => node,
-        None => Arc::new(Stopped),
+        None => Arc::new(Nowhere(stopped)),
     }
 }
 
-/// Resolves nothing any more.
-struct Stopped;
+/// Resolves nothing any more, and says why.
+pub(crate) struct Nowhere(pub(crate) fn() -> Failure);
 
-impl Resolver for Stopped {
+impl Resolver for Nowhere {
     fn resolve(&self, _: &Reference) -> Result<Object, Failure> {
-        Err(stopped())
+        Err((self.0)())
     }
 
     fn local(&self, _: &Reference, _: &str) -> Option<Local> {

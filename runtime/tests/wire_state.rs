@@ -6,7 +6,7 @@ use crate::plain;
 use crate::plain::{Honest, LONG, Plain, Probe, Ticked, probe_at, until};
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Emission, Failure, Hold, Initiator, Interface, Kind, Object, Objects, Ref, Servant, Signal, Subscription,
+    Emission, Failure, Hold, Initiator, Kind, Object, Objects, Ref, Servant, SignalFilter, Subscription,
     WireState,
 };
 use everywire_runtime::{Builder, Node};
@@ -58,8 +58,7 @@ impl WireState for House {
     fn subscribe(
         &self,
         _: &Object,
-        _: Option<&Interface>,
-        _: Option<&Signal>,
+        _: SignalFilter<'_>,
         _: &Listener,
     ) -> Option<Result<Subscription, Failure>> {
         self.asked.fetch_add(1, Ordering::SeqCst);

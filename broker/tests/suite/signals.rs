@@ -2,7 +2,7 @@
 
 use super::{LONG, Scratch, place, start};
 use everywire::Node;
-use everywire::model::{Incoming, SignalEvent, Variant};
+use everywire::model::{Incoming, SignalEvent, SignalFilter, Variant};
 use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};
 use everywire_tests::servants::Galley;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,10 +87,8 @@ fn changes_of_attributes_are_told_on_with_a_contract_and_without_one() {
                 drop(tell.send(fields.unwrap()));
             }
         };
-        let _listening = object
-            .target()
-            .subscribe(Some(news.interface), Some(news.signal), std::sync::Arc::new(listener))
-            .unwrap();
+        let filter = SignalFilter { interface: Some(news.interface), signal: Some(news.signal) };
+        let _listening = object.target().subscribe(filter, std::sync::Arc::new(listener)).unwrap();
         let heard = client.connect::<dyn Kitchen>(&broker.reference("kitchen")).unwrap();
         let mut title = 0;
         // The broker may still be about to subscribe.

@@ -2,7 +2,7 @@
 //! the node, under the key of the object, to whoever has subscribed.
 
 use everywire::Interface;
-use everywire::model::{Hold, Sink};
+use everywire::model::{Emission, Hold, Sink};
 use everywire_dynamic::json::{self, NodeNotation};
 use serde_json::{Map, Value as Json};
 
@@ -53,6 +53,6 @@ fn signal(
     words
         .node()
         .emitter()
-        .emit(key.as_bytes(), interface, signal, &encode)
+        .emit(&Emission::typed(key.as_bytes(), interface, signal, &encode))
         .map_err(|failure| format!("signal `{name}` was not sent: {failure}"))
 }

@@ -12,7 +12,7 @@ use crate::trouble::{Done, Trouble};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use everywire::model::units::{self, Deadline};
-use everywire::model::{Operation, Place, Profile, Sink, Wire};
+use everywire::model::{Emission, Operation, Place, Profile, Sink, Wire};
 use everywire::{Bytes, Failure, Kind, Node, Reference};
 use everywire_dynamic::explicit::{self, Wanted};
 use everywire_dynamic::json::{NodeNotation, Types};
@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     })?;
     let failed = |failure: Failure| Trouble::failure(what(), &failure);
     let encode = |sink: &mut dyn Sink| values.encode(&signal.fields, sink);
-    node.emitter().emit(&key, interface, signal, &encode).map_err(failed)?;
+    node.emitter().emit(&Emission::typed(&key, interface, signal, &encode)).map_err(failed)?;
     node.stop_within(GRACE);
     if arguments.json {
         let notes = vec!["nobody tells who heard it".into()];

@@ -92,11 +92,8 @@ where
 
 /// The failure that stands for an exception which the contract does not name.
 pub fn unexpected(id: &str) -> Failure {
-    Failure::new(
-        Kind::Internal,
-        Initiator::Peer,
-        format!("the peer raised `{id}`, which the contract does not name"),
-    )
-    .with_completed(Completed::Yes)
-    .with_hint("compare the contract of both sides")
+    let what = format!("the peer raised `{id}`, which the contract does not name");
+    Failure::new(Kind::Internal, Initiator::Peer, what)
+        .with_completed(Completed::Yes)
+        .with_hint("compare the contract of both sides")
 }

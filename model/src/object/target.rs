@@ -3,7 +3,7 @@
 use crate::body::Body;
 use crate::contract::{Interface, Operation, Signal};
 use crate::failure::{Failure, Initiator, Kind};
-use crate::message::{Method, Outcome};
+use crate::message::{Method, Outcome, SignalFilter};
 use crate::reference::Reference;
 use crate::shape::Hold;
 use crate::signal::{Emitter, Listener, Subscription};
@@ -56,19 +56,11 @@ pub trait Target: Send + Sync {
     fn probe(&self) -> Result<(), Failure>;
     /// Asks whether the object has the interface with this identity.
     fn offers(&self, _interface: &str) -> Result<bool, Failure> {
-        Err(Failure::new(
-            Kind::Unsupported,
-            Initiator::Here,
-            "this wire cannot ask an object for an interface",
-        ))
+        let what = "this wire cannot ask an object for an interface";
+        Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
     }
-    /// Listens to signals of the object: those of one interface, or all; one of them, or all.
-    fn subscribe(
-        &self,
-        _interface: Option<&Interface>,
-        _signal: Option<&Signal>,
-        _listener: Listener,
-    ) -> Result<Subscription, Failure> {
+    /// Listens to signals of the object.
+    fn subscribe(&self, _filter: SignalFilter<'_>, _listener: Listener) -> Result<Subscription, Failure> {
         Err(Failure::new(Kind::Unsupported, Initiator::Here, "this way to the object carries no signals"))
     }
     /// The same way with another time limit for each call.
@@ -137,7 +129,7 @@ impl Object {
     /// Listens to signals: this one, or all of the object's interface; `interface` of `None` and no interface known
     /// means all signals of the object.
     pub fn subscribe(&self, signal: Option<&Signal>, listener: Listener) -> Result<Subscription, Failure> {
-        self.target.subscribe(self.interface(), signal, listener)
+        self.target.subscribe(SignalFilter { interface: self.interface(), signal }, listener)
     }
 
     /// Asks whether the object has the interface with this identity, where the wire has a way to ask (QueryInterface).

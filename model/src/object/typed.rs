@@ -76,18 +76,12 @@ impl<I: Remote + ?Sized> Ref<I> {
         if let Some((held_key, emitter, held)) = resolver.local(&reference, &I::interface().id)
             && let Some(local) = held.downcast_ref::<Arc<I>>()
         {
-            return Ok(Self {
-                object: Arc::clone(local),
-                reference: Arc::new(reference),
-                side: Side::Here(emitter, held_key),
-            });
+            return Ok(Self::local(Arc::clone(local), reference, held_key, emitter));
         }
         let object = resolver.resolve(&reference)?;
         Ok(Self::remote(object, reference))
     }
-}
 
-impl<I: Remote + ?Sized> Ref<I> {
     pub(super) fn remote(object: Object, reference: Reference) -> Self {
         let object = object.typed(Hold::Static(I::interface()));
         Self { object: I::stub(object.clone()), reference: Arc::new(reference), side: Side::There(object) }

@@ -1,10 +1,10 @@
 //! What tells the world of signals.
 
 use super::events::{Backlog, Listener, Subscription};
-use crate::contract::{Attribute, Interface, Signal};
+use crate::contract::{Attribute, Interface};
 use crate::failure::Failure;
+use crate::message::{Emission, SignalFilter};
 use crate::object::Resolver;
-use crate::visit::Encode;
 use std::sync::Arc;
 
 /// What tells the world of signals; implemented by the runtime.
@@ -13,25 +13,13 @@ pub trait Emitter: Send + Sync {
     ///
     /// # Errors
     /// The arguments do not encode. That nobody listens is no error.
-    fn emit(
-        &self,
-        key: &[u8],
-        interface: &Interface,
-        signal: &Signal,
-        arguments: &dyn Encode,
-    ) -> Result<(), Failure>;
+    fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure>;
 
     /// Tells whoever listens that an attribute has changed, in the way of each wire.
     fn changed(&self, key: &[u8], interface: &Interface, attribute: &Attribute) -> Result<(), Failure>;
 
     /// Listens within this process.
-    fn listen(
-        &self,
-        key: &[u8],
-        interface: Option<&Interface>,
-        signal: Option<&Signal>,
-        listener: Listener,
-    ) -> Subscription;
+    fn listen(&self, key: &[u8], filter: SignalFilter<'_>, listener: Listener) -> Subscription;
 
     /// What waits for the listener of an object that is furthest behind: for emitters that would rather tell the newest later.
     fn backlog(&self, _key: &[u8]) -> Backlog {

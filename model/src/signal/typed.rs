@@ -5,6 +5,7 @@ use super::events::{Backlog, Listener, SignalEvent, Subscription};
 use crate::body::Body;
 use crate::contract::{Interface, Signal};
 use crate::failure::{Failure, Initiator, Kind};
+use crate::message::{Emission, SignalFilter};
 use crate::object::{Ref, Remote, Side};
 use crate::shape::Hold;
 use crate::visit::{Sink, Visit};
@@ -57,7 +58,8 @@ impl<I: Remote + ?Sized> Signals<'_, I> {
         });
         match &self.of.side {
             Side::Here(emitter, key) => {
-                Ok(emitter.listen(key, Some(S::interface()), Some(S::signal()), listener))
+                let filter = SignalFilter { interface: Some(S::interface()), signal: Some(S::signal()) };
+                Ok(emitter.listen(key, filter, listener))
             }
             Side::There(object) => {
                 object.clone().typed(Hold::Static(S::interface())).subscribe(Some(S::signal()), listener)
@@ -83,11 +85,10 @@ impl<I: Remote + ?Sized> Signals<'_, I> {
     fn emitter(&self) -> Result<(&Arc<dyn Emitter>, &Bytes), Failure> {
         match &self.of.side {
             Side::Here(emitter, key) => Ok((emitter, key)),
-            Side::There(_) => Err(Failure::new(
-                Kind::BadArgument,
-                Initiator::User,
-                "only the process that serves an object emits its signals",
-            )),
+            Side::There(_) => {
+                let what = "only the process that serves an object emits its signals";
+                Err(Failure::new(Kind::BadArgument, Initiator::User, what))
+            }
         }
     }
 }
@@ -132,10 +133,7 @@ impl<I: Remote + ?Sized> Signaller<I> {
     where
         I: Emits<S>,
     {
-        match self.emitter.upgrade() {
-            Some(emitter) => emit(&*emitter, &self.key, signal),
-            None => Ok(()),
-        }
+        self.emitter.upgrade().map_or(Ok(()), |emitter| emit(&*emitter, &self.key, signal))
     }
 
     /// What waits for the listener that is furthest behind.
@@ -152,10 +150,7 @@ impl<I: Remote + ?Sized> Signaller<I> {
 
     /// Tells whoever listens that an attribute has changed.
     pub fn changed(&self, attribute: &str) -> Result<(), Failure> {
-        match self.emitter.upgrade() {
-            Some(emitter) => changed::<I>(&*emitter, &self.key, attribute),
-            None => Ok(()),
-        }
+        self.emitter.upgrade().map_or(Ok(()), |emitter| changed::<I>(&*emitter, &self.key, attribute))
     }
 }
 
@@ -172,7 +167,8 @@ impl<I: ?Sized> fmt::Debug for Signaller<I> {
 }
 
 fn emit<S: TypedSignal>(emitter: &dyn Emitter, key: &[u8], signal: &S) -> Result<(), Failure> {
-    emitter.emit(key, S::interface(), S::signal(), &|sink: &mut dyn Sink| signal.write(sink))
+    let arguments = |sink: &mut dyn Sink| signal.write(sink);
+    emitter.emit(&Emission::typed(key, S::interface(), S::signal(), &arguments))
 }
 
 fn changed<I: Remote + ?Sized>(emitter: &dyn Emitter, key: &[u8], attribute: &str) -> Result<(), Failure> {

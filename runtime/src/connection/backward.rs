@@ -3,6 +3,7 @@
 use super::asker::Asker;
 use super::state::Connection;
 use crate::shard;
+use crate::view::Nowhere;
 use everywire_model::object::{Completion, Ticket};
 use everywire_model::{
     Body, Call, Encode, Expects, Failure, Initiator, Kind, Method, Object, Outcome, Profile, Reference,
@@ -10,7 +11,7 @@ use everywire_model::{
 };
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak, mpsc};
+use std::sync::{Arc, OnceLock, Weak, mpsc};
 use std::time::{Duration, Instant};
 
 /// Numbers of these calls, from 2^63 on: a connection looks for a withdrawn call among those of all its
@@ -130,10 +131,9 @@ impl Target for Back {
     fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
         let label = method.label();
         let (sender, receiver) = mpsc::sync_channel(1);
-        let sender = Mutex::new(sender);
         let done = move |outcome| {
             // Nobody waits any more: then nobody wants it.
-            let _ = crate::sync::lock(&sender).try_send(outcome);
+            let _ = sender.try_send(outcome);
         };
         self.begin(method, arguments, Expects::Reply, Box::new(done));
         // The reply is read by the event loop that this thread may be leading.
@@ -174,21 +174,8 @@ impl Target for Back {
     fn resolver(&self) -> Arc<dyn Resolver> {
         match self.connection.upgrade() {
             Some(connection) => everywire_model::Link::resolver(&*connection),
-            None => Arc::clone(self.none.get_or_init(|| Arc::new(Nowhere))),
+            None => Arc::clone(self.none.get_or_init(|| Arc::new(Nowhere(gone)))),
         }
-    }
-}
-
-/// Resolves nothing: the connection is gone.
-struct Nowhere;
-
-impl Resolver for Nowhere {
-    fn resolve(&self, _: &Reference) -> Result<Object, Failure> {
-        Err(gone())
-    }
-
-    fn local(&self, _: &Reference, _: &str) -> Option<everywire_model::object::Local> {
-        None
     }
 }
 

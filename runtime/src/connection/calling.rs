@@ -233,18 +233,14 @@ impl Connection {
                 && let Ok(true) = self.fill(&mut core)
             {
                 reads += 1;
-                while let Some(event) = core.session.poll() {
-                    self.deliver(&mut core, event);
-                }
+                self.deliver_all(&mut core);
                 if self.is_lasting() && core.session.wanted() == 0 {
                     // The kernel tells if there is more.
                     break;
                 }
             }
             if self.stream().peer_gone() && core.failed.is_none() && !self.stream().before_sleep(false) {
-                let error = std::io::ErrorKind::UnexpectedEof.into();
-                let failure = self.broken(&error);
-                self.fail(&mut core, failure);
+                self.fail(&mut core, self.broken(&std::io::ErrorKind::UnexpectedEof.into()));
             }
             self.stream().after_sleep(true);
         }
@@ -257,13 +253,9 @@ impl Connection {
         if now > core.used + QUIET && !core.reading && core.failed.is_none() {
             // Notice a goodbye before trusting the connection with a call.
             while let Ok(true) = self.fill(core) {
-                while let Some(event) = core.session.poll() {
-                    self.deliver(core, event);
-                }
+                self.deliver_all(core);
             }
-            while let Some(event) = core.session.poll() {
-                self.deliver(core, event);
-            }
+            self.deliver_all(core);
         }
         core.used = now;
         if let Some(failure) = &core.failed {
@@ -315,9 +307,7 @@ impl Connection {
             } else {
                 // Reading meanwhile keeps two sides that send much to each other from waiting for ever.
                 self.make_progress(&mut core);
-                while let Some(event) = core.session.poll() {
-                    self.deliver(&mut core, event);
-                }
+                self.deliver_all(&mut core);
             }
             if core.failed.is_none() && !core.session.transmit().is_empty() {
                 core = self.sleep(core, until);
@@ -433,9 +423,7 @@ impl Connection {
         if !core.reading && core.waiting.is_empty() {
             self.make_progress(&mut core);
             // What came all the same is somebody's who listens.
-            while let Some(event) = core.session.poll() {
-                self.deliver(&mut core, event);
-            }
+            self.deliver_all(&mut core);
         }
     }
 

@@ -12,9 +12,8 @@
 use super::held::Held;
 use super::reply_slot::ReplySlot;
 use super::state::Connection;
-use crate::clock::{moment, since};
 use crate::failures::timed_out;
-use crate::patience::Patience;
+use crate::patience::{Patience, yield_cpu};
 use crate::shard;
 use everywire_model::{Body, CallId, Outcome};
 use std::cell::RefCell;
@@ -56,9 +55,7 @@ impl Connection {
     pub(super) fn let_others<'c>(&'c self, mut core: Held<'c>) -> Held<'c> {
         core.looking = true;
         drop(core);
-        let before = moment();
-        rustix::thread::sched_yield();
-        let took = since(before);
+        let took = yield_cpu();
         let mut core = self.enter();
         core.looking = false;
         core.patience.gave_among_others(took);
@@ -123,7 +120,7 @@ impl Connection {
     /// Lets the reader run, then looks whether there is something in the slot.
     fn look_once(&self, reply_slot: &ReplySlot) -> bool {
         WAITING.with_borrow_mut(|patience| {
-            let patience = patience.get_or_insert_with(|| Patience::new(self.node.latency));
+            let patience = patience.get_or_insert_with(|| Patience::new(self.node.builder.latency));
             if patience.gives_way_after_sending(None) {
                 patience.give_way_among_others();
             }
@@ -138,7 +135,7 @@ impl Connection {
     /// Looks for a while, before its thread sleeps: to be woken costs more than most calls do.
     fn look(&self, reply_slot: &ReplySlot) -> bool {
         WAITING.with_borrow_mut(|patience| {
-            let patience = patience.get_or_insert_with(|| Patience::new(self.node.latency));
+            let patience = patience.get_or_insert_with(|| Patience::new(self.node.builder.latency));
             loop {
                 if reply_slot.is_told() {
                     patience.rewarded();

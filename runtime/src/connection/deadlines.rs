@@ -25,9 +25,7 @@ impl Connection {
             self.refuse(&mut core, violation);
         }
         if !self.is_serving() {
-            while let Some(event) = core.session.poll() {
-                self.deliver(&mut core, event);
-            }
+            self.deliver_all(&mut core);
         } else if due {
             // There may be calls among its events, which servants answer; and its end, once its goodbye is sent.
             self.serve_soon();
@@ -66,10 +64,8 @@ impl Connection {
         }
         let _ = self.flush(&mut core);
         // A session that has said goodbye ends when that is sent, and nobody else looks at a connection that is silent.
-        while !self.is_serving()
-            && let Some(event) = core.session.poll()
-        {
-            self.deliver(&mut core, event);
+        if !self.is_serving() {
+            self.deliver_all(&mut core);
         }
         if core.failed.is_some() {
             return None;

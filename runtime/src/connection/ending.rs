@@ -49,9 +49,7 @@ impl Connection {
             if core.failed.is_some() || !matches!(self.fill(core), Ok(true)) {
                 break;
             }
-            while let Some(event) = core.session.poll() {
-                self.deliver(core, event);
-            }
+            self.deliver_all(core);
         }
         self.fail(core, self.broken(error));
     }
@@ -64,9 +62,7 @@ impl Connection {
         core.after.push(After::Notice(Notice::Violation { peer, violation: violation.clone() }));
         let failure = core.session.refusal().unwrap_or_else(|| violation.into()).at(&self.endpoint);
         core.session.disconnected(&failure);
-        while let Some(event) = core.session.poll() {
-            self.deliver(core, event);
-        }
+        self.deliver_all(core);
         if self.is_accepted() && core.draining.is_none() && self.flush(core).is_ok() {
             self.linger(core);
         } else {
@@ -104,9 +100,7 @@ impl Connection {
         self.over.store(true, Ordering::Release);
         self.unload(core);
         core.session.disconnected(&failure);
-        while let Some(event) = core.session.poll() {
-            self.deliver(core, event);
-        }
+        self.deliver_all(core);
         self.drop_waiting(core, None);
         for waiting in std::mem::take(&mut core.waiting) {
             core.complete(waiting, Outcome::Failed(failure.clone()));
@@ -155,6 +149,14 @@ impl Connection {
         }
     }
 
+    /// Hands all events that the session has to whom they concern.
+    #[inline]
+    pub(super) fn deliver_all(&self, core: &mut Core) {
+        while let Some(event) = core.session.poll() {
+            self.deliver(core, event);
+        }
+    }
+
     /// Hands an event of the calling side to whom it concerns: a reply to its waiter, the reading thread or a
     /// thread that still sends; signals to their listeners; calls to an event loop. An answer that nobody
     /// waits for is dropped: its call was given up.
@@ -197,16 +199,8 @@ impl Connection {
                     registration.as_ref(),
                 );
             }
-            Event::Call(incoming) => {
-                let failure =
-                    Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
-                let _ = core.session.answer(incoming.id, Answer::Failed(&failure));
-            }
-            Event::Probe { id, .. } => {
-                let failure =
-                    Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
-                let _ = core.session.answer(id, Answer::Failed(&failure));
-            }
+            Event::Call(incoming) => serve_nothing(core, incoming.id),
+            Event::Probe { id, .. } => serve_nothing(core, id),
             Event::Signal { subscriptions, heard } if subscriptions.is_empty() => {
                 let hear = self.node.directory.prefix_servants();
                 if !hear.is_empty() && self.role == Role::Accepted {
@@ -233,4 +227,10 @@ impl Connection {
             }
         }
     }
+}
+
+fn serve_nothing(core: &mut Core, id: CallId) {
+    let what = "nothing is served on this connection";
+    let failure = Failure::new(Kind::NoObject, Initiator::Here, what);
+    let _ = core.session.answer(id, Answer::Failed(&failure));
 }

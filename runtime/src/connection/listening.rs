@@ -61,12 +61,8 @@ impl Connection {
                 return Err(failure.with_completed(Completed::No));
             }
             if until <= Instant::now() {
-                let failure = Failure::new(
-                    Kind::TimedOut,
-                    Initiator::Peer,
-                    "the peer did not finish its greeting in time",
-                )
-                .at(&self.endpoint);
+                let what = "the peer did not finish its greeting in time";
+                let failure = Failure::new(Kind::TimedOut, Initiator::Peer, what).at(&self.endpoint);
                 self.fail(&mut core, failure.clone());
                 return Err(failure);
             }
@@ -89,9 +85,7 @@ impl Connection {
             if let Some(message) = core.overheard.pop_front() {
                 return Ok(Some(message));
             }
-            while let Some(event) = core.session.poll() {
-                self.deliver(&mut core, event);
-            }
+            self.deliver_all(&mut core);
             if !core.overheard.is_empty() {
                 continue;
             }
@@ -139,8 +133,7 @@ impl Connection {
             return Ok(false);
         }
         if let Err(error) = self.flush(&mut core) {
-            let failure = self.broken(&error);
-            self.fail(&mut core, failure);
+            self.fail(&mut core, self.broken(&error));
         } else if !core.session.transmit().is_empty() && !later {
             self.await_room(&mut core);
         }
@@ -154,8 +147,7 @@ impl Connection {
         loop {
             let mut core = self.enter();
             if let Err(error) = self.flush(&mut core) {
-                let failure = self.broken(&error);
-                self.fail(&mut core, failure);
+                self.fail(&mut core, self.broken(&error));
             }
             if core.failed.is_some() || core.session.transmit().len() <= self.allowance.quotas.unsent {
                 return;
@@ -203,8 +195,7 @@ impl Connection {
         let id = core.session.subscribe(now, interest)?;
         core.listeners.insert(id, Arc::clone(subscriber));
         if let Err(error) = self.flush(&mut core) {
-            let failure = self.broken(&error);
-            self.fail(&mut core, failure);
+            self.fail(&mut core, self.broken(&error));
         }
         let refused = match self.await_outcome(core, id, until) {
             Outcome::Done(_) => {

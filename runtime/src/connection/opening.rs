@@ -47,7 +47,7 @@ impl Connection {
             profile: profile.clone(),
             purpose,
             wire_state: node.wire_state(wire),
-            waker: (role == Role::Accepted).then(|| waker.waker()),
+            waker: (role == Role::Accepted).then(|| Arc::clone(&waker).into()),
         };
         let session = match layer {
             None => session_of(wire, role, &config),
@@ -80,7 +80,7 @@ impl Connection {
             company: 0,
             armed: Armed::default(),
             watched: Watch::REQUESTS,
-            patience: Patience::new(node.latency),
+            patience: Patience::new(node.builder.latency),
             remembered: None,
             in_turn: VecDeque::new(),
             hands_over: false,

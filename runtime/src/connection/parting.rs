@@ -64,9 +64,7 @@ impl Connection {
                 let writing = !core.session.transmit().is_empty();
                 fine = self.stream.wait(writing, Some(until)).is_ok();
             }
-            while let Some(event) = core.session.poll() {
-                self.deliver(core, event);
-            }
+            self.deliver_all(core);
         }
         let _ = self.flush(core);
     }

@@ -3,7 +3,7 @@
 use super::state::{Connection, Served};
 use crate::shard;
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::{Wake, Waker};
+use std::task::Wake;
 
 /// What a session of an accepted connection is given to wake it with (`Config::waker`), made before the
 /// connection is.
@@ -11,10 +11,6 @@ use std::task::{Wake, Waker};
 pub(super) struct ConnectionWaker(OnceLock<Weak<Connection>>);
 
 impl ConnectionWaker {
-    pub(super) fn waker(self: &Arc<Self>) -> Waker {
-        Waker::from(Arc::clone(self))
-    }
-
     /// Says which connection it is.
     pub(super) fn lead_to(&self, connection: &Arc<Connection>) {
         // There is one only.

@@ -47,11 +47,8 @@ impl Layer for TimeLimit {
 }
 
 fn late(name: &str, time: Duration) -> Failure {
-    Failure::new(
-        Kind::TimedOut,
-        Initiator::Peer,
-        format!("{name} took longer than the {time:?} that the server gives a call"),
-    )
-    .with_completed(Completed::Maybe)
-    .with_hint("it may still run; whoever runs the server can give it more time")
+    let what = format!("{name} took longer than the {time:?} that the server gives a call");
+    Failure::new(Kind::TimedOut, Initiator::Peer, what)
+        .with_completed(Completed::Maybe)
+        .with_hint("it may still run; whoever runs the server can give it more time")
 }

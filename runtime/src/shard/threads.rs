@@ -21,15 +21,6 @@ const STEP: Duration = Duration::from_millis(10);
 /// Steps after which a servant that computes, or waits for a CPU, is taken for blocked, too: 100 ms.
 const BUSY: u32 = 10;
 
-/// How a shard is doing.
-struct Pulse {
-    term: u64,
-    running: u64,
-    calls: u64,
-    leader: i32,
-    over: bool,
-}
-
 impl Shard {
     /// Makes an event loop and starts its first thread.
     pub(crate) fn start(latency: Latency, blocked_threads: usize) -> io::Result<Arc<Self>> {
@@ -61,11 +52,8 @@ impl Shard {
             .name("everywire-watch".into())
             .spawn(move || Self::supervise(&watched));
         if let Err(error) = supervised {
-            shard.stop(&Failure::new(
-                Kind::Cancelled,
-                Initiator::Here,
-                "the supervisor could not be started",
-            ));
+            let why = "the supervisor could not be started";
+            shard.stop(&Failure::new(Kind::Cancelled, Initiator::Here, why));
             return Err(error);
         }
         Ok(shard)
@@ -111,18 +99,6 @@ impl Shard {
         }
     }
 
-    /// What the supervisor watches: the call that is running, calls so far, the leading thread, and whether it is all over.
-    fn pulse(&self) -> Pulse {
-        Pulse {
-            // First of all: what runs is of this term, or of a later one.
-            term: self.terms.now(),
-            running: self.terms.running(),
-            calls: self.calls.load(Ordering::SeqCst),
-            leader: self.leader.load(Ordering::Relaxed),
-            over: self.terms.are_over(),
-        }
-    }
-
     /// Another thread takes the lead from the one whose term is `term`, if it still has it and serves this call. Returns the
     /// connection whose call that is, if it happened.
     pub(crate) fn hand_over(self: &Arc<Self>, term: u64, call: u64) -> Option<Arc<Connection>> {
@@ -149,11 +125,13 @@ impl Shard {
         let (mut quiet, mut stuck) = (0, 0);
         loop {
             let Some(shard) = shard.upgrade() else { return };
-            let Pulse { term, running, calls, leader, over } = shard.pulse();
-            if over {
+            // First of all: what runs is of this term, or of a later one.
+            let term = shard.terms.now();
+            let (running, calls) = (shard.terms.running(), shard.calls.load(Ordering::SeqCst));
+            let leader = shard.leader.load(Ordering::Relaxed);
+            if shard.terms.are_over() {
                 return;
             }
-            let this = &shard.supervisor;
             stuck = if running != 0 && running == last.0 { stuck + 1 } else { 0 };
             // A thread that merely waits for a CPU, or computes, is given more time than one that sleeps.
             let asleep = stuck > 0 && sleeps(leader);
@@ -174,10 +152,8 @@ impl Shard {
             }
             // Nothing has happened for a while: sleep until the shard wakes us. A call that began just now is seen by the
             // count, at the latest when the time is over.
-            this.doze(|| {
-                let pulse = shard.pulse();
-                pulse.calls == calls && !pulse.over && Arc::strong_count(&shard) > 1
-            });
+            let is_idle = || shard.calls.load(Ordering::SeqCst) == calls && Arc::strong_count(&shard) > 1;
+            shard.supervisor.doze(|| is_idle() && !shard.terms.are_over());
             quiet = 0;
         }
     }

@@ -35,11 +35,8 @@ impl Listener {
         allowance: Arc<Allowance>,
     ) -> Result<Self, Failure> {
         let Some(endpoint) = profile.endpoints.first() else {
-            return Err(Failure::new(
-                Kind::BadReference,
-                Initiator::User,
-                "there is no address to listen at",
-            ));
+            let what = "there is no address to listen at";
+            return Err(Failure::new(Kind::BadReference, Initiator::User, what));
         };
         let layer = layers::listening(endpoint)?;
         let (acceptor, bound) = Acceptor::bind(endpoint.stream())?;

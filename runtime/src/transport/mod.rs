@@ -118,12 +118,11 @@ impl Stream {
                 let offer = handshake::receive(&control).map_err(failed)?;
                 Ok(Self::Shm(Box::new(shm::Channel::accept(offer, control).map_err(failed)?)))
             }
-            Endpoint::InProcess { name } => Err(Failure::new(
-                Kind::Unreachable,
-                Initiator::User,
-                format!("no server named `{name}` listens in this process"),
-            )
-            .with_hint("in-process addresses reach servers of the same process only")),
+            Endpoint::InProcess { name } => {
+                let what = format!("no server named `{name}` listens in this process");
+                Err(Failure::new(Kind::Unreachable, Initiator::User, what)
+                    .with_hint("in-process addresses reach servers of the same process only"))
+            }
             Endpoint::Layered(_) => Err(failed(io::Error::other("a layer is no stream"))),
         }
     }
@@ -211,7 +210,7 @@ impl Stream {
                 let gone = !fds[1].revents().is_empty() && channel.peer_gone();
                 self.after_sleep(true);
                 polled?;
-                if gone && !channel.before_sleep(false) {
+                if gone && !channel.protocol().before_sleep(false) {
                     return Err(ErrorKind::UnexpectedEof.into());
                 }
                 channel.after_sleep(false);
@@ -236,7 +235,7 @@ impl Stream {
 
     /// Shared memory: asks the peer to ring from now on. Returns whether it is too late to sleep.
     pub(crate) fn before_sleep(&self, writing: bool) -> bool {
-        matches!(self, Self::Shm(channel) if channel.before_sleep(writing))
+        matches!(self, Self::Shm(channel) if channel.protocol().before_sleep(writing))
     }
 
     /// Shared memory: no need to ring any more.
@@ -281,6 +280,11 @@ impl Stream {
         }
     }
 
+    /// The address of the other end, over TCP.
+    fn remote(&self) -> Option<SocketAddr> {
+        rustix::net::getpeername(self.socket()).ok().flatten().and_then(|address| address.try_into().ok())
+    }
+
     /// Closes both directions, so that whoever waits on the stream wakes up.
     pub(crate) fn shutdown(&self) {
         // The peer may have closed first.
@@ -300,19 +304,17 @@ impl Stream {
     /// Who is at the other end, as far as the kernel knows: the address over TCP; process and user on this
     /// machine, as they were when it connected.
     pub(crate) fn peer(&self, transport: &str) -> PeerAddress {
-        let fd = self.socket();
         let credentials = if transport == "tcp" {
             None
         } else {
-            sockopt::socket_peercred(fd).ok().map(|c| (c.pid.as_raw_nonzero().get(), c.uid.as_raw()))
+            sockopt::socket_peercred(self.socket())
+                .ok()
+                .map(|c| (c.pid.as_raw_nonzero().get(), c.uid.as_raw()))
         };
-        let text = match (credentials, rustix::net::getpeername(fd)) {
+        let text = match (credentials, self.remote()) {
             (Some((pid, uid)), _) => format!("{transport} pid {pid} uid {uid}"),
-            (None, Ok(Some(address))) => match SocketAddr::try_from(address) {
-                Ok(address) => format!("{transport}:{address}"),
-                Err(_) => transport.to_owned(),
-            },
-            _ => transport.to_owned(),
+            (None, Some(address)) => format!("{transport}:{address}"),
+            (None, None) => transport.to_owned(),
         };
         PeerAddress { text, credentials }
     }
@@ -320,15 +322,10 @@ impl Stream {
     /// Whose share of this node's memory and connections it takes: the user's on this machine, or the
     /// address's.
     pub(crate) fn source(&self, peer: &PeerAddress) -> Source {
-        let address = match (self, peer.credentials) {
-            (_, Some((_, user))) => return Source::User(user),
-            (Self::Socket(fd), None) => rustix::net::getpeername(fd).ok().flatten(),
-            (Self::Shm(_), None) => None,
-        };
-        match address.map(SocketAddr::try_from) {
-            Some(Ok(address)) => Source::at(address.ip()),
-            _ => Source::Unknown,
+        if let Some((_, user)) = peer.credentials {
+            return Source::User(user);
         }
+        self.remote().map_or(Source::Unknown, |address| Source::at(address.ip()))
     }
 }
 

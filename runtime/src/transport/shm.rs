@@ -133,16 +133,6 @@ impl Channel {
         Ok(usize::try_from(n).unwrap_or(RING))
     }
 
-    /// Looks for incoming bytes for about a microsecond, without a system call.
-    pub(crate) fn glance(&self) -> bool {
-        self.protocol().glance()
-    }
-
-    /// Raises the flag that asks the peer to ring. Returns whether something has arrived meanwhile: then do not sleep.
-    pub(crate) fn before_sleep(&self, wants_room: bool) -> bool {
-        self.protocol().before_sleep(wants_room)
-    }
-
     /// Lowers the flag and empties the bell.
     pub(crate) fn after_sleep(&self, rung: bool) {
         self.protocol().after_sleep();
@@ -177,7 +167,7 @@ impl Channel {
 
     /// What is in the memory, as this side's protocol sees it.
     #[inline]
-    fn protocol(&self) -> Side<'_> {
+    pub(crate) fn protocol(&self) -> Side<'_> {
         let ring = |number: usize| Ring {
             tail: self.memory.word(number * 192),
             head: self.memory.word(number * 192 + 64),

@@ -71,7 +71,7 @@ fn lit(server: &Node, times: i32) {
     let value = Value::Struct(vec![("times".into(), Value::Integer(times.into()))]);
     let signal = &SIGNALS[0];
     let tell = |sink: &mut dyn Sink| value.encode(&signal.fields, sink);
-    server.emitter().emit(b"lamp", &LAMP, signal, &tell).unwrap();
+    server.emitter().emit(&Emission::typed(b"lamp", &LAMP, signal, &tell)).unwrap();
 }
 
 fn pdu(kind: u8, flags: u8, call: u32, body: &[u8]) -> Vec<u8> {

@@ -155,7 +155,9 @@ impl House {
         let signal = &LAMP_SIGNALS[index];
         let emitter = self.server.emitter();
         emitter
-            .emit(b"lamp", &LAMP, signal, &|sink: &mut dyn Sink| value.encode(&signal.fields, sink))
+            .emit(&Emission::typed(b"lamp", &LAMP, signal, &|sink: &mut dyn Sink| {
+                value.encode(&signal.fields, sink)
+            }))
             .unwrap();
     }
 

@@ -341,7 +341,7 @@ fn signals_are_heard_without_their_contract_as_with_it() {
     for (index, signal) in own.signals.iter().enumerate() {
         let value = sample(&signal.fields, &mut seed, 0);
         let fields = |sink: &mut dyn Sink| value.encode(&signal.fields, sink);
-        server.emitter().emit(b"echo", &own, signal, &fields).unwrap();
+        server.emitter().emit(&Emission::typed(b"echo", &own, signal, &fields)).unwrap();
         for ((_, heard), interface, name) in &ears {
             let SignalEvent::Signal(heard) = heard.recv_timeout(WAIT).unwrap() else { panic!("a signal") };
             assert_eq!(

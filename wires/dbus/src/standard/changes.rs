@@ -14,7 +14,7 @@ use super::contracts::{CHANGED, PROPERTIES};
 use super::later::later;
 use super::tree::{Tree, declaring};
 use crate::names::of_interface;
-use everywire_model::{Attribute, Bytes, Failure, Interface, MarshalList, Notify, Sink};
+use everywire_model::{Attribute, Bytes, Emission, Failure, Interface, MarshalList, Notify, Sink};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -137,8 +137,7 @@ impl News {
     /// asked for.
     fn send(&self, changed: Values, invalidated: Vec<String>) -> Result<(), Failure> {
         let arguments = (self.interface.as_str(), changed, invalidated);
-        self.tree.0.emit(&self.key, &PROPERTIES, CHANGED, &|sink: &mut dyn Sink| {
-            arguments.marshal_list(&CHANGED.fields, sink)
-        })
+        let arguments = |sink: &mut dyn Sink| arguments.marshal_list(&CHANGED.fields, sink);
+        self.tree.0.emit(&Emission::typed(&self.key, &PROPERTIES, CHANGED, &arguments))
     }
 }

@@ -16,7 +16,9 @@ use super::later::later;
 use super::tree::{Exported, Tree, collect};
 use crate::names::{of_interface, path_of_key};
 use everywire_model::object::no_operation;
-use everywire_model::{Bytes, Encode, Failure, Interface, MarshalList, Request, Servant, Signal, Sink};
+use everywire_model::{
+    Bytes, Emission, Encode, Failure, Interface, MarshalList, Request, Servant, Signal, Sink,
+};
 use std::sync::Arc;
 
 /// Serves it for the root and for every object.
@@ -127,6 +129,6 @@ pub(super) fn tell_removed(tree: &Tree, key: &[u8], interface: &Interface) {
 /// object.
 fn emit(tree: &Tree, managers: &[Bytes], signal: &Signal, arguments: &dyn Encode) {
     for manager in managers {
-        drop(tree.0.emit(manager, &OBJECT_MANAGER, signal, arguments));
+        drop(tree.0.emit(&Emission::typed(manager, &OBJECT_MANAGER, signal, arguments)));
     }
 }

@@ -8,7 +8,7 @@ use crate::security::Security;
 use crate::standard::points;
 use everywire_model::signal::{Backlog, Listener};
 use everywire_model::{
-    Emission, Failure, Interface, Lease, Object, Reference, Servant, Signal, Subscription, WireState,
+    Emission, Failure, Interface, Lease, Object, Reference, Servant, SignalFilter, Subscription, WireState,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,11 +59,10 @@ impl WireState for Exporter {
     fn subscribe(
         &self,
         object: &Object,
-        interface: Option<&Interface>,
-        signal: Option<&Signal>,
+        filter: SignalFilter<'_>,
         listener: &Listener,
     ) -> Option<Result<Subscription, Failure>> {
-        Some(points::subscribe(self, object, interface, signal, listener))
+        Some(points::subscribe(self, object, filter, listener))
     }
 
     fn offers(&self, object: &Object, interface: &str) -> Option<Result<bool, Failure>> {

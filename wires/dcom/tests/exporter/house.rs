@@ -12,9 +12,9 @@ use everywire_dcom::{DCOM, NDR, NdrSink, OBJECT_EXPORTER, iid_of, opnum_base};
 use everywire_model::object::{Completion, Local, Target, Ticket};
 use everywire_model::signal::Audience;
 use everywire_model::{
-    Answer, Beside, Body, BoxFuture, Budget, Bytes, CallId, Encode, Endpoint, Expects, Failure, Hold,
-    Incoming, Initiator, Interface, Kind, Link, Method, NodeState, Object, Objects, Outcome, Peer, Place,
-    Profile, Reference, Request, Resolver, Servant, Signal, Wire, WireState,
+    Answer, Beside, Body, BoxFuture, Budget, Bytes, CallId, Emission, Encode, Endpoint, Expects, Failure,
+    Hold, Incoming, Initiator, Interface, Kind, Link, Method, NodeState, Object, Objects, Outcome, Peer,
+    Place, Profile, Reference, Request, Resolver, Servant, Wire, WireState,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -221,7 +221,7 @@ impl Objects for Store {
         self.objects.lock().unwrap().get(key).cloned().unwrap_or_default()
     }
 
-    fn emit(&self, _: &[u8], _: &Interface, _: &Signal, _: &dyn Encode) -> Result<(), Failure> {
+    fn emit(&self, _: &Emission<'_>) -> Result<(), Failure> {
         Ok(())
     }
 

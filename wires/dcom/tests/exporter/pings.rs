@@ -11,7 +11,7 @@ use everywire_dcom::standard::points::SILENCE;
 use everywire_dcom::stub::Get;
 use everywire_dcom::{OBJECT_EXPORTER, iid_of};
 use everywire_model::signal::{Audience, Listener};
-use everywire_model::{Hold, Objects, Servant, WireState};
+use everywire_model::{Hold, Objects, Servant, SignalFilter, WireState};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -284,7 +284,8 @@ fn a_sink_that_answers_no_question_is_let_go_and_holds_up_no_keeper() {
     let (told, audience) = channel();
     *server.store.audience.lock().unwrap() = Some(told);
     let listener: Listener = Arc::new(|_| {});
-    let subscription = client.exporter.subscribe(&bell, Some(&BELL), None, &listener);
+    let subscription =
+        client.exporter.subscribe(&bell, SignalFilter { interface: Some(&BELL), signal: None }, &listener);
     let _subscription = subscription.unwrap().unwrap();
     assert!(matches!(audience.recv().unwrap(), Audience::Joined { .. }));
     let (asks, asked) = channel();

@@ -5,8 +5,8 @@ use everywire_dcom::DCOM;
 use everywire_model::object::{BoxFuture, Local, Resolver};
 use everywire_model::shape::Hold;
 use everywire_model::{
-    Answer, CallId, Encode, Endpoint, Failure, Initiator, Interface, Kind, Link, Object, Objects, Peer,
-    Place, Reference, Servant, Signal, Wire,
+    Answer, CallId, Emission, Endpoint, Failure, Initiator, Interface, Kind, Link, Object, Objects, Peer,
+    Place, Reference, Servant, Wire,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -37,7 +37,7 @@ impl Objects for Directory {
     fn by_prefix(&self, _: &[u8]) -> Option<Arc<dyn Servant>> {
         self.others.lock().unwrap().clone()
     }
-    fn emit(&self, _: &[u8], _: &Interface, _: &Signal, _: &dyn Encode) -> Result<(), Failure> {
+    fn emit(&self, _: &Emission<'_>) -> Result<(), Failure> {
         Ok(())
     }
     fn aside(&self, then: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link> {

@@ -4,7 +4,8 @@ use super::*;
 use everywire_model::shape::Hold;
 use everywire_model::visit::{Encode, Nothing};
 use everywire_model::{
-    Answer, Body, BoxFuture, Budget, CallId, Endpoint, Expects, Incoming, Link, Peer, Resolver, Wire,
+    Answer, Body, BoxFuture, Budget, CallId, Emission, Endpoint, Expects, Incoming, Link, Peer, Resolver,
+    Wire,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,7 +62,7 @@ impl Objects for Exported {
         all.get(key).map(|held| Arc::clone(held) as Arc<dyn Servant>).into_iter().collect()
     }
 
-    fn emit(&self, _: &[u8], _: &Interface, _: &Signal, _: &dyn Encode) -> Result<(), Failure> {
+    fn emit(&self, _: &Emission<'_>) -> Result<(), Failure> {
         Ok(())
     }
 

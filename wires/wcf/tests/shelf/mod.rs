@@ -54,7 +54,7 @@ impl Objects for Shelf {
         let (prefix, servant) = self.1.as_ref()?;
         key.starts_with(prefix.as_bytes()).then(|| Arc::clone(servant))
     }
-    fn emit(&self, _: &[u8], _: &Interface, _: &Signal, _: &dyn Encode) -> Result<(), Failure> {
+    fn emit(&self, _: &Emission<'_>) -> Result<(), Failure> {
         Ok(())
     }
     fn aside(&self, _: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link> {

@@ -5,9 +5,9 @@ use crate::standard::wire_state;
 use crate::values::VALUES;
 use everywire_model::object::Local;
 use everywire_model::{
-    Answer, Body, BoxFuture, Bytes, CallId, Codec, Encode, Endpoint, Expects, Failure, Incoming, Initiator,
-    Interface, Kind, Link, MarshalList, Object, Objects, Outcome, Peer, Reference, Request, Resolver,
-    Servant, Signal, Sink, UnmarshalList, WireState,
+    Answer, Body, BoxFuture, Bytes, CallId, Codec, Emission, Encode, Endpoint, Expects, Failure, Incoming,
+    Initiator, Interface, Kind, Link, MarshalList, Object, Objects, Outcome, Peer, Reference, Request,
+    Resolver, Servant, Sink, UnmarshalList, WireState,
 };
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -43,16 +43,11 @@ impl Objects for Store {
         self.objects.lock().unwrap().get(key).cloned().unwrap_or_default()
     }
 
-    fn emit(
-        &self,
-        key: &[u8],
-        interface: &Interface,
-        signal: &Signal,
-        arguments: &dyn Encode,
-    ) -> Result<(), Failure> {
-        let body = VALUES.write(&mut |sink| arguments.encode(sink))?;
+    fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        let (interface, signal) = emission.topic.typed()?;
+        let body = VALUES.write(&mut |sink| emission.arguments.encode(sink))?;
         self.sent.lock().unwrap().push(Sent {
-            key: Bytes::copy_from_slice(key),
+            key: Bytes::copy_from_slice(emission.key),
             interface: of_interface(interface).into_owned(),
             signal: signal.name.to_string(),
             body,

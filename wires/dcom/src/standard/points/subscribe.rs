@@ -27,7 +27,7 @@ use bytes::Bytes;
 use everywire_model::signal::Listener;
 use everywire_model::{
     Endpoint, Failure, Hold, Incoming, Initiator, Interface, Kind, MarshalList, Method, Object, Place,
-    Profile, Reference, Request, Servant, Signal, Sink, Subscription,
+    Profile, Reference, Request, Servant, Signal, SignalFilter, Sink, Subscription,
 };
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -39,8 +39,7 @@ use std::sync::Arc;
 pub fn subscribe(
     exporter: &Exporter,
     object: &Object,
-    interface: Option<&Interface>,
-    signal: Option<&Signal>,
+    SignalFilter { interface, signal }: SignalFilter<'_>,
     listener: &Listener,
 ) -> Result<Subscription, Failure> {
     let wanted = wanted(interface, signal)?;
