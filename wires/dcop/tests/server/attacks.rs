@@ -351,9 +351,9 @@ fn all_queues_together_have_a_bound_and_each_its_share_beyond_it() {
     assert!(net.works((a, "a"), (b, "b")));
     assert!(net.closed.is_empty());
     net.deaf.clear();
-    for number in 0..deaf.len() {
-        net.feed(deaf[number], &call("", "DCOPServer", "", "serverVersion()", b""));
-        net.take(deaf[number]);
+    for &id in &deaf {
+        net.feed(id, &call("", "DCOPServer", "", "serverVersion()", b""));
+        net.take(id);
     }
     net.deaf.extend(&deaf);
     for _ in 0..20 {
