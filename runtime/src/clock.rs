@@ -40,11 +40,12 @@ pub(crate) fn moment() -> u64 {
     ticks().unwrap_or_else(|| nanos_of(libc::CLOCK_MONOTONIC))
 }
 
-/// About how many nanoseconds have passed since then. By the counter of the processor where it has one: two questions to the kernel's
-/// clock are a thirtieth of the instructions of a call.
+/// About how many nanoseconds have passed since then; the most there are, if the counter went back (another processor, a suspended
+/// machine): whoever waits does not look on until it has caught up. By the counter of the processor where it has one: two questions to
+/// the kernel's clock are a thirtieth of the instructions of a call.
 #[inline]
 pub(crate) fn since(before: u64) -> u64 {
-    let passed = moment().saturating_sub(before);
+    let Some(passed) = moment().checked_sub(before) else { return u64::MAX };
     match PACE.get().copied().unwrap_or_else(pace) {
         0 => passed,
         pace => passed.saturating_mul(1_000) / pace,
@@ -73,7 +74,7 @@ fn pace() -> u64 {
     })
 }
 
-/// The processor's counter, where there is one that goes on at the same pace.
+/// The processor's counter. Nobody asks whether it goes on at one pace, also in deep sleep: where it does not, patience is less exact.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 fn ticks() -> Option<u64> {
@@ -115,6 +116,12 @@ mod tests {
         let (took, most) = (since(before), begun.elapsed());
         assert!(took >= 1_500_000, "{took}");
         assert!(u128::from(took) <= most.as_nanos() * 3 / 2, "{took} of {most:?}");
+    }
+
+    /// As on another processor, or behind a suspend: nobody waits for a counter to catch up.
+    #[test]
+    fn a_counter_that_went_back_has_taken_long() {
+        assert_eq!(since(u64::MAX), u64::MAX);
     }
 
     #[test]

@@ -442,9 +442,7 @@ impl Inside {
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        let left = INSIDE.with_borrow_mut(Vec::pop);
-        // Without the list: it may be the last that holds the node.
-        drop(left);
+        INSIDE.with_borrow_mut(|nodes| drop(nodes.pop()));
     }
 }
 

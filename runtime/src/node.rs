@@ -337,8 +337,9 @@ impl Node {
         self.guard.shared.drain();
     }
 
-    /// From now on this is the largest message of connections that begin, in bytes; `None`: what each wire says. As
-    /// [`Builder::max_message`]; connections that are open keep theirs.
+    /// From now on this is the largest message of connections that begin, in bytes; `None`: what each wire says. It stands in place of
+    /// all that [`Builder::limits`] said, and the memory of all connections becomes enough for two such messages. Connections that are
+    /// open keep their limits.
     pub fn set_max_message(&self, bytes: Option<u64>) {
         self.guard.shared.limit_messages(bytes);
     }

@@ -112,7 +112,7 @@ impl Allowance {
     /// Called without any lock of a connection.
     pub(crate) fn make_room(&self) {
         for _ in 0..EVICTED {
-            if self.shares.used() <= self.shares.memory {
+            if self.shares.used() <= self.shares.memory() {
                 return;
             }
             let Some(heaviest) = self.shares.heaviest() else { return };
@@ -152,9 +152,13 @@ pub struct Quotas {
 impl Quotas {
     /// The bytes that all connections may hold, where the largest message has so many.
     pub(crate) fn budget(&self, largest: u64) -> usize {
-        let least = usize::try_from(largest).unwrap_or(usize::MAX).saturating_mul(2);
-        self.memory.unwrap_or_else(shares::memory_here).max(least)
+        self.memory.unwrap_or_else(shares::memory_here).max(least(largest))
     }
+}
+
+/// The bytes that are always there, where the largest message has so many: two of them.
+pub(crate) fn least(largest: u64) -> usize {
+    usize::try_from(largest).unwrap_or(usize::MAX).saturating_mul(2)
 }
 
 impl Default for Quotas {
@@ -186,9 +190,9 @@ mod tests {
         assert!(Arc::ptr_eq(&own.shares, &node.shares));
         let (_, own) = node.of_address("x://h:1?memory=3MiB&max-connections=5&max-unsent=1kB", 1000).unwrap();
         let own = own.unwrap();
-        assert_eq!((own.shares.memory, own.shares.most(), own.quotas.unsent), (3 << 20, 5, 1000));
+        assert_eq!((own.shares.memory(), own.shares.most(), own.quotas.unsent), (3 << 20, 5, 1000));
         let (_, own) = node.of_address("x://h:1?memory=1", 1000).unwrap();
-        assert_eq!(own.unwrap().shares.memory, 2000, "room for the largest message");
+        assert_eq!(own.unwrap().shares.memory(), 2000, "room for the largest message");
     }
 
     #[test]

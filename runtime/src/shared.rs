@@ -25,7 +25,7 @@ use crate::hooks::Hooks;
 use crate::housekeeper::Housekeeper;
 use crate::layer::Layers;
 use crate::notice::Notice;
-use crate::quotas::Allowance;
+use crate::quotas::{self, Allowance};
 use crate::reach::Addresses;
 use crate::shard::{Registration, Shard};
 use crate::shares::Shares;
@@ -95,8 +95,6 @@ pub(crate) struct Shared {
     pub(crate) allowance: Arc<Allowance>,
     /// What the peers of listeners with quotas of their own hold; for sums over the whole node.
     apart: Mutex<Vec<Arc<Shares>>>,
-    /// Bytes of the largest message.
-    largest: u64,
     /// Newcomers that are being told that there is no place for them.
     pub(crate) turned_away: AtomicUsize,
     /// Where this node serves, in this process too, and the address as it was given: a router is found again
@@ -147,7 +145,6 @@ impl Shared {
             next_shard: AtomicUsize::new(0),
             allowance,
             apart: Mutex::default(),
-            largest,
             turned_away: AtomicUsize::new(0),
             places: Mutex::default(),
             addresses: Addresses::default(),
@@ -181,6 +178,13 @@ impl Shared {
     /// The largest message of connections that begin from now on; what the wire says where none is said.
     pub(crate) fn limit_messages(&self, bytes: Option<u64>) {
         *lock(&self.limits) = bytes.map(|bytes| Limits::default().with_message(bytes));
+        let least = quotas::least(self.largest());
+        self.shares().iter().for_each(|shares| shares.allow(least));
+    }
+
+    /// Bytes of the largest message that connections may bring that begin now.
+    fn largest(&self) -> u64 {
+        self.builder.wires.iter().map(|wire| self.limits(*wire).message).max().unwrap_or(0)
     }
 
     /// The wire that reads this text.
@@ -232,7 +236,7 @@ impl Shared {
         let node = self.arc().ok_or_else(stopped)?;
         self.stand_by(wire);
         let (plain, publish) = Publish::take(address)?;
-        let (plain, own) = self.allowance.of_address(&plain, self.largest)?;
+        let (plain, own) = self.allowance.of_address(&plain, self.largest())?;
         let place = wire.listen(&plain)?;
         if let Some(publish) = &publish {
             publish.check(address, listening(&place))?;

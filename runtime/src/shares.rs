@@ -79,7 +79,7 @@ pub(crate) trait Tenant: Send + Sync {
 /// The shares of one listener, or of all listeners of a node that have no quotas of their own.
 pub(crate) struct Shares {
     /// Bytes that all connections may hold together.
-    pub(crate) memory: usize,
+    memory: AtomicUsize,
     /// Accepted connections that may be open: the quota, or what there are descriptors for.
     connections: AtomicUsize,
     /// The sum of all weights, and what wires keep beside them, in bytes. Changed under the lock of the table, read without it.
@@ -126,7 +126,7 @@ impl Shares {
     /// With so many bytes and connections for all.
     pub(crate) fn new(memory: usize, connections: usize) -> Self {
         Self {
-            memory,
+            memory: memory.into(),
             connections: AtomicUsize::new(connections),
             used: AtomicUsize::new(0),
             numbers: AtomicU64::new(1),
@@ -213,19 +213,28 @@ impl Shares {
         let source = member.source;
         table.change(source, |share| share.shift(number, before, bytes));
         if bytes >= before {
-            self.used.fetch_add(bytes - before, Ordering::Relaxed) + (bytes - before) > self.memory
+            self.used.fetch_add(bytes - before, Ordering::Relaxed) + (bytes - before) > self.memory()
         } else {
             self.used.fetch_sub(before - bytes, Ordering::Relaxed);
             false
         }
     }
 
-    /// A wire keeps so many bytes beside all connections, and kept `before`. Returns how many it may keep: a quarter of all, so
-    /// that no connection has to end for what is none's.
+    /// The bytes that may be held.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory.load(Ordering::Relaxed)
+    }
+
+    /// So many bytes may be held at least.
+    pub(crate) fn allow(&self, bytes: usize) {
+        self.memory.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    /// A wire keeps so many bytes beside all connections, and kept `before`. Returns how many it may keep: a quarter of all.
     pub(crate) fn beside(&self, before: usize, now: usize) -> usize {
         let _table = lock(&self.table);
         self.used.store((self.used() + now).saturating_sub(before), Ordering::Relaxed);
-        self.memory / 4
+        self.memory() / 4
     }
 
     /// A connection is over, and holds nothing any more.

@@ -85,6 +85,15 @@ fn describe_and_call_need_no_files() {
     }
 }
 
+/// Ends what a thread does again and again, also where the test fails.
+struct Over<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn watch_prints_signals_and_changes() {
     for which in BUSES {
@@ -100,6 +109,7 @@ fn watch_prints_signals_and_changes() {
             // It says nothing before the first signal: fire until it has come.
             let over = std::sync::atomic::AtomicBool::new(false);
             std::thread::scope(|scope| {
+                let _over = Over(&over);
                 scope.spawn(|| {
                     while !over.load(std::sync::atomic::Ordering::Relaxed) {
                         kitchen.fire(2).expect("fire");
@@ -108,7 +118,6 @@ fn watch_prints_signals_and_changes() {
                 });
                 watch.hear(parts[0]);
                 watch.hear(parts[1]);
-                over.store(true, std::sync::atomic::Ordering::Relaxed);
             });
             assert!(watch.wait());
         }
@@ -116,6 +125,7 @@ fn watch_prints_signals_and_changes() {
         // Titles change until it has heard of one: it says nothing before.
         let over = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
+            let _over = Over(&over);
             scope.spawn(|| {
                 for title in 0.. {
                     kitchen.set_title(&format!("title {title}")).expect("set_title");
@@ -126,7 +136,6 @@ fn watch_prints_signals_and_changes() {
                 }
             });
             watch.hear("PropertiesChanged");
-            over.store(true, std::sync::atomic::Ordering::Relaxed);
         });
         server.stop();
         until("the loss is told", || watch.errors().contains("lost"));

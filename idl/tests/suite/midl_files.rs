@@ -373,7 +373,7 @@ fn structs_that_turn_out_too_late_to_have_no_form_are_left_out_with_all_that_hol
     assert!(keep.operations.iter().any(|operation| operation.label == "Fine"));
 }
 
-/// The same where a typedef names the struct before, as headers of C do.
+/// The same where a typedef names the struct before, as headers of C do. What is defined inside is known outside.
 #[test]
 fn a_struct_without_a_form_may_have_its_name_from_a_typedef_before_it() {
     let contract = contract(
@@ -384,11 +384,16 @@ fn a_struct_without_a_form_may_have_its_name_from_a_typedef_before_it() {
              HRESULT Put([in] Chain *chain);
              HRESULT Fine([in] long number);
          };
-         struct tagNode { void *data; struct tagNode *next; };",
+         struct tagNode { void *data; enum Colour { RED, BLUE } colour; struct tagNode *next; };
+         [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B20B)] interface IPaint : IUnknown {
+             HRESULT Paint([in] enum Colour colour);
+         };",
     );
     let keep = contract.interfaces().find(|interface| interface.name == "IKeep").unwrap();
     let out: Vec<&str> = left_out(&keep.notes).collect();
     assert!(out.len() == 1 && out[0].starts_with("`Put`"), "{out:?}");
+    let paint = contract.interfaces().find(|interface| interface.name == "IPaint").unwrap();
+    assert_eq!(left_out(&paint.notes).count(), 0);
 }
 
 /// A backslash before a letter without a meaning is nothing, as in C: the SDK of Windows quotes paths of files so.

@@ -193,6 +193,9 @@ impl Connection {
                 return Err(failure);
             }
             self.await_room(&mut core);
+            // The loop may not come by before the peer reads.
+            self.remind(&mut core);
+            self.weigh(&mut core);
         }
         Ok(())
     }

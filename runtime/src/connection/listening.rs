@@ -136,6 +136,7 @@ impl Connection {
             self.fail(&mut core, self.broken(&error));
         } else if !core.session.transmit().is_empty() && !later {
             self.await_room(&mut core);
+            self.remind(&mut core);
         }
         self.weigh(&mut core);
         Ok(core.failed.is_none() && core.session.transmit().len() > self.allowance.quotas.unsent)

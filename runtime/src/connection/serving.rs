@@ -263,6 +263,10 @@ impl Connection {
             return false;
         }
         if core.session.transmit().is_empty() {
+            if core.watched.writing && core.draining.is_some() {
+                // Somebody else has sent the rest.
+                self.end_writing();
+            }
             self.watch(core, reading, false);
             return true;
         }

@@ -106,7 +106,7 @@ impl Tenant for Connection {
                 return;
             }
         }
-        let (held, memory) = (core.weight, self.allowance.shares.memory);
+        let (held, memory) = (core.weight, self.allowance.shares.memory());
         let why = format!(
             "it held {held} bytes when all connections together held the {memory} that the quota `memory` allows; raise it if they \
              are wanted"

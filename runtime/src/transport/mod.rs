@@ -90,8 +90,7 @@ fn receive(
 }
 
 impl Stream {
-    /// Connects, within the time given: that is the limit for each address of a host, after its name was
-    /// resolved.
+    /// Connects, within the time given: all addresses of a host share it, and what it takes to resolve the name counts.
     ///
     /// # Errors
     /// `TimedOut`, or `Unreachable` for all else.

@@ -57,7 +57,7 @@ pub(crate) struct Gathering {
     rest: BytesMut,
     /// How long it says it is.
     announced: Option<u64>,
-    /// The quota: `MaxReceivedMessageSize`.
+    /// The most bytes that it may have.
     most: u64,
 }
 

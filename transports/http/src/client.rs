@@ -46,6 +46,8 @@ pub struct Client {
 #[allow(clippy::large_enum_variant)]
 enum State {
     Idle,
+    /// The connection ended before it took the request.
+    Unsent,
     /// The library's answer, when there is one.
     Sent(Sent),
     Arriving(Option<Parts>, Gathering),
@@ -104,9 +106,10 @@ impl Client {
             self.poll();
         }
         let request = request.map(|parts| Outgoing::new(parts, &self.end));
-        if let Some((sender, _)) = &mut self.library {
-            self.state = State::Sent(Box::pin(sender.try_send_request(request)));
-        }
+        self.state = match &mut self.library {
+            Some((sender, _)) => State::Sent(Box::pin(sender.try_send_request(request))),
+            None => State::Unsent,
+        };
     }
 
     /// Takes what came; [`Client::advance`] looks at it.
@@ -165,6 +168,11 @@ impl Client {
 
     /// Looks whether the response is there.
     fn look(&mut self) -> Option<Returned> {
+        if matches!(self.state, State::Unsent) {
+            self.state = State::Idle;
+            let message = String::from("the connection takes no further request");
+            return Some(Returned::Failed { message, foreign: false, unsent: true });
+        }
         if let State::Sent(sent) = &mut self.state
             && let Poll::Ready(result) = sent.as_mut().poll(&mut self.hand.context())
         {

@@ -2,21 +2,21 @@
 //! what is answered to them.
 //!
 //! A caller who keeps a connection sends the same head again and again. What the HTTP library and the
-//! session made of it the first time holds for each repetition, so these are compared and not parsed, and
+//! user of this layer made of it the first time holds for each repetition, so these are compared and not parsed, and
 //! their responses are written as the library writes them.
 //!
 //! State: up to `HEADS` heads of one connection, as their bytes, the place of the length in them and what the
-//! session made of them; and which gives way to the next one. `Server` keeps one after the library has taken a
-//! request, looks for a repetition before it asks the library, and forgets all of them when the session says so.
+//! user made of them; and which gives way to the next one. `Server` keeps one after the library has taken a
+//! request, looks for a repetition before it asks the library, and forgets all of them when its user says so.
 //!
 //! Invariants:
 //!
 //! * Only a head that the library took is kept, and only one without anything that has the library or the
-//!   session act beyond it: expectations, upgrades, codings, a user and a password, the end of the
+//!   user act beyond it: expectations, upgrades, codings, a user and a password, the end of the
 //!   connection. The length stands in it once.
 //! * A repetition is looked for only where a head would begin, and taken only with its whole body; all else
 //!   is the library's.
-//! * The length of a repetition is compared with the quota before its body is taken.
+//! * The length of a repetition is compared with the bound before its body is taken.
 //! * Responses are written octet for octet as the library writes them; a test in `loopback` compares them.
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -64,7 +64,10 @@ impl<K> HeadCache<K> {
         let whole = |kept: &CachedHead| kept.measure(head).is_some_and(|(length, _)| length == head.len());
         if let Some((_, kept)) = self.kept.iter_mut().find(|(kept, _)| whole(kept)) {
             // Its body came in parts.
-            *kept = Arc::new(known());
+            match Arc::get_mut(kept) {
+                Some(kept) => *kept = known(),
+                None => *kept = Arc::new(known()),
+            }
         } else if let Some(cached) = CachedHead::new(parts, head) {
             let kept = (cached, Arc::new(known()));
             match self.kept.get_mut(self.next) {

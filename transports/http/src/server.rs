@@ -199,7 +199,7 @@ impl<K> Server<K> {
     }
 
     /// Keeps the head of the request that came last with what it means, if requests with it can be understood without the
-    /// library: they come as [`Received::Known`] from now on.
+    /// library: they come as [`Received::Known`] from now on. They do not pass the [`Door`]: keep no head that it must judge each time.
     pub fn keep(&mut self, parts: &Parts, known: impl FnOnce() -> K) {
         self.heads.keep(parts, &self.end.pipe().head, known);
     }

@@ -465,6 +465,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri takes many minutes for thousands of bodies")]
     fn a_walk_finds_what_a_reader_finds_value_by_value() {
         let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
         let (mut good, mut broken) = (0, 0);

@@ -238,18 +238,22 @@ pub fn index_of(interface: &Interface, asked: &[u8]) -> Option<usize> {
             }
         });
     }
+    // What several operations say alike tells none of them.
+    let only = |is: &dyn Fn(&Operation) -> bool| {
+        let mut found = interface.operations.iter().enumerate().filter(|(_, operation)| is(operation));
+        let first = found.next();
+        first.filter(|_| found.next().is_none()).map(|(at, _)| at)
+    };
     // Neither an action nor a body: an operation without arguments, and without an element around them.
     if asked.is_empty() {
-        return interface.operations.iter().position(|operation| {
+        return only(&|operation| {
             operation.arguments.fields().is_empty()
                 && names::request_wrapper(Some(interface), operation).is_none()
         });
     }
-    let of = |operation: &Operation| {
-        names::action(Some(interface), operation) == asked
-            || note(&operation.notes, names::SOAP_ACTION) == Some(asked)
-    };
-    interface.operations.iter().position(of).or_else(|| {
+    let of = |operation: &Operation| names::action(Some(interface), operation) == asked;
+    let said = || only(&|operation| note(&operation.notes, names::SOAP_ACTION) == Some(asked));
+    interface.operations.iter().position(of).or_else(said).or_else(|| {
         // Callbacks of a contract written without notes: WCF names them by the service's contract.
         let contract = names::contract(interface);
         let service = contract.local.strip_suffix("Callback")?;

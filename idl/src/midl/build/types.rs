@@ -288,6 +288,9 @@ impl Builder<'_> {
             return Some(known);
         }
         if let Some(out) = self.without_form(key, wanted) {
+            // What is defined inside is known outside as well.
+            let _ = self.fields(wanted, members, span);
+            self.stays = None;
             return Some(out);
         }
         if let Some(same) = self.same(key, members).filter(|_| !self.is_of_background(key)) {
@@ -409,6 +412,8 @@ impl Builder<'_> {
         switch: Option<Shape>,
     ) -> Option<Ty> {
         if let Some(out) = self.without_form(key, wanted) {
+            let _ = self.arms(wanted, arms, &Shape::I64, span);
+            self.stays = None;
             return Some(out);
         }
         let name = self.open(key, span, wanted)?;

@@ -151,10 +151,13 @@ impl Names {
         };
         match definition {
             Definition::Type(Shape::Enum(body)) => {
-                let around = self.scope(parent(name)).join("::");
+                let scopes = self.scope(parent(name));
+                let outer = scopes.last().cloned().unwrap_or_default();
+                let around = scopes.join("::");
                 for (member, _) in body.members.iter() {
                     let wanted = ident(member);
-                    let free = self.taken.insert(whole(&around, &wanted));
+                    let free =
+                        !outer.eq_ignore_ascii_case(&wanted) && self.taken.insert(whole(&around, &wanted));
                     if !free {
                         let longer = format!("{own}_{}", wanted.trim_start_matches('_'));
                         let said = self.take(&around, longer);

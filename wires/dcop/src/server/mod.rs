@@ -187,8 +187,11 @@ impl Hub for Server {
     }
 
     fn transmit(&mut self, id: PeerId) -> Option<&mut SendBuffer> {
-        let slot = self.router.peers.slot(id)?;
-        self.router.peers.get_mut(slot).map(|peer| &mut peer.out)
+        let Router { peers, post, .. } = &mut self.router;
+        let slot = peers.slot(id)?;
+        post.count(peers);
+        post.sending = Some(slot);
+        peers.get_mut(slot).map(|peer| &mut peer.out)
     }
 
     fn poll(&mut self) -> Option<HubEvent> {

@@ -12,9 +12,9 @@
 //! What others send to a connection (calls, sends, signals, news) finds room in its queue up to the quota
 //! (`Post::has_room`) and is dropped beyond it: nobody can have somebody else closed by sending faster than he
 //! reads. What a connection has asked for itself has as much room once more; a queue over that marks its
-//! connection as lagging, and the router closes it. Where all queues together hold more than they may, the quota is an even share
-//! of that (`Post::quota`), until there is room again. Nothing else is done meanwhile, since many messages may be
-//! written in one go.
+//! connection as lagging, and the router closes it. Where all queues together hold more than they may, the quota of what others
+//! send is an even share of that; where they hold twice as much, by what their connections have asked for, the longest one lags.
+//! Nothing else is done meanwhile, since many messages may be written in one go.
 
 use crate::ice::{Acceptor, FRAME_HEADER, Framing, put_message, set_length};
 use bytes::{Buf, Bytes, BytesMut};
@@ -60,7 +60,7 @@ pub(super) struct Peer {
     pub(super) state: State,
     /// Its queue: what is to be sent to it.
     pub(super) out: SendBuffer,
-    /// Bytes of that which `Post::queued` has counted.
+    /// Bytes of that in `Post::queued`.
     counted: usize,
     /// Whether an event tells the driver to send.
     flushing: bool,
@@ -176,6 +176,12 @@ impl Peers {
         self.slots.iter_mut().enumerate().filter_map(|(slot, peer)| Some((slot, peer.as_deref_mut()?)))
     }
 
+    /// The one with the longest queue.
+    #[cold]
+    fn longest(&mut self) -> Option<Slot> {
+        self.iter_mut().max_by_key(|(_, peer)| peer.out.len()).map(|(slot, _)| slot)
+    }
+
     /// Connections, those that are to be closed included.
     pub(super) fn len(&self) -> usize {
         self.index.len()
@@ -189,48 +195,59 @@ pub(super) struct Post {
     pub(super) events: VecDeque<HubEvent>,
     /// Connections whose queue has grown too long.
     pub(super) lagging: Vec<Slot>,
-    /// Bytes that one queue may hold, and all of them.
-    pub(super) most: (usize, usize),
-    /// The even share of a queue in that, while all of them hold more.
+    /// Bytes that one queue may hold of what others send; of answers, twice as many.
+    pub(super) quota: usize,
+    /// The even share of a queue, which is its quota while all queues hold more than `all`.
     pub(super) share: usize,
-    /// Bytes in all queues, or more: what the driver has sent since is not taken off before `count`.
+    /// Bytes that all queues may hold.
+    pub(super) all: usize,
+    /// Bytes in all queues; what the driver has sent of `sending` is taken off by `count`.
     pub(super) queued: usize,
+    /// The connection whose queue the driver was given last.
+    pub(super) sending: Option<Slot>,
 }
 
 impl Post {
-    /// Bytes that a queue may hold of what others send, with `len` more; of answers, twice as many.
-    #[inline]
-    pub(super) fn quota(&self, len: usize) -> usize {
-        let (one, all) = self.most;
-        if self.queued + len <= all { one } else { self.share }
-    }
-
-    /// Whether a message of others with `len` more bytes finds room in a connection's queue. One always does in
-    /// an empty queue, while all of them have room.
+    /// Whether a message of others with `len` more bytes finds room in a connection's queue. One does in an empty queue, until all
+    /// of them hold twice as much as they may.
     #[inline]
     pub(super) fn has_room(&self, peer: &Peer, len: usize) -> bool {
-        let quota = self.quota(len);
-        peer.out.is_empty() && quota == self.most.0 || peer.out.len() + len <= quota
+        let together = self.queued.saturating_add(len);
+        let quota = if together <= self.all { self.quota } else { self.share };
+        peer.out.len().saturating_add(len) <= quota
+            || peer.out.is_empty() && together <= self.all.saturating_mul(2)
     }
 
-    /// Counts what waits in all queues, if that may be more than it may be.
+    /// Takes off what the driver has sent of the queue that it was given last. Where all queues still hold twice as much as they
+    /// may, the longest one lags.
+    #[inline]
     pub(super) fn count(&mut self, peers: &mut Peers) {
-        if self.queued > self.most.1 {
-            self.queued = 0;
-            for (_, peer) in peers.iter_mut() {
-                peer.counted = peer.out.len();
-                self.queued += peer.counted;
-            }
+        if let Some(peer) = self.sending.take().and_then(|slot| peers.get_mut(slot)) {
+            self.weigh(peer);
         }
+        if self.queued > self.all.saturating_mul(2) {
+            self.lagging.extend(peers.longest());
+        }
+    }
+
+    /// Counts a queue as it is now.
+    #[inline]
+    pub(super) fn weigh(&mut self, peer: &mut Peer) {
+        let len = peer.out.len();
+        self.queued = (self.queued + len).saturating_sub(std::mem::replace(&mut peer.counted, len));
+    }
+
+    /// A connection is gone, and what waited for it.
+    pub(super) fn forget(&mut self, peer: &Peer) {
+        self.queued = self.queued.saturating_sub(peer.counted);
     }
 
     /// Has the driver send what is in a connection's queue. One event for each connection is under way at
     /// most.
     #[inline]
     pub(super) fn flush(&mut self, slot: Slot, peer: &mut Peer) {
-        let len = peer.out.len();
-        self.queued = (self.queued + len).saturating_sub(std::mem::replace(&mut peer.counted, len));
-        if len > 2 * self.quota(0) {
+        self.weigh(peer);
+        if peer.out.len() > self.quota.saturating_mul(2) {
             self.lagging.push(slot);
         }
         if !peer.flushing {

@@ -358,7 +358,7 @@ impl Router {
     #[inline]
     fn admit(&mut self, slot: Slot, len: usize) -> Option<Slot> {
         let queued = self.peers.get(slot)?.out.len();
-        if queued == 0 || queued + len <= 2 * self.post.quota(len) {
+        if queued == 0 || queued.saturating_add(len) <= self.post.quota.saturating_mul(2) {
             return Some(slot);
         }
         self.post.lagging.push(slot);

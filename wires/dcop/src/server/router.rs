@@ -64,9 +64,11 @@ impl Router {
             post: Post {
                 events: VecDeque::new(),
                 lagging: Vec::new(),
-                most: (settings.queue, settings.queues),
+                quota: settings.queue,
                 share: settings.queue.min(settings.queues / settings.connections.max(1)),
+                all: settings.queues,
                 queued: 0,
+                sending: None,
             },
             names: HashMap::new(),
             signals: Signals::default(),
@@ -248,6 +250,7 @@ impl Router {
                 && !matches!(peer.state, State::Gone)
             {
                 peer.out = SendBuffer::new();
+                self.post.weigh(peer);
                 self.cut(slot);
             }
         }
@@ -301,6 +304,9 @@ impl Router {
     pub(super) fn disconnected(&mut self, id: PeerId) {
         let Some(slot) = self.peers.slot(id) else { return };
         self.leave(slot);
+        if let Some(peer) = self.peers.get(slot) {
+            self.post.forget(peer);
+        }
         self.peers.remove(slot);
         self.settle();
     }

@@ -139,7 +139,7 @@ impl Net {
         self.server.disconnected(PeerId(id), self.now);
     }
 
-    fn send(&mut self, id: u64) {
+    pub(crate) fn send(&mut self, id: u64) {
         if !self.deaf.contains(&id)
             && let Some(buffer) = self.server.transmit(PeerId(id))
         {

@@ -158,14 +158,18 @@ impl Sequences {
     /// caller.
     pub(in crate::soap) fn settle(&self, objects: &dyn Objects) {
         loop {
-            let kept = self.kept.load(Ordering::Relaxed);
-            if kept.abs_diff(self.told.load(Ordering::Relaxed)) < GRAIN {
+            let kept = || self.kept.load(Ordering::Relaxed);
+            if kept().abs_diff(self.told.load(Ordering::Relaxed)) < GRAIN {
                 return;
             }
+            // One after the other: the node is told each change once.
+            let mut places = lock(&self.places);
+            // Nobody comes back to those that are over.
+            places.taken.retain(|_, place| !lock(&place.session).is_over());
+            let kept = kept();
             if kept <= objects.keeps(self.told.swap(kept, Ordering::Relaxed), kept) {
                 return;
             }
-            let mut places = lock(&self.places);
             let Some(id) = places.heaviest() else { return };
             places.displace(&id);
         }
@@ -183,8 +187,18 @@ impl Kept {
     /// It keeps so many bytes now.
     pub(super) fn set(&mut self, bytes: usize) {
         let Some(all) = &self.all else { return };
-        all.fetch_add(bytes, Ordering::Relaxed);
-        all.fetch_sub(std::mem::replace(&mut self.bytes, bytes), Ordering::Relaxed);
+        let before = std::mem::replace(&mut self.bytes, bytes);
+        // By the difference alone: whoever reads the sum meanwhile must not find more than is kept.
+        if bytes >= before {
+            all.fetch_add(bytes - before, Ordering::Relaxed);
+        } else {
+            all.fetch_sub(before - bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it is counted among others.
+    pub(super) fn is_counted(&self) -> bool {
+        self.all.is_some()
     }
 }
 

@@ -155,7 +155,9 @@ impl Session {
 
     /// Counts what it keeps of messages.
     pub(super) fn count(&mut self) {
-        self.kept.set(self.out.kept() + self.came.kept());
+        if self.kept.is_counted() {
+            self.kept.set(self.out.kept() + self.came.kept());
+        }
     }
 
     /// Whether neither side says anything more.
