@@ -151,7 +151,8 @@ impl Connection {
             if reads == 0 {
                 core.used = lately();
             }
-            if core.failed.is_none() && !again && !sent {
+            // Where it is full, there may be calls in the session, which nothing tells of but the room that is watched for.
+            if core.failed.is_none() && !again && !sent && !full {
                 let reading = !core.session.read_paused();
                 self.send_replies(&mut core, reading);
             }
@@ -223,7 +224,7 @@ impl Connection {
         if preempted {
             self.place(&mut core, true);
             // This thread no longer leads: whatever is left belongs to the one that does.
-            self.send_replies(&mut core, true);
+            self.send_beside(&mut core);
         }
         (core, preempted)
     }
@@ -283,13 +284,26 @@ impl Connection {
         fits
     }
 
-    /// Has the event loop tell when there is room for what is left to send.
+    /// Sends what there is to send, on a thread that does not lead the event loop.
+    fn send_beside(&self, core: &mut Core) {
+        if core.failed.is_some() {
+            return;
+        }
+        match self.flush(core) {
+            Ok(()) => self.await_room(core),
+            Err(error) => self.fail(core, self.broken(&error)),
+        }
+    }
+
+    /// Has the event loop tell when there is room for what is left to send. If it waits for room already, it is told also where
+    /// nothing is left: it may have calls in the session that it has not served before that, and nothing else tells of them.
     pub(super) fn await_room(&self, core: &mut Core) {
         if !self.is_serving() {
             return self.arm(core);
         }
         let left = core.session.transmit().len();
-        self.watch(core, left <= self.allowance.quotas.unsent, left > 0);
+        let writing = left > 0 || core.watched.writing;
+        self.watch(core, left <= self.allowance.quotas.unsent, writing);
     }
 
     /// What the event loop of a connection that serves watches for.
@@ -409,7 +423,7 @@ impl Connection {
             core = self.enter();
             core.remember(found);
             if preempted {
-                self.send_replies(&mut core, true);
+                self.send_beside(&mut core);
             }
             next = core.in_turn.pop_front();
         }
@@ -536,5 +550,5 @@ fn no_object(key: &[u8]) -> Failure {
 /// servant.
 pub(crate) fn flush_before_blocking(connection: &Connection) {
     let mut core = connection.enter();
-    connection.send_replies(&mut core, true);
+    connection.send_beside(&mut core);
 }
