@@ -50,6 +50,7 @@ const SCHEMES: &[&str] = &[
     "net.tcp://",
     "basic://",
     "wshttp://",
+    "soap12://",
     "opcda://",
 ];
 

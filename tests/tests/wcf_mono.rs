@@ -6,7 +6,9 @@ use crate::common::forwarder::Hop;
 use crate::common::hello::bench::IRemoteObject;
 use crate::common::hello::duplex::IHello;
 use crate::common::hello::{Hello, Remote, use_bench, use_hello};
-use crate::common::mono::{BASIC, BASICS, BINARY, BINARYS, Binding, Mono, STREAMED, TCP, TEXT, WS, WSS};
+use crate::common::mono::{
+    BASIC, BASICS, BINARY, BINARYS, Binding, Mono, SOAP_12, STREAMED, TCP, TEXT, WS, WSS,
+};
 use crate::common::papers::Papers;
 use everywire::{Node, Ref};
 use std::sync::Arc;
@@ -243,16 +245,19 @@ everything! {
     mono_uses_our_cellar_streamed: mono_uses_our_cellar(STREAMED);
     mono_uses_our_cellar_over_basic_http: mono_uses_our_cellar(BASIC);
     mono_uses_our_cellar_over_ws_http: mono_uses_our_cellar(WS);
+    mono_uses_our_cellar_over_soap_12: mono_uses_our_cellar(SOAP_12);
     mono_uses_our_cellar_over_binary_http: mono_uses_our_cellar(BINARY);
     mono_uses_our_bench_over_net_tcp: mono_uses_our_bench(TCP);
     mono_uses_our_bench_streamed: mono_uses_our_bench(STREAMED);
     mono_uses_our_bench_over_basic_http: mono_uses_our_bench(BASIC);
     mono_uses_our_bench_over_ws_http: mono_uses_our_bench(WS);
+    mono_uses_our_bench_over_soap_12: mono_uses_our_bench(SOAP_12);
     mono_uses_our_bench_over_binary_http: mono_uses_our_bench(BINARY);
     a_hop_stands_between_mono_and_mono_over_net_tcp: a_hop_stands_between(TCP);
     a_hop_stands_between_mono_and_mono_over_text_on_tcp: a_hop_stands_between(TEXT);
     a_hop_stands_between_mono_and_mono_over_basic_http: a_hop_stands_between(BASIC);
     a_hop_stands_between_mono_and_mono_over_ws_http: a_hop_stands_between(WS);
+    a_hop_stands_between_mono_and_mono_over_soap_12: a_hop_stands_between(SOAP_12);
     a_hop_stands_between_mono_and_mono_over_binary_http: a_hop_stands_between(BINARY);
     mono_calls_us_over_basic_https: mono_calls_us_over_tls(BASICS);
     mono_calls_us_over_ws_https: mono_calls_us_over_tls(WSS);
@@ -269,10 +274,12 @@ everything! {
     we_use_monos_cellar_over_text_on_tcp: we_use_monos_cellar(TEXT);
     we_use_monos_cellar_over_basic_http: we_use_monos_cellar(BASIC);
     we_use_monos_cellar_over_ws_http: we_use_monos_cellar(WS);
+    we_use_monos_cellar_over_soap_12: we_use_monos_cellar(SOAP_12);
     we_use_monos_cellar_over_binary_http: we_use_monos_cellar(BINARY);
     we_use_monos_bench_over_net_tcp: we_use_monos_bench(TCP);
     we_use_monos_bench_over_basic_http: we_use_monos_bench(BASIC);
     we_use_monos_bench_over_ws_http: we_use_monos_bench(WS);
+    we_use_monos_bench_over_soap_12: we_use_monos_bench(SOAP_12);
     we_use_monos_bench_over_binary_http: we_use_monos_bench(BINARY);
 }
 

@@ -99,6 +99,13 @@ fn zeep_reads_our_contracts_and_calls_over_ws_http() {
     calls_over_http("zeep_reads_our_contracts_and_calls_over_ws_http", "wshttp", "bench");
 }
 
+/// Without addressing the action is a parameter of the content type.
+#[test]
+fn zeep_reads_our_contracts_and_calls_over_soap_12() {
+    const TEST: &str = "zeep_reads_our_contracts_and_calls_over_soap_12";
+    ["bench", "cellar", "mill"].into_iter().for_each(|service| calls_over_http(TEST, "soap12", service));
+}
+
 /// A hop without any contract stands between zeep and Mono; the contract is read from us.
 fn zeep_calls_mono_by_a_hop(test: &str, binding: Binding) {
     let (Some(mut python), Some(mono)) = (zeep(test), Mono::awake(test)) else { return };

@@ -31,6 +31,7 @@ const ROOMY: &str = "MaxReceivedMessageSize=67108864";
 /// All that Mono has and that works in it.
 pub const BASIC: Binding = Binding { name: "basic", scheme: "basic", options: "", theirs: "http" };
 pub const WS: Binding = Binding { name: "ws", scheme: "wshttp", options: "", theirs: "http" };
+pub const SOAP_12: Binding = Binding { name: "soap12", scheme: "soap12", options: "", theirs: "http" };
 pub const BINARY: Binding = Binding { name: "binhttp", scheme: "binhttp", options: "", theirs: "http" };
 pub const TCP: Binding = Binding { name: "tcp", scheme: "net.tcp", options: "", theirs: "net.tcp" };
 pub const STREAMED: Binding =

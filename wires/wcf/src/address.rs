@@ -3,7 +3,7 @@
 //! ```text
 //! net.tcp://[[DOMAIN;]USER[:PASSWORD]@]HOST[:808]/PATH[?OPTION[&OPTION]...]
 //! net.tcp+unix:///SOCKET#PATH   net.uds:///SOCKET[/PATH]   net.pipe:///SOCKET[/PATH]   net.tcp+shm:///SOCKET#PATH
-//! basic://HOST[:80]/PATH        wshttp://...               binhttp://...               the same with an `s` (443), `+unix`, `+shm`
+//! basic://HOST[:80]/PATH        wshttp://...  soap12://... binhttp://...               the same with an `s` (443), `+unix`, `+shm`
 //! http://HOST[:80]/PATH[?binding=basic|ws|binary|mtom]     https://...
 //! ```
 //!
@@ -214,7 +214,7 @@ fn split(text: &str) -> Result<Parts, Failure> {
     })?;
     if address.endpoint.layer().is_some() {
         return Err(wrong(
-            "TLS is asked for by the scheme over HTTP (basics://, wshttps://, binhttps://), and by ?security=tls over net.tcp",
+            "TLS is asked for by the scheme over HTTP (basics://, wshttps://, soap12s://, binhttps://), and by ?security=tls over net.tcp",
         ));
     }
     if let Some(who) = who {

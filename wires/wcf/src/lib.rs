@@ -123,7 +123,7 @@ impl Wire for Wcf {
                 },
                 Greeting {
                     protocol: "HTTP",
-                    schemes: "basic://, wshttp:// or binhttp://",
+                    schemes: "basic://, wshttp://, soap12:// or binhttp://",
                     octets: b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
                     answers: |seen| Greeting::begins(seen, b"HTTP/1."),
                 },

@@ -35,6 +35,9 @@ pub enum Binding {
     Basic,
     /// SOAP 1.2 with WS-Addressing over HTTP: WSHttpBinding.
     Ws,
+    /// SOAP 1.2 over HTTP without WS-Addressing, as most that is not of .NET means it by `soap12:binding`: a custom binding of
+    /// textMessageEncoding with the message version Soap12.
+    Soap12,
     /// Binary XML over HTTP: a custom binding of binaryMessageEncoding and httpTransport.
     BinaryHttp,
 }
@@ -45,12 +48,17 @@ impl Binding {
         self != Self::NetTcp
     }
 
+    /// Whether its messages carry WS-Addressing; without it, they say neither where they are to go nor which they answer.
+    pub fn has_addressing(self) -> bool {
+        !matches!(self, Self::Basic | Self::Soap12)
+    }
+
     /// What its messages are written in, unless somebody says otherwise.
     pub fn encoding(self) -> Encoding {
         match self {
             Self::NetTcp => Encoding::Session,
             Self::BinaryHttp => Encoding::Binary,
-            Self::Basic | Self::Ws => Encoding::Text,
+            Self::Basic | Self::Ws | Self::Soap12 => Encoding::Text,
         }
     }
 
@@ -60,6 +68,7 @@ impl Binding {
             Self::NetTcp => "net.tcp",
             Self::Basic => "basic",
             Self::Ws => "wshttp",
+            Self::Soap12 => "soap12",
             Self::BinaryHttp => "binhttp",
         }
     }

@@ -95,6 +95,8 @@ fn every_scheme_has_its_binding() {
         ("basics://host/a", Binding::Basic, Security::Tls, "tcp:host:443", "a", "https://host/a"),
         ("wshttp://host:81/a", Binding::Ws, Security::None, "tcp:host:81", "a", "http://host:81/a"),
         ("wshttps://host/a", Binding::Ws, Security::Tls, "tcp:host:443", "a", "https://host/a"),
+        ("soap12://host:81/a", Binding::Soap12, Security::None, "tcp:host:81", "a", "http://host:81/a"),
+        ("soap12s://host/a", Binding::Soap12, Security::Tls, "tcp:host:443", "a", "https://host/a"),
         (
             "binhttp+unix:///run/s#a",
             Binding::BinaryHttp,
@@ -105,6 +107,14 @@ fn every_scheme_has_its_binding() {
         ),
         ("binhttps://host:444/", Binding::BinaryHttp, Security::Tls, "tcp:host:444", "", "https://host:444/"),
         ("http://host/a?binding=ws", Binding::Ws, Security::None, "tcp:host:80", "a", "http://host/a"),
+        (
+            "http://host/a?binding=soap12",
+            Binding::Soap12,
+            Security::None,
+            "tcp:host:80",
+            "a",
+            "http://host/a",
+        ),
         (
             "https://host/a?binding=binary",
             Binding::BinaryHttp,

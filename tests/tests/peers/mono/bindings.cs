@@ -58,6 +58,10 @@ static class Bindings
                 var encoding = new BinaryMessageEncodingBindingElement();
                 quotas.CopyTo(encoding.ReaderQuotas);
                 return new CustomBinding(encoding, new HttpTransportBindingElement { MaxReceivedMessageSize = size, MaxBufferSize = size });
+            case "soap12":
+                var alone = new TextMessageEncodingBindingElement(MessageVersion.Soap12, Encoding.UTF8);
+                quotas.CopyTo(alone.ReaderQuotas);
+                return new CustomBinding(alone, new HttpTransportBindingElement { MaxReceivedMessageSize = size, MaxBufferSize = size });
             case "tcp":
                 return new NetTcpBinding(SecurityMode.None) { MaxReceivedMessageSize = size, MaxBufferSize = size, ReaderQuotas = quotas };
             case "tcpstreamed":

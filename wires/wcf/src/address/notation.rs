@@ -48,7 +48,7 @@ pub(super) const SOCKETS: [&str; 4] = [".sock", ".socket", ".pipe", ".uds"];
 /// Schemes, the friendly one first: the binding, whether it is secured by TLS, and the scheme of its URIs.
 /// `http` and `https` are spelled as URIs of services are; they mean Basic unless `binding=` says
 /// otherwise.
-pub(super) const SCHEMES: [(&str, Binding, bool, &str); 11] = [
+pub(super) const SCHEMES: [(&str, Binding, bool, &str); 13] = [
     ("net.tcp", Binding::NetTcp, false, "net.tcp"),
     ("net.uds", Binding::NetTcp, false, "net.uds"),
     ("net.pipe", Binding::NetTcp, false, "net.pipe"),
@@ -56,6 +56,8 @@ pub(super) const SCHEMES: [(&str, Binding, bool, &str); 11] = [
     ("basics", Binding::Basic, true, "https"),
     ("wshttp", Binding::Ws, false, "http"),
     ("wshttps", Binding::Ws, true, "https"),
+    ("soap12", Binding::Soap12, false, "http"),
+    ("soap12s", Binding::Soap12, true, "https"),
     ("binhttp", Binding::BinaryHttp, false, "http"),
     ("binhttps", Binding::BinaryHttp, true, "https"),
     ("http", Binding::Basic, false, "http"),
@@ -63,9 +65,9 @@ pub(super) const SCHEMES: [(&str, Binding, bool, &str); 11] = [
 ];
 
 /// The names of all schemes.
-pub const NAMES: [&str; 11] = [
-    "net.tcp", "net.uds", "net.pipe", "basic", "basics", "wshttp", "wshttps", "binhttp", "binhttps", "http",
-    "https",
+pub const NAMES: [&str; 13] = [
+    "net.tcp", "net.uds", "net.pipe", "basic", "basics", "wshttp", "wshttps", "soap12", "soap12s", "binhttp",
+    "binhttps", "http", "https",
 ];
 
 /// The port that URIs of a scheme leave out.

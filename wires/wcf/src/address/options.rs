@@ -137,9 +137,10 @@ impl AddressOptions {
             ("binding", name) if self.settings.binding.is_http() => match name {
                 "basic" => self.settings.binding = Binding::Basic,
                 "ws" => self.settings.binding = Binding::Ws,
+                "soap12" => self.settings.binding = Binding::Soap12,
                 "binary" => self.settings.binding = Binding::BinaryHttp,
                 "mtom" => self.encoding = Some(Encoding::Mtom),
-                _ => return Err(unknown("basic, ws, binary, mtom")),
+                _ => return Err(unknown("basic, ws, soap12, binary, mtom")),
             },
             ("compression", coding) if self.settings.binding.is_http() => match coding {
                 "gzip" => self.settings.compressed = Some(Format::Gzip),
@@ -320,13 +321,16 @@ impl AddressOptions {
             let why = format!("about TLS, and this address has security={}", security.name());
             self.check_said(&why, &["ca", "insecure", "cert", "key", "clients"])?;
         }
-        if self.settings.reliable && self.settings.binding == Binding::Basic {
-            return Err(wrong("BasicHttpBinding has no reliable sessions")
+        let addressing = self.settings.binding.has_addressing();
+        if self.settings.reliable && !addressing {
+            return Err(wrong("without WS-Addressing (basic, soap12) there are no reliable sessions")
                 .with_hint("leave `reliable=on` out, or call by wshttp:// or net.tcp://"));
         }
-        if !self.settings.to.is_empty() && self.settings.binding == Binding::Basic {
-            return Err(wrong("messages of BasicHttpBinding do not say where they are to go")
-                .with_hint("leave `to=` out: the path of the address is all that the service is told"));
+        if !self.settings.to.is_empty() && !addressing {
+            return Err(wrong(
+                "messages without WS-Addressing (basic, soap12) do not say where they are to go",
+            )
+            .with_hint("leave `to=` out: the path of the address is all that the service is told"));
         }
         let mut settings = Settings { transport_security: security, ..self.settings.clone() };
         if self.settings.binding.is_http() {

@@ -24,8 +24,13 @@ pub(super) fn pack(
     headers: &mut HeaderMap,
 ) -> Vec<Bytes> {
     if packs {
-        let (content_type, body) = multipart::pack(dialect, parts);
+        let (mut content_type, body) = multipart::pack(dialect, parts);
         parts = body;
+        // SOAP 1.2 without addressing says the action there alone.
+        let held = headers.get(CONTENT_TYPE).and_then(|held| held.to_str().ok());
+        if let Some((_, action)) = held.and_then(|held| held.split_once("; action=")) {
+            content_type = format!("{content_type}; action={action}");
+        }
         headers.insert(MIME_VERSION, HeaderValue::from_static("1.0"));
         if let Ok(content_type) = HeaderValue::try_from(content_type) {
             headers.insert(CONTENT_TYPE, content_type);

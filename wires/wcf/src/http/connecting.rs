@@ -241,7 +241,8 @@ impl Connecting {
         Ok(uri)
     }
 
-    /// The headers of a message: SOAP 1.1 names the action there.
+    /// The headers of a message: where no addressing names the action, they do, in SOAP 1.2 as a parameter of the content type
+    /// (RFC 3902, 2).
     fn headers(&mut self, action: &Arc<str>) -> HeaderMap {
         if let Some((known, headers)) = &self.action
             && known == action
@@ -249,10 +250,17 @@ impl Connecting {
             return headers.clone();
         }
         let mut headers = self.common.clone();
-        if self.dialect.soap == Soap::V11
-            && let Ok(value) = HeaderValue::from_str(&format!("\"{action}\""))
+        let said = match self.dialect {
+            Dialect { soap: Soap::V11, .. } => Some((SOAP_ACTION, format!("\"{action}\""))),
+            Dialect { addressing: false, .. } if !action.is_empty() => {
+                Some((CONTENT_TYPE, format!("{}; action=\"{action}\"", content::of(self.dialect))))
+            }
+            Dialect { .. } => None,
+        };
+        if let Some((name, value)) = said
+            && let Ok(value) = HeaderValue::try_from(value)
         {
-            headers.insert(SOAP_ACTION, value);
+            headers.insert(name, value);
         }
         self.action = Some((Arc::clone(action), headers.clone()));
         headers

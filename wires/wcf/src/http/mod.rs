@@ -1,4 +1,4 @@
-//! The HTTP bindings: Basic (SOAP 1.1), WS (SOAP 1.2 with WS-Addressing), binary XML over HTTP, and packages (MTOM).
+//! The HTTP bindings: Basic (SOAP 1.1), WS (SOAP 1.2 with WS-Addressing), SOAP 1.2 alone, binary XML over HTTP, and packages (MTOM).
 //!
 //! HTTP itself is a layer (`everywire_http`): it takes and gives whole requests and responses, and bounds what a peer
 //! may do. Here are the sessions that turn them into calls and back, `accepting` and `connecting`; `content`,
@@ -61,6 +61,7 @@ fn dialect(settings: &Settings) -> Dialect {
     match settings.binding {
         Binding::Basic => Dialect::BASIC,
         Binding::Ws => Dialect::WS,
+        Binding::Soap12 => Dialect::SOAP_12,
         Binding::BinaryHttp | Binding::NetTcp => Dialect::BINARY,
     }
 }

@@ -30,7 +30,9 @@ fn hint(status: StatusCode) -> &'static str {
     match status.as_u16() {
         200..=299 => "it may take this operation as one-way: compare the contracts",
         300..=399 => "use the address that the response's Location names",
-        400 => "is it a service of this binding? basic://, wshttp:// and binhttp:// speak differently",
+        400 => {
+            "is it a service of this binding? basic://, wshttp://, soap12:// and binhttp:// speak differently"
+        }
         401 => {
             "write USER:PASSWORD@ before the host; over TLS a service may want the user in the message: add ?security=username"
         }
@@ -45,7 +47,7 @@ fn hint(status: StatusCode) -> &'static str {
             "raise MaxReceivedMessageSize (65536 by default) of the service's binding, and maxAllowedContentLength of IIS"
         }
         415 => {
-            "its binding differs: text/xml is basic://, application/soap+xml is wshttp://, application/soap+msbin1 is binhttp://, multipart/related is ?encoding=mtom"
+            "its binding differs: text/xml is basic://, application/soap+xml is wshttp:// (with WS-Addressing) or soap12://, application/soap+msbin1 is binhttp://, multipart/related is ?encoding=mtom"
         }
         429 | 503 => "try again later; behind IIS its application pool may have stopped",
         502 | 504 => "is the service behind it running?",

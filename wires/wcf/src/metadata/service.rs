@@ -142,7 +142,7 @@ fn port(settings: &Settings, address: String, key: &[u8], contract: &names::QNam
         (Binding::NetTcp, _) => ("NetTcpBinding", "tcp"),
         (Binding::Basic, scheme) => ("BasicHttpBinding", scheme),
         (Binding::Ws, scheme) => ("WSHttpBinding", scheme),
-        (Binding::BinaryHttp, scheme) => ("CustomBinding", scheme),
+        (Binding::Soap12 | Binding::BinaryHttp, scheme) => ("CustomBinding", scheme),
     };
     let encoding = match settings.encoding {
         Encoding::Session | Encoding::Binary => "binary",
@@ -166,7 +166,7 @@ fn port(settings: &Settings, address: String, key: &[u8], contract: &names::QNam
         address,
         transport: transport.to_owned(),
         soap: soap.to_owned(),
-        addressing: if settings.binding == Binding::Basic { "none" } else { "1.0" }.to_owned(),
+        addressing: if settings.binding.has_addressing() { "1.0" } else { "none" }.to_owned(),
         encoding: encoding.to_owned(),
         security: security.to_owned(),
         credential: credential.to_owned(),

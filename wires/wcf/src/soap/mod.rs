@@ -76,4 +76,6 @@ impl Dialect {
     pub const BASIC: Self = Self { form: Form::Text, session: false, soap: Soap::V11, addressing: false };
     /// WSHttpBinding: `application/soap+xml`.
     pub const WS: Self = Self { form: Form::Text, session: false, soap: Soap::V12, addressing: true };
+    /// A custom binding of the message version Soap12: `application/soap+xml`.
+    pub const SOAP_12: Self = Self { addressing: false, ..Self::WS };
 }

@@ -140,7 +140,7 @@ fn foreign(input: &[u8]) -> Option<Breach> {
         // GET begins with the same letter.
         [b'G', b'I', ..] => ("GIOP", "use iiop:// or corbaloc:"),
         // A method, or a status line.
-        [b'P' | b'G' | b'H' | b'O', ..] => ("HTTP", "use basic://, wshttp:// or binhttp://"),
+        [b'P' | b'G' | b'H' | b'O', ..] => ("HTTP", "use basic://, wshttp://, soap12:// or binhttp://"),
         // What a bus answers while it knows nobody yet: REJECTED, ERROR.
         [b'R', b'E', ..] | [b'E', b'R', ..] => ("D-Bus", "use dbus:"),
         // Version 5.0 of DCE/RPC. The record with this number begins nothing.
