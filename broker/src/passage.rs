@@ -470,7 +470,6 @@ impl Passage {
 
 impl Drop for Passage {
     fn drop(&mut self) {
-        self.route.metrics.under_way.dec();
         if !self.answered {
             // Its caller has withdrawn it while a target had it, or the broker has ended.
             self.route.metrics.failed(Kind::Cancelled);
@@ -479,6 +478,8 @@ impl Drop for Passage {
                 vec![("route", self.route.name.to_string().into()), ("completed", word(completed).into())]
             });
         }
+        // The last thing: whoever sees that no call is under way finds each one among the outcomes.
+        self.route.metrics.under_way.dec();
     }
 }
 
