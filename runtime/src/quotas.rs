@@ -103,7 +103,7 @@ impl Allowance {
                 resting.min_by_key(|held| held.used())
             })
         };
-        let Some(leaving) = self.shares.oldest_fresh(before).or_else(quiet) else { return false };
+        let Some(leaving) = self.shares.oldest_fresh(newcomer, before).or_else(quiet) else { return false };
         leaving.make_way();
         true
     }

@@ -253,12 +253,15 @@ impl Shares {
         table.members.get(number)?.connection.upgrade()
     }
 
-    /// The oldest connection that has not sent a whole message yet and came before this number, of the source with the most.
-    pub(crate) fn oldest_fresh(&self, before: u64) -> Option<Arc<dyn Tenant>> {
+    /// The oldest connection that has not sent a whole message yet, of the source with the most that has one to give up for a newcomer
+    /// of this source: one that came before this number, or a later one if the source has more than the newcomer's will have. So
+    /// those of a crowd that come at one time do not end each other, but make way for others.
+    pub(crate) fn oldest_fresh(&self, newcomer: Source, before: u64) -> Option<Arc<dyn Tenant>> {
         let table = lock(&self.table);
-        let found = table.by_connections.iter().rev().take(LOOKS).find_map(|(_, source)| {
+        let most = table.sources.get(&newcomer).map_or(0, |share| share.connections) + 1;
+        let found = table.by_connections.iter().rev().take(LOOKS).find_map(|(count, source)| {
             let first = table.sources.get(source)?.fresh.first()?;
-            (*first < before).then_some(first)
+            (*first < before || *count > most).then_some(first)
         })?;
         table.members.get(found)?.connection.upgrade()
     }
@@ -431,6 +434,24 @@ mod tests {
             shares.leave(number);
         }
         assert!(shares.is_empty());
+    }
+
+    #[test]
+    fn a_crowd_that_has_just_come_makes_way_before_a_source_with_fewer() {
+        let shares = Shares::new(1000, 5);
+        let (alone, crowd) = (Arc::new(Nobody), Arc::new(Nobody));
+        let is = |found: Option<Arc<dyn Tenant>>, who: &Arc<Nobody>| {
+            found.is_some_and(|found| std::ptr::addr_eq(Arc::as_ptr(&found), Arc::as_ptr(who)))
+        };
+        let weakly = |who: &Arc<Nobody>| Arc::downgrade(who) as Weak<dyn Tenant>;
+        shares.enter(1, source(2), weakly(&alone));
+        let before = 2;
+        (3..7).for_each(|number| shares.enter(number, source(1), weakly(&crowd)));
+        assert!(is(shares.oldest_fresh(source(3), before), &crowd), "somebody else needs a place");
+        assert!(
+            is(shares.oldest_fresh(source(1), before), &alone),
+            "the crowd does not end what came with it"
+        );
     }
 
     #[test]
