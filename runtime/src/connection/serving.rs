@@ -43,8 +43,8 @@ const READS: u32 = 64;
 
 impl Connection {
     /// Serves what has arrived: reads, has servants answer, sends, and sets what the event loop watches for
-    /// next. Only the thread that leads the loop calls it.
-    pub(crate) fn serve(self: &Arc<Self>, leader: &Leader) -> Served {
+    /// next. Only the thread that leads the loop calls it; `told` if the kernel has told of something.
+    pub(crate) fn serve(self: &Arc<Self>, leader: &Leader, told: bool) -> Served {
         let mut served = Served::Nothing;
         let mut core = self.enter();
         let (mut reads, mut events) = (0, 0);
@@ -107,6 +107,11 @@ impl Connection {
                     if !fits || (reads > 0 && core.session.wanted() == 0) || reads == READS {
                         break;
                     }
+                    // A caller that has no answer yet mostly waits for it.
+                    if !told && events == 0 && reads == 0 && self.waits_for_answers(&core) {
+                        served = Served::Waits;
+                        break;
+                    }
                     match self.fill(&mut core) {
                         Ok(true) => {
                             served = Served::Something;
@@ -157,7 +162,7 @@ impl Connection {
                 self.send_replies(&mut core, reading);
             }
         }
-        if served == Served::Nothing && core.session.transmit().len() < unsent {
+        if matches!(served, Served::Nothing | Served::Waits) && core.session.transmit().len() < unsent {
             // A large reply goes on its way: that is progress, too.
             core.used = lately();
             served = Served::Something;
@@ -338,6 +343,11 @@ impl Connection {
     /// Whether the kernel tells of all that comes, with or without a look.
     pub(crate) fn is_told_of(&self) -> bool {
         self.stream.watched().1.is_none()
+    }
+
+    /// Whether calls are unanswered, so that a look mostly finds nothing, and the kernel tells of all that comes.
+    fn waits_for_answers(&self, core: &Core) -> bool {
+        self.is_told_of() && core.session.outstanding() > 0 && core.session.wanted() == 0
     }
 
     /// Whether its stream is TCP: on a busy CPU a look for bytes that may come finds nothing there.

@@ -268,6 +268,8 @@ pub(super) enum After {
 /// How serving a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Served {
+    /// It was not looked at: its calls are with somebody else, and the kernel tells of what comes.
+    Waits,
     /// Nothing was there.
     Nothing,
     /// Something was done; there may be more.

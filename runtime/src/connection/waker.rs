@@ -47,7 +47,7 @@ impl Connection {
 
     /// Serves what its session has now, on the thread that leads the event loop.
     fn serve_again(self: &Arc<Self>) {
-        let served = shard::with_lead_of_no_call(|leader| self.serve(leader));
+        let served = shard::with_lead_of_no_call(|leader| self.serve(leader, true));
         match served {
             Some(Served::Over) => {
                 if let Some(shard) = self.registration().and_then(crate::shard::Registration::shard) {

@@ -153,10 +153,10 @@ impl Leader {
             // First of all: its calls were read already, so that no event tells of them, and only one connection is inherited.
             let inherited = lock(&shard.inherited).take();
             if let Some(connection) = inherited {
-                match connection.serve(self) {
+                match connection.serve(self, true) {
                     Served::Preempted => return,
                     Served::Over => shard.forget(&connection),
-                    Served::Nothing | Served::Something => hot.push(connection),
+                    Served::Nothing | Served::Something | Served::Waits => hot.push(connection),
                 }
             }
         }
@@ -171,16 +171,22 @@ impl Leader {
                 && patience.sleeps_at_once()
                 && hot.iter().all(|hot| hot.is_over_tcp() && !hot.is_over());
             let mut index = if blind { hot.len() } else { 0 };
+            // Whether a look was worth it at anybody: where all calls are with somebody else, only the kernel knows what comes.
+            let mut looked = false;
             while let Some(connection) = hot.get(index) {
                 if many.are_here() && connection.is_told_of() {
                     // Nor is it kept: it may be over, and nobody would see that here.
                     hot.remove(index);
                     continue;
                 }
-                match connection.serve(self) {
-                    Served::Nothing => index += 1,
+                match connection.serve(self, false) {
+                    Served::Waits => index += 1,
+                    Served::Nothing => {
+                        looked = true;
+                        index += 1;
+                    }
                     Served::Something => {
-                        busy = true;
+                        (busy, looked) = (true, true);
                         many.found();
                         index += 1;
                     }
@@ -200,7 +206,7 @@ impl Leader {
             came = false;
             let idle = !busy && (blind || many.are_here() || !patience.look_again());
             // The clock is asked at every fourth look: four are soon over, and the clock costs as much as they do.
-            if !idle && looks < LOOKS && !hot.is_empty() && (looks % 4 != 0 || lately() == asked) {
+            if !idle && looked && looks < LOOKS && (looks % 4 != 0 || lately() == asked) {
                 continue;
             }
             looks = 0;
@@ -288,7 +294,7 @@ impl Leader {
             }
             Some(Watched::Connection(connection)) => {
                 connection.stream().after_sleep(token & CONTROL == 0);
-                let served = connection.serve(self);
+                let served = connection.serve(self, true);
                 match served {
                     Served::Over => shard.forget(&connection),
                     Served::Preempted => return true,
@@ -297,13 +303,13 @@ impl Leader {
                         shard.forget(&connection);
                     }
                     // It is looked at once more, whatever it brought: a peer in shared memory rings only for those who are.
-                    Served::Nothing | Served::Something if !connection.is_stranger() => {
+                    Served::Nothing | Served::Something | Served::Waits if !connection.is_stranger() => {
                         self.warm(connection, hot);
                         if served == Served::Something {
                             many.called(token);
                         }
                     }
-                    Served::Nothing | Served::Something => {}
+                    Served::Nothing | Served::Something | Served::Waits => {}
                 }
             }
         }
