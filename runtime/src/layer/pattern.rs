@@ -2,7 +2,7 @@
 
 use everywire_model::Peer;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// A word in which each `*` stands for any characters, and each `?` for one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,10 +157,7 @@ impl Who {
 /// The address in a transport's words, such as `tcp:127.0.0.1:4711` or `tcp:[::1]:4711`. None for a Unix
 /// socket, which names a process.
 fn address(text: &str) -> Option<IpAddr> {
-    let rest =
-        text.split_once(':').filter(|(transport, _)| *transport == "tcp").map_or(text, |(_, rest)| rest);
-    let (host, _) = rest.rsplit_once(':')?;
-    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+    text.strip_prefix("tcp:").unwrap_or(text).parse::<SocketAddr>().ok().map(|address| address.ip())
 }
 
 #[cfg(test)]
@@ -207,6 +204,8 @@ mod tests {
         assert!(Caller::parse("ada").unwrap_err().contains("user:NAME"));
         assert_eq!(address("tcp:127.0.0.1:80"), "127.0.0.1".parse().ok());
         assert_eq!(address("tcp:[::1]:80"), "::1".parse().ok());
+        // A neighbour on the link is not of this machine.
+        assert_eq!(address("tcp:[fe80::1%2]:80"), "fe80::1".parse().ok());
         assert_eq!(address("unix:/run/x"), None);
     }
 }
