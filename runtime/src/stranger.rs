@@ -253,7 +253,7 @@ pub fn connect(endpoint: &Endpoint, patience: Duration) -> io::Result<Stream> {
         Endpoint::Tcp { host, port } => transport::tcp(host, *port, || patience).map(Stream::Tcp),
         // Shared memory is set up over a socket.
         Endpoint::Unix { path } | Endpoint::Shm { path } => {
-            UnixStream::connect_addr(&transport::unix_address(path)?).map(Stream::Unix)
+            Ok(Stream::Unix(transport::unix(path, patience)?.into()))
         }
         _ => Err(io::Error::other("it is in a process of its own")),
     }

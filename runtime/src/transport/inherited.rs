@@ -7,8 +7,10 @@
 //! Invariants: the descriptors stay open, and are whoever's they were: a listener gets a duplicate of its own. Each is lent to one listener at
 //! a time: a second one at the same address finds it taken, as it does elsewhere. None of them passes to programs that this process starts.
 
+use super::unix_address;
+use everywire_model::Endpoint;
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
-use rustix::net::{SocketAddrUnix, getsockname, sockopt};
+use rustix::net::{SocketAddrAny, SocketAddrUnix, getsockname, sockopt};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -30,35 +32,24 @@ impl Drop for Lent {
     }
 }
 
-/// The socket that was given for this address of TCP.
-pub(super) fn tcp(host: &str, port: u16) -> Option<(OwnedFd, Lent)> {
-    if port == 0 || given().is_empty() {
-        return None;
-    }
-    let wanted: Vec<SocketAddr> = (host, port).to_socket_addrs().ok()?.collect();
-    find(|socket| {
-        let bound = getsockname(socket).ok().and_then(|bound| SocketAddr::try_from(bound).ok());
-        bound.is_some_and(|bound| wanted.iter().any(|wanted| is_same(*wanted, bound)))
-    })
-}
-
-/// The socket that was given for this path.
-pub(super) fn unix(path: &str) -> Option<(OwnedFd, Lent)> {
+/// The socket that was given for this endpoint.
+pub(super) fn socket(endpoint: &Endpoint) -> Option<(OwnedFd, Lent)> {
     if given().is_empty() {
         return None;
     }
-    let wanted = unix_address(path).ok()?;
-    find(|socket| {
-        let bound = getsockname(socket).ok().and_then(|bound| SocketAddrUnix::try_from(bound).ok());
-        bound.is_some_and(|bound| bound == wanted)
-    })
-}
-
-/// The address of a Unix socket; `@name` is in the abstract name space.
-pub(super) fn unix_address(path: &str) -> rustix::io::Result<SocketAddrUnix> {
-    match path.strip_prefix('@') {
-        Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
-        None => SocketAddrUnix::new(path),
+    match endpoint {
+        Endpoint::Tcp { host, port: port @ 1.. } => {
+            let wanted: Vec<SocketAddr> = (host.as_str(), *port).to_socket_addrs().ok()?.collect();
+            find(|bound| {
+                let bound = SocketAddr::try_from(bound);
+                bound.is_ok_and(|bound| wanted.iter().any(|wanted| is_same(*wanted, bound)))
+            })
+        }
+        Endpoint::Unix { path } | Endpoint::Shm { path } => {
+            let wanted = unix_address(path).ok()?;
+            find(|bound| SocketAddrUnix::try_from(bound).is_ok_and(|bound| bound == wanted))
+        }
+        _ => None,
     }
 }
 
@@ -68,14 +59,15 @@ fn is_same(wanted: SocketAddr, bound: SocketAddr) -> bool {
     wanted.port() == bound.port() && (everywhere || wanted.ip() == bound.ip())
 }
 
-/// The first listening socket of which this holds, and that nobody has.
-fn find(fits: impl Fn(BorrowedFd<'_>) -> bool) -> Option<(OwnedFd, Lent)> {
+/// The first listening socket that is bound to such an address, and that nobody has.
+fn find(fits: impl Fn(SocketAddrAny) -> bool) -> Option<(OwnedFd, Lent)> {
     let mut lent = LENT.lock().unwrap_or_else(PoisonError::into_inner);
     let free = given().iter().filter(|socket| !lent.contains(socket));
     let (socket, own) = free.copied().find_map(|number| {
         // SAFETY: it was open when the list was made, and whoever starts a process with it lets it be; on a closed one each call only fails.
         let socket = unsafe { BorrowedFd::borrow_raw(number) };
-        let is_meant = sockopt::socket_acceptconn(socket).is_ok_and(|listens| listens) && fits(socket);
+        let listens = sockopt::socket_acceptconn(socket).is_ok_and(|listens| listens);
+        let is_meant = listens && getsockname(socket).is_ok_and(&fits);
         Some((number, is_meant.then(|| fcntl_dupfd_cloexec(socket, 0).ok()).flatten()?))
     })?;
     lent.push(socket);

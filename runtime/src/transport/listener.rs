@@ -5,13 +5,13 @@
 //! `Listener` adds what the runtime knows of whoever connects: wire, profile, layer, quotas; hubs use the
 //! `Acceptor` alone.
 
-use super::{Stream, handshake, inherited, layers, shm, unix_address};
+use super::{SHORTEST, Stream, handshake, inherited, layers, shm, unix, unix_socket};
 use crate::quotas::Allowance;
 use everywire_model::{Endpoint, Failure, Initiator, Kind, LayerSide, Profile, Wire};
+use rustix::net::{SocketFlags, sockopt};
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 
 /// A listening socket, and who speaks on what it accepts.
@@ -43,9 +43,9 @@ impl Listener {
         let endpoint = endpoint.over(bound);
         // A wire may want shorter segments of TCP: sockets that are accepted have the size from their
         // listener.
-        if let (Some(segment), Socket::Tcp(socket)) = (wire.segment(&profile), &acceptor.socket) {
+        if let Some(segment) = wire.segment(&profile).filter(|_| acceptor.transport == "tcp") {
             // Refused: then those peers are slow.
-            let _ = socket2::SockRef::from(socket).set_tcp_mss(segment.into());
+            let _ = socket2::SockRef::from(&acceptor.socket).set_tcp_mss(segment.into());
         }
         profile.endpoints = vec![endpoint.clone()];
         Ok(Self { acceptor, wire, profile, endpoint, layer, allowance })
@@ -67,18 +67,13 @@ fn hint(endpoint: &Endpoint, error: &io::Error) -> &'static str {
 
 /// A listening socket, and what to do with what it accepts.
 pub(crate) struct Acceptor {
-    socket: Socket,
+    socket: OwnedFd,
     /// The transport's name.
     pub(crate) transport: &'static str,
     /// The socket file, to be removed at the end.
     path: Option<String>,
     /// The socket that this process was started with, if it is one.
     _lent: Option<inherited::Lent>,
-}
-
-enum Socket {
-    Tcp(TcpListener),
-    Unix(UnixListener),
 }
 
 impl Acceptor {
@@ -89,69 +84,52 @@ impl Acceptor {
             Failure::new(Kind::Unreachable, Initiator::Here, format!("cannot listen on {endpoint}: {error}"))
                 .with_hint(hint(endpoint, &error))
         };
-        match endpoint {
-            Endpoint::Tcp { host, port } => {
-                let (socket, lent) = match inherited::tcp(host, *port) {
-                    Some((given, lent)) => (TcpListener::from(given), Some(lent)),
-                    None => (TcpListener::bind((host.as_str(), *port)).map_err(failed)?, None),
-                };
-                socket.set_nonblocking(true).map_err(failed)?;
-                // std listens with a backlog of 128: thousands that connect at once would wait for retries.
-                rustix::net::listen(&socket, 4096).map_err(|error| failed(error.into()))?;
-                let port = socket.local_addr().map_err(failed)?.port();
-                let bound = Endpoint::Tcp { host: host.clone(), port };
-                Ok((Self { socket: Socket::Tcp(socket), transport: "tcp", path: None, _lent: lent }, bound))
+        let (socket, path, lent) = match (inherited::socket(endpoint), endpoint) {
+            // The file is whoever's who made it.
+            (Some((given, lent)), _) => (given, None, Some(lent)),
+            (None, Endpoint::Tcp { host, port }) => {
+                let socket = TcpListener::bind((host.as_str(), *port)).map_err(failed)?;
+                (socket.into(), None, None)
             }
-            Endpoint::Unix { path } | Endpoint::Shm { path } => {
-                let (socket, file, lent) = match inherited::unix(path) {
-                    // The file is whoever's who made it.
-                    Some((given, lent)) => (UnixListener::from(given), None, Some(lent)),
-                    None => {
-                        let file = Some(path).filter(|path| !path.starts_with('@')).cloned();
-                        let address = unix_address(path).map_err(failed)?;
-                        if file.is_some() && UnixStream::connect_addr(&address).is_err() && is_socket(path) {
-                            std::fs::remove_file(path).map_err(failed)?;
-                        }
-                        let socket = UnixListener::bind_addr(&address).map_err(failed)?;
-                        rustix::net::listen(&socket, 4096).map_err(|error| failed(error.into()))?;
-                        (socket, file, None)
-                    }
-                };
-                socket.set_nonblocking(true).map_err(failed)?;
-                let (socket, transport) = (Socket::Unix(socket), endpoint.transport());
-                Ok((Self { socket, transport, path: file, _lent: lent }, endpoint.clone()))
+            (None, Endpoint::Unix { path } | Endpoint::Shm { path }) => {
+                let file = Some(path).filter(|path| !path.starts_with('@')).cloned();
+                (bind_unix(path, file.is_some()).map_err(failed)?, file, None)
             }
-            Endpoint::InProcess { .. } => Err(failed(io::Error::other("in-process servers have no socket"))),
-            Endpoint::Layered(_) => Err(failed(io::Error::other("a layer is no stream"))),
+            (None, Endpoint::InProcess { .. }) => {
+                return Err(failed(io::Error::other("in-process servers have no socket")));
+            }
+            (None, Endpoint::Layered(_)) => return Err(failed(io::Error::other("a layer is no stream"))),
+        };
+        // std listens with a backlog of 128: thousands that connect at once would wait for retries.
+        let ready =
+            rustix::net::listen(&socket, 4096).and_then(|()| rustix::io::ioctl_fionbio(&socket, true));
+        ready.map_err(|error| failed(error.into()))?;
+        let mut bound = endpoint.clone();
+        if let Endpoint::Tcp { port, .. } = &mut bound {
+            let own = rustix::net::getsockname(&socket).and_then(SocketAddr::try_from);
+            *port = own.map_err(|error| failed(error.into()))?.port();
         }
+        Ok((Self { socket, transport: endpoint.transport(), path, _lent: lent }, bound))
     }
 
     /// What an event loop watches.
     pub(crate) fn watched(&self) -> BorrowedFd<'_> {
-        match &self.socket {
-            Socket::Tcp(socket) => socket.as_fd(),
-            Socket::Unix(socket) => socket.as_fd(),
-        }
+        self.socket.as_fd()
     }
 
     /// Accepts one connection; `WouldBlock` when there is none.
     pub(crate) fn accept(&self) -> io::Result<Stream> {
-        match &self.socket {
-            Socket::Tcp(socket) => {
-                let (stream, _) = socket.accept()?;
-                stream.set_nodelay(true)?;
-                Ok(Stream::Socket(stream.into()))
+        let stream = rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC)?;
+        match self.transport {
+            "tcp" => sockopt::set_tcp_nodelay(&stream, true)?,
+            "shm" => {
+                let (channel, offer) = shm::Channel::create(stream.try_clone()?)?;
+                handshake::send(&stream, &offer)?;
+                return Ok(Stream::Shm(Box::new(channel)));
             }
-            Socket::Unix(socket) => {
-                let control: OwnedFd = socket.accept()?.0.into();
-                if self.transport != "shm" {
-                    return Ok(Stream::Socket(control));
-                }
-                let (channel, offer) = shm::Channel::create(control.try_clone()?)?;
-                handshake::send(&control, &offer)?;
-                Ok(Stream::Shm(Box::new(channel)))
-            }
+            _ => {}
         }
+        Ok(Stream::Socket(stream))
     }
 }
 
@@ -162,6 +140,18 @@ impl Drop for Acceptor {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// A socket that is bound to a path. A file there whose server is gone is replaced.
+fn bind_unix(path: &str, is_file: bool) -> io::Result<OwnedFd> {
+    let (socket, address) = unix_socket(path)?;
+    // A server whose queue is full is there, too.
+    let is_gone = || unix(path, SHORTEST).is_err_and(|error| error.kind() != io::ErrorKind::TimedOut);
+    if is_file && is_gone() && is_socket(path) {
+        std::fs::remove_file(path)?;
+    }
+    rustix::net::bind(&socket, &address)?;
+    Ok(socket)
 }
 
 /// Whether there is a socket at a path: nothing else is ever removed.

@@ -31,14 +31,12 @@ use everywire_model::{Endpoint, Failure, Handle, Initiator, Kind, PeerAddress, S
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, recv, send, sendmsg,
-    sockopt,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags, SocketType, recv,
+    send, sendmsg, sockopt,
 };
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::SocketAddr as UnixAddr;
 use std::time::{Duration, Instant};
 
 /// The least room a read is given.
@@ -251,16 +249,7 @@ impl Stream {
 
     /// Whether the peer has ended the stream, and nothing that it sent before is left to be read.
     pub(crate) fn has_ended(&self) -> bool {
-        match self {
-            Self::Socket(fd) => {
-                let mut octet = [0; 1];
-                match recv(fd, &mut octet, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-                    Ok((_, read)) => read == 0,
-                    Err(error) => !matches!(error, Errno::AGAIN | Errno::INTR),
-                }
-            }
-            Self::Shm(channel) => channel.peer_gone(),
-        }
+        has_ended(self.socket())
     }
 
     /// What an event loop watches: the stream itself, or its bell and its control socket.
@@ -329,6 +318,14 @@ impl Stream {
 }
 
 /// A signal that interrupted a wait is no error: the caller looks and waits again.
+/// Whether the other end of a socket is closed, and nothing is left to be read. It costs a system call.
+fn has_ended(socket: BorrowedFd<'_>) -> bool {
+    match recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+        Ok((_, read)) => read == 0,
+        Err(error) => !matches!(error, Errno::AGAIN | Errno::INTR),
+    }
+}
+
 pub(crate) fn interrupted<T: Default>(result: Result<T, Errno>) -> io::Result<T> {
     match result {
         Err(Errno::INTR) => Ok(T::default()),
@@ -349,18 +346,24 @@ pub(crate) fn tcp(host: &str, port: u16, left: impl Fn() -> Duration) -> io::Res
 }
 
 /// The address of a Unix socket; `@name` is in the abstract name space.
-pub(crate) fn unix_address(path: &str) -> io::Result<UnixAddr> {
+fn unix_address(path: &str) -> rustix::io::Result<SocketAddrUnix> {
     match path.strip_prefix('@') {
-        Some(name) => UnixAddr::from_abstract_name(name),
-        None => UnixAddr::from_pathname(path),
+        Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
+        None => SocketAddrUnix::new(path),
     }
 }
 
-/// Connects to a Unix socket. The kernel answers at once, unless the listener's queue is full: then it waits as long as a send may.
-fn unix(path: &str, within: Duration) -> io::Result<OwnedFd> {
-    let address = inherited::unix_address(path)?;
+/// A socket for a path, and its address.
+fn unix_socket(path: &str) -> rustix::io::Result<(OwnedFd, SocketAddrUnix)> {
+    let address = unix_address(path)?;
     let socket =
         rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    Ok((socket, address))
+}
+
+/// Connects to a Unix socket. The kernel answers at once, unless the listener's queue is full: then it waits as long as a send may.
+pub(crate) fn unix(path: &str, within: Duration) -> io::Result<OwnedFd> {
+    let (socket, address) = unix_socket(path)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(within.max(SHORTEST)))?;
     match rustix::net::connect(&socket, &address) {
         Err(Errno::AGAIN) => Err(ErrorKind::TimedOut.into()),

@@ -153,16 +153,7 @@ impl Channel {
 
     /// Whether the peer closed its end. A system call: asked only before and after sleeping.
     pub(crate) fn peer_gone(&self) -> bool {
-        let mut byte = [0u8; 1];
-        match rustix::net::recv(
-            &self.control,
-            &mut byte,
-            rustix::net::RecvFlags::DONTWAIT | rustix::net::RecvFlags::PEEK,
-        ) {
-            Ok((n, _)) => n == 0,
-            Err(rustix::io::Errno::AGAIN) => false,
-            Err(_) => true,
-        }
+        super::has_ended(self.control.as_fd())
     }
 
     /// What is in the memory, as this side's protocol sees it.
