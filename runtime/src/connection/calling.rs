@@ -166,9 +166,7 @@ impl Connection {
             Err(failure) => return Err((failure, asker)),
         };
         core.waiting.push(Waiting { id, until, waiter: Waiter::Future(asker) });
-        if let Err(error) = self.flush(&mut core) {
-            self.lose(&mut core, &error);
-        }
+        self.send_or_lose(&mut core);
         if self.is_serving() {
             // An event loop reads it all the time.
             self.await_room(&mut core);
@@ -225,8 +223,8 @@ impl Connection {
         if core.failed.is_some() {
             return;
         }
-        if let Err(error) = self.flush(&mut core) {
-            return self.lose(&mut core, &error);
+        if !self.send_or_lose(&mut core) {
+            return;
         }
         if !core.reading {
             // Listeners that are behind wait, unless a reply is due.
@@ -304,9 +302,7 @@ impl Connection {
                 continue;
             }
             if core.reading {
-                if let Err(error) = self.flush(&mut core) {
-                    self.lose(&mut core, &error);
-                }
+                self.send_or_lose(&mut core);
             } else {
                 // Reading meanwhile keeps two sides that send much to each other from waiting for ever.
                 self.make_progress(&mut core);

@@ -39,9 +39,7 @@ impl Connection {
             core = self.let_others(core);
         }
         if !core.session.transmit().is_empty() {
-            if let Err(error) = self.flush(&mut core) {
-                self.lose(&mut core, &error);
-            }
+            self.send_or_lose(&mut core);
             if core.patience.wants_another_look() {
                 core = self.let_others(core);
             }
@@ -155,8 +153,8 @@ impl Connection {
         if core.session.transmit().is_empty() || core.failed.is_some() {
             return;
         }
-        if let Err(error) = self.flush(&mut core) {
-            return self.lose(&mut core, &error);
+        if !self.send_or_lose(&mut core) {
+            return;
         }
         // The transport is full. A failure reaches everybody who waits.
         let _ = self.send_all(core, until);

@@ -1,16 +1,12 @@
 //! Time: when a connection is to be looked at, and what has become due by then.
 
-use super::state::{After, Connection, Core, LINGER, Waiter};
+use super::state::{Connection, Core, LINGER, Waiter, Waiting};
+use crate::clock::TICK;
 use crate::failures::timed_out;
-use crate::notice::Notice;
 use bytes::BytesMut;
 use everywire_model::{Failure, Initiator, Kind, Outcome};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// The least time between two looks at the deadlines of a connection: a session whose deadline stands still
-/// must not keep its event loop busy.
-const TICK: Duration = Duration::from_millis(10);
 
 impl Connection {
     /// Time has passed: does what the session, the quotas and the calls of futures have due. Returns when to
@@ -42,22 +38,17 @@ impl Connection {
             let what = if core.served { "was silent for too long" } else { "sent no whole message in time" };
             if !core.served && !core.turned_away {
                 // Slow or silent peers hold a connection each: whoever runs the server wants to know of them.
-                let why = "it sent no whole message in the time of the quota `first_message`".to_owned();
-                let peer = self.stream.peer(self.endpoint.transport()).text;
-                core.after.push(After::Notice(Notice::Refused { peer, why }));
+                let why = "it sent no whole message in the time of the quota `first_message`";
+                self.tell_refused(&mut core, why.to_owned());
             }
             core.session.close();
             let _ = self.flush(&mut core);
             self.fail(&mut core, Failure::new(Kind::TimedOut, Initiator::Peer, format!("the peer {what}")));
         }
-        let mut expired = Vec::new();
-        while let Some(at) = core
-            .waiting
-            .iter()
-            .position(|w| matches!(w.waiter, Waiter::Future(..)) && w.until.is_some_and(|until| until <= now))
-        {
-            expired.push(core.waiting.swap_remove(at));
-        }
+        let is_late = |w: &mut Waiting| {
+            matches!(w.waiter, Waiter::Future(..)) && w.until.is_some_and(|until| until <= now)
+        };
+        let expired: Vec<_> = core.waiting.extract_if(.., is_late).collect();
         for waiting in expired {
             self.give_up(&mut core, waiting.id);
             core.complete(waiting, Outcome::Failed(timed_out(&self.endpoint)));
@@ -77,6 +68,7 @@ impl Connection {
             core.session.transmit().shrink();
         }
         self.weigh(&mut core);
+        // A session whose deadline stands still must not keep its event loop busy.
         core.reminded = self.next_deadline(&core).map(|next| next.max(now + TICK));
         core.reminded_of_silence = self.will_be_told_of_silence(&core);
         core.reminded

@@ -54,6 +54,12 @@ impl Connection {
         self.fail(core, self.broken(error));
     }
 
+    /// Tells the node's observer why this peer is refused something.
+    pub(super) fn tell_refused(&self, core: &mut Core, why: String) {
+        let peer = self.stream.peer(self.endpoint.transport()).text;
+        core.after.push(After::Notice(Notice::Refused { peer, why }));
+    }
+
     /// The peer broke the protocol. The observer is told, then the peer in the wire's words, and whoever
     /// waits here. An accepted peer may finish talking for a moment (`linger`), so that it reads why; the
     /// connection to any other ends at once.

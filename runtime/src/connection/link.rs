@@ -19,9 +19,7 @@ impl Link for Connection {
         }
         // The thread that serves this connection sends its replies when it has served all that came together.
         if !self.sends_later() {
-            if let Err(error) = self.flush(&mut core) {
-                self.fail(&mut core, self.broken(&error));
-            } else if !core.session.transmit().is_empty() {
+            if self.send(&mut core) && !core.session.transmit().is_empty() {
                 self.await_room(&mut core);
             }
             self.remind(&mut core);

@@ -20,7 +20,6 @@
 //! octets of signals may go with an answer.
 
 use super::state::{After, Connection, Core};
-use crate::notice::Notice;
 use crate::shard;
 use crate::signals::{FLOOD, Subscriber, WAITING};
 use bytes::Bytes;
@@ -132,9 +131,7 @@ impl Connection {
         if later && core.session.transmit().len() < TOGETHER {
             return Ok(false);
         }
-        if let Err(error) = self.flush(&mut core) {
-            self.fail(&mut core, self.broken(&error));
-        } else if !core.session.transmit().is_empty() && !later {
+        if self.send(&mut core) && !core.session.transmit().is_empty() && !later {
             self.await_room(&mut core);
             self.remind(&mut core);
         }
@@ -147,17 +144,13 @@ impl Connection {
     pub(crate) fn await_reader(&self, until: Instant) {
         loop {
             let mut core = self.enter();
-            if let Err(error) = self.flush(&mut core) {
-                self.fail(&mut core, self.broken(&error));
-            }
+            self.send(&mut core);
             if core.failed.is_some() || core.session.transmit().len() <= self.allowance.quotas.unsent {
                 return;
             }
             if until <= Instant::now() {
-                let why =
-                    "it does not read its signals; the quota `unsent` says how much may wait".to_owned();
-                let peer = self.stream.peer(self.endpoint.transport()).text;
-                core.after.push(After::Notice(Notice::Refused { peer, why }));
+                let why = "it does not read its signals; the quota `unsent` says how much may wait";
+                self.tell_refused(&mut core, why.to_owned());
                 let what = "the peer did not read its signals";
                 return self.fail(&mut core, Failure::new(Kind::TimedOut, Initiator::Peer, what));
             }
@@ -195,9 +188,7 @@ impl Connection {
         }
         let id = core.session.subscribe(now, interest)?;
         core.listeners.insert(id, Arc::clone(subscriber));
-        if let Err(error) = self.flush(&mut core) {
-            self.fail(&mut core, self.broken(&error));
-        }
+        self.send(&mut core);
         let refused = match self.await_outcome(core, id, until) {
             Outcome::Done(_) => {
                 // From now on an event loop reads, whenever no caller does.

@@ -11,6 +11,18 @@ impl Connection {
         SERVING.get() == std::ptr::from_ref(self).addr() && crate::shard::leads_here()
     }
 
+    /// Sends what there is to send (`flush`); an error ends the connection. Whether there was none.
+    #[inline]
+    pub(super) fn send(&self, core: &mut Core) -> bool {
+        self.flush(core).map_err(|error| self.fail(core, self.broken(&error))).is_ok()
+    }
+
+    /// The same; before the connection ends, what has come is taken (`lose`).
+    #[inline]
+    pub(super) fn send_or_lose(&self, core: &mut Core) -> bool {
+        self.flush(core).map_err(|error| self.lose(core, &error)).is_ok()
+    }
+
     /// Sends what there is to send, as far as the transport takes it, in pieces of `PIECE`. What is left is
     /// sent when there is room: see `await_room`. An error is the caller's to handle; the connection is not
     /// ended here.

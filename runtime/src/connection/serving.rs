@@ -30,13 +30,13 @@ use crate::shard::Leader;
 use crate::shares::Source;
 use crate::spans;
 use crate::sync::lock;
-use crate::worker_pool::{BlockingRecord, Job};
+use crate::worker_pool::{BlockingRecord, Job, blocking_records};
 use everywire_model::{
     Answer, Endpoint, Event, Failure, Incoming, Initiator, Kind, Link, Request, Servant, visit::Nothing,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 
 /// Reads for one connection in one go, while a message is incomplete, before others get their turn.
 const READS: u32 = 64;
@@ -276,8 +276,7 @@ impl Connection {
             self.watch(core, reading, false);
             return true;
         }
-        if let Err(error) = self.flush(core) {
-            self.fail(core, self.broken(&error));
+        if !self.send(core) {
             return false;
         }
         let left = core.session.transmit().len();
@@ -294,9 +293,8 @@ impl Connection {
         if core.failed.is_some() {
             return;
         }
-        match self.flush(core) {
-            Ok(()) => self.await_room(core),
-            Err(error) => self.fail(core, self.broken(&error)),
+        if self.send(core) {
+            self.await_room(core);
         }
     }
 
@@ -375,10 +373,10 @@ impl Connection {
         let failure = match self.look_up(&mut core, &incoming) {
             Ok(found) if found.keeps_order => return self.call_in_turn(core, incoming, found, leader),
             Ok(found) if found.blocking_record().is_some_and(BlockingRecord::blocks) => {
-                if let Err(incoming) = self.begin_apart(incoming, &found) {
+                if let Err(job) = self.begin_apart(incoming, &found) {
                     // No thread is to be had: nobody else is served while this one is.
                     drop(core);
-                    self.dispatch(incoming, &found.servant, found.index);
+                    (job.run)();
                     core = self.enter();
                 }
                 core.remember(found);
@@ -463,28 +461,16 @@ impl Connection {
 
     /// Has a call begin on a thread of the pool, because its operation was seen to block. Given back, if there is none.
     #[cold]
-    fn begin_apart(
-        self: &Arc<Self>,
-        incoming: Box<Incoming>,
-        found: &Remembered,
-    ) -> Result<(), Box<Incoming>> {
-        let Some(records) = found.records.clone() else { return Err(incoming) };
+    fn begin_apart(self: &Arc<Self>, incoming: Box<Incoming>, found: &Remembered) -> Result<(), Job> {
+        let records = found.records.clone().unwrap_or_else(|| blocking_records(0));
         let (this, servant, index) = (Arc::clone(self), Arc::clone(&found.servant), found.index);
-        // Kept where it can be taken back from a job that nobody runs.
-        let kept = Arc::new(Mutex::new(Some(incoming)));
-        let taken = Arc::clone(&kept);
         let run = Box::new(move || {
-            if let Some(incoming) = lock(&taken).take() {
-                // A servant that stops its node must not wait for its own call.
-                serves(std::ptr::from_ref(&*this).addr());
-                this.dispatch(incoming, &servant, index);
-                serves(0);
-            }
+            // A servant that stops its node must not wait for its own call.
+            serves(std::ptr::from_ref(&*this).addr());
+            this.dispatch(incoming, &servant, index);
+            serves(0);
         });
-        match self.node.pool.run(Job { run, records, index }) {
-            Ok(()) => Ok(()),
-            Err(_) => lock(&kept).take().map_or(Ok(()), Err),
-        }
+        self.node.pool.run(Job { run, records, index })
     }
 
     /// The supervisor wants to know which operation runs. The address of its record tells without a lock
@@ -530,23 +516,17 @@ impl Connection {
         if let Some(servant) = self.backward.get() {
             return self.dispatch(incoming, servant, Request::UNKNOWN);
         }
-        let mut core = self.enter();
-        match self.look_up(&mut core, &incoming) {
-            // Whoever answers for all keys knows calls of its own callers only.
-            Ok(found) if found.index == Request::UNKNOWN => {
-                drop(core);
-                let failure = no_object(&incoming.key);
-                everywire_model::Link::answer(&**self, incoming.id, Answer::Failed(&failure));
-            }
+        // Whoever answers for all keys knows calls of its own callers only.
+        let found = self.look_up(&mut self.enter(), &incoming).and_then(|found| match found.index {
+            Request::UNKNOWN => Err(no_object(&incoming.key)),
+            _ => Ok(found),
+        });
+        match found {
             Ok(found) => {
-                drop(core);
                 self.dispatch(incoming, &found.servant, found.index);
                 self.enter().remember(found);
             }
-            Err(failure) => {
-                drop(core);
-                everywire_model::Link::answer(&**self, incoming.id, Answer::Failed(&failure));
-            }
+            Err(failure) => Link::answer(&**self, incoming.id, Answer::Failed(&failure)),
         }
     }
 }

@@ -8,7 +8,6 @@
 //! when the lock is let go.
 
 use super::state::{After, Connection, Core};
-use crate::notice::Notice;
 use crate::shard::Registration;
 use crate::shares::{GRAIN, Tenant};
 use crate::sync::lock;
@@ -111,8 +110,7 @@ impl Tenant for Connection {
             "it held {held} bytes when all connections together held the {memory} that the quota `memory` allows; raise it if they \
              are wanted"
         );
-        let peer = self.stream.peer(self.endpoint.transport()).text;
-        core.after.push(After::Notice(Notice::Refused { peer, why }));
+        self.tell_refused(&mut core, why);
         core.session.close();
         let _ = self.flush(&mut core);
         // Calls that wait for their turn have not begun.
