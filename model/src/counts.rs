@@ -41,13 +41,15 @@ pub fn of<C: Count>(name: &str, arrays: Arrays<'_>) -> Visit<C> {
 /// # Errors
 /// One is not.
 pub fn agree<C: Count>(name: &str, count: C, arrays: Arrays<'_>) -> Visit<()> {
-    match differing(count, arrays, |found, count| found == count) {
-        Some((array, found)) => {
+    check(
+        count,
+        arrays,
+        |found, count| found == count,
+        |array, found| {
             let message = format!("`{array}` has {found} elements, and `{name}` says {count}");
-            Err(Failure::new(Kind::Malformed, Initiator::Peer, message))
-        }
-        None => Ok(()),
-    }
+            Failure::new(Kind::Malformed, Initiator::Peer, message)
+        },
+    )
 }
 
 /// The same for arrays that may be missing: a pointer that is null, whatever the count says.
@@ -66,10 +68,8 @@ pub fn agree_if_any<C: Count>(name: &str, count: C, arrays: Arrays<'_>) -> Visit
 /// # Errors
 /// One is not: the servant's mistake.
 pub fn answered<C: Count>(name: &str, count: C, arrays: Arrays<'_>) -> Visit<()> {
-    match differing(count, arrays, |found, count| found == count) {
-        Some((array, found)) => Err(misanswered(array, found, &format!("`{name}` is {count}"))),
-        None => Ok(()),
-    }
+    let wrong = |array: &str, found| misanswered(array, found, &format!("`{name}` is {count}"));
+    check(count, arrays, |found, count| found == count, wrong)
 }
 
 /// The arrays have at most as many elements as there is room for, as the caller says.
@@ -77,20 +77,20 @@ pub fn answered<C: Count>(name: &str, count: C, arrays: Arrays<'_>) -> Visit<()>
 /// # Errors
 /// One has more: the mistake of whoever made it.
 pub fn within<C: Count>(name: &str, room: C, arrays: Arrays<'_>) -> Visit<()> {
-    match differing(room, arrays, |found, room| found <= room) {
-        Some((array, found)) => Err(misanswered(array, found, &format!("`{name}` has room for {room}"))),
-        None => Ok(()),
-    }
+    let wrong = |array: &str, found| misanswered(array, found, &format!("`{name}` has room for {room}"));
+    check(room, arrays, |found, room| found <= room, wrong)
 }
 
-/// The first array whose length does not fit the count; a negative count fits nothing.
-fn differing<'a, C: Count>(
+/// Fails for the first array whose length does not fit the count; a negative count fits nothing.
+fn check<C: Count>(
     count: C,
-    arrays: Arrays<'a>,
+    arrays: Arrays<'_>,
     fits: fn(usize, usize) -> bool,
-) -> Option<(&'a str, usize)> {
+    wrong: impl Fn(&str, usize) -> Failure,
+) -> Visit<()> {
     let count: Option<usize> = count.try_into().ok();
-    arrays.iter().copied().find(|(_, found)| !count.is_some_and(|count| fits(*found, count)))
+    let differs = |(_, found): &&(&str, usize)| !count.is_some_and(|count| fits(*found, count));
+    arrays.iter().find(differs).map_or(Ok(()), |(array, found)| Err(wrong(array, *found)))
 }
 
 #[cold]

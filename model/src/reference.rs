@@ -27,6 +27,13 @@ impl Reference {
         Self { type_id: type_id.into(), ..self }
     }
 
+    /// Each way to the object: a profile and one of its endpoints, in their order.
+    pub fn ways(&self) -> impl Iterator<Item = (&Profile, &Endpoint)> {
+        self.profiles
+            .iter()
+            .flat_map(|profile| profile.endpoints.iter().map(move |endpoint| (profile, endpoint)))
+    }
+
     /// Whether it is where a call goes on that may have run already.
     pub fn is_under_way(&self) -> bool {
         self.profiles.iter().any(|profile| profile.component(RESUME_TOKEN).is_some())

@@ -22,7 +22,7 @@ use everywire_model::object::Face;
 use everywire_model::{Failure, Hold, Incoming, Interface, Remote, Request, Servant, Wire, same_bytes};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, RwLock};
 
 /// What an exported object is, as far as one of its interfaces goes.
 #[derive(Clone)]
@@ -93,21 +93,27 @@ pub(crate) struct Class {
 /// Makes an object's interfaces, to be served under this key.
 type Maker = dyn Fn(&Bytes) -> Result<Vec<Entry>, Failure> + Send + Sync;
 
+/// What is served.
+#[derive(Default)]
+struct Tables {
+    /// An object may have several interfaces: one entry for each, in the order in which they were exported.
+    /// The first says what the object mainly is.
+    entries: HashMap<Bytes, Vec<Entry>>,
+    /// What answers for all keys that begin so, the longest first.
+    prefixes: Vec<(Bytes, Entry)>,
+    classes: HashMap<Bytes, Arc<Class>>,
+}
+
 /// Keys and servants.
 #[derive(Default)]
 pub(crate) struct Directory {
-    /// An object may have several interfaces: one entry for each, in the order in which they were exported.
-    /// The first says what the object mainly is.
-    entries: RwLock<HashMap<Bytes, Vec<Entry>>>,
-    /// What answers for all keys that begin so, the longest first.
-    prefixes: RwLock<Vec<(Bytes, Entry)>>,
-    /// Whether there are any: whoever only asks for that needs no lock.
+    tables: RwLock<Tables>,
+    /// Whether there are any prefixes: whoever only asks for that needs no lock.
     has_prefixes: AtomicBool,
-    /// How many there are: whoever only asks for that needs no lock.
+    /// How many keys there are: whoever only asks for that needs no lock.
     count: AtomicUsize,
     /// Whether any of them ever had something to tell that nobody asked for: signals, or news of attributes.
     tells: AtomicBool,
-    classes: RwLock<HashMap<Bytes, Arc<Class>>>,
     /// Grows with each change, so that what connections remember of look-ups goes stale.
     version: AtomicU64,
     /// Numbers keys for objects that were exported without one.
@@ -154,83 +160,68 @@ impl Directory {
         if tells(entry.servant.interface()) {
             self.tells.store(true, Ordering::Relaxed);
         }
-        let mut entries = write(&self.entries);
-        let held = entries.entry(key).or_default();
-        let before = match held
-            .iter_mut()
-            .find(|other| other.servant.interface().id == entry.servant.interface().id)
-        {
-            Some(other) => Some(std::mem::replace(other, entry)),
-            None => {
-                held.push(entry);
-                None
+        let before = self.change(|tables| {
+            let held = tables.entries.entry(key).or_default();
+            match held.iter_mut().find(|other| other.servant.interface().id == entry.servant.interface().id) {
+                Some(other) => Some(std::mem::replace(other, entry)),
+                None => {
+                    held.push(entry);
+                    None
+                }
             }
-        };
-        self.changed(entries);
-        // Without the lock: dropping servants runs code of the user's.
+        });
         drop(before);
     }
 
-    /// Publishes a change: the count and the version change before the lock is let go, so a look-up that sees
-    /// the new version sees the new entries.
-    fn changed(&self, entries: RwLockWriteGuard<'_, HashMap<Bytes, Vec<Entry>>>) {
-        self.count.store(entries.len(), Ordering::Release);
+    /// Changes what is served. The counts and the version change before the lock is let go, so a look-up that sees the new version
+    /// sees the new entries. What is taken out is returned, to be dropped without the lock: dropping servants runs code of the user's.
+    fn change<T>(&self, change: impl FnOnce(&mut Tables) -> T) -> T {
+        let mut tables = write(&self.tables);
+        let removed = change(&mut tables);
+        self.count.store(tables.entries.len(), Ordering::Release);
+        self.has_prefixes.store(!tables.prefixes.is_empty(), Ordering::Release);
         self.version.fetch_add(1, Ordering::Release);
-        drop(entries);
+        removed
     }
 
     /// Removes an object with all its interfaces.
     pub(crate) fn remove(&self, key: &[u8]) -> Vec<Entry> {
-        let mut entries = write(&self.entries);
-        let removed = entries.remove(key).unwrap_or_default();
-        self.changed(entries);
-        removed
+        self.change(|tables| tables.entries.remove(key)).unwrap_or_default()
     }
 
     /// Removes one interface of an object, by its identity, and the object with the last of them.
     pub(crate) fn remove_interface(&self, key: &[u8], id: &str) -> Option<Entry> {
-        let mut entries = write(&self.entries);
-        let mut removed = None;
-        if let Some(held) = entries.get_mut(key) {
-            let at = held.iter().position(|entry| entry.servant.interface().id == id);
-            removed = at.map(|at| held.remove(at));
+        self.change(|tables| {
+            let held = tables.entries.get_mut(key)?;
+            let at = held.iter().position(|entry| entry.servant.interface().id == id)?;
+            let removed = held.remove(at);
             if held.is_empty() {
-                entries.remove(key);
+                tables.entries.remove(key);
             }
-        }
-        self.changed(entries);
-        removed
+            Some(removed)
+        })
     }
 
     /// Has a servant answer for all keys that begin so, in place of an earlier one.
     pub(crate) fn insert_prefix(&self, prefix: Bytes, entry: Entry) {
-        let mut prefixes = write(&self.prefixes);
-        let before = match prefixes.iter_mut().find(|(held, _)| *held == prefix) {
-            Some((_, held)) => Some(std::mem::replace(held, entry)),
-            None => {
-                let at = prefixes.partition_point(|(held, _)| held.len() > prefix.len());
-                prefixes.insert(at, (prefix, entry));
-                None
+        let before = self.change(|Tables { prefixes, .. }| {
+            if let Some((_, held)) = prefixes.iter_mut().find(|(held, _)| *held == prefix) {
+                return Some(std::mem::replace(held, entry));
             }
-        };
-        self.prefixes_changed(prefixes);
-        // Without the lock: dropping servants runs code of the user's.
+            let at = prefixes.partition_point(|(held, _)| held.len() > prefix.len());
+            prefixes.insert(at, (prefix, entry));
+            None
+        });
         drop(before);
     }
 
     /// Removes the servant for all keys that begin so. Returns whether there was one.
     pub(crate) fn remove_prefix(&self, prefix: &[u8]) -> bool {
-        let mut prefixes = write(&self.prefixes);
-        let at = prefixes.iter().position(|(held, _)| held == prefix);
-        let removed = at.map(|at| prefixes.remove(at));
-        self.prefixes_changed(prefixes);
+        let removed = self.change(|Tables { prefixes, .. }| {
+            let at = prefixes.iter().position(|(held, _)| held == prefix)?;
+            Some(prefixes.remove(at))
+        });
         removed.is_some()
-    }
-
-    fn prefixes_changed(&self, prefixes: RwLockWriteGuard<'_, Vec<(Bytes, Entry)>>) {
-        self.has_prefixes.store(!prefixes.is_empty(), Ordering::Release);
-        self.version.fetch_add(1, Ordering::Release);
-        drop(prefixes);
     }
 
     /// The servant that answers for keys that begin as this one.
@@ -238,10 +229,8 @@ impl Directory {
         if !self.has_prefixes.load(Ordering::Acquire) {
             return None;
         }
-        read(&self.prefixes)
-            .iter()
-            .find(|(prefix, _)| key.starts_with(prefix))
-            .map(|(_, entry)| entry.clone())
+        let tables = read(&self.tables);
+        tables.prefixes.iter().find(|(prefix, _)| key.starts_with(prefix)).map(|(_, entry)| entry.clone())
     }
 
     /// All servants that answer for keys that begin in some way.
@@ -249,47 +238,36 @@ impl Directory {
         if !self.has_prefixes.load(Ordering::Acquire) {
             return Vec::new();
         }
-        read(&self.prefixes).iter().map(|(_, entry)| Arc::clone(&entry.servant)).collect()
+        read(&self.tables).prefixes.iter().map(|(_, entry)| Arc::clone(&entry.servant)).collect()
     }
 
     /// Adds a class.
     pub(crate) fn add_class(&self, key: Bytes, class: Class) {
-        let before = write(&self.classes).insert(key, Arc::new(class));
-        // Without the lock: dropping it runs code of the user's.
+        let before = self.change(|tables| tables.classes.insert(key, Arc::new(class)));
         drop(before);
     }
 
     /// The class under this key.
     pub(crate) fn class(&self, key: &[u8]) -> Option<Arc<Class>> {
-        read(&self.classes).get(key).cloned()
+        read(&self.tables).classes.get(key).cloned()
     }
 
     /// The classes, sorted by key.
     pub(crate) fn classes(&self) -> Vec<(Bytes, Hold<Interface>)> {
-        let mut classes: Vec<_> =
-            read(&self.classes).iter().map(|(key, class)| (key.clone(), class.interface.clone())).collect();
+        let told = |(key, class): (&Bytes, &Arc<Class>)| (key.clone(), class.interface.clone());
+        let mut classes: Vec<_> = read(&self.tables).classes.iter().map(told).collect();
         classes.sort_by(|(left, _), (right, _)| left.cmp(right));
         classes
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&self) {
-        let classes = std::mem::take(&mut *write(&self.classes));
-        drop(classes);
-        let mut entries = write(&self.entries);
-        let removed = std::mem::take(&mut *entries);
-        self.changed(entries);
-        let mut prefixes = write(&self.prefixes);
-        let all = std::mem::take(&mut *prefixes);
-        self.prefixes_changed(prefixes);
-        drop(all);
-        // Without the lock: dropping servants runs code of the user's.
-        drop(removed);
+        drop(self.change(std::mem::take));
     }
 
     /// The interfaces of the object under this very key.
     pub(crate) fn get(&self, key: &[u8]) -> Vec<Entry> {
-        read(&self.entries).get(key).cloned().unwrap_or_default()
+        read(&self.tables).entries.get(key).cloned().unwrap_or_default()
     }
 
     /// The interfaces of the object under this key, or else under the key as the wire normalises it
@@ -314,7 +292,7 @@ impl Directory {
 
     /// The keys, sorted.
     pub(crate) fn keys(&self) -> Vec<Bytes> {
-        let mut keys: Vec<_> = read(&self.entries).keys().cloned().collect();
+        let mut keys: Vec<_> = read(&self.tables).entries.keys().cloned().collect();
         keys.sort();
         keys
     }

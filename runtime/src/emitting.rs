@@ -7,10 +7,11 @@ use crate::shared::Shared;
 use crate::signals::{Delivery, EventQueue, FLOOD, LocalListener, PATIENCE, Subscriber};
 use crate::sync::lock;
 use bytes::Bytes;
+use everywire_model::native::NATIVE;
 use everywire_model::signal::{Backlog, Listener};
 use everywire_model::{
-    Attribute, Emission, Emitter, Failure, Incoming, Initiator, Interface, Kind, Resolver, SignalEvent,
-    SignalFilter, Subscription,
+    Attribute, Codec, Emission, Emitter, Failure, Incoming, Initiator, Interface, Kind, Resolver,
+    SignalEvent, SignalFilter, Subscription,
 };
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -65,7 +66,7 @@ impl Shared {
     /// Queues a signal for those who listen within this process.
     ///
     /// # Errors
-    /// More than `FLOOD` signals wait for these listeners, or no wire can carry the arguments.
+    /// More than `FLOOD` signals wait for these listeners, or the arguments are of another shape than the signal's.
     fn tell_here(&self, emission: &Emission<'_>) -> Result<(), Failure> {
         let (interface, signal) = emission.topic.typed()?;
         let subscribers = self.listeners.matching(emission.key, interface, signal);
@@ -76,32 +77,15 @@ impl Shared {
             let what = format!("more than {FLOOD} signals wait for a listener in this process");
             return Err(Failure::new(Kind::LimitExceeded, Initiator::Here, what));
         }
-        let heard = self.heard_here(emission)?;
+        let body = NATIVE.write(&mut |sink| emission.arguments.encode(sink))?;
+        let own = Bytes::copy_from_slice;
+        let (interface, signal) = (own(interface.id.as_bytes()), own(signal.name.as_bytes()));
+        let heard = Incoming::signal(Bytes::new(), own(emission.key), interface, signal, body);
         for subscriber in subscribers {
             self.listeners.event_queue.post(subscriber, SignalEvent::Signal(heard.clone()));
         }
         self.dispatch(&self.listeners.event_queue, None, None);
         Ok(())
-    }
-
-    /// A signal as listeners of this process get it: encoded by the first wire of the node that can carry its
-    /// arguments. The listener decodes by the same wire, so which one it is makes no difference.
-    fn heard_here(&self, emission: &Emission<'_>) -> Result<Incoming, Failure> {
-        let (interface, signal) = emission.topic.typed()?;
-        let own = |text: &str| Bytes::copy_from_slice(text.as_bytes());
-        let mut failure =
-            Failure::new(Kind::Unsupported, Initiator::User, "this node speaks no wire to carry a signal by");
-        for wire in &self.builder.wires {
-            match wire.codec().write(&mut |sink| emission.arguments.encode(sink)) {
-                Ok(body) => {
-                    let key = Bytes::copy_from_slice(emission.key);
-                    let (interface, signal) = (own(&interface.id), own(&signal.name));
-                    return Ok(Incoming::signal(Bytes::new(), key, interface, signal, body));
-                }
-                Err(other) => failure = other,
-            }
-        }
-        Err(failure)
     }
 }
 

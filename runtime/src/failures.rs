@@ -38,3 +38,19 @@ pub(crate) fn nobody_at(endpoint: &Endpoint) -> Failure {
 pub(crate) fn of_operation(failure: Failure, method: Method<'_>) -> Failure {
     failure.at(format_args!("operation {}", method.label()))
 }
+
+/// What the first attempt brings that does not fail, or else the last failure; nothing, if there is nothing to try.
+pub(crate) fn first_of<W, T>(
+    ways: impl IntoIterator<Item = W>,
+    mut attempt: impl FnMut(W) -> Result<T, Failure>,
+) -> Option<Result<T, Failure>> {
+    let mut last = None;
+    for way in ways {
+        let tried = attempt(way);
+        if tried.is_ok() {
+            return Some(tried);
+        }
+        last = Some(tried);
+    }
+    last
+}

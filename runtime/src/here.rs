@@ -57,8 +57,8 @@ pub(crate) struct Here {
     calls: Arc<Mutex<HashMap<u64, Arc<Inward>>>>,
 }
 
-/// Who answers a call: the node that serves the object, a servant of it, and the number of the operation.
-type Found = (Arc<Shared>, Arc<dyn Servant>, usize);
+/// A call that can begin: the node that serves the object, a servant of it, the number of the operation, the arguments.
+type Call = (Arc<Shared>, Arc<dyn Servant>, usize, Body);
 
 impl Here {
     fn endpoint(&self) -> Endpoint {
@@ -89,7 +89,7 @@ impl Here {
 
     /// Who answers, and by which of its operations: an interface that is the caller's comes first, then any
     /// interface of the object that has an operation of that name.
-    fn find(&self, method: Method<'_>) -> Result<Found, Failure> {
+    fn find(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<Call, Failure> {
         let (server, entries) = self.entries()?;
         let known = |entry: &&Entry| {
             method.interface().is_none_or(|interface| entry.servant.interface().is_a(&interface.id))
@@ -99,25 +99,10 @@ impl Here {
             let index = entry.servant.interface().index_of(name)?;
             Some((Arc::clone(&entry.servant), index))
         });
-        match found {
-            Some((servant, index)) => Ok((server, servant, index)),
-            None => {
-                let what = format!("the object has no operation `{}`", method.label());
-                Err(Failure::new(Kind::NoOperation, Initiator::Peer, what).at(self.endpoint()))
-            }
-        }
-    }
-
-    /// Begins a call on a thread of the server's pool. `done` is told the outcome, unless a failure is
-    /// returned: then nothing has begun, and `done` was dropped untold.
-    fn begin(
-        &self,
-        method: Method<'_>,
-        arguments: &dyn Encode,
-        expects: Expects,
-        done: Completion,
-    ) -> Result<Arc<Inward>, Failure> {
-        let (server, servant, index) = self.find(method)?;
+        let Some((servant, index)) = found else {
+            let what = format!("the object has no operation `{}`", method.label());
+            return Err(Failure::new(Kind::NoOperation, Initiator::Peer, what).at(self.endpoint()));
+        };
         if server.is_draining() {
             return Err(ending().at(self.endpoint()));
         }
@@ -126,10 +111,26 @@ impl Here {
             Some(body) => body.clone(),
             None => NATIVE.write(&mut |sink| arguments.encode(sink))?,
         };
+        Ok((server, servant, index, body))
+    }
+
+    /// Begins a call on a thread of the server's pool. `done` is told the outcome, unless it is given back with a failure: then
+    /// nothing has begun.
+    fn begin<D: FnOnce(Outcome<Body>) + Send + 'static>(
+        &self,
+        method: Method<'_>,
+        arguments: &dyn Encode,
+        expects: Expects,
+        done: D,
+    ) -> Result<Arc<Inward>, (Failure, D)> {
+        let (server, servant, index, body) = match self.find(method, arguments) {
+            Ok(call) => call,
+            Err(failure) => return Err((failure, done)),
+        };
         let inward = Arc::new(Inward {
             server: Arc::downgrade(&server),
             endpoint: self.endpoint(),
-            done: Mutex::new(Some((done, UnderWay::of(&server)))),
+            done: Mutex::new(Some((Box::new(done), UnderWay::of(&server)))),
             late: Mutex::new(None),
         });
         let incoming = Incoming {
@@ -161,9 +162,9 @@ impl Here {
             // Nobody waits any more: then nobody wants it.
             let _ = sender.try_send(outcome);
         };
-        let inward = match self.begin(method, arguments, Expects::Reply, Box::new(done)) {
+        let inward = match self.begin(method, arguments, Expects::Reply, done) {
             Ok(inward) => inward,
-            Err(failure) => return Outcome::Failed(failure),
+            Err((failure, _)) => return Outcome::Failed(failure),
         };
         // A servant that calls must not keep its shard from others.
         shard::about_to_block();
@@ -218,9 +219,9 @@ impl Target for Here {
     fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure> {
         let span = Outgoing::begin(&self.reference, method);
         let sent = span
-            .run(|| self.begin(method, arguments, Expects::Nothing, Box::new(drop)))
+            .run(|| self.begin(method, arguments, Expects::Nothing, drop))
             .map(drop)
-            .map_err(|failure| of_operation(failure, method));
+            .map_err(|(failure, _)| of_operation(failure, method));
         span.end_sent(&sent);
         sent
     }
@@ -230,14 +231,10 @@ impl Target for Here {
         let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
         let (calls, endpoint) = (Arc::downgrade(&self.calls), self.endpoint());
         let label = method.label().into_owned();
-        // In a place of its own: a call that does not begin has its outcome, too.
-        let done = Arc::new(Mutex::new(Some(done)));
-        let kept = Arc::clone(&done);
         let tell = move |outcome| {
             if let Some(calls) = calls.upgrade() {
                 lock(&calls).remove(&ticket);
             }
-            let Some(done) = lock(&kept).take() else { return };
             done(match outcome {
                 Outcome::Moved(_) => {
                     let what = "the object has moved, and a future does not follow it within a process";
@@ -249,7 +246,7 @@ impl Target for Here {
         };
         // The call may have ended before this line: `tell` found nothing to remove then, so only a call that
         // is still under way is put into the map.
-        match self.begin(method, arguments, Expects::Reply, Box::new(tell)) {
+        match self.begin(method, arguments, Expects::Reply, tell) {
             Ok(inward) => {
                 let mut calls = lock(&self.calls);
                 if inward.is_under_way() {
@@ -260,12 +257,7 @@ impl Target for Here {
                     }
                 }
             }
-            Err(failure) => {
-                let done = lock(&done).take();
-                if let Some(done) = done {
-                    done(Outcome::Failed(of_operation(failure, method)));
-                }
-            }
+            Err((failure, tell)) => tell(Outcome::Failed(failure)),
         }
         Ticket(ticket)
     }
@@ -303,11 +295,9 @@ impl Target for Here {
 /// either somebody serves there or the reference names no other address. Otherwise the caller goes by the
 /// other addresses.
 pub(crate) fn here(node: &Arc<Shared>, reference: &Reference, deadline: Option<Duration>) -> Option<Here> {
-    let mut ways = reference.profiles.iter().flat_map(|profile| {
-        profile.endpoints.iter().map(move |endpoint| match endpoint {
-            Endpoint::InProcess { name } => Some((name, &profile.key)),
-            _ => None,
-        })
+    let mut ways = reference.ways().map(|(profile, endpoint)| match endpoint {
+        Endpoint::InProcess { name } => Some((name, &profile.key)),
+        _ => None,
     });
     let ((name, key), lonely) = (ways.next()??, ways.next().is_none());
     (lonely || named(name).is_some()).then(|| Here {

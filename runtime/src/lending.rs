@@ -8,6 +8,7 @@ use bytes::Bytes;
 use everywire_model::object::Remote as RemoteTrait;
 use everywire_model::signal::Audience;
 use everywire_model::{Emitter, Lease, Ref, Reference, Servant, Signaller};
+use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
@@ -139,16 +140,11 @@ impl Shared {
         if wires.is_empty() || !wires.iter().all(|name| counting(name).is_some()) {
             return reference;
         }
-        let mut leases: Vec<(&str, Lease)> = Vec::new();
         // Two listeners of one wire have one lease: it is the wire that counts, not the address.
+        let mut leases: HashMap<&str, Lease> = HashMap::new();
         for profile in reference.profiles.iter_mut().filter(|profile| profile.wire != IN_PROCESS) {
-            let held = leases.iter().find(|(wire, _)| *wire == profile.wire).map(|(_, lease)| lease.clone());
-            let lease = match held {
-                Some(lease) => lease,
-                None => counting(profile.wire).map(|wire_state| wire_state.lend(key)).unwrap_or_default(),
-            };
-            leases.push((profile.wire, lease.clone()));
-            profile.lease = lease;
+            let lend = || counting(profile.wire).map(|wire_state| wire_state.lend(key)).unwrap_or_default();
+            profile.lease = leases.entry(profile.wire).or_insert_with(lend).clone();
         }
         reference
     }

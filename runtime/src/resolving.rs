@@ -17,20 +17,11 @@ impl Resolver for Shared {
     }
 
     fn local(&self, reference: &Reference, type_id: &str) -> Option<Local> {
-        for profile in &reference.profiles {
-            for endpoint in &profile.endpoints {
-                if let Endpoint::InProcess { name } = endpoint {
-                    if let Some(local) = named(name).and_then(|node| node.local_at(&profile.key, type_id)) {
-                        return Some(local);
-                    }
-                } else if self.is_here(profile, endpoint)
-                    && let Some(local) = self.local_at(&profile.key, type_id)
-                {
-                    return Some(local);
-                }
-            }
-        }
-        None
+        reference.ways().find_map(|(profile, endpoint)| match endpoint {
+            Endpoint::InProcess { name } => named(name)?.local_at(&profile.key, type_id),
+            _ if self.is_here(profile, endpoint) => self.local_at(&profile.key, type_id),
+            _ => None,
+        })
     }
 }
 

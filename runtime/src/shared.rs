@@ -262,13 +262,9 @@ impl Shared {
             place @ Place::Join(_) => {
                 // First the place: whoever finds the router gone again looks whether this node is meant to be there.
                 lock(&self.places).push((place.clone(), address.to_owned()));
-                match self.join(wire, place.profile(), address) {
-                    Ok(()) => Ok(place),
-                    Err(failure) => {
-                        lock(&self.places).retain(|(held, _)| *held != place);
-                        Err(failure)
-                    }
-                }
+                self.join(wire, place.profile(), address)
+                    .inspect_err(|_| lock(&self.places).retain(|(held, _)| *held != place))?;
+                Ok(place)
             }
         }
     }

@@ -163,31 +163,18 @@ impl Shares {
     pub(crate) fn enter(&self, number: u64, source: Source, connection: Weak<dyn Tenant>) {
         let mut table = lock(&self.table);
         let member = Member { source, connection, bytes: 0, turn: number, established: false };
+        table.change(source, |share| share.join(number, &member));
         table.members.insert(number, member);
-        table.change(source, |share| {
-            share.connections += 1;
-            share.fresh.insert(number);
-        });
     }
 
     /// The peer of a connection proved who it is: what it holds is that source's from now on.
     pub(crate) fn name(&self, number: u64, source: Source) {
-        let table = &mut *lock(&self.table);
-        let Some(member) = table.members.get_mut(&number).filter(|member| member.source != source) else {
-            return;
-        };
-        let before = std::mem::replace(&mut member.source, source);
-        let (bytes, turn, established) = (member.bytes, member.turn, member.established);
-        table.change(before, |share| share.leave(number, bytes, turn));
-        table.change(source, |share| {
-            share.shift(number, 0, bytes);
-            share.connections += 1;
-            if established {
-                share.established.insert(turn, number);
-            } else {
-                share.fresh.insert(number);
-            }
-        });
+        let mut table = lock(&self.table);
+        let Some(mut member) = table.members.remove(&number) else { return };
+        table.change(member.source, |share| share.leave(number, &member));
+        member.source = source;
+        table.change(source, |share| share.join(number, &member));
+        table.members.insert(number, member);
     }
 
     /// A connection has sent its first whole message.
@@ -242,7 +229,7 @@ impl Shares {
         let mut table = lock(&self.table);
         let Some(member) = table.members.remove(&number) else { return };
         self.used.fetch_sub(member.bytes, Ordering::Relaxed);
-        table.change(member.source, |share| share.leave(number, member.bytes, member.turn));
+        table.change(member.source, |share| share.leave(number, &member));
     }
 
     /// The connection that holds most of the source that holds most.
@@ -323,11 +310,22 @@ impl Table {
 
 impl Share {
     /// A connection counts here no longer.
-    fn leave(&mut self, number: u64, bytes: usize, turn: u64) {
-        self.shift(number, bytes, 0);
+    fn leave(&mut self, number: u64, member: &Member) {
+        self.shift(number, member.bytes, 0);
         self.connections -= 1;
         self.fresh.remove(&number);
-        self.established.remove(&turn);
+        self.established.remove(&member.turn);
+    }
+
+    /// A connection comes, with what it holds.
+    fn join(&mut self, number: u64, member: &Member) {
+        self.shift(number, 0, member.bytes);
+        self.connections += 1;
+        if member.established {
+            self.established.insert(member.turn, number);
+        } else {
+            self.fresh.insert(number);
+        }
     }
 
     /// One of its connections holds `after` bytes, and held `before`.

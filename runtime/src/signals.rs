@@ -181,14 +181,8 @@ impl Listeners {
 
     /// A subscription was dropped: its listener is told nothing more, not even what waits already.
     pub(crate) fn remove(&self, id: u64) {
-        let removed = {
-            let mut held = lock(&self.held);
-            let at = held.iter().position(|held| held.id == id);
-            at.map(|at| held.swap_remove(at))
-        };
-        if let Some(removed) = removed {
-            removed.subscriber.end();
-        }
+        let removed: Vec<_> = lock(&self.held).extract_if(.., |held| held.id == id).collect();
+        removed.iter().for_each(|removed| removed.subscriber.end());
     }
 
     /// Forgets everybody.

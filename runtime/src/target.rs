@@ -23,7 +23,7 @@ use crate::apart::Apart;
 use crate::clock::{TICK, lately};
 use crate::connection::calling::Ask;
 use crate::connection::{Asker, Connection, Turn};
-use crate::failures::{of_operation, stopped};
+use crate::failures::{first_of, of_operation, stopped};
 use crate::shared::{FORWARDS, Shared};
 use crate::signals::Subscriber;
 use crate::spans::Outgoing;
@@ -138,24 +138,16 @@ impl Remote {
     /// The failure of the last endpoint that was tried; that there is none, if no profile is of a wire that
     /// this node speaks.
     fn find(&self, reference: &Reference, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
-        let mut last = None;
-        for profile in &reference.profiles {
-            for endpoint in &profile.endpoints {
-                match self.node.connection(profile, endpoint, until, self.apart.as_deref()) {
-                    Ok((connection, turn)) => {
-                        let profile = profile.clone();
-                        let (located, again) = Default::default();
-                        return Ok((Arc::new(Way { connection, profile, located, again }), turn));
-                    }
-                    Err(failure) => last = Some(failure),
-                }
-            }
-        }
-        Err(last.unwrap_or_else(|| {
+        let found = first_of(reference.ways(), |(profile, endpoint)| {
+            let (connection, turn) = self.node.connection(profile, endpoint, until, self.apart.as_deref())?;
+            let (located, again) = Default::default();
+            Ok((Arc::new(Way { connection, profile: profile.clone(), located, again }), turn))
+        });
+        found.unwrap_or_else(|| {
             let what = "the reference has no profile that this program can use";
-            Failure::new(Kind::BadReference, Initiator::User, what)
-                .with_hint("is it complete, and is its wire supported?")
-        }))
+            Err(Failure::new(Kind::BadReference, Initiator::User, what)
+                .with_hint("is it complete, and is its wire supported?"))
+        })
     }
 
     /// The present time, and the time at which a call that begins now must be over.
@@ -255,6 +247,22 @@ impl Remote {
                 Ok(way) => way,
                 Err(failure) => return Some(Outcome::Failed(failure)),
             };
+        }
+    }
+
+    /// Calls and waits; without a reply, if that is wanted and the wire has such calls.
+    #[inline]
+    fn call(&self, method: Method<'_>, arguments: &dyn Encode, oneway: bool) -> Option<Outcome<Body>> {
+        let (now, until) = self.times();
+        let ask = |way: &Way| {
+            let nothing = oneway && way.connection.wire().capabilities().oneway;
+            let expects = if nothing { Expects::Nothing } else { Expects::Reply };
+            let call = Call { profile: &way.profile, method, arguments, expects };
+            way.connection.call_and_wait(Ask::Call(call), now, until)
+        };
+        match self.ask(until, ask) {
+            Some(Outcome::Failed(failure)) => Some(Outcome::Failed(of_operation(failure, method))),
+            outcome => outcome,
         }
     }
 
@@ -361,37 +369,19 @@ impl Target for Remote {
 
     fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
         let span = Outgoing::begin(&self.reference, method);
-        let (now, until) = self.times();
-        let ask = |way: &Way| {
-            let nothing = method.is_oneway() && way.connection.wire().capabilities().oneway;
-            let expects = if nothing { Expects::Nothing } else { Expects::Reply };
-            let call = Call { profile: &way.profile, method, arguments, expects };
-            way.connection.call_and_wait(Ask::Call(call), now, until)
-        };
-        let outcome = match span.run(|| self.ask(until, ask)) {
-            Some(Outcome::Failed(failure)) => Outcome::Failed(of_operation(failure, method)),
-            Some(outcome) => outcome,
-            None => {
-                let what = "a oneway operation has no outcome";
-                Outcome::Failed(Failure::new(Kind::Unsupported, Initiator::User, what))
-            }
-        };
+        let outcome = span.run(|| self.call(method, arguments, method.is_oneway())).unwrap_or_else(|| {
+            let what = "a oneway operation has no outcome";
+            Outcome::Failed(Failure::new(Kind::Unsupported, Initiator::User, what))
+        });
         span.end(&outcome);
         outcome
     }
 
     fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure> {
         let span = Outgoing::begin(&self.reference, method);
-        let (now, until) = self.times();
-        let ask = |way: &Way| {
-            // Where there are no calls without a reply, this one has a reply that nobody looks at.
-            let oneway = way.connection.wire().capabilities().oneway;
-            let expects = if oneway { Expects::Nothing } else { Expects::Reply };
-            let call = Call { profile: &way.profile, method, arguments, expects };
-            way.connection.call_and_wait(Ask::Call(call), now, until)
-        };
-        let sent = match span.run(|| self.ask(until, ask)) {
-            Some(Outcome::Failed(failure)) => Err(of_operation(failure, method)),
+        // Where there are no calls without a reply, this one has a reply that nobody looks at.
+        let sent = match span.run(|| self.call(method, arguments, true)) {
+            Some(Outcome::Failed(failure)) => Err(failure),
             _ => Ok(()),
         };
         span.end_sent(&sent);

@@ -3,6 +3,7 @@
 //! arguments are kept for it here.
 
 use super::asker::Resuming;
+use crate::failures::first_of;
 use crate::shard;
 use crate::shared::{FORWARDS, Shared};
 use everywire_model::visit::Nothing;
@@ -27,37 +28,28 @@ impl Resuming {
 
     /// Finds a way and begins the call there; the session at its end knows which call it is by the reference.
     fn go_on(mut self, node: &Shared) {
+        let found = first_of(self.way.ways(), |(profile, endpoint)| {
+            let (connection, turn) = node.connection(profile, endpoint, self.until, None)?;
+            // Once the call has begun, it is the session that says when the next one may.
+            node.register(&connection)?;
+            Ok((connection, turn, profile))
+        });
+        let (connection, _turn, profile) = match found {
+            Some(Ok(found)) => found,
+            Some(Err(failure)) => return self.fail(failure),
+            None => return,
+        };
+        let Some(asker) = self.asker.take() else { return };
         // What it was is the session's to know.
         let operation = Operation::new("", vec![], Shape::Void);
-        let mut last = None;
-        for profile in &self.way.profiles {
-            for endpoint in &profile.endpoints {
-                let found = node.connection(profile, endpoint, self.until, None);
-                // Once the call has begun, it is the session that says when the next one may.
-                let found = found.and_then(|found| node.register(&found.0).map(|()| found));
-                let (connection, _turn) = match found {
-                    Ok(found) => found,
-                    Err(failure) => {
-                        last = Some(failure);
-                        continue;
-                    }
-                };
-                let Some(asker) = self.asker.take() else { return };
-                let call = Call {
-                    profile,
-                    method: Method::Typed { interface: None, operation: &operation },
-                    arguments: &Nothing,
-                    expects: Expects::Reply,
-                };
-                if let Err((failure, asker)) = connection.call_and_go(call, Instant::now(), self.until, asker)
-                {
-                    asker.tell(Outcome::Failed(failure));
-                }
-                return;
-            }
-        }
-        if let Some(failure) = last {
-            self.fail(failure);
+        let call = Call {
+            profile,
+            method: Method::Typed { interface: None, operation: &operation },
+            arguments: &Nothing,
+            expects: Expects::Reply,
+        };
+        if let Err((failure, asker)) = connection.call_and_go(call, Instant::now(), self.until, asker) {
+            asker.tell(Outcome::Failed(failure));
         }
     }
 }

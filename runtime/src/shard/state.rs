@@ -227,21 +227,15 @@ impl Shard {
 
     /// Closes all listening sockets.
     pub(crate) fn close_listeners(&self) {
-        let mut slab = lock(&self.watched);
-        let listening = |(at, (_, watched)): (usize, &(u32, Watched))| match watched {
-            Watched::Listener(listener, _) => Some((at, Arc::clone(listener))),
-            Watched::Connection(_) => None,
-        };
-        let found: Vec<_> = slab.iter().filter_map(listening).collect();
-        let mut closed = Vec::with_capacity(found.len());
-        for (at, listener) in found {
+        let mut closed = Vec::new();
+        lock(&self.watched).retain(|_, (_, watched)| {
+            let Watched::Listener(listener, _) = watched else { return true };
             // It is watched no longer, also while somebody accepts from it at this moment.
             let _ = epoll::delete(&self.strangers, listener.acceptor.watched());
-            closed.push(slab.remove(at));
-        }
-        drop(slab);
-        // Without the lock: they hold the node.
-        drop(closed);
+            // They hold the node, so they are dropped without the lock.
+            closed.push(watched.clone());
+            false
+        });
     }
 
     /// Has a connection looked at by `when`, and no longer at `before`.
