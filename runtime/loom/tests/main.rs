@@ -7,7 +7,6 @@
 //! `cargo test --release` in this folder; `LOOM_MAX_PREEMPTIONS=4` and more look deeper, and take longer. A failure prints which
 //! model it was; `LOOM_LOG=trace LOOM_LOCATION=1` shows the order of steps.
 
-#![cfg(test)]
 #![allow(dead_code)]
 
 #[path = "../../src/transport/ring.rs"]
