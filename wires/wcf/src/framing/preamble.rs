@@ -233,7 +233,6 @@ fn encoding(record: &Record<'_>, mode: Mode) -> Result<(Encoding, Option<Format>
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::records::{Bounds, read};
     use super::*;

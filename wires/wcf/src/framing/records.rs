@@ -148,7 +148,6 @@ pub fn put_text(kind: RecordKind, text: &[u8], out: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Of `suricata_dcerpc-ctxids.pcap`: whole stubs of responses.
-const CAPTURED: &str = include_str!("../../../tests/golden/typeinfo.tsv");
+const CAPTURED: &str = include_str!("../../../../tests/golden/typeinfo.tsv");
 /// Bytes of ORPCTHAT before the results, of an HRESULT behind them.
 const THAT: usize = 8;
 const HRESULT: usize = 4;
