@@ -62,7 +62,9 @@ pub trait Link: Send + Sync {
     /// Turns references into objects.
     fn resolver(&self) -> Arc<dyn Resolver>;
     /// Who is at the other end.
-    fn peer(&self) -> Option<Peer>;
+    fn peer(&self) -> Option<Peer> {
+        None
+    }
     /// Which endpoint it came in by, for messages.
     fn endpoint(&self) -> Endpoint;
     /// Tells the other end of a signal, and nobody else; where a router is there, everybody behind it who listens.

@@ -83,7 +83,7 @@ impl Shared {
                 connection.turn_away(&allowance.crowded());
             } else {
                 let tenant: Weak<Connection> = Arc::downgrade(&connection);
-                allowance.shares.enter(connection.number(), source, tenant);
+                allowance.shares.enter(connection.number, source, tenant);
             }
             let delivered = self.shard().and_then(|shard| shard.adopt(&connection));
             match delivered {

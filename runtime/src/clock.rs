@@ -33,6 +33,11 @@ pub(crate) fn timespec(time: Duration) -> Timespec {
     }
 }
 
+/// How long the kernel may sleep until then: so long that the moment is surely over.
+pub(crate) fn rest(until: Instant) -> Timespec {
+    timespec(until.saturating_duration_since(Instant::now()) + Duration::from_micros(500))
+}
+
 /// A moment in units of the fastest clock there is, to see how long something took: only [`since`]
 /// understands it.
 #[inline]

@@ -1,5 +1,6 @@
 //! Failures that several parts of the runtime tell, in the same words.
 
+use everywire_model::reference::escape;
 use everywire_model::{Completed, Endpoint, Failure, Initiator, Kind, Method};
 use std::fmt::Display;
 
@@ -37,6 +38,12 @@ pub(crate) fn nobody_at(endpoint: &Endpoint) -> Failure {
 /// The failure, with the operation that failed.
 pub(crate) fn of_operation(failure: Failure, method: Method<'_>) -> Failure {
     failure.at(format_args!("operation {}", method.label()))
+}
+
+/// The object that was asked for is not here.
+pub(crate) fn no_object(key: &[u8]) -> Failure {
+    let key = escape(key);
+    Failure::new(Kind::NoObject, Initiator::Peer, format!("no object has the key `{key}`"))
 }
 
 /// What the first attempt brings that does not fail, or else the last failure; nothing, if there is nothing to try.

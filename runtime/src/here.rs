@@ -13,7 +13,7 @@
 //! its `UnderWay` lives, and waits for it when it stops; the reference is followed at most `FORWARDS` times.
 
 use crate::directory::Entry;
-use crate::failures::{ending, nobody_at, of_operation, timed_out};
+use crate::failures::{ending, no_object, nobody_at, of_operation, timed_out};
 use crate::shard;
 use crate::shared::{FORWARDS, Shared, named};
 use crate::spans::{self, Outgoing};
@@ -25,7 +25,7 @@ use everywire_model::object::{Completion, Ticket};
 use everywire_model::signal::Listener;
 use everywire_model::{
     Answer, Body, BoxFuture, CallId, Codec, Completed, Emitter, Encode, Endpoint, Expects, Failure, Incoming,
-    Initiator, Kind, Link, Method, Outcome, Peer, Reference, Request, Resolver, Servant, SignalFilter,
+    Initiator, Kind, Link, Method, Outcome, Reference, Request, Resolver, Servant, SignalFilter,
     Subscription, Target,
 };
 use std::cell::RefCell;
@@ -80,9 +80,7 @@ impl Here {
         let server = self.server()?;
         let entries = server.directory.get(&self.key);
         if entries.is_empty() {
-            let key = everywire_model::reference::escape(&self.key);
-            let what = format!("no object has the key `{key}`");
-            return Err(Failure::new(Kind::NoObject, Initiator::Peer, what).at(self.endpoint()));
+            return Err(no_object(&self.key).at(self.endpoint()));
         }
         Ok((server, entries))
     }
@@ -379,10 +377,6 @@ impl Link for Inward {
 
     fn resolver(&self) -> Arc<dyn Resolver> {
         crate::view::resolver(&self.server)
-    }
-
-    fn peer(&self) -> Option<Peer> {
-        None
     }
 
     fn endpoint(&self) -> Endpoint {

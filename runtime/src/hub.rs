@@ -22,7 +22,7 @@
 //! bound.
 
 use crate::accepting::{has_left, raise_descriptor_limit};
-use crate::clock::timespec;
+use crate::clock::rest;
 use crate::failures::no_loop;
 use crate::patience::{Latency, Patience};
 use crate::transport::Stream;
@@ -182,7 +182,8 @@ impl Driver<'_> {
             }
             looks = 0;
             events.clear();
-            let timeout = if idle { self.rest() } else { Some(Timespec { tv_sec: 0, tv_nsec: 0 }) };
+            let timeout =
+                if idle { self.hub.deadline().map(rest) } else { Some(Timespec { tv_sec: 0, tv_nsec: 0 }) };
             // Interrupted: the loop comes back here.
             let _ = epoll::wait(self.epoll, spare_capacity(&mut events), timeout.as_ref());
             if !events.is_empty() {
@@ -200,14 +201,6 @@ impl Driver<'_> {
                 self.settle();
             }
         }
-    }
-
-    /// How long the loop may sleep: until the hub's deadline and half a millisecond more, so that it is
-    /// surely over then; `None` for ever.
-    fn rest(&self) -> Option<Timespec> {
-        let rest =
-            self.hub.deadline()?.saturating_duration_since(Instant::now()) + Duration::from_micros(500);
-        Some(timespec(rest))
     }
 
     /// Handles one event of the kernel, by its token.

@@ -67,7 +67,7 @@ impl Shared {
             let mut links = lock(&self.links);
             let gone: Vec<_> = links.extract_if(|_, connection| connection.is_over()).collect();
             // Another thread may have been faster: then both use its connection, unless it carries one call at a time.
-            while made.one_at_a_time() && place.abreast < ABREAST && links.contains_key(&place) {
+            while made.serial && place.abreast < ABREAST && links.contains_key(&place) {
                 place.abreast += 1;
             }
             (Arc::clone(links.entry(place).or_insert_with(|| Arc::clone(&made))), gone)
@@ -104,15 +104,15 @@ impl Shared {
 
     /// Withdraws a call from whichever of the connections that carry one at a time has it.
     pub(crate) fn withdraw_abreast(&self, ticket: u64) {
-        let serial = |connection: &&Arc<Connection>| connection.one_at_a_time() && !connection.is_over();
+        let serial = |connection: &&Arc<Connection>| connection.serial && !connection.is_over();
         let held: Vec<_> = lock(&self.links).values().filter(serial).cloned().collect();
         // Without the lock: whoever waits for the outcome is the user's.
         let _ = held.iter().any(|connection| connection.withdraw(ticket));
     }
 
     fn await_callbacks(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
-        if connection.wire().capabilities().callbacks_on_connection && !connection.is_over() {
-            self.stand_by(connection.wire());
+        if connection.wire.capabilities().callbacks_on_connection && !connection.is_over() {
+            self.stand_by(connection.wire);
             self.register(connection)?;
             connection.listen_on();
         }

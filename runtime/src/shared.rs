@@ -433,7 +433,7 @@ impl Shared {
     /// Connections that carry signals, of one wire or all.
     pub(crate) fn audience(&self, wire: Option<&str>) -> Vec<Arc<Connection>> {
         let fits =
-            |held: &Arc<Connection>| !held.is_over() && wire.is_none_or(|name| held.wire().name() == name);
+            |held: &Arc<Connection>| !held.is_over() && wire.is_none_or(|name| held.wire.name() == name);
         // Others may end meanwhile: whatever they hold is dropped without the lock.
         let held: Vec<_> = lock(&self.audience).iter().filter_map(Weak::upgrade).collect();
         held.into_iter().filter(fits).collect()

@@ -255,7 +255,7 @@ impl Remote {
     fn call(&self, method: Method<'_>, arguments: &dyn Encode, oneway: bool) -> Option<Outcome<Body>> {
         let (now, until) = self.times();
         let ask = |way: &Way| {
-            let nothing = oneway && way.connection.wire().capabilities().oneway;
+            let nothing = oneway && way.connection.wire.capabilities().oneway;
             let expects = if nothing { Expects::Nothing } else { Expects::Reply };
             let call = Call { profile: &way.profile, method, arguments, expects };
             way.connection.call_and_wait(Ask::Call(call), now, until)

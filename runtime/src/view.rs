@@ -10,8 +10,8 @@ use bytes::Bytes;
 use everywire_model::object::Local;
 use everywire_model::signal::Audience;
 use everywire_model::{
-    Answer, BoxFuture, CallId, Emission, Endpoint, Failure, Hold, Interface, Link, Object, Objects, Peer,
-    Place, Reach, Reference, Resolver, Servant, Wire, WireState,
+    Answer, BoxFuture, CallId, Emission, Endpoint, Failure, Hold, Interface, Link, Object, Objects, Place,
+    Reach, Reference, Resolver, Servant, Wire, WireState,
 };
 use std::sync::{Arc, Weak};
 
@@ -189,10 +189,6 @@ impl Link for Aside {
 
     fn resolver(&self) -> Arc<dyn Resolver> {
         resolver(&self.node)
-    }
-
-    fn peer(&self) -> Option<Peer> {
-        None
     }
 
     fn endpoint(&self) -> Endpoint {

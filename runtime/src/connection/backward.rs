@@ -68,7 +68,7 @@ impl Drop for Calling {
 /// The object at the other end of a connection.
 pub(super) fn object(connection: &Arc<Connection>) -> Object {
     let profile = Profile {
-        wire: connection.wire().name(),
+        wire: connection.wire.name(),
         endpoints: vec![connection.endpoint.clone()],
         ..Profile::default()
     };

@@ -240,10 +240,10 @@ impl Connection {
                     break;
                 }
             }
-            if self.stream().peer_gone() && core.failed.is_none() && !self.stream().before_sleep(false) {
+            if self.stream.peer_gone() && core.failed.is_none() && !self.stream.before_sleep(false) {
                 self.fail(&mut core, self.broken(&std::io::ErrorKind::UnexpectedEof.into()));
             }
-            self.stream().after_sleep(true);
+            self.stream.after_sleep(true);
         }
         self.arm(&mut core);
     }
@@ -327,7 +327,7 @@ impl Connection {
         if core.company > 0 {
             core = self.send_together(core);
         } else {
-            core.patience.after_sending(Some(self.stream()));
+            core.patience.after_sending(Some(&self.stream));
         }
         let mut looks = 0_u32;
         loop {
@@ -443,7 +443,7 @@ impl Connection {
         drop(core);
         // A servant that calls out must not keep its shard from others.
         shard::about_to_block();
-        let waited = self.stream().wait(writing, until);
+        let waited = self.stream.wait(writing, until);
         let mut core = self.enter();
         if let Err(error) = waited {
             self.fail(&mut core, self.broken(&error));
@@ -484,14 +484,14 @@ impl Connection {
         let listening = self.is_listening(core) || self.is_lasting();
         let awaited = !core.waiting.is_empty() || (listening && !self.is_behind());
         let wanted = Armed { bytes: awaited && !core.reading, room: !core.session.transmit().is_empty() };
-        let bell = self.stream().watched().1.is_some();
+        let bell = self.stream.watched().1.is_some();
         if wanted == Armed::default() || (wanted == core.armed && !bell) {
             return;
         }
         if let Some(registration) = self.registration() {
             // Asked for before and not told yet: still wanted. A bell must be asked for anew, a thread may have heard it.
             core.armed = Armed { bytes: wanted.bytes || core.armed.bytes, room: wanted.room };
-            registration.arm(self.stream(), core.armed.bytes, wanted.room, self.is_lasting());
+            registration.arm(&self.stream, core.armed.bytes, wanted.room, self.is_lasting());
         }
     }
 
@@ -503,8 +503,8 @@ impl Connection {
             && let Some(registration) = self.registration()
         {
             core.armed.bytes = false;
-            registration.disarm(self.stream(), core.armed.room);
-            self.stream().after_sleep(false);
+            registration.disarm(&self.stream, core.armed.room);
+            self.stream.after_sleep(false);
         }
     }
 }

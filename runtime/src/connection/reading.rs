@@ -107,7 +107,7 @@ impl Connection {
             drop(core);
             shard::about_to_block();
             let mut scratch = take_scratch();
-            let read = self.stream().sleep_and_read(&mut scratch);
+            let read = self.stream.sleep_and_read(&mut scratch);
             core = self.enter();
             core.reads_asleep = false;
             let over = matches!(&read, Err(error) if error.kind() == ErrorKind::WouldBlock);
@@ -145,7 +145,7 @@ impl Connection {
             return false;
         }
         if !core.bounded {
-            core.bounded = self.stream().bound_sleep().is_ok();
+            core.bounded = self.stream.bound_sleep().is_ok();
         }
         core.bounded
     }

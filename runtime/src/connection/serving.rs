@@ -25,7 +25,7 @@ use super::held::Held;
 use super::state::{After, Connection, Core, Served, Watch, serves};
 use crate::clock::lately;
 use crate::directory::{Found, Remembered};
-use crate::failures::ending;
+use crate::failures::{ending, no_object};
 use crate::shard::Leader;
 use crate::shares::Source;
 use crate::spans;
@@ -193,8 +193,7 @@ impl Connection {
                     self.allowance.shares.name(self.number, Source::account(account));
                 }
                 core.peer = Some(peer);
-                if self.capabilities.signals && !self.capabilities.signals_are_calls && !self.one_at_a_time()
-                {
+                if self.capabilities.signals && !self.capabilities.signals_are_calls && !self.serial {
                     // Whoever only listens may be silent for ever.
                     self.establish(core);
                     core.listens = true;
@@ -529,11 +528,6 @@ impl Connection {
             Err(failure) => Link::answer(&**self, incoming.id, Answer::Failed(&failure)),
         }
     }
-}
-
-fn no_object(key: &[u8]) -> Failure {
-    let key = everywire_model::reference::escape(key);
-    Failure::new(Kind::NoObject, Initiator::Peer, format!("no object has the key `{key}`"))
 }
 
 /// Sends what the thread that is about to block has answered so far: its other callers must not wait for this

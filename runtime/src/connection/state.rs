@@ -86,23 +86,23 @@ pub(crate) enum Role {
 /// One connection, of either side.
 pub(crate) struct Connection {
     pub(super) this: Weak<Self>,
-    pub(super) stream: Stream,
+    pub(crate) stream: Stream,
     pub(super) endpoint: Endpoint,
     /// Where it serves behind a router, as text.
     pub(super) joined: OnceLock<String>,
     pub(super) node: Arc<Shared>,
     /// What peers of its listener may take.
     pub(super) allowance: Arc<Allowance>,
-    pub(super) wire: &'static dyn Wire,
+    pub(crate) wire: &'static dyn Wire,
     pub(super) role: Role,
     /// Its number among the accepted connections that share the allowance; 0: it was not accepted.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// What the wire carries.
     pub(super) capabilities: Capabilities,
     /// Whether operating-system handles may come along.
     pub(super) handles: bool,
     /// Whether one call at a time is carried, and whose turn it is.
-    pub(super) serial: bool,
+    pub(crate) serial: bool,
     pub(super) turns: Turns,
     /// Signals for listeners here.
     pub(super) event_queue: Arc<EventQueue>,
@@ -303,11 +303,6 @@ impl Connection {
         self.stranger.load(Ordering::Relaxed)
     }
 
-    /// Whether it carries one call at a time.
-    pub(crate) fn one_at_a_time(&self) -> bool {
-        self.serial
-    }
-
     /// Whether it was accepted, not made.
     pub(crate) fn is_accepted(&self) -> bool {
         self.role == Role::Accepted
@@ -323,10 +318,6 @@ impl Connection {
         self.routed.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn wire(&self) -> &'static dyn Wire {
-        self.wire
-    }
-
     /// It serves behind a router, at this address.
     pub(crate) fn joins(&self, address: &str) {
         // Once, when it was made.
@@ -340,15 +331,6 @@ impl Connection {
         {
             self.node.left(self.wire, address, failure);
         }
-    }
-
-    /// Its number among the accepted connections of the node; 0: it was not accepted.
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-
-    pub(crate) fn stream(&self) -> &Stream {
-        &self.stream
     }
 
     pub(crate) fn set_registration(&self, registration: Registration) {

@@ -56,7 +56,7 @@ impl Connection {
             }
             // What came meanwhile was not read; a bell tells of it once only.
             Some(_) => {
-                if let (bell, Some(_)) = self.stream().watched() {
+                if let (bell, Some(_)) = self.stream.watched() {
                     let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
                 }
             }

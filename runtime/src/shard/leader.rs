@@ -11,7 +11,7 @@
 
 use super::many_callers::ManyCallers;
 use super::state::{BELL, CONTROL, ONCE, STRANGERS, Shard, Watched};
-use crate::clock::{lately, timespec};
+use crate::clock::{lately, rest};
 use crate::connection::{Connection, Served};
 use crate::patience::Patience;
 use crate::sync::lock;
@@ -23,7 +23,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Busy connections that are looked at directly; with more of them the kernel is asked which are ready.
 const HOT: usize = 4;
@@ -201,7 +201,7 @@ impl Leader {
                 patience.rewarded();
                 let routed = !hot.is_empty() && hot.iter().all(|hot| hot.is_routed());
                 patience.behind_router(routed, false);
-                patience.after_sending(hot.last().map(|connection| connection.stream()));
+                patience.after_sending(hot.last().map(|connection| &connection.stream));
             }
             came = false;
             let idle = !busy && (blind || many.are_here() || !patience.look_again());
@@ -214,7 +214,7 @@ impl Leader {
             // When the first alarm is due; one that is set meanwhile is seen the next time.
             let (slept, next) = if idle {
                 if hot.iter().any(|connection| connection.before_sleep()) {
-                    hot.iter().for_each(|connection| connection.stream().after_sleep(false));
+                    hot.iter().for_each(|connection| connection.stream.after_sleep(false));
                     continue;
                 }
                 (true, self.sleep(&mut events))
@@ -226,7 +226,7 @@ impl Leader {
             };
             asked = lately();
             if slept {
-                hot.iter().for_each(|connection| connection.stream().after_sleep(false));
+                hot.iter().for_each(|connection| connection.stream.after_sleep(false));
                 if events.iter().any(|event| event.data.u64() != BELL) {
                     patience.slept();
                     shard.supervisor.wake();
@@ -255,10 +255,7 @@ impl Leader {
         shard.asleep.store(true, Ordering::SeqCst);
         let until = shard.alarms.next();
         if !shard.has_tasks.load(Ordering::SeqCst) {
-            let timeout = until.map(|until| {
-                let rest = until.saturating_duration_since(Instant::now()) + Duration::from_micros(500);
-                timespec(rest)
-            });
+            let timeout = until.map(rest);
             // Interrupted: the loop comes back here.
             let _ = epoll::wait(&shard.epoll, spare_capacity(events), timeout.as_ref());
         }
@@ -293,12 +290,12 @@ impl Leader {
                 }
             }
             Some(Watched::Connection(connection)) => {
-                connection.stream().after_sleep(token & CONTROL == 0);
+                connection.stream.after_sleep(token & CONTROL == 0);
                 let served = connection.serve(self, true);
                 match served {
                     Served::Over => shard.forget(&connection),
                     Served::Preempted => return true,
-                    Served::Nothing if token & CONTROL != 0 && connection.stream().peer_gone() => {
+                    Served::Nothing if token & CONTROL != 0 && connection.stream.peer_gone() => {
                         connection.cut(&Failure::new(Kind::Unreachable, Initiator::Peer, "the peer is gone"));
                         shard.forget(&connection);
                     }
@@ -341,12 +338,12 @@ impl Leader {
                 return;
             }
             // Something came at the last moment, and the peer did not ring for it.
-            cold.stream().after_sleep(false);
+            cold.stream.after_sleep(false);
             let other = hot.remove(0);
             hot.push(cold);
             // Whoever goes instead is rung for: its flag is up before it is looked at for the last time.
             if other.before_sleep()
-                && let (fd, Some(_)) = other.stream().watched()
+                && let (fd, Some(_)) = other.stream.watched()
             {
                 let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
             }

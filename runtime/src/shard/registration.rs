@@ -20,7 +20,7 @@ impl Registration {
     /// the kernel tells once, because it stays.
     pub(crate) fn watch(&self, connection: &Connection, reading: bool, writing: bool) {
         // A bell cannot be watched for room; the peer rings it when there is some.
-        if let (Some(shard), (stream, None)) = (self.shard.upgrade(), connection.stream().watched()) {
+        if let (Some(shard), (stream, None)) = (self.shard.upgrade(), connection.stream.watched()) {
             let flags = flags(reading, writing);
             // Removed meanwhile: then nothing is to be watched.
             let _ = epoll::modify(shard.watching(connection), stream, EventData::new_u64(self.token), flags);
@@ -35,7 +35,7 @@ impl Registration {
         writing: bool,
         change: impl FnOnce(),
     ) {
-        if let (Some(shard), (stream, None)) = (self.shard.upgrade(), connection.stream().watched()) {
+        if let (Some(shard), (stream, None)) = (self.shard.upgrade(), connection.stream.watched()) {
             // Removed meanwhile: then nothing is to be watched.
             let watched = epoll::delete(shard.watching(connection), stream).is_ok();
             change();

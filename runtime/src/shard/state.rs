@@ -132,7 +132,7 @@ impl Shard {
             token |= ONCE;
         }
         connection.set_registration(Registration { shard: Arc::downgrade(self), token });
-        let control = connection.stream().watched().1.is_some();
+        let control = connection.stream.watched().1.is_some();
         if control {
             self.bells.fetch_add(1, Ordering::Relaxed);
         }
@@ -146,7 +146,7 @@ impl Shard {
 
     /// Has the kernel watch a connection that it does not know yet.
     fn watch_first(&self, connection: &Connection, token: u64, flags: EventFlags) -> io::Result<()> {
-        let (stream, control) = connection.stream().watched();
+        let (stream, control) = connection.stream.watched();
         epoll::add(self.watching(connection), stream, EventData::new_u64(token), flags)?;
         match control {
             Some(control) => {
@@ -195,7 +195,7 @@ impl Shard {
     /// Stops watching a connection that is over.
     pub(crate) fn forget(&self, connection: &Arc<Connection>) {
         let Some(registration) = connection.registration() else { return };
-        let (stream, control) = connection.stream().watched();
+        let (stream, control) = connection.stream.watched();
         // It may have been removed before.
         let _ = epoll::delete(self.watching(connection), stream);
         if let Some(control) = control {
@@ -270,7 +270,7 @@ impl Shard {
         }
         for connection in self.connections() {
             if connection.is_serving()
-                && let (bell, Some(_)) = connection.stream().watched()
+                && let (bell, Some(_)) = connection.stream.watched()
                 && connection.before_sleep()
             {
                 // It came before the flag was up, so nobody has rung.

@@ -146,10 +146,7 @@ impl Stream {
 
     /// Has a read end after some [`NAP`] with `WouldBlock`, from now on; otherwise it would sleep for ever.
     pub(crate) fn bound_sleep(&self) -> io::Result<()> {
-        match self {
-            Self::Socket(fd) => Ok(sockopt::set_socket_timeout(fd, sockopt::Timeout::Recv, Some(NAP))?),
-            Self::Shm(_) => Ok(()),
-        }
+        Ok(sockopt::set_socket_timeout(self.socket(), sockopt::Timeout::Recv, Some(NAP))?)
     }
 
     /// Sleeps until something can be read, and reads it: one system call instead of the two of [`Stream::wait`] and [`Stream::read`].
@@ -281,12 +278,8 @@ impl Stream {
 
     /// The address of this end, over TCP.
     pub(crate) fn local(&self, transport: &str) -> Option<IpAddr> {
-        match self {
-            Self::Socket(fd) if transport == "tcp" => {
-                Some(SocketAddr::try_from(rustix::net::getsockname(fd).ok()?).ok()?.ip())
-            }
-            _ => None,
-        }
+        let local = rustix::net::getsockname(self.socket()).ok().filter(|_| transport == "tcp")?;
+        SocketAddr::try_from(local).ok().map(|local| local.ip())
     }
 
     /// Who is at the other end, as far as the kernel knows: the address over TCP; process and user on this
