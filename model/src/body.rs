@@ -237,10 +237,7 @@ impl Body {
             result = Some(visit(source)?);
             Ok(())
         })?;
-        match result {
-            Some(value) => Ok(value),
-            None => Err(Failure::malformed("the codec did not visit the body", 0)),
-        }
+        result.ok_or_else(|| Failure::malformed("the codec did not visit the body", 0))
     }
 }
 

@@ -41,15 +41,11 @@ pub fn of<C: Count>(name: &str, arrays: Arrays<'_>) -> Visit<C> {
 /// # Errors
 /// One is not.
 pub fn agree<C: Count>(name: &str, count: C, arrays: Arrays<'_>) -> Visit<()> {
-    check(
-        count,
-        arrays,
-        |found, count| found == count,
-        |array, found| {
-            let message = format!("`{array}` has {found} elements, and `{name}` says {count}");
-            Failure::new(Kind::Malformed, Initiator::Peer, message)
-        },
-    )
+    let wrong = |array: &str, found| {
+        let message = format!("`{array}` has {found} elements, and `{name}` says {count}");
+        Failure::new(Kind::Malformed, Initiator::Peer, message)
+    };
+    check(count, arrays, |found, count| found == count, wrong)
 }
 
 /// The same for arrays that may be missing: a pointer that is null, whatever the count says.

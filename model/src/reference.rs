@@ -140,14 +140,9 @@ impl fmt::Display for Address {
 }
 
 fn tcp(authority: &str, default_port: Option<u16>) -> Option<Endpoint> {
-    let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
-        let (host, after) = rest.split_once(']')?;
-        (host, after.strip_prefix(':'))
-    } else {
-        match authority.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (authority, None),
-        }
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map(|(host, after)| (host, after.strip_prefix(':')))?,
+        None => authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port))),
     };
     let port = match port {
         Some(port) => port.parse().ok()?,

@@ -3,6 +3,7 @@
 use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Initiator, Kind};
 use crate::percent::{escape, unescape};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The name of TLS.
@@ -41,7 +42,7 @@ impl Layered {
 
 /// Options of a layer, as an address says them: names and values, each name once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct LayerOptions(Vec<(String, String)>);
+pub struct LayerOptions(BTreeMap<String, String>);
 
 impl LayerOptions {
     /// Reads `NAME=VALUE&NAME=VALUE`; in a value `%xx` stands for the byte xx. Which names mean something is the layer's to say.
@@ -67,22 +68,19 @@ impl LayerOptions {
     /// # Errors
     /// A name stands there twice.
     pub fn of(options: Vec<(&str, String)>) -> Result<Self, Failure> {
-        let mut found: Vec<_> = options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        found.sort_unstable();
-        let twice = found.windows(2).find_map(|two| match two {
-            [(one, _), (other, _)] if one == other => Some(one),
-            _ => None,
-        });
-        if let Some(name) = twice {
-            let what = format!("the option `{name}=` stands there twice");
-            return Err(Failure::new(Kind::BadReference, Initiator::User, what));
+        let mut found = BTreeMap::new();
+        for (name, value) in options {
+            if found.insert(name.to_owned(), value).is_some() {
+                let what = format!("the option `{name}=` stands there twice");
+                return Err(Failure::new(Kind::BadReference, Initiator::User, what));
+            }
         }
         Ok(Self(found))
     }
 
     /// The value of an option.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.0.get(name).map(String::as_str)
     }
 
     /// Whether there is none.
@@ -98,12 +96,9 @@ impl LayerOptions {
     /// These, and those of the others whose names are not among these.
     #[must_use]
     pub fn or(mut self, others: &Self) -> Self {
-        for (name, value) in others.iter() {
-            if self.get(name).is_none() {
-                self.0.push((name.to_owned(), value.to_owned()));
-            }
+        for (name, value) in &others.0 {
+            self.0.entry(name.clone()).or_insert_with(|| value.clone());
         }
-        self.0.sort_unstable();
         self
     }
 }
