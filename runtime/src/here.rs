@@ -15,7 +15,7 @@
 use crate::directory::Entry;
 use crate::failures::{ending, no_object, nobody_at, of_operation, timed_out};
 use crate::shard;
-use crate::shared::{FORWARDS, Shared, named};
+use crate::shared::{FORWARDS, IN_PROCESS, Shared, named};
 use crate::spans::{self, Outgoing};
 use crate::sync::lock;
 use crate::timers::{Moment, TIMERS};
@@ -31,7 +31,8 @@ use everywire_model::{
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak, mpsc};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 /// Numbers of these calls. `Here::withdraw` looks for them in its own map only, so numbers of other targets
@@ -147,7 +148,7 @@ impl Here {
         let node = server.weak();
         server.apart(Box::new(move || {
             let _inside = Inside::enter(node);
-            let _span = spans::serve(&mut request, spans::IN_PROCESS, &endpoint);
+            let _span = spans::serve(&mut request, IN_PROCESS, &endpoint);
             servant.dispatch(request);
         }));
         Ok(inward)
@@ -166,18 +167,19 @@ impl Here {
         };
         // A servant that calls must not keep its shard from others.
         shard::about_to_block();
-        let outcome = match until {
-            None => receiver.recv().ok(),
-            Some(until) => match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(outcome) => Some(outcome),
-                Err(mpsc::RecvTimeoutError::Timeout) => {
-                    inward.give_up();
-                    Some(Outcome::Failed(timed_out(&self.endpoint())))
-                }
-                Err(mpsc::RecvTimeoutError::Disconnected) => None,
-            },
+        let answered = match until {
+            None => receiver.recv().map_err(RecvTimeoutError::from),
+            Some(until) => receiver.recv_timeout(until.saturating_duration_since(Instant::now())),
         };
-        outcome.unwrap_or_else(|| Outcome::Failed(unanswered()))
+        answered.unwrap_or_else(|error| {
+            Outcome::Failed(match error {
+                RecvTimeoutError::Timeout => {
+                    inward.give_up();
+                    timed_out(&self.endpoint())
+                }
+                RecvTimeoutError::Disconnected => unanswered(),
+            })
+        })
     }
 }
 

@@ -8,14 +8,13 @@ use std::time::Instant;
 
 /// A connection that gets copies of what others send. Ends when dropped.
 pub struct Monitor {
-    pub(crate) wire: &'static dyn Wire,
     pub(crate) connection: Arc<Connection>,
 }
 
 impl Monitor {
     /// The wire whose messages these are.
     pub fn wire(&self) -> &'static dyn Wire {
-        self.wire
+        self.connection.wire
     }
 
     /// Waits for the next message, as it was sent; `None` when `until` has passed.

@@ -25,8 +25,8 @@ use crate::shared::{Shared, in_process};
 use bytes::Bytes;
 use everywire_model::object::Remote as RemoteTrait;
 use everywire_model::{
-    Emitter, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Presence, Ref, Reference, Resolver,
-    Servant, Signaller, Wire,
+    Emitter, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Presence, Profile, Ref, Reference,
+    Resolver, Servant, Signaller, Wire,
 };
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -94,12 +94,9 @@ impl Node {
 
     /// Each address that a reference names, in the friendly notation, the preferred first.
     pub fn addresses(&self, reference: &Reference) -> Vec<String> {
-        let each = reference.profiles.iter().flat_map(|profile| {
-            profile.endpoints.iter().map(|endpoint| {
-                let mut profile = profile.clone();
-                profile.endpoints = vec![endpoint.clone()];
-                Reference { type_id: reference.type_id.clone(), profiles: vec![profile], foreign: Vec::new() }
-            })
+        let each = reference.ways().map(|(profile, endpoint)| {
+            let profile = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
+            Reference { type_id: reference.type_id.clone(), profiles: vec![profile], foreign: Vec::new() }
         });
         each.map(|reference| self.print_friendly(&reference)).collect()
     }
@@ -283,10 +280,9 @@ impl Node {
         if let Some(wire) = self.guard.shared.wire_for(reference) {
             return wire.print_friendly(reference);
         }
-        match reference.profiles.first().and_then(|profile| Some((profile.endpoints.first()?, &profile.key)))
-        {
-            Some((Endpoint::InProcess { name }, key)) => {
-                format!("inproc://{name}/{}", everywire_model::reference::escape(key))
+        match reference.ways().next() {
+            Some((profile, Endpoint::InProcess { name })) => {
+                format!("inproc://{name}/{}", everywire_model::reference::escape(&profile.key))
             }
             _ => String::from("(a reference without an address)"),
         }
@@ -317,8 +313,7 @@ impl Node {
         let Some(profile) = reference.profiles.first() else {
             return Err(Failure::new(Kind::BadReference, Initiator::User, format!("`{text}` leads nowhere")));
         };
-        let connection = shared.open(wire, profile, Role::Monitoring, None)?;
-        Ok(Monitor { wire, connection })
+        Ok(Monitor { connection: shared.open(wire, profile, Role::Monitoring, None)? })
     }
 
     /// Connections that were accepted and are open.

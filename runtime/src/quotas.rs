@@ -78,9 +78,7 @@ impl Allowance {
         let shares = if apart { Self::new(quotas.clone(), largest).shares } else { Arc::clone(&self.shares) };
         Ok((rest, Some(Self { quotas, shares })))
     }
-}
 
-impl Allowance {
     /// Why a newcomer finds no place.
     pub(crate) fn crowded(&self) -> Failure {
         let most = self.shares.most();

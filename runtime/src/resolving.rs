@@ -68,6 +68,6 @@ fn object(node: Arc<Shared>, reference: &Reference, apart: Option<Arc<Apart>>) -
     let deadline = node.builder.deadline;
     Object::new(match here(&node, reference, deadline) {
         Some(here) => Arc::new(here),
-        None => Arc::new(Remote::new(node, reference.clone(), deadline).over(apart)),
+        None => Arc::new(Remote::new(node, reference.clone(), deadline, apart)),
     })
 }

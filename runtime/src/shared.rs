@@ -41,7 +41,7 @@ use everywire_model::{
     BoxFuture, Endpoint, Failure, Initiator, Kind, Limits, Place, Profile, ProfileOptions, Reference,
     Servant, Wire, WireState, options,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 
@@ -102,8 +102,8 @@ pub(crate) struct Shared {
     pub(crate) places: Mutex<Vec<(Place, String)>>,
     /// Where others reach these places.
     pub(crate) addresses: Addresses,
-    /// What stands by for every object, on the wires that are served here and have such servants.
-    pub(crate) wire_state: RwLock<Vec<StandBy>>,
+    /// What stands by for every object, by the names of the wires that are served here or called on.
+    pub(crate) wire_state: RwLock<BTreeMap<&'static str, StandBy>>,
     /// Connections that serve and carry signals.
     audience: Mutex<Vec<Weak<Connection>>>,
     /// New calls are refused.
@@ -118,7 +118,6 @@ pub(crate) struct Shared {
 
 /// What stands by for every object on a wire.
 pub(crate) struct StandBy {
-    pub(crate) wire: &'static str,
     /// Nothing, where the wire expects nothing of everybody.
     pub(crate) wire_state: Option<Arc<dyn WireState>>,
     pub(crate) servants: Vec<Arc<dyn Servant>>,

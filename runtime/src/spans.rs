@@ -12,9 +12,6 @@ pub(crate) use off::{Outgoing, serve};
 #[cfg(feature = "tracing")]
 pub(crate) use on::{Outgoing, serve};
 
-/// What calls within the process have for a wire.
-pub(crate) const IN_PROCESS: &str = "inproc";
-
 #[cfg(feature = "tracing")]
 mod on {
     use everywire_model::object::Completion;

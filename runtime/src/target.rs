@@ -80,13 +80,14 @@ struct Way {
 static TICKETS: AtomicU64 = AtomicU64::new(1);
 
 impl Remote {
-    pub(crate) fn new(node: Arc<Shared>, reference: Reference, deadline: Option<Duration>) -> Self {
-        Self { node, reference, deadline, ways: Arc::default(), seekers: Arc::default(), apart: None }
-    }
-
-    /// The same, over connections that no other object uses, if there are such.
-    pub(crate) fn over(self, apart: Option<Arc<Apart>>) -> Self {
-        Self { apart, ..self }
+    /// Over connections that no other object uses, if there are such (`apart`).
+    pub(crate) fn new(
+        node: Arc<Shared>,
+        reference: Reference,
+        deadline: Option<Duration>,
+        apart: Option<Arc<Apart>>,
+    ) -> Self {
+        Self { node, reference, deadline, ways: Arc::default(), seekers: Arc::default(), apart }
     }
 
     /// The connection in use, or a new one, and the turn to call on it. May block for as long as connecting
@@ -173,56 +174,45 @@ impl Remote {
         &self,
         until: Option<Instant>,
         mut ask: impl FnMut(&Way) -> Result<Option<Outcome<Body>>, Failure>,
-    ) -> Option<Outcome<Body>> {
+    ) -> Result<Option<Outcome<Body>>, Failure> {
         let mut forwards = 0;
         let mut retried = false;
         // Whether the call may have run: then nothing but that way leads on.
         let mut under_way = false;
-        let told = |failure: Failure, under_way: bool| {
-            let sent = under_way && failure.completed() == Completed::No;
-            Some(Outcome::Failed(if sent { failure.with_completed(Completed::Maybe) } else { failure }))
+        let told = |failure: Failure, under_way: bool| match failure.completed() {
+            Completed::No if under_way => failure.with_completed(Completed::Maybe),
+            _ => failure,
         };
         // The turn is given back when the outcome is there.
-        let (mut way, mut _turn) = match self.way(until) {
-            Ok(way) => way,
-            Err(failure) => return Some(Outcome::Failed(failure)),
-        };
+        let (mut way, mut _turn) = self.way(until)?;
         loop {
             let again = match ask(&way) {
                 Ok(Some(Outcome::Moved(reference))) if forwards < FORWARDS => {
                     forwards += 1;
                     under_way |= reference.is_under_way();
-                    match self.find(&reference, until) {
-                        Ok((next, turn)) => {
-                            next.located.store(true, Ordering::Relaxed);
-                            *lock(&self.ways.now) = (!under_way).then(|| Arc::clone(&next));
-                            (way, _turn) = (next, turn);
-                            continue;
-                        }
-                        Err(failure) => return told(failure, under_way),
-                    }
+                    (way, _turn) =
+                        self.find(&reference, until).map_err(|failure| told(failure, under_way))?;
+                    way.located.store(true, Ordering::Relaxed);
+                    *lock(&self.ways.now) = (!under_way).then(|| Arc::clone(&way));
+                    continue;
                 }
                 Ok(Some(Outcome::Moved(_))) => {
                     let message = format!("the object pointed elsewhere more than {FORWARDS} times");
-                    return told(Failure::new(Kind::Unreachable, Initiator::Peer, message), under_way);
+                    return Err(told(Failure::new(Kind::Unreachable, Initiator::Peer, message), under_way));
                 }
-                Err(failure) if under_way => return told(failure, under_way),
-                Ok(Some(Outcome::Failed(failure))) if under_way => return told(failure, true),
-                Ok(outcome) if under_way => return outcome,
+                Err(failure) | Ok(Some(Outcome::Failed(failure))) if under_way => {
+                    return Err(told(failure, true));
+                }
                 // Whoever served it was restarted: the reference leads to what is there now.
                 Ok(Some(Outcome::Failed(failure)))
                     if failure.kind() == Kind::NoObject
                         && failure.completed() == Completed::No
                         && way.again.swap(false, Ordering::Relaxed) =>
                 {
-                    match self.find(&self.reference, until) {
-                        Ok((next, turn)) => {
-                            *lock(&self.ways.now) = Some(Arc::clone(&next));
-                            (way, _turn) = (next, turn);
-                            continue;
-                        }
-                        Err(_) => return Some(Outcome::Failed(failure)),
-                    }
+                    let Ok(next) = self.find(&self.reference, until) else { return Err(failure) };
+                    (way, _turn) = next;
+                    *lock(&self.ways.now) = Some(Arc::clone(&way));
+                    continue;
                 }
                 Ok(Some(Outcome::Failed(failure)))
                     if failure.kind() == Kind::Unreachable
@@ -231,28 +221,31 @@ impl Remote {
                 {
                     failure
                 }
+                Ok(Some(Outcome::Failed(failure))) => return Err(failure),
                 Ok(outcome) => {
-                    if matches!(outcome, Some(Outcome::Done(_) | Outcome::Raised(_))) {
+                    if outcome.is_some() && !under_way {
                         way.located.store(true, Ordering::Relaxed);
                     }
-                    return outcome;
+                    return Ok(outcome);
                 }
                 Err(failure) => failure,
             };
             if retried {
-                return Some(Outcome::Failed(again));
+                return Err(again);
             }
             retried = true;
-            (way, _turn) = match self.way(until) {
-                Ok(way) => way,
-                Err(failure) => return Some(Outcome::Failed(failure)),
-            };
+            (way, _turn) = self.way(until)?;
         }
     }
 
     /// Calls and waits; without a reply, if that is wanted and the wire has such calls.
     #[inline]
-    fn call(&self, method: Method<'_>, arguments: &dyn Encode, oneway: bool) -> Option<Outcome<Body>> {
+    fn call(
+        &self,
+        method: Method<'_>,
+        arguments: &dyn Encode,
+        oneway: bool,
+    ) -> Result<Option<Outcome<Body>>, Failure> {
         let (now, until) = self.times();
         let ask = |way: &Way| {
             let nothing = oneway && way.connection.wire.capabilities().oneway;
@@ -260,10 +253,7 @@ impl Remote {
             let call = Call { profile: &way.profile, method, arguments, expects };
             way.connection.call_and_wait(Ask::Call(call), now, until)
         };
-        match self.ask(until, ask) {
-            Some(Outcome::Failed(failure)) => Some(Outcome::Failed(of_operation(failure, method))),
-            outcome => outcome,
-        }
+        self.ask(until, ask).map_err(|failure| of_operation(failure, method))
     }
 
     /// Whether somebody may answer at first who only tells where the object is.
@@ -369,10 +359,14 @@ impl Target for Remote {
 
     fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
         let span = Outgoing::begin(&self.reference, method);
-        let outcome = span.run(|| self.call(method, arguments, method.is_oneway())).unwrap_or_else(|| {
-            let what = "a oneway operation has no outcome";
-            Outcome::Failed(Failure::new(Kind::Unsupported, Initiator::User, what))
-        });
+        let outcome = match span.run(|| self.call(method, arguments, method.is_oneway())) {
+            Ok(Some(outcome)) => outcome,
+            Ok(None) => {
+                let what = "a oneway operation has no outcome";
+                Outcome::Failed(Failure::new(Kind::Unsupported, Initiator::User, what))
+            }
+            Err(failure) => Outcome::Failed(failure),
+        };
         span.end(&outcome);
         outcome
     }
@@ -380,10 +374,7 @@ impl Target for Remote {
     fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure> {
         let span = Outgoing::begin(&self.reference, method);
         // Where there are no calls without a reply, this one has a reply that nobody looks at.
-        let sent = match span.run(|| self.call(method, arguments, true)) {
-            Some(Outcome::Failed(failure)) => Err(failure),
-            _ => Ok(()),
-        };
+        let sent = span.run(|| self.call(method, arguments, true)).map(drop);
         span.end_sent(&sent);
         sent
     }
@@ -453,12 +444,7 @@ impl Target for Remote {
 
     fn probe(&self) -> Result<(), Failure> {
         let (now, until) = self.times();
-        let outcome =
-            self.ask(until, |way| way.connection.call_and_wait(Ask::Probe(&way.profile), now, until));
-        match outcome {
-            Some(Outcome::Failed(failure)) => Err(failure),
-            _ => Ok(()),
-        }
+        self.ask(until, |way| way.connection.call_and_wait(Ask::Probe(&way.profile), now, until)).map(drop)
     }
 
     fn offers(&self, interface: &str) -> Result<bool, Failure> {

@@ -128,35 +128,31 @@ impl Shared {
     /// Makes the wire's state and its servants, if there are none yet: whoever serves on the wire, or calls
     /// on it, has them.
     pub(crate) fn stand_by(&self, wire: &'static dyn Wire) {
-        if read(&self.wire_state).iter().any(|held| held.wire == wire.name()) {
+        if read(&self.wire_state).contains_key(wire.name()) {
             return;
         }
-        let mut held = write(&self.wire_state);
-        if !held.iter().any(|held| held.wire == wire.name()) {
+        write(&self.wire_state).entry(wire.name()).or_insert_with(|| {
             let wire_state = wire.wire_state(Arc::new(View { node: self.weak(), wire: wire.name() }));
             let servants = wire_state.as_ref().map(|wire_state| wire_state.servants()).unwrap_or_default();
-            held.push(StandBy { wire: wire.name(), wire_state, servants });
-        }
+            StandBy { wire_state, servants }
+        });
     }
 
     /// The servants that stand by for every object on a wire.
     pub(crate) fn standing_by(&self, wire: &'static dyn Wire) -> Vec<Arc<dyn Servant>> {
         self.stand_by(wire);
-        let held = read(&self.wire_state);
-        let own = held.iter().find(|held| held.wire == wire.name());
-        own.map(|held| held.servants.clone()).unwrap_or_default()
+        read(&self.wire_state).get(wire.name()).map(|held| held.servants.clone()).unwrap_or_default()
     }
 
     /// What a wire keeps for this node.
     pub(crate) fn wire_state(&self, wire: &'static dyn Wire) -> Option<Arc<dyn WireState>> {
         self.stand_by(wire);
-        let held = read(&self.wire_state);
-        held.iter().find(|held| held.wire == wire.name()).and_then(|held| held.wire_state.clone())
+        read(&self.wire_state).get(wire.name()).and_then(|held| held.wire_state.clone())
     }
 
     /// The states of all wires that have been used: each is told of what is exported, withdrawn and emitted.
     pub(crate) fn wire_states(&self) -> Vec<Arc<dyn WireState>> {
-        read(&self.wire_state).iter().filter_map(|held| held.wire_state.clone()).collect()
+        read(&self.wire_state).values().filter_map(|held| held.wire_state.clone()).collect()
     }
 }
 

@@ -92,34 +92,9 @@ struct Back {
 }
 
 impl Back {
-    fn connection(&self) -> Result<Arc<Connection>, Failure> {
-        self.connection.upgrade().filter(|connection| !connection.is_over()).ok_or_else(gone)
-    }
-
-    /// Begins a call; `done` is told its outcome, also where it cannot begin.
-    fn begin(
-        &self,
-        method: Method<'_>,
-        arguments: &dyn Encode,
-        expects: Expects,
-        done: Completion,
-    ) -> Ticket {
-        let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
-        let now = Instant::now();
-        let profile = &self.reference.profiles;
-        match (self.connection(), profile.first()) {
-            (Ok(connection), Some(profile)) => {
-                let call = Call { profile, method, arguments, expects };
-                let until = self.deadline.and_then(|deadline| now.checked_add(deadline));
-                let asker = Asker::new(ticket, done);
-                if let Err((failure, asker)) = connection.call_and_go(call, now, until, asker) {
-                    asker.tell(Outcome::Failed(failure));
-                }
-            }
-            (Err(failure), _) => done(Outcome::Failed(failure)),
-            (Ok(_), None) => done(Outcome::Failed(gone())),
-        }
-        Ticket(ticket)
+    fn way(&self) -> Result<(Arc<Connection>, &Profile), Failure> {
+        let connection = self.connection.upgrade().filter(|connection| !connection.is_over());
+        connection.zip(self.reference.profiles.first()).ok_or_else(gone)
     }
 }
 
@@ -135,7 +110,7 @@ impl Target for Back {
             // Nobody waits any more: then nobody wants it.
             let _ = sender.try_send(outcome);
         };
-        self.begin(method, arguments, Expects::Reply, Box::new(done));
+        self.submit(method, arguments, Box::new(done));
         // The reply is read by the event loop that this thread may be leading.
         shard::about_to_block();
         match receiver.recv() {
@@ -146,14 +121,26 @@ impl Target for Back {
     }
 
     fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure> {
-        let connection = self.connection()?;
-        let Some(profile) = self.reference.profiles.first() else { return Err(gone()) };
+        let (connection, profile) = self.way()?;
         let call = Call { profile, method, arguments, expects: Expects::Nothing };
         connection.tell(call).map_err(|failure| failure.at(format_args!("callback {}", method.label())))
     }
 
     fn submit(&self, method: Method<'_>, arguments: &dyn Encode, done: Completion) -> Ticket {
-        self.begin(method, arguments, Expects::Reply, done)
+        let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
+        let now = Instant::now();
+        match self.way() {
+            Ok((connection, profile)) => {
+                let call = Call { profile, method, arguments, expects: Expects::Reply };
+                let until = self.deadline.and_then(|deadline| now.checked_add(deadline));
+                let asker = Asker::new(ticket, done);
+                if let Err((failure, asker)) = connection.call_and_go(call, now, until, asker) {
+                    asker.tell(Outcome::Failed(failure));
+                }
+            }
+            Err(failure) => done(Outcome::Failed(failure)),
+        }
+        Ticket(ticket)
     }
 
     fn withdraw(&self, ticket: Ticket) {
@@ -163,7 +150,7 @@ impl Target for Back {
     }
 
     fn probe(&self) -> Result<(), Failure> {
-        self.connection().map(drop)
+        self.way().map(drop)
     }
 
     fn with_deadline(&self, deadline: Option<Duration>) -> Arc<dyn Target> {

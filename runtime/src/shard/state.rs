@@ -260,9 +260,7 @@ impl Shard {
         self.serving_at.store(next.as_ref().map_or(0, |next| Arc::as_ptr(next).addr()), Ordering::Relaxed);
         std::mem::replace(serving, next)
     }
-}
 
-impl Shard {
     /// A new leader does not know which connections the old one was looking at: all are to ring from now on.
     pub(super) fn recall_bells(&self) {
         if self.bells.load(Ordering::Relaxed) == 0 {
