@@ -68,7 +68,7 @@ impl fmt::Display for Pattern {
 /// Who calls: an address, a network, or an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
-    /// Addresses whose first bits are these.
+    /// Addresses whose first bits are these; an IPv4 address in IPv6 stands here as IPv4.
     Network(IpAddr, u8),
     /// An account that the caller proved to be, or `uid:NUMBER` of the kernel's word.
     User(Pattern),
@@ -92,12 +92,20 @@ impl Caller {
         };
         let (address, bits) =
             text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| wrong()))?;
+        let written: IpAddr = address.parse().map_err(|_| wrong())?;
+        let most = if written.is_ipv4() { 32 } else { 128 };
+        let bits: u8 = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| wrong()))?;
         if bits > most {
             return Err(format!("`{text}`: an address of this family has {most} bits"));
         }
+        let address = written.to_canonical();
+        if address.is_ipv6() || written.is_ipv4() {
+            return Ok(Self::Network(address, bits));
+        }
+        // With fewer bits it would be all of IPv4, which nobody writes so: mostly the bits of the IPv4 address were meant.
+        let bits = bits.checked_sub(96).ok_or_else(|| {
+            format!("`{text}`: an IPv4 address in IPv6 begins behind 96 bits; write {address}/BITS, of 32")
+        })?;
         Ok(Self::Network(address, bits))
     }
 
@@ -114,12 +122,10 @@ impl Caller {
 }
 
 /// Whether the first bits of both addresses are the same; addresses of IPv4 that came mapped into IPv6 count
-/// as IPv4.
+/// as IPv4, as the network does already.
 fn within(address: IpAddr, network: IpAddr, bits: u8) -> bool {
-    // Bits of a network that is written in IPv6 count from the beginning of that address.
-    let mapped = if network.is_ipv6() && network.to_canonical().is_ipv4() { 96 } else { 0 };
-    let bits = u32::from(bits.saturating_sub(mapped));
-    match (address.to_canonical(), network.to_canonical()) {
+    let bits = u32::from(bits);
+    match (address.to_canonical(), network) {
         (IpAddr::V4(one), IpAddr::V4(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros() >= bits,
         (IpAddr::V6(one), IpAddr::V6(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros() >= bits,
         _ => false,
@@ -194,6 +200,8 @@ mod tests {
             ("::/0", false),
             ("::ffff:10.0.0.0/104", true),
             ("::ffff:192.168.0.0/112", false),
+            ("::ffff:0:0/96", true),
+            ("::ffff:10.1.2.3", true),
             ("user:a*", true),
             ("user:bob", false),
             ("local", false),
@@ -201,6 +209,9 @@ mod tests {
             assert_eq!(Caller::parse(text).unwrap().is(&who), is, "{text}");
         }
         assert!(Caller::parse("10.0.0.0/33").unwrap_err().contains("32 bits"));
+        for short in ["::ffff:0:0/90", "::ffff:10.0.0.0/8"] {
+            assert!(Caller::parse(short).unwrap_err().contains("96 bits"), "{short}");
+        }
         assert!(Caller::parse("ada").unwrap_err().contains("user:NAME"));
         assert_eq!(address("tcp:127.0.0.1:80"), "127.0.0.1".parse().ok());
         assert_eq!(address("tcp:[::1]:80"), "::1".parse().ok());
