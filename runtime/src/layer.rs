@@ -65,7 +65,8 @@ pub struct Later {
 }
 
 impl Later {
-    /// Passes the call on.
+    /// Passes a call on: the one that it was kept for, or another attempt of it ([`Request::again`]). Each time that
+    /// this is called, the servant has one call more.
     pub fn serve(&self, request: Request) {
         Next { behind: &self.behind, seen: self.seen }.serve(request);
     }
