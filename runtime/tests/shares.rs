@@ -2,14 +2,17 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::plain::{Frame, Honest, LONG, PLAIN, PLAINMUTE, Probe, call, node, probe_at, until};
+use crate::plain::{
+    Does, Frame, Honest, LONG, PLAIN, PLAINBACK, PLAINMUTE, Probe, Raw, call, name, node, probe_at, until,
+};
 use everywire_model::Ref;
 use everywire_runtime::{Builder, Node, Notice, Quotas};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The refusals of a server.
 type Refusals = Arc<Mutex<Vec<String>>>;
@@ -218,23 +221,73 @@ fn the_oldest_stranger_of_the_source_with_most_makes_room_first() {
     assert!(!is_closed(&mut crowd[1]));
 }
 
+/// Whether the server has said something that nobody asked for: its goodbye, or the end.
+fn ends(peer: &TcpStream) -> bool {
+    peer.set_nonblocking(true).unwrap();
+    let told = peer.peek(&mut [0]);
+    peer.set_nonblocking(false).unwrap();
+    told.is_ok()
+}
+
 #[test]
 fn idle_connections_end_and_busy_ones_do_not() {
-    let quotas = Quotas { idle: Some(Duration::from_millis(1500)), ..Quotas::default() };
+    let quotas = Quotas { idle: Some(Duration::from_millis(500)), ..Quotas::default() };
     let server = Builder::new(&[&PLAINMUTE]).shards(1).quotas(quotas).build();
     let bound = server.listen("plainmute://127.0.0.1:0").unwrap();
-    server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+    let (begun, has_begun) = channel();
+    let (go_on, goes_on) = channel();
+    let goes_on = Mutex::new(goes_on);
+    server.export::<dyn Probe>(
+        "probe",
+        Arc::new(Does(move |v| {
+            if v < 0 {
+                begun.send(()).unwrap();
+                goes_on.lock().unwrap().recv().unwrap();
+            }
+            v + 1
+        })),
+    );
     let address = bound.trim_start_matches("plainmute://").trim_end_matches('/').parse().unwrap();
-    let (mut silent, mut busy) = (from(1, address), from(1, address));
-    assert!(asks(&mut silent) && asks(&mut busy));
-    busy.write_all(&call(2, "wait_ms", 2500)).unwrap();
-    let begun = Instant::now();
-    let mut answer = [0; 17];
-    busy.read_exact(&mut answer).unwrap();
-    assert!(begun.elapsed() >= Duration::from_millis(2500));
-    drop(busy);
-    drop(silent);
-    until("both are gone", || server.connections() == 0);
+    let mut busy = from(1, address);
+    busy.write_all(&call(1, "add_one", -1)).unwrap();
+    has_begun.recv().unwrap();
+    let mut silent = from(1, address);
+    assert!(asks(&mut silent));
+    until("who is silent is gone", || server.connections() == 1);
+    // The call of the other has taken longer. Its time begins with its answer: who is silent since before that ends first.
+    let mut next = from(1, address);
+    assert!(asks(&mut next));
+    std::thread::sleep(Duration::from_millis(100));
+    go_on.send(()).unwrap();
+    busy.read_exact(&mut [0; 17]).unwrap();
+    until("the next one ends", || {
+        let first = ends(&busy);
+        let ends = ends(&next);
+        assert!(ends || !first, "it ended right after its answer");
+        ends
+    });
+    until("all are gone", || server.connections() == 0);
+}
+
+/// Who may be called, or listens, may be silent for ever, if it reads.
+#[test]
+fn a_peer_that_reads_no_answers_ends_on_every_wire() {
+    for wire in [&PLAIN, &PLAINBACK] {
+        let scheme = wire.schemes[0];
+        let name = name(&format!("deaf-{scheme}"));
+        // No look for another reason comes in time.
+        let (idle, first_message) = (Some(Duration::from_millis(300)), LONG * 100);
+        let quotas = Quotas { idle, first_message, ..Quotas::default() };
+        let server = Builder::new(&[wire]).shards(1).quotas(quotas).build();
+        server.listen(&format!("{scheme}+unix://@{name}")).unwrap();
+        server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+        let (mut silent, mut deaf) = (Raw::connect(&name), Raw::connect(&name));
+        silent.begin();
+        deaf.begin();
+        deaf.send(&call(2, "get_bytes", 4_000_000));
+        until("who does not read is gone", || server.connections() == 1);
+        silent.begin();
+    }
 }
 
 #[test]

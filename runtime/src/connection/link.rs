@@ -2,6 +2,7 @@
 
 use super::backward;
 use super::state::{After, Connection};
+use crate::clock::lately;
 use crate::notice::Notice;
 use crate::signals::PATIENCE;
 use crate::sync::lock;
@@ -19,6 +20,8 @@ impl Link for Connection {
         }
         // The thread that serves this connection sends its replies when it has served all that came together.
         if !self.sends_later() {
+            // The call may have taken longer than the peer may be silent.
+            core.used = lately();
             if self.send(&mut core) && !core.session.transmit().is_empty() {
                 self.await_room(&mut core);
             }

@@ -98,7 +98,7 @@ pub struct Server<K> {
     resting: bool,
     /// What the link is to send.
     out: SendBuffer,
-    /// When something came last.
+    /// When something came or was answered last.
     last: Instant,
     /// When the head or the body began that has not arrived whole.
     since: Option<(Instant, Part)>,
@@ -187,6 +187,10 @@ impl<K> Server<K> {
         let bytes = self.end.pipe().input.len();
         let arriving = self.arriving().is_some();
         self.flush();
+        if !self.out.is_empty() {
+            // A call may take longer than the connection may be quiet.
+            self.last = now;
+        }
         if bytes > MAX_PIPELINED && !arriving && self.is_busy() {
             return Err(Breach::Pipelined { bytes });
         }

@@ -7,7 +7,7 @@ use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderValue, Request, Response, StatusCode};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -99,13 +99,22 @@ fn curl_puts_octets_and_gets_them_back() {
     assert_eq!((requests, String::from_utf8(told).unwrap()), (0, "not here\n403 1\n".to_owned()));
 }
 
+/// A program that ends with the test, however that ends.
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
 #[test]
 fn pythons_server_gives_what_is_asked_for() {
     if !here("pythons_server_gives_what_is_asked_for", &["python3"]) {
         return;
     }
     let here = env!("CARGO_MANIFEST_DIR");
-    let mut python = Command::new("python3")
+    let python = Command::new("python3")
         .args([
             "-u",
             "-m",
@@ -120,10 +129,10 @@ fn pythons_server_gives_what_is_asked_for() {
         ])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+        .spawn();
+    let mut python = Ending(python.unwrap());
     let mut line = String::new();
-    BufReader::new(python.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(python.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     // Serving HTTP on 127.0.0.1 port 12345 (http://127.0.0.1:12345/) ...
     let port = line.split(' ').nth(5).unwrap();
     let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
@@ -153,6 +162,4 @@ fn pythons_server_gives_what_is_asked_for() {
         assert_eq!(status == 200, body == wanted);
     }
     assert!(client.is_over(), "its errors end the connection");
-    python.kill().unwrap();
-    python.wait().unwrap();
 }

@@ -165,3 +165,18 @@ fn a_known_head_needs_no_library_and_its_response_is_the_same() {
         server.forget();
     }
 }
+
+#[test]
+fn a_call_may_take_longer_than_the_connection_may_be_quiet() {
+    let (mut client, mut server) = (Client::new(1 << 20), server(1 << 20));
+    client.send(post(vec![Bytes::from_static(b"slow")]));
+    assert!(client.advance().is_none());
+    let request = some(client.transmit(), usize::MAX);
+    assert!(parsed(&mut server, request).is_some());
+    assert_eq!(server.deadline(), None);
+    let late = Instant::now() + Duration::from_secs(1000);
+    server.respond(Response::new(vec![Bytes::from_static(b"done")]));
+    assert!(server.next(late).unwrap().is_none());
+    some(server.transmit(), usize::MAX);
+    assert_eq!(server.deadline(), Some(late + Duration::from_secs(100)));
+}
