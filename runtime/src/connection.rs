@@ -31,5 +31,5 @@ mod weighing;
 
 pub(crate) use asker::Asker;
 pub(crate) use serving::flush_before_blocking;
-pub(crate) use state::{Connection, Role, Served};
+pub(crate) use state::{Connection, Role, Served, served, serves};
 pub(crate) use turn::Turn;

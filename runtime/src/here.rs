@@ -10,8 +10,10 @@
 //! not stopped by the latter two: it answers into the void.
 //!
 //! Invariants: completions run without any lock; the server counts a call in `Shared::inward` for as long as
-//! its `UnderWay` lives, and waits for it when it stops; the reference is followed at most `FORWARDS` times.
+//! its `UnderWay` lives, and waits for it when it stops, but for the calls that the thread is in which stops it; the
+//! reference is followed at most `FORWARDS` times.
 
+use crate::connection;
 use crate::directory::Entry;
 use crate::failures::{ending, no_object, nobody_at, of_operation, timed_out};
 use crate::shard;
@@ -40,8 +42,8 @@ use std::time::{Duration, Instant};
 static TICKETS: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    /// The nodes whose servants the calling thread is in, the innermost last.
-    static INSIDE: RefCell<Vec<Weak<Shared>>> = const { RefCell::new(Vec::new()) };
+    /// The calls whose servants the calling thread is in, the innermost last, behind those that wait for them on other threads.
+    static INSIDE: RefCell<Vec<Weak<Inward>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The target of calls to one object of this process, by its key at an in-process address.
@@ -114,12 +116,12 @@ impl Here {
     }
 
     /// Begins a call on a thread of the server's pool. `done` is told the outcome, unless it is given back with a failure: then
-    /// nothing has begun.
+    /// nothing has begun. `blocks`: the calling thread does nothing else until then.
     fn begin<D: FnOnce(Outcome<Body>) + Send + 'static>(
         &self,
         method: Method<'_>,
         arguments: &dyn Encode,
-        expects: Expects,
+        (expects, blocks): (Expects, bool),
         done: D,
     ) -> Result<Arc<Inward>, (Failure, D)> {
         let (server, servant, index, body) = match self.find(method, arguments) {
@@ -145,9 +147,11 @@ impl Here {
         let link: Arc<dyn Link> = Arc::clone(&inward) as _;
         let endpoint = self.endpoint();
         let mut request = Request::new(index, incoming, link, Arc::clone(&servant));
-        let node = server.weak();
+        // A servant that blocks until this call ends is in it, too.
+        let around = if blocks { Around::here() } else { Around::default() };
+        let own = Arc::downgrade(&inward);
         server.apart(Box::new(move || {
-            let _inside = Inside::enter(node);
+            let _inside = Inside::enter(around, own);
             let _span = spans::serve(&mut request, IN_PROCESS, &endpoint);
             servant.dispatch(request);
         }));
@@ -161,7 +165,7 @@ impl Here {
             // Nobody waits any more: then nobody wants it.
             let _ = sender.try_send(outcome);
         };
-        let inward = match self.begin(method, arguments, Expects::Reply, done) {
+        let inward = match self.begin(method, arguments, (Expects::Reply, true), done) {
             Ok(inward) => inward,
             Err((failure, _)) => return Outcome::Failed(failure),
         };
@@ -219,7 +223,7 @@ impl Target for Here {
     fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure> {
         let span = Outgoing::begin(&self.reference, method);
         let sent = span
-            .run(|| self.begin(method, arguments, Expects::Nothing, drop))
+            .run(|| self.begin(method, arguments, (Expects::Nothing, false), drop))
             .map(drop)
             .map_err(|(failure, _)| of_operation(failure, method));
         span.end_sent(&sent);
@@ -246,7 +250,7 @@ impl Target for Here {
         };
         // The call may have ended before this line: `tell` found nothing to remove then, so only a call that
         // is still under way is put into the map.
-        match self.begin(method, arguments, Expects::Reply, tell) {
+        match self.begin(method, arguments, (Expects::Reply, false), tell) {
             Ok(inward) => {
                 let mut calls = lock(&self.calls);
                 if inward.is_under_way() {
@@ -410,25 +414,51 @@ fn unanswered() -> Failure {
         .with_completed(Completed::Maybe)
 }
 
-/// How many of these calls to servants of a node the calling thread is in: a servant that stops its node does not wait for its own
-/// call.
+/// How many of these calls to servants of a node the calling thread is in, or wait for it: a servant that stops its node does not wait
+/// for its own call.
 pub(crate) fn inside(node: &Shared) -> usize {
-    INSIDE.with_borrow(|nodes| nodes.iter().filter(|held| std::ptr::eq(held.as_ptr(), node)).count())
+    // Each is dropped where nothing is borrowed: it may hold what is the user's.
+    let calls: Vec<Arc<Inward>> =
+        INSIDE.with_borrow(|calls| calls.iter().filter_map(Weak::upgrade).collect());
+    let is_of = |call: &&Arc<Inward>| std::ptr::eq(call.server.as_ptr(), node) && call.is_under_way();
+    calls.iter().filter(is_of).count()
 }
 
-/// While it lives, the calling thread is in a servant.
-struct Inside;
+/// The calls that a thread is in: these, and one of the connection at this address (0: of none).
+#[derive(Default)]
+struct Around(Vec<Weak<Inward>>, usize);
+
+impl Around {
+    fn here() -> Self {
+        Self(INSIDE.with_borrow(Vec::clone), connection::served())
+    }
+}
+
+/// While it lives, the calling thread is in a servant. What it was in before: so many calls, and a connection's.
+struct Inside(usize, usize);
 
 impl Inside {
-    fn enter(node: Weak<Shared>) -> Self {
-        INSIDE.with_borrow_mut(|nodes| nodes.push(node));
-        Self
+    fn enter(around: Around, own: Weak<Inward>) -> Self {
+        let before = connection::served();
+        if around.1 != 0 {
+            connection::serves(around.1);
+        }
+        INSIDE.with_borrow_mut(|calls| {
+            let count = calls.len();
+            // Where the pool has no thread, this is the caller's, which knows what it is in.
+            if calls.is_empty() {
+                calls.extend(around.0);
+            }
+            calls.push(own);
+            Self(count, before)
+        })
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        INSIDE.with_borrow_mut(|nodes| drop(nodes.pop()));
+        connection::serves(self.1);
+        INSIDE.with_borrow_mut(|calls| calls.truncate(self.0));
     }
 }
 

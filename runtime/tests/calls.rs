@@ -456,6 +456,42 @@ fn a_node_that_another_ones_servant_stops_waits_for_its_own_calls() {
     assert_eq!(*events.lock().unwrap(), ["answered", "stopped"]);
 }
 
+/// A call that waits for the servant that stops its node ends with that servant only: nobody waits for it.
+#[test]
+fn a_servant_may_stop_the_node_of_whoever_waits_for_it() {
+    for far in [false, true] {
+        let [outer, inner] = ["outer", "inner"].map(|name| {
+            let name = format!("inproc://{name}-{far}-{}", std::process::id());
+            let node = node();
+            node.listen(&name).unwrap();
+            (node, name)
+        });
+        // With a deadline a call goes through memory, and is counted by its node.
+        let through = |address: &str| {
+            let object = node().object(address).unwrap().with_deadline(Some(LONG));
+            object.into_typed::<dyn Probe>()
+        };
+        let next = through(&format!("{}/probe", inner.1));
+        outer.0.export::<dyn Probe>("probe", Arc::new(Does(move |v| next.add_one(v).unwrap_or(-1))));
+        let (ends, (tell, stopped)) = (outer.0.clone(), mpsc::channel());
+        inner.0.export::<dyn Probe>(
+            "probe",
+            Arc::new(Does(move |v| {
+                ends.stop_within(LONG * 10);
+                tell.send(v).unwrap();
+                v
+            })),
+        );
+        let socket = format!("plain+unix://@{}", plain::name("chain"));
+        let address = if far { outer.0.listen(&socket).unwrap() } else { outer.1 };
+        let outer = through(&probe_at(&address));
+        let caller = std::thread::spawn(move || outer.add_one(7));
+        assert_eq!(stopped.recv_timeout(LONG).unwrap(), 7);
+        // Over a connection it ends with that.
+        assert_eq!(caller.join().unwrap().is_ok(), !far);
+    }
+}
+
 #[test]
 fn unknown_objects_and_operations_are_failures() {
     each("unknown", |address, object, _, client| {

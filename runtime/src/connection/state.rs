@@ -63,9 +63,14 @@ thread_local! {
     pub(super) static SERVING: Cell<usize> = const { Cell::new(0) };
 }
 
+/// The address of the connection whose calls this thread serves; 0: of none.
+pub(crate) fn served() -> usize {
+    SERVING.get()
+}
+
 /// This thread serves calls of the connection at this address; 0: of none.
 #[inline]
-pub(super) fn serves(connection: usize) {
+pub(crate) fn serves(connection: usize) {
     // Not `set`, whose way for a thread that has none yet is not inlined.
     SERVING.with(|serving| serving.set(connection));
 }
