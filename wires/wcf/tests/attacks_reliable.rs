@@ -146,6 +146,38 @@ fn n8_a_call_that_runs_when_its_session_makes_room_has_its_answer() {
 }
 
 #[test]
+fn n8_a_call_whose_answer_is_lost_with_its_session_is_told_so() {
+    let node = Node::new();
+    let bell = Arc::<Bell>::default();
+    let config = Config {
+        wire_state: Some(Arc::clone(&node.0)),
+        peer: PeerAddress { text: "tcp:10.0.0.1:1".into(), credentials: None },
+        waker: Some(Arc::clone(&bell).into()),
+        ..Config::default()
+    };
+    let mut held = Pair::with(Dialect { session: false, ..Dialect::WS }, &config, |settings| {
+        settings.binding = Binding::Ws;
+    });
+    let id = ask(&mut held, 1).expect("there is room");
+    for number in 1..=9 {
+        call(&mut held, &id, number).expect("it is served");
+    }
+    // Its answer is there, and waits until others are acknowledged.
+    held.hand_over(&message(&id, "9"), None).unwrap();
+    assert!(held.server_says().is_none() && held.server.is_awaiting());
+    bell.0.store(0, Ordering::Relaxed);
+    let mut crowd = node.from("10.0.0.1:2");
+    crowd.now += Duration::from_secs(1);
+    used(&mut crowd, 2, ALL - 1);
+    used(&mut node.from("10.0.0.2:1"), 5_000, 1);
+    assert_eq!(bell.0.load(Ordering::Relaxed), 1);
+    // To say nothing would be to say that it has no answer; that the sequence is unknown, that it has not begun.
+    let said = fault(&mut held);
+    assert!(said.contains("SequenceTerminated") && said.contains("urn:m9"), "{said}");
+    assert!(held.server_says().is_none() && !held.server.is_awaiting());
+}
+
+#[test]
 fn n8_among_equals_the_session_that_is_silent_longest_makes_room() {
     let node = Node::new();
     let addresses = (0..ALL).map(|number| format!("10.1.{}.{}:1", number / 256, number % 256));

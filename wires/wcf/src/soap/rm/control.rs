@@ -162,6 +162,14 @@ impl Version {
         };
         self.fault("UnknownSequence", reason)
     }
+
+    /// The fault about a message that was worked on, and whose answer the sequence keeps no more (WS-ReliableMessaging 1.1,
+    /// section 4.2).
+    pub(in crate::soap) fn lost(self) -> Said {
+        let reason = "The Sequence has been terminated: there were too many sessions, and this one made room for another client's. \
+                      This message was worked on, and its answer is lost.";
+        self.fault("SequenceTerminated", reason)
+    }
 }
 
 /// The identifiers in the body of a message of the protocol: that of the sequence it is about, and that of the one it offers.

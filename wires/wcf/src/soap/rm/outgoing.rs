@@ -66,10 +66,10 @@ impl Outgoing {
         flying.chain(&self.waiting).map(of).sum()
     }
 
-    /// Nothing of this is sent any more.
-    pub(super) fn clear(&mut self) {
-        self.waiting.clear();
-        self.flying.clear();
+    /// Nothing of this is sent any more. Returns to which messages of the peer there were answers.
+    pub(super) fn clear(&mut self) -> Vec<MessageId> {
+        let flying = self.flying.drain(..).map(|flying| flying.message);
+        flying.chain(self.waiting.drain(..)).filter_map(|message| message.relates_to).collect()
     }
 
     /// Nobody waits for a call any more: its message is left out if it has no number yet, else it is repeated all the same.

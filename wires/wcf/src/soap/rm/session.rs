@@ -96,6 +96,8 @@ pub(in crate::soap) struct Session {
     here: Box<str>,
     /// The client's latest questions that have no answer yet.
     asked_of_us: VecDeque<MessageId>,
+    /// Questions whose answers were there when it was displaced.
+    lost: Vec<MessageId>,
     /// Wakers of the connections whose requests wait for an answer that comes by another connection, or for
     /// room.
     awaited: Vec<Waker>,
@@ -123,6 +125,7 @@ impl Session {
             peer: PeerSequence::Open,
             here: Box::default(),
             asked_of_us: VecDeque::new(),
+            lost: Vec::new(),
             awaited: Vec::new(),
             kept: Kept::default(),
         }

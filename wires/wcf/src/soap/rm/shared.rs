@@ -92,7 +92,7 @@ impl Reliable {
 
     /// The request that gets no answer because the session is over, and why.
     pub(in crate::soap) fn refused(&mut self) -> Option<(Said, Option<MessageId>)> {
-        lock(&self.session).refused(&mut self.desk)
+        self.desk.refused.take()
     }
 
     /// Takes a message.

@@ -15,9 +15,8 @@ pub(in crate::soap) struct Desk {
     pub(super) control: VecDeque<Outbound>,
     /// A message to answer with an old answer, or with an acknowledgement.
     pub(super) owed: Option<Owed>,
-    /// The message that gets no answer any more, with its identifier.
-    /// Outer `None`: nothing is refused; inner `None`: the message had no identifier.
-    refused: Option<Option<MessageId>>,
+    /// Why a message gets no answer any more, and its identifier, if it had one.
+    pub(in crate::soap::rm) refused: Option<(Said, Option<MessageId>)>,
 }
 
 /// A message that waits for its response.
@@ -63,17 +62,18 @@ impl Session {
             }
         }
         if is_over {
-            // Whoever is refused calls again: not for what has begun.
-            desk.refused = (!begun).then_some(owed.id);
+            // Whoever is told that his sequence is unknown calls again: not for what has begun.
+            desk.refused = if !begun {
+                Some((self.unknown(), owed.id))
+            } else if owed.id.as_ref().is_some_and(|id| self.lost.contains(id)) {
+                Some((self.protocol.version.lost(), owed.id))
+            } else {
+                None
+            };
             return None;
         }
         let message = self.protocol.empty("SequenceAcknowledgement");
         Some(self.dressed(message, None, true))
-    }
-
-    /// The message that gets no answer because the session is over, and why.
-    pub(in crate::soap::rm) fn refused(&self, desk: &mut Desk) -> Option<(Said, Option<MessageId>)> {
-        desk.refused.take().map(|id| (self.unknown(), id))
     }
 
     /// There will be no answer to this message, which came: it was one-way, or refused.
@@ -106,7 +106,7 @@ impl Session {
     /// Its place was given to others.
     pub(in crate::soap::rm) fn displace(&mut self) {
         self.stage = Stage::Over(End::Displaced);
-        self.out.clear();
+        self.lost = self.out.clear();
         self.came.clear();
         // What a servant still answers is its connection's to hold.
         self.kept = Kept::default();
