@@ -253,7 +253,7 @@ pub fn index_of(interface: &Interface, asked: &[u8]) -> Option<usize> {
     }
     let of = |operation: &Operation| names::action(Some(interface), operation) == asked;
     let said = || only(&|operation| note(&operation.notes, names::SOAP_ACTION) == Some(asked));
-    interface.operations.iter().position(of).or_else(said).or_else(|| {
+    only(&of).or_else(said).or_else(|| {
         // Callbacks of a contract written without notes: WCF names them by the service's contract.
         let contract = names::contract(interface);
         let service = contract.local.strip_suffix("Callback")?;
@@ -261,4 +261,11 @@ pub fn index_of(interface: &Interface, asked: &[u8]) -> Option<usize> {
             names::join(&contract.namespace, service, names::operation(operation)) == asked
         })
     })
+}
+
+/// Whether several operations say this in SOAPAction, so that it tells none of them: their bodies differ (WS-I Basic
+/// Profile 1.1, R2710).
+pub(crate) fn is_shared(interface: &Interface, said: &str) -> bool {
+    let says = |operation: &&Operation| names::soap_action(Some(interface), operation) == said;
+    interface.operations.iter().filter(says).nth(1).is_some()
 }

@@ -101,6 +101,11 @@ impl Node {
         })
     }
 
+    /// Whether several operations of an object say this in SOAPAction.
+    pub(crate) fn is_shared(&self, key: &[u8], said: &str) -> bool {
+        self.objects.servants(key).iter().any(|servant| plan::is_shared(servant.interface(), said))
+    }
+
     /// Whether only somebody who answers for all keys that begin so serves the object: of operations that its interface has not, too.
     pub fn passes(&self, key: &[u8]) -> bool {
         self.objects.by_prefix(key).is_some() && self.objects.servants(key).is_empty()

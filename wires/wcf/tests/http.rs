@@ -238,23 +238,6 @@ fn what_bindings_say_stands_in_soap_action() {
     }
 }
 
-/// What a binding says of several operations tells none of them; the action of one goes before what is said of another.
-#[test]
-fn operations_are_found_by_what_is_said_of_them_alone() {
-    let mut contract = interface();
-    let operations = contract.operations.to_mut();
-    let next = |name: &str| format!("{ACTION}{name}");
-    let label = operations[1].label.to_string();
-    let said = |what: &str| vec![("wcf:soapAction".into(), what.to_owned().into())].into();
-    operations[0].notes = said("urn:all");
-    let found = |contract: &Interface, asked: &str| everywire_wcf::plan::index_of(contract, asked.as_bytes());
-    assert_eq!(found(&contract, "urn:all"), Some(0));
-    contract.operations.to_mut()[1].notes = said("urn:all");
-    assert_eq!(found(&contract, "urn:all"), None);
-    contract.operations.to_mut()[0].notes = said(&next(&label));
-    assert_eq!(found(&contract, &next(&label)), Some(1));
-}
-
 #[test]
 fn requests_as_others_write_them_are_served() {
     let utf16: Vec<u8> = format!("\u{FEFF}{}", say("x")).encode_utf16().flat_map(u16::to_le_bytes).collect();

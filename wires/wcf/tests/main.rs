@@ -17,6 +17,7 @@ mod explain;
 mod framing;
 mod hostile;
 mod http;
+mod http_actions;
 mod http_ends;
 mod http_repeats;
 mod http_support;

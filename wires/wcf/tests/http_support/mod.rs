@@ -86,7 +86,12 @@ pub fn accepting(address: &str) -> http::Accepting {
 
 /// What accepting sessions at this address have in common.
 pub fn place(address: &str) -> Config {
-    place_of(address, Shelf::with("echo", Arc::new(Quiet(interface()))))
+    place_with(address, &interface())
+}
+
+/// The same, with another contract.
+pub fn place_with(address: &str, contract: &Interface) -> Config {
+    place_of(address, Shelf::with("echo", Arc::new(Quiet(contract.clone()))))
 }
 
 /// The same, where the wire may keep so many bytes beside its connections; what it keeps is told there.
