@@ -9,10 +9,11 @@
 //! States: a type is known by its kind and id. It is *open* while its parts are made, then *made*, and never
 //! changes after. A part that names an open type gets a cell (`Hold::Later`), which is filled when the type
 //! is complete. If making such a type fails after its cell was given out, the whole contract is `broken`,
-//! since somebody may hold a cell that nothing fills.
+//! since somebody may hold a cell that nothing fills. Cells live as long as the process, so each is made once:
+//! whoever asks for the same type codes again gets the same cells. They keep the scoped names of the first time.
 //!
 //! Bounds: levels (`DEPTH`) and parts (`NODES`) of all types together, since a type code of a few octets can
-//! stand for a large type and a repository may send many of them.
+//! stand for a large type and a repository may send many of them; cells of all contracts (`CELLS`).
 
 use super::questions::Questions;
 use crate::typecodes;
@@ -21,13 +22,29 @@ use everywire_model::describe::{
 };
 use everywire_model::{Definition, Failure, Initiator, Kind, TypeCode};
 use std::any::Any;
+use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, HashSet};
-use std::sync::OnceLock;
+use std::hash::BuildHasher;
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 /// Deepest nesting of types: that of type codes, and of what a type that contains itself adds.
 const DEPTH: usize = 64;
 /// Most types and parts of types of one contract.
 const NODES: usize = 100_000;
+/// Most types that contain themselves, of all contracts that a process asks for.
+const CELLS: usize = 1 << 16;
+
+/// Tells type codes apart, by keys that nobody outside of the process knows: nobody can make two with one pair of hashes.
+static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
+
+/// What a type is known by within one contract: the noun of its kind, and its id.
+type Key = (&'static str, String);
+
+/// A cell is known by the hashes of the type code that it came in, and its type.
+type Cells = HashMap<([u64; 2], Key), Box<dyn Any + Send>>;
+
+/// The cells so far. Nothing is ever taken out: shapes elsewhere point to them.
+static CELLS_MADE: LazyLock<Mutex<Cells>> = LazyLock::new(Mutex::default);
 
 /// The types of one contract. Filled while interfaces are made; `into_definitions` ends it.
 #[derive(Default)]
@@ -36,10 +53,12 @@ pub(super) struct Types {
     prefixes: HashSet<String>,
     /// Scoped names by ids.
     names: HashMap<String, String>,
-    /// Types that are made, by what they are: the noun of their kind, and their id.
-    made: HashMap<(&'static str, String), Shape>,
+    /// Types that are made.
+    made: HashMap<Key, Shape>,
     /// Types that are being made: what stands for them within themselves.
-    open: HashMap<(&'static str, String), Box<dyn Any>>,
+    open: HashMap<Key, Box<dyn Any>>,
+    /// The hashes of the type code that is read; nothing for types of constants, which no repository tells apart.
+    code: Option<[u64; 2]>,
     /// Exceptions by their ids. They are apart from `made`, because an exception is no type of a value.
     exceptions: HashMap<String, Hold<Struct>>,
     /// All of them in the order in which they were completed, so each comes after what it is made of.
@@ -102,11 +121,18 @@ impl Types {
         (scoped.rsplit("::").next() == Some(bare)).then_some(scoped)
     }
 
+    /// A type code is read from now on.
+    fn begin(&mut self, code: &TypeCode) {
+        let encoded = Some(code.encoded()).filter(|encoded| !encoded.is_empty());
+        self.code = encoded.map(|encoded| KEYS.each_ref().map(|key| key.hash_one(encoded)));
+    }
+
     /// The shape of the type that a code describes.
     ///
     /// # Errors
     /// Values of it cannot be held here, or there is too much of it.
     pub(super) fn of(&mut self, code: &TypeCode, questions: &mut Questions) -> Result<Shape, Failure> {
+        self.begin(code);
         match code.shape() {
             _ if let Some(failure) = &self.broken => Err(failure.clone()),
             Some(shape) => self.shape(shape, DEPTH, questions),
@@ -123,6 +149,7 @@ impl Types {
         code: &TypeCode,
         questions: &mut Questions,
     ) -> Result<Hold<Struct>, Failure> {
+        self.begin(code);
         let described = code.shape().and_then(typecodes::exception);
         let described = described.ok_or_else(|| unsupported("something that is no exception"))?;
         if let Some(made) = self.exceptions.get(described.id.as_ref()) {
@@ -212,7 +239,7 @@ impl Types {
     /// id is made each time, since nothing tells it from others.
     fn once<T: Named>(
         &mut self,
-        key: (&'static str, String),
+        key: Key,
         make: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<Shape, Failure> {
         if key.1.is_empty() {
@@ -222,8 +249,11 @@ impl Types {
             return Ok(made.clone());
         }
         if let Some(open) = self.open.get_mut(&key).and_then(|open| open.downcast_mut::<Cell<T>>()) {
-            // It lives as long as the process, as that of a contract's file does.
-            let cell: &'static OnceLock<T> = open.get_or_insert_with(|| Box::leak(Box::new(OnceLock::new())));
+            let cell = match *open {
+                Some(cell) => cell,
+                None => cell(self.code, key)?,
+            };
+            *open = Some(cell);
             return Ok(T::shape(Hold::Later(cell)));
         }
         self.open.insert(key.clone(), Box::new(None as Cell<T>));
@@ -232,7 +262,7 @@ impl Types {
             self.open.remove(&key).and_then(|open| open.downcast::<Cell<T>>().ok()).and_then(|open| *open);
         let held = match (made, cell) {
             (Ok(made), Some(cell)) => {
-                // Filled here only.
+                // It may be filled already: the type code was the same.
                 let _ = cell.set(made);
                 Hold::Later(cell)
             }
@@ -253,6 +283,26 @@ impl Types {
 
 /// What stands for a type within itself; `None` as long as no part has needed it.
 type Cell<T> = Option<&'static OnceLock<T>>;
+
+/// The cell of a type that came in the type code with these hashes.
+///
+/// # Errors
+/// There are too many.
+fn cell<T: Named>(code: Option<[u64; 2]>, key: Key) -> Result<&'static OnceLock<T>, Failure> {
+    let code = code.ok_or_else(|| unsupported("a constant of a type that contains itself"))?;
+    let mut cells = CELLS_MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let count = cells.len();
+    let known = match cells.entry((code, key)) {
+        Entry::Vacant(_) if count >= CELLS => {
+            let what = "types that contain themselves";
+            return Err(Failure::over_limit(Initiator::Here, what, count + 1, CELLS));
+        }
+        Entry::Vacant(free) => free.insert(Box::new(&*Box::leak(Box::<OnceLock<T>>::default()))),
+        Entry::Occupied(known) => known.into_mut(),
+    };
+    // The noun in the key says which kind it is.
+    known.downcast_ref::<&'static OnceLock<T>>().copied().ok_or_else(|| unsupported("such a type"))
+}
 
 /// The kinds of types that have a name and an id, so that one function serves all four.
 trait Named: Sized + Send + Sync + 'static {
@@ -282,4 +332,34 @@ fn path(id: &str) -> Option<&str> {
 #[cold]
 fn unsupported(what: &str) -> Failure {
     Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} is not supported"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everywire_model::shape::Order;
+
+    /// A struct that contains a sequence of itself, and where its cell is.
+    fn tree(code: Option<[u64; 2]>) -> Result<usize, Failure> {
+        let mut types = Types { code, ..Types::default() };
+        let key = || ("struct", "IDL:Tree:1.0".to_owned());
+        let made = types.once(key(), |types| {
+            let element = types.once::<Struct>(key(), |_| Err(unsupported("it is open")))?;
+            let sequence = Sequence { element, bound: None, order: Order::Free, size: None };
+            let shape = Shape::Sequence(Hold::new(sequence));
+            let fields = vec![Field { name: "branches".into(), shape }].into();
+            Ok(Struct { name: "Tree".into(), id: key().1.into(), fields })
+        })?;
+        let Shape::Struct(Hold::Later(cell)) = made else { panic!("{made:?}") };
+        assert_eq!(cell.get().map(|tree| tree.fields.len()), Some(1));
+        Ok(std::ptr::from_ref(cell).addr())
+    }
+
+    #[test]
+    fn who_asks_for_the_same_type_codes_again_gets_the_same_cells() {
+        let first = tree(Some([1, 2])).unwrap();
+        assert_eq!(tree(Some([1, 2])).unwrap(), first);
+        assert_ne!(tree(Some([1, 3])).unwrap(), first);
+        assert_eq!(tree(None).unwrap_err().kind(), Kind::Unsupported);
+    }
 }
