@@ -315,12 +315,14 @@ fn b4_what_was_withdrawn_before_it_was_sent_is_never_sent() {
     let waits = caller(&other, &broker);
     let second = thread::spawn(move || waits.count(8));
     until("both wait", || (broker.metric(r#"calls_under_way{route="shop"}"#) - 2.0).abs() < 0.1);
+    let closed =
+        || broker.log.lock().unwrap().iter().filter(|line| line.contains(r#""event":"closed""#)).count();
+    // The only connection that ends from now on is this client's.
+    let before = closed();
     client.stop_within(Duration::ZERO);
     drop(call);
     // It is said when the calls of the connection are withdrawn. Its place is free before that.
-    until("the broker knows", || {
-        broker.log.lock().unwrap().iter().any(|line| line.contains(r#""event":"closed""#))
-    });
+    until("the broker knows", || closed() > before);
     open.send(()).unwrap();
     assert_eq!(second.join().unwrap().unwrap(), 8);
     assert_eq!(store.counted.lock().unwrap().get(&7), None, "nobody wanted it any more");

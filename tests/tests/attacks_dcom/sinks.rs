@@ -216,10 +216,10 @@ fn o3_references_to_silent_hosts_cost_no_threads() {
         taken += u64::from(kitchen.advise(&sink_at("127.0.0.1", port, number)).is_ok());
     }
     assert_eq!(taken, 256);
-    // Whoever fires does not wait for any of them.
-    let begun = std::time::Instant::now();
+    // Whoever fires does not wait for any of them: none has been given up by then.
     kitchen.fire(10);
-    assert!(begun.elapsed() < Duration::from_secs(20), "who fires waits for sinks: {:?}", begun.elapsed());
+    until("a sink is called", || silent.connections() > 0);
+    assert!(!silent.is_left(), "who fires waits for sinks");
     let most = (0..20).map(|_| {
         std::thread::sleep(Duration::from_millis(50));
         target.threads()
