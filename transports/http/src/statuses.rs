@@ -34,15 +34,31 @@ pub fn completed(kind: Kind) -> Completed {
     }
 }
 
+/// Characters of what a server wrote that are repeated.
+const SAID: usize = 200;
+
 /// What the server wrote for people, on one line behind a colon; nothing where that is a page.
 pub fn said(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body.get(..400).unwrap_or(body));
-    match text.trim() {
+    // A character takes four bytes at the most, so what is cut within one lies behind the last that is repeated.
+    let text = String::from_utf8_lossy(body.get(..4 * SAID).unwrap_or(body));
+    // Files of pages may begin with a byte order mark.
+    match text.trim_start_matches('\u{feff}').trim() {
         said if said.is_empty() || said.starts_with('<') => String::new(),
         // It goes to a terminal.
         said => {
-            let clip = said.chars().take(200).map(|char| if char.is_control() { ' ' } else { char });
+            let clip = said.chars().take(SAID).map(|char| if char.is_control() { ' ' } else { char });
             [':', ' '].into_iter().chain(clip).collect()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::said;
+
+    #[test]
+    fn a_page_is_not_repeated_and_a_text_is_cut_between_characters() {
+        assert_eq!(said("\u{feff}<!DOCTYPE html><title>404</title>".as_bytes()), "");
+        assert_eq!(said("漢".repeat(300).as_bytes()), format!(": {}", "漢".repeat(200)));
     }
 }
