@@ -15,11 +15,11 @@
 use std::collections::HashSet;
 
 /// Keywords that a raw identifier (`r#type`) makes usable, those of all editions and the reserved ones.
-const KEYWORDS: [&str; 47] = [
+const KEYWORDS: [&str; 48] = [
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
     "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "static", "struct", "trait",
-    "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while",
+    "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
 /// Words that no identifier may be, raw or not.
@@ -238,6 +238,7 @@ mod tests {
             ("v1_2", "v1_2", "V1_2"),
             ("perM²day", "per_m_day", "PerMDay"),
             ("type", "r#type", "Type"),
+            ("yield", "r#yield", "Yield"),
             ("self", "self_", "Self_"),
             ("_2d", "n2d", "N2d"),
             ("long int", "long_int", "LongInt"),
