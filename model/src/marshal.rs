@@ -354,7 +354,7 @@ pub trait UnmarshalList<'a>: Sized {
 }
 
 macro_rules! tuples {
-    ($($len:literal ($($name:ident $index:tt),*) $(without values: $none:expr)?),*) => {$(
+    ($len:expr => ($($name:ident $index:tt),*) $(without values: $none:expr)?) => {
         impl<$($name: Marshal),*> MarshalList for ($($name,)*) {
             #[inline]
             fn marshal_list<S: Sink + ?Sized>(&self, list: &Shape, sink: &mut S) -> Visit<()> {
@@ -380,28 +380,34 @@ macro_rules! tuples {
                 Some($none)
             })?
         }
-    )*};
+    };
 }
 
-tuples!(
-    0 () without values: (),
-    1 (A 0),
-    2 (A 0, B 1),
-    3 (A 0, B 1, C 2),
-    4 (A 0, B 1, C 2, D 3),
-    5 (A 0, B 1, C 2, D 3, E 4),
-    6 (A 0, B 1, C 2, D 3, E 4, F 5),
-    7 (A 0, B 1, C 2, D 3, E 4, F 5, G 6),
-    8 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7),
-    9 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8),
-    10 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9),
-    11 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10),
-    12 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11),
-    13 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12),
-    14 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13),
-    15 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14),
-    16 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14, P 15)
-);
+/// Hands each tuple of 1 to 64 to a macro: what its elements are called, and their numbers. Operations of SOAP have so many
+/// parameters.
+macro_rules! each_tuple {
+    ($to:ident) => {
+        $crate::marshal::each_tuple!($to [] A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12 N 13 O 14 P 15 A2 16 B2 17 C2 18 D2 19
+            E2 20 F2 21 G2 22 H2 23 I2 24 J2 25 K2 26 L2 27 M2 28 N2 29 O2 30 P2 31 A3 32 B3 33 C3 34 D3 35 E3 36 F3 37 G3 38
+            H3 39 I3 40 J3 41 K3 42 L3 43 M3 44 N3 45 O3 46 P3 47 A4 48 B4 49 C4 50 D4 51 E4 52 F4 53 G4 54 H4 55 I4 56 J4 57
+            K4 58 L4 59 M4 60 N4 61 O4 62 P4 63);
+    };
+    ($to:ident [$($before:ident $number:tt)*] $name:ident $index:tt $($rest:tt)*) => {
+        $to!($($before $number,)* $name $index);
+        $crate::marshal::each_tuple!($to [$($before $number)* $name $index] $($rest)*);
+    };
+    ($to:ident [$($before:tt)*]) => {};
+}
+pub(crate) use each_tuple;
+
+macro_rules! tuple {
+    ($($name:ident $index:tt),+) => {
+        tuples!([$($index),+].len() => ($($name $index),+));
+    };
+}
+
+tuples!(0 => () without values: ());
+each_tuple!(tuple);
 
 /// Tuples as values: structs without a name.
 macro_rules! nameless {

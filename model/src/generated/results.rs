@@ -69,18 +69,17 @@ macro_rules! lists {
             }
         }
     )*};
-    (tuples $(($($name:ident)*))*) => {
-        lists!($(($($name),*) ($($name,)*), list => list, list => list;)*);
-    };
 }
 
 lists!(() (), list => list, list => list;);
 lists!((A) A, (value,) => value, value => (value,););
-lists!(tuples
-    (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H) (A B C D E F G H I)
-    (A B C D E F G H I J) (A B C D E F G H I J K) (A B C D E F G H I J K L) (A B C D E F G H I J K L M)
-    (A B C D E F G H I J K L M N) (A B C D E F G H I J K L M N O) (A B C D E F G H I J K L M N O P)
-);
+macro_rules! tuple {
+    ($only:ident 0) => {};
+    ($($name:ident $index:tt),+) => {
+        lists!(($($name),+) ($($name,)+), list => list, list => list;);
+    };
+}
+crate::marshal::each_tuple!(tuple);
 
 impl<R: Results> Results for Success<R>
 where
@@ -246,4 +245,24 @@ pub trait Untyped {
 
 impl<I: ?Sized> Untyped for I {
     type Reference = Option<Reference>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_have_up_to_sixty_four_parameters_and_results() {
+        #[rustfmt::skip]
+        type Many = (
+            u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8,
+            u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8,
+            u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8,
+            u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8,
+        );
+        fn travels<T: Results + MarshalList + for<'a> UnmarshalList<'a>>() -> usize {
+            size_of::<T>()
+        }
+        assert_eq!(travels::<Many>(), 64);
+    }
 }
