@@ -27,11 +27,13 @@ use std::collections::HashMap;
 /// each, so the file's own size would not bound the memory well.
 const SIGNATURES: usize = 256 << 10;
 
-/// The interfaces of a node and of all nodes in it.
+/// The interfaces of a node and of all nodes in it. A file may also be one interface without a node, as Qt's compiler takes it.
 pub(super) fn all(root: &Element<'_>, report: &mut Report) -> Contract {
     let mut reader = Reader::new(root, report);
     let mut contract = Contract::default();
-    if reader.is_node(root) {
+    if root.name == "interface" {
+        reader.add_interface(root, false, &mut contract);
+    } else if reader.is_node(root) {
         reader.node(root, &mut contract, true, &mut Vec::new());
     }
     contract
@@ -85,13 +87,7 @@ impl Reader<'_> {
         }
         for child in node.elements() {
             match child.name {
-                "interface" => {
-                    if let Some(interface) = self.interface(child, !deep) {
-                        let new = self.exceptions.take_new().map(Definition::Exception);
-                        contract.definitions.extend(new);
-                        contract.definitions.push(Definition::Interface(Hold::new(interface)));
-                    }
-                }
+                "interface" => self.add_interface(child, !deep, contract),
                 "node" if deep => self.node(child, contract, true, children),
                 "node" => {
                     if let Some(name) = self.child(child) {
@@ -100,6 +96,14 @@ impl Reader<'_> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// One interface, after the exceptions that it is the first to name.
+    fn add_interface(&mut self, element: &Element<'_>, strict: bool, contract: &mut Contract) {
+        if let Some(interface) = self.interface(element, strict) {
+            contract.definitions.extend(self.exceptions.take_new().map(Definition::Exception));
+            contract.definitions.push(Definition::Interface(Hold::new(interface)));
         }
     }
 

@@ -25,6 +25,14 @@ fn contracts_survive_printing() {
     }
 }
 
+#[test]
+fn a_file_may_be_one_interface() {
+    let text = "<interface name='org.example.Alone'><method name='Ask'><arg type='s' direction='out'/></method></interface>";
+    let contract = parse(text, "alone.xml").unwrap();
+    assert_eq!(contract.interfaces().next().unwrap().id, "org.example.Alone");
+    assert!(parse_node(text).is_err(), "an object tells a node");
+}
+
 /// What GLib's compiler accepts is well-formed and valid.
 #[test]
 fn printed_contracts_are_accepted_by_gdbus_codegen() {
@@ -177,7 +185,7 @@ fn names_are_those_of_the_specification() {
 fn mistakes_have_a_place() {
     let inside = |body: &str| format!("<node>\n <interface name=\"a.b\">\n{body}\n </interface>\n</node>");
     let cases = [
-        ("<interface name=\"a.b\"/>".to_owned(), 1, 2, "`<node>`"),
+        ("<method name=\"M\"/>".to_owned(), 1, 2, "`<node>`"),
         ("<node><interface/></node>".to_owned(), 1, 8, "attribute `name`"),
         ("<node>\n<interface name=\"plain\"/></node>".to_owned(), 2, 18, "at least two names"),
         ("<node name=\"a-b\"/>".to_owned(), 1, 13, "joined by `/`"),
