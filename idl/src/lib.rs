@@ -31,6 +31,8 @@ pub mod midl;
 #[cfg(feature = "omg")]
 pub mod omg;
 mod preprocessing;
+#[cfg(any(feature = "midl", feature = "omg"))]
+mod raised;
 mod report;
 #[cfg(feature = "dbus-xml")]
 pub mod signature;

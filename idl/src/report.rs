@@ -163,6 +163,12 @@ impl Report {
         }
     }
 
+    /// Forgets what is missing, before all is read again.
+    #[cfg(feature = "wsdl")]
+    pub(crate) fn forget_doubts(&mut self) {
+        self.doubts.clear();
+    }
+
     /// Makes mistakes of all that is missing; whether there was any.
     pub(crate) fn take_doubts(&mut self) -> bool {
         let doubts = std::mem::take(&mut self.doubts);

@@ -25,8 +25,9 @@ use std::fmt::Write;
 ///
 /// What other languages have and OMG IDL has not (maps, pointers, handles, signed octets, nameless structs) is written as
 /// `any` with a comment that says so. Signals, and operations that may run twice, are pragmas of ours, which other
-/// compilers pass over.
+/// compilers pass over. An exception that is a value as well becomes two, with `_exception` behind the name of the one.
 pub fn print(contract: &Contract) -> String {
+    let contract = &*crate::raised::apart(contract);
     let mut printer = Printer {
         contract,
         names: Names::of(contract),

@@ -8,7 +8,7 @@
 //! descriptions, no absolute paths, no more than `DOCUMENTS` files with `BYTES` together, each once. A folder
 //! is searched by namespace only where an import says no place, and at most `BESIDE` of its files.
 
-use super::limits::{BESIDE, BYTES, DOCUMENTS, IMPORTS, OUTER, PATH};
+use super::limits::{BESIDE, BYTES, DOCUMENTS, IMPORTS, OUTER, PATH, PROJECT};
 use super::names::SCHEMA;
 use super::tree::{Node, WSDL};
 use crate::diagnostics::{Diagnostic, Diagnostics};
@@ -131,6 +131,9 @@ impl Files {
                 return vec![path];
             }
         }
+        if let Some(path) = of_project(folder, &import.location) {
+            return vec![path];
+        }
         for folder in folders {
             let found = self.by_namespace(folder, import);
             if !found.is_empty() {
@@ -197,6 +200,19 @@ fn relative(location: &str) -> Option<PathBuf> {
 fn plain(location: &str) -> String {
     let location = location.split('#').next().unwrap_or_default();
     location.trim().replace("%20", " ").replace('\\', "/")
+}
+
+/// A document whose path starts at a folder around the one at hand, as descriptions in projects of Java have it: from where
+/// the project lies (`src/main/resources/a.xsd`), or from the root of the class path (`classpath:wsdl/a.xsd`).
+/// The path must name a folder, so that no file of the same name is taken for it.
+fn of_project(folder: &Path, location: &str) -> Option<PathBuf> {
+    let of_class_path = location.trim().strip_prefix("classpath:").map(|path| path.trim_start_matches('/'));
+    let path = relative(of_class_path.unwrap_or(location))?;
+    let inside = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let named = inside && path.components().count() > 1;
+    let whole = whole(folder);
+    let mut outer = whole.ancestors().take(PROJECT).filter(|outer| named && outer.parent().is_some());
+    outer.find_map(|outer| Some(outer.join(&path)).filter(|path| path.is_file()))
 }
 
 /// Where in a copy of what is published elsewhere a document lies: `http://host/ver10/schema/a.xsd` may be `../schema/a.xsd`

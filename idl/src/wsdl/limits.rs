@@ -21,6 +21,8 @@ pub(super) const MEMBERS: usize = 100_000;
 /// An element that is looked through at each place that names it counts as one member for so many children. Walking children costs time
 /// even where nothing is kept.
 pub(super) const FREE: usize = 16;
+/// How often all types are read, each time with those that cannot be read known from the start.
+pub(super) const ROUNDS: usize = 16;
 /// Headers of one message.
 pub(super) const HEADERS: usize = 256;
 /// Nodes of schemas that are built once more, for a namespace that includes them.
@@ -33,3 +35,5 @@ pub(super) const BESIDE: usize = 256;
 pub(super) const PATH: usize = 1024;
 /// Folders around a document in which a copy of what is published elsewhere is looked for.
 pub(super) const OUTER: usize = 4;
+/// Folders around a document in which a path is looked for that starts at a project's root.
+pub(super) const PROJECT: usize = 16;

@@ -51,11 +51,13 @@ impl QName {
     /// use everywire_idl::wsdl::names::QName;
     /// let name = QName::parse("{urn:x}ArrayOfThing;item").unwrap();
     /// assert_eq!((name.namespace.as_str(), name.local.as_str()), ("urn:x", "ArrayOfThing"));
+    /// assert_eq!(QName::parse("{http://{host}/}Thing").unwrap().namespace, "http://{host}/");
     /// assert_eq!(QName::parse("IDL:Thing:1.0"), None);
     /// ```
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let (namespace, local) = text.strip_prefix('{')?.split_once('}')?;
+        // A namespace may have braces (`http://{host}/shop`), a name has none.
+        let (namespace, local) = text.strip_prefix('{')?.rsplit_once('}')?;
         let local = local.split(';').next().unwrap_or_default();
         (!local.is_empty()).then(|| Self::new(namespace, local))
     }

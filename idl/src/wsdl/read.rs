@@ -9,20 +9,20 @@
 //! times.
 
 use super::cells;
-use super::limits::{ADOPTED, BYTES, DOCUMENTS, IMPORTS};
+use super::limits::{ADOPTED, BYTES, DOCUMENTS, IMPORTS, ROUNDS};
 use super::names::{QName, SCHEMA};
-use super::ports;
+use super::ports::{self, Port};
 use super::schema::Schemas;
 use super::services::Services;
 use super::tree::{Node, WSDL};
-use super::types::Types;
+use super::types::{Torn, Types};
 use crate::diagnostics::Diagnostics;
 use crate::report::{Problem, Report};
 use crate::xml::{self, Element};
 use everywire_model::contract::Notes;
 use everywire_model::shape::Name;
 use everywire_model::{Contract, Definition, Hold, Interface};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Documents that were given together, as (name, text).
@@ -78,11 +78,32 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
         schemas.add(node, report);
     }
     let ports = ports::read(&definitions, report);
-    let mut types = Types::new(&schemas, cells::origin(documents), report);
+    let mut torn = Torn::new();
+    for _ in 0..ROUNDS {
+        let mut types = Types::new(&schemas, cells::origin(documents), &torn, report);
+        let contract = assembled(&definitions, &ports, &mut types);
+        let more = std::mem::take(&mut types.torn);
+        if more.is_empty() || report.failed() {
+            return contract;
+        }
+        torn.extend(more);
+        report.forget_doubts();
+    }
+    let node = nodes.first()?;
+    report.add(Problem::new(node.span(), "too many types contain one another and cannot be read"));
+    None
+}
+
+/// The contract of the definitions, with the types that are read here.
+fn assembled<'n, 't>(
+    definitions: &[&'n Node<'t>],
+    ports: &HashMap<QName, Vec<Port>>,
+    types: &mut Types<'n, 't, '_>,
+) -> Option<Contract> {
     types.all();
-    let mut services = Services::new(&definitions, &mut types);
+    let mut services = Services::new(definitions, types);
     let (mut interfaces, mut seen) = (Vec::new(), HashSet::new());
-    for document in &definitions {
+    for document in definitions {
         let target = document.get("targetNamespace").unwrap_or_default();
         for port_type in document.all("portType") {
             let id = QName::new(target, port_type.get("name").unwrap_or_default());

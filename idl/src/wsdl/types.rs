@@ -12,6 +12,8 @@
 //! Invariants: a name is defined once, and in the order in which types were completed, so that each stands
 //! behind what it contains. A type that needs something undefined is broken with the reason in `lost`, and no
 //! mistake is reported; None without a reason means a mistake in the report. Whoever handles `lost` takes it.
+//! Where the cell of a broken type was given away before, `torn` has it: the types that hold the cell are not
+//! complete, and all is read once more with the broken ones known from the start.
 //!
 //! Bounds: depth of a type, nesting of the reading itself, members of all types counted each time they are
 //! walked, remarks.
@@ -63,17 +65,29 @@ pub(super) struct Types<'n, 't, 'r> {
     pub(super) nesting: usize,
     /// What is missing, where that is why a type or an operation was not read just now.
     pub(super) lost: Option<String>,
+    /// Types that broke after others had got their cells.
+    pub(super) torn: Torn,
     /// For the cells.
     origin: Origin,
 }
 
+/// Broken types, each with what is missing.
+pub(super) type Torn = Vec<((QName, bool), Option<String>)>;
+
 impl<'n, 't, 'r> Types<'n, 't, 'r> {
-    pub(super) fn new(schemas: &'n Schemas<'n, 't>, origin: Origin, report: &'r mut Report) -> Self {
+    /// `torn` are the types that are known to be broken.
+    pub(super) fn new(
+        schemas: &'n Schemas<'n, 't>,
+        origin: Origin,
+        torn: &Torn,
+        report: &'r mut Report,
+    ) -> Self {
+        let broken = torn.iter().map(|(key, lost)| (key.clone(), State::Broken(lost.clone())));
         Self {
             schemas,
             report,
             names: Unique::default(),
-            states: HashMap::new(),
+            states: broken.collect(),
             definitions: Vec::new(),
             remarks: Vec::new(),
             given: HashMap::new(),
@@ -81,6 +95,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             members: 0,
             nesting: 0,
             lost: None,
+            torn: Torn::new(),
             origin,
         }
     }
@@ -144,6 +159,11 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             }
             return None;
         };
+        self.read(name, node)
+    }
+
+    /// Reads a type that is not read, or a list that is open.
+    fn read(&mut self, name: &QName, node: &'n Node<'t>) -> Option<Typed> {
         if matches!(self.states.get(&(name.clone(), false)), Some(State::Open(..))) {
             // A list inside its own items: the items are what is open.
             if self.nesting > 2 * NESTING {
@@ -202,7 +222,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         read: impl FnOnce(&mut Self) -> Option<Typed>,
     ) -> Option<Typed> {
         let key = (name.clone(), family);
-        let is_struct = self.schemas.types.get(name).is_none_or(|node| is_struct(node));
+        let is_struct = self.is_struct(name, node);
         self.states.insert(key.clone(), State::Open(None, is_struct));
         self.nesting += 1;
         let mut typed = if self.nesting > 2 * NESTING { None } else { read(self) };
@@ -217,8 +237,10 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             _ => None,
         };
         // The cell must be filled even for those who have it already.
-        if let Some(typed) = &mut typed {
-            close(opened, &mut typed.shape);
+        match &mut typed {
+            Some(typed) => close(opened, &mut typed.shape),
+            None if opened.is_some() => self.torn.push((key.clone(), self.lost.clone())),
+            None => {}
         }
         if typed.is_some() {
             self.lost = None;
@@ -248,9 +270,20 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         if node.local == "simpleType" { self.simple(name, node) } else { self.complex(name, node) }
     }
 
+    /// Whether a type is a struct: one that may contain itself. Lists of itself go through their items.
+    fn is_struct(&self, name: &QName, node: &Node<'_>) -> bool {
+        node.local == "complexType" && self.item_of(name, node).is_none() && encoded_array(node).is_none()
+    }
+
+    /// The one repeated element of a list type. None where the type has anything else, or where others extend it:
+    /// what they add stands behind the items.
+    fn item_of<'a>(&self, name: &QName, complex: &'a Node<'t>) -> Option<&'a Node<'t>> {
+        item_of(complex).filter(|_| !self.schemas.is_extended(name))
+    }
+
     /// A complex type: a list, a dictionary or a struct.
     fn complex(&mut self, name: &QName, node: &'n Node<'t>) -> Option<Typed> {
-        if let Some(item) = item_of(node) {
+        if let Some(item) = self.item_of(name, node) {
             return self.list(name, node, item);
         }
         if let Some((content, item)) = encoded_array(node) {
@@ -322,7 +355,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
     pub(super) fn own(&mut self, name: &QName, node: &'n Node<'t>) -> Option<Typed> {
         match self.known(name, false) {
             Some(typed) => typed,
-            None => self.within(name, false, node, |types| types.define(name, node)),
+            None => self.read(name, node),
         }
     }
 
@@ -481,11 +514,6 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         };
         Name::from(self.names.name(&wanted))
     }
-}
-
-/// Whether a type is a struct: one that may contain itself. Lists of itself go through their items.
-fn is_struct(node: &Node<'_>) -> bool {
-    node.local == "complexType" && item_of(node).is_none() && encoded_array(node).is_none()
 }
 
 /// Completes a type that contains itself. Shapes that were made meanwhile point to the cell, so the

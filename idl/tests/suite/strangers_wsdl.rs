@@ -74,6 +74,9 @@ fn imports_lead_through_folders() {
         ("services/mill/d.wsdl", "../../common kinds/sack.xsd"),
         ("ver1/mill/e.wsdl", "http://plant.test/standard/ver1/schema/sack.xsd"),
         ("ver1/schema/f.wsdl", "flattened/sack.xsd"),
+        ("project/main/resources/mill/g.wsdl", "ver1/schema/sack.xsd"),
+        ("project/main/resources/mill/h.wsdl", "classpath:ver1/schema/sack.xsd"),
+        ("project/main/resources/mill/i.wsdl", "classpath:/ver1/schema/sack.xsd"),
     ] {
         let contract = parse_file(write(&folder, path, &wanted(location)));
         assert!(contract.is_ok(), "{path}: {location}: {}", contract.unwrap_err());
@@ -348,6 +351,118 @@ fn descriptions_of_jax_ws_are_read() {
     check(&contract, "as it came");
     let printed = print(&contract).unwrap();
     check(&parse(&printed, "printed.wsdl").unwrap_or_else(|e| panic!("{printed}\n{e}")), &printed);
+}
+
+/// `Leaf` holds `Tree` while `Tree` is read, and only then `Tree` turns out to need what is nowhere.
+#[test]
+fn types_inside_one_that_cannot_be_read_are_left_out_with_it() {
+    let text = service(
+        "<s:complexType name='Tree'><s:sequence><s:element name='leaf' type='t:Leaf'/>\
+         <s:element name='bark' type='t:Nowhere'/></s:sequence></s:complexType>\
+         <s:complexType name='Leaf'><s:sequence><s:element name='tree' type='t:Tree' minOccurs='0'/></s:sequence></s:complexType>\
+         <s:element name='prune'><s:complexType><s:sequence><s:element name='leaf' type='t:Leaf'/></s:sequence></s:complexType></s:element>",
+        "<s:element name='n' type='s:int'/>",
+    );
+    let text = text.replace(
+        "</w:portType>",
+        "<w:operation name='prune'><w:input message='t:prune'/></w:operation></w:portType>\
+         <w:message name='prune'><w:part name='parameters' element='t:prune'/></w:message>",
+    );
+    let contract = read(&text);
+    let names: Vec<&str> =
+        first(&contract).operations.iter().map(|operation| operation.name.as_ref()).collect();
+    assert_eq!(names, ["weigh"]);
+    assert!(left_out(&first(&contract).notes).any(|left| left.contains("prune")), "{contract:?}");
+    // Every printer walks all types.
+    for language in everywire_idl::languages() {
+        (language.print)(&contract).unwrap();
+    }
+}
+
+/// The element of the request is a header of the answer as well, and its type has a name.
+#[test]
+fn an_element_may_be_around_parameters_and_a_header() {
+    let text = service(
+        "<s:complexType name='Names'><s:sequence><s:element name='name' type='s:string' minOccurs='0' \
+         maxOccurs='unbounded'/></s:sequence></s:complexType><s:element name='grind' type='t:Names'/>",
+        "<s:element name='n' type='s:int'/>",
+    );
+    let text = text.replace(
+        "</w:portType>",
+        "<w:operation name='grind'><w:input message='t:grind'/><w:output message='t:grind'/></w:operation></w:portType>\
+         <w:message name='grind'><w:part name='p' element='t:grind'/></w:message>\
+         <w:binding name='B' type='t:Mill' xmlns:b='http://schemas.xmlsoap.org/wsdl/soap/'>\
+         <b:binding transport='http://schemas.xmlsoap.org/soap/http'/><w:operation name='grind'><b:operation soapAction=''/>\
+         <w:input><b:body use='literal'/></w:input><w:output><b:body use='literal' parts=''/>\
+         <b:header message='t:grind' part='p' use='literal'/></w:output></w:operation></w:binding>",
+    );
+    let contract = read(&text);
+    let printed = print(&contract).unwrap();
+    let again = read(&printed);
+    let parameters = |contract: &Contract| -> Vec<String> {
+        let grind = &first(contract).operations[1];
+        grind.parameters.iter().map(|one| format!("{:?} {}", one.direction, one.field.name)).collect()
+    };
+    assert_eq!(parameters(&again), parameters(&contract), "{printed}");
+}
+
+/// `Fault` is what the operation raises, and a member of its answer.
+#[test]
+fn what_is_raised_may_be_a_value_too() {
+    let text = service(
+        "<s:complexType name='Fault'><s:sequence><s:element name='n' type='s:int'/></s:sequence></s:complexType>\
+         <s:element name='fault' type='t:Fault'/>",
+        "<s:element name='last' type='t:Fault'/>",
+    );
+    let text = text.replace(
+        "<w:output message='t:say'/>",
+        "<w:output message='t:say'/><w:fault name='f' message='t:bad'/>",
+    );
+    let text = text.replace(
+        "<w:portType",
+        "<w:message name='bad'><w:part name='d' element='t:fault'/></w:message><w:portType",
+    );
+    let contract = read(&text);
+    for language in
+        everywire_idl::languages().iter().filter(|language| ["omg", "midl"].contains(&language.name))
+    {
+        let printed = (language.print)(&contract).unwrap();
+        let path = write(
+            &folder("raised"),
+            &format!("again.{}", if language.name == "midl" { "midl" } else { "idl" }),
+            &printed,
+        );
+        let again = everywire_idl::read(&path).unwrap_or_else(|mistakes| panic!("{printed}\n{mistakes}"));
+        let weigh = &first(&again).operations[0];
+        assert_eq!(weigh.raises.len(), 1, "{printed}");
+        assert_eq!(weigh.raises[0].id, "{urn:mill}Fault", "the wire finds the exception by its identity");
+        assert!(
+            matches!(weigh.parameters[0].field.shape.resolved(), Shape::Struct(_) | Shape::Optional(_)),
+            "{printed}"
+        );
+    }
+}
+
+/// A list without a name of its own whose items hold the type that it stands in, and what extends that type: `Wheel` has the list
+/// again while the list is read.
+#[test]
+fn lists_without_a_name_may_hold_what_they_stand_in() {
+    let part = "<s:element name='parts' minOccurs='0'><s:complexType><s:sequence>\
+        <s:element name='part' type='t:Part' minOccurs='0' maxOccurs='unbounded'/></s:sequence></s:complexType></s:element>";
+    let head = format!(
+        "<s:complexType name='Part'><s:sequence>{part}</s:sequence></s:complexType><s:complexType name='Wheel'><s:complexContent>\
+         <s:extension base='t:Part'><s:sequence><s:element name='n' type='s:int'/></s:sequence></s:extension></s:complexContent>\
+         </s:complexType>"
+    );
+    let contract = read(&service(&head, "<s:element name='part' type='t:Part'/>"));
+    // D-Bus has no types that contain themselves.
+    for language in
+        everywire_idl::languages().iter().filter(|one| ["omg", "midl", "wsdl"].contains(&one.name))
+    {
+        (language.print)(&contract).unwrap();
+    }
+    assert_eq!(fields(&contract, "mill::Part").len(), 1);
+    assert_eq!(fields(&contract, "mill::Wheel").len(), 2);
 }
 
 /// Tools that check a description (Apache CXF's) take no two ports of one name, and others (node-soap) lose one of them.

@@ -459,6 +459,7 @@ fn imports_lead_nowhere_else() {
         "http://192.0.2.1/outside.xsd",
         "file:///etc/passwd",
         "a/../../outside.xsd",
+        "classpath:/../outside.xsd",
     ] {
         std::fs::write(&path, types(location)).unwrap();
         let mistakes = parse_file(&path).unwrap_err().to_string();

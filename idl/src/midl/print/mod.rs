@@ -33,11 +33,12 @@ use uuid::Uuid;
 /// no field counts become structs with a count, maps become sequences of pairs, signals the methods of an interface of
 /// their own, and a second base's operations are listed where they stand. UUIDs that the contract does not give are made
 /// from its identities ([`super::iid`]). Exceptions become structs, and pragmas say that they are exceptions and what raises
-/// them.
+/// them. An exception that is a value as well becomes two, with `_exception` behind the name of the one.
 ///
 /// # Errors
 /// Handles of an operating system: they cannot travel.
 pub fn print(contract: &Contract) -> Result<String, Unprintable> {
+    let contract = &*crate::raised::apart(contract);
     let mut printer = Printer {
         contract: contract.definitions.iter().filter_map(name_of).collect(),
         defined: HashSet::new(),

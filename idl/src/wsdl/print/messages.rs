@@ -288,6 +288,7 @@ impl Messages<'_, '_> {
         }
         paper.close();
         paper.close();
+        self.schemas.settle()?;
         self.schemas.add_element(wrapper, paper.out)
     }
 
@@ -304,6 +305,7 @@ impl Messages<'_, '_> {
         attributes.push(("type", &kind));
         let mut paper = Paper::at(1);
         paper.empty("xs:element", &attributes);
+        self.schemas.settle()?;
         self.schemas.add_element(element, paper.out)
     }
 }

@@ -110,7 +110,8 @@ impl<'f> Schemas<'f> {
     }
 
     /// Adds a global element that messages name; the same one again is nothing new, and where one of them may
-    /// be nil, both may. `part` is the whole element as text.
+    /// be nil, both may. `part` is the whole element as text. The type that it names must be settled, to be compared
+    /// with the members of another element of that name.
     pub(super) fn add_element(&mut self, name: &QName, part: String) -> Result<(), String> {
         // Of an element with members of its own, `nillable` may be a member's.
         let bare = |part: &str| (part.lines().count() == 1).then(|| part.replacen(NILLABLE, "", 1));
@@ -122,6 +123,9 @@ impl<'f> Schemas<'f> {
             // One element may wrap parameters in one place and be a value in another; its type then has no name.
             Some(Element::Named(known)) if bare(known).is_none() && is_own(name, &part) => return Ok(()),
             Some(Element::Named(known)) if bare(&part).is_none() && is_own(name, known) => part,
+            // Or of a type with a name, whose members are the parameters.
+            Some(Element::Named(known)) if self.wraps(name, known, &part) => part,
+            Some(Element::Named(known)) if self.wraps(name, &part, known) => return Ok(()),
             Some(Element::Named(_)) => {
                 return Err(format!(
                     "the element {name} would be two things, as the namespace has it already"
@@ -133,6 +137,20 @@ impl<'f> Schemas<'f> {
         self.elements.insert(name.clone(), Element::Named(part.clone()));
         self.space(&name.namespace).parts.insert((name.local.clone(), false), part);
         Ok(())
+    }
+
+    /// Whether an element around parameters has just the members of the type that the other text of the element names.
+    fn wraps(&self, name: &QName, around: &str, typed: &str) -> bool {
+        let kind = typed.split_once("type=\"tns:").and_then(|(_, rest)| rest.split_once('"'));
+        let Some((kind, _)) = kind.filter(|_| typed.lines().count() == 1) else { return false };
+        let part =
+            self.spaces.get(&name.namespace).and_then(|space| space.parts.get(&(kind.to_owned(), true)));
+        let inside = |text: &str, around: usize| {
+            // Items that may be nil are so in lists of a type, and not among parameters.
+            let lines: Vec<String> = text.lines().map(|line| line.trim().replacen(NILLABLE, "", 1)).collect();
+            lines.get(around..lines.len().saturating_sub(around)).map(<[String]>::to_vec)
+        };
+        part.is_some_and(|part| inside(around, 2).is_some_and(|body| Some(body) == inside(part, 1)))
     }
 
     /// Adds the element that serializers have beside a type, unless messages have one of that name.

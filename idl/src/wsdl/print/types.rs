@@ -241,7 +241,7 @@ impl Schemas<'_> {
     /// A type with a name of its own: a list or a dictionary with names of its own, flags, or a plain type.
     /// Its identity holds what is not usual, behind a semicolon.
     fn alias(&mut self, name: &QName, alias: &Alias, paper: &mut Paper) -> Result<(), String> {
-        let more = alias.id.split_once('}').and_then(|(_, rest)| rest.split_once(';')).map(|(_, more)| more);
+        let more = alias.id.rsplit_once('}').and_then(|(_, rest)| rest.split_once(';')).map(|(_, more)| more);
         let more: Vec<&str> = more.map(|more| more.split(',').collect()).unwrap_or_default();
         match (more.as_slice(), &alias.target) {
             (["list", members @ ..], Shape::Text(_)) => {

@@ -15,7 +15,7 @@ pub(super) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// Namespace and local part of a name in Clark notation.
 pub(super) fn clark(text: &str) -> Option<(&str, &str)> {
-    text.strip_prefix('{')?.split_once('}')
+    text.strip_prefix('{')?.rsplit_once('}')
 }
 
 /// Namespace and name of a named type: its identity in Clark notation, else as its scoped name has it.
