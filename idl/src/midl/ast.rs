@@ -71,6 +71,8 @@ pub(super) enum TypeKind {
     /// A number or character of the language itself.
     Base(Shape),
     Void,
+    /// `pipe type`: what the elements are is not kept.
+    Pipe,
     Name(Ident),
     Struct(Box<Record>),
     Enum(Box<Members>),

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 /// What is known without files.
-pub(super) const ALL: Known = Known { is_file: file, text: include_str!("known.midl") };
+pub(super) const ALL: Known = Known { is_file: file, text: include_str!("known.midl"), is_type };
 
 /// Files that come with every compiler, and a word that each of them has wherever it comes from.
 const FILES: &[(&str, &str)] = &[
@@ -42,6 +42,7 @@ const FILES: &[(&str, &str)] = &[
     ("servprov", "IServiceProvider"),
     ("unknwn", "IUnknown"),
     ("unknwnbase", "IUnknown"),
+    ("winapifamily", "WINAPI_FAMILY"),
     ("windef", "HWND"),
     ("wtypes", "BSTR"),
     ("wtypesbase", "OLECHAR"),
@@ -69,6 +70,7 @@ const BARE: &[(&str, Shape)] = &[
     ("DWORDLONG", Shape::U64),
     ("DWORD_PTR", Shape::U32),
     ("FLOAT", Shape::F32),
+    ("HANDLE_PTR", Shape::U32),
     ("INT", Shape::I32),
     ("INT16", Shape::I16),
     ("INT32", Shape::I32),
@@ -108,6 +110,7 @@ const BARE: &[(&str, Shape)] = &[
 /// Names that mean something. They stand in the contract as aliases.
 const NAMED: &[(&str, Shape)] = &[
     ("BOOL", Shape::I32),
+    ("WINBOOL", Shape::I32),
     ("CURRENCY", Shape::I64),
     ("CY", Shape::I64),
     ("DATE", Shape::F64),

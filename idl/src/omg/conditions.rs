@@ -5,17 +5,24 @@
 //! read and each `#endif` finds its own `#if`.
 //!
 //! In an expression macros are replaced by their bodies, but not behind `defined`; a word that is then no macro, and a macro without
-//! a body, is 0. How many tokens that makes is bounded for each expression.
+//! a body, is 0. How many tokens that makes is bounded for each expression. In bodies of macros with parameters `#` and `##` have no
+//! meaning here.
 
 use super::lexer::{Kind, Lexer, Token};
 use super::limits;
+use super::macros::Function;
 use crate::report::{Problem, Report, Span};
 use std::collections::HashMap;
 
 /// The most tokens that macros make in one expression.
 const MADE: usize = 512;
 
-type Macros = HashMap<String, Vec<Token>>;
+/// The macros of a file: those with parameters are in both maps.
+#[derive(Clone, Copy)]
+pub(super) struct Macros<'a> {
+    pub(super) bodies: &'a HashMap<String, Vec<Token>>,
+    pub(super) functions: &'a HashMap<String, Function>,
+}
 
 /// The conditions that are open in one file.
 #[derive(Default)]
@@ -46,7 +53,7 @@ impl Conditions {
         word: &str,
         span: Span,
         line: &mut Lexer,
-        macros: &Macros,
+        macros: Macros<'_>,
         report: &mut Report,
     ) {
         let outer = !self.skipping();
@@ -80,7 +87,7 @@ impl Conditions {
     }
 
     /// Steps over lines until a branch that is read, or the end.
-    pub(crate) fn skip(&mut self, lexer: &mut Lexer, macros: &Macros, report: &mut Report) {
+    pub(crate) fn skip(&mut self, lexer: &mut Lexer, macros: Macros<'_>, report: &mut Report) {
         // A directive inside a block comment is none: the comment is part of the line in which it begins.
         while self.skipping() && !lexer.rest().is_empty() {
             let mut line = lexer.split_line();
@@ -116,14 +123,14 @@ fn word_of(line: &mut Lexer) -> String {
     word
 }
 
-fn defined(token: &Token, macros: &Macros) -> bool {
-    matches!(&token.kind, Kind::Word(word) if macros.contains_key(word))
+fn defined(token: &Token, macros: Macros<'_>) -> bool {
+    matches!(&token.kind, Kind::Word(word) if macros.bodies.contains_key(word))
 }
 
 /// The value of the expression after `#if`: integers, `defined`, `!`, `&&`, `||`, comparisons and
 /// parentheses. An expression that is not understood is a mistake and counts as false. All numbers are
 /// unsigned with 64 bits.
-fn evaluate(line: &mut Lexer, macros: &Macros, report: &mut Report) -> bool {
+fn evaluate(line: &mut Lexer, macros: Macros<'_>, report: &mut Report) -> bool {
     let mut tokens = Vec::new();
     loop {
         match line.next(report) {
@@ -134,7 +141,7 @@ fn evaluate(line: &mut Lexer, macros: &Macros, report: &mut Report) -> bool {
                 let value = evaluation.either(0);
                 if value.is_none() || !evaluation.tokens.is_empty() {
                     let span = evaluation.tokens.first().map_or(end, |token| token.span);
-                    let help = "integers, macros, defined(X), ! && || == != < > <= >= and parentheses are";
+                    let help = "integers, macros, defined(X), ! && || == != < > <= >= | & ^ + - * and parentheses are";
                     report.add(Problem::new(span, "this condition is not understood").help(help));
                 }
                 return value.unwrap_or_default() != 0;
@@ -145,7 +152,7 @@ fn evaluate(line: &mut Lexer, macros: &Macros, report: &mut Report) -> bool {
 }
 
 /// The tokens of an expression with the bodies of macros in place of their names. None where there are too many.
-fn expanded<'a>(tokens: &'a [Token], macros: &'a Macros) -> Option<Vec<&'a Token>> {
+fn expanded<'a>(tokens: &'a [Token], macros: Macros<'a>) -> Option<Vec<&'a Token>> {
     // What is still to be looked at, the next last, and how many macros it came from.
     let mut pending: Vec<(&Token, usize)> = tokens.iter().rev().map(|token| (token, 0)).collect();
     let (mut made, mut out) = (0, Vec::<&Token>::new());
@@ -155,23 +162,64 @@ fn expanded<'a>(tokens: &'a [Token], macros: &'a Macros) -> Option<Vec<&'a Token
             [.., before, Token { kind: Kind::Punct("("), .. }] => is_word(before, "defined"),
             _ => false,
         };
-        let body = match &token.kind {
-            Kind::Word(word) if !asked && depth < limits::MACRO_DEPTH => {
-                macros.get(word).filter(|body| !body.is_empty())
+        let word = match &token.kind {
+            Kind::Word(word) if !asked && depth < limits::MACRO_DEPTH => word,
+            _ => {
+                out.push(token);
+                continue;
             }
-            _ => None,
         };
-        let Some(body) = body else {
+        let opens = matches!(pending.last(), Some((Token { kind: Kind::Punct("("), .. }, _)));
+        let body: Vec<&Token> = match macros.functions.get(word).filter(|_| opens) {
+            Some(function) => applied(function, &mut pending)?,
+            None => macros.bodies.get(word).into_iter().flatten().collect(),
+        };
+        if body.is_empty() {
             out.push(token);
             continue;
-        };
+        }
         made += body.len();
         if made > MADE {
             return None;
         }
-        pending.extend(body.iter().rev().map(|token| (token, depth + 1)));
+        pending.extend(body.into_iter().rev().map(|token| (token, depth + 1)));
     }
     Some(out)
+}
+
+/// The body of a macro with its arguments, which are taken from what is still to be looked at. None where they do not end, or are
+/// not as many as the parameters.
+fn applied<'a>(function: &'a Function, pending: &mut Vec<(&'a Token, usize)>) -> Option<Vec<&'a Token>> {
+    let (mut arguments, mut open) = (vec![Vec::new()], 0_usize);
+    loop {
+        let (token, _) = pending.pop()?;
+        match &token.kind {
+            Kind::Punct("(") => open += 1,
+            Kind::Punct(")") if open == 1 => break,
+            Kind::Punct(")") => open -= 1,
+            _ => {}
+        }
+        match &token.kind {
+            Kind::Punct("(") if open == 1 => {}
+            Kind::Punct(",") if open == 1 => arguments.push(Vec::new()),
+            _ => arguments.last_mut()?.push(token),
+        }
+    }
+    if arguments.len() != function.parameters.len().max(1) {
+        return None;
+    }
+    let mut body = Vec::new();
+    for token in &function.body {
+        let at = function.parameters.iter().position(|parameter| is_word(token, parameter));
+        match at.and_then(|at| arguments.get(at)) {
+            Some(argument) => body.extend(argument),
+            None => body.push(token),
+        }
+        if body.len() > MADE {
+            return None;
+        }
+    }
+    Some(body)
 }
 
 fn is_word(token: &Token, wanted: &str) -> bool {
@@ -182,7 +230,7 @@ fn is_word(token: &Token, wanted: &str) -> bool {
 /// `depth` counts parentheses and `!`, which alone recurse.
 struct Evaluation<'a> {
     tokens: &'a [&'a Token],
-    macros: &'a Macros,
+    macros: Macros<'a>,
 }
 
 impl Evaluation<'_> {
@@ -220,7 +268,7 @@ impl Evaluation<'_> {
     }
 
     fn comparison(&mut self, depth: usize) -> Option<u64> {
-        let left = self.unary(depth)?;
+        let left = self.bits(depth)?;
         type Compare = fn(&u64, &u64) -> bool;
         let operators: [(&str, Compare); 6] = [
             ("==", u64::eq),
@@ -232,10 +280,28 @@ impl Evaluation<'_> {
         ];
         for (operator, compare) in operators {
             if self.accept(operator) {
-                return Some(u64::from(compare(&left, &self.unary(depth)?)));
+                return Some(u64::from(compare(&left, &self.bits(depth)?)));
             }
         }
         Some(left)
+    }
+
+    /// Sums and bits, all of one rank: whoever mixes them writes parentheses.
+    fn bits(&mut self, depth: usize) -> Option<u64> {
+        let mut value = self.unary(depth)?;
+        type Combine = fn(u64, u64) -> u64;
+        let operators: [(&str, Combine); 6] = [
+            ("|", |a, b| a | b),
+            ("&", |a, b| a & b),
+            ("^", |a, b| a ^ b),
+            ("+", u64::wrapping_add),
+            ("-", u64::wrapping_sub),
+            ("*", u64::wrapping_mul),
+        ];
+        while let Some((_, combine)) = operators.iter().find(|(operator, _)| self.accept(operator)) {
+            value = combine(value, self.unary(depth)?);
+        }
+        Some(value)
     }
 
     fn unary(&mut self, depth: usize) -> Option<u64> {
@@ -256,7 +322,7 @@ impl Evaluation<'_> {
             Kind::Word(word) if word == "defined" => {
                 let parenthesis = self.accept("(");
                 let Kind::Word(name) = self.take()?.clone() else { return None };
-                (!parenthesis || self.accept(")")).then(|| u64::from(macros.contains_key(&name)))
+                (!parenthesis || self.accept(")")).then(|| u64::from(macros.bodies.contains_key(&name)))
             }
             Kind::Word(_) => Some(0),
             _ => None,

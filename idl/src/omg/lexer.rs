@@ -333,6 +333,11 @@ impl Lexer {
         loop {
             let from = self.at;
             match self.peek() {
+                // Help strings of MIDL go over lines.
+                Some(c @ '\n') if self.midl && quote == '"' => {
+                    self.at += c.len_utf8();
+                    value.push(c);
+                }
                 // Only the opening quote is marked: the text behind it may be the rest of the file.
                 None | Some('\n') => {
                     let opening = Span { end: self.span_from(start).start + 1, ..self.span_from(start) };

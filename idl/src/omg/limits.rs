@@ -38,6 +38,6 @@ pub(crate) const EXPANSION: usize = 1_000_000;
 /// Bytes of one word or text that a macro makes of others.
 pub(crate) const MACRO_TEXT: usize = 16 << 10;
 /// Levels of macros inside macros.
-pub(crate) const MACRO_DEPTH: usize = 16;
+pub(crate) const MACRO_DEPTH: usize = 32;
 /// Tokens of one macro.
 pub(crate) const MACRO_BODY: usize = 8000;

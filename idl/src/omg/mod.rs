@@ -17,6 +17,7 @@ pub(crate) mod lexer;
 pub(crate) mod limits;
 mod macros;
 mod parser;
+mod pragmas;
 pub(crate) mod preprocess;
 mod print;
 mod tokens;

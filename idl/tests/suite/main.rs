@@ -17,6 +17,7 @@ mod preprocessor;
 mod printed_for_others;
 mod signature;
 mod strangers;
+mod strangers_midl;
 mod strangers_wsdl;
 mod wsdl;
 mod wsdl_members;

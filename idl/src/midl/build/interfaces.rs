@@ -10,7 +10,7 @@
 //! Bounds: bases above one another, and operations with parameters, the inherited ones counted in each
 //! interface (`room`).
 
-use super::super::ast::{self, Attribute, ExprKind, Ident, Item, Method, find, has};
+use super::super::ast::{self, Attribute, ExprKind, Ident, Item, ItemKind, Method, find, has};
 use super::super::known;
 use super::methods::{Access, Style};
 use super::places::Role;
@@ -74,9 +74,10 @@ impl Builder<'_> {
         let default =
             find(attributes, "pointer_default").and_then(Attribute::value).and_then(ast::Expr::name);
         // It counts for this interface alone, so it is set back behind it.
-        self.pointer_default = default.and_then(kind_named).unwrap_or(PointerKind::Unique);
+        let kind = default.and_then(kind_named).unwrap_or(PointerKind::Unique);
+        let around = std::mem::replace(&mut self.pointer_default, kind);
         let built = self.built(item, interface);
-        self.pointer_default = PointerKind::Unique;
+        self.pointer_default = around;
         let Some(built) = built else { return };
         let hold = Hold::new(built);
         self.interfaces.insert(ident.name.clone(), hold.clone());
@@ -158,6 +159,7 @@ impl Builder<'_> {
             |builder: &Self, name: &str| builder.interfaces.get(name).cloned().or_else(|| known::root(name));
         let spelled = self.spelled(&ident.name);
         let found = known(self, &ident.name).or_else(|| known(self, spelled.as_deref()?));
+        let found = found.or_else(|| self.ahead(&ident.name)).or_else(|| self.ahead(spelled.as_deref()?));
         let found = found.or_else(|| self.adopt(&ident.name)).or_else(|| self.adopt(spelled.as_deref()?));
         if let Some(base) = found {
             // A chain is as long as all that walks it recurses.
@@ -179,6 +181,20 @@ impl Builder<'_> {
         };
         self.report.add(Problem::new(ident.span, message).help("define it before this, or import it"));
         None
+    }
+
+    /// An interface that comes behind one that is derived from it: it is defined now. None where there is none, or where too
+    /// many wait for one another.
+    fn ahead(&mut self, name: &str) -> Option<Hold<Interface>> {
+        let item = self.announced.get(name).copied()?;
+        let ItemKind::Interface(interface) = &item.kind else { return None };
+        if self.ahead >= ANCESTORS || self.places.contains_key(name) || !self.early.insert(name.to_owned()) {
+            return None;
+        }
+        self.ahead += 1;
+        self.at_its_place(item, |builder| builder.whole_interface(item, interface));
+        self.ahead -= 1;
+        self.interfaces.get(name).cloned()
     }
 
     /// An interface whose methods are known here becomes part of the contract when another is derived from

@@ -10,8 +10,9 @@
 //!
 //! Accessors of properties get the prefixes `get_`, `put_` and `putref_`, as type libraries name them in C++.
 
-use super::super::ast::{Attribute, Expr, Member, Method, TypeKind, find, has};
+use super::super::ast::{Attribute, Expr, Member, Method, TypeKind, TypeSpec, find, has};
 use super::places::Role;
+use super::types::{BINDING, HANDLE};
 use super::{Builder, Ty, doc, is_named};
 use crate::report::{Problem, Span};
 use everywire_model::contract::SUCCESS;
@@ -126,7 +127,7 @@ impl Builder<'_> {
         let (mut retval, mut stays) = (None, None);
         for (index, member) in list.iter().enumerate() {
             // A binding says where to call; it is no part of the call.
-            if is_named(&member.spec, "handle_t") && style == Style::Procedure {
+            if style == Style::Procedure && self.is_binding(&member.spec) {
                 continue;
             }
             let Some(parameter) = self.parameter(member, index) else {
@@ -160,6 +161,13 @@ impl Builder<'_> {
         }
     }
 
+    /// Whether a type is `handle_t`, or another name of it.
+    fn is_binding(&self, spec: &TypeSpec) -> bool {
+        let TypeKind::Name(ident) = &spec.kind else { return false };
+        let named = self.types.get(&ident.name);
+        is_named(spec, HANDLE) || matches!(named, Some(Ty::Stays(why)) if why.as_ref() == BINDING)
+    }
+
     /// Without `in` and `out` it goes in.
     fn parameter(&mut self, member: &Member, index: usize) -> Option<Parameter> {
         self.room(1, member.declarator.ident.span)?;
@@ -175,6 +183,8 @@ impl Builder<'_> {
         // In C, only what a pointer points to can be written by the method.
         let pointed = member.declarator.pointers > 0
             || !member.declarator.dimensions.is_empty()
+            // An array is the address of its first element, also behind a name.
+            || matches!(&ty, Ty::Value(typed) if matches!(typed.shape.resolved(), Shape::Array(_)))
             || matches!(ty, Ty::Pointer(_));
         if direction.comes_out() && !pointed {
             let problem = Problem::new(member.spec.span, "a parameter that comes out must be a pointer");

@@ -24,7 +24,9 @@ mod exceptions;
 mod interfaces;
 mod methods;
 mod places;
+mod typedefs;
 mod types;
+mod unions;
 
 use super::ast::{self, Attribute, Declarator, Item, ItemKind, TypeKind, TypeSpec};
 use super::known;
@@ -111,8 +113,13 @@ struct Builder<'a> {
     exceptions: HashMap<String, (Hold<Struct>, Span)>,
     /// Where each interface stands.
     announced: HashMap<&'a str, &'a Item>,
-    /// Interfaces that were defined before their turn, because their methods are the signals of others.
+    /// Interfaces that were defined before their turn, because their methods are the signals of others, or others are
+    /// derived from them.
     early: HashSet<String>,
+    /// How many of them are being defined inside one another.
+    ahead: usize,
+    /// Whether `definitions` and `background` have changed places: what is defined is in the background.
+    behind: bool,
     /// Bytes of attributes that are kept as text, so far. Bounded by `TEXTS`.
     texts: usize,
     /// Where each name was defined.
@@ -175,6 +182,8 @@ impl<'a> Builder<'a> {
             exceptions: HashMap::new(),
             announced: HashMap::new(),
             early: HashSet::new(),
+            ahead: 0,
+            behind: false,
             texts: 0,
             places: HashMap::new(),
             definitions: Vec::new(),
@@ -211,6 +220,8 @@ impl<'a> Builder<'a> {
                     self.identify(&ident.name, id);
                 }
                 ItemKind::Library(items) => self.announce(items),
+                // Where a program's own type does not travel, the name is not that of the tag.
+                ItemKind::Typedef(..) if typedefs::travels_otherwise(&item.attributes) => {}
                 ItemKind::Typedef(spec, declarators) => {
                     let plain = declarators.iter().find(|d| d.pointers == 0 && d.dimensions.is_empty());
                     if let (Some(key), Some(plain)) = (types::key(spec), plain) {
@@ -233,14 +244,23 @@ impl<'a> Builder<'a> {
     /// Defines a list of things. Those of a file in the background go to the list for the background.
     fn items(&mut self, items: &[Item]) {
         for item in items {
-            if !self.report.is_background(item.span) {
-                self.item(item);
-            } else {
-                std::mem::swap(&mut self.definitions, &mut self.background);
-                self.item(item);
-                std::mem::swap(&mut self.definitions, &mut self.background);
-            }
+            self.at_its_place(item, |builder| builder.item(item));
         }
+    }
+
+    /// Defines something that belongs to an item: among the contract's definitions or among those of the background.
+    fn at_its_place<T>(&mut self, item: &Item, define: impl FnOnce(&mut Self) -> T) -> T {
+        let turns = self.report.is_background(item.span) != self.behind;
+        if turns {
+            std::mem::swap(&mut self.definitions, &mut self.background);
+            self.behind = !self.behind;
+        }
+        let defined = define(self);
+        if turns {
+            std::mem::swap(&mut self.definitions, &mut self.background);
+            self.behind = !self.behind;
+        }
+        defined
     }
 
     /// Defines classes that name interfaces which come later in the files.
@@ -282,10 +302,7 @@ impl<'a> Builder<'a> {
                 if self.early.contains(&interface.ident.name) {
                     return;
                 }
-                // Types inside an interface are visible everywhere, like those beside it.
-                self.items(&interface.items);
-                self.listeners(interface);
-                self.interface(item, interface);
+                self.whole_interface(item, interface);
             }
             ItemKind::Exception(exception) => self.exception(exception),
             ItemKind::Class(ident, faces) => self.class(item, ident, faces),
@@ -293,136 +310,11 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Gives names to a type. A name of the tables is left as it is; a name that is defined again for the
-    /// same type is no mistake, since two headers often define one.
-    fn typedef(&mut self, item: &Item, spec: &TypeSpec, declarators: &[Declarator]) {
-        let plain = |d: &&Declarator| d.pointers == 0 && d.dimensions.is_empty();
-        // A struct without a tag is called like the first plain name.
-        let wanted =
-            declarators.iter().find(plain).or_else(|| declarators.first()).map(|d| d.ident.name.as_str());
-        let ty = match self.on_wire(&item.attributes) {
-            Some(ty) => Some(ty),
-            None => self.spec(spec, wanted.unwrap_or_default(), &item.attributes, None),
-        };
-        // A name for something that does not travel is known all the same, so that its use is left out and
-        // not reported.
-        let Some(ty) = ty.or_else(|| self.stays.take().map(Ty::Stays)) else { return };
-        for declarator in declarators {
-            let name = &declarator.ident.name;
-            if known::is_type(name) {
-                continue;
-            }
-            if let Some(why) = declarator.stays {
-                if self.declare(name, declarator.ident.span) {
-                    self.types.insert(name.clone(), Ty::Stays(Rc::from(why)));
-                }
-                continue;
-            }
-            if self.on_wire(&item.attributes).is_some() {
-                if self.declare(name, declarator.ident.span) {
-                    self.types.insert(name.clone(), ty.clone());
-                }
-                continue;
-            }
-            // What the printer made of a sequence or a map is known by its name already.
-            if self.made.contains(name)
-                && plain(&declarator)
-                && types::key(spec).is_some_and(|key| key.ends_with(name.as_str()))
-            {
-                continue;
-            }
-            // The same name for the same type, in two files: C takes that, too.
-            let is_again = self.places.contains_key(name)
-                && matches!(spec.kind, TypeKind::Base(_) | TypeKind::Name(_))
-                && self.places.get(name).is_some_and(|first| !self.report.is_background(*first))
-                && self.types.get(name).is_some_and(|known| is_same(known, &ty));
-            if is_again && declarator.pointers == 0 && declarator.dimensions.is_empty() {
-                continue;
-            }
-            let alias = self.alias(&ty, item, declarator);
-            let Some(ty) = alias.or_else(|| self.stays.take().map(Ty::Stays)) else { continue };
-            // The name of a struct that has one already, or the same name again.
-            let same = match &ty {
-                Ty::Mention(key) => self.records.get(key).is_some_and(|record| record.name() == name),
-                Ty::Stays(_) => matches!(self.types.get(name), Some(Ty::Stays(_))),
-                Ty::Value(Typed { shape: Shape::Alias(_), .. }) => false,
-                Ty::Value(typed) => types::name_of(&typed.shape) == Some(name.as_str()),
-                _ => false,
-            };
-            if !same && !self.declare(name, declarator.ident.span) {
-                continue;
-            }
-            self.types.insert(name.clone(), ty);
-        }
-    }
-
-    /// The type that travels in place of one that is for programs alone: `wire_marshal`, `transmit_as`.
-    /// Programs have their own type, which they convert to this one.
-    fn on_wire(&mut self, attributes: &[Attribute]) -> Option<Ty> {
-        let attribute =
-            ast::find(attributes, "wire_marshal").or_else(|| ast::find(attributes, "transmit_as"))?;
-        self.spec(attribute.spec.as_ref()?, "", &[], None)
-    }
-
-    /// What a name of a typedef stands for: pointers stay open, values get an alias. `item` gives the
-    /// attributes of the typedef, which count for all its names.
-    fn alias(&mut self, ty: &Ty, item: &Item, declarator: &Declarator) -> Option<Ty> {
-        let attributes = &item.attributes;
-        let name = declarator.ident.name.as_str();
-        let mut ty = ty.clone();
-        let pointed = declarator.pointers > 0 || matches!(ty, Ty::Pointer(_));
-        // The pointer is what the program holds; 20 bytes travel (C706, 14.2.16.6).
-        if ast::has(attributes, "context_handle") && pointed {
-            return self.named_value(&declarator.ident, Typed::leaf(known::context_handle()));
-        }
-        if declarator.dimensions.is_empty() && declarator.pointers > 0 {
-            let kind = pointer_kind(attributes);
-            for level in 0..declarator.pointers {
-                let outermost = level + 1 == declarator.pointers;
-                let levels = 1 + if let Ty::Pointer(pointer) = &ty { pointer.levels } else { 0 };
-                if levels > LEVELS {
-                    self.problem(declarator.ident.span, "this has too many pointers");
-                    return None;
-                }
-                // The innermost pointer is the one to characters.
-                let string = level == 0 && ast::has(attributes, "string");
-                ty = Ty::Pointer(Rc::new(Pointer {
-                    to: ty,
-                    kind: kind.filter(|_| outermost),
-                    string,
-                    levels,
-                }));
-            }
-            return Some(ty);
-        }
-        match &ty {
-            Ty::Value(typed) if declarator.dimensions.is_empty() && !ast::has(attributes, "range") => {
-                // A struct is known by the name of its first typedef.
-                match types::name_of(&typed.shape) {
-                    Some(own) if own == name => Some(ty),
-                    _ => self.named_value(&declarator.ident, typed.clone()),
-                }
-            }
-            Ty::Value(_) | Ty::Pointer(_)
-                if !declarator.dimensions.is_empty() || matches!(ty, Ty::Value(_)) =>
-            {
-                let typed = self.declared(&ty, attributes, declarator, places::Role::Inner)?;
-                self.named_value(&declarator.ident, typed)
-            }
-            _ => Some(ty),
-        }
-    }
-
-    /// Makes an alias of a shape and defines it, unless the shape is not complete.
-    fn named_value(&mut self, ident: &ast::Ident, typed: Typed) -> Option<Ty> {
-        let depth = self.deeper(typed.depth, ident.span)?;
-        let name = Name::from(ident.name.clone());
-        let alias = everywire_model::shape::Alias { name, id: Name::default(), target: typed.shape };
-        let shape = Shape::Alias(Hold::new(alias));
-        if !typed.open {
-            self.definitions.push(Definition::Type(shape.clone()));
-        }
-        Some(Ty::Value(Typed { shape, depth, open: typed.open }))
+    /// Defines an interface with what stands in it. Types inside an interface are visible everywhere, like those beside it.
+    fn whole_interface(&mut self, item: &Item, interface: &ast::Interface) {
+        self.items(&interface.items);
+        self.listeners(interface);
+        self.interface(item, interface);
     }
 
     /// Defines a constant that other languages can use; others are passed over in silence.
@@ -432,7 +324,9 @@ impl<'a> Builder<'a> {
             self.stays = None;
             return;
         };
-        let pointed = declarator.pointers > 0 || matches!(ty, Ty::Pointer(_));
+        // `const char a[] = "..."` is a text as well.
+        let pointed =
+            declarator.pointers > 0 || !declarator.dimensions.is_empty() || matches!(ty, Ty::Pointer(_));
         let mut at = &ty;
         while let Ty::Pointer(pointer) = at {
             at = &pointer.to;
@@ -528,26 +422,6 @@ impl<'a> Builder<'a> {
     /// Reports a mistake without more to say.
     fn problem(&mut self, span: Span, message: &str) {
         self.report.add(Problem::new(span, message));
-    }
-}
-
-/// Whether two types are one, as far as plain names of types go. Numbers are one by their kind, everything
-/// with a name by the name.
-fn is_same(one: &Ty, other: &Ty) -> bool {
-    match (one, other) {
-        (Ty::Value(one), Ty::Value(other)) => match (one.shape.resolved(), other.shape.resolved()) {
-            (Shape::Struct(one), Shape::Struct(other)) => one.name == other.name,
-            (Shape::Union(one), Shape::Union(other)) => one.name == other.name,
-            (Shape::Enum(one), Shape::Enum(other)) => one.name == other.name,
-            (one, other) => {
-                one.width().is_some() && std::mem::discriminant(one) == std::mem::discriminant(other)
-            }
-        },
-        (Ty::Pointer(one), Ty::Pointer(other)) => is_same(&one.to, &other.to),
-        (Ty::Object(one), Ty::Object(other)) => one.name == other.name,
-        (Ty::Mention(one), Ty::Mention(other)) => one == other,
-        (Ty::Void, Ty::Void) | (Ty::Stays(_), Ty::Stays(_)) => true,
-        _ => false,
     }
 }
 

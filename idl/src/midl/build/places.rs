@@ -292,6 +292,10 @@ impl Builder<'_> {
                 if let (Some(text), true) = (text, top) {
                     return Some(Typed::leaf(Shape::Text(text)));
                 }
+                // Programs alone use such a struct; what needs it is left out.
+                if level.size.is_none() && !level.string && matches!(role, Role::Field { .. }) {
+                    return self.stay("an array has no size: it needs `size_is` or `max_is`");
+                }
                 if !(top || at == 0 && role == Role::Field { last: true }) {
                     return self.refuse(
                         span,

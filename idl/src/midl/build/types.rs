@@ -8,19 +8,24 @@
 //! `switch_type`, or `switch_is` at its use. The functions return None after a mistake, or with a reason in
 //! `stays`.
 
-use super::super::ast::{Arm, Attribute, Choice, Member, Members, TypeKind, TypeSpec, find, has};
+use super::super::ast::{Attribute, Member, Members, TypeKind, TypeSpec, find, has};
 use super::super::made::{MAP, made_of};
 use super::super::{ast, known};
-use super::constants::{labelled, narrow};
+use super::constants::narrow;
 use super::places::Role;
 use super::{Builder, Ty, Typed};
 use crate::report::{Problem, Span};
-use everywire_model::shape::{self, Enum, Field, Name, Struct, Text, TextKind, Union};
+use everywire_model::shape::{self, Enum, Field, Name, Struct, Text, TextKind};
 use everywire_model::{Definition, Hold, Shape};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::OnceLock;
+
+/// The type of bindings.
+pub(super) const HANDLE: &str = "handle_t";
+/// What a binding is: it says where to call.
+pub(super) const BINDING: &str = "a binding is no part of a call";
 
 /// A struct or union, from its first mention on.
 pub(super) enum Record {
@@ -95,6 +100,7 @@ impl Builder<'_> {
         match &spec.kind {
             TypeKind::Base(shape) => Some(Ty::Value(Typed::leaf(shape.clone()))),
             TypeKind::Void => Some(Ty::Void),
+            TypeKind::Pipe => self.stay("pipes are not supported"),
             TypeKind::Name(ident) => self.named(&ident.name, ident.span),
             TypeKind::SafeArray(element, declarator) => {
                 let ty = self.spec(element, wanted, &[], None)?;
@@ -138,6 +144,9 @@ impl Builder<'_> {
         if let Some(spelled) = self.spelled(name) {
             return self.named(&spelled, span);
         }
+        if name == HANDLE {
+            return Some(Ty::Stays(Rc::from(BINDING)));
+        }
         // C++ takes the tag for the name, and MIDL files do so as well.
         for keyword in ["struct", "union"] {
             let key = format!("{keyword} {name}");
@@ -159,7 +168,7 @@ impl Builder<'_> {
 
     /// A struct or union that is mentioned, and perhaps defined later.
     fn mention(&mut self, key: String, span: Span) -> Option<Ty> {
-        if let Some(known) = self.known_by_tag(&key) {
+        if let Some(known) = self.known_by_tag(&key).or_else(|| known_struct(&key)) {
             return Some(known);
         }
         if let Some(why) = self.formless.get(&key) {
@@ -212,7 +221,7 @@ impl Builder<'_> {
 
     /// What a struct or union stands for that proved to have no form on a wire after others had mentioned it. A typedef before it
     /// may have given it its name already.
-    fn without_form(&mut self, key: &str, wanted: &str) -> Option<Ty> {
+    pub(super) fn without_form(&mut self, key: &str, wanted: &str) -> Option<Ty> {
         let out = Ty::Stays(Rc::clone(self.formless.get(key)?));
         let name = self.name_for(key, wanted);
         self.types.entry(name).or_insert_with(|| out.clone());
@@ -220,17 +229,21 @@ impl Builder<'_> {
     }
 
     /// Starts a definition with a body; the name it gets.
-    fn open(&mut self, key: &str, span: Span, wanted: &str) -> Option<String> {
+    pub(super) fn open(&mut self, key: &str, span: Span, wanted: &str) -> Option<String> {
         let name = self.name_for(key, wanted);
+        let mentioned =
+            self.types.get(&name).filter(|ty| matches!(ty, Ty::Mention(known) if known == key)).cloned();
         match self.records.get(key) {
             None => {
                 if !self.declare(&name, span) {
+                    self.keep_first(key, &name);
                     return None;
                 }
                 self.records.insert(key.to_owned(), Record::Open { name: name.clone(), span, shape: None });
             }
             Some(Record::Open { .. }) => {
                 if !self.declare(&name, span) {
+                    self.keep_first(key, &name);
                     return None;
                 }
             }
@@ -243,11 +256,25 @@ impl Builder<'_> {
                 self.records.insert(key.to_owned(), Record::Open { name: name.clone(), span, shape: None });
             }
         }
+        // A typedef before this named the type, which its own fields may use.
+        if let Some(mention) = mentioned {
+            self.types.insert(name.clone(), mention);
+        }
         Some(name)
     }
 
+    /// Of two definitions of one name in the background the first counts, also for those who know the type by the tag of the
+    /// second.
+    pub(super) fn keep_first(&mut self, key: &str, name: &str) {
+        let free = matches!(self.records.get(key), None | Some(Record::Open { shape: None, .. }));
+        if let Some(Ty::Value(typed)) = self.types.get(name).filter(|_| self.behind && free) {
+            let done = Record::Done { name: name.to_owned(), typed: typed.clone() };
+            self.records.insert(key.to_owned(), done);
+        }
+    }
+
     /// Ends it: fills the cell if somebody needed the type before, else makes a plain one.
-    fn close<T: 'static>(
+    pub(super) fn close<T: 'static>(
         &mut self,
         key: &str,
         body: Option<(T, usize)>,
@@ -390,7 +417,7 @@ impl Builder<'_> {
 
     /// The type of a field or of a union's arm, before its declarator counts; `beside` are the fields before it. `Stays` for one that
     /// has no form on a wire.
-    fn field(&mut self, owner: &str, name: &str, member: &Member, beside: &[Field]) -> Option<Ty> {
+    pub(super) fn field(&mut self, owner: &str, name: &str, member: &Member, beside: &[Field]) -> Option<Ty> {
         let switch = find(&member.attributes, "switch_is").and_then(ast::Attribute::value);
         let switch = switch
             .and_then(|expr| expr.name())
@@ -398,130 +425,6 @@ impl Builder<'_> {
         let wanted = format!("{owner}_{name}");
         let ty = self.spec(&member.spec, &wanted, &member.attributes, switch);
         ty.or_else(|| self.stays.take().map(Ty::Stays))
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn union(
-        &mut self,
-        key: &str,
-        union: &Choice,
-        arms: &[Arm],
-        span: Span,
-        wanted: &str,
-        attributes: &[Attribute],
-        switch: Option<Shape>,
-    ) -> Option<Ty> {
-        if let Some(out) = self.without_form(key, wanted) {
-            let _ = self.arms(wanted, arms, &Shape::I64, span);
-            self.stays = None;
-            return Some(out);
-        }
-        let name = self.open(key, span, wanted)?;
-        let written = union.switch.as_ref().or_else(|| find(attributes, "switch_type")?.spec.as_ref());
-        let discriminator = match written {
-            Some(spec) => match self.spec(spec, "", &[], None) {
-                Some(Ty::Value(typed)) => Some(typed.shape),
-                Some(_) => {
-                    self.problem(spec.span, "a union is chosen by an integer, a character or an enumeration");
-                    None
-                }
-                None => None,
-            },
-            None => Some(switch.unwrap_or(Shape::I32)),
-        };
-        let discriminator = discriminator.filter(|shape| {
-            let fits = matches!(shape.resolved(), Shape::Char | Shape::WideChar | Shape::Enum(_))
-                || shape.width().is_some() && !matches!(shape.resolved(), Shape::F32 | Shape::F64);
-            if !fits {
-                self.problem(span, "a union is chosen by an integer, a character or an enumeration");
-            }
-            fits
-        });
-        // A union of C is chosen by nobody.
-        let is_plain = union.switch.is_none() && arms.iter().all(|arm| arm.labels.is_empty() && !arm.default);
-        let arms = if is_plain {
-            self.stay(format!("nothing says which arm of `{name}` is meant"))
-        } else {
-            self.arms(&name, arms, discriminator.as_ref().unwrap_or(&Shape::I64), span)
-        };
-        let body = discriminator.zip(arms).map(|(discriminator, (arms, depth))| {
-            let (name, id) = (Name::from(name), Name::default());
-            (Union { name, id, discriminator, arms: Cow::Owned(arms) }, depth)
-        });
-        self.close(key, body, Shape::Union, |shape| match shape {
-            Shape::Union(Hold::Later(cell)) => Some(*cell),
-            _ => None,
-        })
-    }
-
-    fn arms(
-        &mut self,
-        owner: &str,
-        arms: &[Arm],
-        discriminator: &Shape,
-        span: Span,
-    ) -> Option<(Vec<shape::Arm>, usize)> {
-        let (mut built, mut depth, mut broken) = (Vec::new(), 0, false);
-        let (mut labels_seen, mut names_seen, mut defaults) = (HashSet::new(), HashSet::new(), 0);
-        let mut stays = None;
-        for (index, arm) in arms.iter().enumerate() {
-            let mut labels = Vec::with_capacity(arm.labels.len());
-            for label in &arm.labels {
-                let value = self.integer(label)?;
-                let Some(value) = labelled(value, discriminator) else {
-                    self.problem(label.span, "no value of the discriminator is this one");
-                    broken = true;
-                    continue;
-                };
-                if !labels_seen.insert(value) {
-                    self.problem(label.span, "there are two arms for this value");
-                    broken = true;
-                }
-                labels.push(value);
-            }
-            defaults += usize::from(arm.default);
-            if defaults > 1 || (labels.is_empty() && !arm.default) {
-                self.problem(arm.span, "an arm needs a `case`, or is the one `default`");
-                broken = true;
-            }
-            let name = match &arm.member {
-                Some(member) if member.declarator.ident.name.is_empty() => format!("u{index}"),
-                Some(member) => member.declarator.ident.name.clone(),
-                None if arm.default => "other".to_owned(),
-                None => {
-                    format!("case_{}", labels.first().copied().unwrap_or_default()).replace('-', "minus_")
-                }
-            };
-            if !names_seen.insert(name.clone()) {
-                self.problem(arm.span, &format!("there are two arms `{name}`"));
-                broken = true;
-            }
-            let typed = match &arm.member {
-                Some(member) => self.field(owner, &name, member, &[]).and_then(|ty| {
-                    let role = Role::Field { last: false };
-                    self.declared(&ty, &member.attributes, &member.declarator, role)
-                }),
-                None => Some(Typed::leaf(Shape::Void)),
-            };
-            let Some(typed) = typed else {
-                match self.stays.take() {
-                    Some(why) => stays = Some(why),
-                    None => broken = true,
-                }
-                continue;
-            };
-            depth = depth.max(typed.depth);
-            let field = Field { name: Name::from(name), shape: typed.shape };
-            built.push(shape::Arm { labels: Cow::Owned(labels), default: arm.default, field });
-        }
-        let depth = self.deeper(depth, span)?;
-        if broken {
-            return None;
-        }
-        match stays {
-            Some(why) => self.stay(why),
-            None => Some((built, depth)),
-        }
     }
 
     fn enumeration(

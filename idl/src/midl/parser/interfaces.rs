@@ -3,7 +3,9 @@
 //! The body of an interface is a list of methods with types and constants between them. The two are parted
 //! here: types go to `items`, where the builder treats them like those beside the interface.
 
-use super::super::ast::{Attribute, Face, Interface, ItemKind, Member, Method};
+use super::super::ast::{
+    Attribute, Declarator, Face, Interface, ItemKind, Member, Method, TypeKind, TypeSpec,
+};
 use super::{Parse, Parser};
 use crate::omg::lexer::Kind;
 use crate::report::Span;
@@ -144,6 +146,16 @@ impl Parser<'_> {
         }
         loop {
             let attributes = Rc::from(self.attributes()?);
+            if self.accept(".") {
+                // `...`
+                self.expect(".")?;
+                self.expect(".")?;
+                let spec = TypeSpec { kind: TypeKind::Void, span: self.last };
+                let stays = Some("any number of parameters do not travel");
+                let declarator = Declarator { stays, ..Declarator::default() };
+                parameters.push(Member { attributes, spec: Rc::new(spec), declarator });
+                break;
+            }
             let spec = Rc::new(self.type_spec()?);
             let declarator = self.declarator(false)?;
             parameters.push(Member { attributes, spec, declarator });
@@ -154,8 +166,9 @@ impl Parser<'_> {
         self.expect(")")?;
         // `(void)` says that there are none.
         if let [only] = parameters.as_slice()
-            && matches!(only.spec.kind, super::super::ast::TypeKind::Void)
+            && matches!(only.spec.kind, TypeKind::Void)
             && only.declarator.pointers == 0
+            && only.declarator.stays.is_none()
         {
             parameters.clear();
         }

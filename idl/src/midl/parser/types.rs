@@ -63,6 +63,11 @@ impl Parser<'_> {
                 self.advance();
                 TypeKind::Void
             }
+            "pipe" => {
+                self.advance();
+                self.nested(Self::type_spec)?;
+                TypeKind::Pipe
+            }
             "struct" => TypeKind::Struct(Box::new(self.nested(Self::record)?)),
             "enum" => TypeKind::Enum(Box::new(self.enumeration()?)),
             "union" => TypeKind::Union(Box::new(self.nested(Self::union)?)),
