@@ -10,12 +10,18 @@
 
 use super::lexer::{Kind, Lexer, Token};
 use super::limits;
-use super::macros::Function;
 use crate::report::{Problem, Report, Span};
 use std::collections::HashMap;
 
 /// The most tokens that macros make in one expression.
 const MADE: usize = 512;
+
+/// A macro with parameters.
+pub(super) struct Function {
+    pub(super) parameters: Vec<String>,
+    /// The tokens of the body, parameters as words.
+    pub(super) body: Vec<Token>,
+}
 
 /// The macros of a file: those with parameters are in both maps.
 #[derive(Clone, Copy)]

@@ -15,13 +15,6 @@ use std::sync::Arc;
 /// The most parameters of a macro. C90 asks a compiler for 31, C99 for 127.
 const PARAMETERS: usize = 64;
 
-/// A macro with parameters.
-pub(super) struct Function {
-    pub(super) parameters: Vec<String>,
-    /// The tokens of the body, parameters as words.
-    pub(super) body: Vec<Token>,
-}
-
 /// The names between the parentheses of a definition. `line` stands before the opening parenthesis. None
 /// after a mistake, which was reported.
 pub(super) fn parameters(line: &mut Lexer, report: &mut Report) -> Option<Vec<String>> {

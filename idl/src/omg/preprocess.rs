@@ -15,10 +15,10 @@
 //! Bounds: bytes and number of files, their depth, tokens that macros make, length of one macro and of one
 //! text it makes.
 
-use super::conditions::{Conditions, Macros};
+use super::conditions::{Conditions, Function, Macros};
 use super::lexer::{Directive, Kind, Lexer, Token};
 use super::limits;
-use super::macros::{self, Function};
+use super::macros;
 use super::pragmas::pragma;
 use crate::preprocessing::Preprocessing;
 use crate::report::{Problem, Report, Span};
